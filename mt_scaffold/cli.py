@@ -1,0 +1,77 @@
+"""The command ``mt-scaffold``: finds the subcommand, parses, calls it, turns errors into one line."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import os
+import signal
+import sys
+from collections.abc import Sequence
+
+from mt_scaffold.errors import MTScaffoldError
+
+# Each command lives in mt_scaffold/commands/ and is imported only when it runs, so that apply-bpe starts at once.
+COMMANDS = {
+    "learn-bpe": "learn BPE or Scaffold-BPE merges from text",
+    "apply-bpe": "segment text with learned codes",
+    "get-vocab": "count the words or subwords of a text",
+    "learn-joint-bpe-and-vocab": "learn joint codes from several texts and write a vocabulary for each",
+    "get-data": "fetch or generate the parallel text of an experiment",
+    "tokenise": "normalise and tokenise text with sacremoses",
+    "clean": "drop pairs that are too long, empty or of unequal length",
+    "binarise": "make a fairseq data folder from subwords",
+    "train": "train a model with fairseq",
+    "average": "average checkpoints",
+    "translate": "translate a test set with fairseq",
+    "score": "score translations with sacreBLEU",
+    "compare": "compare the scores of several systems, with significance",
+    "user-dir": "print the folder that fairseq's --user-dir takes",
+}
+
+
+def _parser(command: str | None) -> argparse.ArgumentParser:
+    from mt_scaffold import __version__
+
+    parser = argparse.ArgumentParser(
+        prog="mt-scaffold",
+        description="Scaffold-BPE for machine translation: learn and apply codes, run and compare experiments.",
+    )
+    parser.add_argument("--version", action="version", version=f"mt-scaffold {__version__}")
+    subparsers = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    for name, summary in COMMANDS.items():
+        subparser = subparsers.add_parser(
+            name, help=summary, description=summary[0].upper() + summary[1:] + ".", allow_abbrev=True
+        )
+        if name == command:
+            module = importlib.import_module(f"mt_scaffold.commands.{name.replace('-', '_')}")
+            module.add_arguments(subparser)
+            subparser.set_defaults(run=module.run)
+    return parser
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run ``mt-scaffold`` with ``arguments`` (default: ``sys.argv``) and return its exit status."""
+    argv = list(sys.argv[1:] if arguments is None else arguments)
+    command = next((argument for argument in argv if not argument.startswith("-")), None)
+    try:
+        options = _parser(command).parse_args(argv)
+        status = options.run(options)
+        sys.stdout.flush()
+        return int(status or 0)
+    except MTScaffoldError as error:
+        print(f"mt-scaffold: {error}", file=sys.stderr)
+        return error.exit_status
+    except BrokenPipeError:
+        # The reader has gone (as in `| head`): nothing more to say, and nothing to flush at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 128 + signal.SIGPIPE
+    except KeyboardInterrupt:
+        return 128 + signal.SIGINT
+    except MemoryError:
+        print("mt-scaffold: out of memory", file=sys.stderr)
+        return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
