@@ -1,0 +1,44 @@
+# make demo   a first experiment, from nothing to the comparison table
+# make test   all tests
+# make lint   style and types
+# make clean  take away what was built (experiments and downloads stay)
+
+PYTHON ?= python3
+# Every installation is held to the versions in constraints.txt.
+PIP := .venv/bin/python -m pip --disable-pip-version-check --quiet install -c constraints.txt
+CORES ?= $(shell nproc)
+CORE_SOURCES := $(wildcard mt_scaffold/core/*.cpp mt_scaffold/core/*.hpp)
+
+.PHONY: demo test lint clean
+.DELETE_ON_ERROR:
+
+.venv/installed: constraints.txt
+	@$(PYTHON) scripts/check_machine.py
+	@echo "Making .venv with everything that constraints.txt pins (some minutes)."
+	test -x .venv/bin/python || $(PYTHON) -m venv .venv
+	$(PIP) pip setuptools wheel
+	# fairseq is built from source against the torch that is already there, not against a second one of its own.
+	$(PIP) torch numpy Cython pybind11
+	$(PIP) --no-build-isolation fairseq-fixed
+	@touch $@
+
+# Editable, so that what is tested is what lies here; built anew when the core or the metadata has changed.
+.venv/built: .venv/installed setup.py setup.cfg pyproject.toml $(CORE_SOURCES)
+	$(PIP) --no-build-isolation --editable '.[fairseq,workflow,analysis,dev]'
+	@touch $@
+
+demo: .venv/built
+	@PATH="$(CURDIR)/.venv/bin:$$PATH" .venv/bin/python scripts/demo.py --cores $(CORES)
+
+test: .venv/built
+	.venv/bin/python -m pytest -n $(CORES) --dist loadfile
+
+lint: .venv/built
+	.venv/bin/ruff check
+	.venv/bin/ruff format --check
+	.venv/bin/mypy
+	$(if $(CORE_SOURCES),.venv/bin/clang-format --dry-run -Werror $(CORE_SOURCES))
+
+clean:
+	rm -rf .venv build *.egg-info mt_scaffold/*.so .pytest_cache .mypy_cache .ruff_cache .hypothesis .snakemake
+	find mt_scaffold scripts tests -name __pycache__ -type d -exec rm -rf {} +

@@ -1,0 +1,27 @@
+"""Builds the native core, ``mt_scaffold._core``; everything else about the package stands in setup.cfg.
+
+MT_SCAFFOLD_SANITIZE=address,undefined (or thread) in the environment builds the core with those sanitizers.
+"""
+
+import os
+from glob import glob
+
+from pybind11.setup_helpers import Pybind11Extension, build_ext
+from setuptools import setup
+
+core = Pybind11Extension(
+    "mt_scaffold._core",
+    sources=sorted(glob("mt_scaffold/core/*.cpp")),
+    depends=sorted(glob("mt_scaffold/core/*.hpp")),
+    include_dirs=["mt_scaffold/core"],
+    cxx_std=17,
+    # No -march=native: a wheel built here must run on any machine of the same architecture.
+    extra_compile_args=["-O3", "-Wall", "-Wextra", "-pthread"],
+    extra_link_args=["-pthread"],
+)
+sanitizers = os.environ.get("MT_SCAFFOLD_SANITIZE")
+if sanitizers:
+    core.extra_compile_args += [f"-fsanitize={sanitizers}", "-fno-omit-frame-pointer", "-g", "-O1"]
+    core.extra_link_args += [f"-fsanitize={sanitizers}"]
+
+setup(ext_modules=[core] if core.sources else [], cmdclass={"build_ext": build_ext})
