@@ -1,0 +1,39 @@
+"""mt-scaffold tokenise: see mt_scaffold.tokenise."""
+
+from __future__ import annotations
+
+import argparse
+
+from mt_scaffold.report import write_report
+from mt_scaffold.tokenise import tokenise
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    parser.add_argument("--input", "-i", metavar="FILE", help="raw text, plain or .gz (default: standard input)")
+    parser.add_argument("--output", "-o", metavar="FILE", help="words (default: standard output)")
+    parser.add_argument("--language", "-l", required=True, metavar="CODE", help="language code such as en or de")
+    parser.add_argument(
+        "--keep-punctuation", action="store_true", help="do not normalise quotation marks, dashes and the like"
+    )
+    parser.add_argument(
+        "--keep-nonprinting", action="store_true", help="do not replace non-printing characters by spaces"
+    )
+    parser.add_argument("--keep-dashes", action="store_true", help="do not split words at dashes (well @-@ known)")
+    parser.add_argument("--num-workers", type=int, default=1, metavar="N", help="processes to use (default: 1)")
+    parser.add_argument("--report", metavar="FILE", help="write the numbers of lines and words to FILE as JSON")
+
+
+def run(options: argparse.Namespace) -> None:
+    """Run the command."""
+    report = tokenise(
+        options.input,
+        options.output,
+        options.language,
+        normalise_punctuation=not options.keep_punctuation,
+        remove_nonprinting=not options.keep_nonprinting,
+        aggressive_dash_splitting=not options.keep_dashes,
+        num_workers=options.num_workers,
+    )
+    if options.report:
+        write_report(options.report, report.to_dict())

@@ -1,0 +1,45 @@
+"""The numbers of data-report.json: each step of the data writes its own JSON file, and they are put together here."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from mt_scaffold.errors import MTScaffoldError
+from mt_scaffold.files import PathLike, open_input, write_text
+
+
+def count_words(line: bytes) -> int:
+    """The number of words in a line: what stands between ASCII spaces, and nothing else (LF at its end aside)."""
+    return sum(1 for word in line.rstrip(b"\n").split(b" ") if word)
+
+
+def write_report(path: PathLike, numbers: Mapping[str, Any]) -> None:
+    """Write ``numbers`` as JSON under ``path``. Raises MTScaffoldError where that is not possible."""
+    write_text(path, json.dumps(numbers, indent=2, ensure_ascii=False) + "\n")
+
+
+def merge_reports(parts: Mapping[str, PathLike], output: PathLike) -> None:
+    """Write one report that holds the reports in ``parts``, each under its name.
+
+    A slash in a name opens a level: ``{"clean/train": "logs/clean-train.json"}`` puts the content of that file
+    under ``clean``, ``train``. Raises MTScaffoldError for a file that is missing or not JSON.
+    """
+    merged: dict[str, Any] = {}
+    for name, path in parts.items():
+        with open_input(path) as stream:
+            content = stream.read()
+        try:
+            numbers = json.loads(content)
+        except ValueError as error:
+            raise MTScaffoldError(
+                f"{Path(path)}: not a JSON report ({error}); run the step that writes it again"
+            ) from error
+        *groups, last = name.split("/")
+        place = merged
+        for group in groups:
+            place = place.setdefault(group, {})
+        place[last] = numbers
+    write_report(output, merged)
