@@ -7,7 +7,7 @@ import sys
 import sysconfig
 
 lacking = []
-if sys.version_info < (3, 11):
+if sys.version_info < (3, 11):  # noqa: UP036 - an older Python is just what this looks for
     lacking.append(f"Python 3.11 or newer (this is {sys.version.split()[0]}; `make PYTHON=python3.11` takes another)")
 if importlib.util.find_spec("venv") is None or importlib.util.find_spec("ensurepip") is None:
     lacking.append("Python's venv module (Debian: apt-get install python3-venv)")

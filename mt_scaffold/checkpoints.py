@@ -1,0 +1,62 @@
+"""Loading fairseq's checkpoints without letting them run code.
+
+A checkpoint is a pickle, and a pickle may name any function to be called while it is read. PyTorch's
+``weights_only`` reading calls only what is on a list: tensors, plain containers, and what is added here.
+"""
+
+from __future__ import annotations
+
+import argparse
+import pickle
+import re
+from pathlib import Path
+from typing import Any
+
+from mt_scaffold.errors import MTScaffoldError
+from mt_scaffold.files import PathLike, explain_os_error
+
+# All that fairseq's checkpoints hold beyond PyTorch's own list: the options of a model. Reading one calls no code.
+SAFE_GLOBALS = [argparse.Namespace]
+
+
+def load_checkpoint(path: PathLike) -> dict[str, Any]:
+    """Read a fairseq checkpoint onto the CPU: ``model`` (name → tensor), ``cfg``, ``extra_state`` and so on.
+
+    Raises MTScaffoldError where the file is missing, cut off, no checkpoint, or holds anything that could run code.
+    """
+    import torch
+
+    try:
+        with torch.serialization.safe_globals(SAFE_GLOBALS):
+            state = torch.load(path, map_location="cpu", weights_only=True)
+    except OSError as error:
+        raise explain_os_error(error, path) from error
+    except pickle.UnpicklingError as error:
+        if refused := re.search(r"GLOBAL (\S+) was not", str(error)):
+            raise MTScaffoldError(
+                f"{path}: refused: this checkpoint calls {refused[1]}, which could run code"
+            ) from error
+        raise MTScaffoldError(f"{path}: not a checkpoint that fairseq wrote") from error
+    except (RuntimeError, EOFError, ValueError) as error:
+        raise MTScaffoldError(f"{path}: not a complete checkpoint") from error
+    if not isinstance(state, dict) or not isinstance(state.get("model"), dict):
+        raise MTScaffoldError(f"{path}: not a checkpoint that fairseq wrote (it holds no model)")
+    return state
+
+
+def epoch_checkpoints(folder: PathLike) -> dict[int, Path]:
+    """The checkpoints of whole epochs in ``folder``, ``checkpoint7.pt`` and so on, by epoch, the earliest first."""
+    return _numbered(folder, r"checkpoint(\d+)\.pt")
+
+
+def update_checkpoints(folder: PathLike) -> dict[int, Path]:
+    """The checkpoints within epochs in ``folder``, ``checkpoint_EPOCH_UPDATES.pt``, by updates, the earliest first."""
+    return _numbered(folder, r"checkpoint_\d+_(\d+)\.pt")
+
+
+def _numbered(folder: PathLike, pattern: str) -> dict[int, Path]:
+    try:
+        names = [(re.fullmatch(pattern, path.name), path) for path in Path(folder).iterdir()]
+    except OSError as error:
+        raise explain_os_error(error, folder) from error
+    return dict(sorted((int(match[1]), path) for match, path in names if match))

@@ -1,0 +1,106 @@
+"""Running fairseq's programs: each in a process of its own, without a shell, with a log."""
+
+from __future__ import annotations
+
+import ctypes
+import importlib.util
+import os
+import shlex
+import signal
+import subprocess
+import sys
+from collections import deque
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
+
+from mt_scaffold.errors import MTScaffoldError, UsageError
+from mt_scaffold.files import PathLike, explain_os_error
+
+_LOG_END = 25
+_PR_SET_PDEATHSIG = 1
+# With its default, 8, this fairseq leaves out the last batch of a data set where that is no multiple: up to 7 sentences.
+WHOLE_DATA_SET = ("--required-batch-size-multiple", "1")
+
+
+def user_dir() -> Path:
+    """The folder that fairseq's ``--user-dir`` takes."""
+    return Path(__file__).resolve().parent / "fairseq_plugin"
+
+
+def option_arguments(options: Mapping[str, object]) -> list[str]:
+    """Options as in a configuration → arguments: ``true`` is a flag, ``false`` leaves out, a list is several values.
+
+    >>> option_arguments({"max-tokens": 4096, "share-all-embeddings": True, "fp16": False})
+    ['--max-tokens', '4096', '--share-all-embeddings']
+    """
+    arguments = []
+    for name, value in options.items():
+        if value is False:
+            continue
+        arguments.append(f"--{name}")
+        if value is not True:
+            arguments += [str(entry) for entry in value] if isinstance(value, list) else [str(value)]
+    return arguments
+
+
+def refuse_options(arguments: Sequence[str], own: Collection[str], program: str) -> None:
+    """Raise UsageError where ``arguments`` give an option that this package sets itself (names without dashes)."""
+    for argument in arguments:
+        name = argument.removeprefix("--").split("=")[0].replace("_", "-")
+        if argument.startswith("--") and name in own:
+            raise UsageError(f"the {program} option --{name} is set by mt-scaffold itself: take it out of the options")
+
+
+def sees_gpu() -> bool:
+    """Whether PyTorch finds a GPU."""
+    import torch
+
+    return bool(torch.cuda.is_available())
+
+
+def command_line(program: str, arguments: Sequence[str]) -> list[str]:
+    """The command that runs ``program`` (``preprocess``, ``train``, ``generate``) with this Python."""
+    # -P: a file called random.py in the current folder must not take the place of Python's own.
+    return [sys.executable, "-P", "-m", f"fairseq_cli.{program}", *arguments]
+
+
+def run_tool(program: str, arguments: Sequence[str], log: PathLike) -> None:
+    """Run a fairseq program to its end; all that it says is added to the end of the file ``log``.
+
+    Raises MTScaffoldError where fairseq is not installed, and, with the end of the log, where the program fails.
+    """
+    if importlib.util.find_spec("fairseq_cli") is None:
+        raise MTScaffoldError("fairseq is not installed: pip install 'mt-scaffold[fairseq]' (see README.md)")
+    command = command_line(program, arguments)
+    environment = {**os.environ, "PYTHONHASHSEED": "0"}
+    libc = ctypes.CDLL(None)
+    try:
+        with open(log, "ab") as stream:
+            stream.write(f"$ {shlex.join(command)}\n".encode())
+            stream.flush()
+            process = subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=stream,
+                stderr=subprocess.STDOUT,
+                env=environment,
+                # The kernel ends the program when this process dies, however it dies: nothing trains on unseen.
+                preexec_fn=lambda: libc.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM),
+            )
+    except OSError as error:
+        raise explain_os_error(error, log) from error
+    try:
+        status = process.wait()
+    except BaseException:
+        process.terminate()
+        process.wait()
+        raise
+    if status:
+        how = f"exit status {status}" if status > 0 else f"signal {-status}"
+        raise MTScaffoldError(f"fairseq-{program} failed ({how}); whole log: {log}; it ends:\n{log_end(log)}")
+
+
+def log_end(log: PathLike, lines: int = _LOG_END) -> str:
+    """The last ``lines`` lines of a log, indented."""
+    with open(log, encoding="utf-8", errors="replace") as stream:
+        return "".join(f"  | {line.rstrip()[:400]}\n" for line in deque(stream, maxlen=lines)).rstrip("\n")
