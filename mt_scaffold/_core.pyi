@@ -1,0 +1,95 @@
+"""The native core of mt_scaffold (built from mt_scaffold/core/)."""
+
+from collections.abc import Callable, Sequence
+from typing import Protocol, TypedDict
+
+class _Readable(Protocol):
+    def read(self, size: int, /) -> bytes: ...
+
+class _Writable(Protocol):
+    def write(self, data: bytes, /) -> object: ...
+
+# A name for messages with a file descriptor, the bytes themselves, or an object to read from.
+Input = tuple[str, int | bytes | _Readable]
+Output = tuple[str, int | _Writable]
+Progress = Callable[[int], object] | None
+
+class Learned(TypedDict):
+    codes: bytes
+    merges: int
+    scaffold: int
+    restored: int
+    exhausted: bool
+
+class WordCounts:
+    def __init__(self) -> None: ...
+    def __len__(self) -> int: ...
+    def total(self) -> int: ...
+    def items(self) -> list[tuple[str, int]]: ...
+    def add(self, other: WordCounts) -> None: ...
+    def format_vocabulary(self) -> bytes: ...
+
+def count_words(inputs: Sequence[Input], workers: int = 1, progress: Progress = None) -> WordCounts: ...
+def read_word_counts(inputs: Sequence[Input], progress: Progress = None) -> WordCounts: ...
+
+class Learner:
+    def __init__(self, counts: WordCounts) -> None: ...
+    @property
+    def internal_symbols(self) -> int: ...
+    @property
+    def final_symbols(self) -> int: ...
+    def learn(
+        self,
+        scaffold: bool,
+        symbols: int,
+        min_frequency: int,
+        on_merge: Callable[[int, str, str, int], object] | None = None,
+        progress: Progress = None,
+    ) -> Learned: ...
+
+def parse_codes(text: bytes, name: str = "codes", merges: int = -1) -> list[tuple[str, str, bool]]: ...
+def format_codes(merges: Sequence[tuple[str, str, bool]]) -> bytes: ...
+
+class Segmenter:
+    def __init__(
+        self,
+        codes: bytes,
+        name: str = "codes",
+        merges: int = -1,
+        separator: str = "@@",
+        vocabulary: set[str] | None = None,
+    ) -> None: ...
+    def surface_forms(self) -> list[str]: ...
+
+class Applier:
+    def __init__(
+        self,
+        segmenter: Segmenter,
+        isolate: Callable[[str], list[tuple[str, bool]]] | None = None,
+        dictionary: dict[str, int] | None = None,
+        unknown: int = 0,
+        max_words: int = ...,
+        max_bytes: int = ...,
+    ) -> None: ...
+    def apply(
+        self,
+        input: Input,
+        output: Output,
+        workers: int = 1,
+        dropout: float = 0.0,
+        seed: int = 0,
+        epoch: int = 0,
+        progress: Progress = None,
+    ) -> None: ...
+    def segment_line(
+        self, line: str, dropout: float = 0.0, seed: int = 0, epoch: int = 0, sentence: int = 0
+    ) -> str: ...
+    def ids(
+        self,
+        lines: Sequence[str],
+        sentences: Sequence[int] = ...,
+        dropout: float = 0.0,
+        seed: int = 0,
+        epoch: int = 0,
+    ) -> tuple[bytes, bytes]: ...
+    def count_subwords(self, counts: WordCounts) -> WordCounts: ...

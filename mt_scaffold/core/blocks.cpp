@@ -1,0 +1,246 @@
+#include "blocks.hpp"
+
+#include <poll.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <thread>
+
+#include "text.hpp"
+
+namespace mt_scaffold {
+
+FileSource::FileSource(int descriptor, std::string name) : descriptor_(descriptor) {
+  this->name = std::move(name);
+  struct stat status;
+  may_block_ = fstat(descriptor, &status) != 0 || !S_ISREG(status.st_mode);
+}
+
+size_t FileSource::read(char* into, size_t size, const std::atomic<bool>& stop) {
+  while (true) {
+    // A pipe that has nothing to say must not keep an interrupted run waiting.
+    if (may_block_) {
+      struct pollfd waiting = {descriptor_, POLLIN, 0};
+      while (poll(&waiting, 1, 50) == 0) {
+        if (stop.load(std::memory_order_relaxed)) throw Stopped();
+      }
+    }
+    const ssize_t count = ::read(descriptor_, into, size);
+    if (count >= 0) return static_cast<size_t>(count);
+    if (errno != EINTR && errno != EAGAIN) throw SystemError(errno, name);
+    if (stop.load(std::memory_order_relaxed)) throw Stopped();
+  }
+}
+
+bool FileSource::ready() const {
+  struct pollfd waiting = {descriptor_, POLLIN, 0};
+  return !may_block_ || poll(&waiting, 1, 0) != 0;
+}
+
+size_t MemorySource::read(char* into, size_t size, const std::atomic<bool>&) {
+  const size_t count = std::min(size, rest_.size());
+  std::memcpy(into, rest_.data(), count);
+  rest_.remove_prefix(count);
+  return count;
+}
+
+void FileSink::write(const char* data, size_t size) {
+  while (size > 0) {
+    const ssize_t count = ::write(descriptor_, data, size);
+    if (count < 0) {
+      if (errno == EINTR) continue;
+      throw SystemError(errno, name_);
+    }
+    data += count;
+    size -= static_cast<size_t>(count);
+  }
+}
+
+void Block::reserve(size_t bytes) {
+  if (bytes + kPadding <= capacity) return;
+  const size_t grown = std::max(bytes, capacity * 2) + kPadding;
+  std::unique_ptr<char[]> larger(new char[grown]);
+  if (size > 0) std::memcpy(larger.get(), buffer.get(), size);
+  buffer = std::move(larger);
+  capacity = grown;
+}
+
+InputError Block::not_utf8(size_t position) const {
+  const uint64_t line = first_line + static_cast<uint64_t>(std::count(buffer.get(), buffer.get() + position, '\n')) + 1;
+  static const char digits[] = "0123456789ABCDEF";
+  const auto byte = static_cast<unsigned char>(buffer[position]);
+  return InputError(*name + ": line " + std::to_string(line) + ", byte offset " +
+                    std::to_string(first_offset + position) + ": 0x" + digits[byte >> 4] + digits[byte & 15] +
+                    " is not UTF-8; convert the file to UTF-8 first");
+}
+
+bool BlockReader::next(Block& block, const std::atomic<bool>& stop) {
+  while (current_ < sources_.size()) {
+    Source& source = *sources_[current_];
+    block.size = 0;
+    block.reserve(std::max(kBlockSize, carry_.size() + kBlockSize / 2));
+    std::memcpy(block.buffer.get(), carry_.data(), carry_.size());
+    block.size = carry_.size();
+    carry_.clear();
+    bool ended = false;
+    size_t whole_lines = 0;  // bytes up to and with the last LF read
+    while (true) {
+      if (block.size + kPadding >= block.capacity) {
+        if (whole_lines > 0) break;
+        block.reserve(block.capacity * 2);  // a line longer than the block
+      }
+      const size_t count = source.read(block.buffer.get() + block.size, block.capacity - kPadding - block.size, stop);
+      if (count == 0) {
+        ended = true;
+        break;
+      }
+      bytes_read_.fetch_add(count, std::memory_order_relaxed);
+      const void* last = memrchr(block.buffer.get() + block.size, '\n', count);
+      if (last) whole_lines = static_cast<size_t>(static_cast<const char*>(last) - block.buffer.get()) + 1;
+      block.size += count;
+      if (whole_lines > 0 && (block.size >= kBlockSize / 2 || !source.ready())) break;
+    }
+    if (!ended) {
+      carry_.assign(block.buffer.get() + whole_lines, block.size - whole_lines);
+      block.size = whole_lines;
+    }
+    block.number = number_;
+    block.first_line = line_;
+    block.first_offset = offset_;
+    block.global_offset = global_offset_;
+    block.name = &source.name;
+    std::memset(block.buffer.get() + block.size, 0, kPadding);
+    line_ += static_cast<uint64_t>(std::count(block.buffer.get(), block.buffer.get() + block.size, '\n'));
+    offset_ += block.size;
+    global_offset_ += block.size;
+    if (ended) {
+      ++current_;
+      line_ = offset_ = 0;
+    }
+    if (block.size > 0) {
+      ++number_;
+      return true;
+    }
+  }
+  return false;
+}
+
+namespace {
+
+// What the workers share: who reads next, who writes next, and the first failure.
+struct Shift {
+  std::mutex reading;
+  std::mutex state;
+  std::condition_variable changed;
+  std::atomic<bool> stop{false};
+  bool exhausted = false;
+  uint64_t next_to_write = 0;
+  unsigned running = 0;
+  uint64_t failed_block = ~uint64_t{0};
+  std::exception_ptr failure;
+
+  void fail(uint64_t block, std::exception_ptr error) {
+    std::lock_guard lock(state);
+    if (!failure || block < failed_block) {
+      failure = std::move(error);
+      failed_block = block;
+    }
+    changed.notify_all();
+  }
+};
+
+void run_workers(BlockReader& reader, unsigned workers, const Tick& tick, Shift& shift,
+                 const std::function<void(unsigned, Block&)>& work) {
+  auto worker = [&](unsigned index) {
+    Block block;
+    while (true) {
+      {
+        std::lock_guard lock(shift.reading);
+        bool failed;
+        {
+          std::lock_guard state(shift.state);
+          failed = static_cast<bool>(shift.failure);
+        }
+        if (shift.exhausted || failed || shift.stop) break;
+        try {
+          if (!reader.next(block, shift.stop)) {
+            shift.exhausted = true;
+            break;
+          }
+        } catch (...) {
+          shift.exhausted = true;
+          // A reading error comes after every block that was read.
+          shift.fail(~uint64_t{0} - 1, std::current_exception());
+          break;
+        }
+      }
+      try {
+        work(index, block);
+      } catch (...) {
+        shift.fail(block.number, std::current_exception());
+        break;
+      }
+    }
+    std::lock_guard lock(shift.state);
+    --shift.running;
+    shift.changed.notify_all();
+  };
+
+  std::vector<std::thread> threads;
+  shift.running = workers;
+  for (unsigned i = 0; i < workers; ++i) threads.emplace_back(worker, i);
+  std::exception_ptr interruption;
+  {
+    std::unique_lock lock(shift.state);
+    while (shift.running > 0) {
+      shift.changed.wait_for(lock, std::chrono::milliseconds(50), [&] { return shift.running == 0; });
+      if (shift.running == 0 || interruption) continue;
+      lock.unlock();
+      try {
+        tick(reader.bytes_read());
+      } catch (...) {
+        interruption = std::current_exception();
+        shift.stop = true;
+        shift.changed.notify_all();
+      }
+      lock.lock();
+    }
+  }
+  for (auto& thread : threads) thread.join();
+  if (interruption) std::rethrow_exception(interruption);
+  if (shift.failure) std::rethrow_exception(shift.failure);
+}
+
+}  // namespace
+
+void for_each_block(BlockReader& reader, unsigned workers, const std::function<void(unsigned, Block&)>& work,
+                    const Tick& tick) {
+  Shift shift;
+  run_workers(reader, workers, tick, shift, work);
+}
+
+void transform_blocks(BlockReader& reader, Sink& sink, unsigned workers,
+                      const std::function<void(unsigned, Block&, std::string_view&)>& work, const Tick& tick) {
+  Shift shift;
+  run_workers(reader, workers, tick, shift, [&](unsigned index, Block& block) {
+    std::string_view output;
+    work(index, block, output);
+    {
+      std::unique_lock lock(shift.state);
+      shift.changed.wait(lock, [&] {
+        return shift.next_to_write == block.number || shift.stop || shift.failed_block < block.number;
+      });
+      if (shift.next_to_write != block.number) throw Stopped();
+    }
+    sink.write(output.data(), output.size());
+    std::lock_guard lock(shift.state);
+    ++shift.next_to_write;
+    shift.changed.notify_all();
+  });
+}
+
+}  // namespace mt_scaffold

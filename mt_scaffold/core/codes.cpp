@@ -1,0 +1,93 @@
+#include "codes.hpp"
+
+#include <unordered_map>
+
+#include "blocks.hpp"
+#include "text.hpp"
+
+namespace mt_scaffold {
+
+namespace {
+
+constexpr std::string_view kVersionLine = "#version: 0.2";
+constexpr std::string_view kScaffoldMark = "scaffold";
+
+struct Lines {
+  std::string_view rest;
+  size_t number = 0;
+
+  bool next(std::string_view& line) {
+    if (rest.empty()) return false;
+    const size_t end = rest.find('\n');
+    line = rest.substr(0, end);
+    rest.remove_prefix(end == std::string_view::npos ? rest.size() : end + 1);
+    while (!line.empty() && is_line_margin(line.back())) line.remove_suffix(1);
+    ++number;
+    return true;
+  }
+};
+
+// A code point, or one at the end of a word: it has no children to be demolished into.
+bool is_base_symbol(std::string_view token) {
+  uint32_t ignored;
+  const size_t length = decode_code_point(reinterpret_cast<const unsigned char*>(token.data()), token.size(), ignored);
+  return token.size() == length || token.substr(length) == kEndOfWord;
+}
+
+}  // namespace
+
+std::vector<Merge> parse_codes(std::string_view text, const std::string& name, int64_t limit) {
+  Lines lines{text};
+  std::string_view line;
+  const auto fail = [&](const std::string& what) {
+    return InputError(name + ": line " + std::to_string(lines.number) + ": " + what);
+  };
+  if (!lines.next(line)) throw InputError(name + ": the codes file is empty; learn-bpe writes one");
+  if (line != kVersionLine) {
+    throw fail(line.starts_with("#version:")
+                   ? "codes of this version cannot be read, only '#version: 0.2'; learn the codes again"
+                   : "a codes file begins with '#version: 0.2'; this is another file, or codes of format 0.1");
+  }
+  std::vector<Merge> merges;
+  std::unordered_map<std::string, std::pair<bool, size_t>> marks;  // each token's mark and the line that gave it
+  while (lines.next(line)) {
+    if (limit >= 0 && merges.size() >= static_cast<size_t>(limit)) break;
+    if (const size_t bad = first_invalid_byte(line); bad != line.size())
+      throw fail("byte " + std::to_string(bad + 1) + " of the line is not UTF-8");
+    std::string_view fields[3];
+    size_t count = 0;
+    for (size_t start = 0; start <= line.size();) {
+      size_t end = line.find(' ', start);
+      if (end == std::string_view::npos) end = line.size();
+      if (count < 3) fields[count] = line.substr(start, end - start);
+      ++count;
+      start = end + 1;
+    }
+    if (count < 2 || count > 3 || fields[0].empty() || fields[1].empty())
+      throw fail("expected 'LEFT RIGHT' or 'LEFT RIGHT scaffold'");
+    if (count == 3 && fields[2] != kScaffoldMark)
+      throw fail("the third field can only be 'scaffold', not '" + std::string(fields[2]) + "'");
+    if (count == 3 && is_base_symbol(std::string(fields[0]).append(fields[1])))
+      throw fail("a base symbol cannot be scaffold");
+    Merge merge{std::string(fields[0]), std::string(fields[1]), count == 3};
+    const auto [mark, fresh] = marks.try_emplace(merge.left + merge.right, merge.scaffold, lines.number);
+    if (!fresh && mark->second.first != merge.scaffold)
+      throw fail("'" + mark->first + "' is " + (merge.scaffold ? "" : "not ") + "scaffold here but " +
+                 (merge.scaffold ? "not " : "") + "on line " + std::to_string(mark->second.second));
+    merges.push_back(std::move(merge));
+  }
+  return merges;
+}
+
+std::string format_codes(const std::vector<Merge>& merges) {
+  std::string text(kVersionLine);
+  text += '\n';
+  for (const Merge& merge : merges) {
+    text.append(merge.left).append(1, ' ').append(merge.right);
+    if (merge.scaffold) text.append(1, ' ').append(kScaffoldMark);
+    text += '\n';
+  }
+  return text;
+}
+
+}  // namespace mt_scaffold

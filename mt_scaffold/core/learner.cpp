@@ -1,0 +1,398 @@
+#include "learner.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <stdexcept>
+
+namespace mt_scaffold {
+
+namespace {
+
+uint64_t big_endian_prefix(std::string_view text) {
+  uint64_t prefix = 0;
+  for (size_t i = 0; i < 8; ++i) prefix = prefix << 8 | (i < text.size() ? static_cast<unsigned char>(text[i]) : 0);
+  return prefix;
+}
+
+uint64_t pair_hash(int32_t left, int32_t right) {
+  return mix(static_cast<uint64_t>(static_cast<uint32_t>(left)) << 32 | static_cast<uint32_t>(right),
+             0x9E3779B97F4A7C15ULL);
+}
+
+}  // namespace
+
+Learner::Learner(WordCounter words) {
+  // Base symbols: a code point inside a word, or one at its end.
+  constexpr uint32_t kCodePoints = 0x110000;
+  struct Free {
+    void operator()(Token* table) const { std::free(table); }
+  };
+  // calloc, so that only the pages of the scripts in use are ever touched.
+  std::unique_ptr<Token[], Free> base(static_cast<Token*>(std::calloc(size_t{kCodePoints} * 2, sizeof(Token))));
+  if (!base) throw std::bad_alloc();
+
+  size_t cell_count = 1;
+  words.for_each([&](const WordCount& entry) {
+    for (const char c : entry.word) cell_count += (static_cast<unsigned char>(c) & 0xC0) != 0x80;
+    ++cell_count;
+  });
+  if (cell_count > std::numeric_limits<Position>::max())
+    throw InputError("more than 4 billion symbols in distinct words; learn from a sample of the text");
+  cells_.reserve(cell_count);
+  word_of_cell_.reserve(cell_count);
+  word_count_.reserve(words.size());
+  cells_.push_back({kBoundary, 1});
+  word_of_cell_.push_back(0);
+  std::string text;
+  words.for_each([&](const WordCount& entry) {
+    const auto word = static_cast<uint32_t>(word_count_.size());
+    word_count_.push_back(static_cast<int64_t>(entry.count));
+    const auto* p = reinterpret_cast<const unsigned char*>(entry.word.data());
+    const size_t n = entry.word.size();
+    for (size_t i = 0; i < n;) {
+      uint32_t code_point = 0;
+      i += decode_code_point(p + i, n - i, code_point);
+      const bool final = i == n;
+      Token& token = base[code_point * 2 + final];
+      if (token == 0) {
+        text.clear();
+        append_code_point(text, code_point);
+        if (final) text += kEndOfWord;
+        token = intern(text) + 1;
+        tokens_[static_cast<size_t>(token - 1)].state = State::kBase;
+        ++(final ? final_symbols_ : internal_symbols_);
+      }
+      cells_.push_back({token - 1, 1});
+      word_of_cell_.push_back(word);
+      tokens_[static_cast<size_t>(token - 1)].frequency += static_cast<int64_t>(entry.count);
+    }
+    cells_.push_back({kBoundary, 1});
+    word_of_cell_.push_back(word);
+  });
+}
+
+Learner::Token Learner::intern(std::string_view text) {
+  const auto found = token_of_text_.find(text);
+  if (found != token_of_text_.end()) return found->second;
+  const auto token = static_cast<Token>(tokens_.size());
+  TokenInfo info;
+  info.text = texts_.store(text);
+  info.prefix = big_endian_prefix(text);
+  tokens_.push_back(info);
+  token_of_text_.emplace(info.text, token);
+  left_group_.push_back(0);
+  right_group_.push_back(0);
+  return token;
+}
+
+// ---- pairs
+
+uint32_t Learner::find_or_add_pair(Token left, Token right) {
+  if ((pairs_.size() + 1) * 2 > pair_table_.size()) grow_pair_table();
+  const size_t mask = pair_table_.size() - 1;
+  for (size_t i = pair_hash(left, right) & mask;; i = (i + 1) & mask) {
+    const uint32_t entry = pair_table_[i];
+    if (entry == 0) {
+      pairs_.push_back({left, right, 0, {0, 0}, 0});
+      pair_table_[i] = static_cast<uint32_t>(pairs_.size());
+      return static_cast<uint32_t>(pairs_.size() - 1);
+    }
+    if (pairs_[entry - 1].left == left && pairs_[entry - 1].right == right) return entry - 1;
+  }
+}
+
+Learner::Pair& Learner::existing_pair(Token left, Token right) {
+  const size_t mask = pair_table_.size() - 1;
+  for (size_t i = pair_hash(left, right) & mask;; i = (i + 1) & mask) {
+    const uint32_t entry = pair_table_[i];
+    if (entry == 0) throw std::logic_error("a pair of the text is missing from the table");
+    Pair& pair = pairs_[entry - 1];
+    if (pair.left == left && pair.right == right) return pair;
+  }
+}
+
+void Learner::grow_pair_table() {
+  std::vector<uint32_t>().swap(pair_table_);
+  size_t size = 1 << 12;
+  while (size < (pairs_.size() + 1) * 4) size *= 2;
+  pair_table_.assign(size, 0);
+  for (uint32_t entry = 1; entry <= pairs_.size(); ++entry) {
+    size_t i = pair_hash(pairs_[entry - 1].left, pairs_[entry - 1].right) & (size - 1);
+    while (pair_table_[i] != 0) i = (i + 1) & (size - 1);
+    pair_table_[i] = entry;
+  }
+}
+
+void Learner::count_initial_pairs() {
+  constexpr uint32_t kNone = ~uint32_t{0};
+  std::vector<uint32_t> pair_at(cells_.size(), kNone);
+  for (size_t i = 1; i + 1 < cells_.size(); ++i) {
+    if (cells_[i].token == kBoundary || cells_[i + 1].token == kBoundary) continue;
+    const uint32_t index = find_or_add_pair(cells_[i].token, cells_[i + 1].token);
+    pair_at[i] = index;
+    pairs_[index].count += word_count_[word_of_cell_[i]];
+    ++pairs_[index].occurrences.length;
+  }
+  uint64_t begin = 0;
+  for (Pair& pair : pairs_) {
+    pair.occurrences.begin = begin;
+    begin += pair.occurrences.length;
+    pair.occurrences.length = 0;
+  }
+  occurrences_.resize(begin);
+  for (size_t i = 1; i < pair_at.size(); ++i) {
+    if (pair_at[i] == kNone) continue;
+    Slice& slice = pairs_[pair_at[i]].occurrences;
+    occurrences_[slice.begin + slice.length++] = static_cast<Position>(i);
+  }
+  for (uint32_t index = 0; index < pairs_.size(); ++index) push_pair(index);
+}
+
+// ---- the queue: pairs, and scaffold tokens that wait to return
+
+int Learner::compare_texts(Token a, Token b) const {
+  // UTF-8 sorts by bytes as it does by code points.
+  return a == b ? 0 : tokens_[static_cast<size_t>(a)].text.compare(tokens_[static_cast<size_t>(b)].text);
+}
+
+int Learner::compare_pairs(Token a_left, Token a_right, Token b_left, Token b_right) const {
+  const int by_left = compare_texts(a_left, b_left);
+  return by_left != 0 ? by_left : compare_texts(a_right, b_right);
+}
+
+bool Learner::before(const PairEntry& a, const PairEntry& b) const {
+  if (a.count != b.count) return a.count < b.count;
+  if (a.prefix != b.prefix) return a.prefix < b.prefix;
+  const Pair &x = pairs_[a.pair], &y = pairs_[b.pair];
+  return compare_pairs(x.left, x.right, y.left, y.right) < 0;
+}
+
+bool Learner::before(const WaitingEntry& a, const WaitingEntry& b) const {
+  if (a.count != b.count) return a.count < b.count;
+  const TokenInfo &x = tokens_[static_cast<size_t>(a.token)], &y = tokens_[static_cast<size_t>(b.token)];
+  return compare_pairs(x.left, x.right, y.left, y.right) < 0;
+}
+
+void Learner::push_pair(uint32_t pair) {
+  const int64_t count = pairs_[pair].count;
+  if (count < min_frequency_) return;
+  pair_heap_.push_back({count, tokens_[static_cast<size_t>(pairs_[pair].left)].prefix, pair});
+  std::push_heap(pair_heap_.begin(), pair_heap_.end(), [this](auto& a, auto& b) { return before(a, b); });
+}
+
+// Counts fall while entries lie in the heaps: what has come to the top too early goes back to its place.
+void Learner::settle_heads() {
+  const auto order = [this](auto& a, auto& b) { return before(a, b); };
+  while (!pair_heap_.empty()) {
+    const PairEntry top = pair_heap_.front();
+    if (pairs_[top.pair].count == top.count) break;
+    std::pop_heap(pair_heap_.begin(), pair_heap_.end(), order);
+    pair_heap_.pop_back();
+    if (pairs_[top.pair].count < top.count) push_pair(top.pair);
+  }
+  while (!waiting_heap_.empty()) {
+    const WaitingEntry top = waiting_heap_.front();
+    const TokenInfo& info = tokens_[static_cast<size_t>(top.token)];
+    if (info.state == State::kWaiting && info.frequency == top.count) break;
+    std::pop_heap(waiting_heap_.begin(), waiting_heap_.end(), order);
+    if (info.state == State::kWaiting && info.frequency > 0 && info.frequency < top.count) {
+      waiting_heap_.back().count = info.frequency;
+      std::push_heap(waiting_heap_.begin(), waiting_heap_.end(), order);
+    } else {
+      waiting_heap_.pop_back();
+    }
+  }
+}
+
+int64_t Learner::head_frequency() {
+  settle_heads();
+  int64_t frequency = waiting_heap_.empty() ? 0 : waiting_heap_.front().count;
+  if (!pair_heap_.empty()) return std::max(frequency, pair_heap_.front().count);
+  // Pairs below the minimum are not in the heap; this happens once, when learning is about to end.
+  for (const Pair& pair : pairs_) frequency = std::max(frequency, pair.count);
+  return frequency;
+}
+
+// ---- merging
+
+int64_t Learner::replace(uint32_t pair_index, Token token) {
+  const Token a = pairs_[pair_index].left, b = pairs_[pair_index].right;
+  found_.clear();
+  const auto collect = [&](const Slice& slice) {
+    const auto begin = occurrences_.begin() + static_cast<std::ptrdiff_t>(slice.begin);
+    found_.insert(found_.end(), begin, begin + slice.length);
+  };
+  collect(pairs_[pair_index].occurrences);
+  for (uint32_t next = pairs_[pair_index].further; next != 0; next = further_[next - 1].next)
+    collect(further_[next - 1].occurrences);
+  // Occurrences of (a, a) overlap: they are replaced from the left.
+  if (a == b) std::sort(found_.begin(), found_.end());
+
+  replaced_.clear();
+  int64_t frequency = 0;
+  for (const Position position : found_) {
+    if (cells_[position].token != a) continue;
+    const uint32_t span_a = cells_[position].span;
+    const Position second = position + span_a;
+    if (cells_[second].token != b) continue;
+    const uint32_t span = span_a + cells_[second].span;
+    const int64_t count = word_count_[word_of_cell_[position]];
+    // The neighbours' pairs go, but for those with a fresh token, which went when that token was made.
+    if (cells_[position - 1].token != kBoundary) {
+      const Token x = cells_[position - cells_[position - 1].span].token;
+      if (x != kFresh && !(x == a && a == b)) existing_pair(x, a).count -= count;
+    }
+    const Token y = cells_[position + span].token;
+    if (y != kBoundary && y != kFresh && !(y == b && a == b)) existing_pair(b, y).count -= count;
+    cells_[second].token = kInside;
+    cells_[position] = {kFresh, span};
+    cells_[position + span - 1].span = span;
+    replaced_.push_back(position);
+    frequency += count;
+  }
+  pairs_[pair_index].count = 0;
+  add_new_pairs(token);
+  tokens_[static_cast<size_t>(token)].frequency += frequency;
+  tokens_[static_cast<size_t>(a)].frequency -= frequency;
+  tokens_[static_cast<size_t>(b)].frequency -= frequency;
+  return frequency;
+}
+
+// Counts the pairs that the fresh tokens form with their neighbours, and gives each pair its occurrences in one piece.
+void Learner::add_new_pairs(Token token) {
+  new_pairs_.clear();
+  groups_.clear();
+  const auto add = [&](std::vector<uint32_t>& group_of, Token neighbour, Token left, Token right, Position position,
+                       int64_t count) {
+    uint32_t& group = group_of[static_cast<size_t>(neighbour)];
+    if (group == 0) {
+      groups_.push_back({left, right, 0, 0, 0});
+      group = static_cast<uint32_t>(groups_.size());
+    }
+    groups_[group - 1].count += count;
+    ++groups_[group - 1].length;
+    new_pairs_.push_back({position, group - 1, count});
+  };
+  for (const Position position : replaced_) {
+    const int64_t count = word_count_[word_of_cell_[position]];
+    if (cells_[position - 1].token != kBoundary) {
+      const Position before = position - cells_[position - 1].span;
+      const Token x = cells_[before].token;
+      if (x == token) {
+        add(right_group_, token, token, token, before, count);  // a token of the same string made earlier
+      } else if (x != kFresh) {
+        add(left_group_, x, x, token, before, count);
+      }
+    }
+    Token y = cells_[position + cells_[position].span].token;
+    if (y == kBoundary) continue;
+    if (y == kFresh) y = token;
+    add(right_group_, y, token, y, position, count);
+  }
+  for (const Position position : replaced_) cells_[position].token = token;
+
+  uint64_t begin = occurrences_.size();
+  occurrences_.resize(begin + new_pairs_.size());
+  for (Group& group : groups_) {
+    group.next = begin;
+    begin += group.length;
+  }
+  for (const NewPair& entry : new_pairs_) occurrences_[groups_[entry.group].next++] = entry.position;
+  for (const Group& group : groups_) {
+    (group.right == token && group.left != token ? left_group_[static_cast<size_t>(group.left)]
+                                                 : right_group_[static_cast<size_t>(group.right)]) = 0;
+    const uint32_t index = find_or_add_pair(group.left, group.right);
+    Pair& pair = pairs_[index];
+    const Slice slice{group.next - group.length, group.length};
+    if (pair.occurrences.length == 0) {
+      pair.occurrences = slice;
+    } else {
+      further_.push_back({slice, pair.further});
+      pair.further = static_cast<uint32_t>(further_.size());
+    }
+    pair.count += group.count;
+    push_pair(index);
+  }
+}
+
+LearnResult Learner::learn(const LearnOptions& options, const OnMerge& on_merge, const std::function<void()>& tick) {
+  const bool scaffold = options.algorithm == Algorithm::kScaffold;
+  min_frequency_ = options.min_frequency;
+  count_initial_pairs();
+  LearnResult result;
+  std::vector<std::pair<Token, Token>> merges;
+  std::string text;
+  uint64_t normal = 0;
+  const auto order = [this](auto& a, auto& b) { return before(a, b); };
+  for (uint64_t iteration = 0; (scaffold ? normal : merges.size()) < options.symbols; ++iteration) {
+    if (iteration % 256 == 0) tick();
+    settle_heads();
+    if (!waiting_heap_.empty() && waiting_heap_.front().count >= min_frequency_) {
+      const WaitingEntry& waiting = waiting_heap_.front();
+      TokenInfo& info = tokens_[static_cast<size_t>(waiting.token)];
+      bool is_head = true;
+      if (!pair_heap_.empty()) {
+        const PairEntry& top = pair_heap_.front();
+        const Pair& pair = pairs_[top.pair];
+        is_head = waiting.count != top.count ? waiting.count > top.count
+                                             : compare_pairs(info.left, info.right, pair.left, pair.right) >= 0;
+      }
+      if (is_head) {
+        info.state = State::kNormal;
+        ++normal;
+        ++result.restored;
+        std::pop_heap(waiting_heap_.begin(), waiting_heap_.end(), order);
+        waiting_heap_.pop_back();
+        continue;
+      }
+    }
+    if (pair_heap_.empty()) {
+      result.exhausted = true;
+      break;
+    }
+    const PairEntry top = pair_heap_.front();
+    std::pop_heap(pair_heap_.begin(), pair_heap_.end(), order);
+    pair_heap_.pop_back();
+    const Token a = pairs_[top.pair].left, b = pairs_[top.pair].right;
+    text.assign(tokens_[static_cast<size_t>(a)].text).append(tokens_[static_cast<size_t>(b)].text);
+    const Token token = intern(text);
+    if (on_merge)
+      on_merge(merges.size(), std::string(tokens_[static_cast<size_t>(a)].text),
+               std::string(tokens_[static_cast<size_t>(b)].text), top.count);
+    merges.emplace_back(a, b);
+    replace(top.pair, token);
+
+    TokenInfo& info = tokens_[static_cast<size_t>(token)];
+    if (info.left == kBoundary) {
+      info.left = a;
+      info.right = b;
+    }
+    if (info.state == State::kUnmade || info.state == State::kWaiting) {
+      info.state = State::kNormal;
+      ++normal;
+    }
+    if (!scaffold) continue;
+    // The modification of Scaffold-BPE: a child that has become rarer than the next candidate is scaffold.
+    const int64_t head = head_frequency();
+    for (const Token child : {a, b}) {
+      TokenInfo& child_info = tokens_[static_cast<size_t>(child)];
+      if (child_info.state != State::kNormal || child_info.frequency >= head) continue;
+      child_info.state = State::kWaiting;
+      --normal;
+      if (child_info.frequency > 0) {
+        waiting_heap_.push_back({child_info.frequency, child});
+        std::push_heap(waiting_heap_.begin(), waiting_heap_.end(), order);
+      }
+    }
+  }
+  result.merges.reserve(merges.size());
+  for (const auto& [a, b] : merges) {
+    text.assign(tokens_[static_cast<size_t>(a)].text).append(tokens_[static_cast<size_t>(b)].text);
+    const bool waits = tokens_[static_cast<size_t>(token_of_text_.at(text))].state == State::kWaiting;
+    result.merges.push_back({std::string(tokens_[static_cast<size_t>(a)].text),
+                             std::string(tokens_[static_cast<size_t>(b)].text), waits});
+  }
+  return result;
+}
+
+}  // namespace mt_scaffold

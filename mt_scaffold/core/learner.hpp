@@ -1,0 +1,140 @@
+// Learning merges: Algorithm 1 of the Scaffold-BPE paper, and original BPE, over word types.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "codes.hpp"
+#include "word_counter.hpp"
+
+namespace mt_scaffold {
+
+enum class Algorithm { kBpe, kScaffold };
+
+struct LearnOptions {
+  Algorithm algorithm = Algorithm::kScaffold;
+  uint64_t symbols = 10000;   // merges (BPE) or normal merged tokens (Scaffold-BPE)
+  int64_t min_frequency = 2;  // at least 1
+};
+
+struct LearnResult {
+  std::vector<Merge> merges;
+  uint64_t restored = 0;   // scaffold tokens that became normal again on the way
+  bool exhausted = false;  // no pair reached min_frequency any more
+};
+
+class Learner {
+ public:
+  // Takes the words over and frees the counter.
+  explicit Learner(WordCounter words);
+
+  size_t internal_symbols() const { return internal_symbols_; }
+  size_t final_symbols() const { return final_symbols_; }
+
+  using OnMerge = std::function<void(uint64_t index, const std::string& left, const std::string& right, int64_t count)>;
+  // `on_merge` may be empty; `tick` is called now and then and may throw. Call once.
+  LearnResult learn(const LearnOptions& options, const OnMerge& on_merge, const std::function<void()>& tick);
+
+ private:
+  using Token = int32_t;
+  using Position = uint32_t;
+
+  // The text as word types, one cell a base symbol, words apart by a boundary cell. A token of several base
+  // symbols stands in its first cell; its span stands in its first and its last cell.
+  struct Cell {
+    Token token;
+    uint32_t span;
+  };
+  static constexpr Token kBoundary = -1;
+  static constexpr Token kInside = -2;  // a cell after the first of a token
+  static constexpr Token kFresh = -3;   // the token that the running merge has just made
+
+  struct Slice {
+    uint64_t begin;
+    uint32_t length;
+  };
+  struct Pair {
+    Token left, right;
+    int64_t count;
+    Slice occurrences;      // left positions; some may be stale
+    uint32_t further = 0;  // index + 1 into further_, for occurrences that came later
+  };
+  struct FurtherSlice {
+    Slice occurrences;
+    uint32_t next;
+  };
+
+  enum class State : uint8_t { kBase, kUnmade, kNormal, kWaiting };
+  struct TokenInfo {
+    std::string_view text;
+    uint64_t prefix;  // the first 8 bytes, big-endian: most comparisons need no more
+    int64_t frequency = 0;
+    Token left = kBoundary, right = kBoundary;  // the pair that first made it
+    State state = State::kUnmade;
+  };
+
+  struct PairEntry {
+    int64_t count;
+    uint64_t prefix;
+    uint32_t pair;
+  };
+  struct WaitingEntry {
+    int64_t count;
+    Token token;
+  };
+
+  Token intern(std::string_view text);
+  uint32_t find_or_add_pair(Token left, Token right);
+  Pair& existing_pair(Token left, Token right);
+  void grow_pair_table();
+  int compare_texts(Token a, Token b) const;
+  int compare_pairs(Token a_left, Token a_right, Token b_left, Token b_right) const;
+  bool before(const PairEntry& a, const PairEntry& b) const;
+  bool before(const WaitingEntry& a, const WaitingEntry& b) const;
+  void push_pair(uint32_t pair);
+  void settle_heads();
+  int64_t head_frequency();
+  void count_initial_pairs();
+  // Replaces all of the pair by `token`, updates all counts, returns how often it was replaced.
+  int64_t replace(uint32_t pair, Token token);
+  void add_new_pairs(Token token);
+
+  std::vector<Cell> cells_;
+  std::vector<uint32_t> word_of_cell_;
+  std::vector<int64_t> word_count_;
+  std::vector<TokenInfo> tokens_;
+  StringArena texts_;
+  std::unordered_map<std::string_view, Token> token_of_text_;
+  size_t internal_symbols_ = 0, final_symbols_ = 0;
+
+  std::vector<Pair> pairs_;
+  std::vector<FurtherSlice> further_;
+  std::vector<uint32_t> pair_table_;  // index + 1 into pairs_, 0: empty
+  std::vector<Position> occurrences_;
+  std::vector<PairEntry> pair_heap_;
+  std::vector<WaitingEntry> waiting_heap_;
+  int64_t min_frequency_ = 1;
+
+  // Scratch of one merge.
+  std::vector<Position> found_, replaced_;
+  struct NewPair {
+    Position position;
+    uint32_t group;
+    int64_t count;
+  };
+  struct Group {
+    Token left, right;
+    int64_t count;
+    uint32_t length;
+    uint64_t next;
+  };
+  std::vector<NewPair> new_pairs_;
+  std::vector<Group> groups_;
+  std::vector<uint32_t> left_group_, right_group_;  // by neighbour: index + 1 into groups_
+};
+
+}  // namespace mt_scaffold

@@ -1,0 +1,120 @@
+// Segmenting one word: Algorithm 2 of the Scaffold-BPE paper, BPE-dropout, and subword-nmt's vocabulary filter.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "codes.hpp"
+#include "word_counter.hpp"
+
+namespace mt_scaffold {
+
+// Where a subword lies in its word, in bytes.
+struct Piece {
+  uint32_t begin, end;
+};
+
+// A reproducible stream of random numbers (SplitMix64), a stream for each (seed, epoch, sentence).
+class RandomStream {
+ public:
+  RandomStream(uint64_t seed, uint64_t epoch, uint64_t sentence)
+      : state_(scramble(scramble(scramble(seed) + epoch) + sentence)) {}
+  uint64_t next() { return scramble(state_ += 0x9E3779B97F4A7C15ULL); }
+
+ private:
+  static uint64_t scramble(uint64_t z) {
+    z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9ULL;
+    z = (z ^ z >> 27) * 0x94D049BB133111EBULL;
+    return z ^ z >> 31;
+  }
+  uint64_t state_;
+};
+
+// Draws how many decisions survive before the next one is dropped, each being dropped with probability p.
+class DropoutLaw {
+ public:
+  explicit DropoutLaw(double p);
+  // Integer comparisons only, so that every platform draws the same.
+  uint64_t survivors_before_drop(RandomStream& random) const {
+    uint64_t survivors = 0;
+    while (true) {
+      const uint64_t u = random.next();
+      if (u >= survival_[0]) return survivors;
+      size_t k = 1;
+      while (k < survival_.size() && u < survival_[k]) ++k;
+      survivors += k;
+      if (k < survival_.size()) return survivors;
+    }
+  }
+
+ private:
+  std::vector<uint64_t> survival_;  // [k]: 2^64 times the probability that k + 1 decisions survive
+};
+
+// Answers, decision by decision, whether a merge survives.
+class Decisions {
+ public:
+  virtual ~Decisions() = default;
+  virtual bool survives() = 0;
+};
+
+class Segmenter {
+ public:
+  // `vocabulary`: surface forms (with separator) that may stand, or null for all; an empty one filters nothing.
+  Segmenter(const std::vector<Merge>& merges, std::string separator, const std::unordered_set<std::string>* vocabulary);
+
+  // Work space of one thread.
+  struct Scratch;
+  static std::shared_ptr<Scratch> make_scratch();
+
+  // Segments a word of valid UTF-8 into `pieces`. Returns how many replacements merging made.
+  // With `decisions`, each merge that would be made is put to it; they come in an order that is a function of the
+  // answers alone. Without a drop there are as many decisions as replacements.
+  uint32_t segment(std::string_view word, std::vector<Piece>& pieces, Scratch& scratch, Decisions* decisions) const;
+
+  const std::string& separator() const { return separator_; }
+  // The surface forms that can come out: normal merged tokens and base symbols, word-internal and word-final.
+  std::vector<std::string> surface_forms() const;
+
+  struct Symbol {
+    int32_t token;  // kUnknown: a code point that stands in no merge
+    uint32_t begin, end;
+  };
+  static constexpr int32_t kUnknown = -1;
+
+ private:
+  static constexpr uint32_t kNoRank = ~uint32_t{0};
+
+  struct Lookup {
+    uint32_t rank;
+    int32_t merged;
+  };
+  struct PairSlot {
+    int32_t left, right;
+    Lookup found;
+  };
+  // The tokens that a token is printed as; empty: as itself.
+  using Expansion = std::vector<int32_t>;
+
+  int32_t intern(std::string_view text);
+  Lookup look_up(int32_t left, int32_t right) const;
+  void scaffold_short(std::vector<Symbol>& symbols, Scratch& scratch, Decisions* decisions) const;
+  void scaffold_long(std::vector<Symbol>& symbols, Scratch& scratch, Decisions* decisions) const;
+  void build_expansions(const std::vector<Merge>& merges, const std::unordered_set<std::string>* vocabulary);
+
+  std::string separator_;
+  StringArena texts_;
+  std::vector<std::string_view> text_;
+  std::unordered_map<std::string_view, int32_t> token_of_text_;
+  std::vector<PairSlot> pair_table_;
+  std::vector<bool> scaffold_;
+  std::vector<Expansion> inner_, last_;  // by token: inside the word, and at its end
+  std::vector<int32_t> internal_base_, final_base_;  // by code point
+};
+
+}  // namespace mt_scaffold

@@ -1,0 +1,146 @@
+// Words and code points: how a line of UTF-8 becomes words, and a word its base symbols.
+#pragma once
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <string_view>
+
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
+
+namespace mt_scaffold {
+
+static_assert(std::endian::native == std::endian::little, "words are hashed as little-endian integers");
+
+inline constexpr std::string_view kEndOfWord = "</w>";
+
+// Buffers are readable this many bytes past their end, so that words can be loaded whole.
+inline constexpr size_t kPadding = 64;
+
+inline bool is_line_margin(char c) { return c == ' ' || c == '\r'; }
+
+// The length of the well-formed UTF-8 sequence at `p`, or 0 where there is none; `code_point` receives its value.
+inline size_t decode_code_point(const unsigned char* p, size_t available, uint32_t& code_point) {
+  const uint32_t lead = p[0];
+  if (lead < 0x80) {
+    code_point = lead;
+    return 1;
+  }
+  const size_t length = lead >= 0xF0 ? 4 : lead >= 0xE0 ? 3 : 2;
+  if (lead < 0xC2 || lead > 0xF4 || available < length) return 0;
+  code_point = lead & (0x7Fu >> length);
+  for (size_t i = 1; i < length; ++i) {
+    if ((p[i] & 0xC0) != 0x80) return 0;
+    code_point = code_point << 6 | (p[i] & 0x3Fu);
+  }
+  // Overlong forms, surrogates and values past U+10FFFF are not UTF-8.
+  if (length == 3 && (code_point < 0x800 || (code_point >= 0xD800 && code_point < 0xE000))) return 0;
+  if (length == 4 && (code_point < 0x10000 || code_point > 0x10FFFF)) return 0;
+  return length;
+}
+
+inline void append_code_point(std::string& text, uint32_t c) {
+  if (c < 0x80) {
+    text += static_cast<char>(c);
+  } else if (c < 0x800) {
+    text += {static_cast<char>(0xC0 | c >> 6), static_cast<char>(0x80 | (c & 0x3F))};
+  } else if (c < 0x10000) {
+    text += {static_cast<char>(0xE0 | c >> 12), static_cast<char>(0x80 | (c >> 6 & 0x3F)),
+             static_cast<char>(0x80 | (c & 0x3F))};
+  } else {
+    text += {static_cast<char>(0xF0 | c >> 18), static_cast<char>(0x80 | (c >> 12 & 0x3F)),
+             static_cast<char>(0x80 | (c >> 6 & 0x3F)), static_cast<char>(0x80 | (c & 0x3F))};
+  }
+}
+
+// The first byte of `word` that is no UTF-8, or its length where all of it is.
+inline size_t first_invalid_byte(std::string_view word) {
+  const auto* p = reinterpret_cast<const unsigned char*>(word.data());
+  uint32_t ignored;
+  for (size_t i = 0; i < word.size();) {
+    const size_t length = decode_code_point(p + i, word.size() - i, ignored);
+    if (length == 0) return i;
+    i += length;
+  }
+  return word.size();
+}
+
+// The end of the word that starts at `p`: the next space, or `end`. Reads up to 15 bytes past `end`.
+inline const char* word_end(const char* p, const char* end) {
+#if defined(__SSE2__)
+  const __m128i space = _mm_set1_epi8(' ');
+  for (; p < end; p += 16) {
+    const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(p));
+    const auto found = static_cast<unsigned>(_mm_movemask_epi8(_mm_cmpeq_epi8(bytes, space)));
+    if (found) {
+      const char* at = p + std::countr_zero(found);
+      return at < end ? at : end;
+    }
+  }
+  return end;
+#else
+  while (p < end && *p != ' ') ++p;
+  return p;
+#endif
+}
+
+// A word with its hash; words of up to 16 bytes are compared as two integers.
+struct HashedWord {
+  std::string_view text;
+  uint64_t head[2];
+  uint64_t hash;
+};
+
+inline uint64_t mix(uint64_t a, uint64_t b) {
+  const auto product = static_cast<unsigned __int128>(a) * b;
+  return static_cast<uint64_t>(product) ^ static_cast<uint64_t>(product >> 64);
+}
+
+// `text` must be readable for kPadding bytes past its end.
+inline HashedWord hash_word(std::string_view text) {
+  static constexpr uint64_t kMask[9] = {0,           0xFF,          0xFFFF,          0xFFFFFF,   0xFFFFFFFF,
+                                        0xFFFFFFFFFF, 0xFFFFFFFFFFFF, 0xFFFFFFFFFFFFFF, ~uint64_t{0}};
+  constexpr uint64_t kSeed0 = 0xA0761D6478BD642FULL, kSeed1 = 0xE7037ED1A0B428DBULL;
+  HashedWord word{text, {0, 0}, 0};
+  const size_t n = text.size();
+  std::memcpy(word.head, text.data(), 16);
+  word.head[0] &= kMask[n < 8 ? n : 8];
+  word.head[1] &= kMask[n < 8 ? 0 : n < 16 ? n - 8 : 8];
+  uint64_t hash = mix(word.head[0] ^ kSeed0 ^ n, word.head[1] ^ kSeed1);
+  for (size_t i = 16; i < n; i += 8) {
+    uint64_t chunk;
+    std::memcpy(&chunk, text.data() + i, 8);
+    hash = mix(hash ^ kSeed1, (chunk & kMask[n - i < 8 ? n - i : 8]) ^ kSeed0);
+  }
+  word.hash = hash ^ hash >> 32;
+  return word;
+}
+
+// Calls `on_word(std::string_view)` for each word of a line without its LF.
+// Leading and trailing CRs and spaces are returned as the length of each margin.
+struct Margins {
+  size_t leading, trailing;
+};
+
+inline Margins line_margins(const char* begin, const char* end) {
+  const char* first = begin;
+  while (first < end && is_line_margin(*first)) ++first;
+  const char* last = end;
+  while (last > first && is_line_margin(last[-1])) --last;
+  return {static_cast<size_t>(first - begin), static_cast<size_t>(end - last)};
+}
+
+template <typename OnWord>
+inline void for_each_word(const char* p, const char* end, OnWord&& on_word) {
+  while (p < end) {
+    const char* stop = word_end(p, end);
+    if (stop != p) on_word(std::string_view(p, static_cast<size_t>(stop - p)));
+    p = stop + 1;
+  }
+}
+
+}  // namespace mt_scaffold

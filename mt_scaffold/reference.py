@@ -1,0 +1,301 @@
+"""The plain Python twin of the native core, to be read beside the paper's Algorithms 1 and 2.
+
+Everything here is written to be checked by eye, not to be fast: the tests hold the native core to it.
+Frequencies are counted again in every iteration, the queue is a sorted look at them, and a word is
+segmented one step at a time.
+
+A symbol is a string. The last symbol of a word carries the suffix ``</w>``, as in subword-nmt's format 0.2.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+
+END_OF_WORD = "</w>"
+Pair = tuple[str, str]
+
+
+def words_of(line: str) -> list[str]:
+    """The words of a line: what stands between ASCII spaces, without the CRs and spaces at its ends."""
+    return [word for word in line.strip("\r\n ").split(" ") if word]
+
+
+def base_symbols(word: str) -> list[str]:
+    """The code points of a word, the last one marked as word-final."""
+    return [*word[:-1], word[-1] + END_OF_WORD]
+
+
+def replace_all(symbols: list[str], pair: Pair) -> list[str]:
+    """Replace every occurrence of a pair by its concatenation, from the left and without overlap."""
+    merged, i = [], 0
+    while i < len(symbols):
+        if tuple(symbols[i : i + 2]) == pair:
+            merged.append(symbols[i] + symbols[i + 1])
+            i += 2
+        else:
+            merged.append(symbols[i])
+            i += 1
+    return merged
+
+
+# ---------------------------------------------------------------------------------------------------------
+# Algorithm 1: learning
+# ---------------------------------------------------------------------------------------------------------
+
+
+@dataclass
+class Learned:
+    """What learning gives: the merges in order, and which of the merged tokens are scaffold at the end."""
+
+    merges: list[Pair] = field(default_factory=list)
+    scaffold: set[str] = field(default_factory=set)
+    restored: int = 0
+    exhausted: bool = False  # no pair reached the minimum frequency before N was reached
+
+
+def learn(
+    word_counts: Mapping[str, int], symbols: int, min_frequency: int = 2, algorithm: str = "scaffold"
+) -> Learned:
+    """Learn merges from word counts (Algorithm 1; with ``algorithm="bpe"`` without its modification).
+
+    ``symbols`` is N: the number of merges for BPE, of normal merged tokens for Scaffold-BPE.
+    """
+    text = [(base_symbols(word), count) for word, count in word_counts.items()]
+    base = {symbol for word, _ in text for symbol in word}
+    normal: set[str] = set()  # V without the base symbols
+    waiting: dict[str, Pair] = {}  # S, each token with the pair that first made it
+    first_pair: dict[str, Pair] = {}
+    learned = Learned()
+
+    while (len(learned.merges) if algorithm == "bpe" else len(normal)) < symbols:
+        head = _head(_queue(text, waiting))
+        if head is None or head[0] < min_frequency:
+            learned.exhausted = True
+            break
+        _, (a, b), token = head
+
+        if token is not None:  # a scaffold token has come back to the head: it is normal again
+            del waiting[token]
+            normal.add(token)
+            learned.restored += 1
+            continue
+
+        t = a + b
+        learned.merges.append((a, b))
+        text = [(replace_all(word, (a, b)), count) for word, count in text]
+        if algorithm == "bpe":
+            continue
+
+        first_pair.setdefault(t, (a, b))
+        waiting.pop(t, None)
+        if t not in base:
+            normal.add(t)
+
+        frequency = _token_frequencies(text)
+        head = _head(_queue(text, waiting))
+        head_frequency = head[0] if head else 0
+        for child in (a, b):
+            if child in normal and frequency[child] < head_frequency:
+                normal.remove(child)
+                waiting[child] = first_pair[child]
+
+    learned.scaffold = set(waiting)
+    return learned
+
+
+def _token_frequencies(text: list[tuple[list[str], int]]) -> Counter[str]:
+    frequency: Counter[str] = Counter()
+    for word, count in text:
+        for symbol in word:
+            frequency[symbol] += count
+    return frequency
+
+
+QueueEntry = tuple[int, Pair, str | None]
+
+
+def _queue(text: list[tuple[list[str], int]], waiting: Mapping[str, Pair]) -> list[QueueEntry]:
+    """The queue Q: pairs, and the scaffold tokens that wait to return, each with its frequency and tie-break."""
+    pairs: Counter[Pair] = Counter()
+    for word, count in text:
+        for pair in zip(word, word[1:], strict=False):
+            pairs[pair] += count
+    frequency = _token_frequencies(text)
+    queue: list[QueueEntry] = [(count, pair, None) for pair, count in pairs.items()]
+    queue += [(frequency[token], pair, token) for token, pair in waiting.items() if frequency[token] > 0]
+    return queue
+
+
+def _head(queue: list[QueueEntry]) -> QueueEntry | None:
+    """The most frequent entry; ties go to the greatest pair in code point order, then to the waiting token."""
+    return max(queue, key=lambda entry: (entry[0], entry[1], entry[2] is not None), default=None)
+
+
+# ---------------------------------------------------------------------------------------------------------
+# Algorithm 2: applying
+# ---------------------------------------------------------------------------------------------------------
+
+Survives = Callable[[], bool]
+
+
+def always() -> bool:
+    """Without dropout every merge survives."""
+    return True
+
+
+class ReferenceBPE:
+    """Segments words with learned codes, one step at a time."""
+
+    def __init__(
+        self,
+        merges: Iterable[Pair],
+        scaffold: Iterable[str] = (),
+        separator: str = "@@",
+        vocabulary: set[str] | None = None,
+    ) -> None:
+        listed = list(merges)
+        self.scaffold = set(scaffold)
+        self.separator = separator
+        self.vocabulary = vocabulary
+        self.rank: dict[Pair, int] = {}
+        self.derivations: dict[str, list[Pair]] = {}
+        for position, pair in enumerate(listed):
+            self.rank.setdefault(pair, position)
+        # subword-nmt splits a string by the pair whose last mention in the file comes first.
+        last_mention = {pair: position for position, pair in enumerate(listed)}
+        for pair in sorted(self.rank, key=lambda pair: last_mention[pair]):
+            self.derivations.setdefault(pair[0] + pair[1], []).append(pair)
+        self._demolished: dict[str, list[str]] = {}
+
+    # -- scaffolding
+
+    def scaffolding(self, symbols: list[str], survives: Survives = always) -> list[str]:
+        """Merge until no pair is left: each step takes the lowest rank among the pairs that survive dropout."""
+        while True:
+            candidates = [
+                (self.rank[pair], i)
+                for i, pair in enumerate(zip(symbols, symbols[1:], strict=False))
+                if pair in self.rank and survives()
+            ]
+            if not candidates:
+                return symbols
+            lowest, _ = min(candidates)
+            positions = [i for rank, i in candidates if rank == lowest]
+            merged, i = [], 0
+            for position in positions:
+                if position < i:  # overlaps the replacement before it
+                    continue
+                merged += symbols[i:position]
+                merged.append(symbols[position] + symbols[position + 1])
+                i = position + 2
+            symbols = merged + symbols[i:]
+
+    # -- demolishing
+
+    def _cuts_end_of_word(self, pair: Pair) -> bool:
+        """Whether a pair splits the letters of ``</w>``: only text that spells out ``</w>`` can do that."""
+        return (pair[0] + pair[1]).endswith(END_OF_WORD) and len(pair[1]) <= len(END_OF_WORD)
+
+    def demolish(self, token: str) -> list[str]:
+        """The shortest sequence of normal tokens and base symbols that a scaffold token stands for.
+
+        Where several merges make the string, the shortest result wins, then the earliest merge.
+        """
+        if token not in self.scaffold:
+            return [token]
+        if token not in self._demolished:
+            results = [
+                (self._cuts_end_of_word(pair), self.demolish(pair[0]) + self.demolish(pair[1]), self.rank[pair])
+                for pair in self.derivations[token]
+            ]
+            self._demolished[token] = min(results, key=lambda result: (result[0], len(result[1]), result[2]))[1]
+        return self._demolished[token]
+
+    # -- the vocabulary filter
+
+    def _split(self, symbol: str, final: bool) -> Iterable[str]:
+        """Undo merges until every piece is a normal token in the vocabulary, or cannot be split."""
+        assert self.vocabulary is not None
+        surface = symbol.removesuffix(END_OF_WORD) if final else symbol + self.separator
+        if symbol not in self.scaffold and surface in self.vocabulary:
+            return [symbol]
+        pairs = self.derivations.get(symbol, [])
+        if final:
+            pairs = [pair for pair in pairs if not self._cuts_end_of_word(pair)]
+        if not pairs:
+            return [symbol]
+        left, right = pairs[0]
+        return [*self._split(left, False), *self._split(right, final)]
+
+    # -- a word, a line
+
+    def segment_word(self, word: str, survives: Survives = always) -> list[str]:
+        """The surface forms of a word's subwords, without separators."""
+        symbols = self.scaffolding(base_symbols(word), survives)
+        symbols = [piece for symbol in symbols for piece in self.demolish(symbol)]
+        if self.vocabulary and len(word) > 1:
+            inner, last = symbols[:-1], symbols[-1]
+            symbols = [piece for symbol in inner for piece in self._split(symbol, False)]
+            symbols += self._split(last, True)
+        return [*symbols[:-1], symbols[-1].removesuffix(END_OF_WORD)]
+
+    def segment(self, sentence: str, survives: Survives = always) -> str:
+        """A sentence with its words segmented: pieces but the last of a word carry the separator."""
+        pieces = []
+        for word in words_of(sentence):
+            *inner, last = self.segment_word(word, survives)
+            pieces += [piece + self.separator for piece in inner] + [last]
+        return " ".join(pieces)
+
+    def process_line(self, line: str, survives: Survives = always) -> str:
+        """As ``segment``, with the CRs, LFs and spaces at the line's ends kept as they stand."""
+        stripped = line.strip("\r\n ")
+        if not stripped:
+            return line
+        start = line.index(stripped[0]) if line[0] in "\r\n " else 0
+        start = len(line) - len(line.lstrip("\r\n "))
+        return line[:start] + self.segment(stripped, survives) + line[start + len(stripped) :]
+
+    def dropout_distribution(self, word: str, dropout: float) -> dict[tuple[str, ...], float]:
+        """Every segmentation of a (short) word under BPE-dropout, with its exact probability."""
+        result: dict[tuple[str, ...], float] = {}
+        self._enumerate(base_symbols(word), dropout, 1.0, result)
+        return result
+
+    def _enumerate(
+        self, symbols: list[str], dropout: float, probability: float, result: dict[tuple[str, ...], float]
+    ) -> None:
+        in_codes = [pair in self.rank for pair in zip(symbols, symbols[1:], strict=False)]
+        count = sum(in_codes)
+        for outcome in range(2**count):
+            bits = [bool(outcome >> k & 1) for k in range(count)]
+            weight = probability
+            for survived in bits:
+                weight *= (1 - dropout) if survived else dropout
+            if weight == 0.0:
+                continue
+            if not any(bits):  # nothing survived, or nothing to merge: the word is done
+                pieces = [piece for symbol in symbols for piece in self.demolish(symbol)]
+                key = (*pieces[:-1], pieces[-1].removesuffix(END_OF_WORD))
+                result[key] = result.get(key, 0.0) + weight
+                continue
+            # One step of scaffolding with these outcomes; then everything is drawn anew.
+            stepped = self._one_step(symbols, iter(bits))
+            self._enumerate(stepped, dropout, weight, result)
+
+    def _one_step(self, symbols: list[str], outcomes: Iterable[bool]) -> list[str]:
+        draws = iter(outcomes)
+        candidates = [
+            (self.rank[pair], i)
+            for i, pair in enumerate(zip(symbols, symbols[1:], strict=False))
+            if pair in self.rank and next(draws)
+        ]
+        lowest, _ = min(candidates)
+        merged, i = [], 0
+        for position in [i for rank, i in candidates if rank == lowest]:
+            if position >= i:
+                merged += symbols[i:position] + [symbols[position] + symbols[position + 1]]
+                i = position + 2
+        return merged + symbols[i:]
