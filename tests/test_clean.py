@@ -1,0 +1,87 @@
+"""Cleaning: which pairs stay, what is counted, and that nothing is written when something is wrong."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from mt_scaffold.clean import clean
+from mt_scaffold.cli import main
+from mt_scaffold.errors import MTScaffoldError, UsageError
+
+
+def write(folder: Path, source: bytes, target: bytes) -> tuple[Path, Path, Path, Path]:
+    (folder / "in.en").write_bytes(source)
+    (folder / "in.de").write_bytes(target)
+    return folder / "in.en", folder / "in.de", folder / "out.en", folder / "out.de"
+
+
+def test_each_reason_drops_its_pairs_and_the_others_stay_in_order(tmp_path: Path) -> None:
+    pairs = [
+        (b"a b", b"c d"),  # kept
+        (b"", b"c"),  # an empty side
+        (b"a", b"   "),  # spaces are no words
+        (b"a b c d e f", b"a b c d e f"),  # more than 5 words
+        (b"a b", b"a b c d"),  # twice as long
+        (b"a b c", b"a b"),  # 1.5 times as long: still good
+    ]
+    files = write(tmp_path, *(b"".join(pair[side] + b"\n" for pair in pairs) for side in (0, 1)))
+    report = clean(*files, min_tokens=1, max_tokens=5, max_ratio=1.5)
+    assert files[2].read_bytes() == b"a b\na b c\n"
+    assert files[3].read_bytes() == b"c d\na b\n"
+    assert report.dropped == {"too short": 2, "too long": 1, "ratio": 1}
+    assert (report.pairs_read, report.pairs_kept) == (6, 2)
+    assert (report.words_read, report.words_kept) == ((14, 15), (5, 4))
+
+
+def test_a_word_ends_at_a_space_and_a_line_at_lf_only(tmp_path: Path) -> None:
+    """Tabs, no-break spaces and other line breaks must not change the count, nor the bytes that are kept."""
+    source = "a\tb c\u00a0d\u2028e\x85f\r\n".encode()
+    files = write(tmp_path, source, b"x y")
+    assert clean(*files, max_ratio=1).pairs_kept == 1
+    assert files[2].read_bytes() == source
+    assert files[3].read_bytes() == b"x y\n"
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "counts"), [(b"a\nb\nc\n", b"a\n", (3, 1)), (b"a\n", b"a\nb\nc\nd", (1, 4))]
+)
+def test_unequal_sides_name_both_counts_and_write_nothing(
+    tmp_path: Path, source: bytes, target: bytes, counts: tuple[int, int]
+) -> None:
+    files = write(tmp_path, source, target)
+    with pytest.raises(MTScaffoldError, match=f"in.en has {counts[0]} lines and .*in.de has {counts[1]}"):
+        clean(*files)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["in.de", "in.en"]
+
+
+def test_a_corpus_of_which_nothing_is_left_is_an_error(tmp_path: Path) -> None:
+    files = write(tmp_path, b"a\n", b"\n")
+    with pytest.raises(MTScaffoldError, match="none of 1 pairs"):
+        clean(*files)
+    assert not files[2].exists()
+
+
+@pytest.mark.parametrize(
+    "bounds", [{"min_tokens": 0}, {"min_tokens": 3, "max_tokens": 2}, {"max_ratio": 0.5}, {"max_ratio": float("nan")}]
+)
+def test_bounds_that_make_no_sense_are_refused(tmp_path: Path, bounds: dict[str, float]) -> None:
+    with pytest.raises(UsageError):
+        clean(*write(tmp_path, b"a\n", b"a\n"), **bounds)
+
+
+def test_a_missing_folder_is_named(tmp_path: Path) -> None:
+    source, target, kept, _ = write(tmp_path, b"a\n", b"a\n")
+    with pytest.raises(MTScaffoldError, match="there is no folder"):
+        clean(source, target, kept, tmp_path / "none" / "out.de")
+    assert not kept.exists()
+
+
+def test_the_command_writes_the_report(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    source, target, kept_source, kept_target = write(tmp_path, b"a\n\n", b"a\nb\n")
+    arguments = ["--source", source, "--target", target, "--output-source", kept_source, "--output-target", kept_target]
+    assert main(["clean", *map(str, arguments), "--report", str(tmp_path / "report.json")]) == 0
+    assert json.loads((tmp_path / "report.json").read_text())["dropped"] == {"too short": 1, "too long": 0, "ratio": 0}
+    assert "kept 1 of 2 pairs" in capsys.readouterr().err

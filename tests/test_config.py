@@ -1,0 +1,156 @@
+"""The experiment configuration: what is accepted, what is filled in, and one clear line for everything else."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("yaml", reason="PyYAML comes with the extra 'workflow'")
+
+from mt_scaffold.cli import main
+from mt_scaffold.config import load_config, parse_config
+from mt_scaffold.errors import MTScaffoldError, UsageError
+
+CONFIGS = sorted((Path(__file__).parent.parent / "configs").glob("*.yaml"))
+
+SMALL = """\
+name: small
+languages: {source: en, target: de}
+data:
+  files:
+    train:
+      - source: {path: train.en}
+        target: {url: "https://example.org/train.de.gz", sha256: %s}
+    valid:
+      - source: {path: valid.en}
+        target: {path: valid.de}
+    tests:
+      news:
+        - source: {path: news.en}
+          target: {path: news.de}
+codes:
+  symbols: 100
+systems:
+  bpe: {algorithm: bpe}
+  scaffold: {algorithm: scaffold}
+baseline: bpe
+train:
+  options: {arch: transformer, lr: 0.001, share-all-embeddings: true}
+""" % ("a" * 64)
+
+
+def load(tmp_path: Path, text: str, **arguments):
+    path = tmp_path / "small.yaml"
+    path.write_text(text, encoding="utf-8")
+    return load_config(path, **arguments)
+
+
+@pytest.mark.parametrize("path", CONFIGS, ids=lambda path: path.stem)
+def test_every_configuration_of_the_project_loads_under_its_own_name(path: Path) -> None:
+    """A configuration that does not load, or writes into another one's folder, is of no use."""
+    config = load_config(path)
+    assert config.name == path.stem
+    assert {system.algorithm for system in config.systems.values()} == {"bpe", "scaffold"}
+
+
+@pytest.mark.parametrize("path", CONFIGS, ids=lambda path: path.stem)
+def test_to_dict_is_read_back_as_the_same_configuration(path: Path) -> None:
+    """The resolved configuration kept with an experiment must be the one that was run."""
+    config = load_config(path)
+    assert parse_config(config.to_dict()) == config
+
+
+def test_defaults_are_filled_in(tmp_path: Path) -> None:
+    config = load(tmp_path, SMALL)
+    assert (config.codes.min_frequency, config.clean.max_ratio, config.seeds, config.average.last) == (2, 1.5, [1], 5)
+    assert config.tokenise.aggressive_dash_splitting
+    assert config.test_sets == ["news"]
+    assert not config.synthetic
+
+
+def test_generated_text_makes_the_experiment_synthetic() -> None:
+    """The label that must stand beside every figure comes from here."""
+    config = load_config(CONFIGS[0].parent / "demo.yaml")
+    assert config.synthetic
+    assert config.test_sets == ["test"]
+
+
+def test_overrides_take_the_place_of_values_in_the_file(tmp_path: Path) -> None:
+    config = load(tmp_path, SMALL, overrides={"data.sample": 7, "seeds": [3, 4], "train.options.lr": 0.1})
+    assert (config.data.sample, config.seeds, config.train.options["lr"]) == (7, [3, 4], 0.1)
+    assert config.train.options["arch"] == "transformer"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "line", "message"),
+    [
+        ("symbols: 100", "simbols: 100", 16, "codes.simbols: unknown key; did you mean symbols?"),
+        ("baseline: bpe", "baselin: bpe", 20, "baselin: unknown key; did you mean baseline?"),
+        ("{path: valid.en}", "{pth: valid.en}", 9, "data.files.valid[0].source.pth: unknown key; did you mean path?"),
+        ("symbols: 100", "symbols: many", 16, "codes.symbols: must be a whole number, not 'many'"),
+        ("symbols: 100", "symbols: true", 16, "codes.symbols: must be a whole number, not true"),
+        ("symbols: 100", "symbols: 1.5", 16, "codes.symbols: must be a whole number, not 1.5"),
+        ("symbols: 100", "symbols: 0", 16, "codes.symbols: must be 1 or more, not 0"),
+        ("symbols: 100", "min_frequency: 2", 15, "codes.symbols: missing"),
+        ("source: en, target: de", "source: en, target: en", 2, "languages.target: source and target are the same"),
+        ("source: en", "source: no", 2, "languages.source: must be text, not false (put text"),
+        ("algorithm: bpe", "algorithm: bpa", 18, "systems.bpe.algorithm: must be scaffold or bpe, not 'bpa'"),
+        ("  bpe: {", "  b pe: {", 18, "systems.b pe: not a good name"),
+        ("  bpe: {", "  ..: {", 18, "systems...: not a good name"),
+        ("  bpe: {", "  raw: {", 18, "systems.raw: this name is taken"),
+        ("baseline: bpe", "baseline: bp", 20, "baseline: no system is called bp; did you mean bpe?"),
+        ("name: small", "name: ../small", 1, "name: must be a letter or digit"),
+        ("      news:", "      train:", 12, "data.files.tests.train: a test set cannot be called"),
+        (", sha256: " + "a" * 64, "", 7, "data.files.train[0].target: a url needs its sha256"),
+        ("a" * 64, "'12'", 7, "data.files.train[0].target.sha256: must be 64 hexadecimal digits"),
+        ("https://", "file://", 7, "data.files.train[0].target.url: must be an http or https address"),
+        ("{path: valid.en}", "{}", 9, "data.files.valid[0].source: give either url or path"),
+        ("  files:", "  synthetic: {}\n  files:", 3, "data: give exactly one of synthetic, files"),
+        ("codes:", "clean: {min_tokens: 9, max_tokens: 3}\ncodes:", 15, "clean.min_tokens: more than clean.max_tokens"),
+        ("codes:", "clean: {max_ratio: .nan}\ncodes:", 15, "clean.max_ratio: must be a finite number"),
+        ("codes:", "seeds: [1, 1]\ncodes:", 15, "seeds: a seed stands there twice"),
+        ("codes:", "seeds: []\ncodes:", 15, "seeds: must not be empty"),
+        ("codes:", "seeds: 1\ncodes:", 15, "seeds: must be a list, not 1"),
+        ("lr: 0.001", "--lr: 0.001", 22, "train.options.--lr: not a good name"),
+        ("lr: 0.001", "lr: {a: 1}", 22, "train.options.lr: must be true, false, a number"),
+        ("name: small", "name: small\nname: other", 2, "name: this key stands there twice"),
+        ("  symbols: 100", "  symbols: [100", 17, "not valid YAML"),
+    ],
+)
+def test_a_wrong_value_is_one_line_with_file_line_and_key(
+    tmp_path: Path, old: str, new: str, line: int, message: str
+) -> None:
+    assert old in SMALL
+    with pytest.raises(UsageError) as raised:
+        load(tmp_path, SMALL.replace(old, new, 1))
+    assert str(raised.value).startswith(f"{tmp_path / 'small.yaml'}:{line}: {message}")
+    assert "\n" not in str(raised.value)
+
+
+@pytest.mark.parametrize("text", ["", "just text", "- a\n- list\n", "name: \x00", "? {a: 1}\n: 2\n"])
+def test_a_file_that_is_no_configuration_at_all_is_refused(tmp_path: Path, text: str) -> None:
+    with pytest.raises(UsageError):
+        load(tmp_path, text)
+
+
+def test_bytes_that_are_not_utf8_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "latin.yaml"
+    path.write_bytes(b"description: \xe4\n")
+    with pytest.raises(UsageError, match="not valid YAML"):
+        load_config(path)
+
+
+def test_a_missing_file_is_named(tmp_path: Path) -> None:
+    with pytest.raises(MTScaffoldError, match="none.yaml"):
+        load_config(tmp_path / "none.yaml")
+
+
+def test_the_command_shows_the_error_and_exits_with_2(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "small.yaml"
+    path.write_text(SMALL.replace("symbols", "simbols"), encoding="utf-8")
+    assert main(["get-data", "--config", str(path), "--output-dir", str(tmp_path / "raw")]) == 2
+    error = capsys.readouterr().err
+    assert error.count("\n") == 1
+    assert "did you mean symbols?" in error
+    assert not (tmp_path / "raw").exists()
