@@ -6,12 +6,11 @@ after BPE, where each segmentation would keep its own pairs.
 
 from __future__ import annotations
 
-import itertools
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from mt_scaffold.errors import MTScaffoldError, UsageError
-from mt_scaffold.files import PathLike, open_input, open_output
+from mt_scaffold.files import PathLike, open_output, read_pairs
 from mt_scaffold.report import count_words
 
 
@@ -56,19 +55,10 @@ def clean(
         )
     report = CleanReport()
     with (
-        open_input(source) as source_stream,
-        open_input(target) as target_stream,
         open_output(output_source) as kept_source,
         open_output(output_target) as kept_target,
     ):
-        for source_line, target_line in itertools.zip_longest(source_stream, target_stream):
-            if source_line is None or target_line is None:
-                rest_source = report.pairs_read + (source_line is not None) + sum(1 for _ in source_stream)
-                rest_target = report.pairs_read + (target_line is not None) + sum(1 for _ in target_stream)
-                raise MTScaffoldError(
-                    f"{source} has {rest_source} lines and {target} has {rest_target}: "
-                    "line i of one must translate line i of the other"
-                )
+        for source_line, target_line in read_pairs(source, target):
             lengths = count_words(source_line), count_words(target_line)
             report.pairs_read += 1
             report.words_read = _add(report.words_read, lengths)

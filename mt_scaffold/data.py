@@ -18,7 +18,7 @@ from urllib.parse import unquote, urlsplit
 
 from mt_scaffold.config import Config, DataFile, FileData, Languages, ParallelFiles, SyntheticData
 from mt_scaffold.errors import MTScaffoldError
-from mt_scaffold.files import PathLike, explain_os_error, open_input, open_output
+from mt_scaffold.files import PathLike, explain_os_error, open_output, read_pairs
 from mt_scaffold.report import count_words
 from mt_scaffold.synthetic import sentence_pairs
 
@@ -79,10 +79,10 @@ def _from_files(data: FileData, sample: int | None, cache: Path) -> Iterator[Cor
     # All files are fetched before the first is read: what is missing is found out at once.
     train, valid = _fetch_pairs(data.train, cache), _fetch_pairs(data.valid, cache)
     tests = {name: _fetch_pairs(pairs, cache) for name, pairs in data.tests.items()}
-    yield "train", itertools.chain.from_iterable(itertools.islice(_read(*pair), sample) for pair in train)
-    yield "valid", itertools.chain.from_iterable(_read(*pair) for pair in valid)
+    yield "train", itertools.chain.from_iterable(itertools.islice(read_pairs(*pair), sample) for pair in train)
+    yield "valid", itertools.chain.from_iterable(read_pairs(*pair) for pair in valid)
     for name, pairs in tests.items():
-        yield name, itertools.chain.from_iterable(_read(*pair) for pair in pairs)
+        yield name, itertools.chain.from_iterable(read_pairs(*pair) for pair in pairs)
 
 
 def _fetch_pairs(pairs: Sequence[ParallelFiles], cache: Path) -> list[tuple[Path, Path]]:
@@ -145,22 +145,6 @@ def _digest(path: Path) -> str:
 def _check_digest(path: Path, digest: str | None) -> None:
     if digest is not None and (found := _digest(path)) != digest.lower():
         raise MTScaffoldError(f"{path}: its sha256 is {found}, not {digest} as the configuration says")
-
-
-def _read(source: Path, target: Path) -> Iterator[tuple[bytes, bytes]]:
-    """The pairs of lines of two files; an error at their end where one is longer."""
-    with open_input(source) as source_stream, open_input(target) as target_stream:
-        count = 0
-        for source_line, target_line in itertools.zip_longest(source_stream, target_stream):
-            if source_line is None or target_line is None:
-                source_count = count + (source_line is not None) + sum(1 for _ in source_stream)
-                target_count = count + (target_line is not None) + sum(1 for _ in target_stream)
-                raise MTScaffoldError(
-                    f"{source} has {source_count} lines and {target} has {target_count}: "
-                    "line i of one must translate line i of the other"
-                )
-            count += 1
-            yield source_line, target_line
 
 
 def _write(folder: Path, name: str, languages: Languages, pairs: Iterable[tuple[bytes, bytes]]) -> dict[str, Any]:

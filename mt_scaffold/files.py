@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import gzip
+import itertools
 import os
 import stat
 import sys
@@ -45,6 +46,23 @@ def open_input(path: PathLike) -> Iterator[BinaryIO]:
             yield stream
     except (gzip.BadGzipFile, EOFError) as error:
         raise MTScaffoldError(f"{os.fspath(path)}: not a complete gzip file ({error})") from error
+
+
+def read_pairs(source: PathLike, target: PathLike) -> Iterator[tuple[bytes, bytes]]:
+    """The lines of two parallel files, pair by pair, as they stand (LF included where there is one).
+
+    Raises MTScaffoldError, naming both counts, at the end of the shorter file where the other goes on.
+    """
+    with open_input(source) as source_stream, open_input(target) as target_stream:
+        for count, (source_line, target_line) in enumerate(itertools.zip_longest(source_stream, target_stream)):
+            if source_line is None or target_line is None:
+                source_count = count + (source_line is not None) + sum(1 for _ in source_stream)
+                target_count = count + (target_line is not None) + sum(1 for _ in target_stream)
+                raise MTScaffoldError(
+                    f"{os.fspath(source)} has {source_count} lines and {os.fspath(target)} has {target_count}: "
+                    "line i of one must translate line i of the other"
+                )
+            yield source_line, target_line
 
 
 @contextlib.contextmanager

@@ -1,0 +1,148 @@
+"""Tokenising: a line in, a line out, whatever stands in it; and detokenising takes it back."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import sys
+import unicodedata
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("sacremoses", reason="sacremoses comes with the extra 'workflow'")
+
+from mt_scaffold.cli import main
+from mt_scaffold.errors import MTScaffoldError, UsageError
+from mt_scaffold.tokenise import CHUNK_LINES, Tokeniser, detokenise, tokenise
+
+MULTI30K = Path(__file__).parent.parent.parent / "shared" / "data" / "multi30k"
+
+
+@pytest.mark.parametrize(
+    ("language", "raw", "words"),
+    [
+        ("en", "A man isn't here, is he?", "A man isn &apos;t here , is he ?"),
+        ("en", "a well-known dog", "a well @-@ known dog"),
+        ("de", "Z.B. „Der Hund“ – 3,5 km…", "Z.B. &quot; Der Hund &quot; - 3,5 km ..."),
+        ("fr", "L’homme d'à côté", "L&apos; homme d&apos; à côté"),
+        ("en", "[a|b] <c> & d", "&#91; a &#124; b &#93; &lt; c &gt; &amp; d"),
+    ],
+)
+def test_words_are_those_of_moses(language: str, raw: str, words: str) -> None:
+    """Punctuation apart, dashes split, quotation marks normalised, Moses' escapes."""
+    assert Tokeniser(language)(raw) == words
+
+
+@pytest.mark.parametrize(
+    ("language", "text"),
+    [
+        ("en", "A man isn't here, is he?"),
+        ("en", 'He said "no" to a well-known [three|four]-legged dog & <b>.'),
+        ("en", "Literal &amp; and &apos; and &#124; stay."),
+        ("de", "Zwei 3,5 km lange U-Bahn-Linien (z.B. hier)."),
+        ("fr", "L'homme d'à côté n'est pas là."),
+    ],
+)
+def test_detokenising_takes_tokenising_back(language: str, text: str) -> None:
+    """Scores are measured on detokenised text: an escape left in it would cost BLEU.
+
+    Compared without spaces, whose places Moses' rules guess."""
+    (again,) = detokenise([Tokeniser(language)(text)], language)
+    assert again.replace(" ", "") == text.replace(" ", "")
+
+
+def test_detokenising_puts_spaces_where_a_reader_expects_them() -> None:
+    text = "Two well-known men aren't here, (yet)."
+    assert detokenise([Tokeniser("en")(text), ""], "en") == [text, ""]
+
+
+def test_each_step_can_be_left_out() -> None:
+    assert Tokeniser("en", normalise_punctuation=False)("“a”") == "“ a ”"
+    assert Tokeniser("en", aggressive_dash_splitting=False)("well-known") == "well-known"
+    assert Tokeniser("en")("a\u200bb") == "a b"
+    assert Tokeniser("en", remove_nonprinting=False)("a\u200bb") == "a \u200b b"
+
+
+@pytest.mark.parametrize("all_steps", [True, False])
+def test_no_character_breaks_a_line_or_leaves_other_space(all_steps: bool) -> None:
+    """CR, U+0085, U+2028, form feed and all their kin: later steps may break lines or words there."""
+    tokeniser = Tokeniser("en", normalise_punctuation=all_steps, remove_nonprinting=all_steps)
+    separators = [
+        chr(code) for code in range(sys.maxunicode + 1) if unicodedata.category(chr(code)) in ("Zs", "Zl", "Zp", "Cc")
+    ]
+    assert "\u2028" in separators and "\x85" in separators and "\r" in separators
+    for separator in separators:
+        words = tokeniser(f"one{separator}two{separator}")
+        assert words.splitlines() == [words]
+        assert words.split(" ") == words.split()
+        assert words.replace(" ", "").startswith("one")
+
+
+def run(tmp_path: Path, content: bytes, **options: object) -> bytes:
+    (tmp_path / "in").write_bytes(content)
+    tokenise(tmp_path / "in", tmp_path / "out", "en", **options)
+    return (tmp_path / "out").read_bytes()
+
+
+def test_lines_keep_their_number_and_order(tmp_path: Path) -> None:
+    """Empty lines, lines that become empty, other line breaks inside a line, no LF at the end."""
+    content = "One.\r\n\n \u00ad\nTwo\u2028three\x85four\x0cfive\rsix.\n\u200b\nlast".encode()
+    lines = run(tmp_path, content).split(b"\n")
+    assert lines[:3] == [b"One .", b"", b""]
+    assert lines[4:] == [b"", b"last", b""]
+    assert lines[3].startswith(b"Two three four five")
+
+
+def test_an_empty_file_stays_empty(tmp_path: Path) -> None:
+    assert run(tmp_path, b"") == b""
+
+
+def test_any_number_of_workers_gives_the_same_bytes(tmp_path: Path) -> None:
+    content = b"".join(b"Line number %d isn't well-known.\n" % number for number in range(2 * CHUNK_LINES + 7))
+    alone = run(tmp_path, content)
+    assert alone.count(b"\n") == 2 * CHUNK_LINES + 7
+    assert run(tmp_path, content, num_workers=3) == alone
+
+
+@pytest.mark.parametrize("num_workers", [1, 2])
+def test_bytes_that_are_not_utf8_are_named_by_file_line_and_byte(tmp_path: Path, num_workers: int) -> None:
+    content = b"good\n" * (CHUNK_LINES + 1) + b"ba\xe4d\n"
+    with pytest.raises(MTScaffoldError, match=rf"in:{CHUNK_LINES + 2}: byte 3 of the line is not UTF-8 \(0xe4\)"):
+        run(tmp_path, content, num_workers=num_workers)
+    assert [path.name for path in tmp_path.iterdir()] == ["in"]
+
+
+def test_gzip_input_is_read_as_such(tmp_path: Path) -> None:
+    (tmp_path / "in.gz").write_bytes(gzip.compress(b"Hello, you.\n"))
+    report = tokenise(tmp_path / "in.gz", tmp_path / "out", "en")
+    assert (tmp_path / "out").read_bytes() == b"Hello , you .\n"
+    assert (report.lines, report.words) == (1, 4)
+
+
+def test_fewer_than_one_worker_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="number of workers"):
+        run(tmp_path, b"", num_workers=0)
+
+
+def test_the_command_is_a_filter(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    standard_input = io.TextIOWrapper(io.BytesIO(b"Hello, you.\n"))
+    monkeypatch.setattr(sys, "stdin", standard_input)
+    assert main(["tokenise", "--language", "en", "--report", str(tmp_path / "report.json")]) == 0
+    sys.stdout.flush()
+    assert capfdbinary.readouterr().out == b"Hello , you .\n"
+    assert json.loads((tmp_path / "report.json").read_text())["words"] == 4
+
+
+def test_multi30k_comes_back_from_tokenising_nearly_as_it_was() -> None:
+    """Real text: what tokenising and detokenising change is quotation marks and spaces, not words."""
+    if not MULTI30K.is_dir():
+        pytest.skip(f"no Multi30k in {MULTI30K.name} beside the repository")
+    with gzip.open(MULTI30K / "test_2016_flickr.de.gz", "rt", encoding="utf-8", newline="\n") as stream:
+        lines = stream.read().split("\n")[:-1]
+    tokeniser = Tokeniser("de")
+    again = detokenise(map(tokeniser, lines), "de")
+    assert sum(line.strip() == other for line, other in zip(lines, again, strict=True)) > 0.97 * len(lines)
