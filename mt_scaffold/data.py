@@ -120,7 +120,7 @@ def _download(url: str, digest: str, path: Path, by_hand: Path) -> Path:
         pooch.retrieve(url, f"sha256:{digest}", fname=path.name, path=path.parent, downloader=downloader)
     except requests.RequestException as error:
         status = error.response.status_code if error.response is not None else None
-        reason = f"the server answers {status}" if status else "no connection"
+        reason = f"the server answers {status}" if status else f"no connection ({type(error).__name__})"
         found = f" (the {by_hand.name} there has another digest)" if by_hand.exists() else ""
         raise MTScaffoldError(
             f"{url}: cannot be fetched, {reason}; put the file into {by_hand.parent} as {by_hand.name}{found}"
