@@ -82,7 +82,13 @@ class Applier:
         progress: Progress = None,
     ) -> None: ...
     def segment_line(
-        self, line: str, dropout: float = 0.0, seed: int = 0, epoch: int = 0, sentence: int = 0
+        self,
+        line: str,
+        keep_margins: bool = True,
+        dropout: float = 0.0,
+        seed: int = 0,
+        epoch: int = 0,
+        sentence: int = 0,
     ) -> str: ...
     def ids(
         self,

@@ -8,6 +8,7 @@ import os
 import signal
 import sys
 from collections.abc import Sequence
+from typing import NoReturn
 
 from mt_scaffold.errors import MTScaffoldError
 
@@ -30,10 +31,17 @@ COMMANDS = {
 }
 
 
+class _Parser(argparse.ArgumentParser):
+    """Says what is wrong with an option in one line, as every other error is said."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(2, f"{self.prog}: {message}; see {self.prog} --help\n")
+
+
 def _parser(command: str | None) -> argparse.ArgumentParser:
     from mt_scaffold import __version__
 
-    parser = argparse.ArgumentParser(
+    parser = _Parser(
         prog="mt-scaffold",
         description="Scaffold-BPE for machine translation: learn and apply codes, run and compare experiments.",
     )

@@ -18,7 +18,7 @@ from mt_scaffold.files import PathLike, explain_os_error
 
 _LOG_END = 25
 _PR_SET_PDEATHSIG = 1
-# With its default, 8, this fairseq leaves out the last batch of a data set where that is no multiple: up to 7 sentences.
+# With its default, 8, this fairseq leaves out the last batch of a data set, up to 7 sentences, unless it is a multiple.
 WHOLE_DATA_SET = ("--required-batch-size-multiple", "1")
 
 

@@ -55,9 +55,7 @@ class Learned:
     exhausted: bool = False  # no pair reached the minimum frequency before N was reached
 
 
-def learn(
-    word_counts: Mapping[str, int], symbols: int, min_frequency: int = 2, algorithm: str = "scaffold"
-) -> Learned:
+def learn(word_counts: Mapping[str, int], symbols: int, min_frequency: int = 2, algorithm: str = "scaffold") -> Learned:
     """Learn merges from word counts (Algorithm 1; with ``algorithm="bpe"`` without its modification).
 
     ``symbols`` is N: the number of merges for BPE, of normal merged tokens for Scaffold-BPE.

@@ -189,16 +189,16 @@ void Applier::segment_with_drops(Worker& worker, const WordEntry* entry, const H
 }
 
 template <bool kDropout>
-size_t Applier::segment_line_as(Worker& worker, const char* begin, const char* end, uint64_t sentence,
+size_t Applier::segment_line_as(Worker& worker, std::string_view line, Margins margins, uint64_t sentence,
                                 OutputBuffer& output) {
-  const Margins margins = line_margins(begin, end);
+  const char* const begin = line.data();
   const bool ids = dictionary_ != nullptr;
   if (!ids && margins.leading > 0) output.append(begin, margins.leading);
   if constexpr (kDropout) {
     worker.random = RandomStream(worker.dropout.seed, worker.dropout.epoch, sentence);
     worker.survivors = worker.law.survivors_before_drop(worker.random);
   }
-  const char* const last = end - margins.trailing;
+  const char* const last = begin + line.size() - margins.trailing;
   bool any = false;
   for (const char* p = begin + margins.leading; p < last;) {
     const char* stop = word_end(p, last);
@@ -230,11 +230,11 @@ size_t Applier::segment_line_as(Worker& worker, const char* begin, const char* e
   return kValid;
 }
 
-size_t Applier::segment_line(Worker& worker, const char* begin, const char* end, uint64_t sentence,
+size_t Applier::segment_line(Worker& worker, std::string_view line, Margins margins, uint64_t sentence,
                              OutputBuffer& output) {
   refresh_table(worker);
-  return worker.dropout.p > 0 ? segment_line_as<true>(worker, begin, end, sentence, output)
-                              : segment_line_as<false>(worker, begin, end, sentence, output);
+  return worker.dropout.p > 0 ? segment_line_as<true>(worker, line, margins, sentence, output)
+                              : segment_line_as<false>(worker, line, margins, sentence, output);
 }
 
 void Applier::apply(BlockReader& reader, Sink& sink, unsigned workers, const Dropout& dropout, const Tick& tick) {
@@ -254,8 +254,10 @@ void Applier::apply(BlockReader& reader, Sink& sink, unsigned workers, const Dro
         for (const char* line = begin; line < end; ++sentence) {
           const void* found = std::memchr(line, '\n', static_cast<size_t>(end - line));
           const char* line_end = found ? static_cast<const char*>(found) : end;
-          const size_t bad = dropout.p > 0 ? segment_line_as<true>(worker, line, line_end, sentence, output)
-                                           : segment_line_as<false>(worker, line, line_end, sentence, output);
+          const std::string_view text(line, static_cast<size_t>(line_end - line));
+          const Margins margins = line_margins(line, line_end);
+          const size_t bad = dropout.p > 0 ? segment_line_as<true>(worker, text, margins, sentence, output)
+                                           : segment_line_as<false>(worker, text, margins, sentence, output);
           if (bad != kValid) throw block.not_utf8(static_cast<size_t>(line - begin) + bad);
           if (found) output.append("\n", 1);
           line = line_end + 1;

@@ -70,13 +70,14 @@ class Applier {
   std::unique_ptr<Worker, void (*)(Worker*)> make_worker(const Dropout& dropout);
 
   static constexpr size_t kValid = ~size_t{0};
-  // Appends the subwords of a line without its LF: text with the margins kept, or ids. `begin` to `end` must be
-  // readable for kPadding bytes more. Returns kValid, or the position of the first byte that is not UTF-8.
-  size_t segment_line(Worker& worker, const char* begin, const char* end, uint64_t sentence, OutputBuffer& output);
+  // Appends the subwords of a line: text with its margins as they stand, or ids. `line` must be readable for
+  // kPadding bytes past its end. Returns kValid, or the position of the first byte that is not UTF-8.
+  size_t segment_line(Worker& worker, std::string_view line, Margins margins, uint64_t sentence, OutputBuffer& output);
 
  private:
   template <bool kDropout>
-  size_t segment_line_as(Worker& worker, const char* begin, const char* end, uint64_t sentence, OutputBuffer& output);
+  size_t segment_line_as(Worker& worker, std::string_view line, Margins margins, uint64_t sentence,
+                         OutputBuffer& output);
   const WordEntry* entry_of_new_word(Worker& worker, const HashedWord& word);
   // Segments a word that loses a merge before its decisions are over.
   void segment_with_drops(Worker& worker, const WordEntry* entry, const HashedWord& word, OutputBuffer& output);

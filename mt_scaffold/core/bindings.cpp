@@ -126,7 +126,7 @@ std::unique_ptr<WordCounts> count_subwords(const WordCounts& counts, Applier& ap
   for (const WordCount& entry : counts.get().in_order()) {
     output.clear();
     const std::string_view word = padded(entry.word, copy);
-    applier.segment_line(*worker, word.data(), word.data() + word.size(), 0, output);
+    applier.segment_line(*worker, word, {0, 0}, 0, output);
     output.append("", 0);
     const std::string_view pieces = output.view();
     for_each_word(pieces.data(), pieces.data() + pieces.size(),
@@ -201,6 +201,7 @@ PYBIND11_MODULE(_core, module) {
   });
 
   py::class_<WordCounts>(module, "WordCounts")
+      .def(py::init<>())
       .def("__len__", [](const WordCounts& counts) { return counts.get().size(); })
       .def("total",
            [](const WordCounts& counts) {
@@ -359,22 +360,25 @@ PYBIND11_MODULE(_core, module) {
           py::arg("epoch") = 0, py::arg("progress") = py::none())
       .def(
           "segment_line",
-          [](PyApplier& self, std::string_view line, double p, uint64_t seed, uint64_t epoch, uint64_t sentence) {
+          [](PyApplier& self, std::string_view line, bool keep_margins, double p, uint64_t seed, uint64_t epoch,
+             uint64_t sentence) {
             std::string copy;
             const std::string_view text = padded(line, copy);
             OutputBuffer output;
             output.append("", 0);
+            const Margins margins =
+                keep_margins ? line_margins(text.data(), text.data() + text.size()) : Margins{0, 0};
             size_t bad;
             if (p > 0) {
               const auto worker = self.applier->make_worker({p, seed, epoch});
-              bad = self.applier->segment_line(*worker, text.data(), text.data() + text.size(), sentence, output);
+              bad = self.applier->segment_line(*worker, text, margins, sentence, output);
             } else {
-              bad = self.applier->segment_line(*self.plain, text.data(), text.data() + text.size(), sentence, output);
+              bad = self.applier->segment_line(*self.plain, text, margins, sentence, output);
             }
             if (bad != Applier::kValid) throw_not_utf8(0, bad);
             return decode(output.view());
           },
-          py::arg("line"), py::arg("dropout") = 0.0, py::arg("seed") = 0, py::arg("epoch") = 0,
+          py::arg("line"), py::arg("keep_margins") = true, py::arg("dropout") = 0.0, py::arg("seed") = 0, py::arg("epoch") = 0,
           py::arg("sentence") = 0)
       .def(
           "ids",
@@ -390,8 +394,8 @@ PYBIND11_MODULE(_core, module) {
               for (size_t i = 0; i < lines.size(); ++i) {
                 const std::string_view text = padded(lines[i], copy);
                 const uint64_t sentence = sentences.empty() ? i : sentences[i];
-                const size_t bad =
-                    self.applier->segment_line(*worker, text.data(), text.data() + text.size(), sentence, output);
+                const Margins margins = line_margins(text.data(), text.data() + text.size());
+                const size_t bad = self.applier->segment_line(*worker, text, margins, sentence, output);
                 if (bad != Applier::kValid) throw_not_utf8(i, bad);
                 offsets.push_back(static_cast<int64_t>(output.size() / sizeof(int32_t)));
               }

@@ -1,0 +1,120 @@
+"""What the native core is given: inputs of any kind, worker counts, progress."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator
+from typing import BinaryIO, TextIO, cast
+
+from mt_scaffold import _core
+from mt_scaffold.errors import UsageError
+from mt_scaffold.files import open_input
+
+PathLike = str | os.PathLike[str]
+# A path (``.gz`` too), an open file, or lines of text.
+TextSource = PathLike | BinaryIO | TextIO | Iterable[str]
+
+
+def worker_count(workers: int) -> int:
+    """The number of threads: as given, or all cores this process may use for -1, as in subword-nmt."""
+    if workers == -1:
+        return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    if workers < 1:
+        raise UsageError(f"the number of workers must be positive, or -1 for all cores, not {workers}")
+    return workers
+
+
+class _Lines(io.RawIOBase):
+    """Lines of text as a stream of bytes."""
+
+    def __init__(self, lines: Iterable[str]) -> None:
+        self._lines = iter(lines)
+        self._rest = b""
+
+    def read(self, size: int = -1) -> bytes:
+        parts = [self._rest]
+        length = len(self._rest)
+        while length < size:
+            line = next(self._lines, None)
+            if line is None:
+                break
+            data = line.encode("utf-8")
+            parts.append(data if data.endswith(b"\n") else data + b"\n")
+            length += len(parts[-1])
+        data = b"".join(parts)
+        self._rest = data[size:]
+        return data[:size]
+
+
+class _Encoded(io.RawIOBase):
+    """An open text file as a stream of bytes."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+        self._rest = b""
+
+    def read(self, size: int = -1) -> bytes:
+        if not self._rest:
+            self._rest = self._stream.read(size).encode("utf-8")
+        data, self._rest = self._rest[:size], self._rest[size:]
+        return data
+
+
+@contextlib.contextmanager
+def core_input(source: TextSource) -> Iterator[_core.Input]:
+    """Open a text for the core: a file that has a descriptor is read by the core itself."""
+    if isinstance(source, str | os.PathLike):
+        with open_input(source) as stream:
+            compressed = os.fspath(source).endswith(".gz")
+            yield os.fspath(source), stream if compressed else stream.fileno()
+        return
+    name = getattr(source, "name", "input")
+    name = "standard input" if name in ("<stdin>", 0) else str(name)
+    if isinstance(source, io.TextIOBase):
+        buffer = getattr(source, "buffer", None)
+        source = buffer if buffer is not None else cast(BinaryIO, _Encoded(cast(TextIO, source)))
+    if isinstance(source, io.BufferedReader) and isinstance(source.raw, io.FileIO) and not _has_been_read(source):
+        yield name, source.fileno()
+    elif hasattr(source, "read"):
+        yield name, cast(BinaryIO, source)
+    else:
+        yield name, cast(BinaryIO, _Lines(cast(Iterable[str], source)))
+
+
+def _has_been_read(stream: io.BufferedReader) -> bool:
+    """Whether Python may hold bytes of the stream that its descriptor no longer gives."""
+    try:
+        return stream.tell() != stream.raw.tell()
+    except OSError:  # a pipe: nobody has read from it but through this stream
+        return False
+
+
+@contextlib.contextmanager
+def progress_line(what: str, unit: str = "bytes") -> Iterator[Callable[[int], None] | None]:
+    """A line on a terminal's stderr that says how far the core has come; nothing in a log."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    start = last = time.monotonic()
+    shown = False
+
+    def show(done: int) -> None:
+        nonlocal last, shown
+        now = time.monotonic()
+        if now - last < 0.5:
+            return
+        last, shown = now, True
+        amount = (
+            f"{done / 1e6:,.0f} MB, {done / 1e6 / (now - start):,.0f} MB/s" if unit == "bytes" else f"{done:,} {unit}"
+        )
+        print(f"\r{what}: {amount} ", end="", file=sys.stderr, flush=True)
+
+    try:
+        yield show
+    finally:
+        if shown:
+            print(file=sys.stderr)
