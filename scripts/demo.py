@@ -1,0 +1,56 @@
+"""``make demo``: a whole experiment on a generated corpus, and a word on what to look at and to do next."""
+
+import argparse
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+OUTPUT = Path("experiments") / "demo"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--cores", type=int, default=2)
+    cores = parser.parse_args().cores
+
+    print("Comparing BPE with Scaffold-BPE on a generated corpus: data, words, codes, training, translation, scores.")
+    print(
+        f"This takes some minutes, most of them training; {OUTPUT}/SYSTEM/seed-1/train.log grows meanwhile.", flush=True
+    )
+    start = time.time()
+    command = [sys.executable, "-m", "snakemake", "-s", "scripts/Snakefile", "--configfile", "configs/demo.yaml"]
+    command += ["--cores", str(cores), "--config", f"output={OUTPUT}", "--quiet", "rules", "host", "reason"]
+    try:
+        status = subprocess.run(command, cwd=ROOT).returncode
+    except KeyboardInterrupt:
+        status = 130
+    if status:
+        print(f"\nThe demo did not get to its end; `make demo` goes on from here. Logs: {OUTPUT}/logs", file=sys.stderr)
+        return status
+    minutes, seconds = divmod(round(time.time() - start), 60)
+    comparison = ROOT / OUTPUT / "comparison.txt"
+    if comparison.stat().st_mtime < start:
+        # Nothing was left to do, so the workflow has not shown it.
+        print(comparison.read_text(encoding="utf-8"))
+    print(f"""
+This took {minutes} min {seconds} s on {cores} cores (nothing that was already there was done again).
+
+Where the results lie ({OUTPUT}/):
+  comparison.txt .md .csv .json              the table
+  codes/                                     what was learned; the scaffold tokens are marked in scaffold.codes
+  scaffold/subwords/train.en                 how the training text was segmented
+  scaffold/seed-1/translations/test.de       the translations; raw/test.de is the reference
+
+What to run next:
+  source .venv/bin/activate
+  diff -y {OUTPUT}/bpe/subwords/test.de {OUTPUT}/scaffold/subwords/test.de | less    # the two segmentations
+  mt-scaffold learn-bpe --symbols 8000 < YOUR_TEXT > codes                           # your own text
+  mt-scaffold apply-bpe --codes codes < YOUR_TEXT
+  snakemake -s scripts/Snakefile --configfile configs/multi30k_en_de.yaml --cores {cores}   # real data""")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
