@@ -121,6 +121,14 @@ def test_gzip_input_is_read_as_such(tmp_path: Path) -> None:
     assert (report.lines, report.words) == (1, 4)
 
 
+def test_a_full_disk_is_one_clear_line(tmp_path: Path) -> None:
+    if not Path("/dev/full").exists():
+        pytest.skip("no /dev/full on this system")
+    (tmp_path / "in").write_bytes(b"Hello.\n")
+    with pytest.raises(MTScaffoldError, match="/dev/full: No space left on device"):
+        tokenise(tmp_path / "in", "/dev/full", "en")
+
+
 def test_fewer_than_one_worker_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="number of workers"):
         run(tmp_path, b"", num_workers=0)
