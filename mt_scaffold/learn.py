@@ -58,8 +58,8 @@ def count_words(
 
 
 def _are_sources(inputs: Sequence[object]) -> bool:
-    """Whether a list holds inputs; a list of strings is taken as lines of text, as an iterable of strings is."""
-    return bool(inputs) and not all(isinstance(item, str) for item in inputs)
+    """Whether a list holds inputs (``Path`` objects or open files); a list of strings holds lines of text."""
+    return bool(inputs) and not any(isinstance(item, str) for item in inputs)
 
 
 def learn_from_counts(
@@ -113,7 +113,7 @@ def learn_bpe(
 ) -> LearnedCodes:
     """Learn merges from text (Algorithm 1 of the Scaffold-BPE paper, or original BPE) and write the codes file.
 
-    infile: a path (``.gz`` too), an open file, an iterable of lines, or a list of paths and open files.
+    infile: a path (``.gz`` too), an open file, an iterable of lines, or a list of ``Path`` objects and open files.
     outfile: a path or a file open for bytes; None to get the codes only as the result.
     num_symbols: merges for ``algorithm="bpe"``; normal merged tokens for ``algorithm="scaffold"``.
     min_frequency: stop, with a warning, when the most frequent pair is rarer.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 
 from mt_scaffold.files import standard_input, standard_output
 from mt_scaffold.learn import ALGORITHMS, learn_bpe
@@ -57,7 +58,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> None:
     learn_bpe(
-        options.input or standard_input(),
+        [Path(path) for path in options.input] if options.input else standard_input(),
         options.output or standard_output(),
         options.symbols,
         options.min_frequency,

@@ -53,7 +53,8 @@ void OutputBuffer::grow(size_t bytes) {
   data_ = std::move(larger);
 }
 
-class Applier::Worker {
+// Far enough apart from another thread's that neither waits for the other's cache lines.
+class alignas(128) Applier::Worker {
  public:
   explicit Worker(const Dropout& dropout) : dropout(dropout), law(dropout.p), random(0, 0, 0) {}
 
@@ -69,8 +70,7 @@ class Applier::Worker {
   std::shared_ptr<Segmenter::Scratch> scratch = Segmenter::make_scratch();
   std::vector<Piece> pieces, part_pieces;
   std::string text;  // the output of the last word segmented
-  std::unique_ptr<char[]> unremembered = std::make_unique<char[]>(sizeof(WordEntry) + kPadding);
-  OutputBuffer long_entry;
+  OutputBuffer long_entry, output;
 };
 
 Applier::Applier(std::shared_ptr<const Segmenter> segmenter, Isolate isolate, TableLimits limits,
@@ -86,13 +86,12 @@ std::unique_ptr<Applier::Worker, void (*)(Applier::Worker*)> Applier::make_worke
   return {new Worker(dropout), [](Worker* worker) { delete worker; }};
 }
 
-// A full table is replaced by an empty one; it lives on until every thread has finished its block with it.
+// A crowded table is replaced; it lives on until every thread has finished its block with it.
 void Applier::refresh_table(Worker& worker) {
-  if (worker.table && !worker.table->full()) return;
+  if (worker.table && !worker.table->crowded()) return;
   std::lock_guard lock(table_mutex_);
-  if (table_->full()) table_ = std::make_shared<WordTable>(limits_);
+  if (table_->crowded()) table_ = table_->next();
   worker.table = table_;
-  worker.arena = {};
 }
 
 // Leaves the word's output in worker.text and returns how many decisions dropout takes over it.
@@ -108,8 +107,8 @@ uint32_t Applier::segment_word(Worker& worker, std::string_view word, Decisions*
       if (part.glossary) {
         pieces.push_back({begin, begin + part.length});
       } else {
-        replacements += segmenter_->segment(word.substr(begin, part.length), worker.part_pieces, *worker.scratch,
-                                            decisions);
+        replacements +=
+            segmenter_->segment(word.substr(begin, part.length), worker.part_pieces, *worker.scratch, decisions);
         for (const Piece& piece : worker.part_pieces) pieces.push_back({begin + piece.begin, begin + piece.end});
       }
       begin += part.length;
@@ -145,7 +144,7 @@ const WordEntry* Applier::entry_of_new_word(Worker& worker, const HashedWord& wo
   }
   worker.long_entry.clear();
   auto* entry = new (worker.long_entry.reserve(sizeof(WordEntry) + worker.text.size())) WordEntry;
-  *entry = {{0, 0}, 0, static_cast<uint32_t>(worker.text.size()), decisions};
+  *entry = {{0, 0}, 0, static_cast<uint32_t>(worker.text.size()), decisions, 0};
   std::memcpy(entry->output(), worker.text.data(), worker.text.size());
   return entry;
 }
@@ -192,41 +191,52 @@ template <bool kDropout>
 size_t Applier::segment_line_as(Worker& worker, std::string_view line, Margins margins, uint64_t sentence,
                                 OutputBuffer& output) {
   const char* const begin = line.data();
-  const bool ids = dictionary_ != nullptr;
-  if (!ids && margins.leading > 0) output.append(begin, margins.leading);
+  const char* const last = begin + line.size() - margins.trailing;
+  const bool text = dictionary_ == nullptr;
+  WordTable& table = *worker.table;
   if constexpr (kDropout) {
     worker.random = RandomStream(worker.dropout.seed, worker.dropout.epoch, sentence);
     worker.survivors = worker.law.survivors_before_drop(worker.random);
   }
-  const char* const last = begin + line.size() - margins.trailing;
+  if (text && margins.leading > 0) output.append(begin, margins.leading);
   bool any = false;
-  for (const char* p = begin + margins.leading; p < last;) {
-    const char* stop = word_end(p, last);
-    if (stop == p) {
-      ++p;
-      continue;
+  const char* p = begin + margins.leading;
+  while (p < last) {
+    // Some words at a time, so that the table's memory is on its way before it is needed.
+    constexpr size_t kAhead = 16;
+    HashedWord words[kAhead];
+    size_t count = 0;
+    for (; p < last && count < kAhead; ++p) {
+      const char* stop = word_end(p, last);
+      if (stop == p) continue;
+      words[count] = hash_word({p, static_cast<size_t>(stop - p)});
+      table.prefetch_slot(words[count].hash);
+      ++count;
+      p = stop;
     }
-    const HashedWord word = hash_word({p, static_cast<size_t>(stop - p)});
-    const WordEntry* entry = worker.table->find(WordTable::word_key(word));
-    if (!entry) {
-      entry = entry_of_new_word(worker, word);
-      if (!entry) return static_cast<size_t>(p - begin) + first_invalid_byte(word.text);
+    for (size_t i = 0; i < count; ++i) table.prefetch_entry(words[i].hash);
+    for (size_t i = 0; i < count; ++i) {
+      const HashedWord& word = words[i];
+      const WordEntry* entry = table.find(WordTable::word_key(word));
+      if (!entry) {
+        entry = entry_of_new_word(worker, word);
+        if (!entry) return static_cast<size_t>(word.text.data() - begin) + first_invalid_byte(word.text);
+      }
+      if (kDropout && worker.survivors < entry->decisions) {
+        segment_with_drops(worker, entry, word, output);
+      } else {
+        if (kDropout) worker.survivors -= entry->decisions;
+        emit(output, entry->output(), entry->output_length);
+      }
+      if (text) {
+        *output.reserve(1) = ' ';
+        output.advance(1);
+        any = true;
+      }
     }
-    if (kDropout && worker.survivors < entry->decisions) {
-      segment_with_drops(worker, entry, word, output);
-    } else {
-      if (kDropout) worker.survivors -= entry->decisions;
-      emit(output, entry->output(), entry->output_length);
-    }
-    if (!ids) {
-      *output.reserve(1) = ' ';
-      output.advance(1);
-      any = true;
-    }
-    p = stop + 1;
   }
   if (any) output.drop_last(1);
-  if (!ids && margins.trailing > 0) output.append(last, margins.trailing);
+  if (text && margins.trailing > 0) output.append(last, margins.trailing);
   return kValid;
 }
 
@@ -239,13 +249,12 @@ size_t Applier::segment_line(Worker& worker, std::string_view line, Margins marg
 
 void Applier::apply(BlockReader& reader, Sink& sink, unsigned workers, const Dropout& dropout, const Tick& tick) {
   std::vector<std::unique_ptr<Worker, void (*)(Worker*)>> states;
-  std::vector<OutputBuffer> outputs(workers);
   for (unsigned i = 0; i < workers; ++i) states.push_back(make_worker(dropout));
   transform_blocks(
       reader, sink, workers,
       [&](unsigned index, Block& block, std::string_view& result) {
         Worker& worker = *states[index];
-        OutputBuffer& output = outputs[index];
+        OutputBuffer& output = worker.output;
         output.clear();
         const char* const begin = block.buffer.get();
         const char* const end = begin + block.size;

@@ -366,8 +366,7 @@ PYBIND11_MODULE(_core, module) {
             const std::string_view text = padded(line, copy);
             OutputBuffer output;
             output.append("", 0);
-            const Margins margins =
-                keep_margins ? line_margins(text.data(), text.data() + text.size()) : Margins{0, 0};
+            const Margins margins = keep_margins ? line_margins(text.data(), text.data() + text.size()) : Margins{0, 0};
             size_t bad;
             if (p > 0) {
               const auto worker = self.applier->make_worker({p, seed, epoch});
@@ -378,8 +377,8 @@ PYBIND11_MODULE(_core, module) {
             if (bad != Applier::kValid) throw_not_utf8(0, bad);
             return decode(output.view());
           },
-          py::arg("line"), py::arg("keep_margins") = true, py::arg("dropout") = 0.0, py::arg("seed") = 0, py::arg("epoch") = 0,
-          py::arg("sentence") = 0)
+          py::arg("line"), py::arg("keep_margins") = true, py::arg("dropout") = 0.0, py::arg("seed") = 0,
+          py::arg("epoch") = 0, py::arg("sentence") = 0)
       .def(
           "ids",
           [](PyApplier& self, const std::vector<std::string>& lines, const std::vector<uint64_t>& sentences, double p,

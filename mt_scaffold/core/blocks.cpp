@@ -231,9 +231,8 @@ void transform_blocks(BlockReader& reader, Sink& sink, unsigned workers,
     work(index, block, output);
     {
       std::unique_lock lock(shift.state);
-      shift.changed.wait(lock, [&] {
-        return shift.next_to_write == block.number || shift.stop || shift.failed_block < block.number;
-      });
+      shift.changed.wait(
+          lock, [&] { return shift.next_to_write == block.number || shift.stop || shift.failed_block < block.number; });
       if (shift.next_to_write != block.number) throw Stopped();
     }
     sink.write(output.data(), output.size());

@@ -83,9 +83,9 @@ struct Block {
   std::unique_ptr<char[]> buffer;
   size_t capacity = 0;
   size_t size = 0;
-  uint64_t number = 0;        // position among the blocks of all inputs
-  uint64_t first_line = 0;    // lines of this input before the block
-  uint64_t first_offset = 0;  // bytes of this input before the block
+  uint64_t number = 0;         // position among the blocks of all inputs
+  uint64_t first_line = 0;     // lines of this input before the block
+  uint64_t first_offset = 0;   // bytes of this input before the block
   uint64_t global_offset = 0;  // bytes of all inputs before the block
   const std::string* name = nullptr;
 

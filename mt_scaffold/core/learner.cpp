@@ -389,8 +389,8 @@ LearnResult Learner::learn(const LearnOptions& options, const OnMerge& on_merge,
   for (const auto& [a, b] : merges) {
     text.assign(tokens_[static_cast<size_t>(a)].text).append(tokens_[static_cast<size_t>(b)].text);
     const bool waits = tokens_[static_cast<size_t>(token_of_text_.at(text))].state == State::kWaiting;
-    result.merges.push_back({std::string(tokens_[static_cast<size_t>(a)].text),
-                             std::string(tokens_[static_cast<size_t>(b)].text), waits});
+    result.merges.push_back(
+        {std::string(tokens_[static_cast<size_t>(a)].text), std::string(tokens_[static_cast<size_t>(b)].text), waits});
   }
   return result;
 }

@@ -60,7 +60,7 @@ class Learner {
   struct Pair {
     Token left, right;
     int64_t count;
-    Slice occurrences;      // left positions; some may be stale
+    Slice occurrences;     // left positions; some may be stale
     uint32_t further = 0;  // index + 1 into further_, for occurrences that came later
   };
   struct FurtherSlice {

@@ -12,8 +12,8 @@ namespace {
 constexpr size_t kShortWord = 48;
 
 uint64_t pair_hash(int32_t left, int32_t right) {
-  uint64_t hash = (static_cast<uint64_t>(static_cast<uint32_t>(left)) << 32 | static_cast<uint32_t>(right)) *
-                  0x9E3779B97F4A7C15ULL;
+  uint64_t hash =
+      (static_cast<uint64_t>(static_cast<uint32_t>(left)) << 32 | static_cast<uint32_t>(right)) * 0x9E3779B97F4A7C15ULL;
   return hash ^ hash >> 32;
 }
 
@@ -34,12 +34,14 @@ DropoutLaw::DropoutLaw(double p) {
 }
 
 struct Segmenter::Scratch {
-  std::vector<Symbol> symbols, merged;
-  std::vector<Lookup> next_pair;  // of each symbol with its right neighbour
+  // The symbols of the word: tokens, and where each ends in it.
+  std::vector<int32_t> token;
+  std::vector<uint32_t> end;
 
   // Long words: symbols linked by index, candidates in a heap.
   struct Candidate {
-    uint32_t rank, position;
+    int32_t rank;
+    uint32_t position;
     int32_t left, right;  // stale where the symbols there are others by now
   };
   std::vector<uint32_t> previous, next;
@@ -53,29 +55,40 @@ Segmenter::Segmenter(const std::vector<Merge>& merges, std::string separator,
     : separator_(std::move(separator)) {
   size_t size = 16;
   while (size < merges.size() * 3) size *= 2;
-  pair_table_.assign(size, {kUnknown, kUnknown, {kNoRank, kUnknown}});
-  uint32_t rank = 0;
+  pair_table_.assign(size, {kUnknown, kUnknown, kNoRank});
+  may_exist_.assign(size / 8, 0);
+  token_of_text_.reserve(merges.size() + 1024);
+  std::vector<Derivation> lines;
+  lines.reserve(merges.size());
+  std::string text;
   for (const Merge& merge : merges) {
-    const int32_t left = intern(merge.left), right = intern(merge.right), merged = intern(merge.left + merge.right);
+    text.assign(merge.left).append(merge.right);
+    const int32_t left = intern(merge.left), right = intern(merge.right), merged = intern(text);
+    const auto rank = static_cast<int32_t>(lines.size());
+    lines.push_back({left, right, merged, rank, rank, cuts_end_of_word(text, merge.right)});
     scaffold_[static_cast<size_t>(merged)] = merge.scaffold;
-    size_t i = pair_hash(left, right) & (size - 1);
-    while (pair_table_[i].found.rank != kNoRank && (pair_table_[i].left != left || pair_table_[i].right != right))
+    merged_of_rank_.push_back(merged);
+    const uint64_t hash = pair_hash(left, right);
+    const uint64_t bit = hash >> 40 & (may_exist_.size() * 64 - 1);
+    may_exist_[bit / 64] |= uint64_t{1} << bit % 64;
+    size_t i = hash & (size - 1);
+    while (pair_table_[i].rank != kNoRank && (pair_table_[i].left != left || pair_table_[i].right != right))
       i = (i + 1) & (size - 1);
-    if (pair_table_[i].found.rank == kNoRank) pair_table_[i] = {left, right, {rank, merged}};
-    ++rank;
+    if (pair_table_[i].rank == kNoRank) pair_table_[i] = {left, right, rank};
   }
   // The code points that stand in merges, inside a word and at its end.
   for (size_t token = 0; token < text_.size(); ++token) {
     const std::string_view text = text_[token];
     uint32_t code_point = 0;
-    const size_t length = decode_code_point(reinterpret_cast<const unsigned char*>(text.data()), text.size(), code_point);
+    const size_t length =
+        decode_code_point(reinterpret_cast<const unsigned char*>(text.data()), text.size(), code_point);
     const std::string_view rest = text.substr(length);
     if (!rest.empty() && rest != kEndOfWord) continue;
     auto& base = rest.empty() ? internal_base_ : final_base_;
     if (base.size() <= code_point) base.resize(code_point + 1, kUnknown);
     base[code_point] = static_cast<int32_t>(token);
   }
-  build_expansions(merges, vocabulary);
+  build_expansions(lines, vocabulary);
 }
 
 int32_t Segmenter::intern(std::string_view text) {
@@ -88,39 +101,36 @@ int32_t Segmenter::intern(std::string_view text) {
   return token;
 }
 
-inline Segmenter::Lookup Segmenter::look_up(int32_t left, int32_t right) const {
-  if ((left | right) < 0) return {kNoRank, kUnknown};
+inline int32_t Segmenter::rank_of(int32_t left, int32_t right) const {
+  if ((left | right) < 0) return kNoRank;
   const size_t mask = pair_table_.size() - 1;
-  for (size_t i = pair_hash(left, right) & mask;; i = (i + 1) & mask) {
+  const uint64_t hash = pair_hash(left, right);
+  // Most pairs of a word are in no merge: a bit that few of them share says so without a look into the large table.
+  const uint64_t bit = hash >> 40 & (may_exist_.size() * 64 - 1);
+  if (!(may_exist_[bit / 64] >> (bit % 64) & 1)) return kNoRank;
+  for (size_t i = hash & mask;; i = (i + 1) & mask) {
     const PairSlot& slot = pair_table_[i];
-    if (slot.left == left && slot.right == right) return slot.found;
-    if (slot.found.rank == kNoRank) return {kNoRank, kUnknown};
+    if (slot.left == left && slot.right == right) return slot.rank;
+    if (slot.rank == kNoRank) return kNoRank;
   }
 }
 
 // What each token is printed as: demolished where it is scaffold, then split where the vocabulary lacks it.
-void Segmenter::build_expansions(const std::vector<Merge>& merges, const std::unordered_set<std::string>* vocabulary) {
-  struct Derivation {
-    int32_t left, right;
-    uint32_t rank;           // first mention
-    uint32_t last_mention;
-    bool cuts;
-  };
+void Segmenter::build_expansions(const std::vector<Derivation>& lines,
+                                 const std::unordered_set<std::string>* vocabulary) {
   const size_t count = text_.size();
+  const bool filtered = vocabulary && !vocabulary->empty();
   std::vector<std::vector<Derivation>> derivations(count);
-  uint32_t rank = 0;
-  for (const Merge& merge : merges) {
-    const int32_t left = token_of_text_.at(merge.left), right = token_of_text_.at(merge.right);
-    const std::string whole = merge.left + merge.right;
-    auto& known = derivations[static_cast<size_t>(token_of_text_.at(whole))];
+  for (const Derivation& line : lines) {
+    if (!filtered && !scaffold_[static_cast<size_t>(line.token)]) continue;
+    auto& known = derivations[static_cast<size_t>(line.token)];
     const auto same = std::find_if(known.begin(), known.end(),
-                                   [&](const Derivation& d) { return d.left == left && d.right == right; });
+                                   [&](const Derivation& d) { return d.left == line.left && d.right == line.right; });
     if (same == known.end()) {
-      known.push_back({left, right, rank, rank, cuts_end_of_word(whole, merge.right)});
+      known.push_back(line);
     } else {
-      same->last_mention = rank;
+      same->last_mention = line.rank;
     }
-    ++rank;
   }
   // Children are shorter than what they make: shortest first, every child is known when it is needed.
   std::vector<int32_t> by_length(count);
@@ -145,15 +155,15 @@ void Segmenter::build_expansions(const std::vector<Merge>& merges, const std::un
     };
     const auto& options = derivations[static_cast<size_t>(token)];
     const auto best = std::min_element(options.begin(), options.end(), [&](const Derivation& a, const Derivation& b) {
-      return std::make_tuple(a.cuts, length(a.left) + length(a.right), a.rank) <
-             std::make_tuple(b.cuts, length(b.left) + length(b.right), b.rank);
+      return std::make_tuple(a.cuts_end_of_word, length(a.left) + length(a.right), a.rank) <
+             std::make_tuple(b.cuts_end_of_word, length(b.left) + length(b.right), b.rank);
     });
     Expansion expansion;
     append(expansion, demolished, best->left);
     append(expansion, demolished, best->right);
     demolished[static_cast<size_t>(token)] = std::move(expansion);
   }
-  if (!vocabulary || vocabulary->empty()) {
+  if (!filtered) {
     inner_ = demolished;
     last_ = std::move(demolished);
     return;
@@ -170,7 +180,7 @@ void Segmenter::build_expansions(const std::vector<Merge>& merges, const std::un
     const auto earliest = [&](bool final) {
       const Derivation* found = nullptr;
       for (const Derivation& d : derivations[at])
-        if (!(final && d.cuts) && (!found || d.last_mention < found->last_mention)) found = &d;
+        if (!(final && d.cuts_end_of_word) && (!found || d.last_mention < found->last_mention)) found = &d;
       return found;
     };
     if (const Derivation* d = keep_inner ? nullptr : earliest(false)) {
@@ -187,7 +197,8 @@ void Segmenter::build_expansions(const std::vector<Merge>& merges, const std::un
   for (size_t at = 0; at < count; ++at) {
     Expansion whole = demolished[at].empty() ? Expansion{static_cast<int32_t>(at)} : demolished[at];
     for (const int32_t token : whole) append(inner_[at], split_inner, token);
-    for (size_t i = 0; i < whole.size(); ++i) append(last_[at], i + 1 < whole.size() ? split_inner : split_last, whole[i]);
+    for (size_t i = 0; i < whole.size(); ++i)
+      append(last_[at], i + 1 < whole.size() ? split_inner : split_last, whole[i]);
     const auto itself = Expansion{static_cast<int32_t>(at)};
     if (inner_[at] == itself) inner_[at].clear();
     if (last_[at] == itself) last_[at].clear();
@@ -226,182 +237,166 @@ std::vector<std::string> Segmenter::surface_forms() const {
 
 uint32_t Segmenter::segment(std::string_view word, std::vector<Piece>& pieces, Scratch& scratch,
                             Decisions* decisions) const {
-  std::vector<Symbol>& symbols = scratch.symbols;
-  symbols.clear();
+  auto& [token, end, previous, next, heap, group, dropped] = scratch;
+  token.clear();
+  end.clear();
   const auto* p = reinterpret_cast<const unsigned char*>(word.data());
   for (size_t i = 0; i < word.size();) {
     uint32_t code_point = 0;
-    const size_t begin = i;
     i += decode_code_point(p + i, word.size() - i, code_point);
     const auto& base = i == word.size() ? final_base_ : internal_base_;
-    const int32_t token = code_point < base.size() ? base[code_point] : kUnknown;
-    symbols.push_back({token, static_cast<uint32_t>(begin), static_cast<uint32_t>(i)});
+    token.push_back(code_point < base.size() ? base[code_point] : kUnknown);
+    end.push_back(static_cast<uint32_t>(i));
   }
-  const size_t base_symbols = symbols.size();
+  const size_t base_symbols = token.size();
   if (base_symbols > kShortWord) {
-    scaffold_long(symbols, scratch, decisions);
+    merge_long(scratch, decisions);
   } else {
-    scaffold_short(symbols, scratch, decisions);
+    const size_t left = merge_short(token.data(), end.data(), base_symbols, decisions);
+    token.resize(left);
+    end.resize(left);
   }
   pieces.clear();
-  for (size_t i = 0; i < symbols.size(); ++i) {
-    const Symbol& symbol = symbols[i];
-    const Expansion* expansion = nullptr;
-    if (symbol.token != kUnknown && base_symbols > 1)
-      expansion = &(i + 1 == symbols.size() ? last_ : inner_)[static_cast<size_t>(symbol.token)];
-    if (!expansion || expansion->empty()) {
-      pieces.push_back({symbol.begin, symbol.end});
-      continue;
+  uint32_t begin = 0;
+  for (size_t i = 0; i < token.size(); ++i) {
+    if (token[i] != kUnknown && base_symbols > 1) {
+      const auto& expansion = (i + 1 == token.size() ? last_ : inner_)[static_cast<size_t>(token[i])];
+      for (size_t k = 0; k + 1 < expansion.size(); ++k) {
+        const auto piece_end = begin + static_cast<uint32_t>(text_[static_cast<size_t>(expansion[k])].size());
+        pieces.push_back({begin, piece_end});
+        begin = piece_end;
+      }
     }
-    uint32_t begin = symbol.begin;
-    for (const int32_t token : *expansion) {
-      const auto end = begin + static_cast<uint32_t>(text_[static_cast<size_t>(token)].size());
-      pieces.push_back({begin, end});
-      begin = end;
-    }
-    pieces.back().end = symbol.end;  // the last one without its </w>
+    pieces.push_back({begin, end[i]});
+    begin = end[i];
   }
-  return static_cast<uint32_t>(base_symbols - symbols.size());
+  return static_cast<uint32_t>(base_symbols - token.size());
 }
 
-// Each step looks at all pairs of the word: quickest for words of ordinary length.
-void Segmenter::scaffold_short(std::vector<Symbol>& symbols, Scratch& scratch, Decisions* decisions) const {
-  size_t n = symbols.size();
-  Lookup next_pair[kShortWord];
-  bool dropped[kShortWord];
-  for (size_t i = 0; i + 1 < n; ++i) next_pair[i] = look_up(symbols[i].token, symbols[i + 1].token);
-  std::vector<Symbol>& merged = scratch.merged;
+// Each step looks at the ranks of all pairs of the word: quickest for words of ordinary length.
+// Returns how many symbols are left.
+size_t Segmenter::merge_short(int32_t* token, uint32_t* end, size_t n, Decisions* decisions) const {
+  int32_t rank[kShortWord];  // of each symbol with its right neighbour; with kDropped added where the step dropped it
+  for (size_t i = 0; i + 1 < n; ++i) rank[i] = rank_of(token[i], token[i + 1]);
   while (n > 1) {
-    if (decisions) std::fill_n(dropped, n, false);
-    bool replaced = false;
-    while (!replaced) {
-      uint32_t lowest = kNoRank;
-      for (size_t i = 0; i + 1 < n; ++i) {
-        if (next_pair[i].rank < lowest && !(decisions && dropped[i])) lowest = next_pair[i].rank;
+    int32_t lowest = kNoRank;
+    for (size_t i = 0; i + 1 < n; ++i) lowest = std::min(lowest, rank[i]);
+    if (lowest >= kDropped) return n;  // nothing to merge, or nothing that survived
+    // Pairs of other ranks are drawn only when all of this rank are dropped: what they drew would change nothing.
+    size_t replaced = 0;
+    size_t fresh[kShortWord];
+    for (size_t i = 0; i + 1 < n; ++i) {
+      if (rank[i] != lowest) continue;
+      if (decisions && !decisions->survives()) {
+        rank[i] += kDropped;
+        continue;
       }
-      if (lowest == kNoRank) break;
-      // Pairs of other ranks are drawn only when all of this rank are dropped: what they drew would change nothing.
-      merged.clear();
-      for (size_t i = 0; i < n; ++i) {
-        if (i + 1 < n && next_pair[i].rank == lowest) {
-          if (!decisions || decisions->survives()) {
-            merged.push_back({next_pair[i].merged, symbols[i].begin, symbols[i + 1].end});
-            ++i;
-            replaced = true;
-            continue;
-          }
-          dropped[i] = true;
-        }
-        merged.push_back(symbols[i]);
+      token[i] = merged_of_rank_[static_cast<size_t>(lowest)];
+      end[i] = end[i + 1];
+      rank[i] = kNoRank;
+      --n;
+      std::copy(token + i + 2, token + n + 1, token + i + 1);
+      std::copy(end + i + 2, end + n + 1, end + i + 1);
+      // The symbol behind has lost its pair; the next one along is looked at in its new place.
+      if (i + 1 < n) {
+        rank[i] = kNoRank;
+        std::copy(rank + i + 2, rank + n, rank + i + 1);
       }
+      fresh[replaced++] = i;
     }
-    if (!replaced) return;
-    // Only pairs with a new symbol have to be looked up again.
-    size_t from = 0;
-    Lookup old_pair[kShortWord];
-    std::copy_n(next_pair, n, old_pair);
-    for (size_t i = 0; i < merged.size(); ++i) {
-      const bool fresh = merged[i].end != symbols[from].end;
-      const size_t after = from + (fresh ? 2 : 1);
-      if (i + 1 < merged.size()) {
-        const bool next_fresh = merged[i + 1].end != symbols[after].end;
-        next_pair[i] = fresh || next_fresh ? look_up(merged[i].token, merged[i + 1].token) : old_pair[from];
-      }
-      from = after;
+    if (replaced == 0) continue;
+    if (decisions) {
+      for (size_t i = 0; i + 1 < n; ++i)
+        if (rank[i] >= kDropped && rank[i] != kNoRank) rank[i] -= kDropped;
     }
-    symbols.swap(merged);
-    n = symbols.size();
+    for (size_t k = 0; k < replaced; ++k) {
+      const size_t i = fresh[k];
+      if (i > 0) rank[i - 1] = rank_of(token[i - 1], token[i]);
+      if (i + 1 < n) rank[i] = rank_of(token[i], token[i + 1]);
+    }
   }
+  return n;
 }
 
 // Candidates in a heap by rank, then position. All of one rank make one step.
-void Segmenter::scaffold_long(std::vector<Symbol>& symbols, Scratch& scratch, Decisions* decisions) const {
-  const auto n = static_cast<uint32_t>(symbols.size());
+void Segmenter::merge_long(Scratch& scratch, Decisions* decisions) const {
+  auto& [token, end, previous, next, heap, group, dropped] = scratch;
   constexpr uint32_t kNone = ~uint32_t{0};
+  constexpr int32_t kUsedUp = kUnknown - 1;
   using Candidate = Scratch::Candidate;
-  auto& [all, merged, next_pair, previous, next, heap, group, dropped] = scratch;
+  const auto n = static_cast<uint32_t>(token.size());
   previous.resize(n);
   next.resize(n);
-  heap.clear();
-  const auto later = [](const Candidate& a, const Candidate& b) {
-    return a.rank != b.rank ? a.rank > b.rank : a.position > b.position;
-  };
-  const auto candidate_at = [&](uint32_t position, Candidate& candidate) {
-    if (next[position] == kNone) return false;
-    const int32_t left = symbols[position].token, right = symbols[next[position]].token;
-    const Lookup found = look_up(left, right);
-    candidate = {found.rank, position, left, right};
-    return found.rank != kNoRank;
-  };
-  const auto push = [&](const Candidate& candidate) {
-    heap.push_back(candidate);
-    std::push_heap(heap.begin(), heap.end(), later);
-  };
-  const auto is_current = [&](const Candidate& c) {
-    return symbols[c.position].token == c.left && symbols[c.position].begin != symbols[c.position].end &&
-           next[c.position] != kNone && symbols[next[c.position]].token == c.right;
-  };
   for (uint32_t i = 0; i < n; ++i) {
     previous[i] = i == 0 ? kNone : i - 1;
     next[i] = i + 1 == n ? kNone : i + 1;
   }
-  for (uint32_t i = 0; i < n; ++i) {
-    Candidate candidate;
-    if (candidate_at(i, candidate)) heap.push_back(candidate);
-  }
-  std::make_heap(heap.begin(), heap.end(), later);
+  const auto later = [](const Candidate& a, const Candidate& b) {
+    return a.rank != b.rank ? a.rank > b.rank : a.position > b.position;
+  };
+  const auto push_pair_at = [&](uint32_t position) {
+    if (next[position] == kNone) return;
+    const int32_t left = token[position], right = token[next[position]];
+    const int32_t rank = rank_of(left, right);
+    if (rank == kNoRank) return;
+    heap.push_back({rank, position, left, right});
+    std::push_heap(heap.begin(), heap.end(), later);
+  };
+  heap.clear();
+  for (uint32_t i = 0; i < n; ++i) push_pair_at(i);
 
   dropped.clear();
   while (!heap.empty()) {
-    // One rank, from the left; every place once.
+    // All places of the lowest rank, from the left.
     group.clear();
-    const uint32_t rank = heap.front().rank;
+    const int32_t rank = heap.front().rank;
     while (!heap.empty() && heap.front().rank == rank) {
       std::pop_heap(heap.begin(), heap.end(), later);
       const Candidate candidate = heap.back();
       heap.pop_back();
-      if (is_current(candidate) && (group.empty() || group.back().position != candidate.position))
-        group.push_back(candidate);
+      const bool current = token[candidate.position] == candidate.left && next[candidate.position] != kNone &&
+                           token[next[candidate.position]] == candidate.right;
+      if (current && (group.empty() || group.back().position != candidate.position)) group.push_back(candidate);
     }
-    bool replaced = false;
     size_t survivors = 0;
-    uint32_t taken = kNone;  // the symbol that the replacement before has used up
+    uint32_t taken = kNone;  // the symbol that the replacement before takes
     for (const Candidate& candidate : group) {
-      if (candidate.position == taken) {
-        taken = kNone;
-        continue;
-      }
+      if (candidate.position == taken) continue;
       if (decisions && !decisions->survives()) {
         dropped.push_back(candidate);
-        taken = kNone;
         continue;
       }
       taken = next[candidate.position];
       group[survivors++] = candidate;
     }
     group.resize(survivors);
+    if (group.empty()) continue;  // all of this rank were dropped: the next rank, in the same step
     for (const Candidate& candidate : group) {
       const uint32_t left = candidate.position, right = next[left];
-      symbols[left].token = look_up(candidate.left, candidate.right).merged;
-      symbols[left].end = symbols[right].end;
-      symbols[right].begin = symbols[right].end;  // used up
+      token[left] = merged_of_rank_[static_cast<size_t>(rank)];
+      end[left] = end[right];
+      token[right] = kUsedUp;
       next[left] = next[right];
       if (next[left] != kNone) previous[next[left]] = left;
-      replaced = true;
     }
-    if (!replaced) continue;  // all of this rank were dropped: the next rank, in the same step
-    for (const Candidate& done : group) {
-      Candidate candidate;
-      if (candidate_at(done.position, candidate)) push(candidate);
-      if (previous[done.position] != kNone && candidate_at(previous[done.position], candidate)) push(candidate);
+    for (const Candidate& candidate : group) {
+      push_pair_at(candidate.position);
+      if (previous[candidate.position] != kNone) push_pair_at(previous[candidate.position]);
     }
     // The step is over: what was dropped in it may be drawn again.
-    for (const Candidate& candidate : dropped) push(candidate);
+    for (const Candidate& candidate : dropped) {
+      heap.push_back(candidate);
+      std::push_heap(heap.begin(), heap.end(), later);
+    }
     dropped.clear();
   }
-  merged.clear();
-  for (uint32_t i = 0; i != kNone; i = next[i]) merged.push_back(symbols[i]);
-  symbols.swap(merged);
+  size_t left = 0;
+  for (uint32_t i = 0; i != kNone; i = next[i], ++left) {
+    token[left] = token[i];
+    end[left] = end[i];
+  }
+  token.resize(left);
+  end.resize(left);
 }
 
 }  // namespace mt_scaffold

@@ -81,39 +81,39 @@ class Segmenter {
   // The surface forms that can come out: normal merged tokens and base symbols, word-internal and word-final.
   std::vector<std::string> surface_forms() const;
 
-  struct Symbol {
-    int32_t token;  // kUnknown: a code point that stands in no merge
-    uint32_t begin, end;
-  };
-  static constexpr int32_t kUnknown = -1;
-
  private:
-  static constexpr uint32_t kNoRank = ~uint32_t{0};
+  static constexpr int32_t kUnknown = -1;  // a code point that stands in no merge
+  static constexpr int32_t kNoRank = INT32_MAX;
+  static constexpr int32_t kDropped = int32_t{1} << 30;  // above every rank
 
-  struct Lookup {
-    uint32_t rank;
-    int32_t merged;
-  };
   struct PairSlot {
     int32_t left, right;
-    Lookup found;
+    int32_t rank;
+  };
+  // One way to make a token; `rank` is the first line that says so.
+  struct Derivation {
+    int32_t left, right, token;
+    int32_t rank, last_mention;
+    bool cuts_end_of_word;
   };
   // The tokens that a token is printed as; empty: as itself.
   using Expansion = std::vector<int32_t>;
 
   int32_t intern(std::string_view text);
-  Lookup look_up(int32_t left, int32_t right) const;
-  void scaffold_short(std::vector<Symbol>& symbols, Scratch& scratch, Decisions* decisions) const;
-  void scaffold_long(std::vector<Symbol>& symbols, Scratch& scratch, Decisions* decisions) const;
-  void build_expansions(const std::vector<Merge>& merges, const std::unordered_set<std::string>* vocabulary);
+  int32_t rank_of(int32_t left, int32_t right) const;
+  size_t merge_short(int32_t* token, uint32_t* end, size_t n, Decisions* decisions) const;
+  void merge_long(Scratch& scratch, Decisions* decisions) const;
+  void build_expansions(const std::vector<Derivation>& lines, const std::unordered_set<std::string>* vocabulary);
 
   std::string separator_;
   StringArena texts_;
   std::vector<std::string_view> text_;
   std::unordered_map<std::string_view, int32_t> token_of_text_;
   std::vector<PairSlot> pair_table_;
+  std::vector<uint64_t> may_exist_;
+  std::vector<int32_t> merged_of_rank_;
   std::vector<bool> scaffold_;
-  std::vector<Expansion> inner_, last_;  // by token: inside the word, and at its end
+  std::vector<Expansion> inner_, last_;              // by token: inside the word, and at its end
   std::vector<int32_t> internal_base_, final_base_;  // by code point
 };
 

@@ -102,8 +102,8 @@ inline uint64_t mix(uint64_t a, uint64_t b) {
 
 // `text` must be readable for kPadding bytes past its end.
 inline HashedWord hash_word(std::string_view text) {
-  static constexpr uint64_t kMask[9] = {0,           0xFF,          0xFFFF,          0xFFFFFF,   0xFFFFFFFF,
-                                        0xFFFFFFFFFF, 0xFFFFFFFFFFFF, 0xFFFFFFFFFFFFFF, ~uint64_t{0}};
+  static constexpr uint64_t kMask[9] = {
+      0, 0xFF, 0xFFFF, 0xFFFFFF, 0xFFFFFFFF, 0xFFFFFFFFFF, 0xFFFFFFFFFFFF, 0xFFFFFFFFFFFFFF, ~uint64_t{0}};
   constexpr uint64_t kSeed0 = 0xA0761D6478BD642FULL, kSeed1 = 0xE7037ED1A0B428DBULL;
   HashedWord word{text, {0, 0}, 0};
   const size_t n = text.size();

@@ -1,6 +1,7 @@
 // The table of words that have been segmented: read and extended by many threads, bounded in memory.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <cstdlib>
@@ -21,14 +22,11 @@ struct WordEntry {
   uint32_t key_length;
   uint32_t output_length;
   uint32_t decisions;
+  uint32_t hash;
 
-  // The output, and behind it a key of more than 16 bytes; followed by kPadding bytes.
-  const char* output() const { return reinterpret_cast<const char*>(this + 1) - kTail; }
-  char* output() { return reinterpret_cast<char*>(this + 1) - kTail; }
-
- private:
-  // The struct is padded to 32 bytes; the output begins right behind the last field.
-  static constexpr size_t kTail = 4;
+  // The output, and behind it a key of more than 16 bytes. At least 32 bytes can be read.
+  const char* output() const { return reinterpret_cast<const char*>(this + 1); }
+  char* output() { return reinterpret_cast<char*>(this + 1); }
 };
 static_assert(sizeof(WordEntry) == 32);
 
@@ -37,21 +35,34 @@ struct TableLimits {
   size_t max_bytes = size_t{192} << 20;
 };
 
-// When the table is full nothing more is added; its owner then starts an empty one, so that memory stays bounded
-// and the words remembered are those of the text at hand.
+// A table that grows while it is read: when it is crowded its owner replaces it by a larger one with the same
+// entries, and by an empty one when it has reached its limits, so that memory stays bounded and the words remembered
+// are those of the text at hand. Until then what finds no room is not remembered.
 class WordTable {
  public:
-  explicit WordTable(const TableLimits& limits) : limits_(limits) {
-    size_t slots = 1024;
-    while (slots < limits.max_words * 2) slots *= 2;
-    mask_ = slots - 1;
-    // calloc: pages that no word has hashed to yet take no memory.
-    slots_ = static_cast<std::atomic<uint64_t>*>(std::calloc(slots, sizeof(std::atomic<uint64_t>)));
-    if (!slots_) throw std::bad_alloc();
-  }
+  explicit WordTable(const TableLimits& limits) : WordTable(limits, kFirstSlots, std::make_shared<Store>()) {}
   ~WordTable() { std::free(slots_); }
   WordTable(const WordTable&) = delete;
   WordTable& operator=(const WordTable&) = delete;
+
+  // Whether a word has found no room, so that the owner should ask for the next table.
+  bool crowded() const { return crowded_.load(std::memory_order_relaxed); }
+
+  std::shared_ptr<WordTable> next() const {
+    const size_t slots = mask_ + 1;
+    if (store_->full.load(std::memory_order_relaxed) || slots >= limits_.max_words * 2)
+      return std::make_shared<WordTable>(limits_);
+    auto larger = std::shared_ptr<WordTable>(new WordTable(limits_, slots * 4, store_));
+    for (size_t from = 0; from < slots; ++from) {
+      const uint64_t slot = slots_[from].load(std::memory_order_acquire);
+      if (slot == 0) continue;
+      size_t to = entry_of(slot)->hash & larger->mask_;
+      while (larger->slots_[to].load(std::memory_order_relaxed) != 0) to = (to + 1) & larger->mask_;
+      larger->slots_[to].store(slot, std::memory_order_relaxed);
+      larger->words_.fetch_add(1, std::memory_order_relaxed);
+    }
+    return larger;
+  }
 
   // A key that is not a word: the entry that a drop leads on from, and the decisions that survived before the drop.
   static constexpr uint32_t kDropKey = ~uint32_t{0};
@@ -71,7 +82,11 @@ class WordTable {
     return {{from, survivors}, kDropKey, hash ^ hash >> 32, {}};
   }
 
-  void prefetch(uint64_t hash) const { __builtin_prefetch(&slots_[hash & mask_]); }
+  // Two steps ahead of find(): the slot, then the entry that it most likely names.
+  void prefetch_slot(uint64_t hash) const { __builtin_prefetch(&slots_[hash & mask_]); }
+  void prefetch_entry(uint64_t hash) const {
+    __builtin_prefetch(entry_of(slots_[hash & mask_].load(std::memory_order_relaxed)));
+  }
 
   const WordEntry* find(const Key& key) const {
     for (size_t i = key.hash & mask_;; i = (i + 1) & mask_) {
@@ -81,26 +96,27 @@ class WordTable {
     }
   }
 
-  // One thread's store of entries; what it holds lives as long as the table.
+  // One thread's room for entries; what it holds lives as long as any table that names it.
   struct Arena {
     char* free = nullptr;
     size_t left = 0;
+    const void* store = nullptr;
   };
 
   // Adds an entry and returns it, or the one that another thread has added meanwhile, or null where there is no room.
   const WordEntry* insert(Arena& arena, const Key& key, uint32_t decisions, std::string_view output) {
     const size_t spilled = key.length > 16 && key.length != kDropKey ? key.length : 0;
     const size_t bytes = (sizeof(WordEntry) + output.size() + spilled + kLine - 1) / kLine * kLine;
-    if (words_.load(std::memory_order_relaxed) >= limits_.max_words || !reserve(arena, bytes)) {
-      full_.store(true, std::memory_order_relaxed);
+    // At most half of the slots are taken, give or take one a thread.
+    if (words_.load(std::memory_order_relaxed) >= (mask_ + 1) / 2 || !reserve(arena, bytes)) {
+      crowded_.store(true, std::memory_order_relaxed);
       return nullptr;
     }
-    auto* entry = new (arena.free) WordEntry;
-    entry->key[0] = key.head[0];
-    entry->key[1] = key.head[1];
-    entry->key_length = key.length;
-    entry->output_length = static_cast<uint32_t>(output.size());
-    entry->decisions = decisions;
+    auto* entry = new (arena.free) WordEntry{{key.head[0], key.head[1]},
+                                             key.length,
+                                             static_cast<uint32_t>(output.size()),
+                                             decisions,
+                                             static_cast<uint32_t>(key.hash)};
     std::memcpy(entry->output(), output.data(), output.size());
     if (spilled) std::memcpy(entry->output() + output.size(), key.text.data(), spilled);
     const auto pointer = static_cast<uint64_t>(reinterpret_cast<uintptr_t>(entry));
@@ -117,13 +133,30 @@ class WordTable {
     return entry;
   }
 
-  bool full() const { return full_.load(std::memory_order_relaxed); }
-
  private:
+  static constexpr size_t kFirstSlots = size_t{1} << 16;
   static constexpr int kPointerBits = 48;  // the bits above hold the same bits of the hash
   static constexpr uint64_t kPointerMask = (uint64_t{1} << kPointerBits) - 1;
   static constexpr size_t kLine = 64;  // an entry begins a cache line
   static constexpr size_t kChunk = size_t{1} << 18;
+
+  struct Free {
+    void operator()(char* chunk) const { std::free(chunk); }
+  };
+  // The memory of the entries, shared by a table and the larger ones that follow it.
+  struct Store {
+    std::mutex mutex;
+    std::vector<std::unique_ptr<char, Free>> chunks;
+    size_t bytes = 0;
+    std::atomic<bool> full{false};
+  };
+
+  WordTable(const TableLimits& limits, size_t slots, std::shared_ptr<Store> store)
+      : limits_(limits), mask_(slots - 1), store_(std::move(store)) {
+    // calloc: pages that no word has hashed to yet take no memory.
+    slots_ = static_cast<std::atomic<uint64_t>*>(std::calloc(slots, sizeof(std::atomic<uint64_t>)));
+    if (!slots_) throw std::bad_alloc();
+  }
 
   static const WordEntry* entry_of(uint64_t slot) {
     return reinterpret_cast<const WordEntry*>(static_cast<uintptr_t>(slot & kPointerMask));
@@ -138,28 +171,27 @@ class WordTable {
   }
 
   bool reserve(Arena& arena, size_t bytes) {
-    if (bytes <= arena.left) return true;
+    if (arena.store == store_.get() && bytes <= arena.left) return true;
     const size_t size = std::max(kChunk, bytes);
-    if (bytes_.fetch_add(size, std::memory_order_relaxed) + size > limits_.max_bytes) return false;
+    std::lock_guard lock(store_->mutex);
+    if (store_->bytes + size > limits_.max_bytes) {
+      store_->full.store(true, std::memory_order_relaxed);
+      return false;
+    }
     auto* chunk = static_cast<char*>(std::aligned_alloc(kLine, (size + kPadding + kLine - 1) / kLine * kLine));
     if (!chunk) return false;
-    std::lock_guard lock(chunks_mutex_);
-    chunks_.emplace_back(chunk);
-    arena = {chunk, size};
+    store_->chunks.emplace_back(chunk);
+    store_->bytes += size;
+    arena = {chunk, size, store_.get()};
     return true;
   }
 
-  struct Free {
-    void operator()(char* chunk) const { std::free(chunk); }
-  };
-
   const TableLimits limits_;
-  size_t mask_;
+  const size_t mask_;
+  const std::shared_ptr<Store> store_;
   std::atomic<uint64_t>* slots_;
-  std::atomic<size_t> words_{0}, bytes_{0};
-  std::atomic<bool> full_{false};
-  std::mutex chunks_mutex_;
-  std::vector<std::unique_ptr<char, Free>> chunks_;
+  std::atomic<size_t> words_{0};
+  std::atomic<bool> crowded_{false};
 };
 
 }  // namespace mt_scaffold
