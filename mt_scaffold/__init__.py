@@ -1,30 +1,55 @@
 """Scaffold-BPE for machine translation: learn and apply codes, run and compare experiments.
 
 >>> from mt_scaffold import BPE, learn_bpe
->>> codes = learn_bpe(["low lower lowest", "low low newer newest"], num_symbols=10)
->>> BPE(codes.text).segment("lowest")
+>>> codes = learn_bpe(["low lower lowest", "low low newer newest"], num_symbols=6, min_frequency=1)
+>>> BPE(codes.text).segment("lowest newer")
+'lowest ne@@ wer'
 """
 
-from mt_scaffold.apply import BPE, Encoder, apply_bpe, read_vocabulary
-from mt_scaffold.codes import Merge, read_codes
-from mt_scaffold.errors import MTScaffoldError, UsageError
-from mt_scaffold.learn import LearnedCodes, count_words, learn_bpe
-from mt_scaffold.vocab import get_vocab, learn_joint_bpe_and_vocab
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from mt_scaffold.apply import BPE as BPE
+    from mt_scaffold.apply import Encoder as Encoder
+    from mt_scaffold.apply import apply_bpe as apply_bpe
+    from mt_scaffold.apply import read_vocabulary as read_vocabulary
+    from mt_scaffold.codes import Merge as Merge
+    from mt_scaffold.codes import read_codes as read_codes
+    from mt_scaffold.errors import MTScaffoldError as MTScaffoldError
+    from mt_scaffold.errors import UsageError as UsageError
+    from mt_scaffold.learn import LearnedCodes as LearnedCodes
+    from mt_scaffold.learn import count_words as count_words
+    from mt_scaffold.learn import learn_bpe as learn_bpe
+    from mt_scaffold.vocab import get_vocab as get_vocab
+    from mt_scaffold.vocab import learn_joint_bpe_and_vocab as learn_joint_bpe_and_vocab
 
 __version__ = "0.1.0"
 
-__all__ = [
-    "BPE",
-    "Encoder",
-    "LearnedCodes",
-    "MTScaffoldError",
-    "Merge",
-    "UsageError",
-    "apply_bpe",
-    "count_words",
-    "get_vocab",
-    "learn_bpe",
-    "learn_joint_bpe_and_vocab",
-    "read_codes",
-    "read_vocabulary",
-]
+# Loaded when first asked for, so that a command pays only for what it uses.
+_HOME = {
+    "BPE": "apply",
+    "Encoder": "apply",
+    "apply_bpe": "apply",
+    "read_vocabulary": "apply",
+    "Merge": "codes",
+    "read_codes": "codes",
+    "MTScaffoldError": "errors",
+    "UsageError": "errors",
+    "LearnedCodes": "learn",
+    "count_words": "learn",
+    "learn_bpe": "learn",
+    "get_vocab": "vocab",
+    "learn_joint_bpe_and_vocab": "vocab",
+}
+
+__all__ = sorted(_HOME)
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    import importlib
+
+    return getattr(importlib.import_module(f"{__name__}.{_HOME[name]}"), name)

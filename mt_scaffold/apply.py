@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import secrets
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from typing import BinaryIO
@@ -88,7 +87,7 @@ class BPE:
     def _segment(self, sentence: str, dropout: float, seed: int | None, index: int, keep_margins: bool = True) -> str:
         if not dropout:
             return self._applier.segment_line(sentence, keep_margins)
-        number = seed_of(secrets.randbits(64) if seed is None else seed)
+        number = seed_of(random_seed() if seed is None else seed)
         return self._applier.segment_line(sentence, keep_margins, check_dropout(dropout), number, 0, index)
 
     def process_file(
@@ -107,9 +106,9 @@ class BPE:
         """
         check_dropout(dropout)
         workers = worker_count(num_workers)
-        number = seed_of(secrets.randbits(64) if seed is None else seed)
+        number = seed_of(random_seed() if seed is None else seed)
         with core_input(infile) as source, progress_line("segmenting") as show:
-            if hasattr(outfile, "write"):
+            if not isinstance(outfile, str | os.PathLike):
                 self._applier.apply(source, _core_output(outfile), workers, dropout, number, 0, show)
             else:
                 with open_output(outfile) as stream:
@@ -154,6 +153,11 @@ class Encoder:
             raise UsageError(f"{len(sentences)} sentences have {len(indices)} indices")
         ids, offsets = self._applier.ids(sentences, indices, check_dropout(dropout), seed_of(seed), epoch)
         return memoryview(ids).cast("i"), memoryview(offsets).cast("q")
+
+
+def random_seed() -> int:
+    """A seed that nobody has chosen."""
+    return int.from_bytes(os.urandom(8), "little")
 
 
 def seed_of(seed: int) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from mt_scaffold import _core
 from mt_scaffold.files import open_input
@@ -11,8 +11,7 @@ from mt_scaffold.files import open_input
 CodesSource = str | os.PathLike[str] | bytes
 
 
-@dataclass(frozen=True)
-class Merge:
+class Merge(NamedTuple):
     """One line of a codes file: two symbols that are merged, and whether what they make is scaffold."""
 
     left: str

@@ -7,14 +7,12 @@ complete, so that a killed run never leaves half a file under the final name.
 from __future__ import annotations
 
 import contextlib
-import gzip
 import itertools
 import os
 import stat
 import sys
-import tempfile
+import zlib
 from collections.abc import Iterator
-from pathlib import Path
 from typing import BinaryIO, cast
 
 from mt_scaffold.errors import MTScaffoldError
@@ -34,17 +32,22 @@ def open_input(path: PathLike) -> Iterator[BinaryIO]:
 
     Raises MTScaffoldError where the file is missing, unreadable, or not the gzip file its name promises.
     """
+    compressed = os.fspath(path).endswith(".gz")
     try:
-        if os.fspath(path).endswith(".gz"):
-            stream = cast(BinaryIO, gzip.open(path, "rb"))
-        else:
-            stream = open(path, "rb")
+        stream = cast(BinaryIO, open(path, "rb"))
+        if compressed:
+            import gzip
+
+            stream = cast(BinaryIO, gzip.open(stream, "rb"))
     except OSError as error:
         raise explain_os_error(error, path) from error
     try:
         with stream:
             yield stream
-    except (gzip.BadGzipFile, EOFError) as error:
+    except (OSError, EOFError, zlib.error) as error:
+        # gzip's own complaints are OSErrors without a number.
+        if not compressed or (isinstance(error, OSError) and error.errno is not None):
+            raise
         raise MTScaffoldError(f"{os.fspath(path)}: not a complete gzip file ({error})") from error
 
 
@@ -72,15 +75,21 @@ def open_output(path: PathLike) -> Iterator[BinaryIO]:
     A path that exists and is no regular file (``/dev/null``, a named pipe) is written to directly.
     Raises MTScaffoldError where the folder is missing or the disk is full.
     """
-    target = Path(os.path.realpath(path))
+    target = os.path.realpath(path)
+    folder, name = os.path.split(target)
+    temporary = os.path.join(folder, f".{name}.{os.getpid()}.part")
+    mode = 0o666
     try:
-        if target.exists() and not stat.S_ISREG(target.stat().st_mode):
-            with open(target, "wb") as stream:
-                yield stream
-            return
-        descriptor, temporary = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent)
+        if os.path.exists(target):
+            status = os.stat(target)
+            if not stat.S_ISREG(status.st_mode):
+                with open(target, "wb") as stream:
+                    yield stream
+                return
+            mode = stat.S_IMODE(status.st_mode)
+        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, mode)
     except FileNotFoundError as error:
-        raise MTScaffoldError(f"{os.fspath(path)}: there is no folder {target.parent}") from error
+        raise MTScaffoldError(f"{os.fspath(path)}: there is no folder {folder}") from error
     except BrokenPipeError:
         raise
     except OSError as error:
@@ -88,10 +97,6 @@ def open_output(path: PathLike) -> Iterator[BinaryIO]:
     try:
         with os.fdopen(descriptor, "wb") as stream:
             yield stream
-        # mkstemp makes files of mode 600; a result has the mode any new file would have.
-        umask = os.umask(0)
-        os.umask(umask)
-        os.chmod(temporary, target.stat().st_mode & 0o7777 if target.exists() else 0o666 & ~umask)
         os.replace(temporary, target)
     except BaseException as error:
         with contextlib.suppress(OSError):

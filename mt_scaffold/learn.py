@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import contextlib
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import BinaryIO
+from typing import BinaryIO, NamedTuple, cast
 
 from mt_scaffold import _core
 from mt_scaffold.codes import Merge
@@ -17,8 +17,7 @@ from mt_scaffold.native import TextSource, core_input, progress_line, worker_cou
 ALGORITHMS = ("scaffold", "bpe")
 
 
-@dataclass(frozen=True)
-class LearnedCodes:
+class LearnedCodes(NamedTuple):
     """The outcome of learning.
 
     text: the codes file, as bytes.
@@ -39,6 +38,10 @@ class LearnedCodes:
         return [Merge(*fields) for fields in _core.parse_codes(self.text)]
 
 
+class InputFiles(list[PathLike]):
+    """Paths of several texts that are read as one; a plain list of strings would be lines of text."""
+
+
 def count_words(
     inputs: TextSource | Sequence[TextSource], is_dict: bool = False, num_workers: int = 1
 ) -> _core.WordCounts:
@@ -47,7 +50,7 @@ def count_words(
     ``is_dict``: each line is a word and its count instead. Raises MTScaffoldError where an input cannot be
     read, is not UTF-8, or (``is_dict``) holds another kind of line; it names the file and the line.
     """
-    sources = inputs if isinstance(inputs, list | tuple) and _are_sources(inputs) else [inputs]
+    sources = cast(Sequence[TextSource], inputs if _are_sources(inputs) else [inputs])
     workers = worker_count(num_workers)
     with contextlib.ExitStack() as stack:
         opened = [stack.enter_context(core_input(source)) for source in sources]
@@ -57,9 +60,11 @@ def count_words(
         return _core.count_words(opened, workers, show)
 
 
-def _are_sources(inputs: Sequence[object]) -> bool:
-    """Whether a list holds inputs (``Path`` objects or open files); a list of strings holds lines of text."""
-    return bool(inputs) and not any(isinstance(item, str) for item in inputs)
+def _are_sources(inputs: object) -> bool:
+    """Whether this is a list of inputs; a list of plain strings is one input, lines of text."""
+    if isinstance(inputs, InputFiles):
+        return True
+    return isinstance(inputs, list | tuple) and not any(isinstance(item, str) for item in inputs)
 
 
 def learn_from_counts(
@@ -113,7 +118,8 @@ def learn_bpe(
 ) -> LearnedCodes:
     """Learn merges from text (Algorithm 1 of the Scaffold-BPE paper, or original BPE) and write the codes file.
 
-    infile: a path (``.gz`` too), an open file, an iterable of lines, or a list of ``Path`` objects and open files.
+    infile: a path (``.gz`` too), an open file, an iterable of lines, ``InputFiles`` (several paths), or a list of
+        ``Path`` objects and open files.
     outfile: a path or a file open for bytes; None to get the codes only as the result.
     num_symbols: merges for ``algorithm="bpe"``; normal merged tokens for ``algorithm="scaffold"``.
     min_frequency: stop, with a warning, when the most frequent pair is rarer.
@@ -136,7 +142,7 @@ def learn_bpe(
 
 def write_codes(learned: LearnedCodes, outfile: PathLike | BinaryIO) -> None:
     """Write a codes file to a path (whole or not at all) or to a file open for bytes."""
-    if hasattr(outfile, "write"):
+    if not isinstance(outfile, str | os.PathLike):
         outfile.write(learned.text)
     else:
         with open_output(outfile) as stream:

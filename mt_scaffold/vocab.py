@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from typing import BinaryIO
 
@@ -60,7 +61,7 @@ def learn_joint_bpe_and_vocab(
 
 def _write(counts: _core.WordCounts, outfile: PathLike | BinaryIO) -> None:
     text = counts.format_vocabulary()
-    if hasattr(outfile, "write"):
+    if not isinstance(outfile, str | os.PathLike):
         outfile.write(text)
     else:
         with open_output(outfile) as stream:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 
 from mt_scaffold.files import standard_input, standard_output
-from mt_scaffold.learn import ALGORITHMS, learn_bpe
+from mt_scaffold.learn import ALGORITHMS, InputFiles, learn_bpe
 
 
 def add_learning_arguments(parser: argparse.ArgumentParser) -> None:
@@ -57,8 +56,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> None:
+    inputs = options.input and InputFiles(options.input)
     learn_bpe(
-        [Path(path) for path in options.input] if options.input else standard_input(),
+        inputs or standard_input(),
         options.output or standard_output(),
         options.symbols,
         options.min_frequency,

@@ -1,8 +1,7 @@
 #include "codes.hpp"
 
-#include <unordered_map>
-
 #include "blocks.hpp"
+#include "interner.hpp"
 #include "text.hpp"
 
 namespace mt_scaffold {
@@ -11,6 +10,7 @@ namespace {
 
 constexpr std::string_view kVersionLine = "#version: 0.2";
 constexpr std::string_view kScaffoldMark = "scaffold";
+constexpr size_t kFirstMergeLine = 2;
 
 struct Lines {
   std::string_view rest;
@@ -49,7 +49,9 @@ std::vector<Merge> parse_codes(std::string_view text, const std::string& name, i
                    : "a codes file begins with '#version: 0.2'; this is another file, or codes of format 0.1");
   }
   std::vector<Merge> merges;
-  std::unordered_map<std::string, std::pair<bool, size_t>> marks;  // each token's mark and the line that gave it
+  Interner tokens;
+  std::vector<size_t> marked_by;  // by token: the line that first made it
+  std::string token;
   while (lines.next(line)) {
     if (limit >= 0 && merges.size() >= static_cast<size_t>(limit)) break;
     if (const size_t bad = first_invalid_byte(line); bad != line.size())
@@ -67,14 +69,17 @@ std::vector<Merge> parse_codes(std::string_view text, const std::string& name, i
       throw fail("expected 'LEFT RIGHT' or 'LEFT RIGHT scaffold'");
     if (count == 3 && fields[2] != kScaffoldMark)
       throw fail("the third field can only be 'scaffold', not '" + std::string(fields[2]) + "'");
-    if (count == 3 && is_base_symbol(std::string(fields[0]).append(fields[1])))
-      throw fail("a base symbol cannot be scaffold");
-    Merge merge{std::string(fields[0]), std::string(fields[1]), count == 3};
-    const auto [mark, fresh] = marks.try_emplace(merge.left + merge.right, merge.scaffold, lines.number);
-    if (!fresh && mark->second.first != merge.scaffold)
-      throw fail("'" + mark->first + "' is " + (merge.scaffold ? "" : "not ") + "scaffold here but " +
-                 (merge.scaffold ? "not " : "") + "on line " + std::to_string(mark->second.second));
-    merges.push_back(std::move(merge));
+    const bool scaffold = count == 3;
+    token.assign(fields[0]).append(fields[1]);
+    if (scaffold && is_base_symbol(token)) throw fail("a base symbol cannot be scaffold");
+    const auto number = static_cast<size_t>(tokens.intern(token));
+    if (number == marked_by.size()) {
+      marked_by.push_back(lines.number);
+    } else if (merges[marked_by[number] - kFirstMergeLine].scaffold != scaffold) {
+      throw fail("'" + token + "' is " + (scaffold ? "" : "not ") + "scaffold here but " + (scaffold ? "not " : "") +
+                 "on line " + std::to_string(marked_by[number]));
+    }
+    merges.push_back({std::string(fields[0]), std::string(fields[1]), scaffold});
   }
   return merges;
 }

@@ -1,7 +1,6 @@
 #include "segmenter.hpp"
 
 #include <algorithm>
-#include <numeric>
 #include <tuple>
 
 namespace mt_scaffold {
@@ -57,7 +56,6 @@ Segmenter::Segmenter(const std::vector<Merge>& merges, std::string separator,
   while (size < merges.size() * 3) size *= 2;
   pair_table_.assign(size, {kUnknown, kUnknown, kNoRank});
   may_exist_.assign(size / 8, 0);
-  token_of_text_.reserve(merges.size() + 1024);
   std::vector<Derivation> lines;
   lines.reserve(merges.size());
   std::string text;
@@ -77,8 +75,8 @@ Segmenter::Segmenter(const std::vector<Merge>& merges, std::string separator,
     if (pair_table_[i].rank == kNoRank) pair_table_[i] = {left, right, rank};
   }
   // The code points that stand in merges, inside a word and at its end.
-  for (size_t token = 0; token < text_.size(); ++token) {
-    const std::string_view text = text_[token];
+  for (size_t token = 0; token < texts_.size(); ++token) {
+    const std::string_view text = texts_[static_cast<int32_t>(token)];
     uint32_t code_point = 0;
     const size_t length =
         decode_code_point(reinterpret_cast<const unsigned char*>(text.data()), text.size(), code_point);
@@ -92,12 +90,8 @@ Segmenter::Segmenter(const std::vector<Merge>& merges, std::string separator,
 }
 
 int32_t Segmenter::intern(std::string_view text) {
-  const auto found = token_of_text_.find(text);
-  if (found != token_of_text_.end()) return found->second;
-  const auto token = static_cast<int32_t>(text_.size());
-  text_.push_back(texts_.store(text));
-  token_of_text_.emplace(text_.back(), token);
-  scaffold_.push_back(false);
+  const int32_t token = texts_.intern(text);
+  if (texts_.size() > scaffold_.size()) scaffold_.push_back(false);
   return token;
 }
 
@@ -118,7 +112,7 @@ inline int32_t Segmenter::rank_of(int32_t left, int32_t right) const {
 // What each token is printed as: demolished where it is scaffold, then split where the vocabulary lacks it.
 void Segmenter::build_expansions(const std::vector<Derivation>& lines,
                                  const std::unordered_set<std::string>* vocabulary) {
-  const size_t count = text_.size();
+  const size_t count = texts_.size();
   const bool filtered = vocabulary && !vocabulary->empty();
   std::vector<std::vector<Derivation>> derivations(count);
   for (const Derivation& line : lines) {
@@ -133,11 +127,11 @@ void Segmenter::build_expansions(const std::vector<Derivation>& lines,
     }
   }
   // Children are shorter than what they make: shortest first, every child is known when it is needed.
-  std::vector<int32_t> by_length(count);
-  std::iota(by_length.begin(), by_length.end(), 0);
-  std::stable_sort(by_length.begin(), by_length.end(), [&](int32_t a, int32_t b) {
-    return text_[static_cast<size_t>(a)].size() < text_[static_cast<size_t>(b)].size();
-  });
+  std::vector<int32_t> by_length;
+  for (size_t token = 0; token < count; ++token)
+    if (filtered || scaffold_[token]) by_length.push_back(static_cast<int32_t>(token));
+  std::stable_sort(by_length.begin(), by_length.end(),
+                   [&](int32_t a, int32_t b) { return texts_[a].size() < texts_[b].size(); });
   const auto append = [](Expansion& to, const std::vector<Expansion>& table, int32_t token) {
     const Expansion& expansion = table[static_cast<size_t>(token)];
     if (expansion.empty()) {
@@ -164,8 +158,7 @@ void Segmenter::build_expansions(const std::vector<Derivation>& lines,
     demolished[static_cast<size_t>(token)] = std::move(expansion);
   }
   if (!filtered) {
-    inner_ = demolished;
-    last_ = std::move(demolished);
+    inner_ = std::move(demolished);
     return;
   }
 
@@ -173,7 +166,7 @@ void Segmenter::build_expansions(const std::vector<Derivation>& lines,
   std::vector<Expansion> split_inner(count), split_last(count);
   for (const int32_t token : by_length) {
     const auto at = static_cast<size_t>(token);
-    const std::string_view text = text_[at];
+    const std::string_view text = texts_[token];
     const std::string_view stem = text.ends_with(kEndOfWord) ? text.substr(0, text.size() - kEndOfWord.size()) : text;
     const bool keep_inner = !scaffold_[at] && vocabulary->contains(std::string(text) + separator_);
     const bool keep_last = !scaffold_[at] && vocabulary->contains(std::string(stem));
@@ -223,9 +216,9 @@ std::vector<std::string> Segmenter::surface_forms() const {
   };
   add_base(internal_base_);
   add_base(final_base_);
-  for (size_t token = 0; token < text_.size(); ++token) {
+  for (size_t token = 0; token < texts_.size(); ++token) {
     if (scaffold_[token]) continue;
-    const std::string_view text = text_[token];
+    const std::string_view text = texts_[static_cast<int32_t>(token)];
     if (text.ends_with(kEndOfWord)) {
       add(std::string(text.substr(0, text.size() - kEndOfWord.size())));
     } else {
@@ -260,9 +253,10 @@ uint32_t Segmenter::segment(std::string_view word, std::vector<Piece>& pieces, S
   uint32_t begin = 0;
   for (size_t i = 0; i < token.size(); ++i) {
     if (token[i] != kUnknown && base_symbols > 1) {
-      const auto& expansion = (i + 1 == token.size() ? last_ : inner_)[static_cast<size_t>(token[i])];
+      const bool last = i + 1 == token.size() && !last_.empty();
+      const auto& expansion = (last ? last_ : inner_)[static_cast<size_t>(token[i])];
       for (size_t k = 0; k + 1 < expansion.size(); ++k) {
-        const auto piece_end = begin + static_cast<uint32_t>(text_[static_cast<size_t>(expansion[k])].size());
+        const auto piece_end = begin + static_cast<uint32_t>(texts_[expansion[k]].size());
         pieces.push_back({begin, piece_end});
         begin = piece_end;
       }

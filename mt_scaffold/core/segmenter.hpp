@@ -5,12 +5,11 @@
 #include <memory>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <unordered_set>
 #include <vector>
 
 #include "codes.hpp"
-#include "word_counter.hpp"
+#include "interner.hpp"
 
 namespace mt_scaffold {
 
@@ -106,14 +105,12 @@ class Segmenter {
   void build_expansions(const std::vector<Derivation>& lines, const std::unordered_set<std::string>* vocabulary);
 
   std::string separator_;
-  StringArena texts_;
-  std::vector<std::string_view> text_;
-  std::unordered_map<std::string_view, int32_t> token_of_text_;
+  Interner texts_;
   std::vector<PairSlot> pair_table_;
   std::vector<uint64_t> may_exist_;
   std::vector<int32_t> merged_of_rank_;
   std::vector<bool> scaffold_;
-  std::vector<Expansion> inner_, last_;              // by token: inside the word, and at its end
+  std::vector<Expansion> inner_, last_;              // by token: inside the word, and at its end (empty: the same)
   std::vector<int32_t> internal_base_, final_base_;  // by code point
 };
 
