@@ -1,0 +1,85 @@
+"""What the tests of the segmenting core share: the twin's codes files, and text that is hard to segment."""
+
+from __future__ import annotations
+
+import os
+import random
+from pathlib import Path
+
+import pytest
+
+from mt_scaffold.reference import Learned, ReferenceBPE, learn
+
+SHARED = Path(__file__).resolve().parents[2] / "shared"
+MULTI30K = SHARED / "data" / "multi30k"
+
+
+def needs(path: Path) -> pytest.MarkDecorator:
+    """Skip where data that does not come with the project is not there."""
+    return pytest.mark.skipif(not path.exists(), reason=f"{os.path.relpath(path)} is not there")
+
+
+def twin_codes(learned: Learned) -> bytes:
+    """The codes file that the twin's merges make."""
+    lines = ["#version: 0.2"]
+    for left, right in learned.merges:
+        lines.append(f"{left} {right}" + (" scaffold" if left + right in learned.scaffold else ""))
+    return ("\n".join(lines) + "\n").encode("utf-8")
+
+
+def learn_with_twin(
+    counts: dict[str, int], symbols: int, min_frequency: int = 2, algorithm: str = "scaffold"
+) -> tuple[Learned, bytes]:
+    learned = learn(counts, symbols, min_frequency, algorithm)
+    return learned, twin_codes(learned)
+
+
+def twin_of(codes: bytes, merges: int = -1, separator: str = "@@", vocabulary: set[str] | None = None) -> ReferenceBPE:
+    """The twin with the codes of a file."""
+    lines = [line.split(" ") for line in codes.decode("utf-8").split("\n")[1:-1]]
+    lines = lines if merges == -1 else lines[:merges]
+    scaffold = {line[0] + line[1] for line in lines if len(line) == 3}
+    return ReferenceBPE([(line[0], line[1]) for line in lines], scaffold, separator, vocabulary)
+
+
+def dictionary_lines(counts: dict[str, int]) -> list[str]:
+    """Words with their counts, as ``--dict-input`` reads them."""
+    return [f"{word} {count}" for word, count in counts.items()]
+
+
+# Letters of one to four bytes, combining marks, spaces that are no word boundary, and the letters of "</w>".
+ALPHABET = list("abcdeenrst") + [
+    "ä", "é", "e\u0301", "ß", "ж", "נּ", "한", "日", "本", "𝔸", "😀", "👩\u200d👧", "\u0301", "\u200b",
+    "\u00a0", "\u3000", "\t", "<", "/", "w", ">", "</w>", "@", "@@", "\\", "\x00",
+]  # fmt: skip
+# Those that Python's regular expressions take for white space.
+UNICODE_SPACES = ["\u00a0", "\u3000", "\t"]
+
+
+def hard_words(generator: random.Random, number: int, alphabet: list[str]) -> list[str]:
+    """Words of a small lexicon with a long tail, so that pairs repeat and many are equally frequent."""
+    stems = ["".join(generator.choice(alphabet) for _ in range(generator.randint(1, 4))) for _ in range(60)]
+    lexicon = ["".join(generator.choice(stems) for _ in range(generator.randint(1, 3))) for _ in range(number // 5)]
+    return [lexicon[min(int(generator.paretovariate(0.7)), len(lexicon)) - 1] for _ in range(number)]
+
+
+def hard_text(seed: int, words: int, alphabet: list[str] | None = None, long_word: int = 0) -> str:
+    """Text with all that a line may hold: blank lines, CR LF, spaces at both ends and in runs, no LF at the end."""
+    generator = random.Random(seed)
+    chosen = hard_words(generator, words, alphabet or ALPHABET)
+    if long_word:
+        chosen.insert(words // 2, "".join(generator.choice("abä日😀") for _ in range(long_word)))
+    text = ""
+    ends = ["\n", "\n", "\r\n", "\n\n", "\n \r\n", "\n  \n"]
+    while chosen:
+        length = generator.randint(1, 12)
+        text += generator.choice(["", "", "", " ", "   ", "\r", " \r "])
+        text += "".join(word + " " * generator.choice([1, 1, 1, 2, 5]) for word in chosen[:length]).rstrip(" ")
+        text += generator.choice(["", "", "", " ", "  "]) + generator.choice(ends)
+        chosen = chosen[length:]
+    return text.rstrip("\n")
+
+
+def lines_at_lf(text: str) -> list[str]:
+    """The lines of a text with their LFs; LF alone ends a line."""
+    return [line + "\n" for line in text.split("\n")[:-1]] + [text.split("\n")[-1]] * (not text.endswith("\n"))

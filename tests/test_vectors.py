@@ -1,0 +1,121 @@
+"""Exactness: the worked vectors, the figures of a real text, and an example small enough to follow by hand."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from segmenting import MULTI30K, SHARED, learn_with_twin, needs, twin_of
+
+from mt_scaffold import BPE, learn_bpe
+from mt_scaffold.reference import words_of
+
+VECTORS = SHARED / "vectors"
+NAMES = sorted(path.name for path in VECTORS.iterdir()) if VECTORS.exists() else ["none"]
+
+
+def options_of(vector: Path) -> tuple[int, int]:
+    words = (vector / "options.txt").read_text().split()
+    return int(words[words.index("--symbols") + 1]), int(words[words.index("--min-frequency") + 1])
+
+
+@needs(VECTORS)
+@pytest.mark.parametrize("algorithm", ["bpe", "scaffold"])
+@pytest.mark.parametrize("name", NAMES)
+def test_core_gives_the_vector(name: str, algorithm: str) -> None:
+    """Codes learned and text segmented by the core are the expected bytes."""
+    vector = VECTORS / name
+    symbols, min_frequency = options_of(vector)
+    learned = learn_bpe(vector / "corpus.txt", None, symbols, min_frequency, algorithm=algorithm)
+    assert learned.text == (vector / f"{algorithm}.codes").read_bytes()
+    segmented = io.BytesIO()
+    BPE(vector / f"{algorithm}.codes").process_file(vector / "probe.txt", segmented)
+    assert segmented.getvalue() == (vector / f"{algorithm}.segmented").read_bytes()
+
+
+@needs(VECTORS)
+@pytest.mark.parametrize("algorithm", ["bpe", "scaffold"])
+@pytest.mark.parametrize("name", NAMES)
+def test_twin_gives_the_vector(name: str, algorithm: str) -> None:
+    """So does the plain Python twin, which every other test holds the core to."""
+    vector = VECTORS / name
+    symbols, min_frequency = options_of(vector)
+    corpus = (vector / "corpus.txt").read_text(encoding="utf-8").split("\n")
+    counts = Counter(word for line in corpus for word in words_of(line))
+    assert learn_with_twin(counts, symbols, min_frequency, algorithm)[1] == (vector / f"{algorithm}.codes").read_bytes()
+    twin = twin_of((vector / f"{algorithm}.codes").read_bytes())
+    segmented = "\n".join(
+        twin.process_line(line) for line in (vector / "probe.txt").read_text(encoding="utf-8").split("\n")
+    )
+    assert segmented == (vector / f"{algorithm}.segmented").read_text(encoding="utf-8")
+
+
+# Five times "accc", twice "cc". Writing c. for "c</w>":
+#   a c c c. x5, c c. x2     pairs: c c. 7, a c 5, c c 5           merge c c.: cc. is normal (1 of 2)
+#   a c cc. x5, cc. x2       pairs: c cc. 5, a c 5                 the greater tuple wins: merge c cc.
+#   a ccc. x5, cc. x2        f(cc.) = 2 < 5 = f(a, ccc.)           ccc. is normal, cc. scaffold (1 of 2)
+#                                                                  merge a ccc.
+#   accc. x5, cc. x2         f(ccc.) = 0 < 2 = f(cc.), the head    accc. is normal, ccc. scaffold (1 of 2)
+#                                                                  cc. waits at the head with 2: normal (2 of 2)
+BY_HAND = ["accc accc cc accc", "accc cc accc"]
+
+
+def test_scaffold_by_hand() -> None:
+    """A token becomes scaffold and returns, another stays scaffold; demolishing takes that one apart again."""
+    learned = learn_bpe(BY_HAND, num_symbols=2)
+    assert learned.text == b"#version: 0.2\nc c</w>\nc cc</w> scaffold\na ccc</w>\n"
+    assert (learned.merges, learned.scaffold, learned.restored, learned.exhausted) == (3, 1, 1, False)
+    twin, codes = learn_with_twin({"accc": 5, "cc": 2}, 2)
+    assert codes == learned.text and twin.restored == 1
+    bpe = BPE(learned.text)
+    assert bpe.segment("accc ccc cccc cc c x") == "accc c@@ cc c@@ c@@ cc cc c x"
+    # With the first two lines only, nothing reaches "accc".
+    assert BPE(learned.text, merges=2).segment("accc") == "a@@ c@@ cc"
+
+
+def test_bpe_by_hand() -> None:
+    """Original BPE takes the same first two merges, stops there, and keeps what they make."""
+    learned = learn_bpe(BY_HAND, num_symbols=2, algorithm="bpe")
+    assert learned.text == b"#version: 0.2\nc c</w>\nc cc</w>\n"
+    assert BPE(learned.text).segment("accc ccc") == "a@@ ccc ccc"
+
+
+def test_overlapping_pairs_by_hand() -> None:
+    """(a, a) counts twice in "aaab", more than (a, b.) of "ab", and is replaced once, from the left."""
+    learned = learn_bpe(["aaab", "ab"], num_symbols=1, min_frequency=1, algorithm="bpe")
+    assert learned.text == b"#version: 0.2\na b</w>\n"  # 2 against 2: the greater tuple
+    learned = learn_bpe(["aaab", "aac"], num_symbols=1, min_frequency=1, algorithm="bpe")
+    assert learned.text == b"#version: 0.2\na a\n"  # 3 against 1
+    assert BPE(learned.text).segment("aaab aaaaa") == "aa@@ a@@ b aa@@ aa@@ a"
+
+
+FIGURES = [
+    # N, algorithm, merges, scaffold, restored, tokens, types in the text, sha256 of the codes file
+    (1000, "bpe", 1000, 0, 0, 1_222_584, 1182, "4a13b56e430c6f86"),
+    (1000, "scaffold", 1178, 178, 151, 1_201_645, 1184, "af157c02835ab243"),
+    (4000, "bpe", 4000, 0, 0, 905_105, 4165, "8ce29b56aae23148"),
+    (4000, "scaffold", 4616, 616, 753, 893_942, 4184, "17df1cc18873a3b5"),
+    (8000, "bpe", 8000, 0, 0, 806_351, 8085, "04c8e6b03412c387"),
+    (8000, "scaffold", 9170, 1170, 1587, 798_464, 8182, "e289e49f210b3027"),
+]
+
+
+@needs(MULTI30K)
+@pytest.mark.parametrize("figures", FIGURES, ids=lambda figures: f"{figures[1]}-{figures[0]}")
+def test_figures_of_multi30k(figures: tuple[int, str, int, int, int, int, int, str]) -> None:
+    """Real text, with thousands of merges: the known counts and the known codes files."""
+    symbols, algorithm, merges, scaffold, restored, tokens, types, digest = figures
+    texts = [MULTI30K / "train.en.gz", MULTI30K / "train.de.gz"]
+    learned = learn_bpe(texts, num_symbols=symbols, algorithm=algorithm, num_workers=2)
+    assert (learned.merges, learned.scaffold, learned.restored) == (merges, scaffold, restored)
+    assert hashlib.sha256(learned.text).hexdigest().startswith(digest)
+    bpe = BPE(learned.text)
+    subwords: Counter[bytes] = Counter()
+    for text in texts:
+        segmented = io.BytesIO()
+        bpe.process_file(text, segmented)
+        subwords.update(segmented.getvalue().split())
+    assert (subwords.total(), len(subwords)) == (tokens, types)
