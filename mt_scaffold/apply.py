@@ -137,13 +137,13 @@ class Encoder:
 
     def encode(
         self,
-        sentences: Sequence[str],
+        sentences: Sequence[str] | Sequence[bytes],
         dropout: float = 0,
         seed: int = 0,
         epoch: int = 0,
         indices: Sequence[int] = (),
     ) -> tuple[memoryview, memoryview]:
-        """Segment sentences into ids in one call.
+        """Segment sentences (text, or UTF-8) into ids in one call.
 
         With dropout, the segmentation of a sentence is a function of (seed, epoch, its index): ``indices``, or its
         position in ``sentences``. Returns two read-only buffers (``numpy.asarray`` takes them without a copy): the ids

@@ -16,17 +16,21 @@ from mt_scaffold.fairseq_tools import run_tool
 from mt_scaffold.files import PathLike, explain_os_error, open_input, write_text
 from mt_scaffold.provenance import sha256
 
-_DESCRIPTION = "binarised.json"
+DESCRIPTION = "binarised.json"
 
 
 @dataclass(frozen=True)
 class Binarised:
-    """What a data folder holds: the languages, the sentence pairs of each subset, the digests of the subword files."""
+    """What a data folder holds: the languages, the sentence pairs of each subset, the digests of the files it is from.
+
+    ``storage``: ``subwords`` stored as ids, or ``words`` (mt_scaffold.words), segmented when they are read.
+    """
 
     source: str
     target: str
     pairs: dict[str, int]
     sha256: dict[str, str]
+    storage: str = "subwords"
 
 
 def binarise(
@@ -48,15 +52,8 @@ def binarise(
     Raises MTScaffoldError where sides differ in length, a file is empty or not UTF-8, or fairseq fails.
     """
     output = Path(output)
-    prefixes = {"train": Path(train), "valid": Path(valid)}
-    for test in map(Path, tests):
-        # fairseq reads train, train1, train2 and so on as one training set.
-        if re.fullmatch(r"train\d*|valid\d*", test.name) or test.name in prefixes:
-            raise UsageError(f"{test}: a test set cannot be called {test.name} here")
-        if "," in os.fspath(test):
-            raise UsageError(f"{test}: fairseq takes no comma in the name of a test set or its folder")
-        prefixes[test.name] = test
-    if output.exists() and any(output.iterdir()) and not (output / _DESCRIPTION).exists():
+    prefixes = subset_prefixes(train, valid, tests)
+    if output.exists() and any(output.iterdir()) and not (output / DESCRIPTION).exists():
         raise MTScaffoldError(f"{output}: this folder holds something else; give a new one")
 
     pairs: dict[str, int] = {}
@@ -87,7 +84,7 @@ def binarise(
             arguments += ["--testpref", ",".join(map(str, tests))]
         run_tool("preprocess", arguments, log)
         _name_subsets(temporary, [Path(test).name for test in tests])
-        write_text(temporary / _DESCRIPTION, json.dumps(asdict(binarised), indent=2, ensure_ascii=False) + "\n")
+        write_text(temporary / DESCRIPTION, json.dumps(asdict(binarised), indent=2, ensure_ascii=False) + "\n")
         shutil.rmtree(output, ignore_errors=True)
         temporary.chmod(0o755)
         temporary.rename(output)
@@ -97,11 +94,24 @@ def binarise(
     return binarised
 
 
+def subset_prefixes(train: PathLike, valid: PathLike, tests: Sequence[PathLike]) -> dict[str, Path]:
+    """Subset → prefix of its files; raises UsageError for a test set whose name fairseq would misread."""
+    prefixes = {"train": Path(train), "valid": Path(valid)}
+    for test in map(Path, tests):
+        # fairseq reads train, train1, train2 and so on as one training set.
+        if re.fullmatch(r"train\d*|valid\d*", test.name) or test.name in prefixes:
+            raise UsageError(f"{test}: a test set cannot be called {test.name} here")
+        if "," in os.fspath(test):
+            raise UsageError(f"{test}: fairseq takes no comma in the name of a test set or its folder")
+        prefixes[test.name] = test
+    return prefixes
+
+
 def read_binarised(folder: PathLike) -> Binarised:
     """What the data folder holds; raises MTScaffoldError where binarise did not make it."""
-    description = Path(folder) / _DESCRIPTION
+    description = Path(folder) / DESCRIPTION
     if not description.exists():
-        raise MTScaffoldError(f"{folder}: not a folder that mt-scaffold binarise made (no {_DESCRIPTION} in it)")
+        raise MTScaffoldError(f"{folder}: not a folder that mt-scaffold binarise made (no {DESCRIPTION} in it)")
     with open_input(description) as stream:
         try:
             return Binarised(**json.load(stream))
@@ -109,6 +119,13 @@ def read_binarised(folder: PathLike) -> Binarised:
             raise MTScaffoldError(
                 f"{description}: not as mt-scaffold binarise wrote it: make the folder anew"
             ) from error
+
+
+def task_arguments(binarised: Binarised, options: Sequence[str]) -> list[str]:
+    """The fairseq task that reads the folder, unless ``options`` name one."""
+    if binarised.storage != "words" or any(option.split("=")[0] == "--task" for option in options):
+        return []
+    return ["--task", "translation_bpe_dropout"]
 
 
 def _count_sentences(path: Path) -> int:

@@ -22,6 +22,7 @@ COMMANDS = {
     "tokenise": "normalise and tokenise text with sacremoses",
     "clean": "drop pairs that are too long, empty or of unequal length",
     "binarise": "make a fairseq data folder from subwords",
+    "binarise-words": "make a fairseq data folder from words, to be segmented during training",
     "train": "train a model with fairseq",
     "average": "average checkpoints",
     "translate": "translate a test set with fairseq",

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from mt_scaffold.binarise import read_binarised
+from mt_scaffold.binarise import read_binarised, task_arguments
 from mt_scaffold.checkpoints import epoch_checkpoints, load_checkpoint
 from mt_scaffold.errors import MTScaffoldError
 from mt_scaffold.fairseq_tools import (
@@ -36,7 +36,7 @@ _MAY_CHANGE |= {"--log-interval", "--log-format", "--num-workers", "--save-dir",
 def train(
     data: PathLike, output: PathLike, options: Sequence[str], seed: int = 1, keep_epochs: int | None = None
 ) -> dict[str, Any]:
-    """Train a model on the data folder that ``binarise`` made, to the end that ``options`` set.
+    """Train a model on the data folder that ``binarise`` or ``binarise_words`` made, to the end that ``options`` set.
 
     ``options`` are fairseq-train's own (``["--arch", "transformer", "--max-epoch", "10", ...]``; option_arguments
     makes them from a configuration); data, languages, seed, folders and ``--cpu`` (where PyTorch sees no GPU) are added
@@ -59,7 +59,7 @@ def train(
 
     arguments = [str(data), "--save-dir", str(checkpoints), "--user-dir", str(user_dir())]
     arguments += ["--source-lang", binarised.source, "--target-lang", binarised.target, "--seed", str(seed)]
-    arguments += ["--no-progress-bar", *WHOLE_DATA_SET, *options]
+    arguments += ["--no-progress-bar", *WHOLE_DATA_SET, *task_arguments(binarised, options), *options]
     if keep_epochs and "--keep-last-epochs" not in options:
         arguments += ["--keep-last-epochs", str(keep_epochs)]
     if not sees_gpu():

@@ -7,7 +7,7 @@ import tempfile
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from mt_scaffold.binarise import read_binarised
+from mt_scaffold.binarise import read_binarised, task_arguments
 from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.fairseq_tools import WHOLE_DATA_SET, refuse_options, run_tool, sees_gpu, user_dir
 from mt_scaffold.files import PathLike, explain_os_error, open_input, write_text
@@ -26,7 +26,7 @@ def translate(
     seed: int = 1,
     source_words: PathLike | None = None,
 ) -> list[str]:
-    """Translate one subset of the data folder that ``binarise`` made, with fairseq-generate.
+    """Translate one subset of the data folder that ``binarise`` or ``binarise_words`` made, with fairseq-generate.
 
     ``options`` are fairseq-generate's own (``["--beam", "4", "--lenpen", "0.6"]``). Into the folder ``output`` go
     ``SUBSET.TARGET.subwords`` (as the model wrote it), ``.words`` (joined), ``SUBSET.TARGET`` (detokenised: ordinary
@@ -57,7 +57,8 @@ def translate(
     with tempfile.TemporaryDirectory(prefix=f".{subset}.", dir=output) as results:
         arguments = [str(data), "--path", str(model), "--gen-subset", subset, "--results-path", results]
         arguments += ["--source-lang", binarised.source, "--target-lang", binarised.target, "--seed", str(seed)]
-        arguments += ["--user-dir", str(user_dir()), "--no-progress-bar", *WHOLE_DATA_SET, *options]
+        arguments += ["--user-dir", str(user_dir()), "--no-progress-bar", *WHOLE_DATA_SET]
+        arguments += [*task_arguments(binarised, options), *options]
         if not sees_gpu():
             arguments.append("--cpu")
         run_tool("generate", arguments, log)

@@ -1,15 +1,29 @@
-"""What fairseq loads through ``--user-dir``: today, the leave to read its own checkpoints on PyTorch 2.6 and newer.
+"""What fairseq loads through ``--user-dir``.
+
+- leave to read fairseq's own checkpoints, and nothing else, on PyTorch 2.6 and newer
+- ``--bpe scaffold_bpe`` (bpe.py)
+- ``--task translation_bpe_dropout`` (task.py, dataset.py)
 
 ``mt-scaffold user-dir`` prints this folder. fairseq imports it under the plain name ``fairseq_plugin``.
 """
 
 import contextlib
+import importlib.util
 import os
 import sys
 
 import torch
 
-from mt_scaffold.checkpoints import SAFE_GLOBALS
+_PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+
+# fairseq puts the package's folder on the path, where our modules (data, train, ...) would hide others' names.
+with contextlib.suppress(ValueError):
+    sys.path.remove(_PACKAGE)
+# From a clone in which the core is built but that is not installed.
+if importlib.util.find_spec("mt_scaffold") is None:
+    sys.path.append(os.path.dirname(_PACKAGE))
+
+from mt_scaffold.checkpoints import SAFE_GLOBALS  # noqa: E402
 
 if not hasattr(torch.serialization, "safe_globals") or torch.__version__.startswith(("2.4", "2.5")):
     raise ImportError(f"PyTorch {torch.__version__} loads checkpoints unsafely by default; install 2.6 or newer")
@@ -18,6 +32,4 @@ if not hasattr(torch.serialization, "safe_globals") or torch.__version__.startsw
 os.environ.pop("TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD", None)
 torch.serialization.add_safe_globals(SAFE_GLOBALS)
 
-# fairseq puts the folder above this one on the path, where our modules (data, train, ...) would hide others' names.
-with contextlib.suppress(ValueError):
-    sys.path.remove(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+from . import bpe, task  # noqa: E402, F401
