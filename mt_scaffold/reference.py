@@ -9,6 +9,7 @@ A symbol is a string. The last symbol of a word carries the suffix ``</w>``, as 
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -25,6 +26,12 @@ def words_of(line: str) -> list[str]:
 def base_symbols(word: str) -> list[str]:
     """The code points of a word, the last one marked as word-final."""
     return [*word[:-1], word[-1] + END_OF_WORD]
+
+
+def is_base_symbol(token: str) -> bool:
+    """Whether a token is a code point, or one at the end of a word; a merge can make one too, where a word spells out
+    ``</w>``, and it is none the less a base symbol."""
+    return len(token.removesuffix(END_OF_WORD)) == 1
 
 
 def replace_all(symbols: list[str], pair: Pair) -> list[str]:
@@ -61,7 +68,6 @@ def learn(word_counts: Mapping[str, int], symbols: int, min_frequency: int = 2, 
     ``symbols`` is N: the number of merges for BPE, of normal merged tokens for Scaffold-BPE.
     """
     text = [(base_symbols(word), count) for word, count in word_counts.items()]
-    base = {symbol for word, _ in text for symbol in word}
     normal: set[str] = set()  # V without the base symbols
     waiting: dict[str, Pair] = {}  # S, each token with the pair that first made it
     first_pair: dict[str, Pair] = {}
@@ -88,7 +94,7 @@ def learn(word_counts: Mapping[str, int], symbols: int, min_frequency: int = 2, 
 
         first_pair.setdefault(t, (a, b))
         waiting.pop(t, None)
-        if t not in base:
+        if not is_base_symbol(t):
             normal.add(t)
 
         frequency = _token_frequencies(text)
@@ -172,23 +178,26 @@ class ReferenceBPE:
     def scaffolding(self, symbols: list[str], survives: Survives = always) -> list[str]:
         """Merge until no pair is left: each step takes the lowest rank among the pairs that survive dropout."""
         while True:
-            candidates = [
-                (self.rank[pair], i)
-                for i, pair in enumerate(zip(symbols, symbols[1:], strict=False))
-                if pair in self.rank and survives()
-            ]
+            candidates = [(rank, i) for rank, i in self._pairs_in_codes(symbols) if survives()]
             if not candidates:
                 return symbols
-            lowest, _ = min(candidates)
-            positions = [i for rank, i in candidates if rank == lowest]
-            merged, i = [], 0
-            for position in positions:
-                if position < i:  # overlaps the replacement before it
-                    continue
-                merged += symbols[i:position]
-                merged.append(symbols[position] + symbols[position + 1])
+            symbols = self._step(symbols, candidates)
+
+    def _pairs_in_codes(self, symbols: list[str]) -> list[tuple[int, int]]:
+        """The adjacent pairs that are in the codes: the rank and the position of each."""
+        pairs = enumerate(zip(symbols, symbols[1:], strict=False))
+        return [(self.rank[pair], i) for i, pair in pairs if pair in self.rank]
+
+    def _step(self, symbols: list[str], candidates: list[tuple[int, int]]) -> list[str]:
+        """Replace the candidates of the lowest rank from the left, but for one that overlaps the one before it."""
+        lowest, _ = min(candidates)
+        merged: list[str] = []
+        i = 0
+        for rank, position in candidates:
+            if rank == lowest and position >= i:
+                merged += [*symbols[i:position], symbols[position] + symbols[position + 1]]
                 i = position + 2
-            symbols = merged + symbols[i:]
+        return merged + symbols[i:]
 
     # -- demolishing
 
@@ -252,7 +261,6 @@ class ReferenceBPE:
         stripped = line.strip("\r\n ")
         if not stripped:
             return line
-        start = line.index(stripped[0]) if line[0] in "\r\n " else 0
         start = len(line) - len(line.lstrip("\r\n "))
         return line[:start] + self.segment(stripped, survives) + line[start + len(stripped) :]
 
@@ -265,35 +273,18 @@ class ReferenceBPE:
     def _enumerate(
         self, symbols: list[str], dropout: float, probability: float, result: dict[tuple[str, ...], float]
     ) -> None:
-        in_codes = [pair in self.rank for pair in zip(symbols, symbols[1:], strict=False)]
-        count = sum(in_codes)
-        for outcome in range(2**count):
-            bits = [bool(outcome >> k & 1) for k in range(count)]
+        pairs = self._pairs_in_codes(symbols)
+        for outcomes in itertools.product([True, False], repeat=len(pairs)):
             weight = probability
-            for survived in bits:
-                weight *= (1 - dropout) if survived else dropout
+            for survives in outcomes:
+                weight *= (1 - dropout) if survives else dropout
             if weight == 0.0:
                 continue
-            if not any(bits):  # nothing survived, or nothing to merge: the word is done
-                pieces = [piece for symbol in symbols for piece in self.demolish(symbol)]
-                key = (*pieces[:-1], pieces[-1].removesuffix(END_OF_WORD))
-                result[key] = result.get(key, 0.0) + weight
+            candidates = list(itertools.compress(pairs, outcomes))
+            if candidates:
+                # One step of scaffolding with these outcomes; then everything is drawn anew.
+                self._enumerate(self._step(symbols, candidates), dropout, weight, result)
                 continue
-            # One step of scaffolding with these outcomes; then everything is drawn anew.
-            stepped = self._one_step(symbols, iter(bits))
-            self._enumerate(stepped, dropout, weight, result)
-
-    def _one_step(self, symbols: list[str], outcomes: Iterable[bool]) -> list[str]:
-        draws = iter(outcomes)
-        candidates = [
-            (self.rank[pair], i)
-            for i, pair in enumerate(zip(symbols, symbols[1:], strict=False))
-            if pair in self.rank and next(draws)
-        ]
-        lowest, _ = min(candidates)
-        merged, i = [], 0
-        for position in [i for rank, i in candidates if rank == lowest]:
-            if position >= i:
-                merged += symbols[i:position] + [symbols[position] + symbols[position + 1]]
-                i = position + 2
-        return merged + symbols[i:]
+            pieces = [piece for symbol in symbols for piece in self.demolish(symbol)]
+            key = (*pieces[:-1], pieces[-1].removesuffix(END_OF_WORD))
+            result[key] = result.get(key, 0.0) + weight

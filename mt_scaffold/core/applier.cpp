@@ -92,6 +92,7 @@ void Applier::refresh_table(Worker& worker) {
   std::lock_guard lock(table_mutex_);
   if (table_->crowded()) table_ = table_->next();
   worker.table = table_;
+  worker.arena = {};  // a later store may lie where the one of this arena was
 }
 
 // Leaves the word's output in worker.text and returns how many decisions dropout takes over it.

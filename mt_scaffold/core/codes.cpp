@@ -27,14 +27,13 @@ struct Lines {
   }
 };
 
-// A code point, or one at the end of a word: it has no children to be demolished into.
+}  // namespace
+
 bool is_base_symbol(std::string_view token) {
   uint32_t ignored;
   const size_t length = decode_code_point(reinterpret_cast<const unsigned char*>(token.data()), token.size(), ignored);
   return token.size() == length || token.substr(length) == kEndOfWord;
 }
-
-}  // namespace
 
 std::vector<Merge> parse_codes(std::string_view text, const std::string& name, int64_t limit) {
   Lines lines{text};

@@ -366,6 +366,7 @@ LearnResult Learner::learn(const LearnOptions& options, const OnMerge& on_merge,
     if (info.left == kBoundary) {
       info.left = a;
       info.right = b;
+      if (is_base_symbol(info.text)) info.state = State::kBase;
     }
     if (info.state == State::kUnmade || info.state == State::kWaiting) {
       info.state = State::kNormal;
