@@ -123,9 +123,9 @@ def read_binarised(folder: PathLike) -> Binarised:
 
 def task_arguments(binarised: Binarised, options: Sequence[str]) -> list[str]:
     """The fairseq task that reads the folder, unless ``options`` name one."""
-    if binarised.storage != "words" or any(option.split("=")[0] == "--task" for option in options):
+    if any(option.split("=")[0] == "--task" for option in options):
         return []
-    return ["--task", "translation_bpe_dropout"]
+    return ["--task", "translation_bpe_dropout" if binarised.storage == "words" else "translation_resumable"]
 
 
 def _count_sentences(path: Path) -> int:

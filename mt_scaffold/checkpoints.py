@@ -32,7 +32,7 @@ def load_checkpoint(path: PathLike) -> dict[str, Any]:
     except OSError as error:
         raise explain_os_error(error, path) from error
     except pickle.UnpicklingError as error:
-        if refused := re.search(r"GLOBAL (\S+) was not", str(error)):
+        if refused := re.search(r"GLOBAL:? (\S+)", str(error)):
             raise MTScaffoldError(
                 f"{path}: refused: this checkpoint calls {refused[1]}, which could run code"
             ) from error

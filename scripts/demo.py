@@ -28,7 +28,7 @@ def main() -> int:
         status = 130
     if status:
         print(f"\nThe demo did not get to its end; `make demo` goes on from here. Logs: {OUTPUT}/logs", file=sys.stderr)
-        return status
+        return status if status > 0 else 128 - status
     minutes, seconds = divmod(round(time.time() - start), 60)
     comparison = ROOT / OUTPUT / "comparison.txt"
     if comparison.stat().st_mtime < start:

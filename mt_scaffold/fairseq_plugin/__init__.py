@@ -2,6 +2,7 @@
 
 - leave to read fairseq's own checkpoints, and nothing else, on PyTorch 2.6 and newer
 - ``--bpe scaffold_bpe`` (bpe.py)
+- ``--task translation_resumable`` (translation.py)
 - ``--task translation_bpe_dropout`` (task.py, dataset.py)
 
 ``mt-scaffold user-dir`` prints this folder. fairseq imports it under the plain name ``fairseq_plugin``.
@@ -32,4 +33,4 @@ if not hasattr(torch.serialization, "safe_globals") or torch.__version__.startsw
 os.environ.pop("TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD", None)
 torch.serialization.add_safe_globals(SAFE_GLOBALS)
 
-from . import bpe, task  # noqa: E402, F401
+from . import bpe, task, translation  # noqa: E402, F401

@@ -1,0 +1,26 @@
+"""``--task translation_resumable``: fairseq's translation, going on after a stop exactly as if there had been none."""
+
+from typing import Any
+
+from fairseq.data import EpochBatchIterator, FairseqDataset
+from fairseq.tasks import register_task
+from fairseq.tasks.translation import TranslationConfig, TranslationTask
+
+
+@register_task("translation_resumable", dataclass=TranslationConfig)
+class ResumableTranslationTask(TranslationTask):
+    """The task ``translation``; a training that is never stopped is the same in both.
+
+    Which sentences of equal length share a batch fairseq draws once, with the number of the epoch that it starts in: 1,
+    or after a stop another one, and the rest of the training would be another. Here it is always 1.
+    """
+
+    def get_batch_iterator(
+        self, dataset: FairseqDataset, *arguments: Any, epoch: int = 1, **options: Any
+    ) -> EpochBatchIterator:
+        """As in fairseq; the iterator starts in ``epoch`` with the batches of epoch 1."""
+        kept = dataset in self.dataset_to_epoch_iter
+        iterator = super().get_batch_iterator(dataset, *arguments, epoch=1, **options)
+        if not kept:
+            iterator.epoch = epoch
+        return iterator

@@ -1,0 +1,100 @@
+"""Averaging checkpoints, and loading them safely."""
+
+import argparse
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mt_scaffold.errors import MTScaffoldError, UsageError
+
+torch = pytest.importorskip("torch", reason="needs the extra 'fairseq'")
+
+from mt_scaffold.average import average, last_checkpoints  # noqa: E402
+from mt_scaffold.checkpoints import load_checkpoint  # noqa: E402
+
+
+def save(path: Path, model: dict[str, Any], **more: Any) -> Path:
+    """A checkpoint as fairseq writes them, as far as averaging looks at it."""
+    state = {"args": argparse.Namespace(arch="transformer"), "model": model, "last_optimizer_state": {"big": 1}, **more}
+    torch.save(state, path)
+    return path
+
+
+class Malicious:
+    """Pickled, it calls os.mkdir when it is read."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def __reduce__(self) -> Any:
+        return os.mkdir, (str(self.folder),)
+
+
+def test_the_mean_is_taken_in_double_precision(tmp_path: Path) -> None:
+    """In half precision 2048 + 1 is 2048: a sum that is kept there loses the small addends."""
+    values = [2048.0, 1.0, 1.0, 1.0]
+    paths = [
+        save(tmp_path / f"{i}.pt", {"w": torch.tensor([value], dtype=torch.float16)}) for i, value in enumerate(values)
+    ]
+    assert average(paths, tmp_path / "mean.pt") == ["0.pt", "1.pt", "2.pt", "3.pt"]
+    mean = load_checkpoint(tmp_path / "mean.pt")["model"]["w"]
+    assert mean.dtype == torch.float16 and mean.item() == torch.tensor(2051.0 / 4).half().item()
+
+
+def test_tied_parameters_stay_tied_and_counters_are_those_of_the_last(tmp_path: Path) -> None:
+    paths = []
+    for number in (1, 2):
+        shared = torch.full((300, 100), float(number))
+        paths.append(save(tmp_path / f"{number}.pt", {"in": shared, "out": shared, "step": torch.tensor(number)}))
+    average(paths, tmp_path / "mean.pt")
+    state = load_checkpoint(tmp_path / "mean.pt")
+    assert state["model"]["in"].data_ptr() == state["model"]["out"].data_ptr()
+    assert torch.equal(state["model"]["in"], torch.full((300, 100), 1.5))
+    assert state["model"]["step"].item() == 2
+    assert "last_optimizer_state" not in state and state["averaged"] == ["1.pt", "2.pt"]
+
+
+def test_checkpoints_of_different_models_are_refused(tmp_path: Path) -> None:
+    first = save(tmp_path / "a.pt", {"w": torch.zeros(2)})
+    with pytest.raises(MTScaffoldError, match=r"b\.pt: not of the same model .* w is \(3,\), there \(2,\)"):
+        average([first, save(tmp_path / "b.pt", {"w": torch.zeros(3)})], tmp_path / "mean.pt")
+    with pytest.raises(MTScaffoldError, match=r"only one of them has the parameter v"):
+        average([first, save(tmp_path / "b.pt", {"w": torch.zeros(2), "v": torch.zeros(1)})], tmp_path / "mean.pt")
+    assert not (tmp_path / "mean.pt").exists()
+
+
+def test_a_checkpoint_that_would_run_code_is_refused_and_runs_none(tmp_path: Path) -> None:
+    path = save(tmp_path / "evil.pt", {"w": torch.zeros(1)}, extra=Malicious(tmp_path / "owned"))
+    with pytest.raises(MTScaffoldError, match=r"evil\.pt: refused: .*mkdir, which could run code"):
+        average([path], tmp_path / "mean.pt")
+    assert not (tmp_path / "owned").exists()
+
+
+def test_files_that_are_no_whole_checkpoints_are_refused(tmp_path: Path) -> None:
+    whole = save(tmp_path / "a.pt", {"w": torch.zeros(1000)})
+    (tmp_path / "cut.pt").write_bytes(whole.read_bytes()[:2000])
+    (tmp_path / "text.pt").write_text("not a checkpoint")
+    torch.save([1, 2], tmp_path / "list.pt")
+    for name in ("cut", "text", "list"):
+        with pytest.raises(MTScaffoldError, match=rf"{name}\.pt: not a "):
+            load_checkpoint(tmp_path / f"{name}.pt")
+    with pytest.raises(MTScaffoldError, match="No such file"):
+        load_checkpoint(tmp_path / "nothing.pt")
+
+
+def test_the_last_checkpoints_are_found_by_number(tmp_path: Path) -> None:
+    """By name, checkpoint10.pt comes before checkpoint9.pt."""
+    names = ["checkpoint8.pt", "checkpoint9.pt", "checkpoint10.pt", "checkpoint_best.pt", "checkpoint_last.pt"]
+    for name in [*names, "checkpoint_9_900.pt", "checkpoint_10_1000.pt", "checkpoint10.pt.tmp"]:
+        (tmp_path / name).touch()
+    assert [path.name for path in last_checkpoints(tmp_path, 2)] == ["checkpoint9.pt", "checkpoint10.pt"]
+    assert [path.name for path in last_checkpoints(tmp_path, 1, by_updates=True)] == ["checkpoint_10_1000.pt"]
+    assert [path.name for path in last_checkpoints(tmp_path, 0)] == ["checkpoint_best.pt"]
+    with pytest.raises(MTScaffoldError, match="last 4 checkpoints of epochs are to be averaged, but there are 3"):
+        last_checkpoints(tmp_path, 4)
+    with pytest.raises(UsageError, match="0 or more"):
+        last_checkpoints(tmp_path, -1)
+    with pytest.raises(MTScaffoldError, match="No such file"):
+        last_checkpoints(tmp_path / "nowhere", 1)

@@ -1,0 +1,73 @@
+"""Subwords → a fairseq data folder."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from mt_scaffold.binarise import binarise, read_binarised
+from mt_scaffold.errors import MTScaffoldError, UsageError
+
+pytest.importorskip("fairseq_cli", reason="needs the extra 'fairseq'")
+
+
+def test_one_dictionary_for_both_languages_and_test_sets_under_their_own_names(tiny_data: Path) -> None:
+    assert (tiny_data / "dict.en.txt").read_bytes() == (tiny_data / "dict.de.txt").read_bytes()
+    for subset in ("train", "valid", "odd.1", "test1"):
+        assert (tiny_data / f"{subset}.en-de.de.idx").exists()
+    assert not list(tiny_data.glob("renaming*")) and not (tiny_data / "test.en-de.en.bin").exists()
+    binarised = read_binarised(tiny_data)
+    assert (binarised.source, binarised.target) == ("en", "de")
+    assert binarised.pairs == {"train": 200, "valid": 20, "odd.1": 13, "test1": 9}
+
+
+def test_each_test_set_holds_its_own_sentences(tiny_data: Path, tiny_subwords: Path) -> None:
+    """A mix-up of the names test, test1, test2 that fairseq gives would score one set against another."""
+    from fairseq.data import Dictionary, data_utils
+
+    dictionary = Dictionary.load(str(tiny_data / "dict.en.txt"))
+    for subset in ("odd.1", "test1"):
+        data = data_utils.load_indexed_dataset(str(tiny_data / f"{subset}.en-de.en"), dictionary)
+        lines = (tiny_subwords / f"{subset}.en").read_text(encoding="utf-8").splitlines()
+        assert [len(sentence) for sentence in data] == [len(line.split()) + 1 for line in lines]
+
+
+def test_sides_of_different_length_are_refused_with_both_counts(tiny_subwords: Path, tmp_path: Path) -> None:
+    shutil.copytree(tiny_subwords, tmp_path / "text")
+    with open(tmp_path / "text" / "valid.de", "a") as stream:
+        stream.write("one more\n")
+    with pytest.raises(MTScaffoldError, match=r"valid\.en has 20 lines, .*valid\.de has 21"):
+        binarise(tmp_path / "text" / "train", tmp_path / "text" / "valid", [], tmp_path / "data", "en", "de")
+    assert not (tmp_path / "data").exists()
+
+
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [(b"a\rb\n", r"train\.en:201: a carriage return"), (b"a \xff\n", r"train\.en:201: not UTF-8 \(byte 3")],
+)
+def test_lines_that_fairseq_would_misread_are_refused(
+    tiny_subwords: Path, tmp_path: Path, line: bytes, says: str
+) -> None:
+    shutil.copytree(tiny_subwords, tmp_path / "text")
+    with open(tmp_path / "text" / "train.en", "ab") as stream:
+        stream.write(line)
+    with pytest.raises(MTScaffoldError, match=says):
+        binarise(tmp_path / "text" / "train", tmp_path / "text" / "valid", [], tmp_path / "data", "en", "de")
+
+
+@pytest.mark.parametrize("name", ["train", "train2", "valid", "valid1"])
+def test_a_test_set_that_fairseq_would_train_on_is_refused(tiny_subwords: Path, tmp_path: Path, name: str) -> None:
+    with pytest.raises(UsageError, match=f"cannot be called {name}"):
+        binarise(tiny_subwords / "train", tiny_subwords / "valid", [tmp_path / name], tmp_path / "data", "en", "de")
+
+
+def test_a_folder_with_something_else_in_it_is_left_alone(tiny_subwords: Path, tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("mine")
+    with pytest.raises(MTScaffoldError, match="holds something else"):
+        binarise(tiny_subwords / "train", tiny_subwords / "valid", [], tmp_path, "en", "de")
+    assert (tmp_path / "notes.txt").read_text() == "mine"
+
+
+def test_a_folder_that_binarise_did_not_make_is_said_to_be_one(tmp_path: Path) -> None:
+    with pytest.raises(MTScaffoldError, match="not a folder that mt-scaffold binarise made"):
+        read_binarised(tmp_path)

@@ -1,0 +1,101 @@
+"""Training through fairseq: stopping and going on, and what is refused."""
+
+import fcntl
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from conftest import TINY_MODEL
+
+from mt_scaffold.errors import MTScaffoldError, UsageError
+from mt_scaffold.fairseq_tools import option_arguments
+
+pytest.importorskip("fairseq_cli", reason="needs the extra 'fairseq'")
+
+from mt_scaffold.checkpoints import load_checkpoint  # noqa: E402
+from mt_scaffold.train import train  # noqa: E402
+
+
+def test_options_of_a_configuration_become_arguments() -> None:
+    options = {"arch": "transformer", "share-all-embeddings": True, "fp16": False, "lr": [0.1, 0.2], "betas": "(0, 1)"}
+    expected = "--arch transformer --share-all-embeddings --lr 0.1 0.2 --betas".split()
+    assert option_arguments(options) == [*expected, "(0, 1)"]
+
+
+def test_a_training_leaves_command_log_checkpoints_and_report(tiny_model: Path) -> None:
+    command = (tiny_model / "command.txt").read_text()
+    assert "fairseq_cli.train" in command and "--seed 7" in command and "--max-epoch 3" in command
+    assert "done training" in (tiny_model / "train.log").read_text()
+    report = json.loads((tiny_model / "training.json").read_text())
+    assert report["epochs"] == 3 and report["seed"] == 7 and report["updates"] > 3
+    assert report["parameters"] > 1000 and report["versions"]["fairseq-fixed"]
+    assert (tiny_model / "checkpoints" / "checkpoint3.pt").exists()
+
+
+def test_a_stopped_training_goes_on_to_the_very_same_model(tiny_data: Path, tiny_model: Path, tmp_path: Path) -> None:
+    """Stopped after two epochs, in the middle of copying checkpoint_last.pt, it must end as if it had never been."""
+    import torch
+
+    train(tiny_data, tmp_path, [*TINY_MODEL, "--max-epoch", "2"], seed=7)
+    last = tmp_path / "checkpoints" / "checkpoint_last.pt"
+    last.write_bytes(last.read_bytes()[:5000])
+    report = train(tiny_data, tmp_path, [*TINY_MODEL, "--max-epoch", "3"], seed=7, keep_epochs=2)
+    assert report["epochs"] == 3
+    assert (tmp_path / "train.log").read_text().count("begin training epoch 1\n") == 1
+    kept = sorted(path.name for path in (tmp_path / "checkpoints").glob("checkpoint[0-9].pt"))
+    assert kept == ["checkpoint2.pt", "checkpoint3.pt"]
+    stopped = load_checkpoint(last)["model"]
+    for name, tensor in load_checkpoint(tiny_model / "checkpoints" / "checkpoint_last.pt")["model"].items():
+        assert torch.equal(tensor, stopped[name]), name
+
+
+def test_a_training_begun_with_other_options_is_not_continued(
+    tiny_data: Path, tiny_model: Path, tmp_path: Path
+) -> None:
+    """fairseq would load the checkpoint and go on as if nothing had changed."""
+    shutil.copytree(tiny_model, tmp_path / "model")
+    log = (tmp_path / "model" / "train.log").read_text()
+    other = [*TINY_MODEL, "--max-epoch", "3", "--clip-norm", "1.0"]
+    with pytest.raises(MTScaffoldError, match=r"begun with something else \(--clip-norm; see command\.txt"):
+        train(tiny_data, tmp_path / "model", other, seed=7)
+    with pytest.raises(MTScaffoldError, match=r"\(--seed; see"):
+        train(tiny_data, tmp_path / "model", [*TINY_MODEL, "--max-epoch", "3"], seed=8)
+    shutil.copytree(tiny_data, tmp_path / "data")
+    description = tmp_path / "data" / "binarised.json"
+    description.write_text(description.read_text().replace('"train": 200', '"train": 201'))
+    with pytest.raises(MTScaffoldError, match=r"\(the data; see"):
+        train(tmp_path / "data", tmp_path / "model", [*TINY_MODEL, "--max-epoch", "3"], seed=7)
+    assert (tmp_path / "model" / "train.log").read_text() == log
+
+
+@pytest.mark.parametrize("option", ["--seed", "--save-dir=elsewhere", "--user_dir", "--cpu"])
+def test_options_that_are_set_here_are_refused(tiny_data: Path, tmp_path: Path, option: str) -> None:
+    with pytest.raises(UsageError, match="is set by mt-scaffold itself"):
+        train(tiny_data, tmp_path, [*TINY_MODEL, option])
+
+
+def test_a_failing_training_shows_the_end_of_its_log_and_where_it_is(tiny_data: Path, tmp_path: Path) -> None:
+    with pytest.raises(MTScaffoldError) as caught:
+        train(tiny_data, tmp_path, ["--arch", "transfurmer"])
+    message = str(caught.value)
+    assert "fairseq-train failed (exit status 2)" in message
+    assert str(tmp_path / "train.log") in message and "invalid choice: 'transfurmer'" in message
+    assert not (tmp_path / "training.json").exists()
+
+
+def test_a_second_training_in_the_same_folder_waits(tiny_data: Path, tmp_path: Path) -> None:
+    """Two at once would write over each other's checkpoints, as when the workflow was killed and its training not."""
+    with open(tmp_path / ".lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        command = [sys.executable, "-m", "mt_scaffold", "train", "--data", str(tiny_data), "--output", str(tmp_path)]
+        command += ["--", "--arch", "transfurmer"]
+        with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+            assert process.stderr is not None
+            assert "another training is running here" in process.stderr.readline()
+            assert not (tmp_path / "train.log").exists()
+            fcntl.flock(lock, fcntl.LOCK_UN)
+            assert "fairseq-train failed" in process.stderr.read()
+    assert process.returncode == 1
