@@ -206,19 +206,25 @@ class ReferenceBPE:
         return (pair[0] + pair[1]).endswith(END_OF_WORD) and len(pair[1]) <= len(END_OF_WORD)
 
     def demolish(self, token: str) -> list[str]:
-        """The shortest sequence of normal tokens and base symbols that a scaffold token stands for.
-
-        Where several merges make the string, the shortest result wins, then the earliest merge.
-        """
+        """The shortest sequence of normal tokens and base symbols that a scaffold token stands for."""
         if token not in self.scaffold:
             return [token]
         if token not in self._demolished:
-            results = [
-                (self._cuts_end_of_word(pair), self.demolish(pair[0]) + self.demolish(pair[1]), self.rank[pair])
-                for pair in self.derivations[token]
-            ]
-            self._demolished[token] = min(results, key=lambda result: (result[0], len(result[1]), result[2]))[1]
+            left, right = self.children(token)
+            self._demolished[token] = self.demolish(left) + self.demolish(right)
         return self._demolished[token]
+
+    def children(self, token: str) -> Pair:
+        """What a scaffold token is demolished into, one level down.
+
+        Where several merges make the string, the shortest result wins, then the earliest merge.
+        """
+
+        def preference(pair: Pair) -> tuple[bool, int, int]:
+            length = len(self.demolish(pair[0])) + len(self.demolish(pair[1]))
+            return self._cuts_end_of_word(pair), length, self.rank[pair]
+
+        return min(self.derivations[token], key=preference)
 
     # -- the vocabulary filter
 
