@@ -79,26 +79,26 @@ Tick make_tick(py::object progress) {
   };
 }
 
-struct WordCounts {
-  WordCounter counter;
+struct PyWordCounts {
+  WordCounts counts;
   bool taken = false;
 
-  const WordCounter& get() const {
+  const WordCounts& get() const {
     if (taken) throw py::value_error("these counts have been handed to a learner");
-    return counter;
+    return counts;
   }
 };
 
 py::str decode(std::string_view text) { return py::str(text.data(), text.size()); }
 
-std::vector<WordCount> by_frequency(const WordCounter& counter) {
-  std::vector<WordCount> entries = counter.in_order();
+std::vector<WordCount> by_frequency(const WordCounts& counts) {
+  std::vector<WordCount> entries = counts.in_order();
   std::stable_sort(entries.begin(), entries.end(),
                    [](const WordCount& a, const WordCount& b) { return a.count > b.count; });
   return entries;
 }
 
-py::bytes format_vocabulary(const WordCounts& counts) {
+py::bytes format_vocabulary(const PyWordCounts& counts) {
   std::string text;
   {
     py::gil_scoped_release released;
@@ -116,8 +116,8 @@ std::string_view padded(std::string_view line, std::string& copy) {
 }
 
 // The counts of the subwords of counted words, in the order in which a reader of the segmented text would meet them.
-std::unique_ptr<WordCounts> count_subwords(const WordCounts& counts, Applier& applier) {
-  auto result = std::make_unique<WordCounts>();
+std::unique_ptr<PyWordCounts> count_subwords(const PyWordCounts& counts, Applier& applier) {
+  auto result = std::make_unique<PyWordCounts>();
   py::gil_scoped_release released;
   const auto worker = applier.make_worker({});
   OutputBuffer output;
@@ -130,7 +130,7 @@ std::unique_ptr<WordCounts> count_subwords(const WordCounts& counts, Applier& ap
     output.append("", 0);
     const std::string_view pieces = output.view();
     for_each_word(pieces.data(), pieces.data() + pieces.size(),
-                  [&](std::string_view piece) { result->counter.add(hash_word(piece), entry.count, position++); });
+                  [&](std::string_view piece) { result->counts.add(hash_word(piece), entry.count, position++); });
   }
   return result;
 }
@@ -200,23 +200,29 @@ PYBIND11_MODULE(_core, module) {
     }
   });
 
-  py::class_<WordCounts>(module, "WordCounts")
+  py::class_<PyWordCounts>(module, "WordCounts")
       .def(py::init<>())
-      .def("__len__", [](const WordCounts& counts) { return counts.get().size(); })
+      .def("__len__", [](const PyWordCounts& counts) { return counts.get().size(); })
       .def("total",
-           [](const WordCounts& counts) {
+           [](const PyWordCounts& counts) {
              uint64_t total = 0;
              counts.get().for_each([&](const WordCount& entry) { total += entry.count; });
              return total;
            })
+      .def("bytes",
+           [](const PyWordCounts& counts) {
+             uint64_t total = 0;
+             counts.get().for_each([&](const WordCount& entry) { total += entry.word.size() * entry.count; });
+             return total;
+           })
       .def("items",
-           [](const WordCounts& counts) {
+           [](const PyWordCounts& counts) {
              py::list items;
              for (const WordCount& entry : counts.get().in_order())
                items.append(py::make_tuple(decode(entry.word), entry.count));
              return items;
            })
-      .def("add", [](WordCounts& counts, const WordCounts& other) { counts.counter.merge(other.get()); })
+      .def("add", [](PyWordCounts& counts, const PyWordCounts& other) { counts.counts.merge(other.get()); })
       .def("format_vocabulary", &format_vocabulary);
 
   module.def(
@@ -224,10 +230,10 @@ PYBIND11_MODULE(_core, module) {
       [](const std::vector<std::pair<std::string, py::object>>& inputs, unsigned workers, py::object progress) {
         BlockReader reader = make_reader(inputs);
         const Tick tick = make_tick(std::move(progress));
-        auto counts = std::make_unique<WordCounts>();
+        auto counts = std::make_unique<PyWordCounts>();
         {
           py::gil_scoped_release released;
-          counts->counter = count_words(reader, workers, tick);
+          counts->counts = count_words(reader, workers, tick);
         }
         return counts;
       },
@@ -238,21 +244,21 @@ PYBIND11_MODULE(_core, module) {
       [](const std::vector<std::pair<std::string, py::object>>& inputs, py::object progress) {
         BlockReader reader = make_reader(inputs);
         const Tick tick = make_tick(std::move(progress));
-        auto counts = std::make_unique<WordCounts>();
+        auto counts = std::make_unique<PyWordCounts>();
         {
           py::gil_scoped_release released;
-          counts->counter = read_word_counts(reader, tick);
+          counts->counts = read_word_counts(reader, tick);
         }
         return counts;
       },
       py::arg("inputs"), py::arg("progress") = py::none());
 
   py::class_<Learner>(module, "Learner")
-      .def(py::init([](WordCounts& counts) {
+      .def(py::init([](PyWordCounts& counts) {
         counts.get();
         counts.taken = true;
         py::gil_scoped_release released;
-        return std::make_unique<Learner>(std::move(counts.counter));
+        return std::make_unique<Learner>(std::move(counts.counts));
       }))
       .def_property_readonly("internal_symbols", &Learner::internal_symbols)
       .def_property_readonly("final_symbols", &Learner::final_symbols)
@@ -405,5 +411,5 @@ PYBIND11_MODULE(_core, module) {
           py::arg("lines"), py::arg("sentences") = std::vector<uint64_t>(), py::arg("dropout") = 0.0,
           py::arg("seed") = 0, py::arg("epoch") = 0)
       .def("count_subwords",
-           [](PyApplier& self, const WordCounts& counts) { return count_subwords(counts, *self.applier); });
+           [](PyApplier& self, const PyWordCounts& counts) { return count_subwords(counts, *self.applier); });
 }

@@ -1,5 +1,9 @@
 #include "learner.hpp"
 
+#if defined(__GLIBC__)
+#include <malloc.h>
+#endif
+
 #include <algorithm>
 #include <limits>
 #include <stdexcept>
@@ -21,7 +25,7 @@ uint64_t pair_hash(int32_t left, int32_t right) {
 
 }  // namespace
 
-Learner::Learner(WordCounter words) {
+Learner::Learner(WordCounts words) {
   // Base symbols: a code point inside a word, or one at its end.
   constexpr uint32_t kCodePoints = 0x110000;
   struct Free {
@@ -69,6 +73,10 @@ Learner::Learner(WordCounter words) {
     cells_.push_back({kBoundary, 1});
     word_of_cell_.push_back(word);
   });
+  words = WordCounts();
+#if defined(__GLIBC__)
+  malloc_trim(0);  // what the counting threads have freed is not to count against the peak of learning
+#endif
 }
 
 Learner::Token Learner::intern(std::string_view text) {

@@ -30,7 +30,7 @@ struct LearnResult {
 class Learner {
  public:
   // Takes the words over and frees the counter.
-  explicit Learner(WordCounter words);
+  explicit Learner(WordCounts words);
 
   size_t internal_symbols() const { return internal_symbols_; }
   size_t final_symbols() const { return final_symbols_; }

@@ -1,15 +1,53 @@
 #include "word_counter.hpp"
 
+#include <array>
 #include <charconv>
+#include <mutex>
+#include <thread>
 
 namespace mt_scaffold {
 
-WordCounter count_words(BlockReader& reader, unsigned workers, const Tick& tick) {
-  std::vector<WordCounter> counters(workers);
+namespace {
+
+// So many word types a thread counts by itself before it brings them to the others': memory grows with the types of
+// the text, not with the threads.
+constexpr size_t kOwnWords = size_t{1} << 18;
+
+// Adds a thread's own counts to those of all.
+class Gathering {
+ public:
+  WordCounts counts;
+
+  void bring(WordCounter& own, size_t first_part) {
+    std::vector<std::vector<WordCount>> by_part(WordCounts::kParts);
+    own.for_each(
+        [&](const WordCount& entry) { by_part[WordCounts::part_of(hash_word(entry.word).hash)].push_back(entry); });
+    // Each thread begins with another part, so that they seldom wait for one another.
+    for (size_t i = 0; i < WordCounts::kParts; ++i) {
+      const size_t part = (first_part + i) % WordCounts::kParts;
+      std::lock_guard lock(mutexes_[part]);
+      for (const WordCount& entry : by_part[part]) counts.part(part).add_counted(hash_word(entry.word), entry);
+    }
+    own = WordCounter();
+  }
+
+ private:
+  std::array<std::mutex, WordCounts::kParts> mutexes_;
+};
+
+}  // namespace
+
+WordCounts count_words(BlockReader& reader, unsigned workers, const Tick& tick) {
+  struct alignas(128) Own {
+    WordCounter counter;
+  };
+  Gathering gathering;
+  std::vector<Own> own(workers);
+  const auto first_part = [&](unsigned worker) { return WordCounts::kParts * worker / workers; };
   for_each_block(
       reader, workers,
       [&](unsigned worker, Block& block) {
-        WordCounter& counter = counters[worker];
+        WordCounter& counter = own[worker].counter;
         const char* const begin = block.buffer.get();
         const char* const end = begin + block.size;
         for (const char* line = begin; line < end;) {
@@ -23,17 +61,18 @@ WordCounter count_words(BlockReader& reader, unsigned workers, const Tick& tick)
           });
           line = line_end + 1;
         }
+        if (counter.size() > kOwnWords) gathering.bring(counter, first_part(worker));
       },
       tick);
-  for (unsigned i = 1; i < workers; ++i) {
-    counters[0].merge(counters[i]);
-    counters[i] = WordCounter();
-  }
-  return std::move(counters[0]);
+  std::vector<std::thread> threads;
+  for (unsigned worker = 0; worker < workers; ++worker)
+    threads.emplace_back([&, worker] { gathering.bring(own[worker].counter, first_part(worker)); });
+  for (std::thread& thread : threads) thread.join();
+  return std::move(gathering.counts);
 }
 
-WordCounter read_word_counts(BlockReader& reader, const Tick& tick) {
-  WordCounter counter;
+WordCounts read_word_counts(BlockReader& reader, const Tick& tick) {
+  WordCounts counter;
   for_each_block(
       reader, 1,
       [&](unsigned, Block& block) {

@@ -60,13 +60,13 @@ class WordCounter {
     return true;
   }
 
-  void merge(const WordCounter& other) {
-    other.for_each([&](const WordCount& entry) {
-      const HashedWord word = hash_word(entry.word);
-      add(word, entry.count, entry.first_seen);
-      uint64_t& first = first_seen_[static_cast<size_t>(find(word) - slots_.get())];
-      first = std::min(first, entry.first_seen);
-    });
+  // Counts a word that another counter has checked.
+  void add_counted(const HashedWord& word, const WordCount& entry) {
+    Slot* slot = find(word);
+    if (slot->length == 0) slot = insert(word, slot, entry.first_seen);
+    slot->count += entry.count;
+    uint64_t& first = first_seen_[static_cast<size_t>(slot - slots_.get())];
+    first = std::min(first, entry.first_seen);
   }
 
   template <typename OnEntry>
@@ -80,16 +80,6 @@ class WordCounter {
   }
 
   size_t size() const { return used_; }
-
-  // The entries by first occurrence.
-  std::vector<WordCount> in_order() const {
-    std::vector<WordCount> entries;
-    entries.reserve(used_);
-    for_each([&](const WordCount& entry) { entries.push_back(entry); });
-    std::sort(entries.begin(), entries.end(),
-              [](const WordCount& a, const WordCount& b) { return a.first_seen < b.first_seen; });
-    return entries;
-  }
 
  private:
   struct Slot {
@@ -158,17 +148,60 @@ class WordCounter {
     }
   }
 
-  size_t capacity_ = size_t{1} << 14;
+  size_t capacity_ = size_t{1} << 8;
   size_t used_ = 0;
   std::unique_ptr<Slot[]> slots_ = make_slots(capacity_);
   std::vector<uint64_t> first_seen_ = std::vector<uint64_t>(capacity_, 0);
   StringArena arena_;
 };
 
+// The words of a text, in parts by hash so that several threads can bring theirs together.
+class WordCounts {
+ public:
+  static constexpr size_t kParts = 64;
+
+  static size_t part_of(uint64_t hash) { return hash >> 58; }
+
+  WordCounter& part(size_t index) { return parts_[index]; }
+  bool add(const HashedWord& word, uint64_t count, uint64_t position) {
+    return parts_[part_of(word.hash)].add(word, count, position);
+  }
+  void merge(const WordCounts& other) {
+    other.for_each([&](const WordCount& entry) {
+      const HashedWord word = hash_word(entry.word);
+      parts_[part_of(word.hash)].add_counted(word, entry);
+    });
+  }
+
+  template <typename OnEntry>
+  void for_each(OnEntry&& on_entry) const {
+    for (const WordCounter& part : parts_) part.for_each(on_entry);
+  }
+
+  size_t size() const {
+    size_t words = 0;
+    for (const WordCounter& part : parts_) words += part.size();
+    return words;
+  }
+
+  // The entries by first occurrence.
+  std::vector<WordCount> in_order() const {
+    std::vector<WordCount> entries;
+    entries.reserve(size());
+    for_each([&](const WordCount& entry) { entries.push_back(entry); });
+    std::sort(entries.begin(), entries.end(),
+              [](const WordCount& a, const WordCount& b) { return a.first_seen < b.first_seen; });
+    return entries;
+  }
+
+ private:
+  std::vector<WordCounter> parts_ = std::vector<WordCounter>(kParts);
+};
+
 // Counts the words of all blocks. Errors name the input, the line and the byte offset.
-WordCounter count_words(BlockReader& reader, unsigned workers, const Tick& tick);
+WordCounts count_words(BlockReader& reader, unsigned workers, const Tick& tick);
 
 // Reads `word count` lines (subword-nmt's --dict-input).
-WordCounter read_word_counts(BlockReader& reader, const Tick& tick);
+WordCounts read_word_counts(BlockReader& reader, const Tick& tick);
 
 }  // namespace mt_scaffold
