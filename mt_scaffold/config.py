@@ -28,6 +28,11 @@ OptionValue = bool | int | float | str | list[int | float | str]
 _NAME = r"[A-Za-z0-9][A-Za-z0-9+_.-]*"
 _LANGUAGE = r"[A-Za-z]+([_-][A-Za-z0-9]+)*"
 _SHA256 = r"[0-9a-fA-F]{64}"
+_MD5 = r"[0-9a-fA-F]{32}"
+_URL = r"https?://\S*[^/\s]"
+_URL_SAYS = "an http or https address of a file"
+# In place of the digest of an archive for which nobody has published one.
+UNKNOWN = "unknown"
 
 
 def _bounds(
@@ -83,9 +88,7 @@ class DataFile:
     ``.gz`` names are decompressed. A path is relative to the folder the experiment is started in.
     """
 
-    url: str | None = field(
-        default=None, metadata=_bounds(pattern=r"https?://\S*[^/\s]", pattern_says="an http or https address of a file")
-    )
+    url: str | None = field(default=None, metadata=_bounds(pattern=_URL, pattern_says=_URL_SAYS))
     path: str | None = None
     sha256: str | None = field(default=None, metadata=_bounds(pattern=_SHA256, pattern_says="64 hexadecimal digits"))
 
@@ -110,6 +113,66 @@ class FileData:
 
 
 @dataclass(frozen=True)
+class Tokenise:
+    """What is done to raw text before it is words (mt_scaffold.tokenise).
+
+    ``straight_apostrophes`` makes the right single quotation mark (U+2019) an apostrophe, before all else.
+    """
+
+    normalise_punctuation: bool = True
+    remove_nonprinting: bool = True
+    aggressive_dash_splitting: bool = True
+    straight_apostrophes: bool = False
+
+
+@dataclass(frozen=True)
+class Archive:
+    """A tar archive, plain or compressed, by URL, with its sha256 or md5.
+
+    ``sha256: unknown`` stands for an archive without a published digest: the digest of what is fetched first is
+    recorded in the download cache, and checked ever after.
+    """
+
+    url: str = field(metadata=_bounds(pattern=_URL, pattern_says=_URL_SAYS))
+    sha256: str | None = field(
+        default=None,
+        metadata=_bounds(pattern=f"{_SHA256}|{UNKNOWN}", pattern_says=f"64 hexadecimal digits, or {UNKNOWN}"),
+    )
+    md5: str | None = field(default=None, metadata=_bounds(pattern=_MD5, pattern_says="32 hexadecimal digits"))
+
+
+@dataclass(frozen=True)
+class ArchivePair:
+    """Two members of an archive, by their names in it, with the same number of lines; ``.gz`` is decompressed."""
+
+    archive: Archive
+    source: str
+    target: str
+
+
+@dataclass(frozen=True)
+class ArchiveTest:
+    """A test set: one that sacreBLEU knows, by its name there (``wmt14/full``), or members of archives.
+
+    ``md5`` takes the place of the digest that sacreBLEU has for its archive; ``tokenise`` that of the experiment's.
+    """
+
+    sacrebleu: str | None = None
+    md5: str | None = field(default=None, metadata=_bounds(pattern=_MD5, pattern_says="32 hexadecimal digits"))
+    pairs: list[ArchivePair] | None = field(default=None, metadata=_bounds(filled=True))
+    tokenise: Tokenise | None = None
+
+
+@dataclass(frozen=True)
+class ArchiveData:
+    """Parallel text in archives; the pairs of a list are put one after the other."""
+
+    train: list[ArchivePair] = field(metadata=_bounds(filled=True))
+    valid: list[ArchivePair] = field(metadata=_bounds(filled=True))
+    tests: dict[str, ArchiveTest] = field(metadata=_bounds(key_pattern=_NAME, key_pattern_says=_NAME_SAYS, filled=True))
+
+
+@dataclass(frozen=True)
 class Data:
     """Where the text comes from: exactly one of the kinds in DATA_KINDS.
 
@@ -118,20 +181,24 @@ class Data:
 
     synthetic: SyntheticData | None = None
     files: FileData | None = None
+    archives: ArchiveData | None = None
     sample: int | None = field(default=None, metadata=_bounds(least=1))
 
 
 # The fields of Data that say where the text comes from. A further kind is a dataclass, a field and its name here.
-DATA_KINDS = ("synthetic", "files")
+DATA_KINDS = ("synthetic", "files", "archives")
 
 
 @dataclass(frozen=True)
-class Tokenise:
-    """What is done to raw text before it is words (mt_scaffold.tokenise)."""
+class Prepare:
+    """How a large corpus is prepared: nothing here changes a word of it.
 
-    normalise_punctuation: bool = True
-    remove_nonprinting: bool = True
-    aggressive_dash_splitting: bool = True
+    The training text is tokenised in ``chunks`` jobs for each language. Without ``keep_text``, the raw training text
+    and its subwords are deleted as soon as no step needs them; the cleaned words stay.
+    """
+
+    chunks: int = field(default=1, metadata=_bounds(least=1))
+    keep_text: bool = True
 
 
 @dataclass(frozen=True)
@@ -159,10 +226,29 @@ class System:
 
 
 @dataclass(frozen=True)
-class Train:
-    """Plain fairseq-train options: ``true`` is a flag, ``false`` leaves it out, a list gives several values."""
+class Batch:
+    """What goes with one size of batch, as plain fairseq-train options."""
 
     options: dict[str, OptionValue] = field(metadata=_bounds(key_pattern=_OPTION, key_pattern_says=_OPTION_SAYS))
+
+
+@dataclass(frozen=True)
+class Train:
+    """Plain fairseq-train options: ``true`` is a flag, ``false`` leaves it out, a list gives several values.
+
+    ``batch`` chooses one of ``batches``, whose options are added to ``options``.
+    """
+
+    options: dict[str, OptionValue] = field(metadata=_bounds(key_pattern=_OPTION, key_pattern_says=_OPTION_SAYS))
+    batch: str | None = None
+    batches: dict[str, Batch] = field(
+        default_factory=dict, metadata=_bounds(key_pattern=_NAME, key_pattern_says=_NAME_SAYS)
+    )
+
+    @property
+    def all_options(self) -> dict[str, OptionValue]:
+        """The options with those of the chosen batch."""
+        return self.options | (self.batches[self.batch].options if self.batch is not None else {})
 
 
 @dataclass(frozen=True)
@@ -189,6 +275,18 @@ class Score:
 
 
 @dataclass(frozen=True)
+class Published:
+    """A score that others have published: ``by`` whom, for which ``system`` of theirs, ``beside`` which of ours."""
+
+    test_set: str
+    by: str
+    system: str
+    beside: str
+    metric: Literal["bleu", "tokenised_bleu", "tokenised_bleu_split"]
+    score: float = field(metadata=_bounds(least=0))
+
+
+@dataclass(frozen=True)
 class Config:
     """One experiment, complete: every default filled in, every value checked."""
 
@@ -202,10 +300,12 @@ class Config:
     description: str = ""
     tokenise: Tokenise = field(default_factory=Tokenise)
     clean: Clean = field(default_factory=Clean)
+    prepare: Prepare = field(default_factory=Prepare)
     seeds: list[int] = field(default_factory=lambda: [1], metadata=_bounds(least=1, filled=True))
     average: Average = field(default_factory=Average)
     translate: Translate = field(default_factory=Translate)
     score: Score = field(default_factory=Score)
+    compare_with: list[Published] = field(default_factory=list)
 
     @property
     def synthetic(self) -> bool:
@@ -215,7 +315,19 @@ class Config:
     @property
     def test_sets(self) -> list[str]:
         """The names of the test sets, in the order of the configuration."""
-        return ["test"] if self.data.files is None else list(self.data.files.tests)
+        return ["test"] if self._tests is None else list(self._tests)
+
+    @property
+    def _tests(self) -> Mapping[str, Any] | None:
+        """The test sets of the data that are named there (None: the data is generated)."""
+        text = self.data.files or self.data.archives
+        return None if text is None else text.tests
+
+    def tokenise_for(self, part: str) -> Tokenise:
+        """How ``part`` (``train``, ``valid`` or a test set) is tokenised."""
+        if self.data.archives is not None and part in self.data.archives.tests:
+            return self.data.archives.tests[part].tokenise or self.tokenise
+        return self.tokenise
 
     def to_dict(self) -> dict[str, Any]:
         """Plain dictionaries, lists and scalars, without the keys that are not set; parse_config reads them back."""
@@ -284,10 +396,13 @@ def _check_whole(config: Config) -> None:
     if len(kinds) != 1:
         given = " and ".join(kinds) if kinds else "none"
         raise _WrongValue("data", f"give exactly one of {', '.join(DATA_KINDS)} (given: {given})")
-    if config.data.files is not None:
-        for name in config.data.files.tests:
+    for kind, text in (("files", config.data.files), ("archives", config.data.archives)):
+        for name in text.tests if text is not None else ():
             if name in ("train", "valid"):
-                raise _WrongValue(f"data.files.tests.{name}", "a test set cannot be called train or valid")
+                raise _WrongValue(f"data.{kind}.tests.{name}", "a test set cannot be called train or valid")
+    if config.data.archives is not None:
+        _check_archives(config.data.archives)
+    if config.data.files is not None:
         corpora = {"train": config.data.files.train, "valid": config.data.files.valid}
         corpora |= {f"tests.{name}": pairs for name, pairs in config.data.files.tests.items()}
         for corpus, pairs in corpora.items():
@@ -304,6 +419,17 @@ def _check_whole(config: Config) -> None:
         raise _WrongValue("baseline", f"no system is called {config.baseline}{nearest}")
     if len(set(config.seeds)) < len(config.seeds):
         raise _WrongValue("seeds", "a seed stands there twice")
+    if config.train.batches and config.train.batch not in config.train.batches:
+        raise _WrongValue("train.batch", f"give one of {', '.join(config.train.batches)}")
+    if config.train.batch is not None and not config.train.batches:
+        raise _WrongValue("train.batch", "there are no train.batches to choose from")
+    for number, published in enumerate(config.compare_with):
+        if published.test_set not in config.test_sets:
+            nearest = _nearest(published.test_set, dict.fromkeys(config.test_sets))
+            raise _WrongValue(f"compare_with[{number}].test_set", f"no test set {published.test_set}{nearest}")
+        if published.beside not in config.systems:
+            nearest = _nearest(published.beside, config.systems)
+            raise _WrongValue(f"compare_with[{number}].beside", f"no system is called {published.beside}{nearest}")
 
 
 def _check_file(key: str, file: DataFile) -> None:
@@ -311,6 +437,22 @@ def _check_file(key: str, file: DataFile) -> None:
         raise _WrongValue(key, "give either url or path")
     if file.url is not None and file.sha256 is None:
         raise _WrongValue(key, "a url needs its sha256, so that everyone trains on the same text")
+
+
+def _check_archives(archives: ArchiveData) -> None:
+    corpora = {"train": archives.train, "valid": archives.valid}
+    for name, test in archives.tests.items():
+        key = f"data.archives.tests.{name}"
+        if (test.sacrebleu is None) == (test.pairs is None):
+            raise _WrongValue(key, "give either sacrebleu or pairs")
+        if test.md5 is not None and test.sacrebleu is None:
+            raise _WrongValue(f"{key}.md5", "goes with sacrebleu; an archive has its own")
+        corpora[f"tests.{name}.pairs"] = test.pairs or []
+    for corpus, pairs in corpora.items():
+        for number, pair in enumerate(pairs):
+            if (pair.archive.sha256 is None) == (pair.archive.md5 is None):
+                key = f"data.archives.{corpus}[{number}].archive"
+                raise _WrongValue(key, f"give its sha256 or its md5, or sha256: {UNKNOWN} where none is published")
 
 
 def _build(kind: Any, value: Any, key: str, bounds: Mapping[str, Any]) -> Any:

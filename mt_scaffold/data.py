@@ -1,41 +1,35 @@
-"""→ raw text: the parallel text of an experiment, generated or from files, one sentence a line, otherwise untouched.
-
-Files come from a download cache. A file that lies there under its own name (``train.en.gz``) with the right digest is
-used without the network, so that one can work where there is none.
-"""
+"""→ raw text: the parallel text of an experiment, generated or from files and archives, otherwise untouched."""
 
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import itertools
-import os
+import shutil
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
-from urllib.parse import unquote, urlsplit
 
-from mt_scaffold.config import Config, DataFile, FileData, Languages, ParallelFiles, SyntheticData
+from mt_scaffold.archives import extract, sacrebleu_archives, sacrebleu_test_set
+from mt_scaffold.config import (
+    ArchiveData,
+    ArchivePair,
+    ArchiveTest,
+    Config,
+    FileData,
+    Languages,
+    ParallelFiles,
+    SyntheticData,
+)
+from mt_scaffold.download import default_cache, fetch
 from mt_scaffold.errors import MTScaffoldError
 from mt_scaffold.files import PathLike, explain_os_error, open_output, read_pairs
 from mt_scaffold.report import count_words
 from mt_scaffold.synthetic import sentence_pairs
 
-CACHE_VARIABLE = "MT_SCAFFOLD_CACHE"
-TIMEOUT_SECONDS = 60
-
-# A corpus: its name, then its pairs of lines.
-Corpus = tuple[str, Iterable[tuple[bytes, bytes]]]
-
-
-def default_cache() -> Path:
-    """The download cache: the folder in MT_SCAFFOLD_CACHE, or else one in the user's cache folder."""
-    if folder := os.environ.get(CACHE_VARIABLE):
-        return Path(folder)
-    import pooch
-
-    return Path(pooch.os_cache("mt-scaffold"))
+Pairs = Iterable[tuple[bytes, bytes]]
+# A corpus: its name, then the parts that it is put together from, each with where it comes from.
+Corpus = tuple[str, Iterable[tuple[str, Pairs]]]
 
 
 def get_data(config: Config, output_dir: PathLike, cache: PathLike | None = None) -> dict[str, Any]:
@@ -52,118 +46,214 @@ def get_data(config: Config, output_dir: PathLike, cache: PathLike | None = None
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise explain_os_error(error, folder) from error
-    numbers: dict[str, Any] = {"experiment": config.name, "synthetic": config.synthetic, "corpora": {}}
+    numbers: dict[str, Any] = {"experiment": config.name, "synthetic": config.synthetic, "corpora": {}, "parts": {}}
     if config.data.synthetic is not None:
         numbers["generator"] = {"pairs": config.data.synthetic.pairs, "seed": config.data.synthetic.seed}
-    for name, pairs in _corpora(config, Path(cache) if cache is not None else None):
-        numbers["corpora"][name] = _write(folder, name, config.languages, pairs)
+    overlap = _Overlap()
+    for name, parts in _corpora(config, folder, Path(cache) if cache is not None else None):
+        watched = overlap.watch(name, parts)
+        numbers["corpora"][name], numbers["parts"][name] = _write(folder, name, config.languages, watched)
+    numbers["test_overlap"] = overlap.counts()
+    numbers["warnings"] = overlap.warnings()
+    for warning in numbers["warnings"]:
+        print(f"mt-scaffold: warning: {warning}", file=sys.stderr)
     return numbers
 
 
-def _corpora(config: Config, cache: Path | None) -> Iterator[Corpus]:
-    if config.data.synthetic is not None:
-        yield from _generated(config.data.synthetic, config.data.sample)
+class _Overlap:
+    """Counts the test sentences that occur in the training data; the test sets must pass before it."""
+
+    def __init__(self) -> None:
+        self._tests: dict[str, list[tuple[bytes, bytes]]] = {}
+        self._sources: dict[bytes, bool] = {}
+        self._targets: dict[bytes, bool] = {}
+        self._pairs: dict[tuple[bytes, bytes], bool] = {}
+
+    def watch(self, corpus: str, parts: Iterable[tuple[str, Pairs]]) -> Iterator[tuple[str, Pairs]]:
+        """The same parts, looked at as they pass."""
+        for origin, pairs in parts:
+            if corpus == "train":
+                yield origin, self._look(pairs)
+            elif corpus == "valid":
+                yield origin, pairs
+            else:
+                yield origin, self._note(self._tests.setdefault(corpus, []), pairs)
+
+    def _note(self, test: list[tuple[bytes, bytes]], pairs: Pairs) -> Iterator[tuple[bytes, bytes]]:
+        for pair in pairs:
+            source, target = pair[0].strip(), pair[1].strip()
+            test.append((source, target))
+            self._sources[source] = self._targets[target] = self._pairs[source, target] = False
+            yield pair
+
+    def _look(self, pairs: Pairs) -> Iterator[tuple[bytes, bytes]]:
+        for pair in pairs:
+            source, target = pair[0].strip(), pair[1].strip()
+            in_source, in_target = source in self._sources, target in self._targets
+            if in_source:
+                self._sources[source] = True
+            if in_target:
+                self._targets[target] = True
+            if in_source and in_target and (source, target) in self._pairs:
+                self._pairs[source, target] = True
+            yield pair
+
+    def counts(self) -> dict[str, dict[str, int]]:
+        """Test set → its lines, and those whose source, target, or both as a pair occur in the training data."""
+        return {
+            name: {
+                "lines": len(test),
+                "source_in_train": sum(self._sources[source] for source, _ in test),
+                "target_in_train": sum(self._targets[target] for _, target in test),
+                "pair_in_train": sum(self._pairs[pair] for pair in test),
+            }
+            for name, test in self._tests.items()
+        }
+
+    def warnings(self) -> list[str]:
+        """One line for each test set that the training data holds some of."""
+        return [
+            f"{name}: of its {count['lines']} sentences {count['source_in_train']} occur in the training data as a "
+            f"source, {count['target_in_train']} as a target, {count['pair_in_train']} with the same translation"
+            for name, count in self.counts().items()
+            if count["source_in_train"] or count["target_in_train"]
+        ]
+
+
+def fetch_data(config: Config, cache: PathLike | None = None) -> list[Path]:
+    """Fetch everything that get_data needs from the network into ``cache`` (default: default_cache()); the paths.
+
+    For machines without a network, whose cache is filled from elsewhere. Raises MTScaffoldError as fetch does.
+    """
+    folder = Path(cache) if cache is not None else default_cache()
+    files: dict[Any, None] = {}
     if config.data.files is not None:
-        yield from _from_files(config.data.files, config.data.sample, cache or default_cache())
+        data = config.data.files
+        for pair in itertools.chain(data.train, data.valid, *data.tests.values()):
+            files |= {pair.source: None, pair.target: None}
+    if config.data.archives is not None:
+        tests = config.data.archives.tests.values()
+        for of_archive in itertools.chain(
+            config.data.archives.train, config.data.archives.valid, *(test.pairs or [] for test in tests)
+        ):
+            files[of_archive.archive] = None
+        for test in tests:
+            if test.sacrebleu is not None:
+                files |= dict.fromkeys(sacrebleu_archives(test.sacrebleu, test.md5))
+    return [fetch(file, folder) for file in files]
+
+
+def _corpora(config: Config, folder: Path, cache: Path | None) -> Iterator[Corpus]:
+    """The test sets first: what of them occurs in the training data is looked for while that passes."""
+    data = config.data
+    if data.synthetic is not None:
+        yield from _generated(data.synthetic, data.sample)
+    if data.files is not None:
+        yield from _from_files(data.files, data.sample, cache or default_cache())
+    if data.archives is not None:
+        yield from _from_archives(data.archives, config.languages, data.sample, folder, cache or default_cache())
 
 
 def _generated(data: SyntheticData, sample: int | None) -> Iterator[Corpus]:
-    """The test set first: it must not change with the number of training pairs."""
+    """The test set comes first: it must not change with the number of training pairs."""
     pairs = ((source.encode() + b"\n", target.encode() + b"\n") for source, target in sentence_pairs(data.seed))
-    yield "test", itertools.islice(pairs, data.test)
-    yield "valid", itertools.islice(pairs, data.valid)
-    yield "train", itertools.islice(pairs, min(data.pairs, sample or data.pairs))
+    yield "test", [("generated", itertools.islice(pairs, data.test))]
+    yield "valid", [("generated", itertools.islice(pairs, data.valid))]
+    yield "train", [("generated", itertools.islice(pairs, min(data.pairs, sample or data.pairs)))]
 
 
 def _from_files(data: FileData, sample: int | None, cache: Path) -> Iterator[Corpus]:
     # All files are fetched before the first is read: what is missing is found out at once.
     train, valid = _fetch_pairs(data.train, cache), _fetch_pairs(data.valid, cache)
     tests = {name: _fetch_pairs(pairs, cache) for name, pairs in data.tests.items()}
-    yield "train", itertools.chain.from_iterable(itertools.islice(read_pairs(*pair), sample) for pair in train)
-    yield "valid", itertools.chain.from_iterable(read_pairs(*pair) for pair in valid)
     for name, pairs in tests.items():
-        yield name, itertools.chain.from_iterable(read_pairs(*pair) for pair in pairs)
+        yield name, [(source.name, read_pairs(source, target)) for source, target in pairs]
+    yield "valid", [(source.name, read_pairs(source, target)) for source, target in valid]
+    yield "train", [(source.name, itertools.islice(read_pairs(source, target), sample)) for source, target in train]
 
 
 def _fetch_pairs(pairs: Sequence[ParallelFiles], cache: Path) -> list[tuple[Path, Path]]:
     return [(fetch(pair.source, cache), fetch(pair.target, cache)) for pair in pairs]
 
 
-def fetch(file: DataFile, cache: PathLike) -> Path:
-    """The path of ``file`` on this machine, its digest checked, downloaded into ``cache`` where needed.
+def _from_archives(
+    data: ArchiveData, languages: Languages, sample: int | None, folder: Path, cache: Path
+) -> Iterator[Corpus]:
+    # The same here: all archives before the first is read. The members of one pair at a time lie in ``members``.
+    members = folder / ".members"
+    archives = {
+        pair.archive: fetch(pair.archive, cache)
+        for pairs in (data.train, data.valid, *(test.pairs or [] for test in data.tests.values()))
+        for pair in pairs
+    }
 
-    Raises MTScaffoldError where it is not to be had, or has another digest.
-    """
-    if file.path is not None:
-        _check_digest(Path(file.path), file.sha256)
-        return Path(file.path)
-    assert file.url is not None and file.sha256 is not None
-    digest = file.sha256.lower()
-    base_name = unquote(urlsplit(file.url).path).rsplit("/", 1)[-1] or "download"
-    # Corpora share names such as train.en.gz, so a downloaded file carries its digest; one put there by hand need not.
-    by_hand, downloaded = Path(cache, base_name), Path(cache, f"{digest[:12]}-{base_name}")
-    for candidate in (by_hand, downloaded):
-        if candidate.is_file() and _digest(candidate) == digest:
-            return candidate
-    return _download(file.url, digest, downloaded, by_hand)
+    def parts(pairs: Sequence[ArchivePair], lines: int | None = None) -> Iterator[tuple[str, Pairs]]:
+        for pair in pairs:
+            with _empty_folder(members):
+                yield pair.source, _from_archive(archives[pair.archive], pair, lines, members)
+
+    def test_parts(test: ArchiveTest) -> Iterator[tuple[str, Pairs]]:
+        if test.sacrebleu is None:
+            yield from parts(test.pairs or [])
+            return
+        with _empty_folder(members):
+            source, target = languages.source, languages.target
+            paths = sacrebleu_test_set(test.sacrebleu, source, target, cache, members, test.md5)
+            yield f"sacreBLEU {test.sacrebleu}", read_pairs(*paths)
+
+    for name, test in data.tests.items():
+        yield name, test_parts(test)
+    yield "valid", parts(data.valid)
+    yield "train", parts(data.train, sample)
 
 
-def _download(url: str, digest: str, path: Path, by_hand: Path) -> Path:
-    import pooch
-    import requests
+def _from_archive(archive: Path, pair: ArchivePair, lines: int | None, folder: Path) -> Pairs:
+    paths = []
+    for side, member in (("source", pair.source), ("target", pair.target)):
+        (folder / side).mkdir()
+        name = member.rsplit("/", 1)[-1]
+        # What is cut to some lines is decompressed on the way.
+        paths.append(folder / side / (name.removesuffix(".gz") if lines is not None else name))
+    extract(archive, dict(zip((pair.source, pair.target), paths, strict=True)), lines)
+    return read_pairs(*paths)
 
-    pooch.get_logger().setLevel("ERROR")
-    if sys.stderr.isatty():
-        print(f"fetching {url}", file=sys.stderr)
-    downloader = pooch.HTTPDownloader(progressbar=sys.stderr.isatty(), timeout=TIMEOUT_SECONDS)
+
+@contextlib.contextmanager
+def _empty_folder(folder: Path) -> Iterator[None]:
+    """``folder``, new, and removed at the end; what a killed run has left there goes too."""
+    shutil.rmtree(folder, ignore_errors=True)
     try:
-        pooch.retrieve(url, f"sha256:{digest}", fname=path.name, path=path.parent, downloader=downloader)
-    except requests.RequestException as error:
-        status = error.response.status_code if error.response is not None else None
-        reason = f"the server answers {status}" if status else f"no connection ({type(error).__name__})"
-        found = f" (the {by_hand.name} there has another digest)" if by_hand.exists() else ""
-        raise MTScaffoldError(
-            f"{url}: cannot be fetched, {reason}; put the file into {by_hand.parent} as {by_hand.name}{found}"
-        ) from error
-    except ValueError as error:
-        raise MTScaffoldError(
-            f"{url}: what came has not the sha256 {digest} that the configuration says; the file was changed or damaged"
-        ) from error
+        folder.mkdir()
+        yield
     except OSError as error:
-        raise explain_os_error(error, error.filename or path.parent) from error
-    return path
+        raise explain_os_error(error, error.filename or folder) from error
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
-def _digest(path: Path) -> str:
-    try:
-        with open(path, "rb") as stream:
-            return hashlib.file_digest(stream, "sha256").hexdigest()
-    except OSError as error:
-        raise explain_os_error(error, path) from error
-
-
-def _check_digest(path: Path, digest: str | None) -> None:
-    if digest is not None and (found := _digest(path)) != digest.lower():
-        raise MTScaffoldError(f"{path}: its sha256 is {found}, not {digest} as the configuration says")
-
-
-def _write(folder: Path, name: str, languages: Languages, pairs: Iterable[tuple[bytes, bytes]]) -> dict[str, Any]:
-    """Write one corpus, both sides or neither, and count it."""
+def _write(
+    folder: Path, name: str, languages: Languages, parts: Iterable[tuple[str, Pairs]]
+) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """Write one corpus, both sides or neither; its numbers, and the lines of its parts."""
     lines, source_words, target_words = 0, 0, 0
+    origins = []
     with contextlib.ExitStack() as stack:
         source, target = (
             stack.enter_context(open_output(folder / f"{name}.{language}"))
             for language in (languages.source, languages.target)
         )
-        for source_line, target_line in pairs:
-            _write_line(source, source_line)
-            _write_line(target, target_line)
-            lines += 1
-            source_words += count_words(source_line)
-            target_words += count_words(target_line)
+        for origin, pairs in parts:
+            before = lines
+            for source_line, target_line in pairs:
+                _write_line(source, source_line)
+                _write_line(target, target_line)
+                lines += 1
+                source_words += count_words(source_line)
+                target_words += count_words(target_line)
+            origins.append({"from": origin, "lines": lines - before})
         if not lines:
             raise MTScaffoldError(f"{name}: the corpus is empty")
-    return {"lines": lines, "words": {languages.source: source_words, languages.target: target_words}}
+    return {"lines": lines, "words": {languages.source: source_words, languages.target: target_words}}, origins
 
 
 def _write_line(stream: BinaryIO, line: bytes) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -29,17 +29,36 @@ def merge_reports(parts: Mapping[str, PathLike], output: PathLike) -> None:
     """
     merged: dict[str, Any] = {}
     for name, path in parts.items():
-        with open_input(path) as stream:
-            content = stream.read()
-        try:
-            numbers = json.loads(content)
-        except ValueError as error:
-            raise MTScaffoldError(
-                f"{Path(path)}: not a JSON report ({error}); run the step that writes it again"
-            ) from error
+        numbers = _read_report(path)
         *groups, last = name.split("/")
         place = merged
         for group in groups:
             place = place.setdefault(group, {})
         place[last] = numbers
     write_report(output, merged)
+
+
+def add_reports(parts: Sequence[PathLike], output: PathLike) -> None:
+    """Write one report with the sums of the numbers in ``parts``; what is no number must be the same in all of them.
+
+    Raises MTScaffoldError for a file that is missing or not JSON, and where the parts do not fit each other.
+    """
+    total: dict[str, Any] = {}
+    for path in parts:
+        for name, value in _read_report(path).items():
+            if isinstance(value, int) and name in total:
+                total[name] += value
+            elif total.setdefault(name, value) != value:
+                raise MTScaffoldError(f"{Path(path)}: {name} is {value}, elsewhere {total[name]}: do this part again")
+    write_report(output, total)
+
+
+def _read_report(path: PathLike) -> dict[str, Any]:
+    with open_input(path) as stream:
+        content = stream.read()
+    try:
+        return dict(json.loads(content))
+    except (ValueError, TypeError) as error:
+        raise MTScaffoldError(
+            f"{Path(path)}: not a JSON report ({error}); run the step that writes it again"
+        ) from error

@@ -10,13 +10,15 @@ from __future__ import annotations
 import collections
 import contextlib
 import functools
+import gzip
 import itertools
+import os
 import signal
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import asdict, dataclass
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, cast
 
 from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.files import PathLike, open_input, open_output, standard_input, standard_output
@@ -48,6 +50,7 @@ class Tokeniser:
         normalise_punctuation: bool = True,
         remove_nonprinting: bool = True,
         aggressive_dash_splitting: bool = True,
+        straight_apostrophes: bool = False,
     ) -> None:
         import regex  # type: ignore[import-untyped]
         from sacremoses import MosesPunctNormalizer, MosesTokenizer
@@ -57,10 +60,13 @@ class Tokeniser:
         # which those are would hang on the Unicode version of a library.
         self._nonprinting = regex.compile(r"[\p{Cc}\p{Cf}\p{Co}]") if remove_nonprinting else None
         self._tokeniser = MosesTokenizer(lang=language)
+        self._straight = straight_apostrophes
         self._aggressive = aggressive_dash_splitting
 
     def __call__(self, line: str) -> str:
         """The words of ``line``, separated by single spaces; no kind of line break or other white space is left."""
+        if self._straight:
+            line = line.replace("\u2019", "'")
         if self._normaliser is not None:
             line = self._normaliser.normalize(line)
         if self._nonprinting is not None:
@@ -77,17 +83,26 @@ def tokenise(
     normalise_punctuation: bool = True,
     remove_nonprinting: bool = True,
     aggressive_dash_splitting: bool = True,
+    straight_apostrophes: bool = False,
     num_workers: int = 1,
+    chunk: tuple[int, int] = (1, 1),
 ) -> TokeniseReport:
     """Tokenise a UTF-8 text, one output line for each input line in the same order; ``None`` is stdin or stdout.
 
     A line ends at LF only; other line breaks inside it (CR, U+0085, U+2028, form feed) count as white space, so that
     no later step can split the line there. An empty line stays an empty line. The output does not depend on
-    ``num_workers`` (processes).
-    Raises MTScaffoldError for bytes that are not UTF-8, with file, line and byte; UsageError for fewer than 1 worker.
+    ``num_workers`` (processes). An output whose name ends in ``.gz`` is compressed.
+    ``chunk`` (k, n) takes the k-th of n parts of an uncompressed file, cut at line ends after about equal numbers of
+    bytes: the outputs for (1, n) to (n, n), one after the other, are the output for the whole, also as ``.gz``.
+    Raises MTScaffoldError for bytes that are not UTF-8, with file, line and byte; UsageError for fewer than 1 worker
+    and a chunk that cannot be.
     """
     if num_workers < 1:
         raise UsageError(f"number of workers: must be 1 or more, not {num_workers}")
+    if not 1 <= chunk[0] <= chunk[1]:
+        raise UsageError(f"chunk {chunk[0]} of {chunk[1]}: must be one of 1 to {chunk[1]}")
+    if chunk[1] > 1 and (input_path is None or os.fspath(input_path).endswith(".gz")):
+        raise UsageError("a chunk can only be taken of an uncompressed file")
     import sacremoses
 
     make_tokeniser = functools.partial(
@@ -96,11 +111,18 @@ def tokenise(
         normalise_punctuation=normalise_punctuation,
         remove_nonprinting=remove_nonprinting,
         aggressive_dash_splitting=aggressive_dash_splitting,
+        straight_apostrophes=straight_apostrophes,
     )
     name = "standard input" if input_path is None else str(input_path)
     lines = words = 0
     with _input(input_path) as source, _output(output_path) as target:
-        for tokenised in _map_lines(make_tokeniser, source, name, num_workers):
+        if chunk[1] > 1:
+            start, end = _bounds(source, *chunk)
+            # To count the lines before would mean to read all of them.
+            name, source_lines = f"{name} from byte {start}", _lines_to(source, end)
+        else:
+            source_lines = source
+        for tokenised in _map_lines(make_tokeniser, source_lines, name, num_workers):
             for line in tokenised:
                 target.write(line)
                 lines += 1
@@ -123,34 +145,68 @@ def _input(path: PathLike | None) -> contextlib.AbstractContextManager[BinaryIO]
     return contextlib.nullcontext(standard_input()) if path is None else open_input(path)
 
 
-def _output(path: PathLike | None) -> contextlib.AbstractContextManager[BinaryIO]:
-    return contextlib.nullcontext(standard_output()) if path is None else open_output(path)
+@contextlib.contextmanager
+def _output(path: PathLike | None) -> Iterator[BinaryIO]:
+    if path is None:
+        yield standard_output()
+        return
+    with open_output(path) as stream:
+        if not os.fspath(path).endswith(".gz"):
+            yield stream
+            return
+        # Without name and time in it: the same text is the same file. Level 3 is quick, and small enough.
+        with gzip.GzipFile("", "wb", 3, stream, mtime=0) as compressed:
+            yield cast(BinaryIO, compressed)
+
+
+def _bounds(stream: BinaryIO, number: int, count: int) -> tuple[int, int]:
+    """The bytes of the ``number``-th of ``count`` parts, both ends moved to the next start of a line."""
+    size = stream.seek(0, os.SEEK_END)
+    ends = []
+    for share in (number - 1, number):
+        position = size * share // count
+        if 0 < position < size:
+            # From the byte before: a line that starts exactly here stays whole.
+            stream.seek(position - 1)
+            position += len(stream.readline()) - 1
+        ends.append(position)
+    stream.seek(ends[0])
+    return ends[0], ends[1]
+
+
+def _lines_to(stream: BinaryIO, end: int) -> Iterator[bytes]:
+    """The lines of ``stream`` from where it stands up to the byte ``end``."""
+    left = end - stream.tell()
+    while left > 0:
+        line = stream.readline()
+        left -= len(line)
+        yield line
 
 
 Chunk = tuple[int, list[bytes]]
 
 
-def _chunks(stream: BinaryIO) -> Iterator[Chunk]:
-    """The lines of ``stream`` by the thousand, each chunk with the number of its first line."""
-    first = 1
-    while lines := list(itertools.islice(stream, CHUNK_LINES)):
-        yield first, lines
-        first += len(lines)
+def _chunks(lines: Iterable[bytes]) -> Iterator[Chunk]:
+    """``lines`` by the thousand, each chunk with the number of its first line."""
+    first, lines = 1, iter(lines)
+    while taken := list(itertools.islice(lines, CHUNK_LINES)):
+        yield first, taken
+        first += len(taken)
 
 
 def _map_lines(
-    make_tokeniser: Callable[[], Tokeniser], stream: BinaryIO, name: str, num_workers: int
+    make_tokeniser: Callable[[], Tokeniser], lines: Iterable[bytes], name: str, num_workers: int
 ) -> Iterator[list[bytes]]:
-    """The tokenised chunks of ``stream`` in order, at most a few chunks for each worker in memory."""
+    """The tokenised chunks of ``lines`` in order, at most a few chunks for each worker in memory."""
     if num_workers == 1:
         tokeniser = make_tokeniser()
-        for chunk in _chunks(stream):
+        for chunk in _chunks(lines):
             yield _tokenise_chunk(tokeniser, chunk, name)
         return
     executor = ProcessPoolExecutor(num_workers, initializer=_start_worker, initargs=(make_tokeniser,))
     try:
         pending = collections.deque[Future[list[bytes]]]()
-        for chunk in _chunks(stream):
+        for chunk in _chunks(lines):
             pending.append(executor.submit(_tokenise_in_worker, chunk, name))
             if len(pending) >= 3 * num_workers:
                 yield pending.popleft().result()

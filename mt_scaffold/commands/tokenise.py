@@ -20,8 +20,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--keep-nonprinting", action="store_true", help="do not replace non-printing characters by spaces"
     )
     parser.add_argument("--keep-dashes", action="store_true", help="do not split words at dashes (well @-@ known)")
+    parser.add_argument("--straight-apostrophes", action="store_true", help="make U+2019 an apostrophe before all else")
+    parser.add_argument(
+        "--chunk", metavar="K-of-N", type=_chunk, default=(1, 1), help="take only the K-th of N parts of the input"
+    )
     parser.add_argument("--num-workers", type=int, default=1, metavar="N", help="processes to use (default: 1)")
     parser.add_argument("--report", metavar="FILE", help="write the numbers of lines and words to FILE as JSON")
+
+
+def _chunk(text: str) -> tuple[int, int]:
+    number, of, count = text.partition("-of-")
+    if not of:
+        raise argparse.ArgumentTypeError(f"must be such as 2-of-16, not {text}")
+    return int(number), int(count)
 
 
 def run(options: argparse.Namespace) -> None:
@@ -33,6 +44,8 @@ def run(options: argparse.Namespace) -> None:
         normalise_punctuation=not options.keep_punctuation,
         remove_nonprinting=not options.keep_nonprinting,
         aggressive_dash_splitting=not options.keep_dashes,
+        straight_apostrophes=options.straight_apostrophes,
+        chunk=options.chunk,
         num_workers=options.num_workers,
     )
     if options.report:

@@ -26,7 +26,7 @@ def run(options: argparse.Namespace) -> None:
         from mt_scaffold.config import load_config
 
         config = load_config(options.config)
-        arguments = option_arguments(config.train.options) + arguments
+        arguments = option_arguments(config.train.all_options) + arguments
         # At least the last one stays, also where the best one is used.
         keep_epochs = keep_epochs or max(config.average.last, 1)
     train(options.data, options.output, arguments, seed=options.seed, keep_epochs=keep_epochs)
