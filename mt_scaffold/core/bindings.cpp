@@ -209,6 +209,7 @@ PYBIND11_MODULE(_core, module) {
              counts.get().for_each([&](const WordCount& entry) { total += entry.count; });
              return total;
            })
+      .def("lines", [](const PyWordCounts& counts) { return counts.get().lines; })
       .def("bytes",
            [](const PyWordCounts& counts) {
              uint64_t total = 0;
