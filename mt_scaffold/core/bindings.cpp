@@ -210,7 +210,7 @@ PYBIND11_MODULE(_core, module) {
              return total;
            })
       .def("lines", [](const PyWordCounts& counts) { return counts.get().lines; })
-      .def("bytes",
+      .def("word_bytes",
            [](const PyWordCounts& counts) {
              uint64_t total = 0;
              counts.get().for_each([&](const WordCount& entry) { total += entry.word.size() * entry.count; });
