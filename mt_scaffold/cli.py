@@ -28,6 +28,9 @@ COMMANDS = {
     "translate": "translate a test set with fairseq",
     "score": "score translations with sacreBLEU",
     "compare": "compare the scores of several systems, with significance",
+    "stats": "measure what codes make of a text: compression, entropy, frequencies",
+    "compare-vocab": "show which tokens Scaffold-BPE removes from a BPE vocabulary, and which it brings",
+    "explain": "show how words are segmented, merge by merge",
     "user-dir": "print the folder that fairseq's --user-dir takes",
 }
 

@@ -38,6 +38,7 @@ UNKNOWN = "unknown"
 def _bounds(
     *,
     least: float | None = None,
+    most: float | None = None,
     pattern: str | None = None,
     pattern_says: str = "",
     key_pattern: str | None = None,
@@ -47,6 +48,7 @@ def _bounds(
     """What ``_build`` checks in a field beyond its type: range of numbers, form of text and of keys, not empty."""
     return {
         "least": least,
+        "most": most,
         "pattern": pattern,
         "pattern_says": pattern_says,
         "key_pattern": key_pattern,
@@ -220,9 +222,13 @@ class Codes:
 
 @dataclass(frozen=True)
 class System:
-    """How one of the compared systems segments words."""
+    """How one of the compared systems segments words.
+
+    With ``dropout`` the training text is segmented anew in every epoch, each merge left out with this probability.
+    """
 
     algorithm: Literal["scaffold", "bpe"]
+    dropout: float = field(default=0.0, metadata=_bounds(least=0, most=1))
 
 
 @dataclass(frozen=True)
@@ -532,11 +538,13 @@ def _build_scalar(kind: type, value: Any, key: str, bounds: Mapping[str, Any]) -
         hint = " (put text that YAML takes for something else in quotes)" if kind is str else ""
         raise _WrongValue(key, f"must be {_TYPE_NAMES[kind]}, not {_show(value)}{hint}")
     if kind in (int, float):
-        least = bounds.get("least")
+        least, most = bounds.get("least"), bounds.get("most")
         if not math.isfinite(value):
             raise _WrongValue(key, f"must be a finite number, not {value}")
         if least is not None and value < least:
             raise _WrongValue(key, f"must be {least} or more, not {value}")
+        if most is not None and value > most:
+            raise _WrongValue(key, f"must be {most} or less, not {value}")
     if kind is str and bounds.get("pattern") and not re.fullmatch(bounds["pattern"], value):
         raise _WrongValue(key, f"must be {bounds['pattern_says']}, not {_show(value)}")
     return value

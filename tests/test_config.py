@@ -96,6 +96,7 @@ def test_overrides_take_the_place_of_values_in_the_file(tmp_path: Path) -> None:
         ("source: en, target: de", "source: en, target: en", 2, "languages.target: source and target are the same"),
         ("source: en", "source: no", 2, "languages.source: must be text, not false (put text"),
         ("algorithm: bpe", "algorithm: bpa", 18, "systems.bpe.algorithm: must be scaffold or bpe, not 'bpa'"),
+        ("algorithm: bpe", "algorithm: bpe, dropout: 1.5", 18, "systems.bpe.dropout: must be 1 or less, not 1.5"),
         ("  bpe: {", "  b pe: {", 18, "systems.b pe: not a good name"),
         ("  bpe: {", "  ..: {", 18, "systems...: not a good name"),
         ("  bpe: {", "  raw: {", 18, "systems.raw: this name is taken"),

@@ -24,9 +24,9 @@ hundreds = settings(max_examples=300, derandomize=True, deadline=None, database=
 
 def words(alphabet: str, min_size: int = 1, max_size: int = 8) -> st.SearchStrategy[str]:
     letters = st.text(alphabet=alphabet, min_size=min_size, max_size=max_size)
-    if "<" not in alphabet or max_size < 6:
+    if "<" not in alphabet:
         return letters
-    spelt_out = st.lists(st.sampled_from(["a", "</w>", "</w", "w>", "<", ">"]), min_size=1, max_size=max_size // 4)
+    spelt_out = st.lists(st.sampled_from(["a", "a</w>", "</w>", "</w", "w>", "<"]), min_size=1, max_size=max_size // 2)
     return letters | spelt_out.map("".join).filter(lambda word: len(word) >= min_size)
 
 

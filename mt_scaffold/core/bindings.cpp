@@ -209,7 +209,8 @@ PYBIND11_MODULE(_core, module) {
              counts.get().for_each([&](const WordCount& entry) { total += entry.count; });
              return total;
            })
-      .def("bytes",
+      .def("lines", [](const PyWordCounts& counts) { return counts.get().lines; })
+      .def("word_bytes",
            [](const PyWordCounts& counts) {
              uint64_t total = 0;
              counts.get().for_each([&](const WordCount& entry) { total += entry.word.size() * entry.count; });

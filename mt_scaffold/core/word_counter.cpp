@@ -40,6 +40,7 @@ class Gathering {
 WordCounts count_words(BlockReader& reader, unsigned workers, const Tick& tick) {
   struct alignas(128) Own {
     WordCounter counter;
+    uint64_t lines = 0;
   };
   Gathering gathering;
   std::vector<Own> own(workers);
@@ -54,6 +55,7 @@ WordCounts count_words(BlockReader& reader, unsigned workers, const Tick& tick) 
           const void* found = std::memchr(line, '\n', static_cast<size_t>(end - line));
           const char* line_end = found ? static_cast<const char*>(found) : end;
           const Margins margins = line_margins(line, line_end);
+          own[worker].lines += line + margins.leading < line_end - margins.trailing;
           for_each_word(line + margins.leading, line_end - margins.trailing, [&](std::string_view word) {
             const auto position = static_cast<size_t>(word.data() - begin);
             if (!counter.add(hash_word(word), 1, block.global_offset + position))
@@ -68,6 +70,7 @@ WordCounts count_words(BlockReader& reader, unsigned workers, const Tick& tick) 
   for (unsigned worker = 0; worker < workers; ++worker)
     threads.emplace_back([&, worker] { gathering.bring(own[worker].counter, first_part(worker)); });
   for (std::thread& thread : threads) thread.join();
+  for (const Own& counted : own) gathering.counts.lines += counted.lines;
   return std::move(gathering.counts);
 }
 

@@ -162,11 +162,15 @@ class WordCounts {
 
   static size_t part_of(uint64_t hash) { return hash >> 58; }
 
+  // Lines with at least one word, where a text was counted.
+  uint64_t lines = 0;
+
   WordCounter& part(size_t index) { return parts_[index]; }
   bool add(const HashedWord& word, uint64_t count, uint64_t position) {
     return parts_[part_of(word.hash)].add(word, count, position);
   }
   void merge(const WordCounts& other) {
+    lines += other.lines;
     other.for_each([&](const WordCount& entry) {
       const HashedWord word = hash_word(entry.word);
       parts_[part_of(word.hash)].add_counted(word, entry);

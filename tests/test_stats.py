@@ -1,0 +1,190 @@
+"""Statistics of vocabularies: the counts against known texts, entropy against SciPy, and the comparison of two."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from segmenting import MULTI30K, hard_text, needs
+
+from mt_scaffold import BPE, MTScaffoldError, UsageError, learn_bpe
+from mt_scaffold.cli import main
+from mt_scaffold.compare_vocab import compare_at_sizes, compare_vocab
+from mt_scaffold.learn import InputFiles
+from mt_scaffold.stats import count_text, entropy, format_stats, redundancy, stats, use_of_vocabulary
+
+# Tokens and types in the text, from the project's worked figures.
+KNOWN = {
+    (1000, "bpe"): (1222584, 1182, 0),
+    (1000, "scaffold"): (1201645, 1184, 178),
+    (4000, "bpe"): (905105, 4165, 0),
+    (4000, "scaffold"): (893942, 4184, 616),
+    (8000, "bpe"): (806351, 8085, 0),
+    (8000, "scaffold"): (798464, 8182, 1170),
+}
+
+
+def write(path: Path, text: str) -> Path:
+    path.write_bytes(text.encode("utf-8"))
+    return path
+
+
+@needs(MULTI30K)
+def test_multi30k_gives_the_known_counts() -> None:
+    """Tokens, types and scaffold tokens on real text are the worked figures; both algorithms have |V| = N + base."""
+    texts = [MULTI30K / "train.en.gz", MULTI30K / "train.de.gz"]
+    for symbols in (1000, 4000, 8000):
+        files = [
+            learn_bpe(InputFiles(texts), num_symbols=symbols, algorithm=algorithm).text
+            for algorithm in ("bpe", "scaffold")
+        ]
+        found = stats(files, texts)
+        for algorithm, row in zip(("bpe", "scaffold"), found, strict=True):
+            assert (row["tokens"], row["types"], row["scaffold_tokens"]) == KNOWN[symbols, algorithm]
+            assert row["words"] == 667356
+            assert row["normal_tokens"] == symbols
+        assert found[0]["vocabulary_size"] == found[1]["vocabulary_size"]
+
+
+@pytest.mark.parametrize("algorithm", ["bpe", "scaffold"])
+def test_figures_are_those_of_the_segmented_text(algorithm: str, tmp_path: Path) -> None:
+    """What comes from word counts equals what one counts in the output of apply-bpe, on hard text."""
+    text = hard_text(3, 3000)
+    codes = learn_bpe(write(tmp_path / "text", text), num_symbols=150, algorithm=algorithm).text
+    (row,) = stats([codes], tmp_path / "text", num_workers=2)
+
+    # A separator that no text holds, so that every subword is told from a word's end.
+    lines = [BPE(codes, separator="\x01\x02").segment(line).split(" ") for line in text.split("\n")]
+    lines = [[piece for piece in line if piece] for line in lines]
+    frequencies = Counter(piece for line in lines for piece in line)
+    words = [[word for word in line.strip("\r ").split(" ") if word] for line in text.split("\n")]
+    assert row["tokens"] == frequencies.total()
+    assert row["types"] == len(frequencies)
+    assert row["lines"] == sum(1 for line in words if line)
+    assert row["bytes"] == sum(len(" ".join(line).encode("utf-8")) for line in words)
+    assert row["bytes_per_token"] == row["bytes"] / row["tokens"]
+    assert row["tokens_per_word"] == row["tokens"] / sum(len(line) for line in words)
+    assert row["entropy_bits"] == pytest.approx(entropy(frequencies.values()), rel=1e-12)
+    ranked = sorted(frequencies.values(), reverse=True)
+    assert row["frequency_at_rank"]["10"] == ranked[9]
+    assert row["frequency_0"] == row["vocabulary_size"] - len(frequencies)
+    assert row["frequency_under_100"] == row["vocabulary_size"] - sum(1 for count in ranked if count >= 100)
+
+
+def test_vocabulary_on_its_training_text_is_normal_tokens_and_base_symbols(tmp_path: Path) -> None:
+    """|V| is N and the distinct characters of the text, those inside words and those at their ends apart."""
+    text = "low lower lowest newer new wide widest\nlow low wide\n"
+    learned = learn_bpe(write(tmp_path / "text", text), num_symbols=6, min_frequency=1, algorithm="scaffold")
+    codes = learned.text
+    vocabulary = use_of_vocabulary(codes, count_text(tmp_path / "text"))
+    words = text.split()
+    base = {c for word in words for c in word[:-1]} | {word[-1] + "</w>" for word in words}
+    assert not learned.exhausted and len(vocabulary.normal) == 6
+    assert set(vocabulary.frequencies) == base | vocabulary.normal
+    assert not vocabulary.scaffold & set(vocabulary.frequencies)
+
+
+def test_a_character_that_the_codes_do_not_know_is_counted(tmp_path: Path) -> None:
+    """Text with new characters enlarges V, so that types never outnumber it and redundancy stays within [0, 1]."""
+    codes = b"#version: 0.2\na b\n"
+    (row,) = stats([codes], write(tmp_path / "text", "abц ц\n"))
+    # ab@@ ц ц: V = ab, a, b, ц at the end.
+    assert (row["tokens"], row["types"], row["vocabulary_size"], row["normal_tokens"]) == (3, 2, 4, 1)
+
+
+def test_entropy_and_redundancy_equal_scipy() -> None:
+    """Shannon's entropy in bits is SciPy's on the same counts, over counts of any size, zeros among them."""
+    scipy_stats = pytest.importorskip("scipy.stats")
+    generator = random.Random(5)
+    for _ in range(50):
+        counts = [int(generator.paretovariate(0.5)) * generator.randint(0, 1) for _ in range(2000)] + [1]
+        expected = float(scipy_stats.entropy(counts, base=2))
+        assert entropy(counts) == pytest.approx(expected, rel=1e-10)
+        uniform = float(scipy_stats.entropy([1] * len(counts), base=2))
+        assert redundancy(entropy(counts), len(counts)) == pytest.approx(1 - expected / uniform, rel=1e-10)
+    assert entropy([7]) == 0 and entropy([]) == 0 and redundancy(0.0, 1) == 0
+
+
+@needs(MULTI30K)
+def test_entropy_of_real_text_equals_scipy() -> None:
+    """The same on the token counts of a real text and vocabulary."""
+    scipy_stats = pytest.importorskip("scipy.stats")
+    counts = count_text(MULTI30K / "train.de.gz")
+    codes = learn_bpe(MULTI30K / "train.de.gz", num_symbols=2000).text
+    frequencies = list(use_of_vocabulary(codes, counts).frequencies.values())
+    (row,) = stats([codes], MULTI30K / "train.de.gz")
+    bits = float(scipy_stats.entropy(frequencies, base=2))
+    highest = float(scipy_stats.entropy([1] * len(frequencies), base=2))
+    assert row["entropy_bits"] == pytest.approx(bits, rel=1e-10)
+    assert row["redundancy"] == pytest.approx(1 - bits / highest, rel=1e-10)
+
+
+def test_compared_vocabularies_differ_as_counted_by_hand(tmp_path: Path) -> None:
+    """Removed and new tokens, their frequencies in each segmentation, and the gain of the averages."""
+    text = write(tmp_path / "text", "xyz xyz xyz abq ab\n")
+    bpe = b"#version: 0.2\nx y\nxy z</w>\na b</w>\n"
+    scaffold = b"#version: 0.2\nx y scaffold\nxy z</w>\na b</w>\na b\n"
+    found = compare_vocab(bpe, scaffold, text)
+    assert found["removed"] == [{"token": "xy", "frequency": 0, "scaffold": True}]
+    assert found["new"] == [{"token": "ab", "frequency": 1}]
+    assert (found["kept"], found["gain"]) == (2, None)
+
+    write(text, "xyz xya xya abq abq abq")
+    found = compare_vocab(bpe, scaffold, text)
+    assert (found["average_frequency_removed"], found["average_frequency_new"]) == (2, 3)
+    assert found["gain"] == 0.5
+
+
+def test_on_its_training_text_scaffold_removes_only_scaffold_tokens() -> None:
+    """Scaffold-BPE goes on where BPE stops: what it lacks of BPE's vocabulary it holds as scaffold, at every size."""
+    generator = random.Random(2)
+    stems = ["".join(generator.choice("abcdefgh") for _ in range(5)) for _ in range(40)]
+    lines = [" ".join(generator.choice(stems) + generator.choice(stems[:5]) for _ in range(9)) for _ in range(300)]
+    bpe, scaffold = (learn_bpe(lines, num_symbols=60, algorithm=name).text for name in ("bpe", "scaffold"))
+    found = compare_vocab(bpe, scaffold, iter(lines))
+    assert found["removed"] and all(entry["scaffold"] for entry in found["removed"])
+    assert len(found["new"]) == len(found["removed"])
+    (at_size,) = compare_at_sizes(count_text(iter(lines)), [60, 10**6])
+    assert at_size["symbols"] == 60
+    assert (at_size["gain"], at_size["removed"]) == (found["gain"], len(found["removed"]))
+
+
+def test_command_writes_json_with_the_documented_keys(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The keys that other programs rely on are there, one object a codes file; the other formats are tables."""
+    write(tmp_path / "text", "low lower lowest low\n")
+    for algorithm in ("bpe", "scaffold"):
+        learn_bpe(tmp_path / "text", tmp_path / algorithm, 3, 1, algorithm=algorithm)
+    arguments = ["stats", "--codes", str(tmp_path / "bpe"), str(tmp_path / "scaffold")]
+    arguments += ["--input", str(tmp_path / "text")]
+    assert main([*arguments, "--format", "json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert [row["codes"] for row in found] == arguments[2:4]
+    keys = "codes tokens types vocabulary_size normal_tokens scaffold_tokens bytes_per_token tokens_per_word"
+    assert set(f"{keys} entropy_bits redundancy".split()) <= set(found[0])
+    assert main([*arguments, "--format", "markdown"]) == 0
+    assert capsys.readouterr().out.splitlines()[1].startswith("| ---")
+    assert main(arguments) == 0
+    assert f"{found[1]['entropy_bits']:.4f}" in capsys.readouterr().out
+    compared = ["compare-vocab", *arguments[2:4], "--input", str(tmp_path / "text")]
+    assert main([*compared, "--format", "json"]) == 0
+    assert json.loads(capsys.readouterr().out)["bpe"] == arguments[2]
+    assert main(compared) == 0
+
+
+def test_what_cannot_be_measured_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Malformed codes are named with file and line, a missing file before the text is read; no words is an error."""
+    bad = write(tmp_path / "bad.codes", "#version: 0.2\na b\na b c d\n")
+    text = write(tmp_path / "text", "a b\n")
+    with pytest.raises(MTScaffoldError, match=r"bad\.codes.*3"):
+        stats([bad], text)
+    with pytest.raises(MTScaffoldError, match=r"missing\.codes"):
+        stats([tmp_path / "missing.codes"], tmp_path / "no-text-either")
+    with pytest.raises(MTScaffoldError, match="no words"):
+        stats([b"#version: 0.2\na b\n"], write(tmp_path / "empty", "\n \n"))
+    assert main(["compare-vocab", str(bad), str(bad), "--input", str(text)]) == 1
+    assert "bad.codes" in capsys.readouterr().err
+    with pytest.raises(UsageError, match="yaml"):
+        format_stats([], "yaml")

@@ -1,0 +1,125 @@
+"""Words → a data folder that is segmented during training."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("numpy", reason="needs the extra 'fairseq'")
+
+from mt_scaffold.apply import BPE  # noqa: E402
+from mt_scaffold.binarise import read_binarised  # noqa: E402
+from mt_scaffold.errors import MTScaffoldError, UsageError  # noqa: E402
+from mt_scaffold.learn import count_words, learn_bpe  # noqa: E402
+from mt_scaffold.words import CODES, WordsFile, binarise_words, dropout_dictionary, format_dictionary  # noqa: E402
+
+TEXT = ["low lower lowest", "", "newest 🙂 wide", "</s> <unk> low", "wider\u00a0new"]
+
+
+@pytest.fixture
+def text(tmp_path: Path) -> Path:
+    """A folder with train, valid and test.1 in en and de, and codes; the last lines have no line end."""
+    for name, lines in {"train": TEXT, "valid": ["low"], "test.1": ["new", "wide"]}.items():
+        for language in ("en", "de"):
+            (tmp_path / f"{name}.{language}").write_text("\n".join(lines), encoding="utf-8")
+    (tmp_path / "codes").write_bytes(learn_bpe(TEXT * 2, num_symbols=12).text)
+    return tmp_path
+
+
+def binarise(text: Path, tests: tuple[str, ...] = ("test.1",)) -> None:
+    tests_there = [text / test for test in tests]
+    binarise_words(text / "train", text / "valid", tests_there, text / "data", "en", "de", text / "codes")
+
+
+def test_every_line_can_be_read_alone(text: Path) -> None:
+    binarise(text)
+    words = WordsFile(text / "data" / "train.en-de.de.words")
+    assert [line.decode() for line in words.lines(range(len(words)))] == TEXT
+    assert words.lines([4, 0, 4]) == [TEXT[4].encode(), TEXT[0].encode(), TEXT[4].encode()]
+    assert len(WordsFile(text / "data" / "test.1.en-de.en.words")) == 2
+
+
+def test_the_folder_says_what_it_holds(text: Path) -> None:
+    binarise(text)
+    binarised = read_binarised(text / "data")
+    assert binarised.pairs == {"train": 5, "valid": 1, "test.1": 2} and binarised.storage == "words"
+    assert (text / "data" / CODES).read_bytes() == (text / "codes").read_bytes()
+    assert (text / "data" / "dict.en.txt").read_bytes() == (text / "data" / "dict.de.txt").read_bytes()
+
+
+@pytest.mark.parametrize("algorithm", ["bpe", "scaffold"])
+def test_the_dictionary_holds_whatever_dropout_can_give(algorithm: str) -> None:
+    """Characters of no merge (🙂) and symbols that look like fairseq's own are among it, in both positions."""
+    bpe = BPE(learn_bpe(TEXT * 2, num_symbols=12, algorithm=algorithm).text)
+    entries = dict(dropout_dictionary(bpe, count_words(TEXT)))
+    for dropout in (0, 0.3, 0.7, 1):
+        for seed in range(50):
+            for line in TEXT:
+                assert set(bpe.segment(line, dropout, seed).split(" ")) - {""} <= entries.keys()
+    assert {"🙂", "🙂@@", "\u00a0", "\u00a0@@", "w", "w@@"} <= entries.keys()
+    counts = list(entries.values())
+    assert counts == sorted(counts, reverse=True) and counts[0] > 1 and counts[-1] == 0
+
+
+def test_fairseq_reads_the_dictionary_and_keeps_its_own_symbols(tmp_path: Path) -> None:
+    data = pytest.importorskip("fairseq.data", reason="needs the extra 'fairseq'")
+    (tmp_path / "dict.txt").write_text(format_dictionary([("low", 3), ("<unk>", 1), ("\u00a0", 0)]), encoding="utf-8")
+    dictionary = data.Dictionary.load(str(tmp_path / "dict.txt"))
+    assert len(dictionary) == 8 and dictionary.symbols[4:7] == ["low", "<unk>", "\u00a0"]
+    assert dictionary.index("<unk>") == 5 and dictionary.unk() == dictionary.index("never seen") == 3
+
+
+def test_a_run_that_was_stopped_goes_on_and_keeps_what_is_done(text: Path) -> None:
+    binarise(text)
+    data = text / "data"
+    before = {path.name: path.stat().st_mtime_ns for path in data.glob("*.words*")}
+    (data / "binarised.json").unlink()
+    (data / "valid.en-de.en.words.npy").unlink()
+    (data / "train.en-de.de.words").write_bytes(b"low\n")
+    with pytest.raises(MTScaffoldError, match="not as binarise-words stored it"):
+        WordsFile(data / "train.en-de.de.words")
+    binarise(text)
+    after = {path.name: path.stat().st_mtime_ns for path in data.glob("*.words*")}
+    written = {name for name in after if after[name] != before[name]}
+    again = ("valid.en-de.en.words", "train.en-de.de.words")
+    assert written == {*again, *(f"{name}.npy" for name in again)}
+    assert read_binarised(data).pairs["train"] == 5
+
+
+def test_changed_text_is_stored_anew(text: Path) -> None:
+    binarise(text)
+    for language in ("en", "de"):
+        (text / f"valid.{language}").write_text("wide\nwide\n")
+    binarise(text)
+    assert WordsFile(text / "data" / "valid.en-de.en.words").lines([1]) == [b"wide"]
+    assert json.loads((text / "data" / "binarised.json").read_text())["pairs"]["valid"] == 2
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        (b"low\nl\row\n", r"valid\.en:2: a carriage return"),
+        (b"low\nl\xffow\n", r"valid\.en.*line 2.*not UTF-8"),
+        (b"", r"valid\.en: empty"),
+        (b"low\nlow\n", r"valid\.en has 2 lines, .*valid\.de has 1: they must be parallel"),
+    ],
+)
+def test_text_that_cannot_be_trained_on_is_refused(text: Path, content: bytes, says: str) -> None:
+    (text / "valid.en").write_bytes(content)
+    if content.startswith(b"low\nl\xff"):
+        (text / "valid.de").write_bytes(b"low\nlow\n")
+    with pytest.raises(MTScaffoldError, match=says):
+        binarise(text)
+    with pytest.raises(MTScaffoldError, match="not a folder that mt-scaffold binarise made"):
+        read_binarised(text / "data")
+
+
+def test_names_and_folders_that_would_be_misread_are_refused(text: Path) -> None:
+    shutil.copy(text / "test.1.en", text / "train1.en")
+    with pytest.raises(UsageError, match="cannot be called train1"):
+        binarise(text, ("train1",))
+    (text / "data").mkdir()
+    (text / "data" / "mine").write_text("mine")
+    with pytest.raises(MTScaffoldError, match="holds something else"):
+        binarise(text)
