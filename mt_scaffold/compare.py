@@ -7,14 +7,17 @@ import io
 import json
 import statistics
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.files import PathLike, open_input, write_text
 from mt_scaffold.provenance import sha256, versions
 from mt_scaffold.score import COMPARABLE, LABELS, NOT_COMPARABLE, read_lines
+
+if TYPE_CHECKING:
+    from mt_scaffold.config import Published
 
 SYNTHETIC_NOTE = "SYNTHETIC DATA: generated text; these figures say nothing about any real language."
 
@@ -45,12 +48,17 @@ def compare(
     output: PathLike | None = None,
     samples: int = 1000,
     title: str = "",
+    published: Sequence[Published] = (),
 ) -> dict[str, Any]:
     """Compare what ``score`` wrote (files with ``system``, ``test_set`` and ``seed``) with the system ``baseline``.
 
     For each test set and system: mean and standard deviation (of the sample, n - 1) of each score over the seeds, the
     difference of the mean BLEU to the baseline's, and for each seed that both were trained with the p-value of
     sacreBLEU's paired bootstrap test (Koehn 2004) with ``samples`` resamples, for BLEU and chrF.
+
+    Where a system and the baseline have two seeds or more, Welch's t-test over the seeds' BLEU is added: whether the
+    trainings differ, where the bootstrap test asks whether the translations of two trainings do.
+    ``published`` are scores from elsewhere, to be shown beside ours with the difference, marked as theirs.
 
     With ``output`` the comparison goes to ``output.txt``, ``.md``, ``.json`` and ``.csv``. Returns the content of the
     JSON. Raises MTScaffoldError where score files are not as ``score`` wrote them, or do not fit each other.
@@ -86,6 +94,15 @@ def compare(
                 for name, (p, signature) in _paired_bootstrap(of_baseline, scored, samples).items():
                     row["p"][name][str(seed)] = p
                     signatures[f"paired bootstrap, {COMPARABLE[name]}"] = signature
+            if system != baseline:
+                row["t_test"] = _t_test(
+                    [scored.content["metrics"]["bleu"]["score"] for scored in of_system.values()],
+                    [
+                        by_key[key].content["metrics"]["bleu"]["score"]
+                        for key in by_key
+                        if key[:2] == (test_set, baseline)
+                    ],
+                )
             rows.append(row)
     for scored in by_key.values():
         for name, metric in scored.content["metrics"].items():
@@ -97,6 +114,7 @@ def compare(
         "baseline": baseline,
         "bootstrap_samples": samples,
         "rows": rows,
+        "published": _beside(published, rows),
         "signatures": dict(sorted(signatures.items())),
         "not_comparable": list(NOT_COMPARABLE),
         "versions": versions(),
@@ -140,6 +158,12 @@ def as_text(comparison: Mapping[str, Any], markdown: bool = False) -> str:
         f"p: paired bootstrap test against {comparison['baseline']}, {comparison['bootstrap_samples']} resamples"
         + (", one value for each seed." if len(seeds) > 1 else "."),
     ]
+    for row in rows:
+        if row.get("t_test") is not None:
+            notes.append(
+                f"{row['test_set']}, {row['system']} against {comparison['baseline']}: Welch's t-test over the seeds' "
+                f"BLEU, p {row['t_test']:.3f}."
+            )
     if len(metrics) > len(COMPARABLE):
         notes.append("*: not comparable with scores from elsewhere; it depends on the tokeniser.")
     quote = "`" if markdown else ""
@@ -149,7 +173,11 @@ def as_text(comparison: Mapping[str, Any], markdown: bool = False) -> str:
     blocks = [comparison["title"]] if comparison["title"] else []
     if comparison["synthetic"]:
         blocks.append(f"**{SYNTHETIC_NOTE}**" if markdown else SYNTHETIC_NOTE)
-    return "\n\n".join([*blocks, drawn, "\n".join(notes)]) + "\n"
+    blocks.append(drawn)
+    if published := comparison.get("published"):
+        blocks.append("Published elsewhere (THEIRS: copied from the papers, not measured here):")
+        blocks.append(_published_table(published, "github" if markdown else "simple"))
+    return "\n\n".join([*blocks, "\n".join(notes)]) + "\n"
 
 
 def as_csv(comparison: Mapping[str, Any]) -> str:
@@ -218,6 +246,44 @@ def _paired_bootstrap(baseline: _Scored, system: _Scored, samples: int) -> dict[
     # To sacreBLEU a difference of exactly 0 is never chance, so that equal translations would get the smallest p.
     same = of_baseline == of_system
     return {name: (1.0 if same else results[shown][1].p_value, str(signatures[shown])) for name, shown in names.items()}
+
+
+def _t_test(ours: Sequence[float], baseline: Sequence[float]) -> float | None:
+    """The p-value of Welch's t-test; None with fewer than two seeds on a side, or where no score differs."""
+    if len(ours) < 2 or len(baseline) < 2 or len({*ours, *baseline}) == 1:
+        return None
+    from scipy.stats import ttest_ind
+
+    return float(ttest_ind(ours, baseline, equal_var=False).pvalue)
+
+
+def _beside(published: Sequence[Published], rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Each published score with our mean for the system that it is to stand beside, and the difference."""
+    ours = {(row["test_set"], row["system"]): row for row in rows}
+    found = []
+    for theirs in published:
+        row = ours.get((theirs.test_set, theirs.beside), {})
+        mean = row[theirs.metric]["mean"] if theirs.metric in row else None
+        difference = None if mean is None else mean - theirs.score
+        found.append({**asdict(theirs), "ours": mean, "difference": difference})
+    return found
+
+
+def _published_table(published: Sequence[Mapping[str, Any]], tablefmt: str) -> str:
+    from tabulate import tabulate
+
+    heading = ["test set", "our system", "score", "ours", "THEIRS", "ours - theirs", "who", "their system"]
+    table = [
+        [
+            *(entry["test_set"], entry["beside"], LABELS[entry["metric"]]),
+            "" if entry["ours"] is None else f"{entry['ours']:.2f}",
+            f"{entry['score']:.2f}",
+            "" if entry["difference"] is None else f"{entry['difference']:+.2f}",
+            *(entry["by"], entry["system"]),
+        ]
+        for entry in published
+    ]
+    return str(tabulate(table, heading, tablefmt=tablefmt, disable_numparse=True))
 
 
 def _mean(result: Mapping[str, Any]) -> str:

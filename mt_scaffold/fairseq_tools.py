@@ -17,6 +17,8 @@ from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.files import PathLike, explain_os_error
 
 _LOG_END = 25
+_PYTHON = (sys.executable, "-P")
+LAUNCHERS = ("fairseq", "torchrun", "srun")
 _PR_SET_PDEATHSIG = 1
 # With its default, 8, this fairseq leaves out the last batch of a data set, up to 7 sentences, unless it is a multiple.
 WHOLE_DATA_SET = ("--required-batch-size-multiple", "1")
@@ -58,20 +60,48 @@ def sees_gpu() -> bool:
     return bool(torch.cuda.is_available())
 
 
-def command_line(program: str, arguments: Sequence[str]) -> list[str]:
+def command_line(program: str, arguments: Sequence[str], launcher: Sequence[str] = ()) -> list[str]:
     """The command that runs ``program`` (``preprocess``, ``train``, ``generate``) with this Python."""
     # -P: a file called random.py in the current folder must not take the place of Python's own.
-    return [sys.executable, "-P", "-m", f"fairseq_cli.{program}", *arguments]
+    return [
+        *launcher,
+        *(() if "torch.distributed.run" in launcher else _PYTHON),
+        "-m",
+        f"fairseq_cli.{program}",
+        *arguments,
+    ]
 
 
-def run_tool(program: str, arguments: Sequence[str], log: PathLike) -> None:
+def launcher_command(launcher: str, nodes: int, gpus: int) -> list[str]:
+    """What stands before fairseq-train for ``launcher``, one of LAUNCHERS.
+
+    ``fairseq`` starts a process for each GPU of one node by itself, ``torchrun`` one for each of ``gpus``; ``srun``, in
+    a SLURM job, starts fairseq once on each of ``nodes``, which then finds the others through SLURM.
+    Raises UsageError for a number of nodes or GPUs that the launcher cannot do.
+    """
+    if nodes < 1 or (nodes > 1 and launcher != "srun"):
+        raise UsageError(f"{nodes} nodes: {launcher} trains on one node; for several take --launcher srun")
+    if launcher == "torchrun":
+        if gpus < 1:
+            raise UsageError("torchrun must be told the number of GPUs: --gpus N")
+        return [*_PYTHON, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(gpus)]
+    if launcher == "srun":
+        if "SLURM_JOB_ID" not in os.environ:
+            raise UsageError("--launcher srun works in a SLURM job only")
+        # The job's own step holds the same processors: --overlap.
+        command = ["srun", "--overlap", "--nodes", str(nodes), "--ntasks", str(nodes), "--ntasks-per-node", "1"]
+        return command + (["--gpus-per-node", str(gpus)] if gpus else [])
+    return []
+
+
+def run_tool(program: str, arguments: Sequence[str], log: PathLike, launcher: Sequence[str] = ()) -> None:
     """Run a fairseq program to its end; all that it says is added to the end of the file ``log``.
 
     Raises MTScaffoldError where fairseq is not installed, and, with the end of the log, where the program fails.
     """
     if importlib.util.find_spec("fairseq_cli") is None:
         raise MTScaffoldError("fairseq is not installed: pip install 'mt-scaffold[fairseq]' (see README.md)")
-    command = command_line(program, arguments)
+    command = command_line(program, arguments, launcher)
     environment = {**os.environ, "PYTHONHASHSEED": "0"}
     libc = ctypes.CDLL(None)
     try:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import json
+import os
 import shlex
 import shutil
 import sys
@@ -19,6 +20,7 @@ from mt_scaffold.errors import MTScaffoldError
 from mt_scaffold.fairseq_tools import (
     WHOLE_DATA_SET,
     command_line,
+    launcher_command,
     refuse_options,
     run_tool,
     sees_gpu,
@@ -30,17 +32,25 @@ from mt_scaffold.provenance import sha256, versions
 _OWN_OPTIONS = {"save-dir", "seed", "source-lang", "target-lang", "user-dir", "cpu", "restore-file"}
 # What may change between two runs of one training: how long, what is kept and shown, on how many cores.
 _MAY_CHANGE = {"--max-epoch", "--max-update", "--stop-time-hours", "--patience", "--keep-last-epochs", "--cpu"}
-_MAY_CHANGE |= {"--log-interval", "--log-format", "--num-workers", "--save-dir", "--user-dir"}
+_MAY_CHANGE |= {"--log-interval", "--log-format", "--num-workers", "--save-dir", "--user-dir", "--distributed-port"}
 
 
 def train(
-    data: PathLike, output: PathLike, options: Sequence[str], seed: int = 1, keep_epochs: int | None = None
+    data: PathLike,
+    output: PathLike,
+    options: Sequence[str],
+    seed: int = 1,
+    keep_epochs: int | None = None,
+    launcher: str = "fairseq",
+    nodes: int = 1,
+    gpus: int = 0,
 ) -> dict[str, Any]:
     """Train a model on the data folder that ``binarise`` or ``binarise_words`` made, to the end that ``options`` set.
 
     ``options`` are fairseq-train's own (``["--arch", "transformer", "--max-epoch", "10", ...]``; option_arguments
     makes them from a configuration); data, languages, seed, folders and ``--cpu`` (where PyTorch sees no GPU) are added
     here. ``keep_epochs``: only so many of the last epochs' checkpoints stay on disk.
+    ``launcher``, ``nodes`` and ``gpus`` (of each node): see fairseq_tools.launcher_command.
 
     ``output`` gets ``command.txt`` (the exact command), ``train.log``, ``checkpoints/``, and at the end
     ``training.json`` (updates, epochs, validation loss, seconds, versions), which is also returned. A training that was
@@ -49,6 +59,7 @@ def train(
     Raises MTScaffoldError, with the end of the log, where fairseq fails; UsageError for an option that is set here.
     """
     refuse_options(options, _OWN_OPTIONS, "fairseq-train")
+    launch = launcher_command(launcher, nodes, gpus)
     binarised = read_binarised(data)
     output = Path(output)
     checkpoints = output / "checkpoints"
@@ -64,11 +75,16 @@ def train(
         arguments += ["--keep-last-epochs", str(keep_epochs)]
     if not sees_gpu():
         arguments.append("--cpu")
+    if nodes > 1:
+        # Where the nodes meet; two jobs on one node take two ports.
+        arguments += ["--distributed-port", str(20000 + int(os.environ["SLURM_JOB_ID"]) % 20000)]
 
     with _alone_in(output):
-        _note_command(output, arguments, data_digest=sha256(Path(data) / "binarised.json"))
+        _note_command(
+            output, command_line("train", arguments, launch), data_digest=sha256(Path(data) / "binarised.json")
+        )
         _mend_last_checkpoint(checkpoints)
-        run_tool("train", arguments, output / "train.log")
+        run_tool("train", arguments, output / "train.log", launch)
         report = _report(checkpoints, seed)
         write_text(output / "training.json", json.dumps(report, indent=2) + "\n")
     return report
@@ -87,13 +103,13 @@ def _alone_in(folder: Path) -> Iterator[None]:
         yield
 
 
-def _note_command(output: Path, arguments: list[str], data_digest: str) -> None:
+def _note_command(output: Path, command: list[str], data_digest: str) -> None:
     """Write command.txt; refuse to continue a training that was begun with other options or data."""
     path = output / "command.txt"
-    text = f"{shlex.join(command_line('train', arguments))}\n# data: {data_digest}\n"
+    text = f"{shlex.join(command)}\n# data: {data_digest}\n"
     if path.exists() and any((output / "checkpoints").glob("*.pt")):
         before, _, comment = path.read_text(encoding="utf-8").partition("\n# data: ")
-        old, new = _options(shlex.split(before)), _options(command_line("train", arguments))
+        old, new = _options(shlex.split(before)), _options(command)
         changed = [name for name in sorted(old.keys() | new.keys()) if old.get(name) != new.get(name)]
         changed = [name for name in changed if name not in _MAY_CHANGE]
         if comment.strip() != data_digest:
@@ -110,7 +126,7 @@ def _options(command: Sequence[str]) -> dict[str, list[str]]:
     """Option → its values; what stands before the first option (the program, the data folder) is left out."""
     options: dict[str, list[str]] = {}
     name = None
-    for argument in command[command.index("-m") + 1 :]:
+    for argument in command[command.index("fairseq_cli.train") + 1 :]:
         if argument.startswith("--"):
             name, _, value = argument.partition("=")
             options[name] = [value] if value else []

@@ -16,11 +16,24 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--output", "-o", metavar="PREFIX", help="write PREFIX.txt, .md, .json and .csv as well")
     parser.add_argument("--samples", type=int, default=1000, metavar="N", help="bootstrap resamples (default: 1000)")
     parser.add_argument("--title", default="", help="a line above the table")
+    parser.add_argument(
+        "--config", metavar="FILE", help="show the published scores of this experiment configuration beside ours"
+    )
 
 
 def run(options: argparse.Namespace) -> None:
     """Run the command and show the table."""
+    published = []
+    if options.config:
+        from mt_scaffold.config import load_config
+
+        published = load_config(options.config).compare_with
     comparison = compare(
-        options.scores, options.baseline, output=options.output, samples=options.samples, title=options.title
+        options.scores,
+        options.baseline,
+        output=options.output,
+        samples=options.samples,
+        title=options.title,
+        published=published,
     )
     print(as_text(comparison), end="")

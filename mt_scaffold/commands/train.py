@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from mt_scaffold.fairseq_tools import option_arguments
+from mt_scaffold.fairseq_tools import LAUNCHERS, option_arguments
 from mt_scaffold.train import train
 
 
@@ -16,6 +16,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seed", type=int, default=1, help="random seed (default: 1)")
     parser.add_argument("--config", metavar="FILE", help="take fairseq's options from this experiment configuration")
     parser.add_argument("--keep-epochs", type=int, metavar="N", help="keep the checkpoints of the last N epochs only")
+    parser.add_argument(
+        "--launcher",
+        choices=LAUNCHERS,
+        default="fairseq",
+        help="who starts a process for each GPU: fairseq or torchrun on one node, srun on several nodes of a SLURM job",
+    )
+    parser.add_argument("--nodes", type=int, default=1, metavar="N", help="nodes to train on (default: 1)")
+    parser.add_argument("--gpus", type=int, default=0, metavar="N", help="GPUs of each node, for torchrun")
     parser.add_argument("fairseq_options", nargs="*", metavar="-- OPTIONS", help="options of fairseq-train, after --")
 
 
@@ -29,4 +37,13 @@ def run(options: argparse.Namespace) -> None:
         arguments = option_arguments(config.train.all_options) + arguments
         # At least the last one stays, also where the best one is used.
         keep_epochs = keep_epochs or max(config.average.last, 1)
-    train(options.data, options.output, arguments, seed=options.seed, keep_epochs=keep_epochs)
+    train(
+        options.data,
+        options.output,
+        arguments,
+        seed=options.seed,
+        keep_epochs=keep_epochs,
+        launcher=options.launcher,
+        nodes=options.nodes,
+        gpus=options.gpus,
+    )
