@@ -1,5 +1,6 @@
 # make demo   a first experiment, from nothing to the comparison table
 # make test   all tests
+# make test-slurm   the workflow on a SLURM that is started for it (as root, with slurm-wlm and munge installed)
 # make lint   style and types
 # make clean  take away what was built (experiments and downloads stay)
 
@@ -9,7 +10,7 @@ PIP := .venv/bin/python -m pip --disable-pip-version-check --quiet install -c co
 CORES ?= $(shell nproc)
 CORE_SOURCES := $(wildcard mt_scaffold/core/*.cpp mt_scaffold/core/*.hpp)
 
-.PHONY: demo test lint clean
+.PHONY: demo test test-slurm lint clean
 .DELETE_ON_ERROR:
 
 .venv/installed: constraints.txt
@@ -32,6 +33,9 @@ demo: .venv/built
 
 test: .venv/built
 	.venv/bin/python -m pytest -n $(CORES) --dist loadfile
+
+test-slurm: .venv/built
+	PATH="$(CURDIR)/.venv/bin:$$PATH" .venv/bin/python scripts/test_slurm.py
 
 lint: .venv/built
 	.venv/bin/ruff check

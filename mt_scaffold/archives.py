@@ -13,7 +13,7 @@ import tarfile
 import zlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import IO
+from typing import IO, cast
 
 from mt_scaffold.config import UNKNOWN, Archive
 from mt_scaffold.download import fetch
@@ -26,38 +26,50 @@ _TAR_SUFFIXES = (".tgz", ".tar.gz", ".tar", ".tar.bz2", ".tar.xz")
 def extract(archive: PathLike, members: Mapping[str, PathLike], lines: int | None = None) -> None:
     """Copy the ``members`` of a tar archive, plain or compressed, to the paths given: name in the archive → path.
 
-    The archive is read once, as a stream, and only as far as needed; nothing else of it is ever written, whatever names
-    it holds. With ``lines``, only so many of the first lines are copied, of a ``.gz`` member decompressed: then its
-    path should not end in ``.gz``.
+    The archive is read once, as a stream, to its end (its checksum stands there); nothing else of it is ever written,
+    whatever names it holds. With ``lines``, only so many of the first lines are copied, of a ``.gz`` member
+    decompressed (its path should not end in ``.gz`` then), and reading stops there.
     Raises MTScaffoldError for a member that is missing or no file, and for an archive that is damaged or cut off.
     """
     wanted = dict(members)
     others = []
     try:
-        with tarfile.open(archive, "r|*") as tar:
+        with _open_checked(archive) as stream, tarfile.open(fileobj=stream, mode="r|*") as tar:
             for entry in tar:
                 name = entry.name.removeprefix("./")
                 if name not in wanted:
                     others.append(name)
                     continue
-                stream = tar.extractfile(entry) if entry.isfile() else None
-                if stream is None:
+                content = tar.extractfile(entry) if entry.isfile() else None
+                if content is None:
                     raise MTScaffoldError(f"{archive}: {name} in it is no regular file")
-                with stream, open_output(wanted.pop(name)) as output:
-                    _copy(stream, output, name, lines)
-                if not wanted:
+                with content, open_output(wanted.pop(name)) as output:
+                    _copy(content, output, name, lines)
+                if not wanted and lines is not None:
                     return
+            while stream.read(1 << 20):
+                pass
     except (tarfile.TarError, EOFError, zlib.error) as error:
         raise _damaged(archive, error) from error
     except OSError as error:
         # What gzip and bzip2 complain of has no number.
         raise (_damaged(archive, error) if error.errno is None else explain_os_error(error, archive)) from error
+    if not wanted:
+        return
     missing = next(iter(wanted))
     near = difflib.get_close_matches(missing, others, n=3, cutoff=0.4)
     raise MTScaffoldError(
         f"{archive}: there is no {missing} in it (it holds {len(others)} others"
         + (f", such as {', '.join(near)})" if near else ")")
     )
+
+
+def _open_checked(archive: PathLike) -> IO[bytes]:
+    """The bytes of an archive, gzip undone: unlike tarfile's own reading of it, gzip's compares the checksum."""
+    stream = open(archive, "rb")
+    compressed = stream.read(2) == b"\x1f\x8b"
+    stream.seek(0)
+    return cast(IO[bytes], gzip.open(stream)) if compressed else stream
 
 
 def _copy(stream: IO[bytes], output: IO[bytes], name: str, lines: int | None) -> None:

@@ -27,6 +27,8 @@ from mt_scaffold.files import PathLike, explain_os_error, open_output, read_pair
 from mt_scaffold.report import count_words
 from mt_scaffold.synthetic import sentence_pairs
 
+# Beside the raw text: the members of one archive at a time.
+_MEMBERS = ".members"
 Pairs = Iterable[tuple[bytes, bytes]]
 # A corpus: its name, then the parts that it is put together from, each with where it comes from.
 Corpus = tuple[str, Iterable[tuple[str, Pairs]]]
@@ -50,9 +52,12 @@ def get_data(config: Config, output_dir: PathLike, cache: PathLike | None = None
     if config.data.synthetic is not None:
         numbers["generator"] = {"pairs": config.data.synthetic.pairs, "seed": config.data.synthetic.seed}
     overlap = _Overlap()
-    for name, parts in _corpora(config, folder, Path(cache) if cache is not None else None):
-        watched = overlap.watch(name, parts)
-        numbers["corpora"][name], numbers["parts"][name] = _write(folder, name, config.languages, watched)
+    try:
+        for name, parts in _corpora(config, folder, Path(cache) if cache is not None else None):
+            watched = overlap.watch(name, parts)
+            numbers["corpora"][name], numbers["parts"][name] = _write(folder, name, config.languages, watched)
+    finally:
+        shutil.rmtree(folder / _MEMBERS, ignore_errors=True)
     numbers["test_overlap"] = overlap.counts()
     numbers["warnings"] = overlap.warnings()
     for warning in numbers["warnings"]:
@@ -179,8 +184,8 @@ def _fetch_pairs(pairs: Sequence[ParallelFiles], cache: Path) -> list[tuple[Path
 def _from_archives(
     data: ArchiveData, languages: Languages, sample: int | None, folder: Path, cache: Path
 ) -> Iterator[Corpus]:
-    # The same here: all archives before the first is read. The members of one pair at a time lie in ``members``.
-    members = folder / ".members"
+    # The same here: all archives before the first is read.
+    members = folder / _MEMBERS
     archives = {
         pair.archive: fetch(pair.archive, cache)
         for pairs in (data.train, data.valid, *(test.pairs or [] for test in data.tests.values()))

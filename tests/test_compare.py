@@ -16,6 +16,7 @@ from mt_scaffold.errors import MTScaffoldError, UsageError
 pytest.importorskip("sacrebleu", reason="needs the extra 'workflow'")
 
 from mt_scaffold.compare import SYNTHETIC_NOTE, as_text, compare  # noqa: E402
+from mt_scaffold.config import Published  # noqa: E402
 from mt_scaffold.score import score  # noqa: E402
 
 VOCABULARY = "der die das Hund Katze läuft schläft im Haus Garten schnell langsam und".split()
@@ -125,3 +126,32 @@ def test_a_translation_that_has_changed_since_it_was_scored_is_noticed(scores: l
         stream.write("mehr\n")
     with pytest.raises(MTScaffoldError, match=r"scaffold-1: has changed since .*scaffold-1\.json was written"):
         compare([tmp_path / path.name for path in scores], "bpe", samples=50)
+
+
+def test_the_t_test_over_the_seeds_is_welchs(scores: list[Path]) -> None:
+    """Over trainings, not over sentences: it needs two seeds on both sides."""
+    from scipy.stats import ttest_ind
+
+    baseline, row = compare(scores, "bpe", samples=20)["rows"]
+    by_seed = [list(entry["bleu"]["by_seed"].values()) for entry in (row, baseline)]
+    assert row["t_test"] == pytest.approx(ttest_ind(*by_seed, equal_var=False).pvalue)
+    assert "t_test" not in baseline
+    one = compare(scores[:3], "bpe", samples=20)
+    assert one["rows"][1]["t_test"] is None and "t-test" not in as_text(one)
+
+
+def test_published_scores_stand_beside_ours_marked_as_theirs(scores: list[Path], tmp_path: Path) -> None:
+    """Nobody may take a copied figure for one that was measured here."""
+    theirs = [
+        Published("made_up", "Somebody 2020", "big model", "scaffold", "bleu", 10.0),
+        Published("made_up", "Somebody 2020", "big model", "absent", "bleu", 20.0),
+    ]
+    compared = compare(scores, "bpe", output=tmp_path / "table", samples=20, published=theirs)
+    ours = compared["rows"][1]["bleu"]["mean"]
+    assert compared["published"][0]["difference"] == pytest.approx(ours - 10)
+    assert compared["published"][1]["difference"] is None
+    for kind in ("txt", "md"):
+        before, _, after = (tmp_path / f"table.{kind}").read_text().partition("not measured here")
+        assert "10.00" in after and f"{ours:.2f}" in after and f"{ours - 10:+.2f}" in after
+        assert "Somebody 2020" in after and "Somebody 2020" not in before
+    assert "Somebody" not in as_text(compare(scores, "bpe", samples=20))

@@ -1,6 +1,8 @@
 """Scores: sacreBLEU's own, on lines that are kept as they are."""
 
 import json
+import random
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -94,3 +96,38 @@ def test_what_cannot_be_scored_is_refused(tmp_path: Path) -> None:
     with pytest.raises(MTScaffoldError, match=r"latin1:2: not UTF-8"):
         score(tmp_path / "latin1", four, tmp_path / "scores.json")
     assert not (tmp_path / "scores.json").exists()
+
+
+def test_the_compound_split_is_that_of_perl_and_the_score_that_of_fairseq(tmp_path: Path) -> None:
+    """The published figures come from perl's s/// with the same pattern and from fairseq-score; hyphens can touch."""
+    hard = [
+        "a-b-c d @-@ e",
+        "x--y -z w- -",
+        "1-2 a-b-",
+        "rich-text-format - \u00fcber-gro\u00df",
+        "no hyphen here at all",
+    ]
+    if perl := shutil.which("perl"):
+        script = "s{(\\S)-(\\S)}{$1 ##AT##-##AT## $2}g"
+        text = "".join(f"{line}\n" for line in hard)
+        done = subprocess.run([perl, "-CSD", "-ple", script], input=text, capture_output=True, text=True, check=True)
+        assert done.stdout.splitlines() == [split_compounds(line) for line in hard]
+    scorer_of = pytest.importorskip("fairseq.scoring.bleu", reason="needs the extra 'fairseq'")
+    from fairseq.data import Dictionary
+
+    draw = random.Random(3)
+    words = "der die das Hund Tier-Heim gross-e im Haus und schnell-er".split()
+    references = [" ".join(draw.choices(words, k=14)) for _ in range(50)]
+    outputs = [
+        " ".join(word if draw.random() < 0.8 else draw.choice(words) for word in line.split()) for line in references
+    ]
+    for name, lines in {"hyp": outputs, "ref": references}.items():
+        (tmp_path / name).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    files = [tmp_path / name for name in ("hyp", "ref", "scores", "hyp", "ref")]
+    ours = score(*files)["metrics"]["tokenised_bleu_split"]["score"]
+    dictionary = Dictionary()
+    scorer = scorer_of.Scorer(scorer_of.BleuConfig(pad=dictionary.pad(), eos=dictionary.eos(), unk=dictionary.unk()))
+    for reference, output in zip(references, outputs, strict=True):
+        encoded = [dictionary.encode_line(split_compounds(line), add_if_not_exist=True) for line in (reference, output)]
+        scorer.add(*(tokens.int() for tokens in encoded))
+    assert ours == pytest.approx(scorer.score(), abs=0.005)

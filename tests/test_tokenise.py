@@ -154,3 +154,36 @@ def test_multi30k_comes_back_from_tokenising_nearly_as_it_was() -> None:
     tokeniser = Tokeniser("de")
     again = detokenise(map(tokeniser, lines), "de")
     assert sum(line.strip() == other for line, other in zip(lines, again, strict=True)) > 0.97 * len(lines)
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 7, 40])
+def test_chunks_put_together_are_the_whole(tmp_path: Path, count: int) -> None:
+    """Lines of all lengths, empty ones, more chunks than lines, no LF at the end: nothing twice or lost."""
+    lines = [f"Zeile {number}, {'sehr ' * (number * 7 % 31)}lang." if number % 5 else "" for number in range(20)]
+    (tmp_path / "raw").write_text("\n".join(lines), encoding="utf-8")
+    whole = tokenise(tmp_path / "raw", tmp_path / "whole", "de")
+    reports = [tokenise(tmp_path / "raw", tmp_path / f"{k}.gz", "de", chunk=(k, count)) for k in range(1, count + 1)]
+    joined = b"".join((tmp_path / f"{k}.gz").read_bytes() for k in range(1, count + 1))
+    assert gzip.decompress(joined) == (tmp_path / "whole").read_bytes()
+    assert sum(report.lines for report in reports) == whole.lines == 20
+    assert sum(report.words for report in reports) == whole.words
+
+
+def test_chunks_that_cannot_be_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "raw.gz").write_bytes(gzip.compress(b"x\n"))
+    for path, chunk in ((tmp_path / "raw.gz", (1, 2)), (tmp_path / "raw", (3, 2)), (tmp_path / "raw", (0, 2))):
+        with pytest.raises(UsageError):
+            tokenise(path, tmp_path / "out", "de", chunk=chunk)
+
+
+def test_a_bad_byte_in_a_chunk_is_placed(tmp_path: Path) -> None:
+    (tmp_path / "raw").write_bytes(b"good\n" * 10 + b"b\xffd\n" + b"good\n" * 3)
+    with pytest.raises(MTScaffoldError, match=r"raw from byte 35:4: byte 2 of the line is not UTF-8"):
+        tokenise(tmp_path / "raw", tmp_path / "out", "de", chunk=(2, 2))
+
+
+def test_straight_apostrophes_come_before_tokenising() -> None:
+    """Without it, and with punctuation left as it is, the English genitive falls into three words."""
+    assert Tokeniser("en", normalise_punctuation=False)("a dog\u2019s bone") == "a dog \u2019 s bone"
+    straight = Tokeniser("en", normalise_punctuation=False, straight_apostrophes=True)
+    assert straight("a dog\u2019s bone") == "a dog &apos;s bone"
