@@ -1,6 +1,7 @@
 # make demo   a first experiment, from nothing to the comparison table
 # make test   all tests
 # make lint   style and types
+# make bench  speed and memory beside other implementations of BPE (CORPUS=text REPEAT=5; see docs/benchmarks.md)
 # make clean  take away what was built (experiments and downloads stay)
 
 PYTHON ?= python3
@@ -9,7 +10,7 @@ PIP := .venv/bin/python -m pip --disable-pip-version-check --quiet install -c co
 CORES ?= $(shell nproc)
 CORE_SOURCES := $(wildcard mt_scaffold/core/*.cpp mt_scaffold/core/*.hpp)
 
-.PHONY: demo test lint clean
+.PHONY: demo test bench lint clean
 .DELETE_ON_ERROR:
 
 .venv/installed: constraints.txt
@@ -38,6 +39,12 @@ lint: .venv/built
 	.venv/bin/ruff format --check
 	.venv/bin/mypy
 	$(if $(CORE_SOURCES),.venv/bin/clang-format --dry-run -Werror $(CORE_SOURCES))
+
+# Peers are installed beside this project in an environment of the benchmarks' own.
+bench:
+	$(PYTHON) benchmarks/install.py
+	benchmarks/out/venv/bin/python benchmarks/run.py $(if $(CORPUS),--corpus '$(CORPUS)') --repeat $(or $(REPEAT),5) $(if $(ONLY),--only $(ONLY))
+	$(if $(ONLY),,benchmarks/out/venv/bin/python benchmarks/report.py --write)
 
 clean:
 	rm -rf .venv build *.egg-info mt_scaffold/*.so .pytest_cache .mypy_cache .ruff_cache .hypothesis .snakemake
