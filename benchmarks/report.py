@@ -258,15 +258,15 @@ def plot(results: Results, path: Path) -> None:
 
     shown = [part for part in TASKS if records(results, part)]
     scaled = records(results, "corpus_size")
-    figure_, axes = pyplot.subplots(1, len(shown) + bool(scaled), figsize=(3 * (len(shown) + bool(scaled)), 2.8))
+    figure_, axes = pyplot.subplots(1, len(shown) + bool(scaled), figsize=(3.2 * (len(shown) + bool(scaled)), 2.8))
     axes = list(axes) if len(shown) + bool(scaled) > 1 else [axes]
     for part, axis in zip(shown, axes, strict=False):
         measured = sorted(records(results, part), key=lambda one: statistics.median(one["seconds"]), reverse=True)
         times = [statistics.median(one["seconds"]) for one in measured]
-        names = [one["system"].replace(", ", ",\n") for one in measured]
+        names = [one["system"] for one in measured]
         own = [one["system"] in (BPE, SCAFFOLD) for one in measured]
         bars = axis.barh(names, times, color=["#c0392b" if mine else "#95a5a6" for mine in own])
-        axis.bar_label(bars, [f"{time:.2g}" for time in times], padding=2)
+        axis.bar_label(bars, [f"{time:.1f}" if time >= 10 else f"{time:.2f}" for time in times], padding=2)
         axis.set_xscale("log")
         axis.set_xlim(min(times) / 2, max(times) * 4)
         axis.set_title(f"{TASKS[part]}, seconds")
