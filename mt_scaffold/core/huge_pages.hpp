@@ -13,6 +13,19 @@
 
 namespace mt_scaffold {
 
+// To be given back with std::free.
+inline void* allocate_in_huge_pages(size_t bytes) {
+  constexpr size_t kHugePage = size_t{1} << 21;
+  const bool large = bytes >= kHugePage;
+  void* memory = large ? std::aligned_alloc(kHugePage, (bytes + kHugePage - 1) / kHugePage * kHugePage)
+                       : std::aligned_alloc(64, (bytes + 63) / 64 * 64);
+  if (!memory) throw std::bad_alloc();
+#if defined(__linux__) && defined(MADV_HUGEPAGE)
+  if (large) madvise(memory, bytes, MADV_HUGEPAGE);
+#endif
+  return memory;
+}
+
 template <typename T>
 struct HugePageAllocator {
   using value_type = T;
@@ -21,20 +34,7 @@ struct HugePageAllocator {
   template <typename Other>
   HugePageAllocator(const HugePageAllocator<Other>&) {}
 
-  T* allocate(size_t count) {
-    constexpr size_t kHugePage = size_t{1} << 21;
-    const size_t bytes = count * sizeof(T);
-    if (bytes < 2 * kHugePage) {
-      if (void* memory = std::malloc(bytes)) return static_cast<T*>(memory);
-      throw std::bad_alloc();
-    }
-    void* memory = std::aligned_alloc(kHugePage, (bytes + kHugePage - 1) / kHugePage * kHugePage);
-    if (!memory) throw std::bad_alloc();
-#if defined(__linux__) && defined(MADV_HUGEPAGE)
-    madvise(memory, bytes, MADV_HUGEPAGE);
-#endif
-    return static_cast<T*>(memory);
-  }
+  T* allocate(size_t count) { return static_cast<T*>(allocate_in_huge_pages(count * sizeof(T))); }
   void deallocate(T* memory, size_t) { std::free(memory); }
 
   template <typename Other>
