@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import contextlib
+import os
 import sys
 from collections.abc import Callable, Sequence
 from typing import BinaryIO, NamedTuple, cast
