@@ -107,6 +107,19 @@ def open_output(path: PathLike) -> Iterator[BinaryIO]:
         raise
 
 
+@contextlib.contextmanager
+def writing_to(outfile: PathLike | BinaryIO) -> Iterator[BinaryIO]:
+    """A path as ``open_output`` opens it, or a file that is open for bytes already.
+
+    Opened before a long computation, it finds out at once that there is no place for the result.
+    """
+    if not isinstance(outfile, str | os.PathLike):
+        yield outfile
+    else:
+        with open_output(outfile) as stream:
+            yield stream
+
+
 def standard_input() -> BinaryIO:
     """Standard input as bytes."""
     if sys.stdin is None:
