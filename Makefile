@@ -2,15 +2,18 @@
 # make test   all tests
 # make test-slurm   the workflow on a SLURM that is started for it (as root, with slurm-wlm and munge installed)
 # make lint   style and types
+# make bench  speed and memory beside other implementations of BPE (CORPUS=text REPEAT=5; see docs/benchmarks.md)
+# make sanitize   the segmenting tests with a core that checks memory, undefined behaviour and data races
 # make clean  take away what was built (experiments and downloads stay)
 
 PYTHON ?= python3
 # Every installation is held to the versions in constraints.txt.
 PIP := .venv/bin/python -m pip --disable-pip-version-check --quiet install -c constraints.txt
 CORES ?= $(shell nproc)
+comma := ,
 CORE_SOURCES := $(wildcard mt_scaffold/core/*.cpp mt_scaffold/core/*.hpp)
 
-.PHONY: demo test test-slurm lint clean
+.PHONY: demo test test-slurm bench lint clean sanitize
 .DELETE_ON_ERROR:
 
 .venv/installed: constraints.txt
@@ -42,6 +45,26 @@ lint: .venv/built
 	.venv/bin/ruff format --check
 	.venv/bin/mypy
 	$(if $(CORE_SOURCES),.venv/bin/clang-format --dry-run -Werror $(CORE_SOURCES))
+
+# Peers are installed beside this project in an environment of the benchmarks' own.
+bench:
+	$(PYTHON) benchmarks/install.py
+	benchmarks/out/venv/bin/python benchmarks/run.py $(if $(CORPUS),--corpus '$(CORPUS)') --repeat $(or $(REPEAT),5) $(if $(ONLY),--only $(ONLY))
+	$(if $(ONLY),,benchmarks/out/venv/bin/python benchmarks/report.py --write)
+
+# The sanitizers' libraries come first, and libstdc++ with them, so that they see the exceptions it throws.
+PRELOAD = LD_PRELOAD="$$(g++ -print-file-name=lib$(1).so) $$(g++ -print-file-name=libstdc++.so)" PYTHONSAFEPATH=1 \
+	PYTHONPATH=$(CURDIR)/build/sanitize/$(1)/lib ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=halt_on_error=1 TSAN_OPTIONS=halt_on_error=1
+SANITIZED_BUILD = MT_SCAFFOLD_SANITIZE=$(2) .venv/bin/python setup.py --quiet build \
+	--build-base build/sanitize/$(1) --build-lib build/sanitize/$(1)/lib
+
+sanitize: .venv/built
+	$(call SANITIZED_BUILD,asan,address$(comma)undefined)
+	$(call PRELOAD,asan) .venv/bin/python -m pytest -p no:cacheprovider tests/test_vectors.py tests/test_native_equals_twin.py \
+		tests/test_dropout.py tests/test_api.py
+	$(call SANITIZED_BUILD,tsan,thread)
+	$(call PRELOAD,tsan) setarch -R .venv/bin/python -m pytest -p no:cacheprovider tests/test_dropout.py \
+		tests/test_native_equals_twin.py -k "workers or table or blocks"
 
 clean:
 	rm -rf .venv build *.egg-info mt_scaffold/*.so .pytest_cache .mypy_cache .ruff_cache .hypothesis .snakemake

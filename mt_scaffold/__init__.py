@@ -3,7 +3,7 @@
 >>> from mt_scaffold import BPE, learn_bpe
 >>> codes = learn_bpe(["low lower lowest", "low low newer newest"], num_symbols=6, min_frequency=1)
 >>> BPE(codes.text).segment("lowest newer")
-'lowest ne@@ wer'
+'lo@@ west ne@@ wer'
 """
 
 from __future__ import annotations

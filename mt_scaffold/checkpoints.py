@@ -27,7 +27,9 @@ def load_checkpoint(path: PathLike) -> dict[str, Any]:
     import torch
 
     try:
-        with torch.serialization.safe_globals(SAFE_GLOBALS):
+        # Leaving safe_globals() takes off the list what it names, also where it stood there before.
+        listed = torch.serialization.get_safe_globals()
+        with torch.serialization.safe_globals([each for each in SAFE_GLOBALS if each not in listed]):
             state = torch.load(path, map_location="cpu", weights_only=True)
     except OSError as error:
         raise explain_os_error(error, path) from error

@@ -31,6 +31,7 @@ COMMANDS = {
     "stats": "measure what codes make of a text: compression, entropy, frequencies",
     "compare-vocab": "show which tokens Scaffold-BPE removes from a BPE vocabulary, and which it brings",
     "explain": "show how words are segmented, merge by merge",
+    "report": "make one HTML page of a finished experiment",
     "user-dir": "print the folder that fairseq's --user-dir takes",
 }
 

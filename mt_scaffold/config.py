@@ -58,7 +58,7 @@ def _bounds(
 
 
 # Folders that lie beside the systems' own folders in experiments/NAME.
-RESERVED_NAMES = ("raw", "words", "codes", "logs")
+RESERVED_NAMES = ("raw", "words", "codes", "logs", "figures")
 _NAME_SAYS = "a letter or digit, then letters, digits and + _ . -"
 _LANGUAGE_SAYS = "a language code such as en"
 _OPTION = r"[A-Za-z0-9][A-Za-z0-9_-]*"

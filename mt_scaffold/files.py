@@ -101,18 +101,36 @@ def open_output(path: PathLike) -> Iterator[BinaryIO]:
     except BaseException as error:
         with contextlib.suppress(OSError):
             os.unlink(temporary)
-        if isinstance(error, OSError) and error.filename is None:
+        # An error without a number is no system's: a broken gzip file, say, whose reader explains it.
+        if isinstance(error, OSError) and error.filename is None and error.errno is not None:
             raise explain_os_error(error, path) from error
         raise
 
 
+@contextlib.contextmanager
+def writing_to(outfile: PathLike | BinaryIO) -> Iterator[BinaryIO]:
+    """A path as ``open_output`` opens it, or a file that is open for bytes already.
+
+    Opened before a long computation, it finds out at once that there is no place for the result.
+    """
+    if not isinstance(outfile, str | os.PathLike):
+        yield outfile
+    else:
+        with open_output(outfile) as stream:
+            yield stream
+
+
 def standard_input() -> BinaryIO:
     """Standard input as bytes."""
+    if sys.stdin is None:
+        raise MTScaffoldError("standard input is closed; name an input file")
     return cast(BinaryIO, sys.stdin.buffer)
 
 
 def standard_output() -> BinaryIO:
     """Standard output as bytes."""
+    if sys.stdout is None:
+        raise MTScaffoldError("standard output is closed; name an output file")
     return cast(BinaryIO, sys.stdout.buffer)
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import contextlib
+import io
 import sys
 from collections.abc import Callable, Sequence
 from typing import BinaryIO, NamedTuple, cast
@@ -11,7 +11,7 @@ from typing import BinaryIO, NamedTuple, cast
 from mt_scaffold import _core
 from mt_scaffold.codes import Merge
 from mt_scaffold.errors import MTScaffoldError, UsageError
-from mt_scaffold.files import PathLike, open_output
+from mt_scaffold.files import PathLike, writing_to
 from mt_scaffold.native import TextSource, core_input, progress_line, worker_count
 
 ALGORITHMS = ("scaffold", "bpe")
@@ -131,22 +131,13 @@ def learn_bpe(
     """
     if num_symbols < 1:
         raise UsageError(f"the number of symbols must be positive, not {num_symbols}")
-    counts = count_words(infile, is_dict, num_workers)
-    learned = learn_from_counts(
-        counts, num_symbols, min_frequency, algorithm, total_symbols, _say_merge if verbose else None
-    )
-    if outfile is not None:
-        write_codes(learned, outfile)
+    with writing_to(io.BytesIO() if outfile is None else outfile) as stream:
+        counts = count_words(infile, is_dict, num_workers)
+        learned = learn_from_counts(
+            counts, num_symbols, min_frequency, algorithm, total_symbols, _say_merge if verbose else None
+        )
+        stream.write(learned.text)
     return learned
-
-
-def write_codes(learned: LearnedCodes, outfile: PathLike | BinaryIO) -> None:
-    """Write a codes file to a path (whole or not at all) or to a file open for bytes."""
-    if not isinstance(outfile, str | os.PathLike):
-        outfile.write(learned.text)
-    else:
-        with open_output(outfile) as stream:
-            stream.write(learned.text)
 
 
 def _say_merge(index: int, left: str, right: str, frequency: int) -> None:

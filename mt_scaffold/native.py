@@ -76,13 +76,26 @@ def core_input(source: TextSource) -> Iterator[_core.Input]:
     name = "standard input" if name in ("<stdin>", 0) else str(name)
     if isinstance(source, io.TextIOBase):
         buffer = getattr(source, "buffer", None)
-        source = buffer if buffer is not None else cast(BinaryIO, _Encoded(cast(TextIO, source)))
+        if buffer is None or _holds_text(source, buffer):
+            source = cast(BinaryIO, _Encoded(cast(TextIO, source)))
+        else:
+            source = buffer
     if isinstance(source, io.BufferedReader) and isinstance(source.raw, io.FileIO) and not _has_been_read(source):
         yield name, source.fileno()
     elif hasattr(source, "read"):
         yield name, cast(BinaryIO, source)
     else:
         yield name, cast(BinaryIO, _Lines(cast(Iterable[str], source)))
+
+
+def _holds_text(stream: io.TextIOBase, buffer: BinaryIO) -> bool:
+    """Whether a text file has taken bytes from its buffer that it has not given out as text yet."""
+    if not stream.seekable():
+        return False  # a pipe: nobody has read from it but through this stream
+    try:
+        return stream.tell() != buffer.tell()
+    except OSError:  # in the middle of iteration
+        return True
 
 
 def _has_been_read(stream: io.BufferedReader) -> bool:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import os
+import contextlib
 from collections.abc import Sequence
 from typing import BinaryIO
 
 from mt_scaffold import _core
 from mt_scaffold.apply import BPE
 from mt_scaffold.errors import UsageError
-from mt_scaffold.files import PathLike, open_output
-from mt_scaffold.learn import LearnedCodes, _say_merge, count_words, learn_from_counts, write_codes
+from mt_scaffold.files import PathLike, writing_to
+from mt_scaffold.learn import LearnedCodes, _say_merge, count_words, learn_from_counts
 from mt_scaffold.native import TextSource
 
 
@@ -19,7 +19,8 @@ def get_vocab(infile: TextSource, outfile: PathLike | BinaryIO, num_workers: int
 
     infile: a path (``.gz`` too), an open file, or an iterable of lines. outfile: a path or a file open for bytes.
     """
-    _write(count_words(infile, num_workers=num_workers), outfile)
+    with writing_to(outfile) as stream:
+        stream.write(count_words(infile, num_workers=num_workers).format_vocabulary())
 
 
 def learn_joint_bpe_and_vocab(
@@ -45,24 +46,18 @@ def learn_joint_bpe_and_vocab(
         )
     if num_symbols < 1:
         raise UsageError(f"the number of symbols must be positive, not {num_symbols}")
-    counts = [count_words(infile, num_workers=num_workers) for infile in infiles]
-    joint = _core.WordCounts()
-    for count in counts:
-        joint.add(count)
-    learned = learn_from_counts(
-        joint, num_symbols, min_frequency, algorithm, total_symbols, _say_merge if verbose else None
-    )
-    write_codes(learned, codes)
-    bpe = BPE(learned.text, separator=separator)
-    for count, vocabulary in zip(counts, vocabularies, strict=True):
-        _write(bpe.count_subwords(count), vocabulary)
+    with contextlib.ExitStack() as stack:
+        codes_stream = stack.enter_context(writing_to(codes))
+        streams = [stack.enter_context(writing_to(vocabulary)) for vocabulary in vocabularies]
+        counts = [count_words(infile, num_workers=num_workers) for infile in infiles]
+        joint = _core.WordCounts()
+        for count in counts:
+            joint.add(count)
+        learned = learn_from_counts(
+            joint, num_symbols, min_frequency, algorithm, total_symbols, _say_merge if verbose else None
+        )
+        codes_stream.write(learned.text)
+        bpe = BPE(learned.text, separator=separator)
+        for count, stream in zip(counts, streams, strict=True):
+            stream.write(bpe.count_subwords(count).format_vocabulary())
     return learned
-
-
-def _write(counts: _core.WordCounts, outfile: PathLike | BinaryIO) -> None:
-    text = counts.format_vocabulary()
-    if not isinstance(outfile, str | os.PathLike):
-        outfile.write(text)
-    else:
-        with open_output(outfile) as stream:
-            stream.write(text)

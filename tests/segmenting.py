@@ -69,15 +69,16 @@ def hard_text(seed: int, words: int, alphabet: list[str] | None = None, long_wor
     chosen = hard_words(generator, words, alphabet or ALPHABET)
     if long_word:
         chosen.insert(words // 2, "".join(generator.choice("abä日😀") for _ in range(long_word)))
-    text = ""
     ends = ["\n", "\n", "\r\n", "\n\n", "\n \r\n", "\n  \n"]
-    while chosen:
+    parts = []
+    first = 0
+    while first < len(chosen):
         length = generator.randint(1, 12)
-        text += generator.choice(["", "", "", " ", "   ", "\r", " \r "])
-        text += "".join(word + " " * generator.choice([1, 1, 1, 2, 5]) for word in chosen[:length]).rstrip(" ")
-        text += generator.choice(["", "", "", " ", "  "]) + generator.choice(ends)
-        chosen = chosen[length:]
-    return text.rstrip("\n")
+        line = "".join(word + " " * generator.choice([1, 1, 1, 2, 5]) for word in chosen[first : first + length])
+        parts += [generator.choice(["", "", "", " ", "   ", "\r", " \r "]), line.rstrip(" ")]
+        parts += [generator.choice(["", "", "", " ", "  "]), generator.choice(ends)]
+        first += length
+    return "".join(parts).rstrip("\n")
 
 
 def lines_at_lf(text: str) -> list[str]:

@@ -9,6 +9,9 @@ namespace {
 // Longer words are segmented anew each time: they are rare, and would fill the table.
 constexpr size_t kLongestRememberedWord = 255;
 
+// What comes of more drops in one word is seldom met again: looking for it costs more than it saves.
+constexpr size_t kRememberedDrops = 2;
+
 // Answers as a path of earlier drops says, then as the running count of survivors says.
 class DropPath : public Decisions {
  public:
@@ -164,7 +167,7 @@ inline void emit(OutputBuffer& output, const char* data, size_t length) {
 void Applier::segment_with_drops(Worker& worker, const WordEntry* entry, const HashedWord& word, OutputBuffer& output) {
   worker.path.clear();
   const bool remembered = entry->key_length != 0;
-  while (remembered && worker.survivors < entry->decisions) {
+  while (remembered && worker.survivors < entry->decisions && worker.path.size() < kRememberedDrops) {
     const WordTable::Key key = WordTable::drop_key(entry, worker.survivors);
     worker.path.push_back(worker.survivors);
     worker.survivors = worker.law.survivors_before_drop(worker.random);
@@ -182,7 +185,7 @@ void Applier::segment_with_drops(Worker& worker, const WordEntry* entry, const H
       return;
     }
   }
-  // Not in the table, and no room: go through the decisions one by one.
+  // Not in the table: go through the decisions one by one.
   DropPath path(worker.path, &worker.survivors, &worker.law, &worker.random);
   segment_word(worker, word.text, &path);
   output.append(worker.text.data(), worker.text.size());

@@ -43,10 +43,8 @@ Learner::Learner(WordCounts words) {
   if (cell_count > std::numeric_limits<Position>::max())
     throw InputError("more than 4 billion symbols in distinct words; learn from a sample of the text");
   cells_.reserve(cell_count);
-  word_of_cell_.reserve(cell_count);
   word_count_.reserve(words.size());
-  cells_.push_back({kBoundary, 1});
-  word_of_cell_.push_back(0);
+  cells_.push_back({kBoundary, 1, 0});
   std::string text;
   words.for_each([&](const WordCount& entry) {
     const auto word = static_cast<uint32_t>(word_count_.size());
@@ -66,12 +64,10 @@ Learner::Learner(WordCounts words) {
         tokens_[static_cast<size_t>(token - 1)].state = State::kBase;
         ++(final ? final_symbols_ : internal_symbols_);
       }
-      cells_.push_back({token - 1, 1});
-      word_of_cell_.push_back(word);
+      cells_.push_back({token - 1, 1, word});
       tokens_[static_cast<size_t>(token - 1)].frequency += static_cast<int64_t>(entry.count);
     }
-    cells_.push_back({kBoundary, 1});
-    word_of_cell_.push_back(word);
+    cells_.push_back({kBoundary, 1, word});
   });
   words = WordCounts();
 #if defined(__GLIBC__)
@@ -80,14 +76,12 @@ Learner::Learner(WordCounts words) {
 }
 
 Learner::Token Learner::intern(std::string_view text) {
-  const auto found = token_of_text_.find(text);
-  if (found != token_of_text_.end()) return found->second;
-  const auto token = static_cast<Token>(tokens_.size());
+  const Token token = texts_.intern(text);
+  if (static_cast<size_t>(token) < tokens_.size()) return token;
   TokenInfo info;
-  info.text = texts_.store(text);
+  info.text = texts_[token];
   info.prefix = big_endian_prefix(text);
   tokens_.push_back(info);
-  token_of_text_.emplace(info.text, token);
   left_group_.push_back(0);
   right_group_.push_back(0);
   return token;
@@ -101,7 +95,7 @@ uint32_t Learner::find_or_add_pair(Token left, Token right) {
   for (size_t i = pair_hash(left, right) & mask;; i = (i + 1) & mask) {
     const uint32_t entry = pair_table_[i];
     if (entry == 0) {
-      pairs_.push_back({left, right, 0, {0, 0}, 0});
+      pairs_.push_back({left, right, 0, {0, 0, 0}});
       pair_table_[i] = static_cast<uint32_t>(pairs_.size());
       return static_cast<uint32_t>(pairs_.size() - 1);
     }
@@ -119,8 +113,24 @@ Learner::Pair& Learner::existing_pair(Token left, Token right) {
   }
 }
 
+inline void Learner::prefetch_pair_slot(Token left, Token right) const {
+  __builtin_prefetch(&pair_table_[pair_hash(left, right) & (pair_table_.size() - 1)]);
+}
+
+inline void Learner::prefetch_pair(Token left, Token right) const {
+  const uint32_t entry = pair_table_[pair_hash(left, right) & (pair_table_.size() - 1)];
+  __builtin_prefetch(pairs_.data() + entry - (entry != 0));
+}
+
+// The counts of pairs that a merge has broken, some at a time so that the table's memory is there in time.
+void Learner::subtract_lost_pairs() {
+  for (const LostPair& lost : lost_pairs_) prefetch_pair(lost.left, lost.right);
+  for (const LostPair& lost : lost_pairs_) existing_pair(lost.left, lost.right).count -= lost.count;
+  lost_pairs_.clear();
+}
+
 void Learner::grow_pair_table() {
-  std::vector<uint32_t>().swap(pair_table_);
+  HugeVector<uint32_t>().swap(pair_table_);
   size_t size = 1 << 12;
   while (size < (pairs_.size() + 1) * 4) size *= 2;
   pair_table_.assign(size, 0);
@@ -133,12 +143,12 @@ void Learner::grow_pair_table() {
 
 void Learner::count_initial_pairs() {
   constexpr uint32_t kNone = ~uint32_t{0};
-  std::vector<uint32_t> pair_at(cells_.size(), kNone);
+  HugeVector<uint32_t> pair_at(cells_.size(), kNone);
   for (size_t i = 1; i + 1 < cells_.size(); ++i) {
     if (cells_[i].token == kBoundary || cells_[i + 1].token == kBoundary) continue;
     const uint32_t index = find_or_add_pair(cells_[i].token, cells_[i + 1].token);
     pair_at[i] = index;
-    pairs_[index].count += word_count_[word_of_cell_[i]];
+    pairs_[index].count += word_count_[cells_[i].word];
     ++pairs_[index].occurrences.length;
   }
   uint64_t begin = 0;
@@ -231,33 +241,43 @@ int64_t Learner::replace(uint32_t pair_index, Token token) {
     found_.insert(found_.end(), begin, begin + slice.length);
   };
   collect(pairs_[pair_index].occurrences);
-  for (uint32_t next = pairs_[pair_index].further; next != 0; next = further_[next - 1].next)
-    collect(further_[next - 1].occurrences);
+  for (uint32_t next = pairs_[pair_index].occurrences.further; next != 0; next = further_[next - 1].further)
+    collect(further_[next - 1]);
   // Occurrences of (a, a) overlap: they are replaced from the left.
   if (a == b) std::sort(found_.begin(), found_.end());
 
   replaced_.clear();
   int64_t frequency = 0;
-  for (const Position position : found_) {
+  constexpr size_t kAhead = 12;
+  const auto lose = [&](Token left, Token right, int64_t count) {
+    prefetch_pair_slot(left, right);
+    lost_pairs_.push_back({left, right, count});
+    if (lost_pairs_.size() == 32) subtract_lost_pairs();
+  };
+  for (size_t i = 0; i < found_.size(); ++i) {
+    if (i + kAhead < found_.size()) __builtin_prefetch(&cells_[found_[i + kAhead]], 1);
+    const Position position = found_[i];
     if (cells_[position].token != a) continue;
     const uint32_t span_a = cells_[position].span;
     const Position second = position + span_a;
     if (cells_[second].token != b) continue;
     const uint32_t span = span_a + cells_[second].span;
-    const int64_t count = word_count_[word_of_cell_[position]];
+    const int64_t count = word_count_[cells_[position].word];
     // The neighbours' pairs go, but for those with a fresh token, which went when that token was made.
     if (cells_[position - 1].token != kBoundary) {
       const Token x = cells_[position - cells_[position - 1].span].token;
-      if (x != kFresh && !(x == a && a == b)) existing_pair(x, a).count -= count;
+      if (x != kFresh && !(x == a && a == b)) lose(x, a, count);
     }
     const Token y = cells_[position + span].token;
-    if (y != kBoundary && y != kFresh && !(y == b && a == b)) existing_pair(b, y).count -= count;
+    if (y != kBoundary && y != kFresh && !(y == b && a == b)) lose(b, y, count);
     cells_[second].token = kInside;
-    cells_[position] = {kFresh, span};
+    cells_[position].token = kFresh;
+    cells_[position].span = span;
     cells_[position + span - 1].span = span;
     replaced_.push_back(position);
     frequency += count;
   }
+  subtract_lost_pairs();
   pairs_[pair_index].count = 0;
   add_new_pairs(token);
   tokens_[static_cast<size_t>(token)].frequency += frequency;
@@ -282,7 +302,7 @@ void Learner::add_new_pairs(Token token) {
     new_pairs_.push_back({position, group - 1, count});
   };
   for (const Position position : replaced_) {
-    const int64_t count = word_count_[word_of_cell_[position]];
+    const int64_t count = word_count_[cells_[position].word];
     if (cells_[position - 1].token != kBoundary) {
       const Position before = position - cells_[position - 1].span;
       const Token x = cells_[before].token;
@@ -302,6 +322,7 @@ void Learner::add_new_pairs(Token token) {
   uint64_t begin = occurrences_.size();
   occurrences_.resize(begin + new_pairs_.size());
   for (Group& group : groups_) {
+    prefetch_pair_slot(group.left, group.right);
     group.next = begin;
     begin += group.length;
   }
@@ -311,12 +332,13 @@ void Learner::add_new_pairs(Token token) {
                                                  : right_group_[static_cast<size_t>(group.right)]) = 0;
     const uint32_t index = find_or_add_pair(group.left, group.right);
     Pair& pair = pairs_[index];
-    const Slice slice{group.next - group.length, group.length};
+    Slice slice{group.next - group.length, group.length, 0};
     if (pair.occurrences.length == 0) {
       pair.occurrences = slice;
     } else {
-      further_.push_back({slice, pair.further});
-      pair.further = static_cast<uint32_t>(further_.size());
+      slice.further = pair.occurrences.further;
+      further_.push_back(slice);
+      pair.occurrences.further = static_cast<uint32_t>(further_.size());
     }
     pair.count += group.count;
     push_pair(index);
@@ -328,7 +350,10 @@ LearnResult Learner::learn(const LearnOptions& options, const OnMerge& on_merge,
   min_frequency_ = options.min_frequency;
   count_initial_pairs();
   LearnResult result;
-  std::vector<std::pair<Token, Token>> merges;
+  struct Made {
+    Token left, right, token;
+  };
+  std::vector<Made> merges;
   std::string text;
   uint64_t normal = 0;
   const auto order = [this](auto& a, auto& b) { return before(a, b); };
@@ -367,7 +392,7 @@ LearnResult Learner::learn(const LearnOptions& options, const OnMerge& on_merge,
     if (on_merge)
       on_merge(merges.size(), std::string(tokens_[static_cast<size_t>(a)].text),
                std::string(tokens_[static_cast<size_t>(b)].text), top.count);
-    merges.emplace_back(a, b);
+    merges.push_back({a, b, token});
     replace(top.pair, token);
 
     TokenInfo& info = tokens_[static_cast<size_t>(token)];
@@ -395,11 +420,10 @@ LearnResult Learner::learn(const LearnOptions& options, const OnMerge& on_merge,
     }
   }
   result.merges.reserve(merges.size());
-  for (const auto& [a, b] : merges) {
-    text.assign(tokens_[static_cast<size_t>(a)].text).append(tokens_[static_cast<size_t>(b)].text);
-    const bool waits = tokens_[static_cast<size_t>(token_of_text_.at(text))].state == State::kWaiting;
-    result.merges.push_back(
-        {std::string(tokens_[static_cast<size_t>(a)].text), std::string(tokens_[static_cast<size_t>(b)].text), waits});
+  for (const auto& [a, b, token] : merges) {
+    result.merges.push_back({std::string(tokens_[static_cast<size_t>(a)].text),
+                             std::string(tokens_[static_cast<size_t>(b)].text),
+                             tokens_[static_cast<size_t>(token)].state == State::kWaiting});
   }
   return result;
 }

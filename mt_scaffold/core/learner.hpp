@@ -5,10 +5,11 @@
 #include <functional>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
 #include "codes.hpp"
+#include "huge_pages.hpp"
+#include "interner.hpp"
 #include "word_counter.hpp"
 
 namespace mt_scaffold {
@@ -48,24 +49,23 @@ class Learner {
   struct Cell {
     Token token;
     uint32_t span;
+    uint32_t word;
   };
   static constexpr Token kBoundary = -1;
   static constexpr Token kInside = -2;  // a cell after the first of a token
   static constexpr Token kFresh = -3;   // the token that the running merge has just made
 
+  // Left positions of a pair's occurrences, of which some may be stale, within occurrences_; and where more of them
+  // stand that came later: an index + 1 into further_, or 0.
   struct Slice {
     uint64_t begin;
     uint32_t length;
+    uint32_t further;
   };
   struct Pair {
     Token left, right;
     int64_t count;
-    Slice occurrences;     // left positions; some may be stale
-    uint32_t further = 0;  // index + 1 into further_, for occurrences that came later
-  };
-  struct FurtherSlice {
     Slice occurrences;
-    uint32_t next;
   };
 
   enum class State : uint8_t { kBase, kUnmade, kNormal, kWaiting };
@@ -90,6 +90,9 @@ class Learner {
   Token intern(std::string_view text);
   uint32_t find_or_add_pair(Token left, Token right);
   Pair& existing_pair(Token left, Token right);
+  void prefetch_pair_slot(Token left, Token right) const;
+  void prefetch_pair(Token left, Token right) const;
+  void subtract_lost_pairs();
   void grow_pair_table();
   int compare_texts(Token a, Token b) const;
   int compare_pairs(Token a_left, Token a_right, Token b_left, Token b_right) const;
@@ -103,23 +106,26 @@ class Learner {
   int64_t replace(uint32_t pair, Token token);
   void add_new_pairs(Token token);
 
-  std::vector<Cell> cells_;
-  std::vector<uint32_t> word_of_cell_;
+  HugeVector<Cell> cells_;
   std::vector<int64_t> word_count_;
   std::vector<TokenInfo> tokens_;
-  StringArena texts_;
-  std::unordered_map<std::string_view, Token> token_of_text_;
+  Interner texts_;
   size_t internal_symbols_ = 0, final_symbols_ = 0;
 
-  std::vector<Pair> pairs_;
-  std::vector<FurtherSlice> further_;
-  std::vector<uint32_t> pair_table_;  // index + 1 into pairs_, 0: empty
-  std::vector<Position> occurrences_;
-  std::vector<PairEntry> pair_heap_;
+  HugeVector<Pair> pairs_;
+  std::vector<Slice> further_;
+  HugeVector<uint32_t> pair_table_;  // index + 1 into pairs_, 0: empty
+  HugeVector<Position> occurrences_;
+  HugeVector<PairEntry> pair_heap_;
   std::vector<WaitingEntry> waiting_heap_;
   int64_t min_frequency_ = 1;
 
   // Scratch of one merge.
+  struct LostPair {
+    Token left, right;
+    int64_t count;
+  };
+  std::vector<LostPair> lost_pairs_;
   std::vector<Position> found_, replaced_;
   struct NewPair {
     Position position;

@@ -40,19 +40,20 @@ class DropoutLaw {
   explicit DropoutLaw(double p);
   // Integer comparisons only, so that every platform draws the same.
   uint64_t survivors_before_drop(RandomStream& random) const {
-    uint64_t survivors = 0;
-    while (true) {
-      const uint64_t u = random.next();
-      if (u >= survival_[0]) return survivors;
-      size_t k = 1;
-      while (k < survival_.size() && u < survival_[k]) ++k;
-      survivors += k;
-      if (k < survival_.size()) return survivors;
-    }
+    const uint64_t u = random.next();
+    size_t k = 0;
+    while (k < survival_.size() && u < survival_[k]) ++k;
+    if (k < survival_.size()) return k;
+    // How many more survive follows the same law, and the binary digits of such a number are independent.
+    uint64_t survivors = k;
+    for (size_t digit = 0; digit < digit_.size(); ++digit)
+      if (random.next() < digit_[digit]) survivors += uint64_t{1} << digit;
+    return survivors;
   }
 
  private:
-  std::vector<uint64_t> survival_;  // [k]: 2^64 times the probability that k + 1 decisions survive
+  // 2^64 times a probability: that k + 1 decisions survive, and that a digit of their number is 1.
+  std::vector<uint64_t> survival_, digit_;
 };
 
 // Answers, decision by decision, whether a merge survives.

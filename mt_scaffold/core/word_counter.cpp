@@ -51,18 +51,31 @@ WordCounts count_words(BlockReader& reader, unsigned workers, const Tick& tick) 
         WordCounter& counter = own[worker].counter;
         const char* const begin = block.buffer.get();
         const char* const end = begin + block.size;
+        // Some words at a time, so that the table's memory is on its way before it is needed.
+        constexpr size_t kAhead = 32;
+        HashedWord ahead[kAhead];
+        size_t found_words = 0;
+        const auto count_found = [&] {
+          for (size_t i = 0; i < found_words; ++i) {
+            const auto position = static_cast<size_t>(ahead[i].text.data() - begin);
+            if (!counter.add(ahead[i], 1, block.global_offset + position))
+              throw block.not_utf8(position + first_invalid_byte(ahead[i].text));
+          }
+          found_words = 0;
+        };
         for (const char* line = begin; line < end;) {
           const void* found = std::memchr(line, '\n', static_cast<size_t>(end - line));
           const char* line_end = found ? static_cast<const char*>(found) : end;
           const Margins margins = line_margins(line, line_end);
           own[worker].lines += line + margins.leading < line_end - margins.trailing;
           for_each_word(line + margins.leading, line_end - margins.trailing, [&](std::string_view word) {
-            const auto position = static_cast<size_t>(word.data() - begin);
-            if (!counter.add(hash_word(word), 1, block.global_offset + position))
-              throw block.not_utf8(position + first_invalid_byte(word));
+            ahead[found_words] = hash_word(word);
+            counter.prefetch(ahead[found_words].hash);
+            if (++found_words == kAhead) count_found();
           });
           line = line_end + 1;
         }
+        count_found();
         if (counter.size() > kOwnWords) gathering.bring(counter, first_part(worker));
       },
       tick);

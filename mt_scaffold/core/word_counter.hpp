@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "blocks.hpp"
+#include "huge_pages.hpp"
 #include "text.hpp"
 
 namespace mt_scaffold {
@@ -60,12 +61,15 @@ class WordCounter {
     return true;
   }
 
+  // Has the memory fetched that add() will look at.
+  void prefetch(uint64_t hash) const { __builtin_prefetch(&slots_[hash & (capacity_ - 1)], 1); }
+
   // Counts a word that another counter has checked.
   void add_counted(const HashedWord& word, const WordCount& entry) {
     Slot* slot = find(word);
     if (slot->length == 0) slot = insert(word, slot, entry.first_seen);
     slot->count += entry.count;
-    uint64_t& first = first_seen_[static_cast<size_t>(slot - slots_.get())];
+    uint64_t& first = first_seen_[static_cast<size_t>(slot - slots_.data())];
     first = std::min(first, entry.first_seen);
   }
 
@@ -84,14 +88,14 @@ class WordCounter {
  private:
   struct Slot {
     union {
-      uint64_t head[2];
+      uint64_t head[2] = {0, 0};
       struct {
         const char* data;
         uint64_t hash;
       } spilled;  // words of more than 16 bytes
     };
-    uint64_t count;
-    uint64_t length;  // 0: empty
+    uint64_t count = 0;
+    uint64_t length = 0;  // 0: empty
   };
 
   static std::string_view text_of(const Slot& slot) {
@@ -99,7 +103,7 @@ class WordCounter {
     return {data, slot.length};
   }
 
-  Slot* find(const HashedWord& word) const {
+  Slot* find(const HashedWord& word) {
     const size_t n = word.text.size();
     for (size_t i = word.hash & (capacity_ - 1);; i = (i + 1) & (capacity_ - 1)) {
       Slot& slot = slots_[i];
@@ -125,12 +129,13 @@ class WordCounter {
       slot->head[1] = word.head[1];
     }
     slot->count = 0;
-    first_seen_[static_cast<size_t>(slot - slots_.get())] = position;
+    first_seen_[static_cast<size_t>(slot - slots_.data())] = position;
     return slot;
   }
 
-  static std::unique_ptr<Slot[]> make_slots(size_t capacity) {
-    return std::unique_ptr<Slot[]>(new Slot[capacity + (kPadding + sizeof(Slot) - 1) / sizeof(Slot)]());
+  // A short word is read from its slot, with the padding that goes for every text.
+  static HugeVector<Slot> make_slots(size_t capacity) {
+    return HugeVector<Slot>(capacity + (kPadding + sizeof(Slot) - 1) / sizeof(Slot));
   }
 
   void grow() {
@@ -144,14 +149,14 @@ class WordCounter {
       if (old_slots[i].length == 0) continue;
       Slot* slot = find(hash_word(text_of(old_slots[i])));
       *slot = old_slots[i];
-      first_seen_[static_cast<size_t>(slot - slots_.get())] = old_first[i];
+      first_seen_[static_cast<size_t>(slot - slots_.data())] = old_first[i];
     }
   }
 
   size_t capacity_ = size_t{1} << 8;
   size_t used_ = 0;
-  std::unique_ptr<Slot[]> slots_ = make_slots(capacity_);
-  std::vector<uint64_t> first_seen_ = std::vector<uint64_t>(capacity_, 0);
+  HugeVector<Slot> slots_ = make_slots(capacity_);
+  HugeVector<uint64_t> first_seen_ = HugeVector<uint64_t>(capacity_, 0);
   StringArena arena_;
 };
 

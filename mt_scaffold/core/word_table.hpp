@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "huge_pages.hpp"
 #include "text.hpp"
 
 namespace mt_scaffold {
@@ -41,7 +42,6 @@ struct TableLimits {
 class WordTable {
  public:
   explicit WordTable(const TableLimits& limits) : WordTable(limits, kFirstSlots, std::make_shared<Store>()) {}
-  ~WordTable() { std::free(slots_); }
   WordTable(const WordTable&) = delete;
   WordTable& operator=(const WordTable&) = delete;
 
@@ -138,7 +138,7 @@ class WordTable {
   static constexpr int kPointerBits = 48;  // the bits above hold the same bits of the hash
   static constexpr uint64_t kPointerMask = (uint64_t{1} << kPointerBits) - 1;
   static constexpr size_t kLine = 64;  // an entry begins a cache line
-  static constexpr size_t kChunk = size_t{1} << 18;
+  static constexpr size_t kSmallChunk = size_t{1} << 18, kLargeChunk = size_t{1} << 21;
 
   struct Free {
     void operator()(char* chunk) const { std::free(chunk); }
@@ -152,11 +152,7 @@ class WordTable {
   };
 
   WordTable(const TableLimits& limits, size_t slots, std::shared_ptr<Store> store)
-      : limits_(limits), mask_(slots - 1), store_(std::move(store)) {
-    // calloc: pages that no word has hashed to yet take no memory.
-    slots_ = static_cast<std::atomic<uint64_t>*>(std::calloc(slots, sizeof(std::atomic<uint64_t>)));
-    if (!slots_) throw std::bad_alloc();
-  }
+      : limits_(limits), mask_(slots - 1), store_(std::move(store)), slots_(slots) {}
 
   static const WordEntry* entry_of(uint64_t slot) {
     return reinterpret_cast<const WordEntry*>(static_cast<uintptr_t>(slot & kPointerMask));
@@ -172,14 +168,14 @@ class WordTable {
 
   bool reserve(Arena& arena, size_t bytes) {
     if (arena.store == store_.get() && bytes <= arena.left) return true;
-    const size_t size = std::max(kChunk, bytes);
     std::lock_guard lock(store_->mutex);
+    // Large pieces only where there is much to hold: each thread has one of its own.
+    const size_t size = std::max(store_->bytes < 4 * kLargeChunk ? kSmallChunk : kLargeChunk, bytes);
     if (store_->bytes + size > limits_.max_bytes) {
       store_->full.store(true, std::memory_order_relaxed);
       return false;
     }
-    auto* chunk = static_cast<char*>(std::aligned_alloc(kLine, (size + kPadding + kLine - 1) / kLine * kLine));
-    if (!chunk) return false;
+    auto* chunk = static_cast<char*>(allocate_in_huge_pages(size));
     store_->chunks.emplace_back(chunk);
     store_->bytes += size;
     arena = {chunk, size, store_.get()};
@@ -189,7 +185,7 @@ class WordTable {
   const TableLimits limits_;
   const size_t mask_;
   const std::shared_ptr<Store> store_;
-  std::atomic<uint64_t>* slots_;
+  HugeVector<std::atomic<uint64_t>> slots_;
   std::atomic<size_t> words_{0};
   std::atomic<bool> crowded_{false};
 };

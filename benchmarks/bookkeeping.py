@@ -1,0 +1,37 @@
+"""What scaffold bookkeeping costs: both learners on the same counted words, for the same number of merges.
+
+    python benchmarks/bookkeeping.py CORPUS SYMBOLS REPEAT
+
+The words are counted before the clock starts, so that only the merging is compared. Prints JSON.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+
+from mt_scaffold.learn import LearnedCodes, count_words, learn_from_counts
+
+
+def timed(corpus: str, algorithm: str, symbols: int) -> tuple[float, LearnedCodes]:
+    """Seconds that learning takes after the words are counted, and what was learned."""
+    counts = count_words(corpus, num_workers=2)
+    start = time.perf_counter()
+    learned = learn_from_counts(counts, symbols, algorithm=algorithm)
+    return time.perf_counter() - start, learned
+
+
+def main() -> None:
+    corpus, symbols, repeat = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+    # Scaffold-BPE makes more merges than it has normal tokens; BPE is asked for as many.
+    merges = timed(corpus, "scaffold", symbols)[1].merges
+    seconds: dict[str, list[float]] = {"bpe": [], "scaffold": []}
+    for _ in range(repeat):
+        seconds["bpe"].append(timed(corpus, "bpe", merges)[0])
+        seconds["scaffold"].append(timed(corpus, "scaffold", symbols)[0])
+    json.dump({"merges": merges, "seconds": seconds}, sys.stdout)
+
+
+if __name__ == "__main__":
+    main()

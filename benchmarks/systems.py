@@ -1,0 +1,115 @@
+"""The systems that are measured, each as the commands a user would type."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+OUT = HERE / "out"
+BIN = OUT / "venv" / "bin"
+
+THREADS = 2
+BPE, SCAFFOLD = "mt_scaffold, BPE", "mt_scaffold, Scaffold-BPE"
+OURS = {BPE: "bpe", SCAFFOLD: "scaffold"}
+SUBWORD_NMT, FASTBPE, YOUTOKENTOME, SENTENCEPIECE = "subword-nmt", "fastBPE", "YouTokenToMe", "sentencepiece"
+WC = "wc"
+# Those that can segment, in the order of the tables; the others only learn.
+SEGMENTING = (SUBWORD_NMT, FASTBPE, YOUTOKENTOME, "tokenizers", SENTENCEPIECE)
+PEERS = (*SEGMENTING, "rustbpe", "bpeasy")
+WITH_DROPOUT = (SUBWORD_NMT, YOUTOKENTOME)
+
+
+@dataclass(frozen=True)
+class Command:
+    """A command line, what it reads from standard input, and which file its result goes to.
+
+    to_stdout: the result is the command's standard output and is to be sent to ``output``.
+    """
+
+    arguments: tuple[str, ...]
+    output: Path | None
+    stdin: Path | None = None
+    to_stdout: bool = False
+
+
+def _command(*arguments: str | Path, output: Path | None, **others: object) -> Command:
+    return Command(tuple(map(str, arguments)), output, **others)  # type: ignore[arg-type]
+
+
+def learn(system: str, corpus: Path, model: Path, vocabulary: int, threads: int = THREADS) -> Command:
+    """Learn ``vocabulary`` merges (or a vocabulary of that size, where a system counts so) from a text."""
+    if system in OURS:
+        return _command(
+            *(BIN / "mt-scaffold", "learn-bpe", "--algorithm", OURS[system], "--symbols", str(vocabulary)),
+            *("--num-workers", str(threads), "--input", corpus, "--output", model),
+            output=model,
+        )
+    if system == SUBWORD_NMT:
+        return _command(
+            *(BIN / "subword-nmt", "learn-bpe", "--symbols", str(vocabulary), "--num-workers", str(threads)),
+            *("--input", corpus, "--output", model),
+            output=model,
+        )
+    if system == FASTBPE:
+        return _command(OUT / "fastbpe", "learnbpe", str(vocabulary), corpus, output=model, to_stdout=True)
+    if system == YOUTOKENTOME:
+        return _command(
+            *(BIN / "yttm", "bpe", "--data", corpus, "--model", model, "--vocab_size", str(vocabulary)),
+            *("--n_threads", str(threads)),
+            output=model,
+        )
+    return _command(*_program(system), "learn", corpus, model, str(vocabulary), output=model)
+
+
+def apply(system: str, corpus: Path, model: Path, output: Path, dropout: float = 0, threads: int = THREADS) -> Command:
+    """Segment a text with what the system has learned."""
+    leave_out = ["--dropout", str(dropout)] if dropout else []
+    if system in OURS:
+        seed = ["--seed", "1"] if dropout else []
+        return _command(
+            *(BIN / "mt-scaffold", "apply-bpe", "--codes", model, "--num-workers", str(threads), *leave_out, *seed),
+            *("--input", corpus, "--output", output),
+            output=output,
+        )
+    if system == SUBWORD_NMT:
+        return _command(
+            *(BIN / "subword-nmt", "apply-bpe", "--codes", model, "--num-workers", str(threads), *leave_out),
+            *("--input", corpus, "--output", output),
+            output=output,
+        )
+    if system == FASTBPE:
+        return _command(OUT / "fastbpe", "applybpe", output, corpus, model, output=output)
+    if system == YOUTOKENTOME:
+        leave_out = ["--dropout_prob", str(dropout)] if dropout else []
+        return _command(
+            *(BIN / "yttm", "encode", "--model", model, "--output_type", "subword", "--n_threads", str(threads)),
+            *leave_out,
+            output=output,
+            stdin=corpus,
+            to_stdout=True,
+        )
+    return _command(*_program(system), "apply", corpus, model, output, output=output)
+
+
+def count(corpus: Path) -> Command:
+    """``wc``: what it costs to look at every byte once."""
+    return _command(WC, corpus, output=None)
+
+
+def corpora(*arguments: str | Path) -> Command:
+    """Make a corpus (see corpora.py)."""
+    return _command(sys.executable, HERE / "corpora.py", *arguments, output=None)
+
+
+def bookkeeping(words: Path, symbols: int, repeat: int) -> Command:
+    """Time the two learners alone (see bookkeeping.py)."""
+    output = OUT / "work" / "bookkeeping.json"
+    return _command(
+        *(BIN / "python", HERE / "bookkeeping.py", words, str(symbols), str(repeat)), output=output, to_stdout=True
+    )
+
+
+def _program(system: str) -> tuple[Path, Path]:
+    return BIN / "python", HERE / "peers" / f"{system}_bpe.py"

@@ -1,0 +1,103 @@
+"use strict";
+// Segments what one types with the codes in the page: Algorithm 2 of the Scaffold-BPE paper, as apply-bpe does it.
+
+const END_OF_WORD = "</w>";
+
+function makeSegmenter(codes) {
+  const rank = new Map();         // "left right" → position in the file
+  const derivations = new Map();  // token → the merges that make it
+  const scaffold = new Set();
+  codes.split("\n").slice(1).forEach((line, position) => {
+    if (!line) return;
+    const [left, right, mark] = line.split(" ");
+    const pair = left + " " + right, token = left + right;
+    if (!rank.has(pair)) {
+      rank.set(pair, position);
+      if (!derivations.has(token)) derivations.set(token, []);
+      derivations.get(token).push({left, right, position});
+    }
+    if (mark === "scaffold") scaffold.add(token); else scaffold.delete(token);
+  });
+
+  const demolished = new Map();
+  function demolish(token) {
+    if (!scaffold.has(token)) return [token];
+    if (!demolished.has(token)) {
+      let best = null;
+      for (const {left, right, position} of derivations.get(token)) {
+        const result = [...demolish(left), ...demolish(right)];
+        // Only text that spells out "</w>" can be cut within it.
+        const cuts = token.endsWith(END_OF_WORD) && right.length <= END_OF_WORD.length ? 1 : 0;
+        const key = [cuts, result.length, position];
+        const differs = best ? key.findIndex((value, i) => value !== best.key[i]) : 0;
+        if (!best || (differs >= 0 && key[differs] < best.key[differs])) best = {key, result};
+      }
+      demolished.set(token, best.result);
+    }
+    return demolished.get(token);
+  }
+
+  // A word → its subwords: the text of each, and whether it came out of a scaffold token.
+  return function segment(word) {
+    let symbols = Array.from(word);
+    symbols[symbols.length - 1] += END_OF_WORD;
+    for (;;) {
+      let lowest = Infinity, found = null;
+      for (let i = 0; i + 1 < symbols.length; i++) {
+        const position = rank.get(symbols[i] + " " + symbols[i + 1]);
+        if (position !== undefined && position < lowest) {
+          lowest = position;
+          found = [symbols[i], symbols[i + 1]];
+        }
+      }
+      if (!found) break;
+      const merged = [];
+      for (let i = 0; i < symbols.length; i++) {
+        if (symbols[i] === found[0] && symbols[i + 1] === found[1]) {
+          merged.push(found[0] + found[1]);
+          i++;
+        } else {
+          merged.push(symbols[i]);
+        }
+      }
+      symbols = merged;
+    }
+    const pieces = symbols.flatMap(
+      (symbol) => demolish(symbol).map((text) => ({text, demolished: scaffold.has(symbol)})));
+    return pieces.map((piece, i) => {
+      const last = i + 1 === pieces.length;
+      return {...piece, text: last ? piece.text.slice(0, -END_OF_WORD.length) : piece.text + "@@"};
+    });
+  };
+}
+
+function startWordBox() {
+  const boxes = JSON.parse(document.getElementById("codes").textContent);
+  const input = document.getElementById("word-box");
+  const rows = boxes.map((box, number) => (
+    {segment: makeSegmenter(box.codes), output: document.getElementById("segmented-" + number)}));
+  function show() {
+    const lines = input.value.split("\n").map(
+      (line) => line.replace(/^[\r ]+|[\r ]+$/g, "").split(" ").filter((word) => word));
+    for (const {segment, output} of rows) {
+      output.replaceChildren();
+      lines.forEach((words, number) => {
+        if (number) output.append("\n");
+        words.flatMap(segment).forEach((piece, i) => {
+          if (i) output.append(" ");
+          const span = document.createElement("span");
+          span.textContent = piece.text;
+          span.className = piece.demolished ? "piece demolished" : "piece";
+          output.append(span);
+        });
+      });
+    }
+  }
+  input.addEventListener("input", show);
+  show();
+}
+
+startWordBox();
+addEventListener("beforeprint", () => {
+  for (const details of document.querySelectorAll("details")) details.open = true;
+});

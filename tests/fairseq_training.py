@@ -1,0 +1,63 @@
+"""Training with fairseq in this process, keeping every batch and its loss; as a program, in a process of its own."""
+
+import argparse
+import json
+import sys
+from pathlib import Path
+from typing import Any, NamedTuple
+from unittest import mock
+
+
+class Step(NamedTuple):
+    """One batch that the model was trained on, and its loss."""
+
+    ids: list[int]
+    source: list[list[int]]
+    target: list[list[int]]
+    loss: float
+
+
+def load_plugin() -> None:
+    """What --user-dir does."""
+    from fairseq import utils
+
+    from mt_scaffold.fairseq_tools import user_dir
+
+    utils.import_user_module(argparse.Namespace(user_dir=str(user_dir())))
+
+
+def fairseq_config(arguments: list[str]) -> Any:
+    """The configuration that fairseq-train makes of a command line."""
+    from fairseq import options
+    from fairseq.dataclass.utils import convert_namespace_to_omegaconf
+
+    load_plugin()
+    # fairseq looks for --user-dir in the arguments of this process.
+    with mock.patch.object(sys, "argv", ["fairseq-train"]):
+        parser = options.get_training_parser()
+    return convert_namespace_to_omegaconf(options.parse_args_and_arch(parser, arguments))
+
+
+def fairseq_train(arguments: list[str]) -> list[Step]:
+    """Run fairseq-train on the CPU; returns what it trained on, step by step."""
+    from fairseq.distributed import utils as distributed
+    from fairseq.tasks import FairseqTask
+    from fairseq_cli import train
+
+    steps = []
+    train_step = FairseqTask.train_step
+
+    def recorded(self: Any, sample: Any, *rest: Any, **named: Any) -> Any:
+        result = train_step(self, sample, *rest, **named)
+        source = sample["net_input"]["src_tokens"].tolist()
+        steps.append(Step(sample["id"].tolist(), source, sample["target"].tolist(), result[0].item()))
+        return result
+
+    config = fairseq_config([*arguments, "--cpu", "--no-progress-bar", "--required-batch-size-multiple", "1"])
+    with mock.patch.object(FairseqTask, "train_step", recorded):
+        distributed.call_main(config, train.main)
+    return steps
+
+
+if __name__ == "__main__":
+    Path(sys.argv[1]).write_text(json.dumps(fairseq_train(sys.argv[2:])))

@@ -1,0 +1,291 @@
+"""The Python API of segmenting: the same results for strings, tokens, files of every kind, iterables and ids."""
+
+from __future__ import annotations
+
+import doctest
+import gzip
+import importlib
+import io
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from segmenting import hard_text, learn_with_twin, lines_at_lf, twin_of
+
+import mt_scaffold
+from mt_scaffold import (
+    BPE,
+    MTScaffoldError,
+    UsageError,
+    count_words,
+    get_vocab,
+    learn_bpe,
+    learn_joint_bpe_and_vocab,
+    read_codes,
+)
+from mt_scaffold.reference import is_base_symbol
+
+TEXT = hard_text(41, 2500)
+CODES = learn_bpe(io.BytesIO(TEXT.encode("utf-8")), num_symbols=150).text
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> dict[str, Path]:
+    """The text and its codes as files, plain and gzipped."""
+    paths = {name: tmp_path / name for name in ("text", "text.gz", "codes", "codes.gz")}
+    paths["text"].write_bytes(TEXT.encode("utf-8"))
+    paths["text.gz"].write_bytes(gzip.compress(TEXT.encode("utf-8")))
+    paths["codes"].write_bytes(CODES)
+    paths["codes.gz"].write_bytes(gzip.compress(CODES))
+    return paths
+
+
+# ---- segmenting
+
+
+def test_segment_and_process_line_and_tokens() -> None:
+    """A sentence without its margins, a line with them, and a list of words: the same subwords."""
+    bpe, twin = BPE(CODES), twin_of(CODES)
+    for line in lines_at_lf(TEXT)[:200]:
+        assert bpe.process_line(line) == twin.process_line(line)
+        assert bpe.segment(line) == twin.segment(line)
+        tokens = [word for word in line.strip("\r\n ").split(" ") if word]
+        assert " ".join(bpe.segment_tokens(tokens)) == twin.segment(line)
+    assert bpe.segment("") == bpe.segment(" \r\n") == ""
+    assert bpe.process_line(" \r\n") == " \r\n"
+    assert bpe.segment_tokens([]) == bpe.segment_tokens(["", ""]) == []
+
+
+def test_tokens_are_taken_as_they_are() -> None:
+    """A CR at the end of a token belongs to it; a space in one is an error, not two tokens."""
+    assert BPE(b"#version: 0.2\na b\n").segment_tokens(["ab\r", "\r"]) == ["ab@@", "\r", "\r"]
+    with pytest.raises(UsageError, match="space"):
+        BPE(CODES).segment_tokens(["a b"])
+
+
+def test_codes_of_every_kind(files: dict[str, Path]) -> None:
+    """A path as string or Path, gzipped, an open file of bytes or text, bytes."""
+    expected = BPE(CODES).segment(TEXT[:500].replace("\n", " "))
+    with open(files["codes"], "rb") as binary, open(files["codes"], encoding="utf-8", newline="\n") as text:
+        for codes in (files["codes"], str(files["codes"]), files["codes.gz"], binary, text, io.BytesIO(CODES)):
+            assert BPE(codes).segment(TEXT[:500].replace("\n", " ")) == expected
+    assert [merge.token for merge in read_codes(files["codes"], 3)] == [
+        "".join(line.split(" ")[:2]) for line in CODES.decode("utf-8").split("\n")[1:4]
+    ]
+
+
+def test_files_of_every_kind(files: dict[str, Path], tmp_path: Path) -> None:
+    """Input from a path, gzip, open files, iterables of lines; output to a path, an open file, memory."""
+    bpe = BPE(CODES)
+    expected = "".join(map(bpe.process_line, lines_at_lf(TEXT))).encode("utf-8")
+    output = tmp_path / "output"
+    with open(files["text"], "rb") as binary, open(files["text"], encoding="utf-8") as text:
+        sources = [files["text"], str(files["text"]), files["text.gz"], binary, text, io.BytesIO(TEXT.encode("utf-8"))]
+        for source in [*sources, io.StringIO(TEXT, newline="\n"), lines_at_lf(TEXT), iter(lines_at_lf(TEXT))]:
+            bpe.process_file(source, output)
+            assert output.read_bytes().removesuffix(b"\n") == expected.removesuffix(b"\n")
+    with open(output, "wb") as stream:
+        stream.write(b"before\n")
+        bpe.process_file(files["text"], stream)
+        stream.write(b"\nafter")
+    assert output.read_bytes() == b"before\n" + expected + b"\nafter"
+
+
+@pytest.mark.parametrize("mode", ["rb", "r"])
+def test_a_file_that_has_been_read_from_goes_on_where_it_stands(mode: str, tmp_path: Path) -> None:
+    """Nothing is lost or repeated when a line has been taken from a file before."""
+    path = tmp_path / "text"
+    path.write_text("".join(f"line {number}\n" for number in range(5000)))
+    with open(path, mode) as stream:
+        stream.readline()
+        output = io.BytesIO()
+        BPE(b"#version: 0.2\n").process_file(stream, output)
+    assert output.getvalue().count(b"\n") == 4999
+
+
+def test_lines_need_no_line_end() -> None:
+    """Lines of an iterable may come with their LF or without."""
+    output = io.BytesIO()
+    BPE(b"#version: 0.2\na b</w>\n").process_file(["ab", "ab ab\n", "", "cd"], output)
+    assert output.getvalue() == b"ab\nab ab\n\nc@@ d\n"
+
+
+# ---- ids
+
+
+@settings(max_examples=200, derandomize=True, deadline=None, database=None)
+@given(
+    sentences=st.lists(st.text("abcde日 \r", max_size=30), max_size=5),
+    dropout=st.sampled_from([0.0, 0.2, 1.0]),
+    seed=st.integers(0, 2**64 - 1),
+)
+def test_ids_are_those_of_the_text(sentences: list[str], dropout: float, seed: int) -> None:
+    """Encoding gives for each sentence the ids of the subwords that segmenting gives, dropout included."""
+    bpe = BPE(CODES)
+    dictionary = {form: number for number, form in enumerate(bpe.surface_forms()) if number % 7}
+    ids, offsets = bpe.encoder(dictionary, 100_000).encode(sentences, dropout, seed)
+    assert (ids.format, offsets.format) == ("i", "q")
+    assert list(offsets)[0] == 0 and len(offsets) == len(sentences) + 1
+    for index, sentence in enumerate(sentences):
+        pieces = [piece for piece in bpe.segment(sentence, dropout, seed, index).split(" ") if piece]
+        assert list(ids[offsets[index] : offsets[index + 1]]) == [dictionary.get(piece, 100_000) for piece in pieces]
+
+
+def test_ids_by_index_and_epoch() -> None:
+    """A sentence's segmentation hangs on (seed, epoch, index), not on what else is encoded with it."""
+    bpe = BPE(CODES)
+    encoder = bpe.encoder({form: number for number, form in enumerate(bpe.surface_forms())}, -1)
+    sentences = [line for line in TEXT.split("\n") if len(line) > 30][:40]
+
+    def encoded(chosen: list[int], **options: int) -> list[list[int]]:
+        ids, offsets = encoder.encode([sentences[i] for i in chosen], 0.3, indices=chosen, **options)
+        return [list(ids[a:b]) for a, b in zip(offsets, offsets[1:], strict=False)]
+
+    everything = encoded(list(range(40)), seed=1)
+    assert encoded([30, 3, 17], seed=1) == [everything[i] for i in (30, 3, 17)]
+    assert encoded(list(range(40)), seed=1, epoch=1) != everything != encoded(list(range(40)), seed=2)
+    with pytest.raises(UsageError, match="indices"):
+        encoder.encode(sentences, 0.3, indices=[1, 2])
+
+
+def test_ids_of_a_sentence_that_is_not_utf8() -> None:
+    """A lone surrogate, which no UTF-8 file can hold, is an error and no subword."""
+    with pytest.raises((MTScaffoldError, UnicodeEncodeError, TypeError)):
+        BPE(CODES).encoder({}, 0).encode(["ab", "a\ud800"])
+
+
+def test_surface_forms_cover_what_dropout_gives() -> None:
+    """A dictionary made of the surface forms knows every subword of the text, at any dropout."""
+    bpe = BPE(CODES)
+    forms = bpe.surface_forms()
+    assert len(set(forms)) == len(forms)
+    merged = {letter for merge in read_codes(CODES) for letter in merge.token.removesuffix("</w>")}
+    words = [word for word in TEXT.split() if set(word) <= merged and "@@" not in word and "</w>" not in word]
+    for dropout in (0.0, 0.1, 0.5, 1.0):
+        assert set(bpe.segment(" ".join(words), dropout, 3).split(" ")) <= set(forms)
+    # No scaffold token is among them: normal merged tokens, and base symbols in both positions.
+    merges = read_codes(CODES)
+    symbols = {symbol for merge in merges for symbol in (merge.left, merge.right)}
+    letters = {symbol.removesuffix("</w>") for symbol in symbols if is_base_symbol(symbol)}
+    normal = [merge.token for merge in merges if not merge.scaffold]
+    assert len(normal) < len(merges)
+    expected = {token.removesuffix("</w>") if token.endswith("</w>") else token + "@@" for token in normal}
+    assert set(forms) == expected | letters | {letter + "@@" for letter in letters}
+
+
+# ---- learning and counting
+
+
+def test_learning_from_inputs_of_every_kind(files: dict[str, Path], tmp_path: Path) -> None:
+    """Lines, a path, gzip, an open file; several of them are one text; any number of workers."""
+    with open(files["text"], "rb") as stream:
+        for source in (files["text"], str(files["text"]), files["text.gz"], stream, lines_at_lf(TEXT)):
+            assert learn_bpe(source, num_symbols=150, num_workers=2).text == CODES
+    halves = [tmp_path / "first", tmp_path / "second.gz"]
+    cut = TEXT.index("\n", len(TEXT) // 2) + 1
+    halves[0].write_bytes(TEXT[:cut].encode("utf-8"))
+    halves[1].write_bytes(gzip.compress(TEXT[cut:].encode("utf-8")))
+    assert learn_bpe(halves, tmp_path / "codes", num_symbols=150).text == CODES
+    assert (tmp_path / "codes").read_bytes() == CODES
+
+
+def test_what_learning_says(capsys: pytest.CaptureFixture[str]) -> None:
+    """A warning where the pairs run out, each merge where that is asked for, the base symbols that are subtracted."""
+    learned = learn_bpe(["abc abc ab"], num_symbols=50, verbose=True, algorithm="bpe")
+    assert learned.exhausted and learned.merges == 2
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[0] == "pair 0: b c</w> -> bc</w> (frequency 2)"
+    assert lines[-1] == "no pair has frequency >= 2. Stopping"
+    learned = learn_bpe(["abcd abce"] * 2, num_symbols=7, total_symbols=True, algorithm="bpe")
+    assert learned.merges == 2
+    assert "Reducing number of merge operations by 5" in capsys.readouterr().err
+
+
+def test_values_out_of_range() -> None:
+    """Wrong values are refused before anything is read."""
+    for wrong in ({"num_symbols": 0}, {"num_symbols": -5}, {"min_frequency": 0}, {"algorithm": "unigram"}):
+        with pytest.raises(UsageError):
+            learn_bpe(["ab ab"], **wrong)
+    for dropout in (-0.1, 1.1, float("nan")):
+        with pytest.raises(UsageError, match="dropout"):
+            BPE(CODES).segment("ab", dropout)
+        with pytest.raises(UsageError, match="dropout"):
+            BPE(CODES).process_file(["ab"], io.BytesIO(), dropout)
+    with pytest.raises(UsageError, match="one vocabulary file per input"):
+        learn_joint_bpe_and_vocab([["ab"], ["cd"]], "codes", ["vocabulary"])
+
+
+def test_counting_words(files: dict[str, Path]) -> None:
+    """Words by first occurrence with their counts; a vocabulary by frequency."""
+    counts = count_words(["b a b", " c  b\r"])
+    assert counts.items() == [("b", 3), ("a", 1), ("c", 1)]
+    assert (len(counts), counts.total()) == (3, 5)
+    vocabulary = io.BytesIO()
+    get_vocab(["a b", "c b c"], vocabulary)
+    assert vocabulary.getvalue() == b"b 2\nc 2\na 1\n"
+    for workers in (1, 2, 5):
+        assert count_words(files["text"], num_workers=workers).items() == count_words(files["text.gz"]).items()
+
+
+def test_counts_that_cannot_be_added(tmp_path: Path) -> None:
+    """A count that is no number of words is refused with its line: text, a negative number, more than 64 bits."""
+    for wrong in ("x", "-1", "1.5", "99999999999999999999", "", "1 2"):
+        with pytest.raises(MTScaffoldError, match="line 2"):
+            learn_bpe(["ab 3", f"ab {wrong}"], is_dict=True)
+
+
+def test_joint_learning_is_learning_and_counting(tmp_path: Path) -> None:
+    """The vocabularies are those of the texts segmented with the codes, scaffold codes too."""
+    texts = [hard_text(seed, 800) + "\n" for seed in (42, 43)]
+    paths = [tmp_path / name for name in ("text.0", "text.1", "codes", "vocabulary.0", "vocabulary.1")]
+    for path, text in zip(paths, texts, strict=False):
+        path.write_bytes(text.encode("utf-8"))
+    learned = learn_joint_bpe_and_vocab(paths[:2], paths[2], paths[3:], 100)
+    assert learned.scaffold > 0
+    assert paths[2].read_bytes() == learned.text == learn_bpe(paths[:2], num_symbols=100).text
+    for text, vocabulary in zip(texts, paths[3:], strict=True):
+        segmented, expected = io.BytesIO(), io.BytesIO()
+        BPE(learned.text).process_file(io.BytesIO(text.encode("utf-8")), segmented)
+        segmented.seek(0)
+        get_vocab(segmented, expected)
+        assert vocabulary.read_bytes() == expected.getvalue()
+
+
+# ---- the package
+
+
+@pytest.mark.parametrize("name", ["mt_scaffold", "mt_scaffold.apply", "mt_scaffold.learn", "mt_scaffold.vocab"])
+def test_examples_in_docstrings(name: str) -> None:
+    """What the documentation shows is what happens."""
+    assert doctest.testmod(importlib.import_module(name)).failed == 0
+
+
+def test_every_public_name_is_documented() -> None:
+    """All that ``from mt_scaffold import ...`` gives is there, and says what it is."""
+    for name in mt_scaffold.__all__:
+        assert getattr(mt_scaffold, name).__doc__
+
+
+def test_importing_is_instant() -> None:
+    """Segmenting loads none of the libraries that an experiment needs."""
+    heavy = {"torch", "fairseq", "sacrebleu", "sacremoses", "yaml", "numpy", "tqdm", "scipy"}
+    code = "import sys, mt_scaffold.commands.apply_bpe, mt_scaffold; mt_scaffold.BPE; print(*sys.modules)"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert not heavy & set(loaded.split())
+
+
+def test_the_twin_is_not_used_to_segment() -> None:
+    """The commands have no slow path: the twin is loaded by nobody but the tests."""
+    code = "import sys, mt_scaffold.cli, mt_scaffold.vocab, mt_scaffold.apply; print(*sys.modules)"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert "mt_scaffold.reference" not in loaded.split()
+
+
+def test_scaffold_is_what_learning_gives_by_default() -> None:
+    """The default algorithm is the one the package is about."""
+    counts = {"accc": 5, "cc": 2}
+    text = " ".join(word for word, count in counts.items() for _ in range(count))
+    assert learn_bpe([text], num_symbols=2).text == learn_with_twin(counts, 2)[1]

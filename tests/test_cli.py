@@ -1,0 +1,307 @@
+"""The segmenting commands as a user runs them: pipes, files, and one clear line for whatever is wrong."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import os
+import resource
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from segmenting import hard_text
+
+from mt_scaffold import BPE, get_vocab, learn_bpe
+from mt_scaffold.cli import main
+
+TEXT = (hard_text(51, 3000) + "\n").encode("utf-8")
+CODES = learn_bpe(io.BytesIO(TEXT), num_symbols=100).text
+COMMAND = [sys.executable, "-m", "mt_scaffold"]
+
+
+def run(*arguments: object, stdin: bytes = b"", **options: object) -> subprocess.CompletedProcess[bytes]:
+    command = [*COMMAND, *map(str, arguments)]
+    return subprocess.run(command, input=stdin, capture_output=True, timeout=120, check=False, **options)
+
+
+def segmented(text: bytes = TEXT, **options: object) -> bytes:
+    output = io.BytesIO()
+    BPE(CODES).process_file(io.BytesIO(text), output, **options)
+    return output.getvalue()
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A working folder that holds a text and its codes."""
+    (tmp_path / "text").write_bytes(TEXT)
+    (tmp_path / "codes").write_bytes(CODES)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def fails(capfd: pytest.CaptureFixture[str], *arguments: object, status: int = 1) -> str:
+    """Run a command that must fail: with this status, nothing on stdout, and one line on stderr, which is given."""
+    try:
+        result = main([str(argument) for argument in arguments])
+    except SystemExit as stop:  # a wrong option
+        result = int(stop.code or 0)
+    output, error = capfd.readouterr()
+    assert (result, output) == (status, "")
+    assert error.startswith("mt-scaffold") and error.count("\n") == 1, error
+    return error
+
+
+# ---- where text comes from and goes to
+
+
+def test_pipes_by_default(folder: Path) -> None:
+    """stdin to stdout, as a process, for the commands that make up a pipeline."""
+    learned = run("learn-bpe", "-s", 100, stdin=TEXT)
+    assert (learned.returncode, learned.stdout) == (0, CODES)
+    applied = run("apply-bpe", "-c", "codes", stdin=TEXT)
+    assert (applied.returncode, applied.stdout, applied.stderr) == (0, segmented(), b"")
+    expected = io.BytesIO()
+    get_vocab(io.BytesIO(applied.stdout), expected)
+    counted = run("get-vocab", stdin=applied.stdout)
+    assert (counted.returncode, counted.stdout) == (0, expected.getvalue())
+
+
+def test_files_and_long_names(folder: Path) -> None:
+    """Files instead of pipes, gzip inputs, long and short forms of the options; nothing on stdout."""
+    (folder / "text.gz").write_bytes(gzip.compress(TEXT))
+    for arguments in (
+        "learn-bpe --input text.gz --output c1 --symbols 100 --min-frequency 2 --num-workers 2",
+        "learn-bpe -i text -o c2 -s 100",
+        "apply-bpe --input text.gz --codes c1 --output a1 --num-workers -1",
+        "apply-bpe -i text -c c2 -o a2",
+        "get-vocab -i a1 -o v1",
+        "learn-joint-bpe-and-vocab -i text text.gz -s 100 -o c3 --write-vocabulary v2 v3",
+        "apply-bpe -i text -c c1 -o a3 --vocabulary v1 --vocabulary-threshold 50 --glossaries ab -s ~ -m 90",
+        "apply-bpe -i text -c c1 -o a4 --dropout 0.1 --seed 4 --num-workers 3",
+    ):
+        assert main(arguments.split()) == 0
+    read = {path.name: path.read_bytes() for path in folder.iterdir()}
+    assert read["c1"] == read["c2"] == CODES
+    assert read["a1"] == read["a2"] == segmented()
+    assert read["v2"] == read["v3"] and read["v2"] != read["v1"]
+    assert b"~ " in read["a3"]
+    assert read["a4"] == segmented(dropout=0.1, seed=4)
+
+
+def test_bpe_and_several_inputs(folder: Path) -> None:
+    """``--algorithm bpe`` learns no scaffold tokens; several inputs are one text."""
+    assert main("learn-bpe -i text text -o twice -s 50 --algorithm bpe".split()) == 0
+    assert (folder / "twice").read_bytes() == learn_bpe([TEXT.decode() * 2], num_symbols=50, algorithm="bpe").text
+
+
+def test_help_and_version() -> None:
+    """Every command explains its options."""
+    for command in ("learn-bpe", "apply-bpe", "get-vocab", "learn-joint-bpe-and-vocab"):
+        with pytest.raises(SystemExit) as stop:
+            main([command, "--help"])
+        assert stop.value.code == 0
+
+
+# ---- what is wrong with the input
+
+
+@pytest.mark.parametrize(
+    ("codes", "says"),
+    [
+        (b"", "empty"),
+        (b"a b\n", "line 1"),
+        (b"#version: 0.1\na b\n", "line 1"),
+        (b"#version: 0.3\na b\n", "line 1"),
+        (b"#version: 0.2\na b\na\n", "line 3"),
+        (b"#version: 0.2\na b\n\nb c\n", "line 3"),
+        (b"#version: 0.2\na b c d\n", "line 2"),
+        (b"#version: 0.2\na  b\n", "line 2"),
+        (b"#version: 0.2\n a b\n", "line 2"),
+        (b"#version: 0.2\na b scafold\n", "line 2"),
+        (b"#version: 0.2\na b Scaffold\n", "line 2"),
+        (b"#version: 0.2\na b\nab \xff\n", "line 3"),
+        (b"#version: 0.2\na b\nb c\nab c scaffold\na bc\n", "line 5"),
+    ],
+)
+def test_malformed_codes(folder: Path, capfd: pytest.CaptureFixture[str], codes: bytes, says: str) -> None:
+    """Each way in which a codes file can be wrong, with its name and the number of the line."""
+    (folder / "bad.codes").write_bytes(codes)
+    error = fails(capfd, "apply-bpe", "-c", "bad.codes", "-i", "text", "-o", "out")
+    assert "bad.codes" in error and says in error
+    assert not (folder / "out").exists()
+
+
+@pytest.mark.parametrize(
+    "command", ["learn-bpe", "get-vocab", "apply-bpe -c codes", "apply-bpe -c codes --num-workers 3"]
+)
+@pytest.mark.parametrize("bad", [b"\xff", b"\xc3", b"\xed\xa0\x80", b"\xc0\xaf", b"\xf5\x80\x80\x80"])
+def test_invalid_utf8(folder: Path, capfd: pytest.CaptureFixture[str], command: str, bad: bytes) -> None:
+    """A lone byte, a cut sequence, a surrogate, an overlong form: file, line and byte, blocks after the first too."""
+    for before in (b"", TEXT, TEXT * 40):
+        (folder / "bad").write_bytes(before + b"good\nso good " + bad + b" x\n" + TEXT)
+        error = fails(capfd, *command.split(), "-i", "bad", "-o", "out")
+        line, offset = before.count(b"\n") + 2, len(before) + len(b"good\nso good ")
+        assert f"bad: line {line}, byte offset {offset}:" in error
+        assert sorted(path.name for path in folder.iterdir()) == ["bad", "codes", "text"]
+
+
+def test_the_first_wrong_byte_is_the_one_that_is_named(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """However many threads find one: the error is that of the earliest block."""
+    (folder / "bad").write_bytes(b"".join(TEXT * 20 + b"\xff\n" for _ in range(4)))
+    for command in ("apply-bpe -c codes -i bad -o out --num-workers 4", "get-vocab -i bad -o out --num-workers 4"):
+        assert f"line {TEXT.count(10) * 20 + 1}, byte offset {len(TEXT) * 20}:" in fails(capfd, *command.split())
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "learn-bpe -i {}", "get-vocab -i {}", "apply-bpe -c codes -i {}", "apply-bpe -i text -c {}",
+        "apply-bpe -i text -c codes --vocabulary {}", "learn-joint-bpe-and-vocab -i {} -o c --write-vocabulary v",
+    ],
+)  # fmt: skip
+def test_files_that_cannot_be_read(folder: Path, capfd: pytest.CaptureFixture[str], command: str) -> None:
+    """A file that is not there, a folder, a file that is no gzip file: each is named."""
+    (folder / "dir").mkdir()
+    (folder / "plain.gz").write_bytes(TEXT)
+    (folder / "cut.gz").write_bytes(gzip.compress(TEXT)[:-20])
+    for name in ("missing", "dir", "plain.gz", "cut.gz"):
+        error = fails(capfd, *command.format(name).split(), *([] if " -o " in command else ["-o", "out"]))
+        assert name in error
+        assert not (folder / "out").exists()
+
+
+@pytest.mark.parametrize("line", [b"a", b"a b", b"a 1 2", b" 1", b"", b"a 1.5", b"\xff 3"])
+def test_a_bad_line_in_a_vocabulary(folder: Path, capfd: pytest.CaptureFixture[str], line: bytes) -> None:
+    """A vocabulary's line is a subword, a space and a count; another one is named."""
+    (folder / "vocabulary").write_bytes(b"ok@@ 3\n" + line + b"\nok 2\n")
+    assert "vocabulary: line 2" in fails(capfd, *"apply-bpe -c codes -i text --vocabulary vocabulary".split())
+
+
+def test_a_vocabulary_that_filters_nothing(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """Where no subword reaches the threshold, all is segmented as without, with a warning."""
+    (folder / "vocabulary").write_bytes(b"ab@@ 3\n")
+    assert main("apply-bpe -c codes -i text -o out --vocabulary vocabulary --vocabulary-threshold 9".split()) == 0
+    assert "warning: vocabulary: " in capfd.readouterr().err
+    assert (folder / "out").read_bytes() == segmented()
+
+
+@pytest.mark.parametrize("line", [b"a", b"a b", b"a 1 2", b"", b"a -1", b"a 1.5"])
+def test_a_bad_line_in_a_dictionary(folder: Path, capfd: pytest.CaptureFixture[str], line: bytes) -> None:
+    """So for ``--dict-input``."""
+    (folder / "words").write_bytes(b"ok 3\n" + line + b"\nok 2\n")
+    assert "words: line 2" in fails(capfd, *"learn-bpe --dict-input -i words -o out".split())
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        "learn-bpe -i text -s 0", "learn-bpe -i text -s -3", "learn-bpe -i text -s ten",
+        "learn-bpe -i text --min-frequency 0", "learn-bpe -i text --algorithm unigram",
+        "learn-bpe -i text --num-workers 0", "learn-bpe -i text -t -s 5",
+        "apply-bpe -i text", "apply-bpe -i text -c codes --dropout 1.01", "apply-bpe -i text -c codes --dropout -0.1",
+        "apply-bpe -i text -c codes --dropout nan", "apply-bpe -i text -c codes --dropout x",
+        "apply-bpe -i text -c codes --merges -2", "apply-bpe -i text -c codes --num-workers -7",
+        "apply-bpe -i text -c codes --glossaries (", "apply-bpe -i text -c codes --glossaries (a)",
+        "apply-bpe -i text -c codes --no-such-option", "learn-joint-bpe-and-vocab -i text -o c --write-vocabulary v w",
+        "no-such-command", "",
+    ],
+)  # fmt: skip
+def test_wrong_options(folder: Path, capfd: pytest.CaptureFixture[str], arguments: str) -> None:
+    """Values out of range and options that do not exist: one line, status 2, and no output file."""
+    if "-t -s 5" in arguments:  # says the numbers that it subtracts as well
+        assert main(arguments.split()) == 2
+    else:
+        fails(capfd, *arguments.split(), status=2)
+    assert sorted(path.name for path in folder.iterdir()) == ["codes", "text"]
+
+
+def test_nothing_to_learn_from(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """A text without words gives no codes."""
+    (folder / "blank").write_bytes(b"\n  \r\n")
+    assert "no words" in fails(capfd, *"learn-bpe -i blank -o out".split())
+
+
+# ---- what is wrong with the output
+
+
+@pytest.mark.parametrize("command", ["learn-bpe -s 100", "get-vocab", "apply-bpe -c codes"])
+def test_output_into_a_folder_that_is_not_there(folder: Path, capfd: pytest.CaptureFixture[str], command: str) -> None:
+    """The missing folder is named; a folder in the output's place is no file."""
+    for output, says in (("missing/out", "no folder"), (".", "Is a directory")):
+        assert main([*command.split(), "-i", "text", "-o", output]) == 1
+        error = capfd.readouterr().err.replace("no pair has frequency >= 2. Stopping\n", "")
+        assert error.startswith(f"mt-scaffold: {output}: ") and says in error and error.count("\n") == 1
+
+
+@pytest.mark.parametrize("command", ["learn-bpe -s 100", "get-vocab", "apply-bpe -c codes --num-workers 2"])
+def test_a_full_disk(folder: Path, command: str) -> None:
+    """Standard output that takes nothing, and a file that may not grow: one line, and no half file."""
+    with open("/dev/full", "wb") as full:
+        result = subprocess.run(
+            [*COMMAND, *command.split(), "-i", "text"], stdout=full, stderr=subprocess.PIPE, check=False
+        )
+    assert result.returncode == 1 and b"No space left" in result.stderr
+    assert b"Traceback" not in result.stderr
+
+    def small_files() -> None:
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (300, 300))
+
+    result = run(*command.split(), "-i", "text", "-o", "out", preexec_fn=small_files)
+    assert result.returncode == 1 and b"out: File too large" in result.stderr
+    assert result.stderr.count(b"\n") == 1 + (b"Stopping" in result.stderr)
+    assert sorted(path.name for path in folder.iterdir()) == ["codes", "text"]
+
+
+def test_a_closed_pipe_is_quiet(folder: Path) -> None:
+    """As in ``mt-scaffold apply-bpe ... | head -1``."""
+    (folder / "long").write_bytes(TEXT * 60)
+    for command in ("apply-bpe -c codes -i long --num-workers 2", "get-vocab -i long"):
+        with subprocess.Popen([*COMMAND, *command.split()], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+            assert process.stdout is not None and process.stderr is not None
+            process.stdout.readline()
+            process.stdout.close()
+            assert process.stderr.read() == b""
+            assert process.wait() in (0, 128 + signal.SIGPIPE)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+@pytest.mark.parametrize("command", ["learn-bpe", "apply-bpe -c codes --num-workers 2"])
+def test_an_interrupted_run(folder: Path, command: str, number: signal.Signals) -> None:
+    """Ctrl-C ends at once and quietly with status 130; killed or interrupted, nothing has the output's name."""
+    (folder / "out").write_bytes(b"what was there before")
+    with subprocess.Popen(
+        [*COMMAND, *command.split(), "-o", "out"], stdin=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as process:
+        assert process.stdin is not None and process.stderr is not None
+        process.stdin.write(TEXT * 5)  # more than a pipe holds: the command has begun to read when this returns
+        process.stdin.flush()
+        if number == signal.SIGINT:
+            time.sleep(0.3)
+        process.send_signal(number)
+        assert process.stderr.read() == b""
+        assert process.wait(30) == (128 + number if number == signal.SIGINT else -number)
+        process.stdin.close()
+    assert (folder / "out").read_bytes() == b"what was there before"
+    left = [path.name for path in folder.iterdir() if path.name not in ("text", "codes", "out")]
+    assert not left or number == signal.SIGKILL
+
+
+@pytest.mark.parametrize("closed", ["<&-", ">&-"])
+def test_closed_standard_streams(folder: Path, closed: str) -> None:
+    """A process without standard input or output says so."""
+    given = "-i text" if closed == ">&-" else ""
+    script = f'exec "$0" -m mt_scaffold apply-bpe -c codes {given} {closed}'
+    result = subprocess.run(["sh", "-c", script, sys.executable], capture_output=True, check=False)
+    assert result.returncode == 1 and result.stderr.count(b"\n") == 1, result.stderr
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may read every file")
+def test_an_unreadable_file(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """A file without permission is named."""
+    (folder / "text").chmod(0)
+    assert "text: Permission denied" in fails(capfd, *"get-vocab -i text -o out".split())

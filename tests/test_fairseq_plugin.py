@@ -1,0 +1,420 @@
+"""The plug-in inside fairseq: what a sentence is in an epoch, and that training, stopping and sharing keep to it."""
+
+import json
+import os
+import pickle
+import socket
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fairseq_training import Step, fairseq_config, fairseq_train, load_plugin
+from segmenting import twin_of
+from test_average import Malicious
+
+pytest.importorskip("fairseq_cli", reason="needs the extra 'fairseq'")
+
+from mt_scaffold.apply import BPE  # noqa: E402
+from mt_scaffold.errors import MTScaffoldError, UsageError  # noqa: E402
+from mt_scaffold.fairseq_tools import user_dir  # noqa: E402
+from mt_scaffold.learn import learn_bpe  # noqa: E402
+from mt_scaffold.words import binarise_words  # noqa: E402
+
+MODEL = (
+    "--arch transformer --encoder-layers 1 --decoder-layers 1 --encoder-embed-dim 16 --decoder-embed-dim 16 "
+    "--encoder-ffn-embed-dim 16 --decoder-ffn-embed-dim 16 --encoder-attention-heads 2 --decoder-attention-heads 2 "
+    "--share-all-embeddings --dropout 0.1 --optimizer adam --lr 0.01 --criterion label_smoothed_cross_entropy "
+    "--label-smoothing 0.1 --max-tokens 1200 --seed 3"
+).split()
+ON_THE_FLY = ["--task", "translation_bpe_dropout"]
+SEED, PAIRS = 3, 400
+
+
+@pytest.fixture(scope="module", autouse=True)
+def plugin() -> None:
+    load_plugin()
+
+
+@pytest.fixture(scope="module")
+def words(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """{train,valid,valid.x}.{en,de} (400, 30 and 30 pairs), and of either kind KIND.codes and the data folder KIND."""
+    from mt_scaffold.synthetic import sentence_pairs
+
+    folder = tmp_path_factory.mktemp("words")
+    pairs = sentence_pairs(1)
+    for name, number in {"train": PAIRS, "valid": 30, "valid.x": 30}.items():
+        chosen = list(islice(pairs, number))
+        for side, language in enumerate(("en", "de")):
+            (folder / f"{name}.{language}").write_text("".join(f"{pair[side]}\n" for pair in chosen), encoding="utf-8")
+    for algorithm in ("bpe", "scaffold"):
+        codes = folder / f"{algorithm}.codes"
+        texts = [folder / "train.en", folder / "train.de"]
+        codes.write_bytes(learn_bpe(texts, num_symbols=300, algorithm=algorithm).text)
+        binarise_words(folder / "train", folder / "valid", [], folder / algorithm, "en", "de", codes)
+    return folder
+
+
+def training_set(data: Path, *options: str, epoch: int = 1) -> Any:
+    """The training set as the task opens it."""
+    from fairseq import tasks
+
+    config = fairseq_config([str(data), *MODEL, *ON_THE_FLY, *options])
+    task = tasks.setup_task(config.task)
+    task.load_dataset("train", epoch=epoch, combine=True)
+    return task.dataset("train")
+
+
+def batches_of(dataset: Any, epoch: int, max_tokens: int = 1200) -> list[list[int]]:
+    dataset.set_epoch(epoch)
+    batches = dataset.batch_by_size(dataset.ordered_indices(), max_tokens=max_tokens)
+    return [[int(number) for number in batch] for batch in batches]
+
+
+def ids(sample: dict[str, Any]) -> tuple[list[int], list[int]]:
+    return sample["source"].tolist(), sample["target"].tolist()
+
+
+@pytest.mark.parametrize("algorithm", ["bpe", "scaffold"])
+def test_without_dropout_it_is_the_standard_task_on_segmented_text(
+    words: Path, tmp_path: Path, algorithm: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The same batches, in the same order, with the same losses to the last bit, over several epochs."""
+    from fairseq_cli import preprocess
+
+    bpe = BPE(words / f"{algorithm}.codes")
+    for name in ("train.en", "train.de", "valid.en", "valid.de"):
+        bpe.process_file(words / name, tmp_path / name)
+    arguments = f"--source-lang en --target-lang de --trainpref {tmp_path}/train --validpref {tmp_path}/valid"
+    arguments += f" --destdir {tmp_path}/data --joined-dictionary --srcdict {words}/{algorithm}/dict.en.txt"
+    monkeypatch.setattr(sys, "argv", ["fairseq-preprocess", *arguments.split()])
+    preprocess.cli_main()
+    common = [*MODEL, "--max-epoch", "3", "--no-save"]
+    standard = fairseq_train([f"{tmp_path}/data", *common])
+    ours = fairseq_train([str(words / algorithm), *common, *ON_THE_FLY, "--bpe-dropout", "0"])
+    assert len(standard) > 20 and ours == standard
+
+
+@pytest.fixture(scope="module")
+def uninterrupted(words: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[list[Step], Path]:
+    """Six epochs with dropout, and the folder of the checkpoints."""
+    folder = tmp_path_factory.mktemp("uninterrupted")
+    return fairseq_train([*with_dropout(words), "--save-dir", str(folder), "--max-epoch", "6"]), folder
+
+
+def with_dropout(words: Path) -> list[str]:
+    return [str(words / "scaffold"), *MODEL, *ON_THE_FLY, "--bpe-dropout", "0.2"]
+
+
+def test_a_training_stopped_in_an_epoch_goes_on_as_if_it_had_not_been(
+    words: Path, uninterrupted: tuple[list[Step], Path], tmp_path: Path
+) -> None:
+    """The same batches and losses, also when it goes on with another number of workers."""
+    import torch
+
+    from mt_scaffold.checkpoints import load_checkpoint
+
+    steps, folder = uninterrupted
+    in_an_epoch = len(steps) // 6
+    stop = 2 * in_an_epoch + in_an_epoch // 2
+    common = [*with_dropout(words), "--save-dir", str(tmp_path), "--max-epoch", "6"]
+    before = fairseq_train([*common, "--max-update", str(stop), "--num-workers", "0"])
+    after = fairseq_train([*common, "--num-workers", "2"])
+    assert len(before) == stop and before + after == steps
+    resumed = load_checkpoint(tmp_path / "checkpoint_last.pt")["model"]
+    for name, tensor in load_checkpoint(folder / "checkpoint_last.pt")["model"].items():
+        assert torch.equal(tensor, resumed[name]), name
+
+
+def test_it_learns(uninterrupted: tuple[list[Step], Path]) -> None:
+    steps, _ = uninterrupted
+    tokens = [sum(sum(token != 1 for token in sentence) for sentence in step.target) for step in steps]
+    per_token = [step.loss / number for step, number in zip(steps, tokens, strict=True)]
+    sixth = len(steps) // 6
+    assert sum(per_token[-sixth:]) < 0.95 * sum(per_token[:sixth])
+
+
+def test_a_sentence_is_a_function_of_seed_epoch_side_and_number(
+    words: Path, uninterrupted: tuple[list[Step], Path]
+) -> None:
+    """What the model was trained on, in whatever batch and by whatever worker, is what one call of the core gives."""
+    from fairseq.data import Dictionary
+
+    dictionary = Dictionary.load(str(words / "scaffold" / "dict.en.txt"))
+    encoder = BPE(words / "scaffold.codes").encoder(dictionary.indices, dictionary.unk())
+    texts = [(words / f"train.{language}").read_text(encoding="utf-8").splitlines() for language in ("en", "de")]
+    steps, _ = uninterrupted
+    epoch, seen = 1, 0
+    for step in steps:
+        for number, source, target in zip(step.ids, step.source, step.target, strict=True):
+            for side, trained_on in enumerate((source, target)):
+                encoded, _ = encoder.encode([texts[side][number]], 0.2, 2 * SEED + side, epoch, [number])
+                without_padding = [token for token in trained_on if token != dictionary.pad()]
+                assert without_padding == [*encoded.tolist(), dictionary.eos()]
+            seen += 1
+        if seen == epoch * PAIRS:
+            epoch += 1
+    assert epoch == 7
+
+
+def test_a_training_set_reads_the_same_however_it_got_there(words: Path) -> None:
+    """Epochs set one after the other, out of order, or at once."""
+    one = training_set(words / "bpe", "--bpe-dropout", "0.3")
+    other = training_set(words / "bpe", "--bpe-dropout", "0.3", "--num-workers", "3", epoch=4)
+    sentences = {}
+    for epoch in (1, 2, 3, 4):
+        one.set_epoch(epoch)
+        sentences[epoch] = [ids(sample) for sample in one.__getitems__(range(PAIRS))]
+    for epoch in (4, 2):
+        other.set_epoch(epoch)
+        assert [ids(other[number]) for number in range(PAIRS)] == sentences[epoch]
+        assert batches_of(other, epoch) == batches_of(one, epoch)
+    different = sum(first != second for first, second in zip(sentences[1], sentences[2], strict=True))
+    assert different > 0.9 * PAIRS
+
+
+def test_batches_keep_to_the_lengths_that_were_drawn(words: Path) -> None:
+    """And sentences that are too long in one epoch are left out of it, and of it alone."""
+    dataset = training_set(words / "scaffold", "--bpe-dropout", "0.5")
+    left_out = []
+    for epoch in (1, 2, 3):
+        batches = batches_of(dataset, epoch, max_tokens=500)
+        assert sorted(number for batch in batches for number in batch) == list(range(PAIRS))
+        for batch in batches:
+            collated = dataset.collater(dataset.__getitems__(batch))
+            assert max(collated["net_input"]["src_tokens"].numel(), collated["target"].numel()) <= 500
+            lengths = [(len(source), len(target)) for source, target in map(ids, dataset.__getitems__(batch))]
+            assert [dataset.size(number) for number in batch] == lengths
+        kept, ignored = dataset.filter_indices_by_size(dataset.ordered_indices(), (40, 1024))
+        assert all(len(dataset[number]["source"]) > 40 for number in ignored)
+        assert all(len(dataset[int(number)]["source"]) <= 40 for number in kept)
+        left_out.append(set(ignored))
+    assert left_out[0] and left_out[0] != left_out[1]
+
+
+def test_truncating_and_bucketing_use_the_lengths_that_were_drawn(words: Path) -> None:
+    dataset = training_set(words / "bpe", "--bpe-dropout", "0.5", "--truncate-source", "--max-source-positions", "20")
+    sources = [ids(dataset[number])[0] for number in range(50)]
+    assert max(map(len, sources)) == 20 and all(source[-1] == 2 for source in sources)
+    dataset = training_set(words / "bpe", "--bpe-dropout", "0.5", "--num-batch-buckets", "3")
+    for epoch in (1, 2):
+        batches = batches_of(dataset, epoch)
+        shapes = {dataset.collater(dataset.__getitems__(batch))["target"].shape[1] for batch in batches}
+        assert len(shapes) <= 3
+        assert sorted(number for batch in batches for number in batch) == list(range(PAIRS))
+
+
+def test_the_sides_are_drawn_apart_and_may_differ_in_dropout(words: Path, tmp_path: Path) -> None:
+    for name in ("train", "valid"):
+        for language in ("en", "de"):
+            (tmp_path / f"{name}.{language}").write_bytes((words / f"{name}.en").read_bytes())
+    codes = words / "bpe.codes"
+    binarise_words(tmp_path / "train", tmp_path / "valid", [], tmp_path / "data", "en", "de", codes)
+    both = training_set(tmp_path / "data", "--bpe-dropout", "0.5")
+    same = sum(source == target for source, target in map(ids, both.__getitems__(range(PAIRS))))
+    assert same < 0.1 * PAIRS
+    one = training_set(tmp_path / "data", "--bpe-dropout", "0.5", "--bpe-dropout-src", "0")
+    plain = training_set(tmp_path / "data", "--bpe-dropout", "0")
+    for sample, without, dropped in zip(*(each.__getitems__(range(50)) for each in (one, plain, both)), strict=True):
+        assert ids(sample) == (ids(without)[0], ids(dropped)[1])
+
+
+def test_validation_and_generation_know_no_dropout(words: Path) -> None:
+    """Generation names the task of the checkpoint, also when it is given the training set."""
+    from fairseq import tasks
+
+    task = tasks.setup_task(fairseq_config([str(words / "bpe"), *MODEL, *ON_THE_FLY, "--bpe-dropout", "0.5"]).task)
+    bpe = BPE(words / "bpe.codes")
+    for split in ("valid", "train"):
+        task.load_dataset(split, task_cfg=task.cfg)
+        for number, line in enumerate((words / f"{split}.de").read_text(encoding="utf-8").splitlines()):
+            assert task.tgt_dict.string(task.dataset(split)[number]["target"]) == bpe.segment(line)
+
+
+@pytest.mark.parametrize("algorithm", ["bpe", "scaffold"])
+def test_a_sentence_is_drawn_from_the_exact_distribution(words: Path, tmp_path: Path, algorithm: str) -> None:
+    """The segmentations of one sentence over 1,000 epochs against their probabilities by enumeration (chi-square)."""
+    from scipy.stats import chisquare
+
+    codes = words / f"{algorithm}.codes"
+    twin = twin_of(codes.read_bytes())
+    known = sorted(set((words / "train.en").read_text(encoding="utf-8").split()))
+    short = ((word, twin.dropout_distribution(word, 0.4)) for word in known if 4 <= len(word) <= 6)
+    chosen = list(islice(((word, possible) for word, possible in short if len(possible) > 4), 2))
+    exact: dict[str, float] = {"": 1.0}
+    for _, possible in chosen:
+        exact = {
+            f"{before} {'@@ '.join(pieces)}".strip(): probability * chance
+            for before, probability in exact.items()
+            for pieces, chance in possible.items()
+        }
+    sentence = " ".join(word for word, _ in chosen)
+    for name in ("train.en", "train.de", "valid.en", "valid.de"):
+        (tmp_path / name).write_text(f"{sentence}\n" * 3)
+    binarise_words(tmp_path / "train", tmp_path / "valid", [], tmp_path / "data", "en", "de", codes)
+    dataset = training_set(tmp_path / "data", "--bpe-dropout", "0.4")
+    for side in ("source", "target"):
+        found: Counter[str] = Counter()
+        for epoch in range(1, 1001):
+            dataset.set_epoch(epoch)
+            found[dataset.src_dict.string(dataset[1][side])] += 1
+        assert found.keys() <= exact.keys()
+        rare = [form for form, probability in exact.items() if 1000 * probability < 5]
+        common = [form for form in exact if form not in rare]
+        observed = [found[form] for form in common] + [sum(found[form] for form in rare)]
+        expected = [1000 * exact[form] for form in common] + [1000 * sum(exact[form] for form in rare)]
+        assert chisquare(observed[: len(common) + bool(rare)], expected[: len(common) + bool(rare)]).pvalue > 0.001
+
+
+@pytest.mark.parametrize("algorithm", ["bpe", "scaffold"])
+@pytest.mark.parametrize("dropout", [0, 0.1, 0.5, 1])
+def test_no_unknown_subword_is_trained_on(words: Path, tmp_path: Path, algorithm: str, dropout: float) -> None:
+    """Not for characters that the codes do not know, either, nor for words that look like fairseq's own symbols."""
+    odd = "🙂 x🙂y </s> <unk>s 日本\u00a0語\n"
+    for name in ("train.en", "train.de"):
+        (tmp_path / name).write_text((words / name).read_text(encoding="utf-8") + odd, encoding="utf-8")
+    codes = words / f"{algorithm}.codes"
+    binarise_words(tmp_path / "train", words / "valid", [], tmp_path / "data", "en", "de", codes)
+    dataset = training_set(tmp_path / "data", "--bpe-dropout", str(dropout))
+    for epoch in range(1, 6):
+        dataset.set_epoch(epoch)
+        for sample in dataset.__getitems__(range(PAIRS + 1)):
+            for sentence in ids(sample):
+                # 0 to 3 are <s>, <pad>, </s> and <unk>.
+                assert sentence[-1] == 2 and min(sentence[:-1]) > 3
+    odd_again = dataset.tgt_dict.string(dataset[PAIRS]["target"])
+    assert (odd_again + " ").replace("@@ ", "").strip() == odd.strip()
+
+
+def test_a_dictionary_that_does_not_fit_is_refused(words: Path, tmp_path: Path) -> None:
+    """Codes of another folder would train on <unk> without a word."""
+    with pytest.raises(MTScaffoldError, match=r"bpe\.codes: gives \d+ subwords that are not in the dictionary"):
+        training_set(words / "scaffold", "--bpe-codes", str(words / "bpe.codes"))
+    with pytest.raises(MTScaffoldError, match="not in the dictionary"):
+        training_set(words / "scaffold", "--bpe-separator", "##")
+    with pytest.raises(UsageError, match="--bpe-dropout must be between 0 and 1, not 1.5"):
+        training_set(words / "scaffold", "--bpe-dropout", "1.5")
+    with pytest.raises(MTScaffoldError, match="make the folder with mt-scaffold binarise-words"):
+        fairseq_train([str(words / "bpe"), *MODEL, *ON_THE_FLY, "--valid-subset", "nothing"])
+
+
+def test_two_processes_share_the_batches_of_one(words: Path, tmp_path: Path) -> None:
+    """With gloo on the CPU: taken in turn they are the batches, and the losses, of one that gathers two batches."""
+    arguments = [*with_dropout(words), "--max-epoch", "2", "--dropout", "0", "--no-save"]
+    with socket.socket() as free:
+        free.bind(("localhost", 0))
+        port = free.getsockname()[1]
+    shared = ["--distributed-world-size", "2", "--distributed-backend", "gloo", "--distributed-no-spawn"]
+    shared += ["--distributed-init-method", f"tcp://localhost:{port}", "--ddp-backend", "legacy_ddp"]
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    processes = [
+        subprocess.Popen(
+            [sys.executable, Path(__file__).parent / "fairseq_training.py", tmp_path / str(rank)]
+            + [*arguments, *shared, "--distributed-rank", str(rank)],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            env=environment,
+            text=True,
+        )
+        for rank in (0, 1)
+    ]
+    alone = fairseq_train([*arguments, "--update-freq", "2"])
+    for process in processes:
+        _, said = process.communicate(timeout=200)
+        assert process.returncode == 0, said[-2000:]
+    ranks = [json.loads((tmp_path / str(rank)).read_text()) for rank in (0, 1)]
+    in_turn = [Step(*step) for steps in zip(*ranks, strict=True) for step in steps]
+    assert len(alone) > 10
+    # Where the number of batches is odd, the second process ends an epoch with a batch that does not count.
+    counted: Iterator[Step] = (step for step in in_turn)
+    for step in alone:
+        other = next(counted)
+        while other.ids != step.ids:
+            other = next(counted)
+        assert other[:3] == step[:3]
+        assert other.loss == pytest.approx(step.loss, rel=1e-3)
+    assert len(in_turn) - len(alone) <= 2
+
+
+RAW = ["Yu don't know Plack - undra, 3.5 (la) grea!", "Wem na loockmucked?"]
+
+
+@pytest.fixture(scope="module", params=["bpe", "scaffold"])
+def model(words: Path, tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Path:
+    """A folder as one hands it on: checkpoint, dictionaries and codes."""
+    folder = tmp_path_factory.mktemp("model")
+    fairseq_train([str(words / request.param), *MODEL, *ON_THE_FLY, "--save-dir", str(folder), "--max-epoch", "1"])
+    for name in ("dict.en.txt", "dict.de.txt", "bpe.codes"):
+        (folder / name).write_bytes((words / request.param / name).read_bytes())
+    return folder
+
+
+def test_raw_text_goes_in_and_raw_text_comes_out(model: Path, tmp_path: Path) -> None:
+    """fairseq-interactive started in another folder: what it translates and what it prints last are ordinary text."""
+    from sacremoses import MosesDetokenizer
+
+    command = [sys.executable, "-P", "-m", "fairseq_cli.interactive", model, "--path", model / "checkpoint_last.pt"]
+    command += ["--user-dir", user_dir(), "--bpe", "scaffold_bpe", "--bpe-codes", model / "bpe.codes"]
+    command += ["--tokenizer", "moses", "-s", "en", "-t", "de", "--cpu", "--max-len-b", "20", "--beam", "2"]
+    done = subprocess.run(
+        command, input="\n".join(RAW), capture_output=True, text=True, cwd=tmp_path, env={**os.environ, "LC_ALL": "C"}
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    said = [line.split("\t") for line in done.stdout.splitlines()]
+    sources = [fields[-1] for fields in said if fields[0].startswith("S-")]
+    assert len(sources) == 2 and "@@" in sources[0]
+    hypotheses = [fields[-1] for fields in said if fields[0].startswith("H-")]
+    translations = [fields[-1] for fields in said if fields[0].startswith("D-")]
+    for hypothesis, translation in zip(hypotheses, translations, strict=True):
+        joined = (hypothesis + " ").replace("@@ ", "").strip()
+        assert translation == MosesDetokenizer("de").detokenize(joined.split())
+
+
+def test_the_hub_example_of_the_documentation_runs(model: Path, tmp_path: Path) -> None:
+    from fairseq.models.transformer import TransformerModel
+
+    translator = TransformerModel.from_pretrained(
+        str(model),
+        checkpoint_file="checkpoint_last.pt",
+        user_dir=str(user_dir()),
+        bpe="scaffold_bpe",
+        bpe_codes=str(model / "bpe.codes"),
+        tokenizer="moses",
+        source_lang="en",
+        target_lang="de",
+    )
+    for sentence, translation in zip(RAW, translator.translate(RAW, beam=2), strict=True):
+        assert isinstance(translation, str) and "@@" not in translation
+        assert set(translator.encode(sentence).tolist()).isdisjoint({0, 1})
+        assert translator.apply_bpe(translator.tokenize(sentence)).count("@@") > 0
+    assert translator.decode(translator.encode(RAW[1])) == RAW[1]
+
+
+def test_the_hub_interface_refuses_a_checkpoint_that_would_run_code(model: Path, tmp_path: Path) -> None:
+    import torch
+    from fairseq.models.transformer import TransformerModel
+
+    from mt_scaffold.checkpoints import load_checkpoint
+
+    state = load_checkpoint(model / "checkpoint_last.pt")
+    torch.save({**state, "more": Malicious(tmp_path / "owned")}, model / "evil.pt")
+    with pytest.raises(pickle.UnpicklingError, match="mkdir"):
+        TransformerModel.from_pretrained(str(model), checkpoint_file="evil.pt", user_dir=str(user_dir()))
+    assert not (tmp_path / "owned").exists()
+
+
+def test_the_commands_train_and_translate_take_a_folder_of_words(words: Path, tmp_path: Path) -> None:
+    """mt-scaffold train and translate name the task by themselves."""
+    from mt_scaffold.train import train
+    from mt_scaffold.translate import translate
+
+    data = tmp_path / "data"
+    binarise_words(words / "train", words / "valid", [words / "valid.x"], data, "en", "de", words / "scaffold.codes")
+    assert train(data, tmp_path / "model", [*MODEL[:-2], "--max-epoch", "1", "--bpe-dropout", "0.1"])["epochs"] == 1
+    checkpoint = tmp_path / "model" / "checkpoints" / "checkpoint_last.pt"
+    translations = translate(data, "valid.x", checkpoint, tmp_path, ["--beam", "1", "--max-len-b", "10"])
+    assert len(translations) == 30

@@ -1,0 +1,141 @@
+"""Figures: what they show comes out of the data as it should, and every one is written as PNG and SVG."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from mt_scaffold import MTScaffoldError
+
+pytest.importorskip("matplotlib")
+numpy = pytest.importorskip("numpy")
+
+from mt_scaffold import figures  # noqa: E402
+
+PLAIN_LOG = """\
+2026-01-01 10:00:00 | INFO | fairseq_cli.train | task: TranslationTask
+2026-01-01 10:00:01 | INFO | valid | epoch 001 | valid on 'valid' subset | loss 7 | nll_loss 6.3 | num_updates 30
+2026-01-01 10:00:01 | INFO | train | epoch 001 | loss 9 | nll_loss 8.4 | ppl 353.63 | num_updates 30 | lr 0.001 | wall 7
+2026-01-01 10:00:02 | INFO | valid | epoch 002 | valid on 'valid' subset | loss 6 | nll_loss 5.3 | num_updates 60
+2026-01-01 10:00:02 | INFO | train | epoch 002 | loss 8 | nll_loss 7.4 | num_updates 60
+2026-01-01 10:00:03 | INFO | train | epoch 002 | loss 8 | nll_loss 7.5 | num_updates 60
+"""
+JSON_LOG = """\
+2026-01-01 10:00:01 | INFO | valid | {"epoch": 1, "valid_loss": "7", "valid_nll_loss": "6.3", "valid_num_updates": "30"}
+2026-01-01 10:00:01 | INFO | train | {"epoch": 1, "train_loss": "9", "train_nll_loss": "8.4", "train_num_updates": "30"}
+"""
+
+
+def is_drawn(svg: Path) -> str:
+    """The SVG's text, after a look at both files."""
+    assert svg.with_suffix(".png").read_bytes().startswith(b"\x89PNG")
+    text = svg.read_text(encoding="utf-8")
+    assert "<svg" in text and "</svg>" in text
+    return text
+
+
+def test_every_figure_is_written_the_same_each_time(tmp_path: Path) -> None:
+    """PNG and SVG appear, hold labels and the note on synthetic text, and the same data gives the same bytes."""
+    rows = [
+        {"symbols": 100, "average_frequency_removed": 10.0, "average_frequency_new": 15.0, "gain": 0.5},
+        {"symbols": 200, "average_frequency_removed": None, "average_frequency_new": None, "gain": None},
+    ]
+    intervals = [
+        figures.Interval(test, system, seed, 30.0 + seed, 1.5)
+        for test in ("test_a", "test_b")
+        for system in ("bpe", "scaffold")
+        for seed in (1, 2)
+    ]
+    log = tmp_path / "train.log"
+    log.write_text(PLAIN_LOG)
+    model = figures.Embeddings(
+        ["a", "b@@", "c"], numpy.random.default_rng(1).normal(size=(3, 8)), {"new": frozenset("a")}
+    )
+
+    def draw(folder: Path) -> list[Path]:
+        folder.mkdir()
+        return [
+            figures.token_frequencies({"bpe": [5, 3, 0], "scaffold": [4, 4, 1]}, folder / "f", "SYNTHETIC"),
+            figures.replaced_tokens(rows, folder / "r", "SYNTHETIC"),
+            figures.inside_longer_tokens(["a$"], {"a$": 1, "ba$c</w>": 9}, folder / "i", "SYNTHETIC"),
+            figures.embeddings({"bpe": model}, folder / "e", "SYNTHETIC"),
+            figures.scores(intervals, folder / "s", "SYNTHETIC"),
+            figures.training_curves({"bpe, seed 1": log}, folder / "t", "SYNTHETIC"),
+        ]
+
+    first, second = draw(tmp_path / "1"), draw(tmp_path / "2")
+    for one, other in zip(first, second, strict=True):
+        assert "SYNTHETIC" in is_drawn(one)
+        assert one.read_bytes() == other.read_bytes()
+        assert one.with_suffix(".png").read_bytes() == other.with_suffix(".png").read_bytes()
+    assert "+50.0%" in first[1].read_text() and "N = 200" not in first[1].read_text()
+    assert "ba$c" in first[2].read_text()
+
+
+def test_shares_of_a_string_inside_longer_tokens() -> None:
+    """Each token that holds the string with its share of them all; itself first, what never occurs left out."""
+    frequencies = {"zona": 1, "zona</w>": 2, "Arizona</w>": 97, "Barizonas": 0, "zone</w>": 50}
+    shares = figures.tokens_with("zona", frequencies)
+    assert shares == [("zona</w>", 2, 0.02), ("zona", 1, 0.01), ("Arizona</w>", 97, 0.97)]
+    assert figures.tokens_with("w>", frequencies) == []
+
+
+def test_a_string_that_never_occurs_is_said(tmp_path: Path) -> None:
+    """No empty panel: the string is named."""
+    with pytest.raises(MTScaffoldError, match="'qq'"):
+        figures.inside_longer_tokens(["qq"], {"a": 1}, tmp_path / "figure")
+
+
+@pytest.mark.parametrize(("log", "epochs"), [(PLAIN_LOG, 2), (JSON_LOG, 1)])
+def test_curves_come_from_fairseqs_log(tmp_path: Path, log: str, epochs: int) -> None:
+    """Updates and losses as logged, in both of fairseq's formats; an epoch that stands there twice as it was last."""
+    (tmp_path / "log").write_text(log)
+    curves = figures.read_training_log(tmp_path / "log")
+    assert curves["valid"] == [(30, 6.3), (60, 5.3)][:epochs]
+    assert curves["train"] == [(30, 8.4), (60, 7.5)][:epochs]
+
+
+def test_a_log_without_epochs_is_said(tmp_path: Path) -> None:
+    (tmp_path / "log").write_text("nothing here\n")
+    with pytest.raises(MTScaffoldError, match="no epoch"):
+        figures.read_training_log(tmp_path / "log")
+
+
+def test_projection_keeps_the_two_largest_directions() -> None:
+    """Points in a plane keep their distances, and turning the space only turns the picture (signs are fixed)."""
+    generator = numpy.random.default_rng(3)
+    plane = generator.normal(size=(40, 2)) * [5, 2]
+    turn, _ = numpy.linalg.qr(generator.normal(size=(10, 10)))
+    points = figures.project(numpy.hstack([plane, numpy.zeros((40, 8))]) @ turn + 7)
+    centred = plane - plane.mean(axis=0)
+    assert numpy.allclose(numpy.linalg.norm(points, axis=1), numpy.linalg.norm(centred, axis=1))
+    assert points[:, 0].var() > points[:, 1].var()
+
+
+def test_interval_is_sacrebleus() -> None:
+    """The score is sacreBLEU's, within an interval that more sentences make narrower, the same each time."""
+    sacrebleu = pytest.importorskip("sacrebleu")
+    hypotheses = ["the cat sat on the mat today", "a dog runs in the park now", "he eats an apple at noon here"] * 4
+    references = ["the cat sat on a mat today", "a dog runs in the park now", "she eats an apple at noon"] * 4
+    score, half_width = figures.bootstrap_interval(hypotheses, references, 200)
+    assert score == pytest.approx(sacrebleu.corpus_bleu(hypotheses, [references]).score)
+    assert (score, half_width) == figures.bootstrap_interval(hypotheses, references, 200)
+    _, narrower = figures.bootstrap_interval(hypotheses * 10, references * 10, 200)
+    assert 0 < narrower < half_width
+
+
+def test_embeddings_must_fit_the_dictionary(tmp_path: Path) -> None:
+    """Rows belong to the dictionary's tokens after fairseq's four; another number of them is an error, not a shift."""
+    torch = pytest.importorskip("torch")
+    weights = torch.arange(21.0).reshape(7, 3)
+    torch.save({"model": {"encoder.embed_tokens.weight": weights}}, tmp_path / "model.pt")
+    (tmp_path / "dict.txt").write_text("the 9\nzon@@ 5\n<s> 2 #fairseq:overwrite\n")
+    read = figures.read_embeddings(tmp_path / "model.pt", tmp_path / "dict.txt", {})
+    assert read.tokens == ["the", "zon@@", "<s>"]
+    assert read.vectors.tolist() == weights[4:].tolist()
+    (tmp_path / "dict.txt").write_text("the 9\n")
+    with pytest.raises(MTScaffoldError, match="7 embeddings"):
+        figures.read_embeddings(tmp_path / "model.pt", tmp_path / "dict.txt", {})
+    with pytest.raises(MTScaffoldError, match="decoder"):
+        figures.read_embeddings(tmp_path / "model.pt", tmp_path / "dict.txt", {}, side="decoder")

@@ -1,0 +1,222 @@
+"""The page of an experiment: complete, self-contained, and its word box segments as apply-bpe does."""
+
+from __future__ import annotations
+
+import html.parser
+import json
+import random
+import re
+import shutil
+import subprocess
+from pathlib import Path
+from urllib.parse import unquote
+
+import pytest
+from segmenting import ALPHABET, hard_text, hard_words
+
+from mt_scaffold import BPE, MTScaffoldError, learn_bpe
+from mt_scaffold.cli import main
+
+for needed in ("jinja2", "matplotlib", "sacrebleu", "sacremoses", "torch", "yaml"):
+    pytest.importorskip(needed)
+
+from mt_scaffold.compare import compare  # noqa: E402
+from mt_scaffold.html_report import html_report  # noqa: E402
+from mt_scaffold.score import score  # noqa: E402
+
+CHROMIUM = next(
+    (path for name in ("chromium", "chromium-browser", "google-chrome") if (path := shutil.which(name))), None
+)
+CONFIG = """\
+name: small
+description: <b>not bold</b> & "quoted"
+languages: {source: en, target: de}
+data: {synthetic: {pairs: 40, valid: 4, test: 6}}
+codes: {symbols: 60}
+systems: {bpe: {algorithm: bpe}, scaffold: {algorithm: scaffold}, scaffold+dropout: {algorithm: scaffold, dropout: 0.1}}
+baseline: bpe
+seeds: [1, 2]
+train: {options: {arch: transformer}}
+score: {bootstrap_samples: 20}
+"""
+LOG = "2026-01-01 | INFO | valid | epoch 001 | loss 7.1 | nll_loss 6.3 | num_updates 30\n"
+
+
+def write(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def experiment(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A finished experiment as the workflow leaves it, with translations and models that cost no training."""
+    import torch
+
+    from mt_scaffold.synthetic import sentence_pairs
+
+    folder = tmp_path_factory.mktemp("experiments") / "small"
+    pairs = sentence_pairs(1)
+    for part, number in {"train": 300, "valid": 4, "test": 6}.items():
+        chosen = [next(pairs) for _ in range(number)]
+        for side, code in enumerate(("en", "de")):
+            text = "".join(f"{pair[side]}\n" for pair in chosen)
+            write(folder / "raw" / f"{part}.{code}", text)
+            write(folder / "words" / f"{part}.{code}", text)
+    write(folder / "config.yaml", CONFIG)
+    trained_on = [folder / "words" / f"train.{code}" for code in ("en", "de")]
+    for algorithm in ("bpe", "scaffold"):
+        (folder / "codes").mkdir(exist_ok=True)
+        learn_bpe(trained_on, folder / "codes" / f"{algorithm}.codes", 60, algorithm=algorithm)
+    parts = ("train", "valid", "test")
+    report = {
+        "get-data": {"corpora": {part: {"lines": 4, "words": {"en": 20, "de": 18}} for part in parts}},
+        "tokenise": {f"{part}.{code}": {"words": 21} for part in parts for code in ("en", "de")},
+        "clean": {
+            part: {"pairs_kept": 3, "words_kept": [15, 14], "dropped": {"too long": 1, "ratio": 0}}
+            for part in parts[:2]
+        },
+    }
+    write(folder / "data-report.json", json.dumps(report))
+    references = (folder / "raw" / "test.de").read_text(encoding="utf-8").splitlines()
+    scores = []
+    for number, system in enumerate(("bpe", "scaffold", "scaffold+dropout")):
+        bpe = BPE(folder / "codes" / ("bpe.codes" if system == "bpe" else "scaffold.codes"))
+        forms = sorted(bpe.surface_forms())
+        write(folder / system / "binarised" / "dict.en.txt", "".join(f"{form} 1\n" for form in forms))
+        for seed in (1, 2):
+            run = folder / system / f"seed-{seed}"
+            translated = [line if index != number else f"{line} <i> & so" for index, line in enumerate(references)]
+            write(run / "translations" / "test.de", "".join(f"{line}\n" for line in translated))
+            write(run / "translations" / "test.de.subwords", "".join(f"{bpe.segment(line)}\n" for line in translated))
+            write(run / "train.log", LOG)
+            write(run / "command.txt", f"fairseq-train --seed {seed}\n")
+            training = {"epochs": 1, "updates": 30, "parameters": 9, "valid_loss": 7.1, "best_valid_loss": None}
+            write(run / "training.json", json.dumps({**training, "seconds": 60.0}))
+            weights = torch.randn(len(forms) + 4, 8, generator=torch.Generator().manual_seed(seed))
+            torch.save({"model": {"encoder.embed_tokens.weight": weights}}, run / "averaged.pt")
+            scores.append(run / "scores" / "test.json")
+            scores[-1].parent.mkdir()
+            about = {"system": system, "seed": seed, "test_set": "test", "synthetic": True}
+            score(run / "translations" / "test.de", folder / "raw" / "test.de", scores[-1], about=about)
+    compare(scores, "bpe", folder / "comparison", samples=20)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def page(experiment: Path) -> Path:
+    assert main(["report", str(experiment)]) == 0
+    return experiment / "report.html"
+
+
+class Reader(html.parser.HTMLParser):
+    """What a page refers to, and whether its elements are closed in order."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.addresses: list[str] = []
+        self.ids: list[str] = []
+        self.open: list[str] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+        values = dict(attributes)
+        self.addresses += [value or "" for key, value in values.items() if key in ("src", "href", "xlink:href")]
+        self.ids += [value or "" for key, value in values.items() if key == "id"]
+        if tag not in ("meta", "br", "img", "link", "input", "hr"):
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+        self.handle_starttag(tag, attributes)
+        if self.open[-1] == tag:
+            self.open.pop()
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+
+def test_page_needs_nothing_but_itself(page: Path) -> None:
+    """No address but within the page and of data; no import in its style; well-formed, every id once."""
+    text = page.read_text(encoding="utf-8")
+    reader = Reader(text)
+    assert reader.open == []
+    assert len(reader.ids) == len(set(reader.ids))
+    for address in reader.addresses:
+        assert address.startswith("data:") or (address.startswith("#") and address[1:] in reader.ids), address
+    assert "@import" not in text and not re.search(r"url\((?!#)", text)
+    assert not re.search(r"\b(fetch|XMLHttpRequest|import)\s*\(", text)
+
+
+def test_page_says_what_the_experiment_found(page: Path, experiment: Path) -> None:
+    """Scores, signatures, statistics, commands and examples are those of the files; synthetic text is labelled."""
+    text = page.read_text(encoding="utf-8")
+    comparison = json.loads((experiment / "comparison.json").read_text())
+    for row in comparison["rows"]:
+        assert f"{row['bleu']['mean']:.2f} ± {row['bleu']['sd']:.2f}" in text
+    for signature in comparison["signatures"].values():
+        assert signature in text
+    assert text.count("SYNTHETIC DATA") >= 4
+    assert "&lt;b&gt;not bold&lt;/b&gt;" in text and "<b>not" not in text
+    assert "&lt;i&gt; &amp; so" in text
+    assert "fairseq-train --seed 2" in text
+    assert text.count('class="example"') == 6
+    statistics = json.loads((experiment / "statistics.json").read_text())
+    assert f"{statistics['stats'][1]['entropy_bits']:.4f}" in text
+    assert statistics["synthetic"] and statistics["stats"][0]["codes"] == "bpe"
+    assert [row["symbols"] for row in statistics["sizes"]][:3] == [15, 30, 60]
+    names = {"bleu", "training", "token-frequencies", "replaced-tokens", "embeddings-bpe", "embeddings-scaffold"}
+    assert names <= {path.stem for path in (experiment / "figures").glob("*.svg")}
+    assert text.count("<svg ") == len(list((experiment / "figures").glob("*.svg")))
+
+
+def test_unfinished_experiment_is_said(tmp_path: Path) -> None:
+    """One line that names the folder and what to do; nothing is written."""
+    with pytest.raises(MTScaffoldError, match="run the experiment to its end"):
+        html_report(tmp_path)
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium to run the word box in")
+def test_word_box_segments_as_apply_bpe(page: Path, experiment: Path, tmp_path: Path) -> None:
+    """1,000 random words typed into the page in a browser come out as apply-bpe segments them, for both algorithms.
+
+    Half of the words are of the experiment's kind, half hard: characters of several units, no-break spaces, "</w>".
+    """
+    generator = random.Random(4)
+    text = (experiment / "words" / "train.de").read_text(encoding="utf-8")
+    known = sorted(set(text.split()))
+    words = ["".join(generator.choice(known) for _ in range(generator.randint(1, 2))) for _ in range(500)]
+    words += hard_words(generator, 500, [character for character in ALPHABET if character != "\x00"])
+    # Codes that know the hard characters too, in a page that is otherwise the experiment's.
+    hard = {
+        name: learn_bpe([*hard_text(1, 3000).split("\n"), text], num_symbols=300, algorithm=name).text.decode("utf-8")
+        for name in ("bpe", "scaffold")
+    }
+    boxes = json.dumps([{"systems": [name], "codes": codes} for name, codes in hard.items()]).replace("<", "\\u003c")
+    content = re.sub(
+        r'(<script type="application/json" id="codes">).*?(</script>)',
+        lambda match: match[1] + boxes + match[2],
+        page.read_text(encoding="utf-8"),
+        flags=re.DOTALL,
+    )
+    for name, document, codes in [("own", page.read_text(encoding="utf-8"), None), ("hard", content, hard)]:
+        lines = ["  " + " ".join(words[:700]) + "  ", "", "  ".join(words[700:])]
+        driver = f"""<pre id="outcome"></pre><script>
+            const typed = document.getElementById("word-box");
+            typed.value = {json.dumps(chr(10).join(lines)).replace("<", chr(92) + "u003c")};
+            typed.dispatchEvent(new Event("input"));
+            const shown = [...document.querySelectorAll("#boxes .segmented")].map((box) => box.textContent);
+            document.getElementById("outcome").textContent = encodeURIComponent(JSON.stringify(shown));
+            </script>"""
+        driven = tmp_path / f"{name}.html"
+        driven.write_text(document.replace("</body>", driver + "</body>"), encoding="utf-8")
+        assert CHROMIUM is not None
+        command = [CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path / name}"]
+        command += ["--virtual-time-budget=20000", "--dump-dom", driven.as_uri()]
+        found = subprocess.run(command, capture_output=True, check=True, timeout=120).stdout.decode("utf-8")
+        outcome = re.search(r'<pre id="outcome">([^<]*)</pre>', found)
+        assert outcome is not None
+        shown = json.loads(unquote(outcome[1]))
+        for number, algorithm in enumerate(("bpe", "scaffold")):
+            path = experiment / "codes" / f"{algorithm}.codes"
+            bpe = BPE(codes[algorithm].encode("utf-8") if codes else path)
+            assert shown[number].split("\n") == [bpe.segment(line) for line in lines]

@@ -1,0 +1,171 @@
+"""The Snakemake workflow: killed and resumed to the table, and its errors."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("snakemake", reason="needs the extra 'workflow'")
+pytest.importorskip("fairseq_cli", reason="needs the extra 'fairseq'")
+
+SNAKEFILE = Path(__file__).resolve().parent.parent / "scripts" / "Snakefile"
+EPOCHS = 12
+CONFIGURATION = f"""
+name: tiny
+description: a rehearsal
+languages: {{source: en, target: de}}
+data:
+  synthetic: {{pairs: 500, valid: 20, test: 20, seed: 1}}
+clean: {{max_ratio: 4.0}}
+codes: {{symbols: 150}}
+systems:
+  bpe: {{algorithm: bpe}}
+  scaffold: {{algorithm: scaffold}}
+baseline: bpe
+seeds: [1]
+train:
+  options:
+    arch: transformer
+    encoder-layers: 1
+    decoder-layers: 1
+    encoder-embed-dim: 16
+    decoder-embed-dim: 16
+    encoder-ffn-embed-dim: 16
+    decoder-ffn-embed-dim: 16
+    encoder-attention-heads: 2
+    decoder-attention-heads: 2
+    share-all-embeddings: true
+    optimizer: adam
+    lr: 0.005
+    criterion: label_smoothed_cross_entropy
+    max-tokens: 300
+    max-epoch: {EPOCHS}
+average: {{last: 2}}
+translate: {{options: {{beam: 1, max-tokens: 2000, max-len-b: 10}}}}
+score: {{bootstrap_samples: 20}}
+"""
+
+
+def command(configuration: Path) -> list[str]:
+    return [sys.executable, "-m", "snakemake", "-s", str(SNAKEFILE), "--configfile", str(configuration), "--cores", "2"]
+
+
+def run(folder: Path, text: str = CONFIGURATION, *more: str) -> subprocess.CompletedProcess[str]:
+    (folder / "tiny.yaml").write_text(text)
+    arguments = [*command(folder / "tiny.yaml"), *more]
+    return subprocess.run(arguments, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+
+
+def kill_in_training(folder: Path) -> None:
+    """Start the workflow and kill it, with all that it has started, when a training has ended its second epoch."""
+    (folder / "tiny.yaml").write_text(CONFIGURATION)
+    with open(folder / "killed.log", "wb") as log:
+        process = subprocess.Popen(
+            command(folder / "tiny.yaml"), cwd=folder, stdout=log, stderr=log, start_new_session=True
+        )
+    try:
+        deadline = time.monotonic() + 900
+        while not list(folder.glob("experiments/tiny/*/seed-1/checkpoints/checkpoint2.pt")):
+            assert process.poll() is None and time.monotonic() < deadline, (folder / "killed.log").read_text()
+            time.sleep(0.02)
+    finally:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
+
+def times(folder: Path) -> dict[str, int]:
+    return {str(path): path.stat().st_mtime_ns for path in sorted(folder.rglob("*")) if path.is_file()}
+
+
+@pytest.fixture(scope="module")
+def experiment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, object]:
+    """The tiny experiment, killed in the middle of training and run again to its end."""
+    folder = tmp_path_factory.mktemp("workflow")
+    kill_in_training(folder)
+    output = folder / "experiments" / "tiny"
+    before = {part: times(output / part) for part in ("raw", "words", "codes", "bpe/binarised", "scaffold/binarised")}
+    logs = {system: (output / system / "seed-1" / "train.log").read_text() for system in ("bpe", "scaffold")}
+    second = run(folder)
+    return {"folder": folder, "output": output, "before": before, "logs": logs, "second": second}
+
+
+def test_a_killed_experiment_goes_on_to_the_table(experiment: dict[str, object]) -> None:
+    second, output = experiment["second"], experiment["output"]
+    assert isinstance(second, subprocess.CompletedProcess) and isinstance(output, Path)
+    assert second.returncode == 0, second.stdout
+    table = (output / "comparison.txt").read_text(encoding="utf-8")
+    assert re.search(r"^test +bpe ", table, re.MULTILINE) and re.search(r"^test +scaffold ", table, re.MULTILINE)
+    assert "SYNTHETIC DATA" in table and table in second.stdout
+    for name in ("config.yaml", "data-report.json", "comparison.md", "comparison.json", "comparison.csv"):
+        assert (output / name).stat().st_size > 0
+    for system in ("bpe", "scaffold"):
+        translations = (output / system / "seed-1" / "translations" / "test.de").read_text(encoding="utf-8")
+        assert translations.count("\n") == 20
+
+
+def test_finished_steps_are_not_done_again(experiment: dict[str, object]) -> None:
+    output, before = experiment["output"], experiment["before"]
+    assert isinstance(output, Path) and isinstance(before, dict)
+    for part, files in before.items():
+        assert files and files == times(output / part), part
+
+
+def test_training_goes_on_from_the_last_checkpoint(experiment: dict[str, object]) -> None:
+    output, logs = experiment["output"], experiment["logs"]
+    assert isinstance(output, Path) and isinstance(logs, dict)
+    continued = 0
+    for system, before in logs.items():
+        log = (output / system / "seed-1" / "train.log").read_text()
+        after = log[len(before) :]
+        assert log.startswith(before) and f"epoch {EPOCHS:03d} | valid" in after
+        if "Loaded checkpoint" in after:
+            continued += 1
+            assert "begin training epoch 1\n" not in after
+    assert continued
+
+
+def test_a_finished_experiment_has_nothing_left_to_do(experiment: dict[str, object]) -> None:
+    folder, output = experiment["folder"], experiment["output"]
+    assert isinstance(folder, Path) and isinstance(output, Path)
+    before = times(output)
+    again = run(folder)
+    assert again.returncode == 0 and "Nothing to be done" in again.stdout
+    assert times(output) == before
+
+
+def test_two_runs_do_not_work_in_one_folder(experiment: dict[str, object]) -> None:
+    import fcntl
+
+    folder, output = experiment["folder"], experiment["output"]
+    assert isinstance(folder, Path) and isinstance(output, Path)
+    with open(output / ".lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        second = run(folder, CONFIGURATION, "--forcerun", "compare")
+    assert second.returncode == 1 and "another run is working in this folder" in second.stdout
+    assert "Traceback" not in second.stdout
+
+
+def test_a_wrong_key_ends_in_one_line_before_anything_is_done(tmp_path: Path) -> None:
+    wrong = run(tmp_path, CONFIGURATION.replace("symbols:", "simbols:"))
+    assert wrong.returncode == 2
+    assert re.search(r"^mt-scaffold: .*tiny\.yaml:8: codes\.simbols: unknown key.*symbols", wrong.stdout, re.MULTILINE)
+    assert "Traceback" not in wrong.stdout and not (tmp_path / "experiments").exists()
+
+
+def test_a_dry_run_leaves_nothing_behind(tmp_path: Path) -> None:
+    dry = run(tmp_path, CONFIGURATION, "--dry-run", "--config", f"output={tmp_path}/elsewhere")
+    assert dry.returncode == 0 and "train" in dry.stdout
+    assert not (tmp_path / "elsewhere").exists() and not (tmp_path / "experiments").exists()
+
+
+def test_a_failing_step_shows_the_end_of_its_log_and_where_it_is(tmp_path: Path) -> None:
+    """Here cleaning, which is left with no pair: an early step, to be quick."""
+    failing = run(tmp_path, CONFIGURATION.replace("max_ratio: 4.0", "max_ratio: 1.0, min_tokens: 200"))
+    assert failing.returncode == 1
+    assert re.search(r"experiments/tiny/logs/clean-(train|valid)\.log", failing.stdout)
+    assert re.search(r"^mt-scaffold: .*cleaning leaves none of", failing.stdout, re.MULTILINE)
