@@ -130,7 +130,7 @@ def test_the_whole_at_small_scale_without_a_network(tmp_path: Path, target: str,
     archives = 5 if target == "fr" else 3
     assert report["get-data"]["corpora"]["train"]["lines"] == 50 * archives
     assert report["get-data"]["corpora"]["valid"]["lines"] == (120 if target == "fr" else 60)
-    assert report["tokenise"]["train"]["en"]["lines"] == 50 * archives
+    assert report["tokenise"]["train.en"]["lines"] == 50 * archives
     assert report["clean"]["train"]["pairs_read"] == 50 * archives
     assert report["get-data"]["test_overlap"]["newstest2014"]["pair_in_train"] >= 1
     assert "Warning: newstest2014: of its 20 sentences" in done.stdout
