@@ -97,12 +97,17 @@ def slurm(folder: Path) -> Iterator[dict[str, str]]:
             raise SystemExit(f"SLURM does not come up: {shown.stdout}{shown.stderr}\n{logs}")
         yield environment
     finally:
-        subprocess.run(["scancel", "--full", "-u", "root"], env=environment, capture_output=True)
-        time.sleep(1)
+        # A controller that hangs, or a step that does not end, must not keep the daemons.
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            subprocess.run(["scancel", "--full", "-u", "root"], env=environment, capture_output=True, timeout=20)
+        time.sleep(8)  # KillWait and a little more
         for process in reversed(started):
             process.terminate()
-        for process in started:
-            process.wait()
+            try:
+                process.wait(timeout=15)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
         for file in ("slurm.conf", "cgroup.conf"):
             SYSTEM_CONFIG.with_name(file).unlink()
 
