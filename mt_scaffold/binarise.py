@@ -23,7 +23,7 @@ DESCRIPTION = "binarised.json"
 class Binarised:
     """What a data folder holds: the languages, the sentence pairs of each subset, the digests of the files it is from.
 
-    ``storage``: ``subwords`` stored as ids, or ``words`` (mt_scaffold.words), segmented when they are read.
+    ``storage``: ``subwords`` stored as ids, or ``words`` (mt_scaffold.binarise_words), segmented when they are read.
     """
 
     source: str
@@ -84,7 +84,7 @@ def binarise(
             arguments += ["--testpref", ",".join(map(str, tests))]
         run_tool("preprocess", arguments, log)
         _name_subsets(temporary, [Path(test).name for test in tests])
-        write_text(temporary / DESCRIPTION, json.dumps(asdict(binarised), indent=2, ensure_ascii=False) + "\n")
+        write_description(temporary, binarised)
         shutil.rmtree(output, ignore_errors=True)
         temporary.chmod(0o755)
         temporary.rename(output)
@@ -105,6 +105,11 @@ def subset_prefixes(train: PathLike, valid: PathLike, tests: Sequence[PathLike])
             raise UsageError(f"{test}: fairseq takes no comma in the name of a test set or its folder")
         prefixes[test.name] = test
     return prefixes
+
+
+def write_description(folder: Path, binarised: Binarised) -> None:
+    """Say in the data folder what it holds."""
+    write_text(folder / DESCRIPTION, json.dumps(asdict(binarised), indent=2, ensure_ascii=False) + "\n")
 
 
 def read_binarised(folder: PathLike) -> Binarised:

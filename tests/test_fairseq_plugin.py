@@ -20,10 +20,10 @@ from test_average import Malicious
 pytest.importorskip("fairseq_cli", reason="needs the extra 'fairseq'")
 
 from mt_scaffold.apply import BPE  # noqa: E402
+from mt_scaffold.binarise_words import binarise_words  # noqa: E402
 from mt_scaffold.errors import MTScaffoldError, UsageError  # noqa: E402
 from mt_scaffold.fairseq_tools import user_dir  # noqa: E402
 from mt_scaffold.learn import learn_bpe  # noqa: E402
-from mt_scaffold.words import binarise_words  # noqa: E402
 
 MODEL = (
     "--arch transformer --encoder-layers 1 --decoder-layers 1 --encoder-embed-dim 16 --decoder-embed-dim 16 "

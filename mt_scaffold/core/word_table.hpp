@@ -33,7 +33,8 @@ static_assert(sizeof(WordEntry) == 32);
 
 struct TableLimits {
   size_t max_words = size_t{1} << 20;
-  size_t max_bytes = size_t{192} << 20;
+  // While a full table gives way to an empty one, both are held.
+  size_t max_bytes = size_t{96} << 20;
 };
 
 // A table that grows while it is read: when it is crowded its owner replaces it by a larger one with the same

@@ -12,8 +12,8 @@ from fairseq.tasks.translation import TranslationConfig, TranslationTask
 from omegaconf import II
 
 from mt_scaffold.apply import BPE, Encoder
+from mt_scaffold.binarise_words import CODES, WordsFile
 from mt_scaffold.errors import MTScaffoldError, UsageError
-from mt_scaffold.words import CODES, WordsFile
 
 from .dataset import SOURCE, TARGET, SegmentedPairs, SegmentedText, side_seed
 

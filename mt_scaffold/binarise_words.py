@@ -8,16 +8,14 @@ UTF-8) and beside it ``.words.npy`` (where each line begins, int64), both memory
 from __future__ import annotations
 
 import hashlib
-import json
 import mmap
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mt_scaffold.apply import BPE
-from mt_scaffold.binarise import DESCRIPTION, Binarised, subset_prefixes
+from mt_scaffold.binarise import DESCRIPTION, Binarised, subset_prefixes, write_description
 from mt_scaffold.errors import MTScaffoldError
 from mt_scaffold.files import PathLike, explain_os_error, open_input, open_output, write_text
 from mt_scaffold.learn import count_words
@@ -92,7 +90,7 @@ def binarise_words(
     for language in (source, target):
         write_text(output / f"dict.{language}.txt", dictionary)
     binarised = Binarised(source, target, pairs, digests, storage="words")
-    write_text(output / DESCRIPTION, json.dumps(asdict(binarised), indent=2, ensure_ascii=False) + "\n")
+    write_description(output, binarised)
     return binarised
 
 
