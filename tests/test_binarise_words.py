@@ -1,5 +1,6 @@
 """Words → a data folder that is segmented during training."""
 
+import io
 import json
 import shutil
 from pathlib import Path
@@ -60,6 +61,18 @@ def test_the_dictionary_holds_whatever_dropout_can_give(algorithm: str) -> None:
     assert {"🙂", "🙂@@", "\u00a0", "\u00a0@@", "w", "w@@"} <= entries.keys()
     counts = list(entries.values())
     assert counts == sorted(counts, reverse=True) and counts[0] > 1 and counts[-1] == 0
+
+
+def test_subwords_that_end_in_a_spelt_out_end_of_word_are_known() -> None:
+    """`</w>` may stand in the text itself: `low</w>er` has subwords inside a word that end as others do at its end."""
+    merges = ["< /", "</ w", "</w >", "o w", "ow </w>", "ow</w> e", "</w> e", "e r</w>"]
+    bpe = BPE(io.StringIO("#version: 0.2\n" + "".join(f"{merge}\n" for merge in merges)))
+    forms = set(bpe.surface_forms())
+    assert {"</w>@@", "ow</w>@@", "ow", "ow@@"} <= forms and "" not in forms
+    for seed in range(300):
+        for word in ("low</w>er", "</w>", "ow</w>", "a</w>w>", "</w></w>x"):
+            given = set(bpe.segment(word, 0.4, seed).split(" "))
+            assert given - forms <= {"l@@", "a@@", "x"}, given
 
 
 def test_fairseq_reads_the_dictionary_and_keeps_its_own_symbols(tmp_path: Path) -> None:

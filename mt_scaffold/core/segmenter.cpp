@@ -219,14 +219,27 @@ std::vector<std::string> Segmenter::surface_forms() const {
   };
   add_base(internal_base_);
   add_base(final_base_);
-  for (size_t token = 0; token < texts_.size(); ++token) {
-    if (scaffold_[token]) continue;
-    const std::string_view text = texts_[static_cast<int32_t>(token)];
-    if (text.ends_with(kEndOfWord)) {
-      add(std::string(text.substr(0, text.size() - kEndOfWord.size())));
-    } else {
-      add(std::string(text) + separator_);
+  // A text that spells out </w> has tokens that end in it inside a word.
+  std::vector<bool> spelt_out(texts_.size());
+  const auto may_stand_inside = [&](int32_t token) {
+    const std::string_view text = texts_[token];
+    return !text.ends_with(kEndOfWord) || text == kEndOfWord || spelt_out[static_cast<size_t>(token)];
+  };
+  for (bool more = true; more;) {
+    more = false;
+    for (const PairSlot& slot : pair_table_) {
+      if (slot.rank == kNoRank || !may_stand_inside(slot.right)) continue;
+      const int32_t merged = merged_of_rank_[static_cast<size_t>(slot.rank)];
+      if (may_stand_inside(merged)) continue;
+      spelt_out[static_cast<size_t>(merged)] = more = true;
     }
+  }
+  for (int32_t token = 0; token < static_cast<int32_t>(texts_.size()); ++token) {
+    if (scaffold_[static_cast<size_t>(token)]) continue;
+    const std::string_view text = texts_[token];
+    if (may_stand_inside(token)) add(std::string(text) + separator_);
+    if (text.ends_with(kEndOfWord) && text != kEndOfWord)
+      add(std::string(text.substr(0, text.size() - kEndOfWord.size())));
   }
   return forms;
 }
