@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <cstdlib>
 #include <new>
 #include <vector>
@@ -13,17 +14,37 @@
 
 namespace mt_scaffold {
 
-// To be given back with std::free.
+constexpr size_t kHugePage = size_t{1} << 21;
+
+// Large pieces come from the system and go back to it whole: malloc would be left with holes that nothing fits into.
 inline void* allocate_in_huge_pages(size_t bytes) {
-  constexpr size_t kHugePage = size_t{1} << 21;
-  const bool large = bytes >= kHugePage;
-  void* memory = large ? std::aligned_alloc(kHugePage, (bytes + kHugePage - 1) / kHugePage * kHugePage)
-                       : std::aligned_alloc(64, (bytes + 63) / 64 * 64);
-  if (!memory) throw std::bad_alloc();
 #if defined(__linux__) && defined(MADV_HUGEPAGE)
-  if (large) madvise(memory, bytes, MADV_HUGEPAGE);
+  if (bytes >= kHugePage) {
+    const size_t size = (bytes + kHugePage - 1) / kHugePage * kHugePage;
+    void* mapped = mmap(nullptr, size + kHugePage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (mapped == MAP_FAILED) throw std::bad_alloc();
+    auto* const begin = static_cast<char*>(mapped);
+    const size_t before = -reinterpret_cast<uintptr_t>(begin) % kHugePage;
+    if (before > 0) munmap(begin, before);
+    if (before < kHugePage) munmap(begin + before + size, kHugePage - before);
+    madvise(begin + before, size, MADV_HUGEPAGE);
+    return begin + before;
+  }
 #endif
+  void* memory = std::aligned_alloc(64, (bytes + 63) / 64 * 64);
+  if (!memory) throw std::bad_alloc();
   return memory;
+}
+
+// `bytes` as they were asked for.
+inline void free_in_huge_pages(void* memory, size_t bytes) {
+#if defined(__linux__) && defined(MADV_HUGEPAGE)
+  if (bytes >= kHugePage) {
+    munmap(memory, (bytes + kHugePage - 1) / kHugePage * kHugePage);
+    return;
+  }
+#endif
+  std::free(memory);
 }
 
 template <typename T>
@@ -35,7 +56,7 @@ struct HugePageAllocator {
   HugePageAllocator(const HugePageAllocator<Other>&) {}
 
   T* allocate(size_t count) { return static_cast<T*>(allocate_in_huge_pages(count * sizeof(T))); }
-  void deallocate(T* memory, size_t) { std::free(memory); }
+  void deallocate(T* memory, size_t count) { free_in_huge_pages(memory, count * sizeof(T)); }
 
   template <typename Other>
   bool operator==(const HugePageAllocator<Other>&) const {

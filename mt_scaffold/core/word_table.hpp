@@ -142,7 +142,8 @@ class WordTable {
   static constexpr size_t kSmallChunk = size_t{1} << 18, kLargeChunk = size_t{1} << 21;
 
   struct Free {
-    void operator()(char* chunk) const { std::free(chunk); }
+    size_t bytes;
+    void operator()(char* chunk) const { free_in_huge_pages(chunk, bytes); }
   };
   // The memory of the entries, shared by a table and the larger ones that follow it.
   struct Store {
@@ -177,7 +178,7 @@ class WordTable {
       return false;
     }
     auto* chunk = static_cast<char*>(allocate_in_huge_pages(size));
-    store_->chunks.emplace_back(chunk);
+    store_->chunks.emplace_back(chunk, Free{size});
     store_->bytes += size;
     arena = {chunk, size, store_.get()};
     return true;
