@@ -233,9 +233,10 @@ class System:
 
 @dataclass(frozen=True)
 class Batch:
-    """What goes with one size of batch, as plain fairseq-train options."""
+    """What goes with one size of batch, as plain fairseq-train options; ``update-freq`` is that of so many ``gpus``."""
 
     options: dict[str, OptionValue] = field(metadata=_bounds(key_pattern=_OPTION, key_pattern_says=_OPTION_SAYS))
+    gpus: int | None = field(default=None, metadata=_bounds(least=1))
 
 
 @dataclass(frozen=True)
@@ -255,6 +256,27 @@ class Train:
     def all_options(self) -> dict[str, OptionValue]:
         """The options with those of the chosen batch."""
         return self.options | (self.batches[self.batch].options if self.batch is not None else {})
+
+    def options_on(self, gpus: int) -> dict[str, OptionValue]:
+        """All options, with the ``update-freq`` that makes the chosen batch on this number of GPUs (0: a CPU).
+
+        On a CPU, where such a batch is only rehearsed, ``update-freq`` stays as it is. Raises UsageError where the
+        batch cannot be shared out evenly.
+        """
+        options = self.all_options
+        batch = self.batches[self.batch] if self.batch is not None else None
+        if batch is None or batch.gpus is None or gpus == 0:
+            return options
+        update_freq = options.get("update-freq", 1)
+        if type(update_freq) is not int:
+            raise UsageError(f"train.batches.{self.batch}: with gpus, update-freq must be a number, not {update_freq}")
+        parts = batch.gpus * update_freq
+        if parts % gpus:
+            raise UsageError(
+                f"train.batches.{self.batch}: a batch of {batch.gpus} GPUs x update-freq {update_freq} = {parts} parts "
+                f"cannot be shared by {gpus} GPUs: take a number of GPUs that divides {parts}, or another batch"
+            )
+        return options | {"update-freq": parts // gpus}
 
 
 @dataclass(frozen=True)

@@ -60,6 +60,13 @@ def sees_gpu() -> bool:
     return bool(torch.cuda.is_available())
 
 
+def gpus_in_all(nodes: int, gpus: int) -> int:
+    """How many GPUs a training on ``nodes`` with ``gpus`` each has; where none are named, fairseq takes all it sees."""
+    import torch
+
+    return nodes * gpus or torch.cuda.device_count()
+
+
 def command_line(program: str, arguments: Sequence[str], launcher: Sequence[str] = ()) -> list[str]:
     """The command that runs ``program`` (``preprocess``, ``train``, ``generate``) with this Python."""
     # -P: a file called random.py in the current folder must not take the place of Python's own.

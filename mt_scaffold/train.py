@@ -56,7 +56,8 @@ def train(
     ``training.json`` (updates, epochs, validation loss, seconds, versions), which is also returned. A training that was
     stopped goes on from its last checkpoint; one that was started with other options or data is not continued.
 
-    Raises MTScaffoldError, with the end of the log, where fairseq fails; UsageError for an option that is set here.
+    Raises MTScaffoldError, with the end of the log, where fairseq fails, and where GPUs are asked for and there are
+    none; UsageError for an option that is set here.
     """
     refuse_options(options, _OWN_OPTIONS, "fairseq-train")
     launch = launcher_command(launcher, nodes, gpus)
@@ -74,7 +75,11 @@ def train(
     if keep_epochs and "--keep-last-epochs" not in options:
         arguments += ["--keep-last-epochs", str(keep_epochs)]
     if not sees_gpu():
+        if gpus:
+            raise MTScaffoldError(f"{gpus} GPUs are asked for, and PyTorch finds none on this machine")
         arguments.append("--cpu")
+    elif launcher == "fairseq" and gpus:
+        arguments += ["--distributed-world-size", str(gpus)]
     if nodes > 1:
         # Where the nodes meet; two jobs on one node take two ports.
         arguments += ["--distributed-port", str(20000 + int(os.environ["SLURM_JOB_ID"]) % 20000)]

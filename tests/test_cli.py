@@ -196,6 +196,20 @@ def test_a_bad_line_in_a_dictionary(folder: Path, capfd: pytest.CaptureFixture[s
     assert "words: line 2" in fails(capfd, *"learn-bpe --dict-input -i words -o out".split())
 
 
+@pytest.mark.parametrize("count", [2**62, 2**63, 2**64 - 1])
+def test_counts_that_add_up_to_too_much(folder: Path, capfd: pytest.CaptureFixture[str], count: int) -> None:
+    """No sum of counts overflows unseen."""
+    (folder / "words").write_text(f"ab {count}\nabc 3\n")
+    assert "counts of the words are too high" in fails(capfd, *"learn-bpe --dict-input -i words -o out".split())
+
+
+def test_counts_as_high_as_can_be(folder: Path) -> None:
+    """Just below, codes are learned."""
+    (folder / "words").write_text(f"ab {2**62 - 1}\n")
+    assert main("learn-bpe --dict-input -i words -o out".split()) == 0
+    assert (folder / "out").read_text().endswith("\na b</w>\n")
+
+
 @pytest.mark.parametrize(
     "arguments",
     [

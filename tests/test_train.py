@@ -11,7 +11,7 @@ import pytest
 from conftest import TINY_MODEL
 
 from mt_scaffold.errors import MTScaffoldError, UsageError
-from mt_scaffold.fairseq_tools import option_arguments
+from mt_scaffold.fairseq_tools import option_arguments, sees_gpu
 
 pytest.importorskip("fairseq_cli", reason="needs the extra 'fairseq'")
 
@@ -75,6 +75,13 @@ def test_a_training_begun_with_other_options_is_not_continued(
 def test_options_that_are_set_here_are_refused(tiny_data: Path, tmp_path: Path, option: str) -> None:
     with pytest.raises(UsageError, match="is set by mt-scaffold itself"):
         train(tiny_data, tmp_path, [*TINY_MODEL, option])
+
+
+@pytest.mark.skipif(sees_gpu(), reason="for a machine without GPUs")
+def test_gpus_that_are_not_there_are_missed(tiny_data: Path, tmp_path: Path) -> None:
+    """A training meant for GPUs does not crawl along on the CPU unseen."""
+    with pytest.raises(MTScaffoldError, match="8 GPUs are asked for, and PyTorch finds none"):
+        train(tiny_data, tmp_path / "model", TINY_MODEL, gpus=8)
 
 
 def test_a_failing_training_shows_the_end_of_its_log_and_where_it_is(tiny_data: Path, tmp_path: Path) -> None:

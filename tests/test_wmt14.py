@@ -20,6 +20,7 @@ import yaml
 from wmt14_archives import CONFIGS, derived_config, make_archives
 
 from mt_scaffold.config import Config, load_config, parse_config
+from mt_scaffold.errors import UsageError
 from mt_scaffold.fairseq_tools import option_arguments, run_tool, user_dir
 
 ROOT = CONFIGS.parent
@@ -87,6 +88,22 @@ def test_the_command_line_stands_in_the_documentation_and_fairseq_takes_it(targe
     parser = options.get_training_parser()
     parsed = options.parse_args_and_arch(parser, ["data", *arguments])
     assert parsed.update_freq == [OF_BATCH[batch]["update-freq"]] and parsed.encoder_embed_dim == 1024
+
+
+@pytest.mark.parametrize("target", ["de", "fr"])
+@pytest.mark.parametrize(
+    ("batch", "gpus", "update_freq"),
+    [("large", 8, 16), ("large", 4, 32), ("large", 16, 8), ("large", 128, 1), ("small", 1, 8), ("large", 0, 16)],
+)
+def test_the_batch_stays_on_any_number_of_gpus(target: str, batch: str, gpus: int, update_freq: int) -> None:
+    options = wmt14(target, batch).train.options_on(gpus)
+    assert options == wmt14(target, batch).train.all_options | {"update-freq": update_freq}
+
+
+@pytest.mark.parametrize(("batch", "gpus"), [("large", 12), ("large", 256), ("small", 16)])
+def test_a_batch_that_the_gpus_cannot_share_is_refused(batch: str, gpus: int) -> None:
+    with pytest.raises(UsageError, match=f"train.batches.{batch}: .* cannot be shared by {gpus} GPUs"):
+        wmt14("de", batch).train.options_on(gpus)
 
 
 @pytest.mark.parametrize("target", ["de", "fr"])

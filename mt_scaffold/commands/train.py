@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from mt_scaffold.fairseq_tools import LAUNCHERS, option_arguments
+from mt_scaffold.fairseq_tools import LAUNCHERS, gpus_in_all, option_arguments
 from mt_scaffold.train import train
 
 
@@ -23,7 +23,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="who starts a process for each GPU: fairseq or torchrun on one node, srun on several nodes of a SLURM job",
     )
     parser.add_argument("--nodes", type=int, default=1, metavar="N", help="nodes to train on (default: 1)")
-    parser.add_argument("--gpus", type=int, default=0, metavar="N", help="GPUs of each node, for torchrun")
+    parser.add_argument("--gpus", type=int, default=0, metavar="N", help="GPUs of each node (default: all)")
     parser.add_argument("fairseq_options", nargs="*", metavar="-- OPTIONS", help="options of fairseq-train, after --")
 
 
@@ -34,7 +34,7 @@ def run(options: argparse.Namespace) -> None:
         from mt_scaffold.config import load_config
 
         config = load_config(options.config)
-        arguments = option_arguments(config.train.all_options) + arguments
+        arguments = option_arguments(config.train.options_on(gpus_in_all(options.nodes, options.gpus))) + arguments
         # At least the last one stays, also where the best one is used.
         keep_epochs = keep_epochs or max(config.average.last, 1)
     train(

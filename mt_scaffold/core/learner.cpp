@@ -36,10 +36,17 @@ Learner::Learner(WordCounts words) {
   if (!base) throw std::bad_alloc();
 
   size_t cell_count = 1;
+  uint64_t symbols = 0;  // of the text: no frequency of a token or pair is higher
+  bool too_many = false;
   words.for_each([&](const WordCount& entry) {
-    for (const char c : entry.word) cell_count += (static_cast<unsigned char>(c) & 0xC0) != 0x80;
-    ++cell_count;
+    uint64_t in_word = 0;
+    for (const char c : entry.word) in_word += (static_cast<unsigned char>(c) & 0xC0) != 0x80;
+    cell_count += in_word + 1;
+    too_many |= __builtin_mul_overflow(in_word, entry.count, &in_word);
+    too_many |= __builtin_add_overflow(symbols, in_word, &symbols);
   });
+  if (too_many || symbols > static_cast<uint64_t>(std::numeric_limits<int64_t>::max()))
+    throw InputError("the counts of the words are too high: with them the text has more than 2^63 symbols");
   if (cell_count > std::numeric_limits<Position>::max())
     throw InputError("more than 4 billion symbols in distinct words; learn from a sample of the text");
   cells_.reserve(cell_count);
