@@ -3,6 +3,7 @@
 import json
 import os
 import pickle
+import re
 import socket
 import subprocess
 import sys
@@ -338,6 +339,45 @@ def test_two_processes_share_the_batches_of_one(words: Path, tmp_path: Path) -> 
         assert other[:3] == step[:3]
         assert other.loss == pytest.approx(step.loss, rel=1e-3)
     assert len(in_turn) - len(alone) <= 2
+
+
+HYDRA = """
+common: {{user_dir: {user_dir}, seed: 3, cpu: true, log_format: json}}
+checkpoint: {{no_save: true}}
+task: {{_name: translation_bpe_dropout, data: {data}, source_lang: en, target_lang: de, bpe_dropout_src: 0.3}}
+dataset: {{max_tokens: 1200, num_workers: 1, disable_validation: true}}
+criterion: {{_name: label_smoothed_cross_entropy, label_smoothing: 0.1}}
+optimization: {{max_epoch: 2, lr: [0.01]}}
+optimizer: {{_name: adam}}
+lr_scheduler: {{_name: fixed}}
+model:
+  _name: transformer
+  dropout: 0.1
+  share_all_embeddings: true
+  encoder: {{layers: 1, embed_dim: 16, ffn_embed_dim: 16, attention_heads: 2}}
+  decoder: {{layers: 1, embed_dim: 16, ffn_embed_dim: 16, attention_heads: 2}}
+"""
+
+
+def test_a_hydra_configuration_trains_as_the_command_line_does(words: Path, tmp_path: Path) -> None:
+    """Options of the task that are named there count, those that are not have their defaults: the same losses."""
+    (tmp_path / "training.yaml").write_text(HYDRA.format(user_dir=user_dir(), data=words / "scaffold"))
+    hydra = ["fairseq_cli.hydra_train", "--config-dir", str(tmp_path), "--config-name", "training"]
+    options = [str(words / "scaffold"), "--user-dir", str(user_dir()), "-s", "en", "-t", "de", *MODEL, *ON_THE_FLY]
+    options += ["--bpe-dropout-src", "0.3", "--max-epoch", "2", "--no-save", "--disable-validation", "--cpu"]
+    said = []
+    for command in (hydra, ["fairseq_cli.train", *options, "--log-format", "json"]):
+        done = subprocess.run(
+            [sys.executable, "-m", *command],
+            cwd=tmp_path,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            env={**os.environ, "OMP_NUM_THREADS": "1"},
+        )
+        said.append(done.stdout)
+    epochs = [re.findall(r'"train_loss": "([\d.]+)".*?"train_wpb": "([\d.]+)"', each) for each in said]
+    assert len(epochs[0]) == 2 and epochs[0] == epochs[1], said[0][-2000:]
 
 
 RAW = ["Yu don't know Plack - undra, 3.5 (la) grea!", "Wem na loockmucked?"]
