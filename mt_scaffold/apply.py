@@ -54,8 +54,12 @@ class BPE:
             data = codes.read()
             text = data.encode("utf-8") if isinstance(data, str) else data
             name = str(getattr(codes, "name", "codes"))
-        if merges < -1:
+        if not -1 <= merges < 2**63:
             raise UsageError(f"the number of merges must be positive, or -1 for all, not {merges}")
+        try:
+            separator.encode("utf-8")
+        except UnicodeEncodeError as error:
+            raise UsageError("the separator is not UTF-8") from error
         self.separator = separator
         self._segmenter = _core.Segmenter(text, name, merges, separator, None if vocab is None else set(vocab))
         self._isolate = GlossaryIsolator(glossaries) if glossaries else None
@@ -161,7 +165,9 @@ def random_seed() -> int:
 
 
 def seed_of(seed: int) -> int:
-    """A seed as the core takes it: 64 bits."""
+    """A seed as the core takes it: 64 bits, a negative one as its complement; UsageError where it needs more."""
+    if not -(2**63) <= seed < 2**64:
+        raise UsageError(f"the seed must fit into 64 bits: {seed} does not")
     return seed & (2**64 - 1)
 
 

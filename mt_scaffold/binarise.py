@@ -52,7 +52,7 @@ def binarise(
     Raises MTScaffoldError where sides differ in length, a file is empty or not UTF-8, or fairseq fails.
     """
     output = Path(output)
-    prefixes = subset_prefixes(train, valid, tests)
+    prefixes = subset_prefixes(train, valid, tests, source, target)
     if output.exists() and any(output.iterdir()) and not (output / DESCRIPTION).exists():
         raise MTScaffoldError(f"{output}: this folder holds something else; give a new one")
 
@@ -94,8 +94,15 @@ def binarise(
     return binarised
 
 
-def subset_prefixes(train: PathLike, valid: PathLike, tests: Sequence[PathLike]) -> dict[str, Path]:
-    """Subset → prefix of its files; raises UsageError for a test set whose name fairseq would misread."""
+def subset_prefixes(
+    train: PathLike, valid: PathLike, tests: Sequence[PathLike], source: str, target: str
+) -> dict[str, Path]:
+    """Subset → prefix of its files.
+
+    Raises UsageError for a test set whose name fairseq would misread, and where both languages are the same.
+    """
+    if source == target:
+        raise UsageError(f"source and target are the same language: {source}")
     prefixes = {"train": Path(train), "valid": Path(valid)}
     for test in map(Path, tests):
         # fairseq reads train, train1, train2 and so on as one training set.

@@ -56,7 +56,7 @@ def binarise_words(
     codes are malformed; UsageError for a name that fairseq would take for a training set.
     """
     output = Path(output)
-    prefixes = subset_prefixes(train, valid, tests)
+    prefixes = subset_prefixes(train, valid, tests, source, target)
     if output.exists() and any(output.iterdir()) and not (output / CODES).exists():
         raise MTScaffoldError(f"{output}: this folder holds something else; give a new one")
     bpe = BPE(codes, separator=separator)

@@ -79,6 +79,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # The reader has gone (as in `| head`): nothing more to say, and nothing to flush at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 128 + signal.SIGPIPE
+    except UnicodeEncodeError as error:
+        shown = error.object[error.start : error.end]
+        print(
+            f"mt-scaffold: {error.encoding} cannot show {ascii(shown)}: set PYTHONIOENCODING=utf-8, or a UTF-8 locale",
+            file=sys.stderr,
+        )
+        return 1
     except OSError as error:
         place = f"{error.filename}: " if error.filename else ""
         print(f"mt-scaffold: {place}{error.strerror or error}", file=sys.stderr)

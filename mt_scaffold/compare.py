@@ -208,7 +208,17 @@ def _read(path: PathLike) -> _Scored:
     for name, kind in wanted.items():
         if not isinstance(content, dict) or not isinstance(content.get(name), kind):
             raise MTScaffoldError(f"{path}: not as mt-scaffold score writes it with --system, --test-set: no {name}")
+    whole = all(isinstance(metric, dict) and _is_number(metric.get("score")) for metric in content["metrics"].values())
+    for name in ("hypothesis", "reference"):
+        entry = content["files"].get(name)
+        whole &= isinstance(entry, dict) and all(isinstance(entry.get(key), str) for key in ("path", "sha256"))
+    if not whole:
+        raise MTScaffoldError(f"{path}: not as mt-scaffold score writes it: a score or the digest of a file is missing")
     return _Scored(Path(path), content)
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def _statistics(of_system: Mapping[int, _Scored]) -> dict[str, Any]:

@@ -383,8 +383,10 @@ def load_config(path: PathLike, overrides: Mapping[str, Any] | None = None) -> C
     except yaml.MarkedYAMLError as error:
         line = f":{error.problem_mark.line + 1}" if error.problem_mark else ""
         raise UsageError(f"{path}{line}: not valid YAML: {error.problem or error.context}") from error
-    except yaml.YAMLError as error:
+    except (yaml.YAMLError, ValueError) as error:  # ValueError: a date that there is not, for example
         raise UsageError(f"{path}: not valid YAML: {' '.join(str(error).split())}") from error
+    except RecursionError as error:
+        raise UsageError(f"{path}: nested too deeply, or in itself") from error
     if not isinstance(document, dict):
         raise UsageError(f"{path}: an experiment configuration is a list of 'key: value' lines; see configs/demo.yaml")
     for dotted, value in (overrides or {}).items():
@@ -561,7 +563,7 @@ def _build_scalar(kind: type, value: Any, key: str, bounds: Mapping[str, Any]) -
         raise _WrongValue(key, f"must be {_TYPE_NAMES[kind]}, not {_show(value)}{hint}")
     if kind in (int, float):
         least, most = bounds.get("least"), bounds.get("most")
-        if not math.isfinite(value):
+        if isinstance(value, float) and not math.isfinite(value):
             raise _WrongValue(key, f"must be a finite number, not {value}")
         if least is not None and value < least:
             raise _WrongValue(key, f"must be {least} or more, not {value}")

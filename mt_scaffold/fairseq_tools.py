@@ -64,7 +64,7 @@ def gpus_in_all(nodes: int, gpus: int) -> int:
     """How many GPUs a training on ``nodes`` with ``gpus`` each has; where none are named, fairseq takes all it sees."""
     import torch
 
-    return nodes * gpus or torch.cuda.device_count()
+    return nodes * (gpus or torch.cuda.device_count())
 
 
 def command_line(program: str, arguments: Sequence[str], launcher: Sequence[str] = ()) -> list[str]:
@@ -86,6 +86,8 @@ def launcher_command(launcher: str, nodes: int, gpus: int) -> list[str]:
     a SLURM job, starts fairseq once on each of ``nodes``, which then finds the others through SLURM.
     Raises UsageError for a number of nodes or GPUs that the launcher cannot do.
     """
+    if gpus < 0:
+        raise UsageError(f"the number of GPUs must be 0 (all) or more, not {gpus}")
     if nodes < 1 or (nodes > 1 and launcher != "srun"):
         raise UsageError(f"{nodes} nodes: {launcher} trains on one node; for several take --launcher srun")
     if launcher == "torchrun":

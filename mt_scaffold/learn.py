@@ -78,10 +78,10 @@ def learn_from_counts(
     """As ``learn_bpe``, from words that have been counted; the counts are used up."""
     if algorithm not in ALGORITHMS:
         raise UsageError(f"there is no algorithm '{algorithm}'; choose one of {', '.join(ALGORITHMS)}")
-    if num_symbols < 1:
-        raise UsageError(f"the number of symbols must be positive, not {num_symbols}")
-    if min_frequency < 1:
-        raise UsageError(f"the minimum frequency must be positive, not {min_frequency}")
+    if not 1 <= num_symbols < 2**63:
+        raise UsageError(f"the number of symbols must be positive and less than 2^63, not {num_symbols}")
+    if not 1 <= min_frequency < 2**63:
+        raise UsageError(f"the minimum frequency must be positive and less than 2^63, not {min_frequency}")
     if len(counts) == 0:
         raise MTScaffoldError("there are no words in the input to learn from")
     learner = _core.Learner(counts)

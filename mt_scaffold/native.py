@@ -17,14 +17,15 @@ from mt_scaffold.files import open_input
 PathLike = str | os.PathLike[str]
 # A path (``.gz`` too), an open file, or lines of text.
 TextSource = PathLike | BinaryIO | TextIO | Iterable[str]
+_MOST_WORKERS = 4096
 
 
 def worker_count(workers: int) -> int:
     """The number of threads: as given, or all cores this process may use for -1, as in subword-nmt."""
     if workers == -1:
         return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    if workers < 1:
-        raise UsageError(f"the number of workers must be positive, or -1 for all cores, not {workers}")
+    if not 1 <= workers <= _MOST_WORKERS:
+        raise UsageError(f"the number of workers must be 1 to {_MOST_WORKERS}, or -1 for all cores, not {workers}")
     return workers
 
 

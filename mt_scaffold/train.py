@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from mt_scaffold.binarise import read_binarised, task_arguments
-from mt_scaffold.checkpoints import epoch_checkpoints, load_checkpoint
+from mt_scaffold.checkpoints import epoch_checkpoints, load_checkpoint, update_checkpoints
 from mt_scaffold.errors import MTScaffoldError
 from mt_scaffold.fairseq_tools import (
     WHOLE_DATA_SET,
@@ -141,16 +141,17 @@ def _options(command: Sequence[str]) -> dict[str, list[str]]:
 
 
 def _mend_last_checkpoint(checkpoints: Path) -> None:
-    """fairseq copies the epoch's checkpoint to checkpoint_last.pt; a copy that was cut off gives way to a whole one."""
+    """fairseq copies each checkpoint to checkpoint_last.pt; a copy that was cut off gives way to the newest one."""
     last = checkpoints / "checkpoint_last.pt"
     if not last.exists() or zipfile.is_zipfile(last):
         return
-    whole = [path for path in epoch_checkpoints(checkpoints).values() if zipfile.is_zipfile(path)]
+    all_checkpoints = [*epoch_checkpoints(checkpoints).values(), *update_checkpoints(checkpoints).values()]
+    whole = [path for path in all_checkpoints if zipfile.is_zipfile(path)]
     if not whole:
         last.unlink()
         return
     beside = last.with_suffix(".part")
-    shutil.copyfile(whole[-1], beside)
+    shutil.copyfile(max(whole, key=lambda path: path.stat().st_mtime_ns), beside)
     beside.replace(last)
 
 

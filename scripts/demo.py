@@ -6,8 +6,29 @@ import sys
 import time
 from pathlib import Path
 
+from mt_scaffold.config import load_config
+
 ROOT = Path(__file__).resolve().parent.parent
+CONFIG = Path("configs") / "demo.yaml"
 OUTPUT = Path("experiments") / "demo"
+
+
+def guide(output: Path, source: str, target: str, cores: int) -> str:
+    """Where the results lie and what to run next."""
+    return f"""Where the results lie ({output}/):
+  {output}/comparison.txt                                       the table; also .md .csv .json
+  {output}/report.html                                          all on one page, for a browser
+  {output}/codes/scaffold.codes                                 what was learned; the scaffold tokens are marked
+  {output}/scaffold/subwords/train.{source}                         how the training text was segmented
+  {output}/scaffold/seed-1/translations/test.{target}               the translations
+  {output}/raw/test.{target}                                        the reference
+
+What to run next:
+  source .venv/bin/activate
+  diff -y {output}/bpe/subwords/test.{target} {output}/scaffold/subwords/test.{target} | less    # the two segmentations
+  mt-scaffold learn-bpe --symbols 8000 < YOUR_TEXT > codes                               # your own text
+  mt-scaffold apply-bpe --codes codes < YOUR_TEXT
+  snakemake -s scripts/Snakefile --configfile configs/multi30k_en_de.yaml --cores {cores}     # real data"""
 
 
 def main() -> int:
@@ -15,12 +36,14 @@ def main() -> int:
     parser.add_argument("--cores", type=int, default=2)
     cores = parser.parse_args().cores
 
-    print("Comparing BPE with Scaffold-BPE on a generated corpus: data, words, codes, training, translation, scores.")
+    print(
+        "BPE and Scaffold-BPE, each with and without dropout, on a generated corpus: from raw text to the comparison."
+    )
     print(
         f"This takes some minutes, most of them training; {OUTPUT}/SYSTEM/seed-1/train.log grows meanwhile.", flush=True
     )
     start = time.time()
-    command = [sys.executable, "-m", "snakemake", "-s", "scripts/Snakefile", "--configfile", "configs/demo.yaml"]
+    command = [sys.executable, "-m", "snakemake", "-s", "scripts/Snakefile", "--configfile", str(CONFIG)]
     command += ["--cores", str(cores), "--config", f"output={OUTPUT}", "--quiet", "rules", "host", "reason"]
     try:
         status = subprocess.run(command, cwd=ROOT).returncode
@@ -34,21 +57,9 @@ def main() -> int:
     if comparison.stat().st_mtime < start:
         # Nothing was left to do, so the workflow has not shown it.
         print(comparison.read_text(encoding="utf-8"))
-    print(f"""
-This took {minutes} min {seconds} s on {cores} cores (nothing that was already there was done again).
-
-Where the results lie ({OUTPUT}/):
-  comparison.txt .md .csv .json              the table
-  codes/                                     what was learned; the scaffold tokens are marked in scaffold.codes
-  scaffold/subwords/train.en                 how the training text was segmented
-  scaffold/seed-1/translations/test.de       the translations; raw/test.de is the reference
-
-What to run next:
-  source .venv/bin/activate
-  diff -y {OUTPUT}/bpe/subwords/test.de {OUTPUT}/scaffold/subwords/test.de | less    # the two segmentations
-  mt-scaffold learn-bpe --symbols 8000 < YOUR_TEXT > codes                           # your own text
-  mt-scaffold apply-bpe --codes codes < YOUR_TEXT
-  snakemake -s scripts/Snakefile --configfile configs/multi30k_en_de.yaml --cores {cores}   # real data""")
+    print(f"\nThis took {minutes} min {seconds} s on {cores} cores (nothing that was already there was done again).\n")
+    languages = load_config(ROOT / CONFIG).languages
+    print(guide(OUTPUT, languages.source, languages.target, cores))
     return 0
 
 

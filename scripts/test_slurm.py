@@ -27,7 +27,7 @@ sys.path.insert(0, str(ROOT / "tests"))
 
 from wmt14_archives import derived_config, make_archives  # noqa: E402
 
-SYSTEM_CONFIG = Path("/etc/slurm/slurm.conf")
+SYSTEM_FILES = [Path("/etc/slurm") / name for name in ("slurm.conf", "cgroup.conf")]
 PROGRAMS = ("munged", "slurmctld", "slurmd", "sbatch", "sinfo", "scontrol")
 # Small enough to start quickly.
 MODEL = {
@@ -62,10 +62,6 @@ def slurm(folder: Path) -> Iterator[dict[str, str]]:
         f"PartitionName=test Nodes={host} Default=YES MaxTime=INFINITE State=UP\n"
     )
     (folder / "cgroup.conf").write_text("")
-    # The steps of a job look in the default place only, whatever SLURM_CONF says.
-    SYSTEM_CONFIG.parent.mkdir(exist_ok=True)
-    for file in ("slurm.conf", "cgroup.conf"):
-        SYSTEM_CONFIG.with_name(file).symlink_to(folder / file)
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     commands = [
         [
@@ -83,6 +79,10 @@ def slurm(folder: Path) -> Iterator[dict[str, str]]:
     ]
     started: list[subprocess.Popen[bytes]] = []
     try:
+        # The steps of a job look in the default place only, whatever SLURM_CONF says.
+        for file in SYSTEM_FILES:
+            file.parent.mkdir(exist_ok=True)
+            file.symlink_to(folder / file.name)
         for command in commands:
             with open(folder / "logs" / f"{command[0]}.out", "wb") as log:
                 started.append(subprocess.Popen(command, env=environment, stdout=log, stderr=subprocess.STDOUT))
@@ -108,8 +108,8 @@ def slurm(folder: Path) -> Iterator[dict[str, str]]:
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()
-        for file in ("slurm.conf", "cgroup.conf"):
-            SYSTEM_CONFIG.with_name(file).unlink()
+        for file in SYSTEM_FILES:
+            file.unlink(missing_ok=True)
 
 
 def run(folder: Path, environment: dict[str, str], retries: int) -> subprocess.CompletedProcess[str]:
@@ -135,9 +135,10 @@ def main() -> int:
     if os.geteuid() != 0 or missing:
         print(f"test-slurm: needs root, slurm-wlm and munge (missing: {', '.join(missing) or 'root'})", file=sys.stderr)
         return 1
-    if SYSTEM_CONFIG.exists():
-        print(f"test-slurm: there is a SLURM on this machine already ({SYSTEM_CONFIG})", file=sys.stderr)
-        return 1
+    for file in SYSTEM_FILES:
+        if os.path.lexists(file):
+            print(f"test-slurm: there is a SLURM on this machine already ({file})", file=sys.stderr)
+            return 1
     with tempfile.TemporaryDirectory(prefix="mt-scaffold-slurm-") as name:
         folder = Path(name)
         (folder / "cache").mkdir()
@@ -181,7 +182,7 @@ def main() -> int:
                 return 1
             training = folder / "out" / "bpe" / "seed-1"
             log = (training / "train.log").read_text(errors="replace")
-            attempts = log.count("$ ")
+            attempts = len(re.findall(r"^\$ ", log, re.MULTILINE))
             went_on = re.findall(r"Loaded checkpoint .*checkpoint_last\.pt \(epoch \d+ @ (\d+) updates\)", log)
             report = json.loads((training / "training.json").read_text())
             updates = report["updates"]

@@ -61,6 +61,11 @@ def test_a_test_set_that_fairseq_would_train_on_is_refused(tiny_subwords: Path, 
         binarise(tiny_subwords / "train", tiny_subwords / "valid", [tmp_path / name], tmp_path / "data", "en", "de")
 
 
+def test_one_language_for_both_sides_is_refused(tiny_subwords: Path, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="source and target are the same language: en"):
+        binarise(tiny_subwords / "train", tiny_subwords / "valid", [], tmp_path / "data", "en", "en")
+
+
 def test_a_folder_with_something_else_in_it_is_left_alone(tiny_subwords: Path, tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("mine")
     with pytest.raises(MTScaffoldError, match="holds something else"):

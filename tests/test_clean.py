@@ -72,6 +72,15 @@ def test_bounds_that_make_no_sense_are_refused(tmp_path: Path, bounds: dict[str,
         clean(*write(tmp_path, b"a\n", b"a\n"), **bounds)
 
 
+def test_one_file_for_both_sides_is_refused(tmp_path: Path) -> None:
+    source, target, kept, _ = write(tmp_path, b"a\n", b"a\n")
+    (tmp_path / "link").symlink_to(kept)
+    for other in (kept, tmp_path / "link"):
+        with pytest.raises(UsageError, match="both sides would be written into this file"):
+            clean(source, target, kept, other)
+    assert not kept.exists()
+
+
 def test_a_missing_folder_is_named(tmp_path: Path) -> None:
     source, target, kept, _ = write(tmp_path, b"a\n", b"a\n")
     with pytest.raises(MTScaffoldError, match="there is no folder"):

@@ -6,6 +6,7 @@ import gzip
 import io
 import os
 import resource
+import shlex
 import signal
 import subprocess
 import sys
@@ -203,6 +204,12 @@ def test_counts_that_add_up_to_too_much(folder: Path, capfd: pytest.CaptureFixtu
     assert "counts of the words are too high" in fails(capfd, *"learn-bpe --dict-input -i words -o out".split())
 
 
+@pytest.mark.parametrize("lines", [f"ab {2**63}\nab {2**63}\n", f"ab {2**64 - 1}\ncd 1\nab 3\n"])
+def test_counts_of_one_word_that_are_too_high(folder: Path, capfd: pytest.CaptureFixture[str], lines: str) -> None:
+    (folder / "words").write_text(lines)
+    assert "the counts of the word 'ab' are too high" in fails(capfd, *"learn-bpe --dict-input -i words -o o".split())
+
+
 def test_counts_as_high_as_can_be(folder: Path) -> None:
     """Just below, codes are learned."""
     (folder / "words").write_text(f"ab {2**62 - 1}\n")
@@ -213,6 +220,10 @@ def test_counts_as_high_as_can_be(folder: Path) -> None:
 @pytest.mark.parametrize(
     "arguments",
     [
+        "learn-bpe -i text -s 99999999999999999999", "learn-bpe -i text --min-frequency 99999999999999999999",
+        "apply-bpe -i text -c codes -m 99999999999999999999", "apply-bpe -i text -c codes -s \udcff",
+        "apply-bpe -i text -c codes --num-workers 99999999999", "get-vocab -i text --num-workers 5000",
+        "apply-bpe -i text -c codes --dropout 0.1 --seed 18446744073709551616",
         "learn-bpe -i text -s 0", "learn-bpe -i text -s -3", "learn-bpe -i text -s ten",
         "learn-bpe -i text --min-frequency 0", "learn-bpe -i text --algorithm unigram",
         "learn-bpe -i text --num-workers 0", "learn-bpe -i text -t -s 5",
@@ -231,6 +242,23 @@ def test_wrong_options(folder: Path, capfd: pytest.CaptureFixture[str], argument
     else:
         fails(capfd, *arguments.split(), status=2)
     assert sorted(path.name for path in folder.iterdir()) == ["codes", "text"]
+
+
+def test_fewer_threads_than_asked_for(folder: Path) -> None:
+    """Where a limit keeps threads from starting, those that have started do the work."""
+    for command in ("apply-bpe -c codes", "learn-bpe -s 100", "get-vocab"):
+        program = [sys.executable, "-m", "mt_scaffold", *command.split(), "-i", "text"]
+        limited = shlex.join([*program, "--num-workers", "3000"])
+        few = subprocess.run(["bash", "-c", f"ulimit -v 4000000 -s 8192; {limited}"], capture_output=True)
+        assert few.returncode == 0, few.stderr
+        assert few.stdout == subprocess.run(program, capture_output=True).stdout != b""
+
+
+def test_a_terminal_that_cannot_show_the_text(folder: Path) -> None:
+    """Encoding the output fails with a word on what to set."""
+    program = [sys.executable, "-m", "mt_scaffold", "explain", "-c", "codes", "th\u00e9"]
+    done = subprocess.run(program, capture_output=True, env={**os.environ, "PYTHONIOENCODING": "ascii"})
+    assert done.returncode == 1 and b"cannot show" in done.stderr and done.stderr.count(b"\n") == 1
 
 
 def test_nothing_to_learn_from(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:

@@ -114,6 +114,10 @@ def test_what_does_not_fit_together_is_refused(scores: list[Path], tmp_path: Pat
     (tmp_path / "x.json").write_text("{}")
     with pytest.raises(MTScaffoldError, match=r"x\.json: not as mt-scaffold score writes it .*: no test_set"):
         compare([tmp_path / "x.json"], "bpe")
+    for part, content in (("files", {}), ("metrics", {"bleu": 3}), ("metrics", {"bleu": {"score": "high"}})):
+        (tmp_path / "x.json").write_text(json.dumps(json.loads(scores[0].read_text()) | {part: content}))
+        with pytest.raises(MTScaffoldError, match=r"x\.json: .*a score or the digest of a file is missing"):
+            compare([tmp_path / "x.json"], "bpe")
     (tmp_path / "x.json").write_text("{")
     with pytest.raises(MTScaffoldError, match=r"x\.json: not JSON"):
         compare([tmp_path / "x.json"], "bpe")

@@ -135,6 +135,25 @@ def test_a_file_that_is_no_configuration_at_all_is_refused(tmp_path: Path, text:
         load(tmp_path, text)
 
 
+@pytest.mark.parametrize(
+    ("symbols", "message"),
+    [
+        ("2001-99-99", "not valid YAML: month must be in 1..12"),
+        ("&x [*x]", "nested too deeply, or in itself"),
+        ("[" * 3000 + "]" * 3000, "nested too deeply, or in itself"),
+    ],
+    ids=["date", "itself", "deep"],
+)
+def test_yaml_that_python_stumbles_over_is_refused(tmp_path: Path, symbols: str, message: str) -> None:
+    with pytest.raises(UsageError, match=rf"small.yaml: {message}"):
+        load(tmp_path, SMALL.replace("symbols: 100", f"symbols: {symbols}"))
+
+
+def test_numbers_of_any_length_are_compared_with_their_bounds(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="systems.bpe.dropout: must be 1 or less"):
+        load(tmp_path, SMALL.replace("algorithm: bpe", "algorithm: bpe, dropout: 1" + 400 * "0"))
+
+
 def test_bytes_that_are_not_utf8_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "latin.yaml"
     path.write_bytes(b"description: \xe4\n")

@@ -11,7 +11,7 @@ import pytest
 from conftest import TINY_MODEL
 
 from mt_scaffold.errors import MTScaffoldError, UsageError
-from mt_scaffold.fairseq_tools import option_arguments, sees_gpu
+from mt_scaffold.fairseq_tools import gpus_in_all, launcher_command, option_arguments, sees_gpu
 
 pytest.importorskip("fairseq_cli", reason="needs the extra 'fairseq'")
 
@@ -52,6 +52,20 @@ def test_a_stopped_training_goes_on_to_the_very_same_model(tiny_data: Path, tiny
         assert torch.equal(tensor, stopped[name]), name
 
 
+def test_a_torn_last_checkpoint_gives_way_to_the_newest_whole_one(tiny_data: Path, tmp_path: Path) -> None:
+    """Killed while it copied a checkpoint within an epoch, a training loses nothing from before that checkpoint."""
+    options = [*TINY_MODEL, "--save-interval-updates", "3", "--keep-interval-updates", "1"]
+    epoch = train(tiny_data, tmp_path, [*options, "--max-epoch", "1"], seed=7)["updates"]
+    stop = epoch // 3 * 3 + 6
+    train(tiny_data, tmp_path, [*options, "--max-update", str(stop)], seed=7)
+    assert (tmp_path / "checkpoints" / f"checkpoint_2_{stop}.pt").exists() and epoch < stop < 2 * epoch
+    last = tmp_path / "checkpoints" / "checkpoint_last.pt"
+    last.write_bytes(last.read_bytes()[:5000])
+    train(tiny_data, tmp_path, [*options, "--max-epoch", "2"], seed=7)
+    went_on = (tmp_path / "train.log").read_text().split("Loaded checkpoint")[-1]
+    assert f"@ {stop} updates" in went_on.splitlines()[0]
+
+
 def test_a_training_begun_with_other_options_is_not_continued(
     tiny_data: Path, tiny_model: Path, tmp_path: Path
 ) -> None:
@@ -82,6 +96,13 @@ def test_gpus_that_are_not_there_are_missed(tiny_data: Path, tmp_path: Path) -> 
     """A training meant for GPUs does not crawl along on the CPU unseen."""
     with pytest.raises(MTScaffoldError, match="8 GPUs are asked for, and PyTorch finds none"):
         train(tiny_data, tmp_path / "model", TINY_MODEL, gpus=8)
+
+
+def test_the_gpus_of_all_nodes_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("torch.cuda.device_count", lambda: 8)
+    assert [gpus_in_all(1, 0), gpus_in_all(2, 0), gpus_in_all(2, 4), gpus_in_all(1, 1)] == [8, 16, 8, 1]
+    with pytest.raises(UsageError, match="the number of GPUs must be 0"):
+        launcher_command("fairseq", 1, -8)
 
 
 def test_a_failing_training_shows_the_end_of_its_log_and_where_it_is(tiny_data: Path, tmp_path: Path) -> None:

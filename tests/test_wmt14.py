@@ -106,10 +106,15 @@ def test_a_batch_that_the_gpus_cannot_share_is_refused(batch: str, gpus: int) ->
         wmt14("de", batch).train.options_on(gpus)
 
 
-@pytest.mark.parametrize("target", ["de", "fr"])
-def test_the_real_architecture_does_an_update(tiny_data: Path, tmp_path: Path, target: str) -> None:
+@pytest.mark.parametrize(("target", "batch"), BOTH)
+def test_the_real_architecture_does_an_update(tiny_data: Path, tmp_path: Path, target: str, batch: str) -> None:
     """One update of transformer-big, on the CPU; all but the precision is as it will be on the GPUs."""
-    options = wmt14(target).train.all_options | {"fp16": False, "num-workers": 0, "max-update": 1, "no-save": True}
+    options = wmt14(target, batch).train.all_options | {
+        "fp16": False,
+        "num-workers": 0,
+        "max-update": 1,
+        "no-save": True,
+    }
     arguments = [str(tiny_data), "--source-lang", "en", "--target-lang", "de", "--user-dir", str(user_dir()), "--cpu"]
     # The 20 pairs of valid are enough to train on here; validating would cost as much again.
     arguments += ["--disable-validation", "--train-subset", "valid"]
@@ -197,5 +202,5 @@ def test_a_dry_run_shows_the_whole_graph(tmp_path: Path, target: str) -> None:
 def test_a_batch_that_is_not_there_is_an_error() -> None:
     document = wmt14("de").to_dict()
     document["train"]["batch"] = "huge"
-    with pytest.raises(Exception, match="train.batch: give one of large, small"):
+    with pytest.raises(UsageError, match="train.batch: give one of large, small"):
         parse_config(document)

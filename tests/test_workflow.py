@@ -129,6 +129,19 @@ def test_training_goes_on_from_the_last_checkpoint(experiment: dict[str, object]
     assert continued
 
 
+def test_what_the_demo_says_lies_where_it_says(experiment: dict[str, object]) -> None:
+    """Every file that `make demo` names at its end is there after such an experiment."""
+    sys.path.insert(0, str(SNAKEFILE.parent))
+    try:
+        from demo import guide
+    finally:
+        sys.path.pop(0)
+    output = experiment["output"]
+    assert isinstance(output, Path)
+    named = re.findall(rf"{re.escape(str(output))}/\S*\w", guide(output, "en", "de", 2))
+    assert len(named) >= 8 and [path for path in named if not Path(path).exists()] == []
+
+
 def test_a_finished_experiment_has_nothing_left_to_do(experiment: dict[str, object]) -> None:
     folder, output = experiment["folder"], experiment["output"]
     assert isinstance(folder, Path) and isinstance(output, Path)

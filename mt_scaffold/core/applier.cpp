@@ -61,8 +61,8 @@ class alignas(128) Applier::Worker {
  public:
   explicit Worker(const Dropout& dropout) : dropout(dropout), law(dropout.p), random(0, 0, 0) {}
 
-  const Dropout dropout;
-  const DropoutLaw law;
+  Dropout dropout;
+  DropoutLaw law;
   RandomStream random;
   uint64_t survivors = 0;  // decisions of this line that survive before the next drop
   std::vector<uint64_t> path;
@@ -85,8 +85,13 @@ Applier::Applier(std::shared_ptr<const Segmenter> segmenter, Isolate isolate, Ta
       unknown_(unknown),
       table_(std::make_shared<WordTable>(limits)) {}
 
-std::unique_ptr<Applier::Worker, void (*)(Applier::Worker*)> Applier::make_worker(const Dropout& dropout) {
+Applier::WorkerPointer Applier::make_worker(const Dropout& dropout) {
   return {new Worker(dropout), [](Worker* worker) { delete worker; }};
+}
+
+void Applier::set_dropout(Worker& worker, const Dropout& dropout) {
+  if (worker.dropout.p != dropout.p) worker.law = DropoutLaw(dropout.p);
+  worker.dropout = dropout;
 }
 
 // A crowded table is replaced; it lives on until every thread has finished its block with it.

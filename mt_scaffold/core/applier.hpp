@@ -67,7 +67,9 @@ class Applier {
 
   // What one thread needs to segment line after line.
   class Worker;
-  std::unique_ptr<Worker, void (*)(Worker*)> make_worker(const Dropout& dropout);
+  using WorkerPointer = std::unique_ptr<Worker, void (*)(Worker*)>;
+  WorkerPointer make_worker(const Dropout& dropout);
+  static void set_dropout(Worker& worker, const Dropout& dropout);
 
   static constexpr size_t kValid = ~size_t{0};
   // Appends the subwords of a line: text with its margins as they stand, or ids. `line` must be readable for

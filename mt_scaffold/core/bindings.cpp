@@ -137,8 +137,16 @@ std::unique_ptr<PyWordCounts> count_subwords(const PyWordCounts& counts, Applier
 
 struct PyApplier {
   std::shared_ptr<Applier> applier;
-  // Only while the GIL is held.
-  std::unique_ptr<Applier::Worker, void (*)(Applier::Worker*)> plain;
+  // Workers between two calls, with the room that each has in the table of words; only while the GIL is held.
+  std::vector<Applier::WorkerPointer> idle;
+
+  Applier::WorkerPointer take_worker(const Dropout& dropout) {
+    if (idle.empty()) return applier->make_worker(dropout);
+    Applier::WorkerPointer worker = std::move(idle.back());
+    idle.pop_back();
+    Applier::set_dropout(*worker, dropout);
+    return worker;
+  }
 };
 
 [[noreturn]] void throw_not_utf8(size_t line, size_t position) {
@@ -341,8 +349,7 @@ PYBIND11_MODULE(_core, module) {
              if (dictionary) shared = std::make_shared<const Dictionary>(std::move(*dictionary));
              auto applier = std::make_shared<Applier>(std::move(segmenter), make_isolate(std::move(isolate)),
                                                       TableLimits{max_words, max_bytes}, shared, unknown);
-             auto plain = applier->make_worker({});
-             return PyApplier{std::move(applier), std::move(plain)};
+             return PyApplier{std::move(applier), {}};
            }),
            py::arg("segmenter"), py::arg("isolate") = py::none(), py::arg("dictionary") = py::none(),
            py::arg("unknown") = 0, py::arg("max_words") = TableLimits().max_words,
@@ -374,13 +381,9 @@ PYBIND11_MODULE(_core, module) {
             OutputBuffer output;
             output.append("", 0);
             const Margins margins = keep_margins ? line_margins(text.data(), text.data() + text.size()) : Margins{0, 0};
-            size_t bad;
-            if (p > 0) {
-              const auto worker = self.applier->make_worker({p, seed, epoch});
-              bad = self.applier->segment_line(*worker, text, margins, sentence, output);
-            } else {
-              bad = self.applier->segment_line(*self.plain, text, margins, sentence, output);
-            }
+            auto worker = self.take_worker({p, seed, epoch});
+            const size_t bad = self.applier->segment_line(*worker, text, margins, sentence, output);
+            self.idle.push_back(std::move(worker));
             if (bad != Applier::kValid) throw_not_utf8(0, bad);
             return decode(output.view());
           },
@@ -392,10 +395,10 @@ PYBIND11_MODULE(_core, module) {
              uint64_t seed, uint64_t epoch) {
             OutputBuffer output;
             std::vector<int64_t> offsets = {0};
+            auto worker = self.take_worker({p, seed, epoch});
             {
               py::gil_scoped_release released;
               output.append("", 0);
-              const auto worker = self.applier->make_worker({p, seed, epoch});
               std::string copy;
               for (size_t i = 0; i < lines.size(); ++i) {
                 const std::string_view text = padded(lines[i], copy);
@@ -406,6 +409,7 @@ PYBIND11_MODULE(_core, module) {
                 offsets.push_back(static_cast<int64_t>(output.size() / sizeof(int32_t)));
               }
             }
+            self.idle.push_back(std::move(worker));
             return py::make_tuple(int_bytes(output.view().data(), output.size()),
                                   int_bytes(offsets.data(), offsets.size() * sizeof(int64_t)));
           },

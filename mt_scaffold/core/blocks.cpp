@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <chrono>
 #include <cstring>
+#include <system_error>
 #include <thread>
 
 #include "text.hpp"
@@ -191,8 +192,16 @@ void run_workers(BlockReader& reader, unsigned workers, const Tick& tick, Shift&
   };
 
   std::vector<std::thread> threads;
+  threads.reserve(workers);
   shift.running = workers;
-  for (unsigned i = 0; i < workers; ++i) threads.emplace_back(worker, i);
+  try {
+    while (threads.size() < workers) threads.emplace_back(worker, static_cast<unsigned>(threads.size()));
+  } catch (const std::system_error& error) {
+    // A limit on threads or memory: the work is the same for those that have started.
+    if (threads.empty()) throw SystemError(error.code().value(), "starting a thread");
+    std::lock_guard lock(shift.state);
+    shift.running -= workers - static_cast<unsigned>(threads.size());
+  }
   std::exception_ptr interruption;
   {
     std::unique_lock lock(shift.state);
@@ -216,6 +225,28 @@ void run_workers(BlockReader& reader, unsigned workers, const Tick& tick, Shift&
 }
 
 }  // namespace
+
+void in_parallel(unsigned workers, const std::function<void(unsigned)>& work) {
+  std::mutex mutex;
+  std::exception_ptr failure;
+  const auto attempt = [&](unsigned worker) {
+    try {
+      work(worker);
+    } catch (...) {
+      std::lock_guard lock(mutex);
+      failure = std::current_exception();
+    }
+  };
+  std::vector<std::thread> threads;
+  threads.reserve(workers);
+  try {
+    while (threads.size() < workers) threads.emplace_back(attempt, static_cast<unsigned>(threads.size()));
+  } catch (const std::system_error&) {
+    for (auto worker = static_cast<unsigned>(threads.size()); worker < workers; ++worker) attempt(worker);
+  }
+  for (std::thread& thread : threads) thread.join();
+  if (failure) std::rethrow_exception(failure);
+}
 
 void for_each_block(BlockReader& reader, unsigned workers, const std::function<void(unsigned, Block&)>& work,
                     const Tick& tick) {

@@ -112,6 +112,10 @@ class BlockReader {
   std::atomic<uint64_t> bytes_read_{0};
 };
 
+// Runs `work(worker)` for each of the workers, each on a thread of its own where the system gives so many, and throws
+// what one of them has thrown.
+void in_parallel(unsigned workers, const std::function<void(unsigned)>& work);
+
 // Called on the calling thread several times a second while workers run; may throw to stop them.
 using Tick = std::function<void(uint64_t bytes_read)>;
 

@@ -120,8 +120,7 @@ inline HashedWord hash_word(std::string_view text) {
   return word;
 }
 
-// Calls `on_word(std::string_view)` for each word of a line without its LF.
-// Leading and trailing CRs and spaces are returned as the length of each margin.
+// The lengths of the leading and trailing CRs and spaces of a line without its LF.
 struct Margins {
   size_t leading, trailing;
 };
@@ -134,6 +133,7 @@ inline Margins line_margins(const char* begin, const char* end) {
   return {static_cast<size_t>(first - begin), static_cast<size_t>(end - last)};
 }
 
+// Calls `on_word(std::string_view)` for each word.
 template <typename OnWord>
 inline void for_each_word(const char* p, const char* end, OnWord&& on_word) {
   while (p < end) {

@@ -3,7 +3,6 @@
 #include <array>
 #include <charconv>
 #include <mutex>
-#include <thread>
 
 namespace mt_scaffold {
 
@@ -79,10 +78,7 @@ WordCounts count_words(BlockReader& reader, unsigned workers, const Tick& tick) 
         if (counter.size() > kOwnWords) gathering.bring(counter, first_part(worker));
       },
       tick);
-  std::vector<std::thread> threads;
-  for (unsigned worker = 0; worker < workers; ++worker)
-    threads.emplace_back([&, worker] { gathering.bring(own[worker].counter, first_part(worker)); });
-  for (std::thread& thread : threads) thread.join();
+  in_parallel(workers, [&](unsigned worker) { gathering.bring(own[worker].counter, first_part(worker)); });
   for (const Own& counted : own) gathering.counts.lines += counted.lines;
   return std::move(gathering.counts);
 }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -57,7 +58,7 @@ class WordCounter {
       if (first_invalid_byte(word.text) != word.text.size()) return false;
       slot = insert(word, slot, position);
     }
-    slot->count += count;
+    raise(*slot, count);
     return true;
   }
 
@@ -68,7 +69,7 @@ class WordCounter {
   void add_counted(const HashedWord& word, const WordCount& entry) {
     Slot* slot = find(word);
     if (slot->length == 0) slot = insert(word, slot, entry.first_seen);
-    slot->count += entry.count;
+    raise(*slot, entry.count);
     uint64_t& first = first_seen_[static_cast<size_t>(slot - slots_.data())];
     first = std::min(first, entry.first_seen);
   }
@@ -101,6 +102,11 @@ class WordCounter {
   static std::string_view text_of(const Slot& slot) {
     const char* data = slot.length > 16 ? slot.spilled.data : reinterpret_cast<const char*>(slot.head);
     return {data, slot.length};
+  }
+
+  static void raise(Slot& slot, uint64_t by) {
+    if (__builtin_add_overflow(slot.count, by, &slot.count))
+      throw InputError("the counts of the word '" + std::string(text_of(slot)) + "' are too high: more than 2^64");
   }
 
   Slot* find(const HashedWord& word) {

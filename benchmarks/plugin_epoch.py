@@ -1,0 +1,64 @@
+"""How long the plug-in's data set takes to segment an epoch, on one core: all lengths drawn, all batches made.
+
+    python benchmarks/plugin_epoch.py [--pairs 1000000] [--dropout 0.1] [--symbols 32000]
+
+The corpus is generated (mt-scaffold's own invented languages). Prints seconds of processor time and of the clock.
+"""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+import time
+from itertools import islice
+from pathlib import Path
+
+import torch
+from fairseq import options, tasks, utils
+from fairseq.dataclass.utils import convert_namespace_to_omegaconf
+
+from mt_scaffold.binarise_words import binarise_words
+from mt_scaffold.fairseq_tools import user_dir
+from mt_scaffold.learn import learn_bpe
+from mt_scaffold.synthetic import sentence_pairs
+
+
+def main() -> None:
+    """Prepare, measure, print."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--pairs", type=int, default=1_000_000)
+    parser.add_argument("--dropout", type=float, default=0.1)
+    parser.add_argument("--symbols", type=int, default=32_000)
+    asked = parser.parse_args()
+    torch.set_num_threads(1)
+    with tempfile.TemporaryDirectory() as folder:
+        words = Path(folder) / "words"
+        pairs = list(islice(sentence_pairs(1), asked.pairs))
+        for side, language in enumerate(("en", "de")):
+            Path(f"{words}.{language}").write_text("".join(f"{pair[side]}\n" for pair in pairs), encoding="utf-8")
+        number_of_words = sum(line.count(" ") + 1 for pair in pairs for line in pair)
+        del pairs
+        codes = Path(folder) / "codes"
+        codes.write_bytes(learn_bpe([Path(f"{words}.{side}") for side in ("en", "de")], num_symbols=asked.symbols).text)
+        binarise_words(words, words, [], Path(folder) / "data", "en", "de", codes)
+
+        arguments = [f"{folder}/data", "--user-dir", str(user_dir()), "--task", "translation_bpe_dropout"]
+        arguments += ["--bpe-dropout", str(asked.dropout), "--arch", "transformer", "--max-tokens", "4000"]
+        given = options.parse_args_and_arch(options.get_training_parser("translation_bpe_dropout"), arguments)
+        config = convert_namespace_to_omegaconf(given)
+        utils.import_user_module(config.common)
+        task = tasks.setup_task(config.task)
+        start = time.perf_counter(), time.process_time()
+        task.load_dataset("train", epoch=1, combine=True)
+        dataset = task.dataset("train")
+        batches = task.get_batch_iterator(dataset, max_tokens=4000, max_positions=(1024, 1024), epoch=1)
+        subwords = sum(batch["ntokens"] for batch in batches.next_epoch_itr(shuffle=True))
+        clock, processor = time.perf_counter() - start[0], time.process_time() - start[1]
+    print(
+        f"{asked.pairs:,} pairs, {number_of_words:,} words, dropout {asked.dropout}: {processor:.1f} s of one core, "
+        f"{clock:.1f} s of the clock ({subwords:,} target subwords)"
+    )
+
+
+if __name__ == "__main__":
+    main()
