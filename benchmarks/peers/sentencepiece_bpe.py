@@ -1,11 +1,8 @@
 """sentencepiece (C++): BPE inside words, text taken as it stands, every character covered."""
 
-import itertools
-import sys
-
 import sentencepiece
+from program import main, segment_in_batches
 
-BATCH = 20_000
 THREADS = 2
 
 
@@ -24,15 +21,8 @@ def learn(corpus: str, model: str, vocabulary: int) -> None:
 
 def apply(corpus: str, model: str, output: str) -> None:
     processor = sentencepiece.SentencePieceProcessor(model_file=model)
-    with open(corpus, encoding="utf-8", newline="\n") as lines, open(output, "w", encoding="utf-8") as out:
-        while batch := [line.rstrip("\n") for line in itertools.islice(lines, BATCH)]:
-            segmented = processor.encode(batch, out_type=str, num_threads=THREADS)
-            out.writelines(" ".join(pieces) + "\n" for pieces in segmented)
+    segment_in_batches(corpus, output, lambda batch: processor.encode(batch, out_type=str, num_threads=THREADS))
 
 
 if __name__ == "__main__":
-    task, corpus_path, model_path, argument = sys.argv[1:]
-    if task == "learn":
-        learn(corpus_path, model_path, int(argument))
-    else:
-        apply(corpus_path, model_path, argument)
+    main(learn, apply)
