@@ -1,3 +1,4 @@
+# make venv   .venv with everything, fairseq too (the commands below make it by themselves)
 # make demo   a first experiment, from nothing to the comparison table
 # make test   all tests
 # make test-slurm   the workflow on a SLURM that is started for it (as root, with slurm-wlm and munge installed)
@@ -13,7 +14,7 @@ CORES ?= $(shell nproc)
 comma := ,
 CORE_SOURCES := $(wildcard mt_scaffold/core/*.cpp mt_scaffold/core/*.hpp)
 
-.PHONY: demo test test-slurm bench lint clean sanitize
+.PHONY: venv demo test test-slurm bench lint clean sanitize
 .DELETE_ON_ERROR:
 
 .venv/installed: constraints.txt
@@ -30,6 +31,8 @@ CORE_SOURCES := $(wildcard mt_scaffold/core/*.cpp mt_scaffold/core/*.hpp)
 .venv/built: .venv/installed setup.py setup.cfg pyproject.toml $(CORE_SOURCES)
 	$(PIP) --no-build-isolation --editable '.[fairseq,workflow,analysis,dev]'
 	@touch $@
+
+venv: .venv/built
 
 demo: .venv/built
 	@PATH="$(CURDIR)/.venv/bin:$$PATH" .venv/bin/python scripts/demo.py --cores $(CORES)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import re
 import sys
@@ -11,7 +12,7 @@ from typing import BinaryIO
 from mt_scaffold import _core
 from mt_scaffold.codes import CodesSource, codes_text
 from mt_scaffold.errors import MTScaffoldError, UsageError
-from mt_scaffold.files import PathLike, open_input, open_output
+from mt_scaffold.files import PathLike, open_input, refuse_overwriting, writing_to
 from mt_scaffold.native import TextSource, core_input, progress_line, worker_count
 
 LINE_MARGIN = "\r\n "
@@ -55,7 +56,7 @@ class BPE:
             text = data.encode("utf-8") if isinstance(data, str) else data
             name = str(getattr(codes, "name", "codes"))
         if not -1 <= merges < 2**63:
-            raise UsageError(f"the number of merges must be positive, or -1 for all, not {merges}")
+            raise UsageError(f"the number of merges must be 0 or more, or -1 for all, not {merges}")
         try:
             separator.encode("utf-8")
         except UnicodeEncodeError as error:
@@ -107,17 +108,16 @@ class BPE:
         infile: a path (``.gz`` too), an open file, or an iterable of lines. outfile: a path or a file open for bytes.
         The result does not depend on the number of workers; with dropout it is fixed by ``seed``.
         Raises MTScaffoldError where the input cannot be read or is not UTF-8; the output then does not appear.
+        UsageError where the output would take the place of the input.
         """
         check_dropout(dropout)
+        refuse_overwriting([outfile], [infile])
         workers = worker_count(num_workers)
         number = seed_of(random_seed() if seed is None else seed)
         with core_input(infile) as source, progress_line("segmenting") as show:
-            if not isinstance(outfile, str | os.PathLike):
-                self._applier.apply(source, _core_output(outfile), workers, dropout, number, 0, show)
-            else:
-                with open_output(outfile) as stream:
-                    target = (os.fspath(outfile), stream.fileno())
-                    self._applier.apply(source, target, workers, dropout, number, 0, show)
+            with writing_to(outfile) as stream:
+                name = os.fspath(outfile) if isinstance(outfile, str | os.PathLike) else None
+                self._applier.apply(source, _core_output(stream, name), workers, dropout, number, 0, show)
 
     def surface_forms(self) -> list[str]:
         """Every subword that the codes can give, as it stands in segmented text: base symbols in both positions, then
@@ -171,14 +171,14 @@ def seed_of(seed: int) -> int:
     return seed & (2**64 - 1)
 
 
-def _core_output(stream: BinaryIO) -> _core.Output:
-    """A file that the core writes to itself where it has a descriptor."""
-    try:
-        descriptor = stream.fileno()
-    except (OSError, AttributeError):
-        return "output", stream
+def _core_output(stream: BinaryIO, name: str | None = None) -> _core.Output:
+    """A file that the core writes to itself where it is an ordinary one; what compresses has a descriptor too."""
+    name = name or str(getattr(stream, "name", "output"))
+    raw = stream.raw if isinstance(stream, io.BufferedWriter) else stream
+    if not isinstance(raw, io.FileIO):
+        return name, stream
     stream.flush()
-    return str(getattr(stream, "name", "output")), descriptor
+    return name, stream.fileno()
 
 
 class GlossaryIsolator:
@@ -250,6 +250,7 @@ def apply_bpe(
 ) -> None:
     """Segment a text with a codes file: what the command ``apply-bpe`` does. See ``BPE`` and ``BPE.process_file``."""
     check_dropout(dropout)
+    refuse_overwriting([outfile], [infile, codes, vocabulary])
     vocab = None
     if vocabulary is not None:
         vocab = read_vocabulary(vocabulary, vocabulary_threshold)

@@ -123,6 +123,8 @@ def read_binarised(folder: PathLike) -> Binarised:
     """What the data folder holds; raises MTScaffoldError where binarise did not make it."""
     description = Path(folder) / DESCRIPTION
     if not description.exists():
+        if not Path(folder).exists():
+            raise MTScaffoldError(f"{folder}: there is no such folder")
         raise MTScaffoldError(f"{folder}: not a folder that mt-scaffold binarise made (no {DESCRIPTION} in it)")
     with open_input(description) as stream:
         try:

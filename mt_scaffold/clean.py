@@ -6,12 +6,11 @@ after BPE, where each segmentation would keep its own pairs.
 
 from __future__ import annotations
 
-import os
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from mt_scaffold.errors import MTScaffoldError, UsageError
-from mt_scaffold.files import PathLike, open_output, read_pairs
+from mt_scaffold.files import PathLike, open_output, read_pairs, refuse_overwriting
 from mt_scaffold.report import count_words
 
 
@@ -47,15 +46,14 @@ def clean(
     A pair stays where both sides have ``min_tokens`` to ``max_tokens`` words (between ASCII spaces) and neither
     has more than ``max_ratio`` times the words of the other. With ``min_tokens`` 1, an empty side is too short.
     Raises MTScaffoldError where the sides have unequal numbers of lines or no pair is left; UsageError for bounds
-    that no pair meets, or one output for both sides.
+    that no pair meets, or an output that is another output or an input.
     """
     if min_tokens < 1 or max_tokens < min_tokens or not max_ratio >= 1:
         raise UsageError(
             f"min_tokens {min_tokens}, max_tokens {max_tokens}, max_ratio {max_ratio}: "
             "needs 1 <= min_tokens <= max_tokens and max_ratio >= 1"
         )
-    if os.path.realpath(output_source) == os.path.realpath(output_target):
-        raise UsageError(f"{output_target}: both sides would be written into this file")
+    refuse_overwriting([output_source, output_target], [source, target])
     report = CleanReport()
     with (
         open_output(output_source) as kept_source,

@@ -92,6 +92,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 1
     except KeyboardInterrupt:
         return 128 + signal.SIGINT
+    except ModuleNotFoundError as error:
+        package = (error.name or "mt_scaffold").partition(".")[0]
+        if package == "mt_scaffold":
+            raise
+        print(
+            f"mt-scaffold: {command} needs the Python package {package}, which is not installed: in the source "
+            "folder, pip install '.[workflow]', or make venv for everything, fairseq too (see README.md)",
+            file=sys.stderr,
+        )
+        return 1
     except MemoryError:
         print("mt-scaffold: out of memory", file=sys.stderr)
         return 1

@@ -9,22 +9,24 @@ from typing import Any
 from mt_scaffold import _core
 from mt_scaffold.codes import CodesSource
 from mt_scaffold.errors import UsageError
-from mt_scaffold.files import PathLike
 from mt_scaffold.learn import learn_from_counts
 from mt_scaffold.native import TextSource
 from mt_scaffold.stats import FORMATS, Vocabulary, count_text, format_table, use_of_vocabulary
 
 
 def compare_vocab(
-    bpe: CodesSource, scaffold: CodesSource, inputs: TextSource | Sequence[PathLike], num_workers: int = 1
+    bpe: CodesSource, scaffold: CodesSource, inputs: TextSource | Sequence[TextSource], num_workers: int = 1
 ) -> dict[str, Any]:
     """Compare the normal merged tokens of two codes files on a text of words (not segmented).
 
     Returns what ``compare_vocabularies`` does. Raises MTScaffoldError where a file is malformed, missing or not
-    UTF-8, or the text has no words.
+    UTF-8, or the text has no words; UsageError where the codes stand in each other's place.
     """
     counts = count_text(inputs, num_workers)
-    return compare_vocabularies(use_of_vocabulary(bpe, counts), use_of_vocabulary(scaffold, counts))
+    first, second = use_of_vocabulary(bpe, counts), use_of_vocabulary(scaffold, counts)
+    if first.scaffold and not second.scaffold:
+        raise UsageError(f"{first.codes} are Scaffold-BPE codes and {second.codes} are not: the BPE codes come first")
+    return compare_vocabularies(first, second)
 
 
 def compare_vocabularies(bpe: Vocabulary, scaffold: Vocabulary) -> dict[str, Any]:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import ctypes
 import importlib.util
+import json
 import os
+import re
 import shlex
 import signal
 import subprocess
@@ -20,7 +22,7 @@ _LOG_END = 25
 _PYTHON = (sys.executable, "-P")
 LAUNCHERS = ("fairseq", "torchrun", "srun")
 _PR_SET_PDEATHSIG = 1
-# With its default, 8, this fairseq leaves out the last batch of a data set, up to 7 sentences, unless it is a multiple.
+# With its default, 8, fairseq leaves out the last batch of a data set, up to 7 sentences, unless it is a multiple.
 WHOLE_DATA_SET = ("--required-batch-size-multiple", "1")
 
 
@@ -51,6 +53,42 @@ def refuse_options(arguments: Sequence[str], own: Collection[str], program: str)
         name = argument.removeprefix("--").split("=")[0].replace("_", "-")
         if argument.startswith("--") and name in own:
             raise UsageError(f"the {program} option --{name} is set by mt-scaffold itself: take it out of the options")
+
+
+def check_options(options: Mapping[str, Sequence[str]]) -> None:
+    """Raise UsageError where fairseq's own parser does not know or take the options of a program (``train``,
+    ``generate``), before any data is there. It takes some seconds; without fairseq nothing is checked.
+    """
+    if importlib.util.find_spec("fairseq") is None:
+        return
+    parsers = {"train": "get_training_parser", "generate": "get_generation_parser"}
+    calls = [
+        (program, parsers[program], ["data", "--user-dir", str(user_dir()), *arguments])
+        for program, arguments in options.items()
+    ]
+    command = [*_PYTHON, "-c", _PARSE, json.dumps(calls)]
+    parsing = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    if parsing.returncode:
+        raise UsageError(_refusal(parsing.stderr) or parsing.stderr.rstrip().rpartition("\n")[2])
+
+
+def _refusal(text: str) -> str | None:
+    """What fairseq's parser says last in ``text``, without the list of all architectures."""
+    refusals = re.findall(r"^(?:fairseq-)?(\w+)(?:\.py)?: error: (.*)", text, re.MULTILINE)
+    if not refusals:
+        return None
+    program, cause = refusals[-1]
+    return f"fairseq-{program}: {cause.partition(' (choose from ')[0]}"
+
+
+# What each program is called stands before the parser's complaint.
+_PARSE = """
+import json, sys
+from fairseq import options
+for program, parser, arguments in json.loads(sys.argv[1]):
+    sys.argv[0] = "fairseq-" + program
+    options.parse_args_and_arch(getattr(options, parser)(), arguments)
+"""
 
 
 def sees_gpu() -> bool:
@@ -109,7 +147,7 @@ def run_tool(program: str, arguments: Sequence[str], log: PathLike, launcher: Se
     Raises MTScaffoldError where fairseq is not installed, and, with the end of the log, where the program fails.
     """
     if importlib.util.find_spec("fairseq_cli") is None:
-        raise MTScaffoldError("fairseq is not installed: pip install 'mt-scaffold[fairseq]' (see README.md)")
+        raise MTScaffoldError("fairseq is not installed: run make venv in the source folder (see README.md)")
     command = command_line(program, arguments, launcher)
     environment = {**os.environ, "PYTHONHASHSEED": "0"}
     libc = ctypes.CDLL(None)
@@ -135,11 +173,13 @@ def run_tool(program: str, arguments: Sequence[str], log: PathLike, launcher: Se
         process.wait()
         raise
     if status:
+        if status == 2 and (refusal := _refusal(log_end(log, indent=""))):
+            raise UsageError(f"{refusal}; whole log: {log}")
         how = f"exit status {status}" if status > 0 else f"signal {-status}"
         raise MTScaffoldError(f"fairseq-{program} failed ({how}); whole log: {log}; it ends:\n{log_end(log)}")
 
 
-def log_end(log: PathLike, lines: int = _LOG_END) -> str:
+def log_end(log: PathLike, lines: int = _LOG_END, indent: str = "  | ") -> str:
     """The last ``lines`` lines of a log, indented."""
     with open(log, encoding="utf-8", errors="replace") as stream:
-        return "".join(f"  | {line.rstrip()[:400]}\n" for line in deque(stream, maxlen=lines)).rstrip("\n")
+        return "".join(f"{indent}{line.rstrip()[:400]}\n" for line in deque(stream, maxlen=lines)).rstrip("\n")

@@ -1,7 +1,7 @@
 """Reading inputs and writing outputs: the one place that opens files for the commands.
 
-Inputs may be gzip-compressed (``.gz``). Outputs are written beside their final name and renamed when
-complete, so that a killed run never leaves half a file under the final name.
+What is called ``.gz`` is compressed. Outputs are written beside their final name and renamed when complete, so that a
+killed run never leaves half a file under the final name.
 """
 
 from __future__ import annotations
@@ -9,15 +9,18 @@ from __future__ import annotations
 import contextlib
 import itertools
 import os
+import re
 import stat
 import sys
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import BinaryIO, cast
 
-from mt_scaffold.errors import MTScaffoldError
+from mt_scaffold.errors import MTScaffoldError, UsageError
 
 PathLike = str | os.PathLike[str]
+# Names of files that this process has open: what such a name is opened for must not replace or empty the file.
+_OPEN_FILE = re.compile(r"/dev/(?:fd/(\d+)|(stdout|stderr))|/proc/self/fd/(\d+)")
 
 
 def explain_os_error(error: OSError, path: PathLike) -> MTScaffoldError:
@@ -72,26 +75,44 @@ def read_pairs(source: PathLike, target: PathLike) -> Iterator[tuple[bytes, byte
 def open_output(path: PathLike) -> Iterator[BinaryIO]:
     """Open a file for writing bytes that takes the name ``path`` only when the block ends well.
 
-    A path that exists and is no regular file (``/dev/null``, a named pipe) is written to directly.
+    What is called ``.gz`` is compressed, without name and time in it: the same bytes are the same file.
+    A path that exists and is no regular file (``/dev/null``, a named pipe, ``/dev/fd/N``) is written to directly.
     Raises MTScaffoldError where the folder is missing or the disk is full.
     """
+    with _open_plain_output(path) as stream:
+        if not os.fspath(path).endswith(".gz"):
+            yield stream
+            return
+        import gzip
+
+        # Level 3 is quick, and small enough.
+        with gzip.GzipFile("", "wb", 3, stream, mtime=0) as compressed:
+            yield cast(BinaryIO, compressed)
+
+
+@contextlib.contextmanager
+def _open_plain_output(path: PathLike) -> Iterator[BinaryIO]:
+    if (in_place := _open_in_place(path)) is not None:
+        try:
+            with in_place:
+                yield in_place
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            if error.filename is None and error.errno is not None:
+                raise explain_os_error(error, path) from error
+            raise
+        return
     target = os.path.realpath(path)
     folder, name = os.path.split(target)
     temporary = os.path.join(folder, f".{name}.{os.getpid()}.part")
     mode = 0o666
     try:
         if os.path.exists(target):
-            status = os.stat(target)
-            if not stat.S_ISREG(status.st_mode):
-                with open(target, "wb") as stream:
-                    yield stream
-                return
-            mode = stat.S_IMODE(status.st_mode)
+            mode = stat.S_IMODE(os.stat(target).st_mode)
         descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, mode)
     except FileNotFoundError as error:
         raise MTScaffoldError(f"{os.fspath(path)}: there is no folder {folder}") from error
-    except BrokenPipeError:
-        raise
     except OSError as error:
         raise explain_os_error(error, path) from error
     try:
@@ -107,6 +128,37 @@ def open_output(path: PathLike) -> Iterator[BinaryIO]:
         raise
 
 
+def _open_in_place(path: PathLike) -> BinaryIO | None:
+    """What ``path`` names, opened as it stands; None for a regular file, or where there is nothing yet."""
+    try:
+        if match := _OPEN_FILE.fullmatch(os.fspath(path)):
+            number = {"stdout": 1, "stderr": 2}.get(match[2]) or int(match[1] or match[3])
+            return open(os.dup(number), "wb")
+        if os.path.exists(path) and not os.path.isfile(path):
+            return open(path, "wb")
+    except OSError as error:
+        raise explain_os_error(error, path) from error
+    return None
+
+
+def refuse_overwriting(outputs: Iterable[object], inputs: Iterable[object] = ()) -> None:
+    """Raise UsageError where two outputs are one file, or an output would take the place of an input.
+
+    What is no path (an open file, None) is passed over, and so is what is no regular file (``/dev/null``).
+    """
+    seen: dict[str, str] = {}
+    for role, paths in (("an input", inputs), ("an output", outputs)):
+        for path in paths:
+            if not isinstance(path, str | os.PathLike):
+                continue
+            place = os.path.realpath(path)
+            if os.path.exists(place) and not os.path.isfile(place):
+                continue
+            if role == "an output" and place in seen:
+                raise UsageError(f"{os.fspath(path)}: is {seen[place]} already and cannot be an output too")
+            seen[place] = role
+
+
 @contextlib.contextmanager
 def writing_to(outfile: PathLike | BinaryIO) -> Iterator[BinaryIO]:
     """A path as ``open_output`` opens it, or a file that is open for bytes already.
@@ -118,6 +170,16 @@ def writing_to(outfile: PathLike | BinaryIO) -> Iterator[BinaryIO]:
     else:
         with open_output(outfile) as stream:
             yield stream
+
+
+def input_or_standard(path: str | None) -> str | BinaryIO:
+    """An input of a command: a path, or standard input for none or ``-``."""
+    return standard_input() if path is None or path == "-" else path
+
+
+def output_or_standard(path: str | None) -> str | BinaryIO:
+    """An output of a command: a path, or standard output for none or ``-``."""
+    return standard_output() if path is None or path == "-" else path
 
 
 def standard_input() -> BinaryIO:

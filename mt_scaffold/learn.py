@@ -11,7 +11,7 @@ from typing import BinaryIO, NamedTuple, cast
 from mt_scaffold import _core
 from mt_scaffold.codes import Merge
 from mt_scaffold.errors import MTScaffoldError, UsageError
-from mt_scaffold.files import PathLike, writing_to
+from mt_scaffold.files import PathLike, refuse_overwriting, writing_to
 from mt_scaffold.native import TextSource, core_input, progress_line, worker_count
 
 ALGORITHMS = ("scaffold", "bpe")
@@ -38,8 +38,8 @@ class LearnedCodes(NamedTuple):
         return [Merge(*fields) for fields in _core.parse_codes(self.text)]
 
 
-class InputFiles(list[PathLike]):
-    """Paths of several texts that are read as one; a plain list of strings would be lines of text."""
+class InputFiles(list[TextSource]):
+    """Several texts that are read as one: paths, or open files. A plain list of strings would be lines of text."""
 
 
 def count_words(
@@ -50,7 +50,7 @@ def count_words(
     ``is_dict``: each line is a word and its count instead. Raises MTScaffoldError where an input cannot be
     read, is not UTF-8, or (``is_dict``) holds another kind of line; it names the file and the line.
     """
-    sources = cast(Sequence[TextSource], inputs if _are_sources(inputs) else [inputs])
+    sources = _sources(inputs)
     workers = worker_count(num_workers)
     with contextlib.ExitStack() as stack:
         opened = [stack.enter_context(core_input(source)) for source in sources]
@@ -60,11 +60,10 @@ def count_words(
         return _core.count_words(opened, workers, show)
 
 
-def _are_sources(inputs: object) -> bool:
-    """Whether this is a list of inputs; a list of plain strings is one input, lines of text."""
-    if isinstance(inputs, InputFiles):
-        return True
-    return isinstance(inputs, list | tuple) and not any(isinstance(item, str) for item in inputs)
+def _sources(inputs: TextSource | Sequence[TextSource]) -> Sequence[TextSource]:
+    """One or several inputs as a list of them; a list of plain strings is one input, lines of text."""
+    several = isinstance(inputs, list | tuple) and not any(isinstance(item, str) for item in inputs)
+    return cast(Sequence[TextSource], inputs if several or isinstance(inputs, InputFiles) else [inputs])
 
 
 def learn_from_counts(
@@ -127,10 +126,12 @@ def learn_bpe(
     total_symbols: subtract the number of base symbols from ``num_symbols``.
     num_workers: threads that count words, -1 for all cores; the result does not depend on it.
 
-    Raises MTScaffoldError for input that cannot be read or is not UTF-8, UsageError for values out of range.
+    Raises MTScaffoldError for input that cannot be read or is not UTF-8, UsageError for values out of range and for
+    an output that is an input.
     """
     if num_symbols < 1:
         raise UsageError(f"the number of symbols must be positive, not {num_symbols}")
+    refuse_overwriting([outfile], _sources(infile))
     with writing_to(io.BytesIO() if outfile is None else outfile) as stream:
         counts = count_words(infile, is_dict, num_workers)
         learned = learn_from_counts(

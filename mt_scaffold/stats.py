@@ -17,7 +17,6 @@ from mt_scaffold import _core
 from mt_scaffold.apply import BPE
 from mt_scaffold.codes import CodesSource, Merge, codes_text
 from mt_scaffold.errors import MTScaffoldError, UsageError
-from mt_scaffold.files import PathLike
 from mt_scaffold.learn import InputFiles, count_words
 from mt_scaffold.native import TextSource
 
@@ -58,7 +57,7 @@ class Vocabulary:
         return sorted(self.frequencies.values(), reverse=True)
 
 
-def count_text(inputs: TextSource | Sequence[PathLike], num_workers: int = 1) -> _core.WordCounts:
+def count_text(inputs: TextSource | Sequence[TextSource], num_workers: int = 1) -> _core.WordCounts:
     """Count the words of a text, or of several as one. Raises MTScaffoldError where there is no word to count."""
     several = isinstance(inputs, list | tuple) and not isinstance(inputs, InputFiles)
     counts = count_words(InputFiles(inputs) if several else inputs, num_workers=num_workers)  # type: ignore[arg-type]
@@ -159,7 +158,7 @@ def summarise(vocabulary: Vocabulary) -> dict[str, Any]:
 
 
 def stats(
-    codes: Sequence[CodesSource], inputs: TextSource | Sequence[PathLike], num_workers: int = 1
+    codes: Sequence[CodesSource], inputs: TextSource | Sequence[TextSource], num_workers: int = 1
 ) -> list[dict[str, Any]]:
     """Measure each codes file (BPE or Scaffold-BPE) on a text: one dictionary a file, as ``summarise`` gives it.
 

@@ -10,18 +10,26 @@ from __future__ import annotations
 import collections
 import contextlib
 import functools
-import gzip
 import itertools
 import os
 import signal
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import asdict, dataclass
-from typing import Any, BinaryIO, cast
+from typing import Any, BinaryIO
 
 from mt_scaffold.errors import MTScaffoldError, UsageError
-from mt_scaffold.files import PathLike, open_input, open_output, standard_input, standard_output
+from mt_scaffold.files import (
+    PathLike,
+    open_input,
+    open_output,
+    refuse_overwriting,
+    standard_input,
+    standard_output,
+)
+from mt_scaffold.native import worker_count
 from mt_scaffold.report import count_words
 
 CHUNK_LINES = 2000
@@ -97,10 +105,11 @@ def tokenise(
     Raises MTScaffoldError for bytes that are not UTF-8, with file, line and byte; UsageError for fewer than 1 worker
     and a chunk that cannot be.
     """
-    if num_workers < 1:
-        raise UsageError(f"number of workers: must be 1 or more, not {num_workers}")
+    num_workers = worker_count(num_workers)
+    _warn_of_unknown(language)
     if not 1 <= chunk[0] <= chunk[1]:
         raise UsageError(f"chunk {chunk[0]} of {chunk[1]}: must be one of 1 to {chunk[1]}")
+    refuse_overwriting([output_path], [input_path])
     if chunk[1] > 1 and (input_path is None or os.fspath(input_path).endswith(".gz")):
         raise UsageError("a chunk can only be taken of an uncompressed file")
     import sacremoses
@@ -141,6 +150,18 @@ def detokenise(lines: Iterable[str], language: str) -> list[str]:
     return [detokeniser.detokenize(line.split(), return_str=True, unescape=True) for line in lines]
 
 
+def _warn_of_unknown(language: str) -> None:
+    """sacremoses takes English rules for a language that it does not know, and says nothing."""
+    from sacremoses.corpus import NonbreakingPrefixes
+
+    if language not in {*NonbreakingPrefixes().available_langs.values(), "ja", "ko", "cjk"}:
+        print(
+            f"mt-scaffold: warning: sacremoses has no rules for the language '{language}' and takes those of English; "
+            "codes are such as en, de, fr",
+            file=sys.stderr,
+        )
+
+
 def _input(path: PathLike | None) -> contextlib.AbstractContextManager[BinaryIO]:
     return contextlib.nullcontext(standard_input()) if path is None else open_input(path)
 
@@ -151,12 +172,7 @@ def _output(path: PathLike | None) -> Iterator[BinaryIO]:
         yield standard_output()
         return
     with open_output(path) as stream:
-        if not os.fspath(path).endswith(".gz"):
-            yield stream
-            return
-        # Without name and time in it: the same text is the same file. Level 3 is quick, and small enough.
-        with gzip.GzipFile("", "wb", 3, stream, mtime=0) as compressed:
-            yield cast(BinaryIO, compressed)
+        yield stream
 
 
 def _bounds(stream: BinaryIO, number: int, count: int) -> tuple[int, int]:

@@ -9,7 +9,7 @@ from typing import BinaryIO
 from mt_scaffold import _core
 from mt_scaffold.apply import BPE
 from mt_scaffold.errors import UsageError
-from mt_scaffold.files import PathLike, writing_to
+from mt_scaffold.files import PathLike, refuse_overwriting, writing_to
 from mt_scaffold.learn import LearnedCodes, _say_merge, count_words, learn_from_counts
 from mt_scaffold.native import TextSource
 
@@ -19,6 +19,7 @@ def get_vocab(infile: TextSource, outfile: PathLike | BinaryIO, num_workers: int
 
     infile: a path (``.gz`` too), an open file, or an iterable of lines. outfile: a path or a file open for bytes.
     """
+    refuse_overwriting([outfile], [infile])
     with writing_to(outfile) as stream:
         stream.write(count_words(infile, num_workers=num_workers).format_vocabulary())
 
@@ -38,7 +39,7 @@ def learn_joint_bpe_and_vocab(
     """Learn codes on all texts together, and write for each the vocabulary that it has when segmented with them.
 
     Words are counted once; the vocabularies come from the counts. Raises UsageError where there is not one
-    vocabulary per text, otherwise as ``learn_bpe``.
+    vocabulary per text or one file stands in two places, otherwise as ``learn_bpe``.
     """
     if len(infiles) != len(vocabularies):
         raise UsageError(
@@ -46,6 +47,7 @@ def learn_joint_bpe_and_vocab(
         )
     if num_symbols < 1:
         raise UsageError(f"the number of symbols must be positive, not {num_symbols}")
+    refuse_overwriting([codes, *vocabularies], infiles)
     with contextlib.ExitStack() as stack:
         codes_stream = stack.enter_context(writing_to(codes))
         streams = [stack.enter_context(writing_to(vocabulary)) for vocabulary in vocabularies]

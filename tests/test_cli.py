@@ -93,6 +93,60 @@ def test_files_and_long_names(folder: Path) -> None:
     assert read["a4"] == segmented(dropout=0.1, seed=4)
 
 
+@pytest.mark.parametrize("arguments", ["", "-i -", "-o -", "-i - -o -"])
+def test_a_dash_is_standard_input_and_output(folder: Path, arguments: str) -> None:
+    """As in subword-nmt, whose users have such scripts."""
+    assert run("apply-bpe", "-c", "codes", *arguments.split(), stdin=TEXT).stdout == segmented()
+    assert run("learn-bpe", "-s", 100, *arguments.split(), stdin=TEXT).stdout == CODES
+    assert run("get-vocab", *arguments.split(), stdin=b"b a a\n").stdout == b"a 2\nb 1\n"
+    assert not Path("-").exists()
+
+
+def test_an_output_called_gz_is_compressed(folder: Path) -> None:
+    """... by every command, so that the next one can read it; and so is an open gzip file that is given."""
+    assert main(["learn-bpe", "-s", "100", "-i", "text", "-o", "codes.gz"]) == 0
+    assert gzip.decompress(Path("codes.gz").read_bytes()) == CODES
+    assert main(["apply-bpe", "-c", "codes.gz", "-i", "text", "-o", "subwords.gz", "--num-workers", "2"]) == 0
+    assert gzip.decompress(Path("subwords.gz").read_bytes()) == segmented()
+    with gzip.open("opened", "wb") as stream:
+        BPE(CODES).process_file("text", stream)
+    assert gzip.decompress(Path("opened").read_bytes()) == segmented()
+
+
+def test_open_files_are_written_to_as_they_stand(folder: Path) -> None:
+    """``-o >(command)`` and ``-o /dev/stdout >> file``: nothing is replaced, and what stood there stays."""
+    Path("kept").write_bytes(b"kept\n")
+    script = f"{shlex.join(COMMAND)} apply-bpe -c codes -i text -o /dev/stdout >> kept"
+    subprocess.run(["bash", "-c", script], check=True, timeout=120)
+    assert Path("kept").read_bytes() == b"kept\n" + segmented()
+    script = f"{shlex.join(COMMAND)} apply-bpe -c codes -i text -o >(cat > through) && wait $!"
+    subprocess.run(["bash", "-c", script], check=True, timeout=120)
+    assert Path("through").read_bytes() == segmented()
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        "learn-bpe -i text -o text",
+        "learn-bpe -i codes text -o ./text",
+        "apply-bpe -c codes -i text -o text",
+        "apply-bpe -c codes -i text -o codes",
+        "get-vocab -i text -o text",
+        "learn-joint-bpe-and-vocab -i text codes -o new --write-vocabulary v v",
+        "learn-joint-bpe-and-vocab -i text -o new --write-vocabulary new",
+        "learn-joint-bpe-and-vocab -i text codes -o new --write-vocabulary text codes",
+        "clean -s text -t text --output-source text --output-target other",
+    ],
+)
+def test_no_output_takes_the_place_of_another_file_of_the_command(
+    folder: Path, capfd: pytest.CaptureFixture[str], arguments: str
+) -> None:
+    """A slip of the hand must not cost a corpus."""
+    assert "already" in fails(capfd, *arguments.split(), status=2)
+    assert (Path("text").read_bytes(), Path("codes").read_bytes()) == (TEXT, CODES)
+    assert sorted(path.name for path in folder.iterdir()) == ["codes", "text"]
+
+
 def test_bpe_and_several_inputs(folder: Path) -> None:
     """``--algorithm bpe`` learns no scaffold tokens; several inputs are one text."""
     assert main("learn-bpe -i text text -o twice -s 50 --algorithm bpe".split()) == 0
@@ -148,6 +202,31 @@ def test_invalid_utf8(folder: Path, capfd: pytest.CaptureFixture[str], command: 
         line, offset = before.count(b"\n") + 2, len(before) + len(b"good\nso good ")
         assert f"bad: line {line}, byte offset {offset}:" in error
         assert sorted(path.name for path in folder.iterdir()) == ["bad", "codes", "text"]
+
+
+def test_gzip_on_a_pipe_is_called_so(folder: Path) -> None:
+    """... and not a byte that is not UTF-8."""
+    result = run("apply-bpe", "-c", "codes", stdin=gzip.compress(TEXT))
+    assert (result.returncode, result.stdout) == (1, b"") and b"compressed by gzip" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("package", "command"),
+    [
+        ("sacremoses", "tokenise -l en -i text"),
+        (
+            "numpy",
+            "binarise-words --train text --valid text --test text --source-lang a --target-lang b -c codes -o data",
+        ),
+        ("yaml", "train --config text --data data --output model"),
+    ],
+)
+def test_a_package_that_is_not_installed(folder: Path, package: str, command: str) -> None:
+    """The base install has no extras: what lacks one says which, in one line."""
+    code = f"import sys; sys.modules['{package}'] = None; from mt_scaffold.cli import main; sys.exit(main())"
+    result = subprocess.run([sys.executable, "-c", code, *command.split()], capture_output=True, text=True, timeout=60)
+    assert (result.returncode, result.stdout) == (1, "")
+    assert f" {package}, which is not installed" in result.stderr and result.stderr.count("\n") == 1
 
 
 def test_the_first_wrong_byte_is_the_one_that_is_named(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:

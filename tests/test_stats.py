@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import random
 from collections import Counter
@@ -136,6 +137,14 @@ def test_compared_vocabularies_differ_as_counted_by_hand(tmp_path: Path) -> None
     found = compare_vocab(bpe, scaffold, text)
     assert (found["average_frequency_removed"], found["average_frequency_new"]) == (2, 3)
     assert found["gain"] == 0.5
+
+
+def test_codes_in_each_others_place_are_refused() -> None:
+    """Otherwise the removed tokens would be called new, and the gain a loss."""
+    bpe, scaffold = b"#version: 0.2\na b\n", b"#version: 0.2\na b scaffold\nab c</w>\n"
+    assert compare_vocab(bpe, scaffold, io.BytesIO(b"abc ab\n"))["removed"]
+    with pytest.raises(UsageError, match="come first"):
+        compare_vocab(scaffold, bpe, io.BytesIO(b"abc ab\n"))
 
 
 def test_on_its_training_text_scaffold_removes_only_scaffold_tokens() -> None:

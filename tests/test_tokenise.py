@@ -58,6 +58,14 @@ def test_detokenising_puts_spaces_where_a_reader_expects_them() -> None:
     assert detokenise([Tokeniser("en")(text), ""], "en") == [text, ""]
 
 
+def test_a_language_without_rules_is_named(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """sacremoses takes English rules for whatever it does not know, FR too."""
+    (tmp_path / "raw").write_text("Aujourd'hui\n")
+    for language, known in (("fr", True), ("ja", True), ("FR", False), ("french", False)):
+        tokenise(tmp_path / "raw", tmp_path / "words", language)
+        assert ("no rules" in capsys.readouterr().err) != known
+
+
 def test_each_step_can_be_left_out() -> None:
     assert Tokeniser("en", normalise_punctuation=False)("“a”") == "“ a ”"
     assert Tokeniser("en", aggressive_dash_splitting=False)("well-known") == "well-known"

@@ -170,6 +170,24 @@ def test_a_wrong_key_ends_in_one_line_before_anything_is_done(tmp_path: Path) ->
     assert "Traceback" not in wrong.stdout and not (tmp_path / "experiments").exists()
 
 
+@pytest.mark.parametrize(
+    ("wrong", "says"),
+    [
+        (("max-epoch:", "max-epochs:"), "fairseq-train: unrecognized arguments: --max-epochs"),
+        (("{beam: 1,", "{beem: 1,"), "fairseq-generate: unrecognized arguments: --beem"),
+        (("arch: transformer", "arch: tranformer"), "fairseq-train: argument --arch/-a: invalid choice: 'tranformer'"),
+    ],
+)
+def test_an_option_unknown_to_fairseq_is_named_before_anything_is_done(
+    tmp_path: Path, wrong: tuple[str, str], says: str
+) -> None:
+    """One of fairseq-generate would otherwise show itself when all trainings are over."""
+    result = run(tmp_path, CONFIGURATION.replace(*wrong))
+    assert result.returncode != 0
+    assert any(line.startswith(f"mt-scaffold: {says}") for line in result.stdout.splitlines()), result.stdout
+    assert not (tmp_path / "experiments").exists()
+
+
 def test_a_dry_run_leaves_nothing_behind(tmp_path: Path) -> None:
     dry = run(tmp_path, CONFIGURATION, "--dry-run", "--config", f"output={tmp_path}/elsewhere")
     assert dry.returncode == 0 and "train" in dry.stdout

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from mt_scaffold.apply import apply_bpe
-from mt_scaffold.files import standard_input, standard_output
+from mt_scaffold.files import input_or_standard, output_or_standard
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -67,8 +67,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> None:
     apply_bpe(
         options.codes,
-        options.input or standard_input(),
-        options.output or standard_output(),
+        input_or_standard(options.input),
+        output_or_standard(options.output),
         options.merges,
         options.separator,
         options.vocabulary,

@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 
 from mt_scaffold.compare_vocab import compare_vocab, format_comparison
-from mt_scaffold.files import standard_input
+from mt_scaffold.files import input_or_standard
+from mt_scaffold.learn import InputFiles
 from mt_scaffold.stats import FORMATS
 
 
@@ -29,6 +30,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> None:
-    inputs = options.input or standard_input()
+    inputs = InputFiles(map(input_or_standard, options.input or ["-"]))
     comparison = compare_vocab(options.bpe, options.scaffold, inputs, options.num_workers)
     print(format_comparison(comparison, options.format, options.top), end="")

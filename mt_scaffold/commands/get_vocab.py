@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from mt_scaffold.files import standard_input, standard_output
+from mt_scaffold.files import input_or_standard, output_or_standard
 from mt_scaffold.vocab import get_vocab
 
 
@@ -17,4 +17,4 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> None:
-    get_vocab(options.input or standard_input(), options.output or standard_output(), options.num_workers)
+    get_vocab(input_or_standard(options.input), output_or_standard(options.output), options.num_workers)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from mt_scaffold.files import standard_input, standard_output
+from mt_scaffold.files import input_or_standard, output_or_standard
 from mt_scaffold.learn import ALGORITHMS, InputFiles, learn_bpe
 
 
@@ -56,10 +56,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> None:
-    inputs = options.input and InputFiles(options.input)
     learn_bpe(
-        inputs or standard_input(),
-        options.output or standard_output(),
+        InputFiles(map(input_or_standard, options.input or ["-"])),
+        output_or_standard(options.output),
         options.symbols,
         options.min_frequency,
         options.verbose,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 
 from mt_scaffold.commands.learn_bpe import add_learning_arguments
+from mt_scaffold.files import input_or_standard
 from mt_scaffold.vocab import learn_joint_bpe_and_vocab
 
 
@@ -29,7 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> None:
     learn_joint_bpe_and_vocab(
-        options.input,
+        [input_or_standard(path) for path in options.input],
         options.output,
         options.write_vocabulary,
         options.symbols,

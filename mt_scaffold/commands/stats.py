@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import argparse
 
-from mt_scaffold.files import standard_input
+from mt_scaffold.files import input_or_standard
+from mt_scaffold.learn import InputFiles
 from mt_scaffold.stats import FORMATS, format_stats, stats
 
 
@@ -24,5 +25,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> None:
-    summaries = stats(options.codes, options.input or standard_input(), options.num_workers)
+    inputs = InputFiles(map(input_or_standard, options.input or ["-"]))
+    summaries = stats(options.codes, inputs, options.num_workers)
     print(format_stats(summaries, options.format), end="")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 
 from mt_scaffold.report import write_report
 from mt_scaffold.tokenise import tokenise
@@ -24,22 +25,23 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--chunk", metavar="K-of-N", type=_chunk, default=(1, 1), help="take only the K-th of N parts of the input"
     )
-    parser.add_argument("--num-workers", type=int, default=1, metavar="N", help="processes to use (default: 1)")
+    parser.add_argument(
+        "--num-workers", type=int, default=1, metavar="N", help="processes, -1 for all cores (default: 1)"
+    )
     parser.add_argument("--report", metavar="FILE", help="write the numbers of lines and words to FILE as JSON")
 
 
 def _chunk(text: str) -> tuple[int, int]:
-    number, of, count = text.partition("-of-")
-    if not of:
+    if not (match := re.fullmatch(r"(\d+)-of-(\d+)", text)):
         raise argparse.ArgumentTypeError(f"must be such as 2-of-16, not {text}")
-    return int(number), int(count)
+    return int(match[1]), int(match[2])
 
 
 def run(options: argparse.Namespace) -> None:
     """Run the command."""
     report = tokenise(
-        options.input,
-        options.output,
+        None if options.input == "-" else options.input,
+        None if options.output == "-" else options.output,
         options.language,
         normalise_punctuation=not options.keep_punctuation,
         remove_nonprinting=not options.keep_nonprinting,

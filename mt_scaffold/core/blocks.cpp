@@ -72,6 +72,8 @@ void Block::reserve(size_t bytes) {
 
 InputError Block::not_utf8(size_t position) const {
   const uint64_t line = first_line + static_cast<uint64_t>(std::count(buffer.get(), buffer.get() + position, '\n')) + 1;
+  if (first_offset + position == 1 && std::memcmp(buffer.get(), "\x1F\x8B", 2) == 0)
+    return InputError(*name + ": compressed by gzip: unpack it (zcat), or name the file, which must end in .gz");
   static const char digits[] = "0123456789ABCDEF";
   const auto byte = static_cast<unsigned char>(buffer[position]);
   return InputError(*name + ": line " + std::to_string(line) + ", byte offset " +

@@ -45,7 +45,7 @@ std::vector<Merge> parse_codes(std::string_view text, const std::string& name, i
   if (line != kVersionLine) {
     throw fail(line.starts_with("#version:")
                    ? "codes of this version cannot be read, only '#version: 0.2'; learn the codes again"
-                   : "a codes file begins with '#version: 0.2'; this is another file, or codes of format 0.1");
+                   : "a codes file begins with '#version: 0.2'; this is another file, or codes of format 0.1, to be learned again");
   }
   std::vector<Merge> merges;
   Interner tokens;

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, Optional
 
 from fairseq import utils
-from fairseq.data import Dictionary
+from fairseq.data import Dictionary, EpochBatchIterator
 from fairseq.tasks import register_task
 from fairseq.tasks.translation import TranslationConfig, TranslationTask
 from omegaconf import II
@@ -16,6 +16,7 @@ from mt_scaffold.binarise_words import CODES, WordsFile
 from mt_scaffold.errors import MTScaffoldError, UsageError
 
 from .dataset import SOURCE, TARGET, SegmentedPairs, SegmentedText, side_seed
+from .translation import warn_of_lost_sentences
 
 logger = logging.getLogger(__name__)
 
@@ -105,6 +106,11 @@ class TranslationBPEDropoutTask(TranslationTask):
             shuffle=split != "test",
             pad_to_multiple=cfg.required_seq_len_multiple,
         )
+
+    def get_batch_iterator(self, *arguments: Any, **options: Any) -> EpochBatchIterator:
+        """As in fairseq."""
+        warn_of_lost_sentences(options.get("required_batch_size_multiple", 1))
+        return super().get_batch_iterator(*arguments, **options)
 
     def _make_encoders(self, folder: Path) -> tuple[Encoder, Encoder]:
         """The encoders of source and target, one and the same where the dictionary is; kept for every subset."""

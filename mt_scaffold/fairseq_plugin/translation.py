@@ -1,10 +1,24 @@
 """``--task translation_resumable``: fairseq's translation, going on after a stop exactly as if there had been none."""
 
+import functools
+import logging
 from typing import Any
 
 from fairseq.data import EpochBatchIterator, FairseqDataset
 from fairseq.tasks import register_task
 from fairseq.tasks.translation import TranslationConfig, TranslationTask
+
+logger = logging.getLogger(__name__)
+
+
+@functools.cache
+def warn_of_lost_sentences(multiple: int) -> None:
+    """fairseq itself says nothing of it."""
+    if multiple > 1:
+        logger.warning(
+            f"--required-batch-size-multiple is {multiple}: fairseq leaves out the last batch of a data set, up to "
+            f"{multiple - 1} sentences, unless it is a multiple; with 1 every sentence counts"
+        )
 
 
 @register_task("translation_resumable", dataclass=TranslationConfig)
@@ -19,6 +33,7 @@ class ResumableTranslationTask(TranslationTask):
         self, dataset: FairseqDataset, *arguments: Any, epoch: int = 1, **options: Any
     ) -> EpochBatchIterator:
         """As in fairseq; the iterator starts in ``epoch`` with the batches of epoch 1."""
+        warn_of_lost_sentences(options.get("required_batch_size_multiple", 1))
         kept = dataset in self.dataset_to_epoch_iter
         iterator = super().get_batch_iterator(dataset, *arguments, epoch=1, **options)
         if not kept:
