@@ -24,6 +24,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import install
 import report
 import systems
 from systems import BPE, FASTBPE, OURS, OUT, PEERS, SEGMENTING, THREADS, WC, WITH_DROPOUT, Command
@@ -322,7 +323,7 @@ def machine() -> dict[str, object]:
         "cores": os.cpu_count(),
         "cores_used": len(os.sched_getaffinity(0)),
         "memory_gib": round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30, 1),
-        "system": f"{platform.system()} {platform.release()}",
+        "system": f"{platform.system()} {platform.release().partition('-')[0]}",
         "load_at_start": round(os.getloadavg()[0], 2),
     }
 
@@ -335,6 +336,7 @@ def versions() -> dict[str, str]:
             found[name] = importlib.metadata.version(name)
         except importlib.metadata.PackageNotFoundError:
             continue
+    found["fastBPE"] = install.FASTBPE
     for name, command in {
         "commit": ("git", "describe", "--always", "--dirty"),
         "g++": ("g++", "-dumpfullversion"),
@@ -344,7 +346,7 @@ def versions() -> dict[str, str]:
             said = subprocess.run(command, capture_output=True, text=True, check=True, cwd=systems.HERE).stdout
         except (OSError, subprocess.CalledProcessError):
             continue
-        found[name] = said.splitlines()[0]
+        found[name] = said.splitlines()[0].removeprefix(f"{name} ")
     return found
 
 

@@ -268,7 +268,7 @@ def _figures(
         show(
             "vocabularies",
             figures.inside_longer_tokens(parts, vocabularies["bpe"].frequencies, folder / "inside-longer", found.note),
-            "Where a string stands in the text as BPE segments it: as a token of its own (orange), or in longer tokens.",
+            "Where a string stands in the text as BPE segments it: as a token of its own (orange), or in longer ones.",
             wide=True,
         )
     removed = frozenset(_surface(entry["token"]) for entry in compared["removed"])
