@@ -57,7 +57,7 @@ bench:
 
 # The sanitizers' libraries come first, and libstdc++ with them, so that they see the exceptions it throws.
 PRELOAD = LD_PRELOAD="$$(g++ -print-file-name=lib$(1).so) $$(g++ -print-file-name=libstdc++.so)" PYTHONSAFEPATH=1 \
-	PYTHONPATH=$(CURDIR)/build/sanitize/$(1)/lib ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=halt_on_error=1 TSAN_OPTIONS=halt_on_error=1
+	PYTHONPATH='$(CURDIR)/build/sanitize/$(1)/lib' ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=halt_on_error=1 TSAN_OPTIONS=halt_on_error=1
 SANITIZED_BUILD = MT_SCAFFOLD_SANITIZE=$(2) .venv/bin/python setup.py --quiet build \
 	--build-base build/sanitize/$(1) --build-lib build/sanitize/$(1)/lib
 

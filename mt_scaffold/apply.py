@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import operator
 import os
 import re
 import sys
@@ -12,7 +13,7 @@ from typing import BinaryIO
 from mt_scaffold import _core
 from mt_scaffold.codes import CodesSource, codes_text
 from mt_scaffold.errors import MTScaffoldError, UsageError
-from mt_scaffold.files import PathLike, open_input, refuse_overwriting, writing_to
+from mt_scaffold.files import PathLike, open_input, refuse_overwriting, shown, writing_to
 from mt_scaffold.native import TextSource, core_input, progress_line, worker_count
 
 LINE_MARGIN = "\r\n "
@@ -116,7 +117,7 @@ class BPE:
         number = seed_of(random_seed() if seed is None else seed)
         with core_input(infile) as source, progress_line("segmenting") as show:
             with writing_to(outfile) as stream:
-                name = os.fspath(outfile) if isinstance(outfile, str | os.PathLike) else None
+                name = shown(outfile) if isinstance(outfile, str | os.PathLike) else None
                 self._applier.apply(source, _core_output(stream, name), workers, dropout, number, 0, show)
 
     def surface_forms(self) -> list[str]:
@@ -153,7 +154,7 @@ class Encoder:
         position in ``sentences``. Returns two read-only buffers (``numpy.asarray`` takes them without a copy): the ids
         of all sentences (int32), and where each begins (int64, one more than there are sentences).
         """
-        if indices and len(indices) != len(sentences):
+        if len(indices) and len(indices) != len(sentences):
             raise UsageError(f"{len(sentences)} sentences have {len(indices)} indices")
         ids, offsets = self._applier.ids(sentences, indices, check_dropout(dropout), seed_of(seed), epoch)
         return memoryview(ids).cast("i"), memoryview(offsets).cast("q")
@@ -166,9 +167,10 @@ def random_seed() -> int:
 
 def seed_of(seed: int) -> int:
     """A seed as the core takes it: 64 bits, a negative one as its complement; UsageError where it needs more."""
-    if not -(2**63) <= seed < 2**64:
+    number = operator.index(seed)
+    if not -(2**63) <= number < 2**64:
         raise UsageError(f"the seed must fit into 64 bits: {seed} does not")
-    return seed & (2**64 - 1)
+    return number & (2**64 - 1)
 
 
 def _core_output(stream: BinaryIO, name: str | None = None) -> _core.Output:
@@ -220,7 +222,7 @@ def read_vocabulary(path: PathLike, threshold: int | None = None) -> set[str]:
     vocabulary = set()
     with open_input(path) as stream:
         for number, line in enumerate(stream, 1):
-            word, space, count = line.strip(b"\r\n ").partition(b" ")
+            word, space, count = line.rstrip(b"\r\n ").partition(b" ")
             try:
                 if not space or not word:
                     raise ValueError

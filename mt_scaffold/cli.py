@@ -66,6 +66,8 @@ def _parser(command: str | None) -> argparse.ArgumentParser:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run ``mt-scaffold`` with ``arguments`` (default: ``sys.argv``) and return its exit status."""
     argv = list(sys.argv[1:] if arguments is None else arguments)
+    if sys.stderr is None:  # closed: print() would take standard output instead
+        sys.stderr = open(os.devnull, "w")  # noqa: SIM115
     command = next((argument for argument in argv if not argument.startswith("-")), None)
     try:
         options = _parser(command).parse_args(argv)

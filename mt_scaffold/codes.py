@@ -6,7 +6,7 @@ import os
 from typing import NamedTuple
 
 from mt_scaffold import _core
-from mt_scaffold.files import open_input
+from mt_scaffold.files import open_input, shown
 
 CodesSource = str | os.PathLike[str] | bytes
 
@@ -29,7 +29,7 @@ def codes_text(codes: CodesSource) -> tuple[bytes, str]:
     if isinstance(codes, bytes):
         return codes, "codes"
     with open_input(codes) as stream:
-        return stream.read(), os.fspath(codes)
+        return stream.read(), shown(codes)
 
 
 def read_codes(codes: CodesSource, merges: int = -1) -> list[Merge]:

@@ -7,6 +7,7 @@ killed run never leaves half a file under the final name.
 from __future__ import annotations
 
 import contextlib
+import io
 import itertools
 import os
 import re
@@ -21,6 +22,11 @@ from mt_scaffold.errors import MTScaffoldError, UsageError
 PathLike = str | os.PathLike[str]
 # Names of files that this process has open: what such a name is opened for must not replace or empty the file.
 _OPEN_FILE = re.compile(r"/dev/(?:fd/(\d+)|(stdout|stderr))|/proc/self/fd/(\d+)")
+
+
+def shown(path: PathLike) -> str:
+    """A path as it can be shown: a name that is not UTF-8 with escapes."""
+    return os.fsencode(path).decode("utf-8", "backslashreplace")
 
 
 def explain_os_error(error: OSError, path: PathLike) -> MTScaffoldError:
@@ -173,8 +179,13 @@ def writing_to(outfile: PathLike | BinaryIO) -> Iterator[BinaryIO]:
 
 
 def input_or_standard(path: str | None) -> str | BinaryIO:
-    """An input of a command: a path, or standard input for none or ``-``."""
-    return standard_input() if path is None or path == "-" else path
+    """An input of a command: a path, or standard input, of which nothing has been read, for none or ``-``."""
+    if path is not None and path != "-":
+        return path
+    stream = standard_input()
+    if not (isinstance(stream, io.BufferedReader) and isinstance(stream.raw, io.FileIO)):
+        return stream
+    return cast(BinaryIO, open(stream.fileno(), "rb", buffering=0, closefd=False))
 
 
 def output_or_standard(path: str | None) -> str | BinaryIO:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import contextlib
 import io
 import os
@@ -12,7 +13,7 @@ from typing import BinaryIO, TextIO, cast
 
 from mt_scaffold import _core
 from mt_scaffold.errors import UsageError
-from mt_scaffold.files import open_input
+from mt_scaffold.files import open_input, shown
 
 PathLike = str | os.PathLike[str]
 # A path (``.gz`` too), an open file, or lines of text.
@@ -32,7 +33,7 @@ def worker_count(workers: int) -> int:
 class _Lines(io.RawIOBase):
     """Lines of text as a stream of bytes."""
 
-    def __init__(self, lines: Iterable[str]) -> None:
+    def __init__(self, lines: Iterable[str | bytes]) -> None:
         self._lines = iter(lines)
         self._rest = b""
 
@@ -43,7 +44,7 @@ class _Lines(io.RawIOBase):
             line = next(self._lines, None)
             if line is None:
                 break
-            data = line.encode("utf-8")
+            data = line if isinstance(line, bytes) else line.encode("utf-8")
             parts.append(data if data.endswith(b"\n") else data + b"\n")
             length += len(parts[-1])
         data = b"".join(parts)
@@ -65,24 +66,38 @@ class _Encoded(io.RawIOBase):
         return data
 
 
+class _Buffered(io.RawIOBase):
+    """A pipe with what Python has taken from it already."""
+
+    def __init__(self, stream: io.BufferedReader) -> None:
+        self._stream = stream
+
+    def read(self, size: int = -1) -> bytes:
+        return self._stream.read1(size)
+
+
 @contextlib.contextmanager
 def core_input(source: TextSource) -> Iterator[_core.Input]:
     """Open a text for the core: a file that has a descriptor is read by the core itself."""
     if isinstance(source, str | os.PathLike):
         with open_input(source) as stream:
             compressed = os.fspath(source).endswith(".gz")
-            yield os.fspath(source), stream if compressed else stream.fileno()
+            yield shown(source), stream if compressed else stream.fileno()
         return
     name = getattr(source, "name", "input")
     name = "standard input" if name in ("<stdin>", 0) else str(name)
     if isinstance(source, io.TextIOBase):
         buffer = getattr(source, "buffer", None)
-        if buffer is None or _holds_text(source, buffer):
+        if buffer is None or not _is_utf8(source) or _holds_text(source, buffer):
             source = cast(BinaryIO, _Encoded(cast(TextIO, source)))
         else:
             source = buffer
-    if isinstance(source, io.BufferedReader) and isinstance(source.raw, io.FileIO) and not _has_been_read(source):
+    if isinstance(source, io.FileIO) or (
+        isinstance(source, io.BufferedReader) and isinstance(source.raw, io.FileIO) and _is_unread(source)
+    ):
         yield name, source.fileno()
+    elif isinstance(source, io.BufferedReader):
+        yield name, cast(BinaryIO, _Buffered(source))
     elif hasattr(source, "read"):
         yield name, cast(BinaryIO, source)
     else:
@@ -91,26 +106,30 @@ def core_input(source: TextSource) -> Iterator[_core.Input]:
 
 def _holds_text(stream: io.TextIOBase, buffer: BinaryIO) -> bool:
     """Whether a text file has taken bytes from its buffer that it has not given out as text yet."""
-    if not stream.seekable():
-        return False  # a pipe: nobody has read from it but through this stream
     try:
-        return stream.tell() != buffer.tell()
-    except OSError:  # in the middle of iteration
+        if stream.seekable():
+            return stream.tell() != buffer.tell()
+        # Refused, as it says, after the first read; otherwise it changes nothing.
+        cast(io.TextIOWrapper, stream).reconfigure(encoding=stream.encoding, errors=stream.errors)
+        return False
+    except (OSError, AttributeError):  # in the middle of iteration, or a stream of another kind
         return True
 
 
-def _has_been_read(stream: io.BufferedReader) -> bool:
-    """Whether Python may hold bytes of the stream that its descriptor no longer gives."""
-    try:
-        return stream.tell() != stream.raw.tell()
-    except OSError:  # a pipe: nobody has read from it but through this stream
-        return False
+def _is_utf8(stream: io.TextIOBase) -> bool:
+    """Whether the bytes of a text file are those of its text in UTF-8."""
+    return codecs.lookup(stream.encoding or "utf-8").name in ("utf-8", "ascii")
+
+
+def _is_unread(stream: io.BufferedReader) -> bool:
+    """Whether the descriptor gives all that the stream would; of a pipe nobody can tell."""
+    return stream.seekable() and stream.tell() == stream.raw.tell()
 
 
 @contextlib.contextmanager
 def progress_line(what: str, unit: str = "bytes") -> Iterator[Callable[[int], None] | None]:
     """A line on a terminal's stderr that says how far the core has come; nothing in a log."""
-    if not sys.stderr.isatty():
+    if sys.stderr is None or not sys.stderr.isatty():
         yield None
         return
     start = last = time.monotonic()

@@ -106,6 +106,59 @@ def test_a_file_that_has_been_read_from_goes_on_where_it_stands(mode: str, tmp_p
     assert output.getvalue().count(b"\n") == 4999
 
 
+@pytest.mark.parametrize("mode", ["r", "rb"])
+def test_a_pipe_that_has_been_read_from_goes_on_where_it_stands(mode: str) -> None:
+    """What Python has taken from the pipe already is not lost, nor what comes later."""
+    command = ["sh", "-c", "printf 'header\nab\ncab\n'; sleep .2; echo later"]
+    for lines_read in (0, 1):
+        output = io.BytesIO()
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=mode == "r") as process:
+            assert process.stdout is not None
+            for _ in range(lines_read):
+                process.stdout.readline()
+            BPE(b"#version: 0.2\na b</w>\n", separator="|").process_file(process.stdout, output)
+        rest = b"ab\nc| ab\nl| a| t| e| r\n"
+        assert output.getvalue() == (rest if lines_read else b"h| e| a| d| e| r\n" + rest)
+
+
+@pytest.mark.parametrize("encoding", ["latin-1", "utf-16", "utf-8-sig", "utf-8"])
+def test_text_files_of_other_encodings(encoding: str, tmp_path: Path) -> None:
+    """The text of an open file counts, not the bytes that hold it."""
+    (tmp_path / "text").write_text("éa ab\n", encoding=encoding)
+    output = io.BytesIO()
+    with (tmp_path / "text").open(encoding=encoding) as stream:
+        BPE(b"#version: 0.2\na b</w>\n").process_file(stream, output)
+    assert output.getvalue().decode("utf-8") == "é@@ a ab\n"
+
+
+def test_an_output_that_takes_a_part_at_a_time() -> None:
+    """A raw stream says how much it took; the rest comes again."""
+
+    class Raw(io.RawIOBase):
+        taken = b""
+
+        def write(self, data: bytes) -> int:
+            self.taken += data[:3]
+            return len(data[:3])
+
+    raw = Raw()
+    BPE(CODES).process_file(["a cab"] * 3, raw)
+    assert raw.taken.decode() == "".join(BPE(CODES).process_line("a cab") + "\n" for _ in range(3))
+
+
+def test_a_merge_that_ends_in_cr_is_read_back() -> None:
+    """A CR inside a line is a symbol: codes and vocabulary with it are files like others, and CR LF files too."""
+    learned = learn_bpe(io.BytesIO(b"a\rb a\rc \rd \rd\n"), num_symbols=2, algorithm="bpe")
+    assert [merge.token for merge in learned.to_list()] == ["a\r", "\rd</w>"]
+    assert BPE(learned.text).segment("xa\rb \rd") == "x@@ a\r@@ b \rd"
+    with_cr_lf = b"#version: 0.2\r\na b\r\n"
+    assert [merge[:2] for merge in read_codes(with_cr_lf)] == [("a", "b")]
+    counted = io.BytesIO()
+    get_vocab(io.BytesIO(b"x \ry \ry x\r z\n"), counted)
+    from_counts = learn_bpe(io.BytesIO(counted.getvalue()), is_dict=True, num_symbols=1, algorithm="bpe")
+    assert from_counts.to_list()[0].token == "\ry</w>"
+
+
 def test_lines_need_no_line_end() -> None:
     """Lines of an iterable may come with their LF or without."""
     output = io.BytesIO()
@@ -132,6 +185,20 @@ def test_ids_are_those_of_the_text(sentences: list[str], dropout: float, seed: i
     for index, sentence in enumerate(sentences):
         pieces = [piece for piece in bpe.segment(sentence, dropout, seed, index).split(" ") if piece]
         assert list(ids[offsets[index] : offsets[index + 1]]) == [dictionary.get(piece, 100_000) for piece in pieces]
+
+
+def test_ids_take_what_users_have() -> None:
+    """Lines with their LF, lines as bytes, and indices and seeds from NumPy."""
+    numpy = pytest.importorskip("numpy", reason="needs the extra 'analysis'")
+    bpe = BPE(CODES)
+    encoder = bpe.encoder({form: number for number, form in enumerate(bpe.surface_forms(), start=1)}, 0)
+    assert encoder.encode(["ab ca\n"])[0] == encoder.encode([b"ab ca"])[0]
+    given = encoder.encode(["ab", "ca"], 0.5, numpy.int64(7), 1, numpy.array([3, 4]))
+    assert given == encoder.encode(["ab", "ca"], 0.5, 7, 1, [3, 4])
+    assert bpe.segment("abc", 0.5, numpy.int64(5)) == bpe.segment("abc", 0.5, 5)
+    output = io.BytesIO()
+    bpe.process_file(iter([b"ab ca\n", b"ab"]), output)
+    assert output.getvalue().decode() == bpe.segment("ab ca") + "\n" + bpe.segment("ab") + "\n"
 
 
 def test_ids_by_index_and_epoch() -> None:

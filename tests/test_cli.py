@@ -412,6 +412,54 @@ def test_an_interrupted_run(folder: Path, command: str, number: signal.Signals) 
     assert not left or number == signal.SIGKILL
 
 
+@pytest.mark.parametrize("workers", [1, 2])
+def test_ctrl_c_while_nobody_reads_the_output(folder: Path, workers: int) -> None:
+    """A full pipe must not keep the run."""
+    Path("long").write_bytes(TEXT * 20)
+    command = [*COMMAND, "apply-bpe", "-c", "codes", "-i", "long", "--num-workers", str(workers)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        time.sleep(1.5)
+        assert process.poll() is None
+        process.send_signal(signal.SIGINT)
+        assert process.wait(timeout=20) == 130
+
+
+def test_an_output_that_does_not_wait(folder: Path) -> None:
+    """A terminal or pipe that somebody has set to non-blocking gets every byte."""
+    with subprocess.Popen([*COMMAND, "apply-bpe", "-c", "codes", "-i", "text"], stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        os.set_blocking(process.stdout.fileno(), True)
+        first = process.stdout.read(1)
+        assert first + process.stdout.read() == segmented()
+    reader, writer = os.pipe()
+    os.set_blocking(writer, False)
+    with subprocess.Popen([*COMMAND, "apply-bpe", "-c", "codes", "-i", "text"], stdout=writer) as process:
+        os.close(writer)
+        time.sleep(1)
+        with open(reader, "rb") as stream:
+            assert stream.read() == segmented()
+        assert process.wait() == 0
+
+
+def test_closed_standard_error(folder: Path) -> None:
+    """The work is done, and no message goes into the output instead."""
+    Path("little").write_bytes(b"ab ab\n")
+    command = f"{shlex.join(COMMAND)} learn-bpe -i little 2>&-"
+    result = subprocess.run(["bash", "-c", command], stdout=subprocess.PIPE, check=True, timeout=60)
+    assert result.stdout == b"#version: 0.2\na b</w>\n"
+
+
+def test_names_that_are_not_utf8(folder: Path) -> None:
+    """... are names like others, and shown with escapes."""
+    names = [os.fsdecode(name) for name in (b"\xff.text", b"\xff.codes", b"\xff.out")]
+    Path(names[0]).write_bytes(TEXT)
+    Path(names[1]).write_bytes(CODES)
+    assert run("apply-bpe", "-i", names[0], "-c", names[1], "-o", names[2]).returncode == 0
+    assert Path(names[2]).read_bytes() == segmented()
+    Path(names[0]).write_bytes(b"\xff\n")
+    assert b"\\xff.text: line 1" in run("apply-bpe", "-i", names[0], "-c", names[1]).stderr
+
+
 @pytest.mark.parametrize("closed", ["<&-", ">&-"])
 def test_closed_standard_streams(folder: Path, closed: str) -> None:
     """A process without standard input or output says so."""

@@ -6,9 +6,6 @@ namespace mt_scaffold {
 
 namespace {
 
-// Longer words are segmented anew each time: they are rare, and would fill the table.
-constexpr size_t kLongestRememberedWord = 255;
-
 // What comes of more drops in one word is seldom met again: looking for it costs more than it saves.
 constexpr size_t kRememberedDrops = 2;
 

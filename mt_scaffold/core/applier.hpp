@@ -30,6 +30,9 @@ struct Dropout {
   uint64_t epoch = 0;
 };
 
+// Longer words are segmented anew each time: they are rare, and would fill the table.
+constexpr size_t kLongestRememberedWord = 255;
+
 using Dictionary = std::unordered_map<std::string, int32_t>;
 
 // Bytes that grow without being zeroed, writable for kPadding bytes past their end.

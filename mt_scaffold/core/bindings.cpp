@@ -46,9 +46,15 @@ class PythonSink : public Sink {
     py::gil_scoped_acquire gil;
     write_ = py::object();
   }
-  void write(const char* data, size_t size) override {
+  void write(const char* data, size_t size, const std::atomic<bool>&) override {
     py::gil_scoped_acquire gil;
-    write_(py::bytes(data, size));
+    while (size > 0) {
+      const py::object taken = write_(py::bytes(data, size));
+      // What gives no number has taken all; a raw stream may take a part.
+      const size_t count = taken.is_none() ? size : std::min(py::cast<size_t>(taken), size);
+      data += count;
+      size -= count;
+    }
   }
 
  private:
@@ -167,7 +173,8 @@ Isolate make_isolate(py::object isolate) {
   });
   return [callable, memory = std::make_shared<Memory>()](std::string_view word) {
     const std::string key(word);
-    {
+    const bool remembered = key.size() <= kLongestRememberedWord;
+    if (remembered) {
       std::lock_guard lock(memory->mutex);
       const auto found = memory->parts.find(key);
       if (found != memory->parts.end()) return found->second;
@@ -181,6 +188,7 @@ Isolate make_isolate(py::object isolate) {
         parts.push_back({static_cast<uint32_t>(text.size()), py::cast<bool>(pair[1])});
       }
     }
+    if (!remembered) return parts;
     std::lock_guard lock(memory->mutex);
     if (memory->parts.size() >= size_t{1} << 18) memory->parts.clear();
     memory->parts.emplace(key, parts);
@@ -401,7 +409,9 @@ PYBIND11_MODULE(_core, module) {
               output.append("", 0);
               std::string copy;
               for (size_t i = 0; i < lines.size(); ++i) {
-                const std::string_view text = padded(lines[i], copy);
+                std::string_view line = lines[i];
+                if (line.ends_with('\n')) line.remove_suffix(1);
+                const std::string_view text = padded(line, copy);
                 const uint64_t sentence = sentences.empty() ? i : sentences[i];
                 const Margins margins = line_margins(text.data(), text.data() + text.size());
                 const size_t bad = self.applier->segment_line(*worker, text, margins, sentence, output);

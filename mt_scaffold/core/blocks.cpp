@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <climits>
 #include <cstring>
 #include <system_error>
 #include <thread>
@@ -15,21 +16,30 @@
 
 namespace mt_scaffold {
 
-FileSource::FileSource(int descriptor, std::string name) : descriptor_(descriptor) {
-  this->name = std::move(name);
+namespace {
+
+bool may_block(int descriptor) {
   struct stat status;
-  may_block_ = fstat(descriptor, &status) != 0 || !S_ISREG(status.st_mode);
+  return fstat(descriptor, &status) != 0 || !S_ISREG(status.st_mode);
+}
+
+// A pipe that has nothing to say, or nobody who reads it, must not keep an interrupted run waiting.
+void wait_for(int descriptor, short event, const std::atomic<bool>& stop) {
+  struct pollfd waiting = {descriptor, event, 0};
+  while (poll(&waiting, 1, 50) <= 0) {
+    if (stop.load(std::memory_order_relaxed)) throw Stopped();
+  }
+}
+
+}  // namespace
+
+FileSource::FileSource(int descriptor, std::string name) : descriptor_(descriptor), may_block_(may_block(descriptor)) {
+  this->name = std::move(name);
 }
 
 size_t FileSource::read(char* into, size_t size, const std::atomic<bool>& stop) {
   while (true) {
-    // A pipe that has nothing to say must not keep an interrupted run waiting.
-    if (may_block_) {
-      struct pollfd waiting = {descriptor_, POLLIN, 0};
-      while (poll(&waiting, 1, 50) == 0) {
-        if (stop.load(std::memory_order_relaxed)) throw Stopped();
-      }
-    }
+    if (may_block_) wait_for(descriptor_, POLLIN, stop);
     const ssize_t count = ::read(descriptor_, into, size);
     if (count >= 0) return static_cast<size_t>(count);
     if (errno != EINTR && errno != EAGAIN) throw SystemError(errno, name);
@@ -49,11 +59,16 @@ size_t MemorySource::read(char* into, size_t size, const std::atomic<bool>&) {
   return count;
 }
 
-void FileSink::write(const char* data, size_t size) {
+FileSink::FileSink(int descriptor, std::string name)
+    : descriptor_(descriptor), name_(std::move(name)), may_block_(may_block(descriptor)) {}
+
+void FileSink::write(const char* data, size_t size, const std::atomic<bool>& stop) {
   while (size > 0) {
-    const ssize_t count = ::write(descriptor_, data, size);
+    if (may_block_) wait_for(descriptor_, POLLOUT, stop);
+    // So much a pipe takes at once when it says that it takes something.
+    const ssize_t count = ::write(descriptor_, data, may_block_ ? std::min<size_t>(size, PIPE_BUF) : size);
     if (count < 0) {
-      if (errno == EINTR) continue;
+      if (errno == EINTR || errno == EAGAIN) continue;
       throw SystemError(errno, name_);
     }
     data += count;
@@ -268,7 +283,7 @@ void transform_blocks(BlockReader& reader, Sink& sink, unsigned workers,
           lock, [&] { return shift.next_to_write == block.number || shift.stop || shift.failed_block < block.number; });
       if (shift.next_to_write != block.number) throw Stopped();
     }
-    sink.write(output.data(), output.size());
+    sink.write(output.data(), output.size(), shift.stop);
     std::lock_guard lock(shift.state);
     ++shift.next_to_write;
     shift.changed.notify_all();

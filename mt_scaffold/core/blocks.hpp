@@ -65,17 +65,19 @@ class MemorySource : public Source {
 class Sink {
  public:
   virtual ~Sink() = default;
-  virtual void write(const char* data, size_t size) = 0;
+  // Called by any thread, one at a time.
+  virtual void write(const char* data, size_t size, const std::atomic<bool>& stop) = 0;
 };
 
 class FileSink : public Sink {
  public:
-  FileSink(int descriptor, std::string name) : descriptor_(descriptor), name_(std::move(name)) {}
-  void write(const char* data, size_t size) override;
+  FileSink(int descriptor, std::string name);
+  void write(const char* data, size_t size, const std::atomic<bool>& stop) override;
 
  private:
   int descriptor_;
   std::string name_;
+  bool may_block_;
 };
 
 // Whole lines of one input. Readable for kPadding bytes past the end.

@@ -15,14 +15,16 @@ constexpr size_t kFirstMergeLine = 2;
 struct Lines {
   std::string_view rest;
   size_t number = 0;
+  bool cr_lf = false;  // known from the first line: a merge may end in a CR of its own
 
   bool next(std::string_view& line) {
     if (rest.empty()) return false;
     const size_t end = rest.find('\n');
     line = rest.substr(0, end);
     rest.remove_prefix(end == std::string_view::npos ? rest.size() : end + 1);
-    while (!line.empty() && is_line_margin(line.back())) line.remove_suffix(1);
-    ++number;
+    if (++number == 1) cr_lf = line.ends_with('\r');
+    if (cr_lf && line.ends_with('\r')) line.remove_suffix(1);
+    while (line.ends_with(' ')) line.remove_suffix(1);
     return true;
   }
 };
@@ -45,7 +47,7 @@ std::vector<Merge> parse_codes(std::string_view text, const std::string& name, i
   if (line != kVersionLine) {
     throw fail(line.starts_with("#version:")
                    ? "codes of this version cannot be read, only '#version: 0.2'; learn the codes again"
-                   : "a codes file begins with '#version: 0.2'; this is another file, or codes of format 0.1, to be learned again");
+                   : "a codes file begins with '#version: 0.2'; this is another file, or of format 0.1: learn again");
   }
   std::vector<Merge> merges;
   Interner tokens;

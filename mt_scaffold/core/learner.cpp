@@ -51,7 +51,7 @@ Learner::Learner(WordCounts words) {
     throw InputError("more than 4 billion symbols in distinct words; learn from a sample of the text");
   cells_.reserve(cell_count);
   word_count_.reserve(words.size());
-  cells_.push_back({kBoundary, 1, 0});
+  cells_.push_back({kBoundary, 1, 0, kNoPair});
   std::string text;
   words.for_each([&](const WordCount& entry) {
     const auto word = static_cast<uint32_t>(word_count_.size());
@@ -71,10 +71,10 @@ Learner::Learner(WordCounts words) {
         tokens_[static_cast<size_t>(token - 1)].state = State::kBase;
         ++(final ? final_symbols_ : internal_symbols_);
       }
-      cells_.push_back({token - 1, 1, word});
+      cells_.push_back({token - 1, 1, word, kNoPair});
       tokens_[static_cast<size_t>(token - 1)].frequency += static_cast<int64_t>(entry.count);
     }
-    cells_.push_back({kBoundary, 1, word});
+    cells_.push_back({kBoundary, 1, word, kNoPair});
   });
   words = WordCounts();
 #if defined(__GLIBC__)
@@ -102,7 +102,8 @@ uint32_t Learner::find_or_add_pair(Token left, Token right) {
   for (size_t i = pair_hash(left, right) & mask;; i = (i + 1) & mask) {
     const uint32_t entry = pair_table_[i];
     if (entry == 0) {
-      pairs_.push_back({left, right, 0, {0, 0, 0}});
+      pairs_.push_back({left, right, {0, 0, 0}});
+      pair_count_.push_back(0);
       pair_table_[i] = static_cast<uint32_t>(pairs_.size());
       return static_cast<uint32_t>(pairs_.size() - 1);
     }
@@ -110,30 +111,8 @@ uint32_t Learner::find_or_add_pair(Token left, Token right) {
   }
 }
 
-Learner::Pair& Learner::existing_pair(Token left, Token right) {
-  const size_t mask = pair_table_.size() - 1;
-  for (size_t i = pair_hash(left, right) & mask;; i = (i + 1) & mask) {
-    const uint32_t entry = pair_table_[i];
-    if (entry == 0) throw std::logic_error("a pair of the text is missing from the table");
-    Pair& pair = pairs_[entry - 1];
-    if (pair.left == left && pair.right == right) return pair;
-  }
-}
-
 inline void Learner::prefetch_pair_slot(Token left, Token right) const {
   __builtin_prefetch(&pair_table_[pair_hash(left, right) & (pair_table_.size() - 1)]);
-}
-
-inline void Learner::prefetch_pair(Token left, Token right) const {
-  const uint32_t entry = pair_table_[pair_hash(left, right) & (pair_table_.size() - 1)];
-  __builtin_prefetch(pairs_.data() + entry - (entry != 0));
-}
-
-// The counts of pairs that a merge has broken, some at a time so that the table's memory is there in time.
-void Learner::subtract_lost_pairs() {
-  for (const LostPair& lost : lost_pairs_) prefetch_pair(lost.left, lost.right);
-  for (const LostPair& lost : lost_pairs_) existing_pair(lost.left, lost.right).count -= lost.count;
-  lost_pairs_.clear();
 }
 
 void Learner::grow_pair_table() {
@@ -149,14 +128,12 @@ void Learner::grow_pair_table() {
 }
 
 void Learner::count_initial_pairs() {
-  constexpr uint32_t kNone = ~uint32_t{0};
-  HugeVector<uint32_t> pair_at(cells_.size(), kNone);
   for (size_t i = 1; i + 1 < cells_.size(); ++i) {
-    if (cells_[i].token == kBoundary || cells_[i + 1].token == kBoundary) continue;
-    const uint32_t index = find_or_add_pair(cells_[i].token, cells_[i + 1].token);
-    pair_at[i] = index;
-    pairs_[index].count += word_count_[cells_[i].word];
-    ++pairs_[index].occurrences.length;
+    Cell& cell = cells_[i];
+    if (cell.token == kBoundary || cells_[i + 1].token == kBoundary) continue;
+    cell.pair = find_or_add_pair(cell.token, cells_[i + 1].token);
+    pair_count_[cell.pair] += word_count_[cell.word];
+    ++pairs_[cell.pair].occurrences.length;
   }
   uint64_t begin = 0;
   for (Pair& pair : pairs_) {
@@ -165,12 +142,11 @@ void Learner::count_initial_pairs() {
     pair.occurrences.length = 0;
   }
   occurrences_.resize(begin);
-  for (size_t i = 1; i < pair_at.size(); ++i) {
-    if (pair_at[i] == kNone) continue;
-    Slice& slice = pairs_[pair_at[i]].occurrences;
+  for (size_t i = 1; i < cells_.size(); ++i) {
+    if (cells_[i].pair == kNoPair) continue;
+    Slice& slice = pairs_[cells_[i].pair].occurrences;
     occurrences_[slice.begin + slice.length++] = static_cast<Position>(i);
   }
-  for (uint32_t index = 0; index < pairs_.size(); ++index) push_pair(index);
 }
 
 // ---- the queue: pairs, and scaffold tokens that wait to return
@@ -199,21 +175,33 @@ bool Learner::before(const WaitingEntry& a, const WaitingEntry& b) const {
 }
 
 void Learner::push_pair(uint32_t pair) {
-  const int64_t count = pairs_[pair].count;
-  if (count < min_frequency_) return;
+  const int64_t count = pair_count_[pair];
+  if (count < heap_minimum_) return;
   pair_heap_.push_back({count, tokens_[static_cast<size_t>(pairs_[pair].left)].prefix, pair});
   std::push_heap(pair_heap_.begin(), pair_heap_.end(), [this](auto& a, auto& b) { return before(a, b); });
+}
+
+// Pairs come into the heap when their counts are next: most never do, and a small heap is quick.
+void Learner::lower_heap_minimum() {
+  const int64_t before = heap_minimum_;
+  heap_minimum_ = std::max(min_frequency_, before / 2);
+  for (uint32_t pair = 0; pair < pairs_.size(); ++pair)
+    if (pair_count_[pair] < before) push_pair(pair);
 }
 
 // Counts fall while entries lie in the heaps: what has come to the top too early goes back to its place.
 void Learner::settle_heads() {
   const auto order = [this](auto& a, auto& b) { return before(a, b); };
-  while (!pair_heap_.empty()) {
+  while (!pair_heap_.empty() || heap_minimum_ > min_frequency_) {
+    if (pair_heap_.empty()) {
+      lower_heap_minimum();
+      continue;
+    }
     const PairEntry top = pair_heap_.front();
-    if (pairs_[top.pair].count == top.count) break;
+    if (pair_count_[top.pair] == top.count) break;
     std::pop_heap(pair_heap_.begin(), pair_heap_.end(), order);
     pair_heap_.pop_back();
-    if (pairs_[top.pair].count < top.count) push_pair(top.pair);
+    if (pair_count_[top.pair] < top.count) push_pair(top.pair);
   }
   while (!waiting_heap_.empty()) {
     const WaitingEntry top = waiting_heap_.front();
@@ -234,7 +222,7 @@ int64_t Learner::head_frequency() {
   int64_t frequency = waiting_heap_.empty() ? 0 : waiting_heap_.front().count;
   if (!pair_heap_.empty()) return std::max(frequency, pair_heap_.front().count);
   // Pairs below the minimum are not in the heap; this happens once, when learning is about to end.
-  for (const Pair& pair : pairs_) frequency = std::max(frequency, pair.count);
+  for (const int64_t count : pair_count_) frequency = std::max(frequency, count);
   return frequency;
 }
 
@@ -256,36 +244,30 @@ int64_t Learner::replace(uint32_t pair_index, Token token) {
   replaced_.clear();
   int64_t frequency = 0;
   constexpr size_t kAhead = 12;
-  const auto lose = [&](Token left, Token right, int64_t count) {
-    prefetch_pair_slot(left, right);
-    lost_pairs_.push_back({left, right, count});
-    if (lost_pairs_.size() == 32) subtract_lost_pairs();
+  // A pair that the text loses; those of a fresh token went when that token was made.
+  const auto lose = [&](uint32_t& pair, int64_t count) {
+    if (pair != kNoPair && pair != pair_index) pair_count_[pair] -= count;
+    pair = kNoPair;
   };
   for (size_t i = 0; i < found_.size(); ++i) {
     if (i + kAhead < found_.size()) __builtin_prefetch(&cells_[found_[i + kAhead]], 1);
     const Position position = found_[i];
-    if (cells_[position].token != a) continue;
-    const uint32_t span_a = cells_[position].span;
-    const Position second = position + span_a;
-    if (cells_[second].token != b) continue;
-    const uint32_t span = span_a + cells_[second].span;
-    const int64_t count = word_count_[cells_[position].word];
-    // The neighbours' pairs go, but for those with a fresh token, which went when that token was made.
-    if (cells_[position - 1].token != kBoundary) {
-      const Token x = cells_[position - cells_[position - 1].span].token;
-      if (x != kFresh && !(x == a && a == b)) lose(x, a, count);
-    }
-    const Token y = cells_[position + span].token;
-    if (y != kBoundary && y != kFresh && !(y == b && a == b)) lose(b, y, count);
-    cells_[second].token = kInside;
-    cells_[position].token = kFresh;
-    cells_[position].span = span;
+    Cell& first = cells_[position];
+    if (first.pair != pair_index) continue;
+    Cell& second = cells_[position + first.span];
+    const uint32_t span = first.span + second.span;
+    const int64_t count = word_count_[first.word];
+    if (cells_[position - 1].token != kBoundary) lose(cells_[position - cells_[position - 1].span].pair, count);
+    lose(second.pair, count);
+    second.token = kInside;
+    first.token = kFresh;
+    first.pair = kNoPair;
+    first.span = span;
     cells_[position + span - 1].span = span;
     replaced_.push_back(position);
     frequency += count;
   }
-  subtract_lost_pairs();
-  pairs_[pair_index].count = 0;
+  pair_count_[pair_index] = 0;
   add_new_pairs(token);
   tokens_[static_cast<size_t>(token)].frequency += frequency;
   tokens_[static_cast<size_t>(a)].frequency -= frequency;
@@ -301,7 +283,7 @@ void Learner::add_new_pairs(Token token) {
                        int64_t count) {
     uint32_t& group = group_of[static_cast<size_t>(neighbour)];
     if (group == 0) {
-      groups_.push_back({left, right, 0, 0, 0});
+      groups_.push_back({left, right, 0, 0, kNoPair, 0});
       group = static_cast<uint32_t>(groups_.size());
     }
     groups_[group - 1].count += count;
@@ -333,13 +315,12 @@ void Learner::add_new_pairs(Token token) {
     group.next = begin;
     begin += group.length;
   }
-  for (const NewPair& entry : new_pairs_) occurrences_[groups_[entry.group].next++] = entry.position;
-  for (const Group& group : groups_) {
+  for (Group& group : groups_) {
     (group.right == token && group.left != token ? left_group_[static_cast<size_t>(group.left)]
                                                  : right_group_[static_cast<size_t>(group.right)]) = 0;
-    const uint32_t index = find_or_add_pair(group.left, group.right);
-    Pair& pair = pairs_[index];
-    Slice slice{group.next - group.length, group.length, 0};
+    group.pair = find_or_add_pair(group.left, group.right);
+    Pair& pair = pairs_[group.pair];
+    Slice slice{group.next, group.length, 0};
     if (pair.occurrences.length == 0) {
       pair.occurrences = slice;
     } else {
@@ -347,8 +328,13 @@ void Learner::add_new_pairs(Token token) {
       further_.push_back(slice);
       pair.occurrences.further = static_cast<uint32_t>(further_.size());
     }
-    pair.count += group.count;
-    push_pair(index);
+    pair_count_[group.pair] += group.count;
+    push_pair(group.pair);
+  }
+  for (const NewPair& entry : new_pairs_) {
+    Group& group = groups_[entry.group];
+    occurrences_[group.next++] = entry.position;
+    cells_[entry.position].pair = group.pair;
   }
 }
 

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -50,7 +51,9 @@ class Learner {
     Token token;
     uint32_t span;
     uint32_t word;
+    uint32_t pair;  // with the token on the right: an index into pairs_
   };
+  static constexpr uint32_t kNoPair = ~uint32_t{0};
   static constexpr Token kBoundary = -1;
   static constexpr Token kInside = -2;  // a cell after the first of a token
   static constexpr Token kFresh = -3;   // the token that the running merge has just made
@@ -64,7 +67,6 @@ class Learner {
   };
   struct Pair {
     Token left, right;
-    int64_t count;
     Slice occurrences;
   };
 
@@ -89,16 +91,14 @@ class Learner {
 
   Token intern(std::string_view text);
   uint32_t find_or_add_pair(Token left, Token right);
-  Pair& existing_pair(Token left, Token right);
   void prefetch_pair_slot(Token left, Token right) const;
-  void prefetch_pair(Token left, Token right) const;
-  void subtract_lost_pairs();
   void grow_pair_table();
   int compare_texts(Token a, Token b) const;
   int compare_pairs(Token a_left, Token a_right, Token b_left, Token b_right) const;
   bool before(const PairEntry& a, const PairEntry& b) const;
   bool before(const WaitingEntry& a, const WaitingEntry& b) const;
   void push_pair(uint32_t pair);
+  void lower_heap_minimum();
   void settle_heads();
   int64_t head_frequency();
   void count_initial_pairs();
@@ -113,19 +113,16 @@ class Learner {
   size_t internal_symbols_ = 0, final_symbols_ = 0;
 
   HugeVector<Pair> pairs_;
+  HugeVector<int64_t> pair_count_;  // apart, because most of the time goes into reaching the counts
   std::vector<Slice> further_;
   HugeVector<uint32_t> pair_table_;  // index + 1 into pairs_, 0: empty
   HugeVector<Position> occurrences_;
   HugeVector<PairEntry> pair_heap_;
   std::vector<WaitingEntry> waiting_heap_;
   int64_t min_frequency_ = 1;
+  int64_t heap_minimum_ = std::numeric_limits<int64_t>::max();  // pairs of lower counts are not in the heap
 
   // Scratch of one merge.
-  struct LostPair {
-    Token left, right;
-    int64_t count;
-  };
-  std::vector<LostPair> lost_pairs_;
   std::vector<Position> found_, replaced_;
   struct NewPair {
     Position position;
@@ -136,6 +133,7 @@ class Learner {
     Token left, right;
     int64_t count;
     uint32_t length;
+    uint32_t pair;
     uint64_t next;
   };
   std::vector<NewPair> new_pairs_;

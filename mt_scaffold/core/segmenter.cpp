@@ -246,7 +246,8 @@ std::vector<std::string> Segmenter::surface_forms() const {
 
 uint32_t Segmenter::segment(std::string_view word, std::vector<Piece>& pieces, Scratch& scratch,
                             Decisions* decisions) const {
-  auto& [token, end, previous, next, heap, group, dropped] = scratch;
+  std::vector<int32_t>& token = scratch.token;
+  std::vector<uint32_t>& end = scratch.end;
   token.clear();
   end.clear();
   const auto* p = reinterpret_cast<const unsigned char*>(word.data());
@@ -330,7 +331,10 @@ size_t Segmenter::merge_short(int32_t* token, uint32_t* end, size_t n, Decisions
 
 // Candidates in a heap by rank, then position. All of one rank make one step.
 void Segmenter::merge_long(Scratch& scratch, Decisions* decisions) const {
-  auto& [token, end, previous, next, heap, group, dropped] = scratch;
+  // Not a structured binding: older clangs cannot use one in a lambda.
+  std::vector<int32_t>& token = scratch.token;
+  std::vector<uint32_t>&end = scratch.end, &previous = scratch.previous, &next = scratch.next;
+  std::vector<Scratch::Candidate>&heap = scratch.heap, &group = scratch.group, &dropped = scratch.dropped;
   constexpr uint32_t kNone = ~uint32_t{0};
   constexpr int32_t kUsedUp = kUnknown - 1;
   using Candidate = Scratch::Candidate;

@@ -95,7 +95,7 @@ WordCounts read_word_counts(BlockReader& reader, const Tick& tick) {
           const void* found = std::memchr(line, '\n', static_cast<size_t>(end - line));
           const char* line_end = found ? static_cast<const char*>(found) : end;
           const Margins margins = line_margins(line, line_end);
-          const char* first = line + margins.leading;
+          const char* first = line;  // a word may begin with a CR
           const char* last = line_end - margins.trailing;
           ++number;
           const char* space = word_end(first, last);
