@@ -8,6 +8,7 @@ UTF-8) and beside it ``.words.npy`` (where each line begins, int64), both memory
 from __future__ import annotations
 
 import hashlib
+import itertools
 import mmap
 import os
 from collections.abc import Iterable, Iterator, Sequence
@@ -109,9 +110,11 @@ def dropout_dictionary(bpe: BPE, counts: WordCounts, separator: str = "@@") -> l
 
 def format_dictionary(entries: Iterable[tuple[str, int]]) -> str:
     """The text of a fairseq dictionary, filled up to a multiple of 8 symbols as fairseq-preprocess does."""
-    lines = [f"{form} {count}" + " #fairseq:overwrite" * (form in _FAIRSEQ_SYMBOLS) for form, count in entries]
+    counts = dict(entries)
+    lines = [f"{form} {count}" + " #fairseq:overwrite" * (form in _FAIRSEQ_SYMBOLS) for form, count in counts.items()]
     missing = -(len(lines) + len(_FAIRSEQ_SYMBOLS)) % 8
-    return "".join(f"{line}\n" for line in [*lines, *(f"madeupword{number:04d} 0" for number in range(missing))])
+    fillers = (name for number in itertools.count() if (name := f"madeupword{number:04d}") not in counts)
+    return "".join(f"{line}\n" for line in [*lines, *(f"{name} 0" for name in itertools.islice(fillers, missing))])
 
 
 class WordsFile:

@@ -15,8 +15,16 @@ from typing import Any
 from mt_scaffold.errors import MTScaffoldError
 from mt_scaffold.files import PathLike, explain_os_error
 
-# All that fairseq's checkpoints hold beyond PyTorch's own list: the options of a model. Reading one calls no code.
-SAFE_GLOBALS = [argparse.Namespace]
+
+def safe_globals() -> list[Any]:
+    """All that fairseq's checkpoints hold beyond PyTorch's own list, none of which runs code when it is read: the
+    options of a model, and numbers and arrays of NumPy, such as the counts of ``--eval-bleu``."""
+    import numpy
+
+    array, number = numpy.zeros(1), numpy.float64(1)
+    makers = [array.__reduce__()[0], number.__reduce__()[0]]
+    types = [type(numpy.dtype(kind)) for kind in (bool, "int32", "int64", "float32", "float64")]
+    return [argparse.Namespace, numpy.ndarray, numpy.dtype, *makers, *types]
 
 
 def load_checkpoint(path: PathLike) -> dict[str, Any]:
@@ -29,7 +37,7 @@ def load_checkpoint(path: PathLike) -> dict[str, Any]:
     try:
         # Leaving safe_globals() takes off the list what it names, also where it stood there before.
         listed = torch.serialization.get_safe_globals()
-        with torch.serialization.safe_globals([each for each in SAFE_GLOBALS if each not in listed]):
+        with torch.serialization.safe_globals([each for each in safe_globals() if each not in listed]):
             state = torch.load(path, map_location="cpu", weights_only=True)
     except OSError as error:
         raise explain_os_error(error, path) from error
@@ -39,7 +47,7 @@ def load_checkpoint(path: PathLike) -> dict[str, Any]:
                 f"{path}: refused: this checkpoint calls {refused[1]}, which could run code"
             ) from error
         raise MTScaffoldError(f"{path}: not a checkpoint that fairseq wrote") from error
-    except (RuntimeError, EOFError, ValueError) as error:
+    except (RuntimeError, EOFError, ValueError, LookupError, TypeError, AttributeError) as error:
         raise MTScaffoldError(f"{path}: not a complete checkpoint") from error
     if not isinstance(state, dict) or not isinstance(state.get("model"), dict):
         raise MTScaffoldError(f"{path}: not a checkpoint that fairseq wrote (it holds no model)")

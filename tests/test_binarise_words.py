@@ -136,3 +136,9 @@ def test_names_and_folders_that_would_be_misread_are_refused(text: Path) -> None
     (text / "data" / "mine").write_text("mine")
     with pytest.raises(MTScaffoldError, match="holds something else"):
         binarise(text)
+
+
+def test_a_filler_does_not_take_the_name_of_a_subword() -> None:
+    """fairseq cannot load a dictionary that has an entry twice."""
+    names = [line.split(" ")[0] for line in format_dictionary([("madeupword0000", 3), ("a", 2)]).splitlines()]
+    assert names == ["madeupword0000", "a", "madeupword0001", "madeupword0002"]

@@ -4,6 +4,7 @@ import json
 import os
 import pickle
 import re
+import shutil
 import socket
 import subprocess
 import sys
@@ -291,6 +292,20 @@ def test_no_unknown_subword_is_trained_on(words: Path, tmp_path: Path, algorithm
     assert (odd_again + " ").replace("@@ ", "").strip() == odd.strip()
 
 
+def test_the_training_set_is_not_validated_on(words: Path) -> None:
+    """It would be validated with dropout, and set back to epoch 1 in the middle of another."""
+    with pytest.raises(UsageError, match="--valid-subset train"):
+        fairseq_train([*with_dropout(words), "--max-epoch", "1", "--no-save", "--valid-subset", "valid,train"])
+
+
+def test_a_folder_that_was_not_finished_is_refused(words: Path, tmp_path: Path) -> None:
+    """It may hold one side of one text and the other of another."""
+    data = shutil.copytree(words / "bpe", tmp_path / "data")
+    (data / "binarised.json").unlink()
+    with pytest.raises(MTScaffoldError, match="not a folder that mt-scaffold binarise made"):
+        training_set(data)
+
+
 def test_a_dictionary_that_does_not_fit_is_refused(words: Path, tmp_path: Path) -> None:
     """Codes of another folder would train on <unk> without a word."""
     with pytest.raises(MTScaffoldError, match=r"bpe\.codes: gives \d+ subwords that are not in the dictionary"):
@@ -303,31 +318,58 @@ def test_a_dictionary_that_does_not_fit_is_refused(words: Path, tmp_path: Path) 
         fairseq_train([str(words / "bpe"), *MODEL, *ON_THE_FLY, "--valid-subset", "nothing"])
 
 
-def test_two_processes_share_the_batches_of_one(words: Path, tmp_path: Path) -> None:
-    """With gloo on the CPU: taken in turn they are the batches, and the losses, of one that gathers two batches."""
-    arguments = [*with_dropout(words), "--max-epoch", "2", "--dropout", "0", "--no-save"]
+def train_in_two_processes(arguments: list[str], folder: Path) -> list[list[list[Any]]]:
+    """The steps of each of two processes that share a training on the CPU."""
     with socket.socket() as free:
         free.bind(("localhost", 0))
         port = free.getsockname()[1]
     shared = ["--distributed-world-size", "2", "--distributed-backend", "gloo", "--distributed-no-spawn"]
     shared += ["--distributed-init-method", f"tcp://localhost:{port}", "--ddp-backend", "legacy_ddp"]
-    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     processes = [
         subprocess.Popen(
-            [sys.executable, Path(__file__).parent / "fairseq_training.py", tmp_path / str(rank)]
+            [sys.executable, Path(__file__).parent / "fairseq_training.py", folder / str(rank)]
             + [*arguments, *shared, "--distributed-rank", str(rank)],
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
-            env=environment,
+            env={**os.environ, "OMP_NUM_THREADS": "1"},
             text=True,
         )
         for rank in (0, 1)
     ]
-    alone = fairseq_train([*arguments, "--update-freq", "2"])
     for process in processes:
         _, said = process.communicate(timeout=200)
         assert process.returncode == 0, said[-2000:]
-    ranks = [json.loads((tmp_path / str(rank)).read_text()) for rank in (0, 1)]
+    return [json.loads((folder / str(rank)).read_text()) for rank in (0, 1)]
+
+
+def test_it_trains_in_processes_that_fairseq_spawns(words: Path) -> None:
+    """As on a node with two GPUs: the data-loading workers of a spawned process read the words too."""
+    with socket.socket() as free:
+        free.bind(("localhost", 0))
+        port = free.getsockname()[1]
+    program = "import torch; torch.cuda.device_count = lambda: 2\nfrom fairseq_cli.train import cli_main\n"
+    program += "if __name__ == '__main__': cli_main()\n"
+    path = words / "spawning.py"
+    path.write_text(program)
+    arguments = [*with_dropout(words), "--max-epoch", "1", "--no-save", "--cpu", "--user-dir", str(user_dir())]
+    arguments += ["--num-workers", "1", "--distributed-world-size", "2", "--distributed-backend", "gloo"]
+    arguments += ["--ddp-backend", "legacy_ddp", "--distributed-init-method", f"tcp://localhost:{port}"]
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    training = subprocess.run(
+        [sys.executable, path, *arguments], capture_output=True, text=True, timeout=300, env=environment
+    )
+    assert training.returncode == 0, training.stderr[-2000:]
+
+
+def test_two_processes_share_the_batches_of_one(words: Path, tmp_path: Path) -> None:
+    """With gloo on the CPU: taken in turn they are the batches, and the losses, of one that gathers two batches."""
+    arguments = [*with_dropout(words), "--max-epoch", "2", "--dropout", "0"]
+    # Stopped within the first epoch and started again: the steps of both runs are those of one.
+    stopped = train_in_two_processes([*arguments, "--save-dir", str(tmp_path / "model"), "--max-update", "5"], tmp_path)
+    ended = train_in_two_processes([*arguments, "--save-dir", str(tmp_path / "model")], tmp_path)
+    ranks = [before + after for before, after in zip(stopped, ended, strict=True)]
+    assert len(stopped[0]) == 5
+    alone = fairseq_train([*arguments, "--update-freq", "2", "--no-save"])
     in_turn = [Step(*step) for steps in zip(*ranks, strict=True) for step in steps]
     assert len(alone) > 10
     # Where the number of batches is odd, the second process ends an epoch with a batch that does not count.
@@ -445,6 +487,45 @@ def test_the_hub_interface_refuses_a_checkpoint_that_would_run_code(model: Path,
     with pytest.raises(pickle.UnpicklingError, match="mkdir"):
         TransformerModel.from_pretrained(str(model), checkpoint_file="evil.pt", user_dir=str(user_dir()))
     assert not (tmp_path / "owned").exists()
+
+
+def test_an_option_of_a_checkpoint_is_not_run_as_code(model: Path, tmp_path: Path) -> None:
+    """fairseq evaluates some of the options with which it builds the model."""
+    import torch
+    from fairseq import utils
+    from fairseq.models.transformer import TransformerModel
+
+    from mt_scaffold.checkpoints import load_checkpoint
+
+    assert utils.eval_str_list("[0.9, 1e-3]") == [0.9, 0.001] and utils.eval_str_list("[(2, 3)] * 2", tuple)
+    assert utils.eval_bool("False") is False
+    state = load_checkpoint(model / "checkpoint_last.pt")
+    state["cfg"]["model"].adaptive_softmax_cutoff = f"[__import__('os').mkdir({str(tmp_path / 'owned')!r}) or 100]"
+    torch.save(state, model / "options.pt")
+    with pytest.raises(MTScaffoldError, match="holds code"):
+        TransformerModel.from_pretrained(
+            str(model), checkpoint_file="options.pt", user_dir=str(user_dir()), source_lang="en", target_lang="de"
+        )
+    assert not (tmp_path / "owned").exists()
+
+
+def test_checkpoints_with_running_bleu_are_read_again(words: Path, tmp_path: Path) -> None:
+    """``--eval-bleu`` keeps its counts as arrays."""
+    from mt_scaffold.checkpoints import load_checkpoint
+
+    arguments = [*with_dropout(words), "--save-dir", str(tmp_path), "--eval-bleu", "--eval-bleu-remove-bpe"]
+    arguments += ["--eval-bleu-args", '{"beam": 1, "max_len_b": 5}', "--best-checkpoint-metric", "bleu"]
+    fairseq_train([*arguments, "--maximize-best-checkpoint-metric", "--max-epoch", "1"])
+    assert load_checkpoint(tmp_path / "checkpoint_last.pt")["model"]
+    assert fairseq_train([*arguments, "--maximize-best-checkpoint-metric", "--max-epoch", "2"])
+
+
+def test_codes_that_are_not_named_are_asked_for() -> None:
+    """... in one line, not by Hydra."""
+    from fairseq_plugin.bpe import ScaffoldBPE, ScaffoldBPEConfig
+
+    with pytest.raises(UsageError, match="needs --bpe-codes FILE"):
+        ScaffoldBPE(ScaffoldBPEConfig())
 
 
 def test_the_commands_train_and_translate_take_a_folder_of_words(words: Path, tmp_path: Path) -> None:

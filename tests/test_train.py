@@ -107,11 +107,18 @@ def test_the_gpus_of_all_nodes_are_counted(monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_a_failing_training_shows_the_end_of_its_log_and_where_it_is(tiny_data: Path, tmp_path: Path) -> None:
     with pytest.raises(MTScaffoldError) as caught:
-        train(tiny_data, tmp_path, ["--arch", "transfurmer"])
+        train(tiny_data, tmp_path, [*TINY_MODEL, "--encoder-attention-heads", "3"])
     message = str(caught.value)
-    assert "fairseq-train failed (exit status 2)" in message
-    assert str(tmp_path / "train.log") in message and "invalid choice: 'transfurmer'" in message
+    assert "fairseq-train failed (exit status 1)" in message
+    assert str(tmp_path / "train.log") in message and "embed_dim must be divisible by num_heads" in message
     assert not (tmp_path / "training.json").exists()
+
+
+def test_an_option_that_fairseq_does_not_take_is_one_line(tiny_data: Path, tmp_path: Path) -> None:
+    with pytest.raises(UsageError) as caught:
+        train(tiny_data, tmp_path, ["--arch", "transfurmer"])
+    log = tmp_path / "train.log"
+    assert str(caught.value) == f"fairseq-train: argument --arch/-a: invalid choice: 'transfurmer'; whole log: {log}"
 
 
 def test_a_second_training_in_the_same_folder_waits(tiny_data: Path, tmp_path: Path) -> None:
@@ -125,5 +132,5 @@ def test_a_second_training_in_the_same_folder_waits(tiny_data: Path, tmp_path: P
             assert "another training is running here" in process.stderr.readline()
             assert not (tmp_path / "train.log").exists()
             fcntl.flock(lock, fcntl.LOCK_UN)
-            assert "fairseq-train failed" in process.stderr.read()
-    assert process.returncode == 1
+            assert "fairseq-train: argument --arch" in process.stderr.read()
+    assert process.returncode == 2

@@ -1,6 +1,6 @@
 """What fairseq loads through ``--user-dir``.
 
-- leave to read fairseq's own checkpoints, and nothing else, on PyTorch 2.6 and newer
+- leave to read fairseq's own checkpoints, and nothing else, on PyTorch 2.6 and newer (safety.py)
 - ``--bpe scaffold_bpe`` (bpe.py)
 - ``--task translation_resumable`` (translation.py)
 - ``--task translation_bpe_dropout`` (task.py, dataset.py)
@@ -13,8 +13,6 @@ import importlib.util
 import os
 import sys
 
-import torch
-
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 # fairseq puts the package's folder on the path, where our modules (data, train, ...) would hide others' names.
@@ -24,13 +22,8 @@ with contextlib.suppress(ValueError):
 if importlib.util.find_spec("mt_scaffold") is None:
     sys.path.append(os.path.dirname(_PACKAGE))
 
-from mt_scaffold.checkpoints import SAFE_GLOBALS  # noqa: E402
+from .safety import make_safe  # noqa: E402
 
-if not hasattr(torch.serialization, "safe_globals") or torch.__version__.startswith(("2.4", "2.5")):
-    raise ImportError(f"PyTorch {torch.__version__} loads checkpoints unsafely by default; install 2.6 or newer")
-
-# This variable would switch the check off for every checkpoint.
-os.environ.pop("TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD", None)
-torch.serialization.add_safe_globals(SAFE_GLOBALS)
+make_safe()
 
 from . import bpe, task, translation  # noqa: E402, F401

@@ -1,6 +1,7 @@
 """``--bpe scaffold_bpe``: words to subwords and back, for fairseq-interactive, -generate and the hub interface."""
 
 from dataclasses import dataclass, field
+from typing import Optional
 
 from fairseq import file_utils
 from fairseq.data.encoders import register_bpe
@@ -11,11 +12,13 @@ from mt_scaffold.errors import UsageError
 from mt_scaffold.translate import join_subwords
 
 
+# fairseq makes options of Optional[X], not of X | None.
+# ruff: noqa: UP045
 @dataclass
 class ScaffoldBPEConfig(FairseqDataclass):
     """The options of ``--bpe scaffold_bpe``."""
 
-    bpe_codes: str = field(default="???", metadata={"help": "codes file of mt-scaffold or subword-nmt"})
+    bpe_codes: Optional[str] = field(default=None, metadata={"help": "codes file of mt-scaffold or subword-nmt"})
     bpe_separator: str = field(default="@@", metadata={"help": "what ends a subword within a word"})
 
 

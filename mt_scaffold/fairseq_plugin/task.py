@@ -1,22 +1,24 @@
 """``--task translation_bpe_dropout``: training from words, segmented afresh in every epoch."""
 
 import logging
+import multiprocessing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Optional
 
 from fairseq import utils
-from fairseq.data import Dictionary, EpochBatchIterator
+from fairseq.data import Dictionary
 from fairseq.tasks import register_task
-from fairseq.tasks.translation import TranslationConfig, TranslationTask
+from fairseq.tasks.translation import TranslationConfig
 from omegaconf import II
 
 from mt_scaffold.apply import BPE, Encoder
+from mt_scaffold.binarise import read_binarised
 from mt_scaffold.binarise_words import CODES, WordsFile
 from mt_scaffold.errors import MTScaffoldError, UsageError
 
 from .dataset import SOURCE, TARGET, SegmentedPairs, SegmentedText, side_seed
-from .translation import warn_of_lost_sentences
+from .translation import CarefulTranslationTask
 
 logger = logging.getLogger(__name__)
 
@@ -38,10 +40,11 @@ class TranslationBPEDropoutConfig(TranslationConfig):
     bpe_dropout_tgt: Optional[float] = field(default=None, metadata={"help": "the same, of the target side only"})
     seed: int = II("common.seed")
     num_workers: int = II("dataset.num_workers")
+    valid_subset: str = II("dataset.valid_subset")
 
 
 @register_task("translation_bpe_dropout", dataclass=TranslationBPEDropoutConfig)
-class TranslationBPEDropoutTask(TranslationTask):
+class TranslationBPEDropoutTask(CarefulTranslationTask):
     """Translation from a folder that ``mt-scaffold binarise-words`` made.
 
     The training set is segmented with dropout (Provilkov et al. 2020), anew in every epoch; validation and test sets
@@ -51,6 +54,9 @@ class TranslationBPEDropoutTask(TranslationTask):
     def __init__(self, cfg: TranslationBPEDropoutConfig, src_dict: Dictionary, tgt_dict: Dictionary) -> None:
         super().__init__(cfg, src_dict, tgt_dict)
         self._encoders: tuple[Encoder, Encoder] | None = None
+        # In processes that fairseq has spawned the data-loading workers would be spawned too, and everything copied.
+        if multiprocessing.get_start_method(allow_none=True) not in (None, "fork"):
+            multiprocessing.set_start_method("fork", force=True)
         if cfg.load_alignments:
             raise UsageError("--load-alignments: alignments of subwords do not fit subwords that change")
 
@@ -68,8 +74,11 @@ class TranslationBPEDropoutTask(TranslationTask):
         cfg = self.cfg
         # fairseq-generate and fairseq-validate, which may be given the training set, name the task of the checkpoint.
         training = split == cfg.train_subset and kwargs.get("task_cfg") is None
+        if training and split in cfg.valid_subset.split(","):
+            raise UsageError(f"--valid-subset {split}: the training set, with dropout, cannot be validated on as well")
         folders = [Path(path) for path in utils.split_paths(cfg.data)]
         folder = folders[(epoch - 1) % len(folders)] if training else folders[0]
+        read_binarised(folder)
         encoders = self._encoders or self._make_encoders(folders[0])
         sides = []
         for side, language in enumerate((cfg.source_lang, cfg.target_lang)):
@@ -106,11 +115,6 @@ class TranslationBPEDropoutTask(TranslationTask):
             shuffle=split != "test",
             pad_to_multiple=cfg.required_seq_len_multiple,
         )
-
-    def get_batch_iterator(self, *arguments: Any, **options: Any) -> EpochBatchIterator:
-        """As in fairseq."""
-        warn_of_lost_sentences(options.get("required_batch_size_multiple", 1))
-        return super().get_batch_iterator(*arguments, **options)
 
     def _make_encoders(self, folder: Path) -> tuple[Encoder, Encoder]:
         """The encoders of source and target, one and the same where the dictionary is; kept for every subset."""

@@ -1,6 +1,7 @@
 """``--task translation_resumable``: fairseq's translation, going on after a stop exactly as if there had been none."""
 
 import functools
+import gc
 import logging
 from typing import Any
 
@@ -12,7 +13,7 @@ logger = logging.getLogger(__name__)
 
 
 @functools.cache
-def warn_of_lost_sentences(multiple: int) -> None:
+def _warn_of_lost_sentences(multiple: int) -> None:
     """fairseq itself says nothing of it."""
     if multiple > 1:
         logger.warning(
@@ -21,19 +22,35 @@ def warn_of_lost_sentences(multiple: int) -> None:
         )
 
 
+class CarefulTranslationTask(TranslationTask):
+    """What both tasks of this package do beyond fairseq's translation."""
+
+    def begin_epoch(self, epoch: int, model: Any) -> None:
+        """Let the data-loading workers of earlier epochs go, which reference cycles would keep alive."""
+        super().begin_epoch(epoch, model)
+        gc.collect()
+
+    def get_batch_iterator(self, *arguments: Any, **options: Any) -> EpochBatchIterator:
+        """As in fairseq, with a warning where sentences will be left out."""
+        _warn_of_lost_sentences(options.get("required_batch_size_multiple", 1))
+        return super().get_batch_iterator(*arguments, **options)
+
+
 @register_task("translation_resumable", dataclass=TranslationConfig)
-class ResumableTranslationTask(TranslationTask):
+class ResumableTranslationTask(CarefulTranslationTask):
     """The task ``translation``; a training that is never stopped is the same in both.
 
     Which sentences of equal length share a batch fairseq draws once, with the number of the epoch that it starts in: 1,
-    or after a stop another one, and the rest of the training would be another. Here it is always 1.
+    or after a stop another one, and the rest of the training would be another. Here it is always 1. Options that have
+    batches made anew in every epoch (``--update-epoch-batch-itr``, ``--grouped-shuffling``) work as in fairseq.
     """
 
     def get_batch_iterator(
         self, dataset: FairseqDataset, *arguments: Any, epoch: int = 1, **options: Any
     ) -> EpochBatchIterator:
         """As in fairseq; the iterator starts in ``epoch`` with the batches of epoch 1."""
-        warn_of_lost_sentences(options.get("required_batch_size_multiple", 1))
+        if options.get("update_epoch_batch_itr") or options.get("disable_iterator_cache"):
+            return super().get_batch_iterator(dataset, *arguments, epoch=epoch, **options)
         kept = dataset in self.dataset_to_epoch_iter
         iterator = super().get_batch_iterator(dataset, *arguments, epoch=1, **options)
         if not kept:
