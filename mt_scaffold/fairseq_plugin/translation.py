@@ -1,7 +1,6 @@
 """``--task translation_resumable``: fairseq's translation, going on after a stop exactly as if there had been none."""
 
 import functools
-import gc
 import logging
 from typing import Any
 
@@ -23,12 +22,7 @@ def _warn_of_lost_sentences(multiple: int) -> None:
 
 
 class CarefulTranslationTask(TranslationTask):
-    """What both tasks of this package do beyond fairseq's translation."""
-
-    def begin_epoch(self, epoch: int, model: Any) -> None:
-        """Let the data-loading workers of earlier epochs go, which reference cycles would keep alive."""
-        super().begin_epoch(epoch, model)
-        gc.collect()
+    """fairseq's translation with the warning that it lacks; both tasks of this package are made of it."""
 
     def get_batch_iterator(self, *arguments: Any, **options: Any) -> EpochBatchIterator:
         """As in fairseq, with a warning where sentences will be left out."""
