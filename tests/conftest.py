@@ -1,5 +1,6 @@
 """What several tests need: a tiny parallel text, and a model trained on it."""
 
+import signal
 from pathlib import Path
 
 import pytest
@@ -51,3 +52,7 @@ def tiny_model(tiny_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Pat
     folder = tmp_path_factory.mktemp("model")
     train(tiny_data, folder, [*TINY_MODEL, "--max-epoch", "3"], seed=7)
     return folder
+
+
+# What is started in the background ignores Ctrl-C, and so would the programs that the tests interrupt.
+signal.signal(signal.SIGINT, signal.default_int_handler)
