@@ -43,7 +43,7 @@ def extract(archive: PathLike, members: Mapping[str, PathLike], lines: int | Non
                 content = tar.extractfile(entry) if entry.isfile() else None
                 if content is None:
                     raise MTScaffoldError(f"{archive}: {name} in it is no regular file")
-                with content, open_output(wanted.pop(name)) as output:
+                with content, open_output(wanted.pop(name), compress=False) as output:
                     _copy(content, output, name, lines)
                 if not wanted and lines is not None:
                     return

@@ -78,15 +78,16 @@ def read_pairs(source: PathLike, target: PathLike) -> Iterator[tuple[bytes, byte
 
 
 @contextlib.contextmanager
-def open_output(path: PathLike) -> Iterator[BinaryIO]:
+def open_output(path: PathLike, compress: bool = True) -> Iterator[BinaryIO]:
     """Open a file for writing bytes that takes the name ``path`` only when the block ends well.
 
-    What is called ``.gz`` is compressed, without name and time in it: the same bytes are the same file.
+    What is called ``.gz`` is compressed, without name and time in it: the same bytes are the same file; not with
+    ``compress`` false, for bytes that are compressed already.
     A path that exists and is no regular file (``/dev/null``, a named pipe, ``/dev/fd/N``) is written to directly.
     Raises MTScaffoldError where the folder is missing or the disk is full.
     """
     with _open_plain_output(path) as stream:
-        if not os.fspath(path).endswith(".gz"):
+        if not compress or not os.fspath(path).endswith(".gz"):
             yield stream
             return
         import gzip
