@@ -17,10 +17,10 @@ import torch
 from fairseq import options, tasks, utils
 from fairseq.dataclass.utils import convert_namespace_to_omegaconf
 
-from mt_scaffold.binarise_words import binarise_words
-from mt_scaffold.fairseq_tools import user_dir
+from mt_scaffold.experiment.binarise_words import binarise_words
+from mt_scaffold.experiment.fairseq_tools import user_dir
 from mt_scaffold.learn import learn_bpe
-from mt_scaffold.synthetic import sentence_pairs
+from mt_scaffold.experiment.synthetic import sentence_pairs
 
 
 def main() -> None:

@@ -12,12 +12,19 @@ from typing import NoReturn
 
 from mt_scaffold.errors import MTScaffoldError
 
-# Each command lives in mt_scaffold/commands/ and is imported only when it runs, so that apply-bpe starts at once.
-COMMANDS = {
+# A command is a module of its own, imported only when it runs, so that apply-bpe starts at once.
+_SEGMENTATION = "mt_scaffold.commands"
+_EXPERIMENT = "mt_scaffold.experiment.commands"
+_SEGMENTATION_COMMANDS = {
     "learn-bpe": "learn BPE or Scaffold-BPE merges from text",
     "apply-bpe": "segment text with learned codes",
     "get-vocab": "count the words or subwords of a text",
     "learn-joint-bpe-and-vocab": "learn joint codes from several texts and write a vocabulary for each",
+    "stats": "measure what codes make of a text: compression, entropy, frequencies",
+    "compare-vocab": "show which tokens Scaffold-BPE removes from a BPE vocabulary, and which it brings",
+    "explain": "show how words are segmented, merge by merge",
+}
+_EXPERIMENT_COMMANDS = {
     "get-data": "fetch or generate the parallel text of an experiment",
     "tokenise": "normalise and tokenise text with sacremoses",
     "clean": "drop pairs that are too long, empty or of unequal length",
@@ -28,12 +35,10 @@ COMMANDS = {
     "translate": "translate a test set with fairseq",
     "score": "score translations with sacreBLEU",
     "compare": "compare the scores of several systems, with significance",
-    "stats": "measure what codes make of a text: compression, entropy, frequencies",
-    "compare-vocab": "show which tokens Scaffold-BPE removes from a BPE vocabulary, and which it brings",
-    "explain": "show how words are segmented, merge by merge",
     "report": "make one HTML page of a finished experiment",
     "user-dir": "print the folder that fairseq's --user-dir takes",
 }
+COMMANDS = _SEGMENTATION_COMMANDS | _EXPERIMENT_COMMANDS
 
 
 class _Parser(argparse.ArgumentParser):
@@ -57,7 +62,8 @@ def _parser(command: str | None) -> argparse.ArgumentParser:
             name, help=summary, description=summary[0].upper() + summary[1:] + ".", allow_abbrev=True
         )
         if name == command:
-            module = importlib.import_module(f"mt_scaffold.commands.{name.replace('-', '_')}")
+            wing = _SEGMENTATION if name in _SEGMENTATION_COMMANDS else _EXPERIMENT
+            module = importlib.import_module(f"{wing}.{name.replace('-', '_')}")
             module.add_arguments(subparser)
             subparser.set_defaults(run=module.run)
     return parser

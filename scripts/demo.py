@@ -6,7 +6,7 @@ import sys
 import time
 from pathlib import Path
 
-from mt_scaffold.config import load_config
+from mt_scaffold.experiment.configuration import load_config
 
 ROOT = Path(__file__).resolve().parent.parent
 CONFIG = Path("configs") / "demo.yaml"

@@ -21,7 +21,7 @@ def split_words(line: str) -> str:
 @pytest.fixture(scope="session")
 def tiny_subwords(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with {train,valid,odd.1,test1}.{en,de}: 200, 20, 13 and 9 pairs, in subwords."""
-    from mt_scaffold.synthetic import sentence_pairs
+    from mt_scaffold.experiment.synthetic import sentence_pairs
 
     folder = tmp_path_factory.mktemp("subwords")
     pairs = sentence_pairs(1)
@@ -36,7 +36,7 @@ def tiny_subwords(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def tiny_data(tiny_subwords: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The same, binarised; the test sets keep their names, odd as they are."""
-    from mt_scaffold.binarise import binarise
+    from mt_scaffold.experiment.binarise import binarise
 
     folder = tmp_path_factory.mktemp("data") / "binarised"
     tests = [tiny_subwords / "odd.1", tiny_subwords / "test1"]
@@ -47,7 +47,7 @@ def tiny_data(tiny_subwords: Path, tmp_path_factory: pytest.TempPathFactory) -> 
 @pytest.fixture(scope="session")
 def tiny_model(tiny_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of a training of three epochs, without a stop."""
-    from mt_scaffold.train import train
+    from mt_scaffold.experiment.train import train
 
     folder = tmp_path_factory.mktemp("model")
     train(tiny_data, folder, [*TINY_MODEL, "--max-epoch", "3"], seed=7)

@@ -11,8 +11,8 @@ from mt_scaffold.errors import MTScaffoldError, UsageError
 
 torch = pytest.importorskip("torch", reason="needs the extra 'fairseq'")
 
-from mt_scaffold.average import average, last_checkpoints  # noqa: E402
-from mt_scaffold.checkpoints import load_checkpoint  # noqa: E402
+from mt_scaffold.experiment.average import average, last_checkpoints  # noqa: E402
+from mt_scaffold.experiment.checkpoints import load_checkpoint  # noqa: E402
 
 
 def save(path: Path, model: dict[str, Any], **more: Any) -> Path:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from mt_scaffold.binarise import binarise, read_binarised
+from mt_scaffold.experiment.binarise import binarise, read_binarised
 from mt_scaffold.errors import MTScaffoldError, UsageError
 
 pytest.importorskip("fairseq_cli", reason="needs the extra 'fairseq'")

@@ -10,8 +10,8 @@ import pytest
 pytest.importorskip("numpy", reason="needs the extra 'fairseq'")
 
 from mt_scaffold.apply import BPE  # noqa: E402
-from mt_scaffold.binarise import read_binarised  # noqa: E402
-from mt_scaffold.binarise_words import CODES, WordsFile, binarise_words, dropout_dictionary, format_dictionary  # noqa: E402
+from mt_scaffold.experiment.binarise import read_binarised  # noqa: E402
+from mt_scaffold.experiment.binarise_words import CODES, WordsFile, binarise_words, dropout_dictionary, format_dictionary  # noqa: E402
 from mt_scaffold.errors import MTScaffoldError, UsageError  # noqa: E402
 from mt_scaffold.learn import count_words, learn_bpe  # noqa: E402
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from mt_scaffold.clean import clean
+from mt_scaffold.experiment.clean import clean
 from mt_scaffold.cli import main
 from mt_scaffold.errors import MTScaffoldError, UsageError
 

@@ -15,9 +15,9 @@ from mt_scaffold.errors import MTScaffoldError, UsageError
 
 pytest.importorskip("sacrebleu", reason="needs the extra 'workflow'")
 
-from mt_scaffold.compare import SYNTHETIC_NOTE, as_text, compare  # noqa: E402
-from mt_scaffold.config import Published  # noqa: E402
-from mt_scaffold.score import score  # noqa: E402
+from mt_scaffold.experiment.compare import SYNTHETIC_NOTE, as_text, compare  # noqa: E402
+from mt_scaffold.experiment.configuration import Published  # noqa: E402
+from mt_scaffold.experiment.score import score  # noqa: E402
 
 VOCABULARY = "der die das Hund Katze läuft schläft im Haus Garten schnell langsam und".split()
 

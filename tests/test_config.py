@@ -9,7 +9,7 @@ import pytest
 pytest.importorskip("yaml", reason="PyYAML comes with the extra 'workflow'")
 
 from mt_scaffold.cli import main
-from mt_scaffold.config import load_config, parse_config
+from mt_scaffold.experiment.configuration import load_config, parse_config
 from mt_scaffold.errors import MTScaffoldError, UsageError
 
 CONFIGS = sorted((Path(__file__).parent.parent / "configs").glob("*.yaml"))

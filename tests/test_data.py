@@ -17,11 +17,11 @@ import pytest
 pytest.importorskip("pooch", reason="pooch comes with the extra 'workflow'")
 
 from mt_scaffold.cli import main
-from mt_scaffold.config import Config, DataFile, load_config, parse_config
-from mt_scaffold.data import get_data
-from mt_scaffold.download import fetch
+from mt_scaffold.experiment.configuration import Config, DataFile, load_config, parse_config
+from mt_scaffold.experiment.data import get_data
+from mt_scaffold.experiment.download import fetch
 from mt_scaffold.errors import MTScaffoldError
-from mt_scaffold.report import merge_reports, write_report
+from mt_scaffold.experiment.data_report import merge_reports, write_report
 
 CONFIGS = Path(__file__).parent.parent / "configs"
 MULTI30K = CONFIGS.parent.parent / "shared" / "data" / "multi30k"

@@ -22,9 +22,9 @@ from test_average import Malicious
 pytest.importorskip("fairseq_cli", reason="needs the extra 'fairseq'")
 
 from mt_scaffold.apply import BPE  # noqa: E402
-from mt_scaffold.binarise_words import binarise_words  # noqa: E402
+from mt_scaffold.experiment.binarise_words import binarise_words  # noqa: E402
 from mt_scaffold.errors import MTScaffoldError, UsageError  # noqa: E402
-from mt_scaffold.fairseq_tools import user_dir  # noqa: E402
+from mt_scaffold.experiment.fairseq_tools import user_dir  # noqa: E402
 from mt_scaffold.learn import learn_bpe  # noqa: E402
 
 MODEL = (
@@ -45,7 +45,7 @@ def plugin() -> None:
 @pytest.fixture(scope="module")
 def words(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """{train,valid,valid.x}.{en,de} (400, 30 and 30 pairs), and of either kind KIND.codes and the data folder KIND."""
-    from mt_scaffold.synthetic import sentence_pairs
+    from mt_scaffold.experiment.synthetic import sentence_pairs
 
     folder = tmp_path_factory.mktemp("words")
     pairs = sentence_pairs(1)
@@ -118,7 +118,7 @@ def test_a_training_stopped_in_an_epoch_goes_on_as_if_it_had_not_been(
     """The same batches and losses, also when it goes on with another number of workers."""
     import torch
 
-    from mt_scaffold.checkpoints import load_checkpoint
+    from mt_scaffold.experiment.checkpoints import load_checkpoint
 
     steps, folder = uninterrupted
     in_an_epoch = len(steps) // 6
@@ -480,7 +480,7 @@ def test_the_hub_interface_refuses_a_checkpoint_that_would_run_code(model: Path,
     import torch
     from fairseq.models.transformer import TransformerModel
 
-    from mt_scaffold.checkpoints import load_checkpoint
+    from mt_scaffold.experiment.checkpoints import load_checkpoint
 
     state = load_checkpoint(model / "checkpoint_last.pt")
     torch.save({**state, "more": Malicious(tmp_path / "owned")}, model / "evil.pt")
@@ -495,7 +495,7 @@ def test_an_option_of_a_checkpoint_is_not_run_as_code(model: Path, tmp_path: Pat
     from fairseq import utils
     from fairseq.models.transformer import TransformerModel
 
-    from mt_scaffold.checkpoints import load_checkpoint
+    from mt_scaffold.experiment.checkpoints import load_checkpoint
 
     assert utils.eval_str_list("[0.9, 1e-3]") == [0.9, 0.001] and utils.eval_str_list("[(2, 3)] * 2", tuple)
     assert utils.eval_bool("False") is False
@@ -511,7 +511,7 @@ def test_an_option_of_a_checkpoint_is_not_run_as_code(model: Path, tmp_path: Pat
 
 def test_checkpoints_with_running_bleu_are_read_again(words: Path, tmp_path: Path) -> None:
     """``--eval-bleu`` keeps its counts as arrays."""
-    from mt_scaffold.checkpoints import load_checkpoint
+    from mt_scaffold.experiment.checkpoints import load_checkpoint
 
     arguments = [*with_dropout(words), "--save-dir", str(tmp_path), "--eval-bleu", "--eval-bleu-remove-bpe"]
     arguments += ["--eval-bleu-args", '{"beam": 1, "max_len_b": 5}', "--best-checkpoint-metric", "bleu"]
@@ -522,7 +522,7 @@ def test_checkpoints_with_running_bleu_are_read_again(words: Path, tmp_path: Pat
 
 def test_codes_that_are_not_named_are_asked_for() -> None:
     """... in one line, not by Hydra."""
-    from fairseq_plugin.bpe import ScaffoldBPE, ScaffoldBPEConfig
+    from mt_scaffold.experiment.fairseq_plugin.bpe import ScaffoldBPE, ScaffoldBPEConfig
 
     with pytest.raises(UsageError, match="needs --bpe-codes FILE"):
         ScaffoldBPE(ScaffoldBPEConfig())
@@ -530,8 +530,8 @@ def test_codes_that_are_not_named_are_asked_for() -> None:
 
 def test_the_commands_train_and_translate_take_a_folder_of_words(words: Path, tmp_path: Path) -> None:
     """mt-scaffold train and translate name the task by themselves."""
-    from mt_scaffold.train import train
-    from mt_scaffold.translate import translate
+    from mt_scaffold.experiment.train import train
+    from mt_scaffold.experiment.translate import translate
 
     data = tmp_path / "data"
     binarise_words(words / "train", words / "valid", [words / "valid.x"], data, "en", "de", words / "scaffold.codes")

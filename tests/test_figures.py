@@ -11,7 +11,7 @@ from mt_scaffold import MTScaffoldError
 pytest.importorskip("matplotlib")
 numpy = pytest.importorskip("numpy")
 
-from mt_scaffold import figures  # noqa: E402
+from mt_scaffold.experiment import figures  # noqa: E402
 
 PLAIN_LOG = """\
 2026-01-01 10:00:00 | INFO | fairseq_cli.train | task: TranslationTask

@@ -20,9 +20,9 @@ from mt_scaffold.cli import main
 for needed in ("jinja2", "matplotlib", "sacrebleu", "sacremoses", "torch", "yaml"):
     pytest.importorskip(needed)
 
-from mt_scaffold.compare import compare  # noqa: E402
-from mt_scaffold.html_report import html_report  # noqa: E402
-from mt_scaffold.score import score  # noqa: E402
+from mt_scaffold.experiment.compare import compare  # noqa: E402
+from mt_scaffold.experiment.html_report import html_report  # noqa: E402
+from mt_scaffold.experiment.score import score  # noqa: E402
 
 CHROMIUM = next(
     (path for name in ("chromium", "chromium-browser", "google-chrome") if (path := shutil.which(name))), None
@@ -52,7 +52,7 @@ def experiment(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A finished experiment as the workflow leaves it, with translations and models that cost no training."""
     import torch
 
-    from mt_scaffold.synthetic import sentence_pairs
+    from mt_scaffold.experiment.synthetic import sentence_pairs
 
     folder = tmp_path_factory.mktemp("experiments") / "small"
     pairs = sentence_pairs(1)

@@ -13,7 +13,7 @@ from mt_scaffold.errors import MTScaffoldError
 
 pytest.importorskip("sacrebleu", reason="needs the extra 'workflow'")
 
-from mt_scaffold.score import read_lines, score, split_compounds  # noqa: E402
+from mt_scaffold.experiment.score import read_lines, score, split_compounds  # noqa: E402
 
 REFERENCE = [
     "Ein Mann schläft auf der Couch.",

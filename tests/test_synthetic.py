@@ -6,7 +6,7 @@ import collections
 import hashlib
 import itertools
 
-from mt_scaffold.synthetic import CASES, Language, Stem, _inflect, sentence_pairs
+from mt_scaffold.experiment.synthetic import CASES, Language, Stem, _inflect, sentence_pairs
 
 PAIRS = list(itertools.islice(sentence_pairs(1), 12000))
 

@@ -15,7 +15,7 @@ pytest.importorskip("sacremoses", reason="sacremoses comes with the extra 'workf
 
 from mt_scaffold.cli import main
 from mt_scaffold.errors import MTScaffoldError, UsageError
-from mt_scaffold.tokenise import CHUNK_LINES, Tokeniser, detokenise, tokenise
+from mt_scaffold.experiment.tokenise import CHUNK_LINES, Tokeniser, detokenise, tokenise
 
 MULTI30K = Path(__file__).parent.parent.parent / "shared" / "data" / "multi30k"
 

@@ -11,12 +11,12 @@ import pytest
 from conftest import TINY_MODEL
 
 from mt_scaffold.errors import MTScaffoldError, UsageError
-from mt_scaffold.fairseq_tools import gpus_in_all, launcher_command, option_arguments, sees_gpu
+from mt_scaffold.experiment.fairseq_tools import gpus_in_all, launcher_command, option_arguments, sees_gpu
 
 pytest.importorskip("fairseq_cli", reason="needs the extra 'fairseq'")
 
-from mt_scaffold.checkpoints import load_checkpoint  # noqa: E402
-from mt_scaffold.train import train  # noqa: E402
+from mt_scaffold.experiment.checkpoints import load_checkpoint  # noqa: E402
+from mt_scaffold.experiment.train import train  # noqa: E402
 
 
 def test_options_of_a_configuration_become_arguments() -> None:

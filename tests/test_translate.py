@@ -10,8 +10,8 @@ from conftest import split_words
 from test_average import Malicious
 
 from mt_scaffold.errors import MTScaffoldError, UsageError
-from mt_scaffold.fairseq_tools import user_dir
-from mt_scaffold.translate import join_subwords, read_hypotheses, translate
+from mt_scaffold.experiment.fairseq_tools import user_dir
+from mt_scaffold.experiment.translate import join_subwords, read_hypotheses, translate
 
 pytest.importorskip("fairseq_cli", reason="needs the extra 'fairseq'")
 
@@ -21,7 +21,7 @@ def translated(
     tiny_data: Path, tiny_model: Path, tiny_subwords: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> Path:
     """odd.1 translated with the mean of the last two checkpoints."""
-    from mt_scaffold.average import average, last_checkpoints
+    from mt_scaffold.experiment.average import average, last_checkpoints
 
     folder = tmp_path_factory.mktemp("translated")
     average(last_checkpoints(tiny_model / "checkpoints", 2), folder / "averaged.pt")
@@ -86,7 +86,7 @@ def test_fairseq_refuses_a_checkpoint_that_would_run_code(
     """Also where the variable that switches PyTorch's check off is set."""
     import torch
 
-    from mt_scaffold.checkpoints import load_checkpoint
+    from mt_scaffold.experiment.checkpoints import load_checkpoint
 
     state = load_checkpoint(tiny_model / "checkpoints" / "checkpoint3.pt")
     torch.save({**state, "more": Malicious(tmp_path / "owned")}, tmp_path / "evil.pt")

@@ -1,1 +1,1 @@
-"""The subcommands of ``mt-scaffold``: each module parses its options and calls one function of the package."""
+"""The subcommands of ``mt-scaffold`` that segment text: each parses its options and calls one function."""

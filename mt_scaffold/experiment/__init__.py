@@ -1,0 +1,1 @@
+"""Experiments: everything from raw parallel text to the report, around the segmentation in ``mt_scaffold`` itself."""

@@ -1,0 +1,87 @@
+"""Checkpoints → one model whose every parameter is the mean of theirs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from mt_scaffold.experiment.checkpoints import epoch_checkpoints, load_checkpoint, update_checkpoints
+from mt_scaffold.errors import MTScaffoldError, UsageError
+from mt_scaffold.files import PathLike, open_output
+
+
+def average(checkpoints: Sequence[PathLike], output: PathLike) -> list[str]:
+    """Write the mean of ``checkpoints`` (fairseq's, of one training) to ``output``, for fairseq-generate to load.
+
+    Each parameter is averaged in double precision and rounded once, to the type it has. The configuration is that of
+    the last checkpoint; the optimiser's state is left out, so the result is for translating, not for training on.
+    Vaswani et al. 2017, section 6.1, and Ott et al. 2018 average the last checkpoints of a training like this.
+
+    Returns the names of what was averaged. Raises MTScaffoldError where a checkpoint cannot be read safely or its
+    parameters are not those of the others.
+    """
+    import torch
+
+    if not checkpoints:
+        raise UsageError("average: no checkpoints given")
+    sums: dict[str, Any] = {}
+    state: dict[str, Any] = {}
+    for path in checkpoints:
+        state = load_checkpoint(path)
+        model = state["model"]
+        if not sums:
+            sums = {name: torch.zeros(tensor.shape, dtype=torch.float64) for name, tensor in model.items()}
+        _check_same_parameters(sums, model, path, checkpoints[0])
+        for name, tensor in model.items():
+            sums[name] += tensor.to(torch.float64)
+
+    # Tied parameters share one storage, in the result as in what fairseq wrote.
+    tied: dict[Any, Any] = {}
+    averaged = {}
+    for name, tensor in state["model"].items():
+        place = (tensor.data_ptr(), tensor.shape) if tensor.numel() else name
+        if place not in tied:
+            mean = sums[name] / len(checkpoints)
+            tied[place] = mean.to(tensor.dtype) if tensor.is_floating_point() else tensor
+        averaged[name] = tied[place]
+    state["model"] = averaged
+    state.pop("last_optimizer_state", None)
+    names = [Path(path).name for path in checkpoints]
+    state["averaged"] = names
+    with open_output(output) as stream:
+        torch.save(state, stream)
+    return names
+
+
+def last_checkpoints(folder: PathLike, last: int, by_updates: bool = False) -> list[Path]:
+    """The checkpoints to average in fairseq's ``--save-dir``: of the ``last`` epochs, or (``by_updates``) within them.
+
+    ``last`` = 0 means the one of the best validation loss. Raises MTScaffoldError where there are fewer than ``last``.
+    """
+    if last < 0:
+        raise UsageError(f"the number of checkpoints to average must be 0 or more, not {last}")
+    if last == 0:
+        best = Path(folder) / "checkpoint_best.pt"
+        if not best.exists():
+            raise MTScaffoldError(f"{folder}: there is no checkpoint_best.pt")
+        return [best]
+    found = list((update_checkpoints(folder) if by_updates else epoch_checkpoints(folder)).values())
+    if len(found) < last:
+        kind = "updates" if by_updates else "epochs"
+        raise MTScaffoldError(
+            f"{folder}: the last {last} checkpoints of {kind} are to be averaged, but there are {len(found)}: "
+            "train longer, keep more, or average fewer"
+        )
+    return found[-last:]
+
+
+def _check_same_parameters(sums: dict[str, Any], model: dict[str, Any], path: PathLike, first: PathLike) -> None:
+    for name in sums.keys() ^ model.keys():
+        raise MTScaffoldError(f"{path}: not of the same model as {first}: only one of them has the parameter {name}")
+    for name, tensor in model.items():
+        if tensor.shape != sums[name].shape:
+            raise MTScaffoldError(
+                f"{path}: not of the same model as {first}: {name} is {tuple(tensor.shape)}, "
+                f"there {tuple(sums[name].shape)}"
+            )

@@ -1,0 +1,169 @@
+"""Subwords → a fairseq data folder, with one dictionary for both languages."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import tempfile
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from mt_scaffold.errors import MTScaffoldError, UsageError
+from mt_scaffold.experiment.fairseq_tools import run_tool
+from mt_scaffold.files import PathLike, explain_os_error, open_input, write_text
+from mt_scaffold.experiment.provenance import sha256
+
+DESCRIPTION = "binarised.json"
+
+
+@dataclass(frozen=True)
+class Binarised:
+    """What a data folder holds: the languages, the sentence pairs of each subset, the digests of the files it is from.
+
+    ``storage``: ``subwords`` stored as ids, or ``words`` (mt_scaffold.experiment.binarise_words), segmented when they are read.
+    """
+
+    source: str
+    target: str
+    pairs: dict[str, int]
+    sha256: dict[str, str]
+    storage: str = "subwords"
+
+
+def binarise(
+    train: PathLike,
+    valid: PathLike,
+    tests: Sequence[PathLike],
+    output: PathLike,
+    source: str,
+    target: str,
+    workers: int = 1,
+) -> Binarised:
+    """Make the fairseq data folder ``output`` with ``fairseq-preprocess --joined-dictionary``.
+
+    ``train``, ``valid`` and each of ``tests`` are prefixes: ``subwords/train`` stands for the files
+    ``subwords/train.SOURCE`` and ``subwords/train.TARGET``, a sentence a line, subwords between spaces. A test set
+    becomes the subset named as its files. The folder appears only when it is complete, with ``preprocess.log``
+    (fairseq's own) and ``binarised.json`` (what is in it) inside; a folder that fairseq data was in is replaced.
+
+    Raises MTScaffoldError where sides differ in length, a file is empty or not UTF-8, or fairseq fails.
+    """
+    output = Path(output)
+    prefixes = subset_prefixes(train, valid, tests, source, target)
+    if output.exists() and any(output.iterdir()) and not (output / DESCRIPTION).exists():
+        raise MTScaffoldError(f"{output}: this folder holds something else; give a new one")
+
+    pairs: dict[str, int] = {}
+    digests: dict[str, str] = {}
+    for subset, prefix in prefixes.items():
+        files = {language: Path(f"{prefix}.{language}") for language in (source, target)}
+        lines = {language: _count_sentences(file) for language, file in files.items()}
+        if lines[source] != lines[target]:
+            raise MTScaffoldError(
+                f"{files[source]} has {lines[source]} lines, {files[target]} has {lines[target]}: they must be parallel"
+            )
+        pairs[subset] = lines[source]
+        digests |= {f"{subset}.{language}": sha256(file) for language, file in files.items()}
+
+    binarised = Binarised(source, target, pairs, digests)
+    try:
+        output.parent.mkdir(parents=True, exist_ok=True)
+        temporary = Path(tempfile.mkdtemp(prefix=f".{output.name}.", suffix=".part", dir=output.parent))
+    except OSError as error:
+        raise explain_os_error(error, output.parent) from error
+    log = output.parent / f"{output.name}.log"
+    try:
+        log.unlink(missing_ok=True)
+        arguments = ["--source-lang", source, "--target-lang", target, "--joined-dictionary"]
+        arguments += ["--trainpref", str(train), "--validpref", str(valid)]
+        arguments += ["--destdir", str(temporary), "--workers", str(workers)]
+        if tests:
+            arguments += ["--testpref", ",".join(map(str, tests))]
+        run_tool("preprocess", arguments, log)
+        _name_subsets(temporary, [Path(test).name for test in tests])
+        write_description(temporary, binarised)
+        shutil.rmtree(output, ignore_errors=True)
+        temporary.chmod(0o755)
+        temporary.rename(output)
+        log.unlink()
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+    return binarised
+
+
+def subset_prefixes(
+    train: PathLike, valid: PathLike, tests: Sequence[PathLike], source: str, target: str
+) -> dict[str, Path]:
+    """Subset → prefix of its files.
+
+    Raises UsageError for a test set whose name fairseq would misread, and where both languages are the same.
+    """
+    if source == target:
+        raise UsageError(f"source and target are the same language: {source}")
+    prefixes = {"train": Path(train), "valid": Path(valid)}
+    for test in map(Path, tests):
+        # fairseq reads train, train1, train2 and so on as one training set.
+        if re.fullmatch(r"train\d*|valid\d*", test.name) or test.name in prefixes:
+            raise UsageError(f"{test}: a test set cannot be called {test.name} here")
+        if "," in os.fspath(test):
+            raise UsageError(f"{test}: fairseq takes no comma in the name of a test set or its folder")
+        prefixes[test.name] = test
+    return prefixes
+
+
+def write_description(folder: Path, binarised: Binarised) -> None:
+    """Say in the data folder what it holds."""
+    write_text(folder / DESCRIPTION, json.dumps(asdict(binarised), indent=2, ensure_ascii=False) + "\n")
+
+
+def read_binarised(folder: PathLike) -> Binarised:
+    """What the data folder holds; raises MTScaffoldError where binarise did not make it."""
+    description = Path(folder) / DESCRIPTION
+    if not description.exists():
+        if not Path(folder).exists():
+            raise MTScaffoldError(f"{folder}: there is no such folder")
+        raise MTScaffoldError(f"{folder}: not a folder that mt-scaffold binarise made (no {DESCRIPTION} in it)")
+    with open_input(description) as stream:
+        try:
+            return Binarised(**json.load(stream))
+        except (ValueError, TypeError) as error:
+            raise MTScaffoldError(
+                f"{description}: not as mt-scaffold binarise wrote it: make the folder anew"
+            ) from error
+
+
+def task_arguments(binarised: Binarised, options: Sequence[str]) -> list[str]:
+    """The fairseq task that reads the folder, unless ``options`` name one."""
+    if any(option.split("=")[0] == "--task" for option in options):
+        return []
+    return ["--task", "translation_bpe_dropout" if binarised.storage == "words" else "translation_resumable"]
+
+
+def _count_sentences(path: Path) -> int:
+    """Lines of ``path``; refuses what fairseq would crash on or, worse, count otherwise."""
+    number = 0
+    with open_input(path) as stream:
+        for number, line in enumerate(stream, start=1):
+            if b"\r" in line:
+                raise MTScaffoldError(f"{path}:{number}: a carriage return, which fairseq takes for the end of a line")
+            try:
+                line.decode("utf-8")
+            except UnicodeDecodeError as error:
+                raise MTScaffoldError(f"{path}:{number}: not UTF-8 (byte {error.start + 1} of the line)") from error
+    if number == 0:
+        raise MTScaffoldError(f"{path}: empty")
+    return number
+
+
+def _name_subsets(folder: Path, names: Sequence[str]) -> None:
+    """fairseq calls the test sets test, test1, test2 and so on: give them their own names."""
+    numbered = {f"test{number or ''}": name for number, name in enumerate(names)}
+    moved = [(file, numbered[file.name.split(".")[0]], file.name.split(".", 1)[1]) for file in folder.glob("test*.*")]
+    # In two steps, for a test set may itself be called test1.
+    for file, _, _ in moved:
+        file.rename(folder / f"renaming.{file.name}")
+    for file, name, rest in moved:
+        (folder / f"renaming.{file.name}").rename(folder / f"{name}.{rest}")

@@ -1,0 +1,196 @@
+"""Words → a fairseq data folder that is segmented during training: the text itself, an index, and the dictionary.
+
+A folder holds, for each subset and language, ``SUBSET.SOURCE-TARGET.LANGUAGE.words`` (the sentences, a line each,
+UTF-8) and beside it ``.words.npy`` (where each line begins, int64), both memory-mapped by the task
+``translation_bpe_dropout``; ``bpe.codes``; and one dictionary for both languages.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import mmap
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from mt_scaffold.apply import BPE
+from mt_scaffold.experiment.binarise import DESCRIPTION, Binarised, subset_prefixes, write_description
+from mt_scaffold.errors import MTScaffoldError
+from mt_scaffold.files import PathLike, explain_os_error, open_input, open_output, write_text
+from mt_scaffold.learn import count_words
+
+if TYPE_CHECKING:
+    import numpy
+
+    from mt_scaffold._core import WordCounts
+
+CODES = "bpe.codes"
+# What fairseq's dictionary holds from the start; a word of the text that looks like one is another symbol.
+_FAIRSEQ_SYMBOLS = ("<s>", "<pad>", "</s>", "<unk>")
+_BLOCK = 1 << 22
+
+
+def binarise_words(
+    train: PathLike,
+    valid: PathLike,
+    tests: Sequence[PathLike],
+    output: PathLike,
+    source: str,
+    target: str,
+    codes: PathLike,
+    separator: str = "@@",
+    workers: int = 1,
+) -> Binarised:
+    """Make the fairseq data folder ``output`` for the task ``translation_bpe_dropout``.
+
+    ``train``, ``valid`` and each of ``tests`` are prefixes: ``words/train`` stands for the files
+    ``words/train.SOURCE`` and ``words/train.TARGET``, a sentence a line, words between spaces. ``codes`` are the joint
+    codes, which are copied into the folder. The dictionary holds every subword that the codes can give and every
+    character of the training text, inside and at the end of words: whatever dropout does, it has an id.
+
+    A run that was stopped is started again in the same way: files that are there already are not written anew, and
+    ``binarised.json``, without which the folder is not taken, comes last.
+
+    Raises MTScaffoldError where sides differ in length, a file is empty, not UTF-8 or holds a carriage return, or the
+    codes are malformed; UsageError for a name that fairseq would take for a training set.
+    """
+    output = Path(output)
+    prefixes = subset_prefixes(train, valid, tests, source, target)
+    if output.exists() and any(output.iterdir()) and not (output / CODES).exists():
+        raise MTScaffoldError(f"{output}: this folder holds something else; give a new one")
+    bpe = BPE(codes, separator=separator)
+    try:
+        output.mkdir(parents=True, exist_ok=True)
+        (output / DESCRIPTION).unlink(missing_ok=True)
+    except OSError as error:
+        raise explain_os_error(error, output) from error
+    with open_input(codes) as stream, open_output(output / CODES) as copy:
+        copy.write(stream.read())
+
+    pairs: dict[str, int] = {}
+    digests = {CODES: hashlib.sha256((output / CODES).read_bytes()).hexdigest()}
+    for subset, prefix in prefixes.items():
+        lines = {}
+        for language in (source, target):
+            stored = output / f"{subset}.{source}-{target}.{language}.words"
+            digests[f"{subset}.{language}"], lines[language] = _store(Path(f"{prefix}.{language}"), stored)
+        if lines[source] != lines[target]:
+            raise MTScaffoldError(
+                f"{prefix}.{source} has {lines[source]} lines, {prefix}.{target} has {lines[target]}: "
+                "they must be parallel"
+            )
+        pairs[subset] = lines[source]
+
+    for subset, prefix in prefixes.items():
+        # Counting also finds what is not UTF-8, and says where.
+        counts = count_words([Path(f"{prefix}.{language}") for language in (source, target)], num_workers=workers)
+        if subset == "train":
+            dictionary = format_dictionary(dropout_dictionary(bpe, counts, separator))
+    for language in (source, target):
+        write_text(output / f"dict.{language}.txt", dictionary)
+    binarised = Binarised(source, target, pairs, digests, storage="words")
+    write_description(output, binarised)
+    return binarised
+
+
+def dropout_dictionary(bpe: BPE, counts: WordCounts, separator: str = "@@") -> list[tuple[str, int]]:
+    """Every subword that the counted words can fall into under any dropout, with its count without dropout.
+
+    These are what the codes can give (``BPE.surface_forms``) and the characters of the words, each inside a word and at
+    its end; the most frequent first, those that need dropout to appear (count 0) last.
+    """
+    found = bpe.count_subwords(counts).items()
+    characters = sorted(set().union(*(word for word, _ in counts.items())))
+    possible = [*bpe.surface_forms(), *(form for each in characters for form in (each + separator, each))]
+    frequency = dict(sorted(found, key=lambda entry: -entry[1]))
+    return list((frequency | {form: 0 for form in possible if form not in frequency}).items())
+
+
+def format_dictionary(entries: Iterable[tuple[str, int]]) -> str:
+    """The text of a fairseq dictionary, filled up to a multiple of 8 symbols as fairseq-preprocess does."""
+    counts = dict(entries)
+    lines = [f"{form} {count}" + " #fairseq:overwrite" * (form in _FAIRSEQ_SYMBOLS) for form, count in counts.items()]
+    missing = -(len(lines) + len(_FAIRSEQ_SYMBOLS)) % 8
+    fillers = (name for number in itertools.count() if (name := f"madeupword{number:04d}") not in counts)
+    return "".join(f"{line}\n" for line in [*lines, *(f"{name} 0" for name in itertools.islice(fillers, missing))])
+
+
+class WordsFile:
+    """The lines of a stored text, memory-mapped: nothing is read before it is asked for."""
+
+    def __init__(self, path: PathLike) -> None:
+        import numpy
+
+        self.path = os.fspath(path)
+        try:
+            self._begins = numpy.load(f"{self.path}.npy", mmap_mode="r", allow_pickle=False)
+            with open(path, "rb") as stream:
+                self._text = mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ)
+        except OSError as error:
+            raise explain_os_error(error, error.filename or path) from error
+        except ValueError as error:
+            raise MTScaffoldError(f"{self.path}: not as binarise-words stored it: make the folder anew") from error
+        if self._begins.ndim != 1 or len(self._begins) < 2 or self._begins[-1] != len(self._text):
+            raise MTScaffoldError(f"{self.path}: not as binarise-words stored it: make the folder anew")
+
+    def __len__(self) -> int:
+        return len(self._begins) - 1
+
+    def lines(self, indices: Sequence[int] | numpy.ndarray) -> list[bytes]:
+        """The lines with these numbers (from 0), without their line ends."""
+        import numpy
+
+        numbers = numpy.asarray(indices)
+        begins, ends = self._begins[numbers].tolist(), self._begins[numbers + 1].tolist()
+        return [self._text[begin : end - 1] for begin, end in zip(begins, ends, strict=True)]
+
+
+def _store(source: Path, stored: Path) -> tuple[str, int]:
+    """Copy a text and index it, unless that is done; returns its digest and its number of lines."""
+    import numpy
+
+    index = Path(f"{stored}.npy")
+    try:
+        done = WordsFile(stored) if stored.exists() and index.exists() else None
+    except MTScaffoldError:
+        done = None
+    if done and (digest := _digest(source)) == _digest(stored):
+        return digest, len(done)
+    index.unlink(missing_ok=True)
+    sha256, begins, position = hashlib.sha256(), [numpy.zeros(1, numpy.int64)], 0
+    with open_output(stored) as stream:
+        for block in _blocks(source):
+            if b"\r" in block:
+                line = sum(map(len, begins)) + block[: block.index(b"\r")].count(b"\n")
+                raise MTScaffoldError(f"{source}:{line}: a carriage return, which fairseq takes for the end of a line")
+            begins.append(numpy.flatnonzero(numpy.frombuffer(block, numpy.uint8) == ord("\n")) + (position + 1))
+            position += len(block)
+            sha256.update(block)
+            stream.write(block)
+    if position == 0:
+        stored.unlink()
+        raise MTScaffoldError(f"{source}: empty")
+    offsets = numpy.concatenate(begins)
+    with open_output(index) as stream:
+        numpy.save(stream, offsets, allow_pickle=False)
+    return sha256.hexdigest(), len(offsets) - 1
+
+
+def _blocks(path: Path) -> Iterator[bytes]:
+    """The bytes of a text, its last line ended where it is not."""
+    last = b"\n"
+    with open_input(path) as stream:
+        while block := stream.read(_BLOCK):
+            last = block
+            yield block
+    if not last.endswith(b"\n"):
+        yield b"\n"
+
+
+def _digest(path: Path) -> str:
+    digest = hashlib.sha256()
+    for block in _blocks(path):
+        digest.update(block)
+    return digest.hexdigest()

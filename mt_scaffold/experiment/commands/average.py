@@ -1,0 +1,32 @@
+"""mt-scaffold average: see mt_scaffold.experiment.average."""
+
+from __future__ import annotations
+
+import argparse
+
+from mt_scaffold.experiment.average import average, last_checkpoints
+from mt_scaffold.errors import UsageError
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    parser.add_argument("inputs", nargs="*", metavar="CHECKPOINT", help="checkpoints to average, by name")
+    parser.add_argument("--checkpoints", "-c", metavar="FOLDER", help="or the folder that fairseq-train wrote them to")
+    parser.add_argument(
+        "--last",
+        "-n",
+        type=int,
+        default=5,
+        metavar="N",
+        help="of that folder, the last N (default: 5; 0: the best one)",
+    )
+    parser.add_argument("--updates", action="store_true", help="of that folder, those within epochs, not at their ends")
+    parser.add_argument("--output", "-o", required=True, metavar="FILE", help="the averaged model")
+
+
+def run(options: argparse.Namespace) -> None:
+    """Run the command."""
+    if bool(options.inputs) == bool(options.checkpoints):
+        raise UsageError("average: give either checkpoints by name, or --checkpoints with their folder")
+    inputs = options.inputs or last_checkpoints(options.checkpoints, options.last, by_updates=options.updates)
+    print("averaged:", *average(inputs, options.output))

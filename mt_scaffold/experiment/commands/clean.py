@@ -1,0 +1,44 @@
+"""mt-scaffold clean: see mt_scaffold.experiment.clean."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from mt_scaffold.experiment.clean import clean
+from mt_scaffold.experiment.data_report import write_report
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    parser.add_argument("--source", "-s", required=True, metavar="FILE", help="tokenised source side")
+    parser.add_argument("--target", "-t", required=True, metavar="FILE", help="tokenised target side")
+    parser.add_argument("--output-source", required=True, metavar="FILE", help="where the kept source side goes")
+    parser.add_argument("--output-target", required=True, metavar="FILE", help="where the kept target side goes")
+    parser.add_argument("--min-tokens", type=int, default=1, metavar="N", help="least words a side (default: 1)")
+    parser.add_argument("--max-tokens", type=int, default=250, metavar="N", help="most words a side (default: 250)")
+    parser.add_argument(
+        "--max-ratio",
+        type=float,
+        default=1.5,
+        metavar="R",
+        help="most words on one side for each on the other (default: 1.5)",
+    )
+    parser.add_argument("--report", metavar="FILE", help="write what was kept and dropped to FILE as JSON")
+
+
+def run(options: argparse.Namespace) -> None:
+    """Run the command."""
+    report = clean(
+        options.source,
+        options.target,
+        options.output_source,
+        options.output_target,
+        min_tokens=options.min_tokens,
+        max_tokens=options.max_tokens,
+        max_ratio=options.max_ratio,
+    )
+    dropped = ", ".join(f"{reason} {count}" for reason, count in report.dropped.items())
+    print(f"kept {report.pairs_kept} of {report.pairs_read} pairs (dropped: {dropped})", file=sys.stderr)
+    if options.report:
+        write_report(options.report, report.to_dict())

@@ -1,0 +1,40 @@
+"""mt-scaffold get-data: see mt_scaffold.experiment.data."""
+
+from __future__ import annotations
+
+import argparse
+
+from mt_scaffold.experiment.configuration import load_config
+from mt_scaffold.experiment.data import fetch_data, get_data
+from mt_scaffold.experiment.download import CACHE_VARIABLE
+from mt_scaffold.errors import UsageError
+from mt_scaffold.experiment.data_report import write_report
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    parser.add_argument("--config", "-c", required=True, metavar="FILE", help="experiment configuration (YAML)")
+    parser.add_argument("--output-dir", "-o", metavar="DIR", help="folder for the raw text")
+    parser.add_argument(
+        "--cache",
+        metavar="DIR",
+        help="download cache; a file that lies there under its own name with the right digest is used without the "
+        f"network (default: {CACHE_VARIABLE}, or a folder in the user's cache)",
+    )
+    parser.add_argument(
+        "--fetch-only", action="store_true", help="fill the cache and write nothing else, for machines without network"
+    )
+    parser.add_argument("--report", metavar="FILE", help="write the numbers of lines and words to FILE as JSON")
+
+
+def run(options: argparse.Namespace) -> None:
+    """Run the command."""
+    if options.fetch_only:
+        for path in fetch_data(load_config(options.config), options.cache):
+            print(path)
+        return
+    if options.output_dir is None:
+        raise UsageError("get-data: give --output-dir, or --fetch-only")
+    numbers = get_data(load_config(options.config), options.output_dir, options.cache)
+    if options.report:
+        write_report(options.report, numbers)

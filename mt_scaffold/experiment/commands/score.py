@@ -1,0 +1,53 @@
+"""mt-scaffold score: see mt_scaffold.experiment.score."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from mt_scaffold.errors import UsageError
+from mt_scaffold.experiment.score import LABELS, score
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    parser.add_argument("--hypothesis", required=True, metavar="FILE", help="translations, detokenised")
+    parser.add_argument("--reference", required=True, metavar="FILE", help="the untouched reference")
+    parser.add_argument("--hypothesis-words", metavar="FILE", help="translations in words, for tokenised BLEU")
+    parser.add_argument("--reference-words", metavar="FILE", help="the reference in words, for tokenised BLEU")
+    parser.add_argument("--output", "-o", required=True, metavar="FILE", help="the scores, as JSON")
+    parser.add_argument("--system", metavar="NAME", help="what was scored, for compare (default: the hypothesis' name)")
+    parser.add_argument("--test-set", metavar="NAME", help="on which test set (default: the reference's name)")
+    parser.add_argument("--seed", type=int, default=1, help="the training's random seed (default: 1)")
+    parser.add_argument("--synthetic", action="store_true", help="the text was generated: say so with the scores")
+    parser.add_argument("--config", metavar="FILE", help="write this experiment configuration into the result")
+
+
+def run(options: argparse.Namespace) -> None:
+    """Run the command and show the scores."""
+    if bool(options.hypothesis_words) != bool(options.reference_words):
+        raise UsageError("score: --hypothesis-words and --reference-words go together")
+    about = {
+        "system": options.system or Path(options.hypothesis).name,
+        "test_set": options.test_set or Path(options.reference).name,
+        "seed": options.seed,
+        "synthetic": options.synthetic,
+    }
+    if options.config:
+        from mt_scaffold.experiment.configuration import load_config
+
+        config = load_config(options.config)
+        about |= {"synthetic": config.synthetic or options.synthetic, "config": config.to_dict()}
+    result = score(
+        options.hypothesis,
+        options.reference,
+        options.output,
+        hypothesis_words=options.hypothesis_words,
+        reference_words=options.reference_words,
+        about=about,
+    )
+    if about["synthetic"]:
+        print("synthetic data")
+    for name, metric in result["metrics"].items():
+        remark = "" if metric["comparable"] else "  (not comparable with scores from elsewhere)"
+        print(f"{LABELS[name]}: {metric['score']:.2f}  {metric['signature']}{remark}")

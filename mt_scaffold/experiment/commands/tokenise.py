@@ -1,0 +1,54 @@
+"""mt-scaffold tokenise: see mt_scaffold.experiment.tokenise."""
+
+from __future__ import annotations
+
+import argparse
+import re
+
+from mt_scaffold.experiment.data_report import write_report
+from mt_scaffold.experiment.tokenise import tokenise
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    parser.add_argument("--input", "-i", metavar="FILE", help="raw text, plain or .gz (default: standard input)")
+    parser.add_argument("--output", "-o", metavar="FILE", help="words (default: standard output)")
+    parser.add_argument("--language", "-l", required=True, metavar="CODE", help="language code such as en or de")
+    parser.add_argument(
+        "--keep-punctuation", action="store_true", help="do not normalise quotation marks, dashes and the like"
+    )
+    parser.add_argument(
+        "--keep-nonprinting", action="store_true", help="do not replace non-printing characters by spaces"
+    )
+    parser.add_argument("--keep-dashes", action="store_true", help="do not split words at dashes (well @-@ known)")
+    parser.add_argument("--straight-apostrophes", action="store_true", help="make U+2019 an apostrophe before all else")
+    parser.add_argument(
+        "--chunk", metavar="K-of-N", type=_chunk, default=(1, 1), help="take only the K-th of N parts of the input"
+    )
+    parser.add_argument(
+        "--num-workers", type=int, default=1, metavar="N", help="processes, -1 for all cores (default: 1)"
+    )
+    parser.add_argument("--report", metavar="FILE", help="write the numbers of lines and words to FILE as JSON")
+
+
+def _chunk(text: str) -> tuple[int, int]:
+    if not (match := re.fullmatch(r"(\d+)-of-(\d+)", text)):
+        raise argparse.ArgumentTypeError(f"must be such as 2-of-16, not {text}")
+    return int(match[1]), int(match[2])
+
+
+def run(options: argparse.Namespace) -> None:
+    """Run the command."""
+    report = tokenise(
+        None if options.input == "-" else options.input,
+        None if options.output == "-" else options.output,
+        options.language,
+        normalise_punctuation=not options.keep_punctuation,
+        remove_nonprinting=not options.keep_nonprinting,
+        aggressive_dash_splitting=not options.keep_dashes,
+        straight_apostrophes=options.straight_apostrophes,
+        chunk=options.chunk,
+        num_workers=options.num_workers,
+    )
+    if options.report:
+        write_report(options.report, report.to_dict())

@@ -1,0 +1,43 @@
+"""mt-scaffold translate: see mt_scaffold.experiment.translate."""
+
+from __future__ import annotations
+
+import argparse
+
+from mt_scaffold.experiment.fairseq_tools import option_arguments
+from mt_scaffold.experiment.translate import translate
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    parser.epilog = (
+        "Example: mt-scaffold translate -d binarised --subset test -m averaged.pt -o translations -- --beam 4"
+    )
+    parser.add_argument("--data", "-d", required=True, metavar="FOLDER", help="what mt-scaffold binarise made")
+    parser.add_argument("--subset", required=True, metavar="NAME", help="the test set in it")
+    parser.add_argument("--model", "-m", required=True, metavar="FILE", help="a checkpoint, or an average of some")
+    parser.add_argument("--output", "-o", required=True, metavar="FOLDER", help="for the translations")
+    parser.add_argument("--source-words", metavar="FILE", help="put a copy of the source, in words, beside them")
+    parser.add_argument("--seed", type=int, default=1, help="random seed, for sampling (default: 1)")
+    parser.add_argument("--config", metavar="FILE", help="take fairseq's options from this experiment configuration")
+    parser.add_argument(
+        "fairseq_options", nargs="*", metavar="-- OPTIONS", help="options of fairseq-generate, after --"
+    )
+
+
+def run(options: argparse.Namespace) -> None:
+    """Run the command."""
+    arguments = list(options.fairseq_options)
+    if options.config:
+        from mt_scaffold.experiment.configuration import load_config
+
+        arguments = option_arguments(load_config(options.config).translate.options) + arguments
+    translate(
+        options.data,
+        options.subset,
+        options.model,
+        options.output,
+        arguments,
+        seed=options.seed,
+        source_words=options.source_words,
+    )

@@ -1,0 +1,17 @@
+"""``mt-scaffold user-dir``."""
+
+from __future__ import annotations
+
+import argparse
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """No options."""
+    parser.description = "Print the folder to give to fairseq as --user-dir, for its commands to load our checkpoints."
+
+
+def run(options: argparse.Namespace) -> None:
+    """Print the folder."""
+    from mt_scaffold.experiment.fairseq_tools import user_dir
+
+    print(user_dir())

@@ -1,0 +1,199 @@
+"""The download cache: files by URL and digest, fetched once, and fetched on where a download was broken off.
+
+A file that lies in the cache under its own name with the right digest is used without the network, so that one can
+work where there is none.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import hashlib
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+from mt_scaffold.experiment.configuration import UNKNOWN, Archive, DataFile
+from mt_scaffold.errors import MTScaffoldError
+from mt_scaffold.files import PathLike, explain_os_error, write_text
+
+CACHE_VARIABLE = "MT_SCAFFOLD_CACHE"
+TIMEOUT_SECONDS = 60
+_BLOCK = 1 << 20
+
+
+def default_cache() -> Path:
+    """The download cache: the folder in MT_SCAFFOLD_CACHE, or else one in the user's cache folder."""
+    if folder := os.environ.get(CACHE_VARIABLE):
+        return Path(folder)
+    import pooch
+
+    return Path(pooch.os_cache("mt-scaffold"))
+
+
+def fetch(file: DataFile | Archive, cache: PathLike) -> Path:
+    """The path of ``file`` on this machine, its digest checked, downloaded into ``cache`` where needed.
+
+    The digest of an archive with ``sha256: unknown`` is recorded in the cache, in a file beside it, when the archive is
+    used first, with a warning, and is checked ever after.
+    Raises MTScaffoldError where the file is not to be had, or has another digest.
+    """
+    if isinstance(file, DataFile) and file.path is not None:
+        if file.sha256 is not None and (found := _digest(Path(file.path), "sha256")) != file.sha256.lower():
+            raise MTScaffoldError(f"{file.path}: its sha256 is {found}, not {file.sha256} as the configuration says")
+        return Path(file.path)
+    assert file.url is not None
+    kind, digest = ("sha256", file.sha256) if file.sha256 is not None else ("md5", getattr(file, "md5", None))
+    assert digest is not None
+    base_name = unquote(urlsplit(file.url).path).rsplit("/", 1)[-1] or "download"
+    if digest == UNKNOWN:
+        return _fetch_unknown(file.url, Path(cache, base_name))
+    digest = digest.lower()
+    # Corpora share names such as train.en.gz, so a downloaded file carries its digest; one put there by hand need not.
+    by_hand, downloaded = Path(cache, base_name), Path(cache, f"{digest[:12]}-{base_name}")
+    for candidate in (by_hand, downloaded):
+        if candidate.is_file():
+            if _digest(candidate, kind) == digest:
+                return candidate
+            print(f"mt-scaffold: {candidate}: has not the {kind} {digest}; not used", file=sys.stderr)
+    return _download(file.url, f"{kind}:{digest}", downloaded, by_hand)
+
+
+def _fetch_unknown(url: str, by_hand: Path) -> Path:
+    """A file whose digest nobody has published: the first one that comes decides."""
+    downloaded = by_hand.with_name(f"{hashlib.sha256(url.encode()).hexdigest()[:12]}-{by_hand.name}")
+    path = next((path for path in (by_hand, downloaded) if path.is_file()), None)
+    path = path or _download(url, None, downloaded, by_hand)
+    digest, record = _digest(path, "sha256"), path.with_name(f"{path.name}.sha256")
+    if not record.exists():
+        # As sha256sum writes it, so that `sha256sum -c` can check it.
+        write_text(record, f"{digest}  {path.name}\n")
+        print(
+            f"mt-scaffold: {url}: no digest is published for it; recorded in {record} and checked from now on: "
+            f"sha256 {digest}",
+            file=sys.stderr,
+        )
+    elif (recorded := record.read_text(encoding="utf-8").split()[:1]) != [digest]:
+        raise MTScaffoldError(
+            f"{path}: its sha256 is {digest}, but {record.name} has recorded {' '.join(recorded) or 'nothing'}: "
+            "remove the file to fetch it again, and its record too if the new one is to be trusted"
+        )
+    return path
+
+
+def _download(url: str, digest: str | None, path: Path, by_hand: Path) -> Path:
+    """Fetch ``url`` to ``path``; only a whole file with the right digest takes that name."""
+    import pooch
+    import requests
+
+    pooch.get_logger().setLevel("ERROR")
+    part = path.with_name(f"{path.name}.part")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with _alone_in(path.parent):
+            if digest is not None or not path.exists():
+                # What another run has fetched meanwhile is found here, and not fetched again.
+                pooch.retrieve(url, digest, fname=path.name, path=path.parent, downloader=_GoOn(part))
+    except requests.RequestException as error:
+        status = error.response.status_code if error.response is not None else None
+        reason = f"the server answers {status}" if status else f"no connection ({type(error).__name__})"
+        found = f" (the {by_hand.name} there has another digest)" if by_hand.exists() else ""
+        kept = f"; {part.stat().st_size} bytes are kept, the next run goes on from there" if part.exists() else ""
+        raise MTScaffoldError(
+            f"{url}: cannot be fetched, {reason}{kept}; or put the file into {by_hand.parent} as {by_hand.name}{found}"
+        ) from error
+    except ValueError as error:
+        kind, _, value = (digest or "").partition(":")
+        raise MTScaffoldError(
+            f"{url}: what came has not the {kind} {value} that the configuration says; the file was changed or damaged "
+            "and is not kept"
+        ) from error
+    except OSError as error:
+        raise explain_os_error(error, error.filename or path.parent) from error
+    return path
+
+
+class _GoOn:
+    """pooch's downloader, for large files: what came before a break stays in ``part`` and is not fetched again."""
+
+    def __init__(self, part: Path) -> None:
+        self.part = part
+
+    def __call__(self, url: str, output_file: str, _pooch: Any) -> None:
+        import requests
+
+        while True:
+            before = self._size()
+            try:
+                self._fetch_rest(url)
+                break
+            except (requests.ConnectionError, requests.Timeout):
+                # As long as something comes, it goes on.
+                if self._size() <= before:
+                    raise
+        os.replace(self.part, output_file)
+
+    def _size(self) -> int:
+        return self.part.stat().st_size if self.part.exists() else 0
+
+    def _fetch_rest(self, url: str) -> None:
+        """Add to ``part`` what is missing. Raises requests' errors, ConnectionError where the file is not whole."""
+        import requests
+        import urllib3.exceptions
+
+        have = self._size()
+        # identity: a server must not unpack or pack the file on its way.
+        headers = {"Accept-Encoding": "identity"} | ({"Range": f"bytes={have}-"} if have else {})
+        with requests.get(url, headers=headers, stream=True, timeout=TIMEOUT_SECONDS) as response:
+            if response.status_code == requests.codes.requested_range_not_satisfiable and have:
+                if response.headers.get("Content-Range") != f"bytes */{have}":
+                    # Not the beginning of this file; the next attempt takes it from its start.
+                    self.part.unlink()
+                    return self._fetch_rest(url)
+                return None
+            response.raise_for_status()
+            if response.status_code != requests.codes.partial_content:
+                have = 0
+            length = response.headers.get("Content-Length")
+            total = have + int(length) if length is not None else None
+            try:
+                with open(self.part, "ab" if have else "wb") as stream, _progress(url, have, total) as progress:
+                    for block in response.raw.stream(_BLOCK, decode_content=False):
+                        stream.write(block)
+                        progress.update(len(block))
+            except urllib3.exceptions.HTTPError as error:
+                raise requests.ConnectionError(error) from error
+        if total is not None and self._size() < total:
+            raise requests.ConnectionError(f"{self._size()} of {total} bytes")
+
+
+def _progress(url: str, have: int, total: int | None) -> Any:
+    """A progress bar where a person is looking; in a log, one line."""
+    from tqdm import tqdm
+
+    if not sys.stderr.isatty():
+        print(f"fetching {url} ({'?' if total is None else total} bytes, {have} of them here)", file=sys.stderr)
+    name = url.rsplit("/", 1)[-1]
+    return tqdm(
+        desc=name, initial=have, total=total, unit="B", unit_scale=True, leave=False, disable=not sys.stderr.isatty()
+    )
+
+
+@contextlib.contextmanager
+def _alone_in(folder: Path) -> Iterator[None]:
+    """One download at a time in a cache: a second run waits, and then finds what the first has fetched."""
+    # The kernel gives the lock up when its holder dies.
+    with open(folder / ".lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def _digest(path: Path, kind: str) -> str:
+    try:
+        with open(path, "rb") as stream:
+            return hashlib.file_digest(stream, kind).hexdigest()
+    except OSError as error:
+        raise explain_os_error(error, path) from error

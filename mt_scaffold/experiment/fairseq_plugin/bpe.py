@@ -1,0 +1,41 @@
+"""``--bpe scaffold_bpe``: words to subwords and back, for fairseq-interactive, -generate and the hub interface."""
+
+from dataclasses import dataclass, field
+from typing import Optional
+
+from fairseq import file_utils
+from fairseq.data.encoders import register_bpe
+from fairseq.dataclass import FairseqDataclass
+
+from mt_scaffold.apply import BPE
+from mt_scaffold.errors import UsageError
+from mt_scaffold.experiment.translate import join_subwords
+
+
+# fairseq makes options of Optional[X], not of X | None.
+# ruff: noqa: UP045
+@dataclass
+class ScaffoldBPEConfig(FairseqDataclass):
+    """The options of ``--bpe scaffold_bpe``."""
+
+    bpe_codes: Optional[str] = field(default=None, metadata={"help": "codes file of mt-scaffold or subword-nmt"})
+    bpe_separator: str = field(default="@@", metadata={"help": "what ends a subword within a word"})
+
+
+@register_bpe("scaffold_bpe", dataclass=ScaffoldBPEConfig)
+class ScaffoldBPE:
+    """Segments with codes of either kind, with scaffold tokens or without."""
+
+    def __init__(self, cfg: ScaffoldBPEConfig) -> None:
+        if not cfg.bpe_codes:
+            raise UsageError("--bpe scaffold_bpe needs --bpe-codes FILE")
+        self._separator = cfg.bpe_separator
+        self._bpe = BPE(file_utils.cached_path(cfg.bpe_codes), separator=cfg.bpe_separator)
+
+    def encode(self, x: str) -> str:
+        """Words between spaces → subwords between spaces."""
+        return self._bpe.process_line(x)
+
+    def decode(self, x: str) -> str:
+        """Subwords → words."""
+        return join_subwords(x, self._separator)

@@ -1,0 +1,144 @@
+"""``--task translation_bpe_dropout``: training from words, segmented afresh in every epoch."""
+
+import logging
+import multiprocessing
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Optional
+
+from fairseq import utils
+from fairseq.data import Dictionary
+from fairseq.tasks import register_task
+from fairseq.tasks.translation import TranslationConfig
+from omegaconf import II
+
+from mt_scaffold.apply import BPE, Encoder
+from mt_scaffold.experiment.binarise import read_binarised
+from mt_scaffold.experiment.binarise_words import CODES, WordsFile
+from mt_scaffold.errors import MTScaffoldError, UsageError
+
+from .dataset import SOURCE, TARGET, SegmentedPairs, SegmentedText, side_seed
+from .translation import CarefulTranslationTask
+
+logger = logging.getLogger(__name__)
+
+
+# fairseq makes options of Optional[X], not of X | None.
+# ruff: noqa: UP045
+@dataclass
+class TranslationBPEDropoutConfig(TranslationConfig):
+    """The options of fairseq's task ``translation``, and those of segmenting."""
+
+    bpe_codes: Optional[str] = field(
+        default=None, metadata={"help": f"joint codes, bpe or scaffold (default: {CODES} in the data folder)"}
+    )
+    bpe_separator: str = field(default="@@", metadata={"help": "what ends a subword within a word"})
+    bpe_dropout: float = field(
+        default=0.1, metadata={"help": "probability of leaving out a merge in training; 0: always the same subwords"}
+    )
+    bpe_dropout_src: Optional[float] = field(default=None, metadata={"help": "the same, of the source side only"})
+    bpe_dropout_tgt: Optional[float] = field(default=None, metadata={"help": "the same, of the target side only"})
+    seed: int = II("common.seed")
+    num_workers: int = II("dataset.num_workers")
+    valid_subset: str = II("dataset.valid_subset")
+
+
+@register_task("translation_bpe_dropout", dataclass=TranslationBPEDropoutConfig)
+class TranslationBPEDropoutTask(CarefulTranslationTask):
+    """Translation from a folder that ``mt-scaffold binarise-words`` made.
+
+    The training set is segmented with dropout (Provilkov et al. 2020), anew in every epoch; validation and test sets
+    are segmented without. Codes with scaffold tokens demolish after dropout, so that none reaches the model.
+    """
+
+    def __init__(self, cfg: TranslationBPEDropoutConfig, src_dict: Dictionary, tgt_dict: Dictionary) -> None:
+        super().__init__(cfg, src_dict, tgt_dict)
+        self._encoders: tuple[Encoder, Encoder] | None = None
+        # In processes that fairseq has spawned the data-loading workers would be spawned too, and everything copied.
+        if multiprocessing.get_start_method(allow_none=True) not in (None, "fork"):
+            multiprocessing.set_start_method("fork", force=True)
+        if cfg.load_alignments:
+            raise UsageError("--load-alignments: alignments of subwords do not fit subwords that change")
+
+    def dropout_of(self, side: int) -> float:
+        """The probability of leaving out a merge on the source (0) or target (1) side in training."""
+        cfg = self.cfg
+        own = cfg.bpe_dropout_src if side == SOURCE else cfg.bpe_dropout_tgt
+        dropout = cfg.bpe_dropout if own is None else own
+        if not 0 <= dropout <= 1:
+            raise UsageError(f"--bpe-dropout must be between 0 and 1, not {dropout}")
+        return float(dropout)
+
+    def load_dataset(self, split: str, epoch: int = 1, combine: bool = False, **kwargs: Any) -> None:
+        """Open a subset: map its files, and draw the lengths of its sentences in ``epoch``."""
+        cfg = self.cfg
+        # fairseq-generate and fairseq-validate, which may be given the training set, name the task of the checkpoint.
+        training = split == cfg.train_subset and kwargs.get("task_cfg") is None
+        if training and split in cfg.valid_subset.split(","):
+            raise UsageError(f"--valid-subset {split}: the training set, with dropout, cannot be validated on as well")
+        folders = [Path(path) for path in utils.split_paths(cfg.data)]
+        folder = folders[(epoch - 1) % len(folders)] if training else folders[0]
+        read_binarised(folder)
+        encoders = self._encoders or self._make_encoders(folders[0])
+        sides = []
+        for side, language in enumerate((cfg.source_lang, cfg.target_lang)):
+            left_pad = cfg.left_pad_source if side == SOURCE else cfg.left_pad_target
+            sides.append(
+                SegmentedText(
+                    WordsFile(self._words_path(folder, split, language)),
+                    encoders[side],
+                    self.tgt_dict if side == TARGET else self.src_dict,
+                    dropout=self.dropout_of(side) if training else 0.0,
+                    seed=side_seed(cfg.seed, side),
+                    longest=cfg.max_source_positions if side == SOURCE and cfg.truncate_source else None,
+                    buckets=cfg.num_batch_buckets,
+                    left_pad=left_pad,
+                    training=training,
+                    threads=max(1, cfg.num_workers),
+                    epoch=epoch,
+                )
+            )
+        source, target = sides
+        if len(source) != len(target):
+            raise MTScaffoldError(f"{folder}: {split} has {len(source)} source and {len(target)} target sentences")
+        logger.info(f"{folder} {split} {cfg.source_lang}-{cfg.target_lang} {len(source)} examples, as words")
+        self.datasets[split] = SegmentedPairs(
+            source,
+            self.src_dict,
+            target,
+            self.tgt_dict,
+            seed=cfg.seed,
+            fresh_every_epoch=training,
+            buckets=cfg.num_batch_buckets,
+            left_pad_source=cfg.left_pad_source,
+            left_pad_target=cfg.left_pad_target,
+            shuffle=split != "test",
+            pad_to_multiple=cfg.required_seq_len_multiple,
+        )
+
+    def _make_encoders(self, folder: Path) -> tuple[Encoder, Encoder]:
+        """The encoders of source and target, one and the same where the dictionary is; kept for every subset."""
+        codes = Path(self.cfg.bpe_codes or folder / CODES)
+        bpe = BPE(codes, separator=self.cfg.bpe_separator)
+        forms = bpe.surface_forms()
+        for dictionary in (self.src_dict, self.tgt_dict):
+            missing = [form for form in forms if form not in dictionary.indices]
+            if missing:
+                raise MTScaffoldError(
+                    f"{codes}: gives {len(missing)} subwords that are not in the dictionary of {folder} (such as "
+                    f"'{missing[0]}'): make the folder with mt-scaffold binarise-words and these codes"
+                )
+        source = bpe.encoder(self.src_dict.indices, self.src_dict.unk())
+        same = self.src_dict == self.tgt_dict
+        target = source if same else bpe.encoder(self.tgt_dict.indices, self.tgt_dict.unk())
+        self._encoders = source, target
+        return self._encoders
+
+    def _words_path(self, folder: Path, split: str, language: str) -> Path:
+        source, target = self.cfg.source_lang, self.cfg.target_lang
+        # A folder serves both directions.
+        paths = [folder / f"{split}.{pair}.{language}.words" for pair in (f"{source}-{target}", f"{target}-{source}")]
+        for path in paths:
+            if path.exists():
+                return path
+        raise MTScaffoldError(f"{paths[0]}: there is no such file: make the folder with mt-scaffold binarise-words")

@@ -1,0 +1,185 @@
+"""Running fairseq's programs: each in a process of its own, without a shell, with a log."""
+
+from __future__ import annotations
+
+import ctypes
+import importlib.util
+import json
+import os
+import re
+import shlex
+import signal
+import subprocess
+import sys
+from collections import deque
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
+
+from mt_scaffold.errors import MTScaffoldError, UsageError
+from mt_scaffold.files import PathLike, explain_os_error
+
+_LOG_END = 25
+_PYTHON = (sys.executable, "-P")
+LAUNCHERS = ("fairseq", "torchrun", "srun")
+_PR_SET_PDEATHSIG = 1
+# With its default, 8, fairseq leaves out the last batch of a data set, up to 7 sentences, unless it is a multiple.
+WHOLE_DATA_SET = ("--required-batch-size-multiple", "1")
+
+
+def user_dir() -> Path:
+    """The folder that fairseq's ``--user-dir`` takes."""
+    return Path(__file__).resolve().parent / "fairseq_plugin" / "user_dir" / "mt_scaffold_fairseq"
+
+
+def option_arguments(options: Mapping[str, object]) -> list[str]:
+    """Options as in a configuration → arguments: ``true`` is a flag, ``false`` leaves out, a list is several values.
+
+    >>> option_arguments({"max-tokens": 4096, "share-all-embeddings": True, "fp16": False})
+    ['--max-tokens', '4096', '--share-all-embeddings']
+    """
+    arguments = []
+    for name, value in options.items():
+        if value is False:
+            continue
+        arguments.append(f"--{name}")
+        if value is not True:
+            arguments += [str(entry) for entry in value] if isinstance(value, list) else [str(value)]
+    return arguments
+
+
+def refuse_options(arguments: Sequence[str], own: Collection[str], program: str) -> None:
+    """Raise UsageError where ``arguments`` give an option that this package sets itself (names without dashes)."""
+    for argument in arguments:
+        name = argument.removeprefix("--").split("=")[0].replace("_", "-")
+        if argument.startswith("--") and name in own:
+            raise UsageError(f"the {program} option --{name} is set by mt-scaffold itself: take it out of the options")
+
+
+def check_options(options: Mapping[str, Sequence[str]]) -> None:
+    """Raise UsageError where fairseq's own parser does not know or take the options of a program (``train``,
+    ``generate``), before any data is there. It takes some seconds; without fairseq nothing is checked.
+    """
+    if importlib.util.find_spec("fairseq") is None:
+        return
+    parsers = {"train": "get_training_parser", "generate": "get_generation_parser"}
+    calls = [
+        (program, parsers[program], ["data", "--user-dir", str(user_dir()), *arguments])
+        for program, arguments in options.items()
+    ]
+    command = [*_PYTHON, "-c", _PARSE, json.dumps(calls)]
+    parsing = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    if parsing.returncode:
+        raise UsageError(_refusal(parsing.stderr) or parsing.stderr.rstrip().rpartition("\n")[2])
+
+
+def _refusal(text: str) -> str | None:
+    """What fairseq's parser says last in ``text``, without the list of all architectures."""
+    refusals = re.findall(r"^(?:fairseq-)?(\w+)(?:\.py)?: error: (.*)", text, re.MULTILINE)
+    if not refusals:
+        return None
+    program, cause = refusals[-1]
+    return f"fairseq-{program}: {cause.partition(' (choose from ')[0]}"
+
+
+# What each program is called stands before the parser's complaint.
+_PARSE = """
+import json, sys
+from fairseq import options
+for program, parser, arguments in json.loads(sys.argv[1]):
+    sys.argv[0] = "fairseq-" + program
+    options.parse_args_and_arch(getattr(options, parser)(), arguments)
+"""
+
+
+def sees_gpu() -> bool:
+    """Whether PyTorch finds a GPU."""
+    import torch
+
+    return bool(torch.cuda.is_available())
+
+
+def gpus_in_all(nodes: int, gpus: int) -> int:
+    """How many GPUs a training on ``nodes`` with ``gpus`` each has; where none are named, fairseq takes all it sees."""
+    import torch
+
+    return nodes * (gpus or torch.cuda.device_count())
+
+
+def command_line(program: str, arguments: Sequence[str], launcher: Sequence[str] = ()) -> list[str]:
+    """The command that runs ``program`` (``preprocess``, ``train``, ``generate``) with this Python."""
+    # -P: a file called random.py in the current folder must not take the place of Python's own.
+    return [
+        *launcher,
+        *(() if "torch.distributed.run" in launcher else _PYTHON),
+        "-m",
+        f"fairseq_cli.{program}",
+        *arguments,
+    ]
+
+
+def launcher_command(launcher: str, nodes: int, gpus: int) -> list[str]:
+    """What stands before fairseq-train for ``launcher``, one of LAUNCHERS.
+
+    ``fairseq`` starts a process for each GPU of one node by itself, ``torchrun`` one for each of ``gpus``; ``srun``, in
+    a SLURM job, starts fairseq once on each of ``nodes``, which then finds the others through SLURM.
+    Raises UsageError for a number of nodes or GPUs that the launcher cannot do.
+    """
+    if gpus < 0:
+        raise UsageError(f"the number of GPUs must be 0 (all) or more, not {gpus}")
+    if nodes < 1 or (nodes > 1 and launcher != "srun"):
+        raise UsageError(f"{nodes} nodes: {launcher} trains on one node; for several take --launcher srun")
+    if launcher == "torchrun":
+        if gpus < 1:
+            raise UsageError("torchrun must be told the number of GPUs: --gpus N")
+        return [*_PYTHON, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(gpus)]
+    if launcher == "srun":
+        if "SLURM_JOB_ID" not in os.environ:
+            raise UsageError("--launcher srun works in a SLURM job only")
+        # The job's own step holds the same processors: --overlap.
+        command = ["srun", "--overlap", "--nodes", str(nodes), "--ntasks", str(nodes), "--ntasks-per-node", "1"]
+        return command + (["--gpus-per-node", str(gpus)] if gpus else [])
+    return []
+
+
+def run_tool(program: str, arguments: Sequence[str], log: PathLike, launcher: Sequence[str] = ()) -> None:
+    """Run a fairseq program to its end; all that it says is added to the end of the file ``log``.
+
+    Raises MTScaffoldError where fairseq is not installed, and, with the end of the log, where the program fails.
+    """
+    if importlib.util.find_spec("fairseq_cli") is None:
+        raise MTScaffoldError("fairseq is not installed: run make venv in the source folder (see README.md)")
+    command = command_line(program, arguments, launcher)
+    environment = {**os.environ, "PYTHONHASHSEED": "0"}
+    libc = ctypes.CDLL(None)
+    try:
+        with open(log, "ab") as stream:
+            stream.write(f"$ {shlex.join(command)}\n".encode())
+            stream.flush()
+            process = subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=stream,
+                stderr=subprocess.STDOUT,
+                env=environment,
+                # The kernel ends the program when this process dies, however it dies: nothing trains on unseen.
+                preexec_fn=lambda: libc.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM),
+            )
+    except OSError as error:
+        raise explain_os_error(error, log) from error
+    try:
+        status = process.wait()
+    except BaseException:
+        process.terminate()
+        process.wait()
+        raise
+    if status:
+        if status == 2 and (refusal := _refusal(log_end(log, indent=""))):
+            raise UsageError(f"{refusal}; whole log: {log}")
+        how = f"exit status {status}" if status > 0 else f"signal {-status}"
+        raise MTScaffoldError(f"fairseq-{program} failed ({how}); whole log: {log}; it ends:\n{log_end(log)}")
+
+
+def log_end(log: PathLike, lines: int = _LOG_END, indent: str = "  | ") -> str:
+    """The last ``lines`` lines of a log, indented."""
+    with open(log, encoding="utf-8", errors="replace") as stream:
+        return "".join(f"{indent}{line.rstrip()[:400]}\n" for line in deque(stream, maxlen=lines)).rstrip("\n")

@@ -1,0 +1,342 @@
+"""Figures of the vocabularies, the models and the scores, each as PNG and SVG.
+
+Every function takes data and a path without suffix, and writes ``PATH.png`` and ``PATH.svg``; it returns the path of
+the SVG. ``note`` stands below the figure: that the text is generated, where it is. Text in the SVGs is text, and
+their background is transparent, so that a page can show them on light and dark ground.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from mt_scaffold.errors import MTScaffoldError
+from mt_scaffold.files import PathLike, open_input, open_output
+from mt_scaffold.reference import END_OF_WORD
+
+if TYPE_CHECKING:
+    import numpy
+
+# Okabe and Ito's colours, which the colour-blind can tell apart; legible on white and on black.
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
+_MARKERS = ("o", "s", "^", "D", "v", "P")
+_GREY = "#888888"
+
+_STYLE = {
+    "svg.fonttype": "none",
+    "font.family": "sans-serif",
+    "font.size": 10,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "legend.frameon": False,
+}
+
+
+def token_frequencies(frequencies: Mapping[str, Sequence[int]], path: PathLike, note: str = "") -> Path:
+    """Token frequency against rank, both logarithmic (the paper's figure of sorted frequencies).
+
+    frequencies: system → the frequencies of its whole vocabulary, in any order; those of 0 are not drawn.
+    """
+    with _Drawing(path, note) as drawing:
+        axes = drawing.axes
+        for number, (system, values) in enumerate(frequencies.items()):
+            ordered = sorted((value for value in values if value), reverse=True)
+            axes.plot(range(1, len(ordered) + 1), ordered, color=_colour(number), label=system)
+        axes.set(xscale="log", yscale="log", xlabel="rank of the token", ylabel="frequency in the training text")
+        axes.legend()
+    return drawing.svg
+
+
+def replaced_tokens(rows: Sequence[Mapping[str, Any]], path: PathLike, note: str = "") -> Path:
+    """Average frequency of the tokens that Scaffold-BPE removes from BPE's vocabulary, and of the new ones, at each N.
+
+    rows: what ``mt_scaffold.compare_vocab.compare_at_sizes`` gives, one row a size.
+    """
+    kept = [row for row in rows if row["gain"] is not None]
+    with _Drawing(path, note) as drawing:
+        axes = drawing.axes
+        places = range(len(kept))
+        for number, (key, label) in enumerate([("removed", "removed"), ("new", "new")]):
+            heights = [row[f"average_frequency_{key}"] for row in kept]
+            axes.bar([place + (number - 0.5) * 0.38 for place in places], heights, 0.36, color=_colour(1 - number),
+                     label=label)  # fmt: skip
+        for place, row in zip(places, kept, strict=True):
+            top = max(row["average_frequency_removed"], row["average_frequency_new"])
+            axes.annotate(f"{row['gain']:+.1%}", (place, top), (0, 3), textcoords="offset points", ha="center")
+        axes.set_xticks(list(places), [f"N = {row['symbols']:,}" for row in kept])
+        axes.set_ylabel("average frequency in the training text")
+        axes.margins(y=0.12)
+        axes.legend()
+    return drawing.svg
+
+
+def tokens_with(part: str, frequencies: Mapping[str, int], top: int = 10) -> list[tuple[str, int, float]]:
+    """The tokens that hold the string ``part``: token, frequency, share of all their frequencies; the ``top`` first.
+
+    frequencies: token as in a codes file → frequency (``Vocabulary.frequencies``). The token ``part`` itself, inside
+    words and at their ends, comes first; the others follow by frequency. Empty where none of them occurs.
+    """
+    found = {token: count for token, count in frequencies.items() if part in token.removesuffix(END_OF_WORD)}
+    total = sum(found.values())
+    if not total:
+        return []
+    own = {part, part + END_OF_WORD}
+    ordered = sorted(found.items(), key=lambda entry: (entry[0] not in own, -entry[1], entry[0]))
+    return [(token, count, count / total) for token, count in ordered[:top] if count or token in own]
+
+
+def inside_longer_tokens(
+    parts: Sequence[str], frequencies: Mapping[str, int], path: PathLike, note: str = "", top: int = 8
+) -> Path:
+    """For each string, how its occurrences are shared out among the tokens that hold it (the paper's "zona", "ing").
+
+    frequencies: token as in a codes file → frequency. Raises MTScaffoldError where no token with one of them occurs.
+    """
+    shares = {part: tokens_with(part, frequencies, top) for part in parts}
+    for part, rows in shares.items():
+        if not rows:
+            raise MTScaffoldError(f"no token that holds '{part}' occurs in the text")
+    with _Drawing(path, note, columns=len(parts), width=1.4 + 3.2 * len(parts)) as drawing:
+        for axes, (part, rows) in zip(drawing.all_axes, shares.items(), strict=True):
+            names = [
+                token.removesuffix(END_OF_WORD) + ("" if token.endswith(END_OF_WORD) else "@@") for token, *_ in rows
+            ]
+            own = [token.removesuffix(END_OF_WORD) == part for token, *_ in rows]
+            places = range(len(rows), 0, -1)
+            colours = [COLOURS[1] if is_own else COLOURS[0] for is_own in own]
+            axes.barh(list(places), [100 * share for *_, share in rows], color=colours)
+            axes.set_yticks(list(places), [_literal(name) for name in names])
+            axes.set(xlabel="% of all tokens that hold it", title=_literal(part))
+    return drawing.svg
+
+
+@dataclass(frozen=True)
+class Embeddings:
+    """The embeddings of one model, for ``embeddings``.
+
+    tokens: as in segmented text, in the order of the rows of ``vectors`` (tokens × dimensions).
+    marked: the tokens to show apart, by what they are called in the legend.
+    """
+
+    tokens: Sequence[str]
+    vectors: numpy.ndarray[Any, Any]
+    marked: Mapping[str, frozenset[str]]
+
+
+def read_embeddings(
+    checkpoint: PathLike, dictionary: PathLike, marked: Mapping[str, frozenset[str]], side: str = "encoder"
+) -> Embeddings:
+    """The embeddings of a trained fairseq model: its ``side`` (encoder, decoder) and the dictionary of that side.
+
+    Raises MTScaffoldError where the checkpoint is unsafe or broken, or does not fit the dictionary.
+    """
+    from mt_scaffold.experiment.checkpoints import load_checkpoint
+
+    model = load_checkpoint(checkpoint)["model"]
+    name = f"{side}.embed_tokens.weight"
+    if name not in model:
+        raise MTScaffoldError(f"{checkpoint}: holds no {name}")
+    weights = model[name].float().numpy()
+    with open_input(dictionary) as stream:
+        # fairseq reads its dictionary from the right: a token may not hold a space, but any other character.
+        lines = stream.read().decode("utf-8").rstrip("\n").split("\n")
+    tokens = [line.rsplit(" ", 2 if line.endswith("#fairseq:overwrite") else 1)[0] for line in lines]
+    special = len(weights) - len(tokens)
+    # Before the tokens fairseq puts <s>, <pad>, </s> and <unk>.
+    if special != 4:
+        raise MTScaffoldError(
+            f"{checkpoint}: has {len(weights)} embeddings, but {dictionary} has {len(tokens)} tokens (and 4 of fairseq)"
+        )
+    return Embeddings(tokens, weights[special:], marked)
+
+
+def project(vectors: numpy.ndarray[Any, Any]) -> numpy.ndarray[Any, Any]:
+    """The rows of ``vectors``, less their mean, on the first two right singular vectors (tokens × 2).
+
+    The sign of each direction is fixed by its largest entry, so that the same vectors always give the same picture.
+    """
+    import numpy
+
+    centred = vectors - vectors.mean(axis=0)
+    _, _, directions = numpy.linalg.svd(centred, full_matrices=False)
+    directions = directions[:2]
+    largest = numpy.take_along_axis(directions, numpy.abs(directions).argmax(axis=1)[:, None], axis=1)
+    return numpy.asarray(centred @ (directions * numpy.sign(largest)).T)
+
+
+def embeddings(models: Mapping[str, Embeddings], path: PathLike, note: str = "") -> Path:
+    """The embeddings of each model projected by SVD, one panel a model, with the marked tokens on top."""
+    with _Drawing(path, note, columns=len(models), width=3.9 * len(models), height=3.9) as drawing:
+        for axes, (system, model) in zip(drawing.all_axes, models.items(), strict=True):
+            points = project(model.vectors)
+            axes.scatter(*points.T, s=2, color=_GREY, alpha=0.35, linewidths=0, label="all tokens", rasterized=True)
+            for number, (label, chosen) in enumerate(model.marked.items()):
+                rows = [row for row, token in enumerate(model.tokens) if token in chosen]
+                colour = _colour(1 - number if number < 2 else number)
+                axes.scatter(*points[rows].T, s=5, color=colour, linewidths=0, label=label, rasterized=True)
+            axes.set(title=_literal(system), xticks=[], yticks=[])
+            axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.02), markerscale=3, fontsize=8)
+    return drawing.svg
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A score of one system and seed on one test set, with the half width of its confidence interval."""
+
+    test_set: str
+    system: str
+    seed: int
+    score: float
+    half_width: float
+
+
+def scores(
+    intervals: Sequence[Interval], path: PathLike, note: str = "", label: str = "BLEU, 95 % confidence interval"
+) -> Path:
+    """Scores with confidence intervals: the test sets side by side, within each one mark a system and seed."""
+    test_sets = list(dict.fromkeys(interval.test_set for interval in intervals))
+    systems = list(dict.fromkeys(interval.system for interval in intervals))
+    seeds = list(dict.fromkeys(interval.seed for interval in intervals))
+    with _Drawing(path, note, width=max(4.5, 1.2 + 0.9 * len(test_sets) + 0.3 * len(intervals))) as drawing:
+        axes = drawing.axes
+        columns = [(system, seed) for system in systems for seed in seeds]
+        step = 0.7 / max(1, len(columns))
+        for number, system in enumerate(systems):
+            chosen = [interval for interval in intervals if interval.system == system]
+            places = [
+                test_sets.index(entry.test_set) + (columns.index((system, entry.seed)) - (len(columns) - 1) / 2) * step
+                for entry in chosen
+            ]
+            axes.errorbar(
+                places,
+                [entry.score for entry in chosen],
+                [entry.half_width for entry in chosen],
+                fmt=_MARKERS[number % len(_MARKERS)],
+                color=_colour(number),
+                capsize=3,
+                label=_literal(system),
+            )
+        axes.set_xticks(range(len(test_sets)), [_literal(name) for name in test_sets])
+        axes.set_xlim(-0.6, len(test_sets) - 0.4)
+        axes.set_ylabel(label)
+        axes.legend()
+    return drawing.svg
+
+
+def bootstrap_interval(
+    hypotheses: Sequence[str], references: Sequence[str], samples: int = 1000
+) -> tuple[float, float]:
+    """BLEU, and half the width of its 95 % confidence interval, from sacreBLEU's bootstrap (``samples`` resamples)."""
+    from sacrebleu.metrics import BLEU
+
+    found = BLEU().corpus_score(list(hypotheses), [list(references)], n_bootstrap=samples)
+    return found.score, found._ci
+
+
+def read_training_log(path: PathLike) -> dict[str, list[tuple[float, float]]]:
+    """The curves in a log of fairseq-train (plain or JSON): ``train`` and ``valid`` → (updates, loss), by updates.
+
+    The loss is nll_loss in bits per token where the log has it, else loss. Epochs that a continued training shows
+    twice count as they were last. Raises MTScaffoldError where the log holds no epoch.
+    """
+    curves: dict[str, dict[float, float]] = {"train": {}, "valid": {}}
+    with open_input(path) as stream:
+        for line in stream.read().decode("utf-8", "replace").splitlines():
+            found = re.search(r"\| INFO \| (train|valid) \| (.*)", line)
+            if not found:
+                continue
+            values = _log_values(found[2], found[1])
+            loss = values.get("nll_loss", values.get("loss"))
+            if loss is not None and "num_updates" in values:
+                curves[found[1]][values["num_updates"]] = loss
+    if not any(curves.values()):
+        raise MTScaffoldError(f"{path}: no epoch of fairseq-train stands in this log")
+    return {name: sorted(curve.items()) for name, curve in curves.items()}
+
+
+def _log_values(text: str, name: str) -> dict[str, float]:
+    """The figures in one line of fairseq's log: ``{"train_loss": "8.9", ...}`` or ``epoch 001 | loss 8.9 | ...``."""
+    if text.startswith("{"):
+        pairs = [(key.removeprefix(f"{name}_"), str(value)) for key, value in json.loads(text).items()]
+    else:
+        pairs = [(key, value) for key, _, value in (part.strip().rpartition(" ") for part in text.split("|"))]
+    values = {}
+    for key, value in pairs:
+        try:
+            values[key] = float(value)
+        except ValueError:
+            continue
+    return values
+
+
+def training_curves(logs: Mapping[str, PathLike], path: PathLike, note: str = "") -> Path:
+    """Training (dashed) and validation loss against updates. logs: name of the training → its log of fairseq-train."""
+    with _Drawing(path, note) as drawing:
+        axes = drawing.axes
+        for number, (name, log) in enumerate(logs.items()):
+            curves = read_training_log(log)
+            for kind, style in (("train", "--"), ("valid", "-")):
+                if curves[kind]:
+                    marker = _MARKERS[number % len(_MARKERS)] if kind == "valid" else None
+                    label = f"{_literal(name)}: {'validation' if kind == 'valid' else 'training'}"
+                    axes.plot(*zip(*curves[kind], strict=True), style, color=_colour(number), marker=marker,
+                              markersize=4, label=label)  # fmt: skip
+        axes.set(xlabel="updates", ylabel="loss, bits per token")
+        axes.legend(fontsize=8)
+    return drawing.svg
+
+
+def _colour(number: int) -> str:
+    return COLOURS[number % len(COLOURS)]
+
+
+def _surface(token: str) -> str:
+    """A token of a codes file as it stands in segmented text."""
+    return token.removesuffix(END_OF_WORD) if token.endswith(END_OF_WORD) else f"{token}@@"
+
+
+def _literal(text: str) -> str:
+    """Text as it is: matplotlib takes what stands between dollars for mathematics."""
+    return text.replace("$", r"\$")
+
+
+class _Drawing:
+    """A figure with one or several axes, written as PNG and SVG when the block ends well."""
+
+    def __init__(self, path: PathLike, note: str, columns: int = 1, width: float = 6.0, height: float = 3.6) -> None:
+        import matplotlib
+        from matplotlib.figure import Figure
+
+        self._path = Path(path)
+        # The salt makes the SVG's inner names, and so its bytes, the same every time.
+        self._style = matplotlib.rc_context(_STYLE | {"svg.hashsalt": self._path.name})
+        self._style.__enter__()
+        self._figure = Figure(figsize=(width, height), layout="constrained")
+        self.all_axes: Iterable[Any] = self._figure.subplots(1, columns, squeeze=False)[0]
+        self.axes: Any = next(iter(self.all_axes))
+        if note:
+            self._figure.supxlabel(note, fontsize=8, color=_GREY)
+
+    @property
+    def svg(self) -> Path:
+        """Where the SVG lies."""
+        return self._path.with_name(self._path.name + ".svg")
+
+    def __enter__(self) -> _Drawing:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        try:
+            if kind is None:
+                for suffix, options in (("png", {"dpi": 150, "metadata": {"Software": None}}), ("svg", _SVG)):
+                    with open_output(self._path.with_name(f"{self._path.name}.{suffix}")) as stream:
+                        self._figure.savefig(stream, format=suffix, **options)
+        finally:
+            self._style.__exit__(None, None, None)
+
+
+_SVG: dict[str, Any] = {"transparent": True, "dpi": 150, "metadata": {"Date": None}}

@@ -1,0 +1,112 @@
+"""A model and a binarised test set → translations, in the order of the test set."""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from mt_scaffold.experiment.binarise import read_binarised, task_arguments
+from mt_scaffold.errors import MTScaffoldError, UsageError
+from mt_scaffold.experiment.fairseq_tools import WHOLE_DATA_SET, refuse_options, run_tool, sees_gpu, user_dir
+from mt_scaffold.files import PathLike, explain_os_error, open_input, write_text
+
+_OWN_OPTIONS = {"path", "gen-subset", "results-path", "source-lang", "target-lang", "user-dir", "cpu", "seed"}
+# These change the lines that the hypotheses are read from.
+_OWN_OPTIONS |= {"nbest", "quiet", "post-process", "remove-bpe", "bpe", "tokenizer", "required-batch-size-multiple"}
+
+
+def translate(
+    data: PathLike,
+    subset: str,
+    model: PathLike,
+    output: PathLike,
+    options: Sequence[str] = (),
+    seed: int = 1,
+    source_words: PathLike | None = None,
+) -> list[str]:
+    """Translate one subset of the data folder that ``binarise`` or ``binarise_words`` made, with fairseq-generate.
+
+    ``options`` are fairseq-generate's own (``["--beam", "4", "--lenpen", "0.6"]``). Into the folder ``output`` go
+    ``SUBSET.TARGET.subwords`` (as the model wrote it), ``.words`` (joined), ``SUBSET.TARGET`` (detokenised: ordinary
+    text, to be scored) and, where ``source_words`` are given, a copy of them as ``SUBSET.SOURCE.words``: line i of each
+    belongs to line i of the test set. ``SUBSET.generate.txt`` is fairseq's own output, with its scores. Returns the
+    detokenised translations.
+
+    Raises MTScaffoldError where a sentence has no translation, or, with the end of the log, where fairseq fails.
+    """
+    from mt_scaffold.experiment.tokenise import detokenise
+
+    refuse_options(options, _OWN_OPTIONS, "fairseq-generate")
+    binarised = read_binarised(data)
+    if subset not in binarised.pairs:
+        raise UsageError(f"{data} has no subset called {subset} (it has: {', '.join(binarised.pairs)})")
+    if not Path(model).is_file():
+        raise MTScaffoldError(f"{model}: there is no such model")
+    output = Path(output)
+    try:
+        output.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise explain_os_error(error, output) from error
+
+    # fairseq-generate writes its output into a folder, under a name of its own.
+    generated = output / f"{subset}.generate.txt"
+    log = output / f"{subset}.log"
+    log.unlink(missing_ok=True)
+    with tempfile.TemporaryDirectory(prefix=f".{subset}.", dir=output) as results:
+        arguments = [str(data), "--path", str(model), "--gen-subset", subset, "--results-path", results]
+        arguments += ["--source-lang", binarised.source, "--target-lang", binarised.target, "--seed", str(seed)]
+        arguments += ["--user-dir", str(user_dir()), "--no-progress-bar", *WHOLE_DATA_SET]
+        arguments += [*task_arguments(binarised, options), *options]
+        if not sees_gpu():
+            arguments.append("--cpu")
+        run_tool("generate", arguments, log)
+        (Path(results) / f"generate-{subset}.txt").replace(generated)
+    with open_input(generated) as stream:
+        subwords = read_hypotheses((line.decode("utf-8") for line in stream), binarised.pairs[subset], str(generated))
+
+    words = [join_subwords(line) for line in subwords]
+    text = list(detokenise(words, binarised.target))
+    prefix = output / f"{subset}.{binarised.target}"
+    write_text(f"{prefix}.subwords", _lines(subwords))
+    write_text(f"{prefix}.words", _lines(words))
+    if source_words is not None:
+        with open_input(source_words) as stream:
+            write_text(output / f"{subset}.{binarised.source}.words", stream.read().decode("utf-8"))
+    write_text(prefix, _lines(text))
+    return text
+
+
+def read_hypotheses(lines: Iterable[str], expected: int, origin: str = "fairseq-generate") -> list[str]:
+    """The best hypothesis of each sentence in fairseq-generate's output, in the order of the test set.
+
+    fairseq writes ``H-NUMBER<tab>SCORE<tab>SUBWORDS`` in the order in which it translated. Raises MTScaffoldError where
+    one of the ``expected`` sentences has no hypothesis, or two.
+    """
+    hypotheses: dict[int, str] = {}
+    for line in lines:
+        if match := re.fullmatch(r"H-(\d+)\t[^\t]*\t([^\n]*)\n?", line):
+            number = int(match[1])
+            if number in hypotheses:
+                raise MTScaffoldError(f"{origin}: two hypotheses for sentence {number + 1}")
+            hypotheses[number] = match[2]
+    missing = [number + 1 for number in range(expected) if number not in hypotheses]
+    if missing or len(hypotheses) != expected:
+        what = f"no hypothesis for sentence {missing[0]}" if missing else "hypotheses for sentences that are not there"
+        raise MTScaffoldError(f"{origin}: {what} ({len(hypotheses)} hypotheses, {expected} sentences in the test set)")
+    return [hypotheses[number] for number in range(expected)]
+
+
+def join_subwords(line: str, separator: str = "@@") -> str:
+    """Subwords → words.
+
+    >>> join_subwords("Schaff@@ ell@@ ös@@ ung .")
+    'Schaffellösung .'
+    """
+    # A translation may break off within a word: then the separator stands at the very end.
+    return f"{line} ".replace(f"{separator} ", "").rstrip(" ")
+
+
+def _lines(lines: Iterable[str]) -> str:
+    return "".join(f"{line}\n" for line in lines)
