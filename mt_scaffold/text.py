@@ -1,0 +1,111 @@
+"""Lines, words and subwords of a text: the conventions that every module shares.
+
+A line ends at LF and nowhere else. CRs and spaces at either end of a line are its margins and belong to no word; words
+are what ASCII spaces separate (docs/semantics.md).
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+from collections.abc import Iterator
+
+from mt_scaffold.errors import MTScaffoldError
+from mt_scaffold.files import PathLike, open_input, shown
+
+# The last symbol of a word carries it, in codes files and in memory (subword-nmt format 0.2).
+END_OF_WORD = "</w>"
+# Every subword of segmented text but a word's last ends in it.
+SEPARATOR = "@@"
+LINE_MARGIN = "\r\n "
+
+
+def words_of(line: str) -> list[str]:
+    """The words of a line.
+
+    >>> words_of(" to be  or\\r\\n")
+    ['to', 'be', 'or']
+    """
+    return [word for word in line.strip(LINE_MARGIN).split(" ") if word]
+
+
+def word_count(line: bytes) -> int:
+    """The number of words in a line of UTF-8.
+
+    >>> word_count(b"\\r\\n")
+    0
+    """
+    return sum(1 for word in line.strip(LINE_MARGIN.encode()).split(b" ") if word)
+
+
+def surface_form(token: str, separator: str = SEPARATOR) -> str:
+    """A token of a codes file as segmented text shows it.
+
+    >>> surface_form("zona"), surface_form("zona</w>")
+    ('zona@@', 'zona')
+    """
+    return token.removesuffix(END_OF_WORD) if token.endswith(END_OF_WORD) else token + separator
+
+
+def join_subwords(line: str, separator: str = SEPARATOR) -> str:
+    """Subwords → words.
+
+    >>> join_subwords("Schaff@@ ell@@ ös@@ ung .")
+    'Schaffellösung .'
+    """
+    # A translation may break off within a word, with the separator at the very end.
+    return f"{line} ".replace(f"{separator} ", "").rstrip(" ")
+
+
+def not_utf8(name: str, line: int, offset: int, byte: int) -> MTScaffoldError:
+    """The error for a byte that is not UTF-8, worded as the native core words it.
+
+    line: counted from 1. offset: bytes before it in the file.
+    """
+    return MTScaffoldError(
+        f"{name}: line {line}, byte offset {offset}: 0x{byte:02X} is not UTF-8; convert the file to UTF-8 first"
+    )
+
+
+def decode(content: bytes, name: str) -> str:
+    """The text of a whole file. Raises MTScaffoldError with file, line and byte offset where it is not UTF-8."""
+    try:
+        return content.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise not_utf8(name, line, error.start, content[error.start]) from None
+
+
+def read_lines(path: PathLike) -> list[str]:
+    """The lines of a UTF-8 text without their line ends; a CR before the LF goes too.
+
+    Raises MTScaffoldError where the file cannot be read or is not UTF-8.
+    """
+    with open_input(path) as stream:
+        lines = decode(stream.read(), shown(path)).split("\n")
+    if lines[-1] == "":
+        lines.pop()
+    return [line.removesuffix("\r") for line in lines]
+
+
+def read_pairs(source: PathLike, target: PathLike) -> Iterator[tuple[bytes, bytes]]:
+    """The lines of two parallel files, pair by pair, each with its LF where it has one.
+
+    Raises MTScaffoldError, naming both counts, at the end of the shorter file.
+    """
+    with open_input(source) as source_stream, open_input(target) as target_stream:
+        for count, (source_line, target_line) in enumerate(itertools.zip_longest(source_stream, target_stream)):
+            if source_line is None or target_line is None:
+                source_count = count + (source_line is not None) + sum(1 for _ in source_stream)
+                target_count = count + (target_line is not None) + sum(1 for _ in target_stream)
+                check_parallel(source, source_count, target, target_count)
+            yield source_line, target_line
+
+
+def check_parallel(source: PathLike, source_lines: int, target: PathLike, target_lines: int) -> None:
+    """Raise MTScaffoldError unless two sides of a parallel text have the same number of lines."""
+    if source_lines != target_lines:
+        raise MTScaffoldError(
+            f"{os.fspath(source)} has {source_lines} lines and {os.fspath(target)} has {target_lines}: "
+            "line i of one must translate line i of the other"
+        )
