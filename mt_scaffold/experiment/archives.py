@@ -15,9 +15,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import IO, cast
 
-from mt_scaffold.experiment.configuration import UNKNOWN, Archive
-from mt_scaffold.experiment.download import fetch
 from mt_scaffold.errors import MTScaffoldError, UsageError
+from mt_scaffold.experiment.configuration.data import UNKNOWN, Archive
+from mt_scaffold.experiment.download import fetch
 from mt_scaffold.files import PathLike, explain_os_error, open_output
 
 _TAR_SUFFIXES = (".tgz", ".tar.gz", ".tar", ".tar.bz2", ".tar.xz")

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from mt_scaffold.experiment.checkpoints import epoch_checkpoints, load_checkpoint, update_checkpoints
 from mt_scaffold.errors import MTScaffoldError, UsageError
+from mt_scaffold.experiment.checkpoints import epoch_checkpoints, load_checkpoint, update_checkpoints
 from mt_scaffold.files import PathLike, open_output
 
 

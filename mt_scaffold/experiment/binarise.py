@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import shutil
 import tempfile
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
 from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.fairseq_tools import run_tool
-from mt_scaffold.files import PathLike, explain_os_error, open_input, write_text
 from mt_scaffold.experiment.provenance import sha256
+from mt_scaffold.experiment.results import read_result, write_result
+from mt_scaffold.files import PathLike, explain_os_error, open_input
+from mt_scaffold.text import check_parallel, not_utf8
 
 DESCRIPTION = "binarised.json"
 
@@ -23,7 +24,7 @@ DESCRIPTION = "binarised.json"
 class Binarised:
     """What a data folder holds: the languages, the sentence pairs of each subset, the digests of the files it is from.
 
-    ``storage``: ``subwords`` stored as ids, or ``words`` (mt_scaffold.experiment.binarise_words), segmented when they are read.
+    ``storage``: ``subwords`` stored as ids, or ``words`` (binarise_words.py), segmented when they are read.
     """
 
     source: str
@@ -40,7 +41,7 @@ def binarise(
     output: PathLike,
     source: str,
     target: str,
-    workers: int = 1,
+    num_workers: int = 1,
 ) -> Binarised:
     """Make the fairseq data folder ``output`` with ``fairseq-preprocess --joined-dictionary``.
 
@@ -61,10 +62,7 @@ def binarise(
     for subset, prefix in prefixes.items():
         files = {language: Path(f"{prefix}.{language}") for language in (source, target)}
         lines = {language: _count_sentences(file) for language, file in files.items()}
-        if lines[source] != lines[target]:
-            raise MTScaffoldError(
-                f"{files[source]} has {lines[source]} lines, {files[target]} has {lines[target]}: they must be parallel"
-            )
+        check_parallel(files[source], lines[source], files[target], lines[target])
         pairs[subset] = lines[source]
         digests |= {f"{subset}.{language}": sha256(file) for language, file in files.items()}
 
@@ -79,7 +77,7 @@ def binarise(
         log.unlink(missing_ok=True)
         arguments = ["--source-lang", source, "--target-lang", target, "--joined-dictionary"]
         arguments += ["--trainpref", str(train), "--validpref", str(valid)]
-        arguments += ["--destdir", str(temporary), "--workers", str(workers)]
+        arguments += ["--destdir", str(temporary), "--workers", str(num_workers)]
         if tests:
             arguments += ["--testpref", ",".join(map(str, tests))]
         run_tool("preprocess", arguments, log)
@@ -115,24 +113,18 @@ def subset_prefixes(
 
 
 def write_description(folder: Path, binarised: Binarised) -> None:
-    """Say in the data folder what it holds."""
-    write_text(folder / DESCRIPTION, json.dumps(asdict(binarised), indent=2, ensure_ascii=False) + "\n")
+    """Describe in the data folder what it holds."""
+    write_result(folder / DESCRIPTION, binarised)
 
 
 def read_binarised(folder: PathLike) -> Binarised:
     """What the data folder holds; raises MTScaffoldError where binarise did not make it."""
     description = Path(folder) / DESCRIPTION
+    if not Path(folder).exists():
+        raise MTScaffoldError(f"{folder}: no such folder; make it with mt-scaffold binarise")
     if not description.exists():
-        if not Path(folder).exists():
-            raise MTScaffoldError(f"{folder}: there is no such folder")
         raise MTScaffoldError(f"{folder}: not a folder that mt-scaffold binarise made (no {DESCRIPTION} in it)")
-    with open_input(description) as stream:
-        try:
-            return Binarised(**json.load(stream))
-        except (ValueError, TypeError) as error:
-            raise MTScaffoldError(
-                f"{description}: not as mt-scaffold binarise wrote it: make the folder anew"
-            ) from error
+    return read_result(Binarised, description)
 
 
 def task_arguments(binarised: Binarised, options: Sequence[str]) -> list[str]:
@@ -143,19 +135,32 @@ def task_arguments(binarised: Binarised, options: Sequence[str]) -> list[str]:
 
 
 def _count_sentences(path: Path) -> int:
-    """Lines of ``path``; refuses what fairseq would crash on or, worse, count otherwise."""
-    number = 0
+    """Lines of ``path``; refuses what fairseq would crash on or, worse, count differently."""
+    number = offset = 0
     with open_input(path) as stream:
         for number, line in enumerate(stream, start=1):
             if b"\r" in line:
-                raise MTScaffoldError(f"{path}:{number}: a carriage return, which fairseq takes for the end of a line")
+                raise carriage_return(path, number)
             try:
                 line.decode("utf-8")
             except UnicodeDecodeError as error:
-                raise MTScaffoldError(f"{path}:{number}: not UTF-8 (byte {error.start + 1} of the line)") from error
+                raise not_utf8(str(path), number, offset + error.start, line[error.start]) from None
+            offset += len(line)
     if number == 0:
-        raise MTScaffoldError(f"{path}: empty")
+        raise empty_text(path)
     return number
+
+
+def carriage_return(path: Path, line: int) -> MTScaffoldError:
+    """The error for a text that fairseq would split into other lines; line: counted from 1."""
+    return MTScaffoldError(
+        f"{path}: line {line}: a carriage return, which fairseq treats as a line end; remove it (tokenise does)"
+    )
+
+
+def empty_text(path: Path) -> MTScaffoldError:
+    """The error for a text without lines."""
+    return MTScaffoldError(f"{path}: empty; every subset needs at least one sentence pair")
 
 
 def _name_subsets(folder: Path, names: Sequence[str]) -> None:

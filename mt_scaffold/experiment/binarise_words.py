@@ -8,18 +8,27 @@ UTF-8) and beside it ``.words.npy`` (where each line begins, int64), both memory
 from __future__ import annotations
 
 import hashlib
-import itertools
 import mmap
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mt_scaffold.apply import BPE
-from mt_scaffold.experiment.binarise import DESCRIPTION, Binarised, subset_prefixes, write_description
 from mt_scaffold.errors import MTScaffoldError
+from mt_scaffold.experiment.binarise import (
+    DESCRIPTION,
+    Binarised,
+    carriage_return,
+    empty_text,
+    subset_prefixes,
+    write_description,
+)
+from mt_scaffold.experiment.dictionary import format_dictionary
+from mt_scaffold.experiment.provenance import digest_of, raw_digest
 from mt_scaffold.files import PathLike, explain_os_error, open_input, open_output, write_text
 from mt_scaffold.learn import count_words
+from mt_scaffold.text import SEPARATOR, check_parallel
 
 if TYPE_CHECKING:
     import numpy
@@ -27,8 +36,6 @@ if TYPE_CHECKING:
     from mt_scaffold._core import WordCounts
 
 CODES = "bpe.codes"
-# What fairseq's dictionary holds from the start; a word of the text that looks like one is another symbol.
-_FAIRSEQ_SYMBOLS = ("<s>", "<pad>", "</s>", "<unk>")
 _BLOCK = 1 << 22
 
 
@@ -40,8 +47,8 @@ def binarise_words(
     source: str,
     target: str,
     codes: PathLike,
-    separator: str = "@@",
-    workers: int = 1,
+    separator: str = SEPARATOR,
+    num_workers: int = 1,
 ) -> Binarised:
     """Make the fairseq data folder ``output`` for the task ``translation_bpe_dropout``.
 
@@ -70,22 +77,18 @@ def binarise_words(
         copy.write(stream.read())
 
     pairs: dict[str, int] = {}
-    digests = {CODES: hashlib.sha256((output / CODES).read_bytes()).hexdigest()}
+    digests = {CODES: raw_digest(output / CODES)}
     for subset, prefix in prefixes.items():
         lines = {}
         for language in (source, target):
             stored = output / f"{subset}.{source}-{target}.{language}.words"
             digests[f"{subset}.{language}"], lines[language] = _store(Path(f"{prefix}.{language}"), stored)
-        if lines[source] != lines[target]:
-            raise MTScaffoldError(
-                f"{prefix}.{source} has {lines[source]} lines, {prefix}.{target} has {lines[target]}: "
-                "they must be parallel"
-            )
+        check_parallel(f"{prefix}.{source}", lines[source], f"{prefix}.{target}", lines[target])
         pairs[subset] = lines[source]
 
     for subset, prefix in prefixes.items():
         # Counting also finds what is not UTF-8, and says where.
-        counts = count_words([Path(f"{prefix}.{language}") for language in (source, target)], num_workers=workers)
+        counts = count_words([Path(f"{prefix}.{language}") for language in (source, target)], num_workers=num_workers)
         if subset == "train":
             dictionary = format_dictionary(dropout_dictionary(bpe, counts, separator))
     for language in (source, target):
@@ -95,7 +98,7 @@ def binarise_words(
     return binarised
 
 
-def dropout_dictionary(bpe: BPE, counts: WordCounts, separator: str = "@@") -> list[tuple[str, int]]:
+def dropout_dictionary(bpe: BPE, counts: WordCounts, separator: str = SEPARATOR) -> list[tuple[str, int]]:
     """Every subword that the counted words can fall into under any dropout, with its count without dropout.
 
     These are what the codes can give (``BPE.surface_forms``) and the characters of the words, each inside a word and at
@@ -106,15 +109,6 @@ def dropout_dictionary(bpe: BPE, counts: WordCounts, separator: str = "@@") -> l
     possible = [*bpe.surface_forms(), *(form for each in characters for form in (each + separator, each))]
     frequency = dict(sorted(found, key=lambda entry: -entry[1]))
     return list((frequency | {form: 0 for form in possible if form not in frequency}).items())
-
-
-def format_dictionary(entries: Iterable[tuple[str, int]]) -> str:
-    """The text of a fairseq dictionary, filled up to a multiple of 8 symbols as fairseq-preprocess does."""
-    counts = dict(entries)
-    lines = [f"{form} {count}" + " #fairseq:overwrite" * (form in _FAIRSEQ_SYMBOLS) for form, count in counts.items()]
-    missing = -(len(lines) + len(_FAIRSEQ_SYMBOLS)) % 8
-    fillers = (name for number in itertools.count() if (name := f"madeupword{number:04d}") not in counts)
-    return "".join(f"{line}\n" for line in [*lines, *(f"{name} 0" for name in itertools.islice(fillers, missing))])
 
 
 class WordsFile:
@@ -156,7 +150,7 @@ def _store(source: Path, stored: Path) -> tuple[str, int]:
         done = WordsFile(stored) if stored.exists() and index.exists() else None
     except MTScaffoldError:
         done = None
-    if done and (digest := _digest(source)) == _digest(stored):
+    if done and (digest := digest_of(_blocks(source))) == digest_of(_blocks(stored)):
         return digest, len(done)
     index.unlink(missing_ok=True)
     sha256, begins, position = hashlib.sha256(), [numpy.zeros(1, numpy.int64)], 0
@@ -164,14 +158,14 @@ def _store(source: Path, stored: Path) -> tuple[str, int]:
         for block in _blocks(source):
             if b"\r" in block:
                 line = sum(map(len, begins)) + block[: block.index(b"\r")].count(b"\n")
-                raise MTScaffoldError(f"{source}:{line}: a carriage return, which fairseq takes for the end of a line")
+                raise carriage_return(source, line)
             begins.append(numpy.flatnonzero(numpy.frombuffer(block, numpy.uint8) == ord("\n")) + (position + 1))
             position += len(block)
             sha256.update(block)
             stream.write(block)
     if position == 0:
         stored.unlink()
-        raise MTScaffoldError(f"{source}: empty")
+        raise empty_text(source)
     offsets = numpy.concatenate(begins)
     with open_output(index) as stream:
         numpy.save(stream, offsets, allow_pickle=False)
@@ -187,10 +181,3 @@ def _blocks(path: Path) -> Iterator[bytes]:
             yield block
     if not last.endswith(b"\n"):
         yield b"\n"
-
-
-def _digest(path: Path) -> str:
-    digest = hashlib.sha256()
-    for block in _blocks(path):
-        digest.update(block)
-    return digest.hexdigest()

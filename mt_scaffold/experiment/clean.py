@@ -6,12 +6,11 @@ after BPE, where each segmentation would keep its own pairs.
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
-from typing import Any
+from dataclasses import dataclass, field
 
 from mt_scaffold.errors import MTScaffoldError, UsageError
-from mt_scaffold.files import PathLike, open_output, read_pairs, refuse_overwriting
-from mt_scaffold.experiment.data_report import count_words
+from mt_scaffold.files import PathLike, open_output, refuse_overwriting
+from mt_scaffold.text import read_pairs, word_count
 
 
 @dataclass
@@ -26,10 +25,6 @@ class CleanReport:
     dropped: dict[str, int] = field(default_factory=lambda: {"too short": 0, "too long": 0, "ratio": 0})
     words_read: tuple[int, int] = (0, 0)
     words_kept: tuple[int, int] = (0, 0)
-
-    def to_dict(self) -> dict[str, Any]:
-        """The numbers as plain dictionaries and lists."""
-        return asdict(self)
 
 
 def clean(
@@ -60,7 +55,7 @@ def clean(
         open_output(output_target) as kept_target,
     ):
         for source_line, target_line in read_pairs(source, target):
-            lengths = count_words(source_line), count_words(target_line)
+            lengths = word_count(source_line), word_count(target_line)
             report.pairs_read += 1
             report.words_read = _add(report.words_read, lengths)
             shorter, longer = sorted(lengths)

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mt_scaffold.errors import MTScaffoldError, UsageError
-from mt_scaffold.files import PathLike, open_input, write_text
 from mt_scaffold.experiment.provenance import sha256, versions
 from mt_scaffold.experiment.score import COMPARABLE, LABELS, NOT_COMPARABLE, read_lines
+from mt_scaffold.files import PathLike, open_input, write_text
 
 if TYPE_CHECKING:
     from mt_scaffold.experiment.configuration import Published

@@ -7,25 +7,25 @@ import itertools
 import shutil
 import sys
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from mt_scaffold.errors import MTScaffoldError
 from mt_scaffold.experiment.archives import extract, sacrebleu_archives, sacrebleu_test_set
-from mt_scaffold.experiment.configuration import (
+from mt_scaffold.experiment.configuration import Config, Languages
+from mt_scaffold.experiment.configuration.data import (
     ArchiveData,
     ArchivePair,
     ArchiveTest,
-    Config,
     FileData,
-    Languages,
     ParallelFiles,
     SyntheticData,
 )
 from mt_scaffold.experiment.download import default_cache, fetch
-from mt_scaffold.errors import MTScaffoldError
-from mt_scaffold.files import PathLike, explain_os_error, open_output, read_pairs
-from mt_scaffold.experiment.data_report import count_words
 from mt_scaffold.experiment.synthetic import sentence_pairs
+from mt_scaffold.files import PathLike, explain_os_error, open_output
+from mt_scaffold.text import read_pairs, word_count
 
 # Beside the raw text: the members of one archive at a time.
 _MEMBERS = ".members"
@@ -34,35 +34,83 @@ Pairs = Iterable[tuple[bytes, bytes]]
 Corpus = tuple[str, Iterable[tuple[str, Pairs]]]
 
 
-def get_data(config: Config, output_dir: PathLike, cache: PathLike | None = None) -> dict[str, Any]:
-    """Write the raw text of ``config`` to ``output_dir`` and return its numbers.
+@dataclass(frozen=True)
+class RawCorpus:
+    """Lines of one corpus, and its words (between ASCII spaces) by language."""
 
-    Writes ``{train,valid,TEST}.{SOURCE,TARGET}`` (UTF-8 as it comes, LF at the end of every line); the folder is made
-    where there is none. The dictionary returned says where the text comes from and how many lines and words each
-    corpus has. ``cache`` is the download cache (default: default_cache()).
-    Raises MTScaffoldError for a file that cannot be had, has another digest than the configuration says, or has
-    another number of lines than its other side.
+    lines: int
+    words: dict[str, int]
+
+
+@dataclass(frozen=True)
+class RawPart:
+    """Lines that a corpus has from one file, archive member or generator."""
+
+    origin: str = field(metadata={"key": "from"})
+    lines: int
+
+
+@dataclass(frozen=True)
+class Generator:
+    """What fixes a generated corpus."""
+
+    pairs: int
+    seed: int
+
+
+@dataclass(frozen=True)
+class TestOverlap:
+    """Lines of a test set, and those whose source, target, or both as a pair also occur in the training data."""
+
+    __test__ = False  # no test case, whatever pytest makes of the name
+
+    lines: int
+    source_in_train: int
+    target_in_train: int
+    pair_in_train: int
+
+
+@dataclass
+class RawReport:
+    """Where the raw text of an experiment comes from, and how much of it there is, by corpus."""
+
+    experiment: str
+    synthetic: bool
+    corpora: dict[str, RawCorpus] = field(default_factory=dict)
+    parts: dict[str, list[RawPart]] = field(default_factory=dict)
+    generator: Generator | None = field(default=None, metadata={"omit_none": True})
+    test_overlap: dict[str, TestOverlap] = field(default_factory=dict)
+    warnings: list[str] = field(default_factory=list)
+
+
+def get_data(config: Config, output_dir: PathLike, cache: PathLike | None = None) -> RawReport:
+    """Write the raw text of ``config`` to ``output_dir`` and return what it consists of.
+
+    Writes ``{train,valid,TEST}.{SOURCE,TARGET}`` (UTF-8 as it comes, LF at the end of every line); the folder is
+    created where needed. ``cache`` is the download cache (default: default_cache()).
+    Raises MTScaffoldError for a file that cannot be fetched, whose digest is not the configured one, or whose number
+    of lines differs from its other side's.
     """
     folder = Path(output_dir)
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise explain_os_error(error, folder) from error
-    numbers: dict[str, Any] = {"experiment": config.name, "synthetic": config.synthetic, "corpora": {}, "parts": {}}
+    report = RawReport(config.name, config.synthetic)
     if config.data.synthetic is not None:
-        numbers["generator"] = {"pairs": config.data.synthetic.pairs, "seed": config.data.synthetic.seed}
+        report.generator = Generator(config.data.synthetic.pairs, config.data.synthetic.seed)
     overlap = _Overlap()
     try:
         for name, parts in _corpora(config, folder, Path(cache) if cache is not None else None):
             watched = overlap.watch(name, parts)
-            numbers["corpora"][name], numbers["parts"][name] = _write(folder, name, config.languages, watched)
+            report.corpora[name], report.parts[name] = _write(folder, name, config.languages, watched)
     finally:
         shutil.rmtree(folder / _MEMBERS, ignore_errors=True)
-    numbers["test_overlap"] = overlap.counts()
-    numbers["warnings"] = overlap.warnings()
-    for warning in numbers["warnings"]:
+    report.test_overlap = overlap.counts()
+    report.warnings = overlap.warnings()
+    for warning in report.warnings:
         print(f"mt-scaffold: warning: {warning}", file=sys.stderr)
-    return numbers
+    return report
 
 
 class _Overlap:
@@ -103,25 +151,25 @@ class _Overlap:
                 self._pairs[source, target] = True
             yield pair
 
-    def counts(self) -> dict[str, dict[str, int]]:
-        """Test set → its lines, and those whose source, target, or both as a pair occur in the training data."""
+    def counts(self) -> dict[str, TestOverlap]:
+        """The overlap of each test set with the training data, once that has passed."""
         return {
-            name: {
-                "lines": len(test),
-                "source_in_train": sum(self._sources[source] for source, _ in test),
-                "target_in_train": sum(self._targets[target] for _, target in test),
-                "pair_in_train": sum(self._pairs[pair] for pair in test),
-            }
+            name: TestOverlap(
+                lines=len(test),
+                source_in_train=sum(self._sources[source] for source, _ in test),
+                target_in_train=sum(self._targets[target] for _, target in test),
+                pair_in_train=sum(self._pairs[pair] for pair in test),
+            )
             for name, test in self._tests.items()
         }
 
     def warnings(self) -> list[str]:
-        """One line for each test set that the training data holds some of."""
+        """One line for each test set of which some sentences occur in the training data."""
         return [
-            f"{name}: of its {count['lines']} sentences {count['source_in_train']} occur in the training data as a "
-            f"source, {count['target_in_train']} as a target, {count['pair_in_train']} with the same translation"
+            f"{name}: of its {count.lines} sentences {count.source_in_train} occur in the training data as a "
+            f"source, {count.target_in_train} as a target, {count.pair_in_train} with the same translation"
             for name, count in self.counts().items()
-            if count["source_in_train"] or count["target_in_train"]
+            if count.source_in_train or count.target_in_train
         ]
 
 
@@ -238,8 +286,8 @@ def _empty_folder(folder: Path) -> Iterator[None]:
 
 def _write(
     folder: Path, name: str, languages: Languages, parts: Iterable[tuple[str, Pairs]]
-) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """Write one corpus, both sides or neither; its numbers, and the lines of its parts."""
+) -> tuple[RawCorpus, list[RawPart]]:
+    """Write one corpus, both sides or neither."""
     lines, source_words, target_words = 0, 0, 0
     origins = []
     with contextlib.ExitStack() as stack:
@@ -253,12 +301,12 @@ def _write(
                 _write_line(source, source_line)
                 _write_line(target, target_line)
                 lines += 1
-                source_words += count_words(source_line)
-                target_words += count_words(target_line)
-            origins.append({"from": origin, "lines": lines - before})
+                source_words += word_count(source_line)
+                target_words += word_count(target_line)
+            origins.append(RawPart(origin, lines - before))
         if not lines:
             raise MTScaffoldError(f"{name}: the corpus is empty")
-    return {"lines": lines, "words": {languages.source: source_words, languages.target: target_words}}, origins
+    return RawCorpus(lines, {languages.source: source_words, languages.target: target_words}), origins
 
 
 def _write_line(stream: BinaryIO, line: bytes) -> None:

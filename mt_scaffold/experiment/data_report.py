@@ -1,64 +1,36 @@
-"""The numbers of data-report.json: each step of the data writes its own JSON file, and they are put together here."""
+"""The reports of all steps of the data, gathered into one: data-report.json."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping, Sequence
-from pathlib import Path
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
-from mt_scaffold.errors import MTScaffoldError
-from mt_scaffold.files import PathLike, open_input, write_text
-
-
-def count_words(line: bytes) -> int:
-    """The number of words in a line: what stands between ASCII spaces, and nothing else (LF at its end aside)."""
-    return sum(1 for word in line.rstrip(b"\n").split(b" ") if word)
+from mt_scaffold.experiment.clean import CleanReport
+from mt_scaffold.experiment.data import RawReport
+from mt_scaffold.experiment.results import read_result
+from mt_scaffold.experiment.tokenise import TokeniseReport
+from mt_scaffold.files import PathLike
 
 
-def write_report(path: PathLike, numbers: Mapping[str, Any]) -> None:
-    """Write ``numbers`` as JSON under ``path``. Raises MTScaffoldError where that is not possible."""
-    write_text(path, json.dumps(numbers, indent=2, ensure_ascii=False) + "\n")
+@dataclass(frozen=True)
+class DataReport:
+    """How much text there is at every step.
 
-
-def merge_reports(parts: Mapping[str, PathLike], output: PathLike) -> None:
-    """Write one report that holds the reports in ``parts``, each under its name.
-
-    A slash in a name opens a level: ``{"clean/train": "logs/clean-train.json"}`` puts the content of that file
-    under ``clean``, ``train``. Raises MTScaffoldError for a file that is missing or not JSON.
+    raw: what get_data returns. tokenise: report by PART.LANGUAGE. clean: report by part, of train and valid.
     """
-    merged: dict[str, Any] = {}
-    for name, path in parts.items():
-        numbers = _read_report(path)
-        *groups, last = name.split("/")
-        place = merged
-        for group in groups:
-            place = place.setdefault(group, {})
-        place[last] = numbers
-    write_report(output, merged)
+
+    raw: RawReport = field(metadata={"key": "get-data"})
+    tokenise: dict[str, TokeniseReport]
+    clean: dict[str, CleanReport]
 
 
-def add_reports(parts: Sequence[PathLike], output: PathLike) -> None:
-    """Write one report with the sums of the numbers in ``parts``; what is no number must be the same in all of them.
+def gather_reports(raw: PathLike, tokenised: Mapping[str, PathLike], cleaned: Mapping[str, PathLike]) -> DataReport:
+    """Read the reports of the steps (files by PART.LANGUAGE, and by part).
 
-    Raises MTScaffoldError for a file that is missing or not JSON, and where the parts do not fit each other.
+    Raises MTScaffoldError for a file that is missing or no report.
     """
-    total: dict[str, Any] = {}
-    for path in parts:
-        for name, value in _read_report(path).items():
-            if isinstance(value, int) and name in total:
-                total[name] += value
-            elif total.setdefault(name, value) != value:
-                raise MTScaffoldError(f"{Path(path)}: {name} is {value}, elsewhere {total[name]}: do this part again")
-    write_report(output, total)
-
-
-def _read_report(path: PathLike) -> dict[str, Any]:
-    with open_input(path) as stream:
-        content = stream.read()
-    try:
-        return dict(json.loads(content))
-    except (ValueError, TypeError) as error:
-        raise MTScaffoldError(
-            f"{Path(path)}: not a JSON report ({error}); run the step that writes it again"
-        ) from error
+    return DataReport(
+        read_result(RawReport, raw),
+        {name: read_result(TokeniseReport, path) for name, path in tokenised.items()},
+        {part: read_result(CleanReport, path) for part, path in cleaned.items()},
+    )

@@ -6,18 +6,16 @@ work where there is none.
 
 from __future__ import annotations
 
-import contextlib
-import fcntl
-import hashlib
 import os
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
-from mt_scaffold.experiment.configuration import UNKNOWN, Archive, DataFile
 from mt_scaffold.errors import MTScaffoldError
+from mt_scaffold.experiment.configuration.data import UNKNOWN, Archive, DataFile
+from mt_scaffold.experiment.locks import locked
+from mt_scaffold.experiment.provenance import digest_of, raw_digest
 from mt_scaffold.files import PathLike, explain_os_error, write_text
 
 CACHE_VARIABLE = "MT_SCAFFOLD_CACHE"
@@ -42,7 +40,7 @@ def fetch(file: DataFile | Archive, cache: PathLike) -> Path:
     Raises MTScaffoldError where the file is not to be had, or has another digest.
     """
     if isinstance(file, DataFile) and file.path is not None:
-        if file.sha256 is not None and (found := _digest(Path(file.path), "sha256")) != file.sha256.lower():
+        if file.sha256 is not None and (found := raw_digest(Path(file.path), "sha256")) != file.sha256.lower():
             raise MTScaffoldError(f"{file.path}: its sha256 is {found}, not {file.sha256} as the configuration says")
         return Path(file.path)
     assert file.url is not None
@@ -56,7 +54,7 @@ def fetch(file: DataFile | Archive, cache: PathLike) -> Path:
     by_hand, downloaded = Path(cache, base_name), Path(cache, f"{digest[:12]}-{base_name}")
     for candidate in (by_hand, downloaded):
         if candidate.is_file():
-            if _digest(candidate, kind) == digest:
+            if raw_digest(candidate, kind) == digest:
                 return candidate
             print(f"mt-scaffold: {candidate}: has not the {kind} {digest}; not used", file=sys.stderr)
     return _download(file.url, f"{kind}:{digest}", downloaded, by_hand)
@@ -64,10 +62,10 @@ def fetch(file: DataFile | Archive, cache: PathLike) -> Path:
 
 def _fetch_unknown(url: str, by_hand: Path) -> Path:
     """A file whose digest nobody has published: the first one that comes decides."""
-    downloaded = by_hand.with_name(f"{hashlib.sha256(url.encode()).hexdigest()[:12]}-{by_hand.name}")
+    downloaded = by_hand.with_name(f"{digest_of([url.encode()])[:12]}-{by_hand.name}")
     path = next((path for path in (by_hand, downloaded) if path.is_file()), None)
     path = path or _download(url, None, downloaded, by_hand)
-    digest, record = _digest(path, "sha256"), path.with_name(f"{path.name}.sha256")
+    digest, record = raw_digest(path, "sha256"), path.with_name(f"{path.name}.sha256")
     if not record.exists():
         # As sha256sum writes it, so that `sha256sum -c` can check it.
         write_text(record, f"{digest}  {path.name}\n")
@@ -93,9 +91,9 @@ def _download(url: str, digest: str | None, path: Path, by_hand: Path) -> Path:
     part = path.with_name(f"{path.name}.part")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with _alone_in(path.parent):
+        # One download at a time: a second run waits, and then finds what the first has fetched.
+        with locked(path.parent):
             if digest is not None or not path.exists():
-                # What another run has fetched meanwhile is found here, and not fetched again.
                 pooch.retrieve(url, digest, fname=path.name, path=path.parent, downloader=_GoOn(part))
     except requests.RequestException as error:
         status = error.response.status_code if error.response is not None else None
@@ -180,20 +178,3 @@ def _progress(url: str, have: int, total: int | None) -> Any:
     return tqdm(
         desc=name, initial=have, total=total, unit="B", unit_scale=True, leave=False, disable=not sys.stderr.isatty()
     )
-
-
-@contextlib.contextmanager
-def _alone_in(folder: Path) -> Iterator[None]:
-    """One download at a time in a cache: a second run waits, and then finds what the first has fetched."""
-    # The kernel gives the lock up when its holder dies.
-    with open(folder / ".lock", "w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
-
-
-def _digest(path: Path, kind: str) -> str:
-    try:
-        with open(path, "rb") as stream:
-            return hashlib.file_digest(stream, kind).hexdigest()
-    except OSError as error:
-        raise explain_os_error(error, path) from error

@@ -15,8 +15,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mt_scaffold.errors import MTScaffoldError
+from mt_scaffold.experiment.dictionary import SPECIAL_SYMBOLS, read_dictionary
 from mt_scaffold.files import PathLike, open_input, open_output
-from mt_scaffold.reference import END_OF_WORD
+from mt_scaffold.text import END_OF_WORD, surface_form
 
 if TYPE_CHECKING:
     import numpy
@@ -102,9 +103,7 @@ def inside_longer_tokens(
             raise MTScaffoldError(f"no token that holds '{part}' occurs in the text")
     with _Drawing(path, note, columns=len(parts), width=1.4 + 3.2 * len(parts)) as drawing:
         for axes, (part, rows) in zip(drawing.all_axes, shares.items(), strict=True):
-            names = [
-                token.removesuffix(END_OF_WORD) + ("" if token.endswith(END_OF_WORD) else "@@") for token, *_ in rows
-            ]
+            names = [surface_form(token) for token, *_ in rows]
             own = [token.removesuffix(END_OF_WORD) == part for token, *_ in rows]
             places = range(len(rows), 0, -1)
             colours = [COLOURS[1] if is_own else COLOURS[0] for is_own in own]
@@ -141,15 +140,12 @@ def read_embeddings(
     if name not in model:
         raise MTScaffoldError(f"{checkpoint}: holds no {name}")
     weights = model[name].float().numpy()
-    with open_input(dictionary) as stream:
-        # fairseq reads its dictionary from the right: a token may not hold a space, but any other character.
-        lines = stream.read().decode("utf-8").rstrip("\n").split("\n")
-    tokens = [line.rsplit(" ", 2 if line.endswith("#fairseq:overwrite") else 1)[0] for line in lines]
-    special = len(weights) - len(tokens)
-    # Before the tokens fairseq puts <s>, <pad>, </s> and <unk>.
-    if special != 4:
+    tokens = [token for token, _ in read_dictionary(dictionary)]
+    special = len(SPECIAL_SYMBOLS)
+    if len(weights) - len(tokens) != special:
         raise MTScaffoldError(
-            f"{checkpoint}: has {len(weights)} embeddings, but {dictionary} has {len(tokens)} tokens (and 4 of fairseq)"
+            f"{checkpoint}: has {len(weights)} embeddings, but {dictionary} has {len(tokens)} tokens "
+            f"(and {special} of fairseq)"
         )
     return Embeddings(tokens, weights[special:], marked)
 
@@ -292,11 +288,6 @@ def training_curves(logs: Mapping[str, PathLike], path: PathLike, note: str = ""
 
 def _colour(number: int) -> str:
     return COLOURS[number % len(COLOURS)]
-
-
-def _surface(token: str) -> str:
-    """A token of a codes file as it stands in segmented text."""
-    return token.removesuffix(END_OF_WORD) if token.endswith(END_OF_WORD) else f"{token}@@"
 
 
 def _literal(text: str) -> str:

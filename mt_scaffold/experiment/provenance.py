@@ -5,9 +5,10 @@ from __future__ import annotations
 import hashlib
 import importlib.metadata
 import platform
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from mt_scaffold.files import PathLike, open_input, write_text
+from mt_scaffold.files import PathLike, explain_os_error, open_input, write_text
 
 if TYPE_CHECKING:
     from mt_scaffold.experiment.configuration import Config
@@ -27,13 +28,27 @@ def versions() -> dict[str, str]:
     return found
 
 
-def sha256(path: PathLike) -> str:
-    """The SHA-256 digest of what is in ``path`` (of the text, where the file is compressed), in hexadecimal."""
-    digest = hashlib.sha256()
-    with open_input(path) as stream:
-        while block := stream.read(1 << 20):
-            digest.update(block)
+def digest_of(blocks: Iterable[bytes], kind: str = "sha256") -> str:
+    """The digest of ``blocks``, one after the other, in hexadecimal; kind: a name that hashlib knows."""
+    digest = hashlib.new(kind)
+    for block in blocks:
+        digest.update(block)
     return digest.hexdigest()
+
+
+def sha256(path: PathLike) -> str:
+    """The SHA-256 digest of the content of ``path`` (of the text, where the file is compressed), in hexadecimal."""
+    with open_input(path) as stream:
+        return digest_of(iter(lambda: stream.read(1 << 20), b""))
+
+
+def raw_digest(path: PathLike, kind: str = "sha256") -> str:
+    """The digest of the bytes of a file, compressed or not. Raises MTScaffoldError where it cannot be read."""
+    try:
+        with open(path, "rb") as stream:
+            return hashlib.file_digest(stream, kind).hexdigest()
+    except OSError as error:
+        raise explain_os_error(error, path) from error
 
 
 def write_config(config: Config, path: PathLike) -> None:

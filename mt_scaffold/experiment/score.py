@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from mt_scaffold.errors import MTScaffoldError
-from mt_scaffold.files import PathLike, open_input, write_text
 from mt_scaffold.experiment.provenance import sha256, versions
+from mt_scaffold.files import PathLike, open_input, write_text
 
 # The scores that may stand beside those of other papers, and those that may not.
 COMPARABLE = {"bleu": "BLEU", "chrf": "chrF"}

@@ -9,16 +9,18 @@ from __future__ import annotations
 
 import collections
 import contextlib
+import dataclasses
 import functools
 import itertools
 import os
+import shutil
 import signal
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from dataclasses import asdict, dataclass
-from typing import Any, BinaryIO
+from dataclasses import dataclass
+from typing import BinaryIO
 
 from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.files import (
@@ -30,7 +32,7 @@ from mt_scaffold.files import (
     standard_output,
 )
 from mt_scaffold.native import worker_count
-from mt_scaffold.experiment.data_report import count_words
+from mt_scaffold.text import not_utf8, word_count
 
 CHUNK_LINES = 2000
 
@@ -43,10 +45,6 @@ class TokeniseReport:
     lines: int
     words: int
     sacremoses: str
-
-    def to_dict(self) -> dict[str, Any]:
-        """The numbers as a plain dictionary."""
-        return asdict(self)
 
 
 class Tokeniser:
@@ -123,7 +121,7 @@ def tokenise(
         straight_apostrophes=straight_apostrophes,
     )
     name = "standard input" if input_path is None else str(input_path)
-    lines = words = 0
+    lines = words = start = 0
     with _input(input_path) as source, _output(output_path) as target:
         if chunk[1] > 1:
             start, end = _bounds(source, *chunk)
@@ -131,12 +129,30 @@ def tokenise(
             name, source_lines = f"{name} from byte {start}", _lines_to(source, end)
         else:
             source_lines = source
-        for tokenised in _map_lines(make_tokeniser, source_lines, name, num_workers):
+        for tokenised in _map_lines(make_tokeniser, source_lines, start, name, num_workers):
             for line in tokenised:
                 target.write(line)
                 lines += 1
-                words += count_words(line)
+                words += word_count(line)
     return TokeniseReport(language, lines, words, sacremoses.__version__)
+
+
+def gather_chunks(
+    chunks: Sequence[PathLike], output_path: PathLike, reports: Sequence[TokeniseReport]
+) -> TokeniseReport:
+    """Join the tokenised ``chunks`` (1, n) to (n, n) of one text, plain or ``.gz``, and add up their reports.
+
+    Raises MTScaffoldError where the reports are not those of one text.
+    """
+    if len({(report.language, report.sacremoses) for report in reports}) != 1:
+        raise MTScaffoldError(f"{output_path}: its chunks differ in language or version of sacremoses; tokenise again")
+    # Compressed texts, one after the other, are one compressed text.
+    with open_output(output_path, compress=False) as target:
+        for chunk in chunks:
+            with open(chunk, "rb") as source:
+                shutil.copyfileobj(source, target, 1 << 20)
+    lines, words = sum(report.lines for report in reports), sum(report.words for report in reports)
+    return dataclasses.replace(reports[0], lines=lines, words=words)
 
 
 def detokenise(lines: Iterable[str], language: str) -> list[str]:
@@ -199,30 +215,37 @@ def _lines_to(stream: BinaryIO, end: int) -> Iterator[bytes]:
         yield line
 
 
-Chunk = tuple[int, list[bytes]]
+@dataclass(frozen=True)
+class _Chunk:
+    """Some lines, the number of the first one (from 1) and the bytes before it in the file."""
+
+    first: int
+    offset: int
+    lines: list[bytes]
 
 
-def _chunks(lines: Iterable[bytes]) -> Iterator[Chunk]:
-    """``lines`` by the thousand, each chunk with the number of its first line."""
+def _chunks(lines: Iterable[bytes], offset: int) -> Iterator[_Chunk]:
+    """``lines``, which begin at the byte ``offset``, by the thousand."""
     first, lines = 1, iter(lines)
     while taken := list(itertools.islice(lines, CHUNK_LINES)):
-        yield first, taken
+        yield _Chunk(first, offset, taken)
         first += len(taken)
+        offset += sum(map(len, taken))
 
 
 def _map_lines(
-    make_tokeniser: Callable[[], Tokeniser], lines: Iterable[bytes], name: str, num_workers: int
+    make_tokeniser: Callable[[], Tokeniser], lines: Iterable[bytes], offset: int, name: str, num_workers: int
 ) -> Iterator[list[bytes]]:
     """The tokenised chunks of ``lines`` in order, at most a few chunks for each worker in memory."""
     if num_workers == 1:
         tokeniser = make_tokeniser()
-        for chunk in _chunks(lines):
+        for chunk in _chunks(lines, offset):
             yield _tokenise_chunk(tokeniser, chunk, name)
         return
     executor = ProcessPoolExecutor(num_workers, initializer=_start_worker, initargs=(make_tokeniser,))
     try:
         pending = collections.deque[Future[list[bytes]]]()
-        for chunk in _chunks(lines):
+        for chunk in _chunks(lines, offset):
             pending.append(executor.submit(_tokenise_in_worker, chunk, name))
             if len(pending) >= 3 * num_workers:
                 yield pending.popleft().result()
@@ -245,21 +268,19 @@ def _start_worker(make_tokeniser: Callable[[], Tokeniser]) -> None:
     _worker_tokeniser = make_tokeniser()
 
 
-def _tokenise_in_worker(chunk: Chunk, name: str) -> list[bytes]:
+def _tokenise_in_worker(chunk: _Chunk, name: str) -> list[bytes]:
     assert _worker_tokeniser is not None
     return _tokenise_chunk(_worker_tokeniser, chunk, name)
 
 
-def _tokenise_chunk(tokeniser: Tokeniser, chunk: Chunk, name: str) -> list[bytes]:
-    first, lines = chunk
+def _tokenise_chunk(tokeniser: Tokeniser, chunk: _Chunk, name: str) -> list[bytes]:
     tokenised = []
-    for number, line in enumerate(lines, first):
+    offset = chunk.offset
+    for number, line in enumerate(chunk.lines, chunk.first):
         try:
             text = line.decode("utf-8")
         except UnicodeDecodeError as error:
-            raise MTScaffoldError(
-                f"{name}:{number}: byte {error.start + 1} of the line is not UTF-8 (0x{line[error.start]:02x}); "
-                "convert the file to UTF-8"
-            ) from None
+            raise not_utf8(name, number, offset + error.start, line[error.start]) from None
         tokenised.append(tokeniser(text).encode("utf-8") + b"\n")
+        offset += len(line)
     return tokenised

@@ -14,9 +14,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from mt_scaffold.errors import MTScaffoldError
 from mt_scaffold.experiment.binarise import read_binarised, task_arguments
 from mt_scaffold.experiment.checkpoints import epoch_checkpoints, load_checkpoint, update_checkpoints
-from mt_scaffold.errors import MTScaffoldError
 from mt_scaffold.experiment.fairseq_tools import (
     WHOLE_DATA_SET,
     command_line,
@@ -26,8 +26,8 @@ from mt_scaffold.experiment.fairseq_tools import (
     sees_gpu,
     user_dir,
 )
-from mt_scaffold.files import PathLike, explain_os_error, write_text
 from mt_scaffold.experiment.provenance import sha256, versions
+from mt_scaffold.files import PathLike, explain_os_error, write_text
 
 _OWN_OPTIONS = {"save-dir", "seed", "source-lang", "target-lang", "user-dir", "cpu", "restore-file"}
 # What may change between two runs of one training: how long, what is kept and shown, on how many cores.

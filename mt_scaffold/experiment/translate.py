@@ -7,8 +7,8 @@ import tempfile
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from mt_scaffold.experiment.binarise import read_binarised, task_arguments
 from mt_scaffold.errors import MTScaffoldError, UsageError
+from mt_scaffold.experiment.binarise import read_binarised, task_arguments
 from mt_scaffold.experiment.fairseq_tools import WHOLE_DATA_SET, refuse_options, run_tool, sees_gpu, user_dir
 from mt_scaffold.files import PathLike, explain_os_error, open_input, write_text
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import argparse
 
-from mt_scaffold.experiment.average import average, last_checkpoints
 from mt_scaffold.errors import UsageError
+from mt_scaffold.experiment.average import average, last_checkpoints
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

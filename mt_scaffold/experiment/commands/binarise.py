@@ -32,5 +32,5 @@ def run(options: argparse.Namespace) -> None:
         options.output,
         options.source_lang,
         options.target_lang,
-        workers=options.num_workers,
+        num_workers=options.num_workers,
     )

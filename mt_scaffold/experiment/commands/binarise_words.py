@@ -28,5 +28,5 @@ def run(options: argparse.Namespace) -> None:
         options.target_lang,
         options.codes,
         separator=options.separator,
-        workers=options.num_workers,
+        num_workers=options.num_workers,
     )

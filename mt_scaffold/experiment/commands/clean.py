@@ -6,7 +6,7 @@ import argparse
 import sys
 
 from mt_scaffold.experiment.clean import clean
-from mt_scaffold.experiment.data_report import write_report
+from mt_scaffold.experiment.results import write_result
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -41,4 +41,4 @@ def run(options: argparse.Namespace) -> None:
     dropped = ", ".join(f"{reason} {count}" for reason, count in report.dropped.items())
     print(f"kept {report.pairs_kept} of {report.pairs_read} pairs (dropped: {dropped})", file=sys.stderr)
     if options.report:
-        write_report(options.report, report.to_dict())
+        write_result(options.report, report)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import argparse
 
+from mt_scaffold.errors import UsageError
 from mt_scaffold.experiment.configuration import load_config
 from mt_scaffold.experiment.data import fetch_data, get_data
 from mt_scaffold.experiment.download import CACHE_VARIABLE
-from mt_scaffold.errors import UsageError
-from mt_scaffold.experiment.data_report import write_report
+from mt_scaffold.experiment.results import write_result
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -35,6 +35,6 @@ def run(options: argparse.Namespace) -> None:
         return
     if options.output_dir is None:
         raise UsageError("get-data: give --output-dir, or --fetch-only")
-    numbers = get_data(load_config(options.config), options.output_dir, options.cache)
+    report = get_data(load_config(options.config), options.output_dir, options.cache)
     if options.report:
-        write_report(options.report, numbers)
+        write_result(options.report, report)

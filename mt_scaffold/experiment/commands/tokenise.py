@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import re
 
-from mt_scaffold.experiment.data_report import write_report
+from mt_scaffold.experiment.results import write_result
 from mt_scaffold.experiment.tokenise import tokenise
 
 
@@ -51,4 +51,4 @@ def run(options: argparse.Namespace) -> None:
         num_workers=options.num_workers,
     )
     if options.report:
-        write_report(options.report, report.to_dict())
+        write_result(options.report, report)

@@ -13,8 +13,8 @@ import torch
 from fairseq.data import Dictionary, LanguagePairDataset, data_utils
 
 from mt_scaffold.apply import Encoder
-from mt_scaffold.experiment.binarise_words import WordsFile
 from mt_scaffold.errors import MTScaffoldError
+from mt_scaffold.experiment.binarise_words import WordsFile
 
 SOURCE, TARGET = 0, 1
 _LINES_AT_ONCE = 1 << 14

@@ -13,9 +13,9 @@ from fairseq.tasks.translation import TranslationConfig
 from omegaconf import II
 
 from mt_scaffold.apply import BPE, Encoder
+from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.binarise import read_binarised
 from mt_scaffold.experiment.binarise_words import CODES, WordsFile
-from mt_scaffold.errors import MTScaffoldError, UsageError
 
 from .dataset import SOURCE, TARGET, SegmentedPairs, SegmentedText, side_seed
 from .translation import CarefulTranslationTask

@@ -12,15 +12,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mt_scaffold.apply import BPE
-from mt_scaffold.experiment.compare import SYNTHETIC_NOTE
 from mt_scaffold.compare_vocab import compare_at_sizes, compare_vocabularies
-from mt_scaffold.experiment.configuration import Config, load_config
 from mt_scaffold.errors import MTScaffoldError, UsageError
+from mt_scaffold.experiment.compare import SYNTHETIC_NOTE
+from mt_scaffold.experiment.configuration import Config, load_config
+from mt_scaffold.experiment.provenance import versions
+from mt_scaffold.experiment.score import LABELS, NOT_COMPARABLE, read_lines
 from mt_scaffold.files import PathLike, explain_os_error, open_input, write_text
 from mt_scaffold.learn import InputFiles
-from mt_scaffold.experiment.provenance import versions
 from mt_scaffold.reference import END_OF_WORD
-from mt_scaffold.experiment.score import LABELS, NOT_COMPARABLE, read_lines
 from mt_scaffold.stats import Vocabulary, count_text, summarise, table, use_of_vocabulary
 
 if TYPE_CHECKING:

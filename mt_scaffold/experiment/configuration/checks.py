@@ -1,0 +1,81 @@
+"""What no single field of a configuration can check: values that must fit each other."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mt_scaffold.experiment.configuration.data import DATA_KINDS, UNKNOWN, ArchiveData, DataFile
+from mt_scaffold.experiment.configuration.schema import WrongValue, nearest
+
+if TYPE_CHECKING:
+    from mt_scaffold.experiment.configuration import Config
+
+# Folders that lie beside the systems' own folders in experiments/NAME.
+RESERVED_NAMES = ("raw", "words", "codes", "logs", "figures")
+
+
+def check(config: Config) -> None:
+    """Raise WrongValue where the values of a configuration contradict each other."""
+    if config.languages.source == config.languages.target:
+        raise WrongValue("languages.target", "source and target are the same language")
+    kinds = [kind for kind in DATA_KINDS if getattr(config.data, kind) is not None]
+    if len(kinds) != 1:
+        given = " and ".join(kinds) if kinds else "none"
+        raise WrongValue("data", f"give exactly one of {', '.join(DATA_KINDS)} (given: {given})")
+    for kind, text in (("files", config.data.files), ("archives", config.data.archives)):
+        for name in text.tests if text is not None else ():
+            if name in ("train", "valid"):
+                raise WrongValue(f"data.{kind}.tests.{name}", "a test set cannot be called train or valid")
+    if config.data.archives is not None:
+        _check_archives(config.data.archives)
+    if config.data.files is not None:
+        corpora = {"train": config.data.files.train, "valid": config.data.files.valid}
+        corpora |= {f"tests.{name}": pairs for name, pairs in config.data.files.tests.items()}
+        for corpus, pairs in corpora.items():
+            for number, pair in enumerate(pairs):
+                for side in ("source", "target"):
+                    _check_file(f"data.files.{corpus}[{number}].{side}", getattr(pair, side))
+    if config.clean.min_tokens > config.clean.max_tokens:
+        raise WrongValue("clean.min_tokens", "more than clean.max_tokens: no pair would be left")
+    for name in config.systems:
+        if name in RESERVED_NAMES:
+            raise WrongValue(f"systems.{name}", "this name is taken by a folder that every experiment has")
+    if config.baseline not in config.systems:
+        hint = nearest(config.baseline, config.systems)
+        raise WrongValue("baseline", f"no system is called {config.baseline}{hint}")
+    if len(set(config.seeds)) < len(config.seeds):
+        raise WrongValue("seeds", "the same seed twice")
+    if config.train.batches and config.train.batch not in config.train.batches:
+        raise WrongValue("train.batch", f"give one of {', '.join(config.train.batches)}")
+    if config.train.batch is not None and not config.train.batches:
+        raise WrongValue("train.batch", "there are no train.batches to choose from")
+    for number, published in enumerate(config.compare_with):
+        if published.test_set not in config.test_sets:
+            hint = nearest(published.test_set, dict.fromkeys(config.test_sets))
+            raise WrongValue(f"compare_with[{number}].test_set", f"no test set {published.test_set}{hint}")
+        if published.beside not in config.systems:
+            hint = nearest(published.beside, config.systems)
+            raise WrongValue(f"compare_with[{number}].beside", f"no system is called {published.beside}{hint}")
+
+
+def _check_file(key: str, file: DataFile) -> None:
+    if (file.url is None) == (file.path is None):
+        raise WrongValue(key, "give either url or path")
+    if file.url is not None and file.sha256 is None:
+        raise WrongValue(key, "a url needs its sha256, so that everyone trains on the same text")
+
+
+def _check_archives(archives: ArchiveData) -> None:
+    corpora = {"train": archives.train, "valid": archives.valid}
+    for name, test in archives.tests.items():
+        key = f"data.archives.tests.{name}"
+        if (test.sacrebleu is None) == (test.pairs is None):
+            raise WrongValue(key, "give either sacrebleu or pairs")
+        if test.md5 is not None and test.sacrebleu is None:
+            raise WrongValue(f"{key}.md5", "goes with sacrebleu; an archive has its own")
+        corpora[f"tests.{name}.pairs"] = test.pairs or []
+    for corpus, pairs in corpora.items():
+        for number, pair in enumerate(pairs):
+            if (pair.archive.sha256 is None) == (pair.archive.md5 is None):
+                key = f"data.archives.{corpus}[{number}].archive"
+                raise WrongValue(key, f"give its sha256 or its md5, or sha256: {UNKNOWN} where none is published")

@@ -1,0 +1,135 @@
+"""The part of a configuration that says where the text comes from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from mt_scaffold.experiment.configuration.schema import bounds
+
+# A name becomes a folder or a file name, so it starts with a letter or digit ("..", "-x" would not do).
+NAME = r"[A-Za-z0-9][A-Za-z0-9+_.-]*"
+NAME_SAYS = "a letter or digit, then letters, digits and + _ . -"
+_SHA256 = r"[0-9a-fA-F]{64}"
+_MD5 = r"[0-9a-fA-F]{32}"
+_URL = r"https?://\S*[^/\s]"
+_URL_SAYS = "an http or https address of a file"
+# In place of the digest of an archive for which nobody has published one.
+UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True)
+class SyntheticData:
+    """A corpus from mt_scaffold.experiment.synthetic: numbers of sentence pairs, and the seed that fixes every byte."""
+
+    pairs: int = field(default=12000, metadata=bounds(least=1))
+    valid: int = field(default=500, metadata=bounds(least=1))
+    test: int = field(default=1000, metadata=bounds(least=1))
+    seed: int = field(default=1, metadata=bounds(least=0))
+
+
+@dataclass(frozen=True)
+class DataFile:
+    """One side of a parallel text: a URL with its digest, or a file of one's own (digest optional).
+
+    ``.gz`` names are decompressed. A path is relative to the folder the experiment is started in.
+    """
+
+    url: str | None = field(default=None, metadata=bounds(pattern=_URL, pattern_says=_URL_SAYS))
+    path: str | None = None
+    sha256: str | None = field(default=None, metadata=bounds(pattern=_SHA256, pattern_says="64 hexadecimal digits"))
+
+
+@dataclass(frozen=True)
+class ParallelFiles:
+    """Two files with the same number of lines: line i of one translates line i of the other."""
+
+    source: DataFile
+    target: DataFile
+
+
+@dataclass(frozen=True)
+class FileData:
+    """Parallel text in files; the files of a list are put one after the other."""
+
+    train: list[ParallelFiles] = field(metadata=bounds(filled=True))
+    valid: list[ParallelFiles] = field(metadata=bounds(filled=True))
+    tests: dict[str, list[ParallelFiles]] = field(
+        metadata=bounds(key_pattern=NAME, key_pattern_says=NAME_SAYS, filled=True)
+    )
+
+
+@dataclass(frozen=True)
+class Tokenise:
+    """What is done to raw text before it is words (mt_scaffold.experiment.tokenise).
+
+    ``straight_apostrophes`` makes the right single quotation mark (U+2019) an apostrophe, before all else.
+    """
+
+    normalise_punctuation: bool = True
+    remove_nonprinting: bool = True
+    aggressive_dash_splitting: bool = True
+    straight_apostrophes: bool = False
+
+
+@dataclass(frozen=True)
+class Archive:
+    """A tar archive, plain or compressed, by URL, with its sha256 or md5.
+
+    ``sha256: unknown`` stands for an archive without a published digest: the digest of what is fetched first is
+    recorded in the download cache, and checked ever after.
+    """
+
+    url: str = field(metadata=bounds(pattern=_URL, pattern_says=_URL_SAYS))
+    sha256: str | None = field(
+        default=None,
+        metadata=bounds(pattern=f"{_SHA256}|{UNKNOWN}", pattern_says=f"64 hexadecimal digits, or {UNKNOWN}"),
+    )
+    md5: str | None = field(default=None, metadata=bounds(pattern=_MD5, pattern_says="32 hexadecimal digits"))
+
+
+@dataclass(frozen=True)
+class ArchivePair:
+    """Two members of an archive, by their names in it, with the same number of lines; ``.gz`` is decompressed."""
+
+    archive: Archive
+    source: str
+    target: str
+
+
+@dataclass(frozen=True)
+class ArchiveTest:
+    """A test set: one that sacreBLEU knows, by its name there (``wmt14/full``), or members of archives.
+
+    ``md5`` takes the place of the digest that sacreBLEU has for its archive; ``tokenise`` that of the experiment's.
+    """
+
+    sacrebleu: str | None = None
+    md5: str | None = field(default=None, metadata=bounds(pattern=_MD5, pattern_says="32 hexadecimal digits"))
+    pairs: list[ArchivePair] | None = field(default=None, metadata=bounds(filled=True))
+    tokenise: Tokenise | None = None
+
+
+@dataclass(frozen=True)
+class ArchiveData:
+    """Parallel text in archives; the pairs of a list are put one after the other."""
+
+    train: list[ArchivePair] = field(metadata=bounds(filled=True))
+    valid: list[ArchivePair] = field(metadata=bounds(filled=True))
+    tests: dict[str, ArchiveTest] = field(metadata=bounds(key_pattern=NAME, key_pattern_says=NAME_SAYS, filled=True))
+
+
+@dataclass(frozen=True)
+class Data:
+    """Where the text comes from: exactly one of the kinds in DATA_KINDS.
+
+    ``sample`` takes only the first so many pairs of each training corpus, to rehearse an experiment.
+    """
+
+    synthetic: SyntheticData | None = None
+    files: FileData | None = None
+    archives: ArchiveData | None = None
+    sample: int | None = field(default=None, metadata=bounds(least=1))
+
+
+# The fields of Data that say where the text comes from. A further kind is a dataclass, a field and its name here.
+DATA_KINDS = ("synthetic", "files", "archives")

@@ -1,0 +1,204 @@
+"""Plain data (from YAML or JSON) → checked dataclasses.
+
+A dataclass is its own schema: a key is known if there is a field of that name, its type is the field's type, and its
+range stands in the field's metadata (``bounds``). What does not fit raises WrongValue under its dotted key.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import math
+import re
+import types
+import typing
+from collections.abc import Callable, Mapping
+from typing import Any, Literal
+
+from mt_scaffold.errors import MTScaffoldError
+
+# An option of a fairseq program.
+OptionValue = bool | int | float | str | list[int | float | str]
+
+
+class WrongValue(Exception):
+    """A value that does not fit the schema, under its dotted key."""
+
+    def __init__(self, key: str, message: str) -> None:
+        super().__init__(f"{key}: {message}" if key else message)
+        self.key = key
+
+
+def bounds(
+    *,
+    least: float | None = None,
+    most: float | None = None,
+    pattern: str | None = None,
+    pattern_says: str = "",
+    key_pattern: str | None = None,
+    key_pattern_says: str = "",
+    filled: bool = False,
+    check: Callable[[Any], object] | None = None,
+) -> dict[str, Any]:
+    """Metadata of a field that ``build`` checks beyond its type.
+
+    least, most: the range of a number. pattern, key_pattern: regular expressions for text and for the keys of a
+    dictionary, with ``..._says``, what they mean in words. filled: not empty. check: raises MTScaffoldError for a
+    value that is out of range, with the message to show.
+    """
+    return {
+        "least": least,
+        "most": most,
+        "pattern": pattern,
+        "pattern_says": pattern_says,
+        "key_pattern": key_pattern,
+        "key_pattern_says": key_pattern_says,
+        "filled": filled,
+        "check": check,
+    }
+
+
+def build(kind: Any, value: Any, key: str = "", limits: Mapping[str, Any] = {}) -> Any:
+    """Return ``value`` as the type ``kind``: a dataclass, list, tuple, dict, literal, optional or scalar type.
+
+    key: where the value stands, for errors. limits: as ``limits`` makes them. Raises WrongValue.
+    """
+    if kind is Any:
+        return value
+    origin = typing.get_origin(kind)
+    if dataclasses.is_dataclass(kind):
+        return _build_dataclass(kind, value, key)
+    if kind == OptionValue:
+        return _build_option(value, key)
+    if origin in (types.UnionType, typing.Union):
+        (inner,) = (choice for choice in typing.get_args(kind) if choice is not type(None))
+        return None if value is None else build(inner, value, key, limits)
+    if origin is Literal:
+        choices = typing.get_args(kind)
+        if value not in choices:
+            raise WrongValue(key, f"must be {' or '.join(choices)}, not {show(value)}")
+        return value
+    if origin is list:
+        if not isinstance(value, list):
+            raise WrongValue(key, f"must be a list, not {show(value)}")
+        if limits.get("filled") and not value:
+            raise WrongValue(key, "must not be empty")
+        (inner,) = typing.get_args(kind)
+        return [build(inner, entry, f"{key}[{number}]", limits) for number, entry in enumerate(value)]
+    if origin is tuple:
+        inner = typing.get_args(kind)
+        if not isinstance(value, list | tuple) or len(value) != len(inner):
+            raise WrongValue(key, f"must be a list of {len(inner)}, not {show(value)}")
+        return tuple(
+            build(each, entry, f"{key}[{number}]")
+            for number, (each, entry) in enumerate(zip(inner, value, strict=True))
+        )
+    if origin is dict:
+        return _build_dict(typing.get_args(kind)[1], value, key, limits)
+    return _build_scalar(kind, value, key, limits)
+
+
+def _build_dataclass(kind: Any, value: Any, key: str) -> Any:
+    if not isinstance(value, dict):
+        raise WrongValue(key, f"must be 'key: value' lines, not {show(value)}")
+    hints = typing.get_type_hints(kind)
+    fields = {str(entry.metadata.get("key", entry.name)): entry for entry in dataclasses.fields(kind)}
+    for name in value:
+        if name not in fields:
+            raise WrongValue(join_key(key, name), f"unknown key{nearest(str(name), fields)}")
+    arguments = {}
+    for name, entry in fields.items():
+        if name in value:
+            arguments[entry.name] = build(hints[entry.name], value[name], join_key(key, name), entry.metadata)
+        elif entry.default is dataclasses.MISSING and entry.default_factory is dataclasses.MISSING:
+            raise WrongValue(join_key(key, name), "missing")
+    return kind(**arguments)
+
+
+def _build_dict(inner: Any, value: Any, key: str, limits: Mapping[str, Any]) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise WrongValue(key, f"must be 'name: value' lines, not {show(value)}")
+    if limits.get("filled") and not value:
+        raise WrongValue(key, "must not be empty")
+    for name in value:
+        pattern = limits.get("key_pattern")
+        if not isinstance(name, str) or (pattern and not re.fullmatch(pattern, name)):
+            raise WrongValue(join_key(key, name), f"not a good name: {limits.get('key_pattern_says')}")
+    # The limits were those of the names; what stands under a name has its own.
+    return {name: build(inner, entry, join_key(key, name), {}) for name, entry in value.items()}
+
+
+def _build_option(value: Any, key: str) -> OptionValue:
+    """An option's value: a scalar, or a list of scalars."""
+    entries = value if isinstance(value, list) else [value]
+    for entry in entries:
+        if not isinstance(entry, (int, float, str)) or (isinstance(value, list) and isinstance(entry, bool)):
+            raise WrongValue(key, f"must be true, false, a number, text or a list of those, not {show(entry)}")
+    if not entries:
+        raise WrongValue(key, "must not be empty")
+    return typing.cast(OptionValue, value)
+
+
+_TYPE_NAMES = {bool: "true or false", int: "a whole number", float: "a number", str: "text"}
+
+
+def _build_scalar(kind: type, value: Any, key: str, limits: Mapping[str, Any]) -> Any:
+    # In Python True is a number; in a configuration it is not.
+    fits = isinstance(value, kind) or (kind is float and isinstance(value, int))
+    if not fits or (isinstance(value, bool) and kind is not bool):
+        hint = " (put text that YAML takes for something else in quotes)" if kind is str else ""
+        raise WrongValue(key, f"must be {_TYPE_NAMES[kind]}, not {show(value)}{hint}")
+    if kind in (int, float):
+        least, most = limits.get("least"), limits.get("most")
+        if isinstance(value, float) and not math.isfinite(value):
+            raise WrongValue(key, f"must be a finite number, not {value}")
+        if least is not None and value < least:
+            raise WrongValue(key, f"must be {least} or more, not {value}")
+        if most is not None and value > most:
+            raise WrongValue(key, f"must be {most} or less, not {value}")
+    if check := limits.get("check"):
+        try:
+            check(value)
+        except MTScaffoldError as error:
+            raise WrongValue(key, str(error)) from None
+    if kind is str and limits.get("pattern") and not re.fullmatch(limits["pattern"], value):
+        raise WrongValue(key, f"must be {limits['pattern_says']}, not {show(value)}")
+    return value
+
+
+def show(value: Any) -> str:
+    """A value as a person would name it in an error."""
+    if value is None:
+        return "nothing"
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, dict):
+        return "'key: value' lines"
+    if isinstance(value, list):
+        return "a list"
+    return f"'{value}'" if isinstance(value, str) else str(value)
+
+
+def nearest(name: str, known: Mapping[str, Any]) -> str:
+    matches = difflib.get_close_matches(name, known, n=1, cutoff=0.6)
+    return f"; did you mean {matches[0]}?" if matches else f" (known: {', '.join(known)})"
+
+
+def join_key(key: str, name: object) -> str:
+    return f"{key}.{name}" if key else str(name)
+
+
+def self_and_parents(key: str) -> list[str]:
+    """A dotted key and the keys it stands under, the nearest first."""
+    found = [key]
+    while match := re.fullmatch(r"(.*)(\.[^.\[]+|\[\d+\])", found[-1]):
+        found.append(match[1])
+    return found
+
+
+def without_none(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: without_none(entry) for name, entry in value.items() if entry is not None}
+    if isinstance(value, list):
+        return [without_none(entry) for entry in value]
+    return value

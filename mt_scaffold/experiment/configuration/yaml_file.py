@@ -1,0 +1,81 @@
+"""Configuration files: YAML → plain data with line numbers, and values that replace some of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import yaml
+
+from mt_scaffold.errors import UsageError
+from mt_scaffold.experiment.configuration.schema import join_key
+from mt_scaffold.files import PathLike, open_input
+
+
+def read(path: PathLike) -> tuple[dict[str, Any], dict[str, int]]:
+    """The content of a YAML file, and the line of every key in it by dotted key.
+
+    Raises UsageError for a syntax error, a duplicate key, or content that is no mapping.
+    """
+    with open_input(path) as stream:
+        content = stream.read()
+    try:
+        loader = yaml.SafeLoader(content)
+        root = loader.get_single_node()
+        lines: dict[str, int] = {}
+        if root is not None:
+            _note_lines(root, "", lines, str(path))
+        document = loader.construct_document(root) if root is not None else None
+    except yaml.MarkedYAMLError as error:
+        line = f":{error.problem_mark.line + 1}" if error.problem_mark else ""
+        raise UsageError(f"{path}{line}: not valid YAML: {error.problem or error.context}") from error
+    except (yaml.YAMLError, ValueError) as error:  # ValueError: a date such as 2001-99-99
+        raise UsageError(f"{path}: not valid YAML: {' '.join(str(error).split())}") from error
+    except RecursionError as error:
+        raise UsageError(f"{path}: nested too deeply, or in itself") from error
+    if not isinstance(document, dict):
+        raise UsageError(f"{path}: an experiment configuration is a list of 'key: value' lines; see configs/demo.yaml")
+    return document, lines
+
+
+def typed(value: Any) -> Any:
+    """A value from a command line as YAML reads it.
+
+    >>> typed({"batch": "2", "lr": "1e-3"})
+    {'batch': 2, 'lr': '1e-3'}
+    """
+    if isinstance(value, dict):
+        return {key: typed(entry) for key, entry in value.items()}
+    if isinstance(value, list):
+        return [typed(entry) for entry in value]
+    return yaml.safe_load(value) if isinstance(value, str) else value
+
+
+def merged(document: Mapping[str, Any], overrides: Mapping[str, Any]) -> dict[str, Any]:
+    """``document`` with the values of ``overrides`` in place of its own; mappings are merged key by key."""
+    result = dict(document)
+    for key, value in overrides.items():
+        old = result.get(key)
+        result[key] = merged(old, value) if isinstance(old, Mapping) and isinstance(value, Mapping) else value
+    return result
+
+
+def _note_lines(node: yaml.Node, key: str, lines: dict[str, int], path: str) -> None:
+    """Note the line of every key under ``node``, and refuse a duplicate key."""
+    if isinstance(node, yaml.MappingNode):
+        seen = set()
+        for name_node, value_node in node.value:
+            if not isinstance(name_node, yaml.ScalarNode):
+                continue
+            line = name_node.start_mark.line + 1
+            inner = join_key(key, name_node.value)
+            if name_node.value in seen:
+                raise UsageError(f"{path}:{line}: {inner}: duplicate key")
+            seen.add(name_node.value)
+            lines[inner] = line
+            _note_lines(value_node, inner, lines, path)
+    elif isinstance(node, yaml.SequenceNode):
+        for number, entry in enumerate(node.value):
+            inner = f"{key}[{number}]"
+            lines[inner] = entry.start_mark.line + 1
+            _note_lines(entry, inner, lines, path)

@@ -1,0 +1,58 @@
+"""Results as JSON: a dataclass is written and read back here, whatever step it comes from.
+
+A field whose metadata has ``key`` goes by that name in the file; one with ``omit_none`` is left out where it is None.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Mapping
+from typing import Any, TypeVar
+
+from mt_scaffold.errors import MTScaffoldError
+from mt_scaffold.experiment.configuration.schema import WrongValue, build
+from mt_scaffold.files import PathLike, open_input, write_text
+
+Result = TypeVar("Result")
+
+
+def to_plain(value: Any) -> Any:
+    """A result as dictionaries, lists and scalars, in the order of its fields."""
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        entries = [(entry, getattr(value, entry.name)) for entry in dataclasses.fields(value)]
+        return {
+            entry.metadata.get("key", entry.name): to_plain(content)
+            for entry, content in entries
+            if not (content is None and entry.metadata.get("omit_none"))
+        }
+    if isinstance(value, Mapping):
+        return {str(key): to_plain(entry) for key, entry in value.items()}
+    if isinstance(value, list | tuple):
+        return [to_plain(entry) for entry in value]
+    return value
+
+
+def to_json(result: Any) -> str:
+    """The text of the file that ``write_result`` writes."""
+    return json.dumps(to_plain(result), indent=2, ensure_ascii=False) + "\n"
+
+
+def write_result(path: PathLike, result: Any) -> None:
+    """Write a result (a dataclass) as JSON. Raises MTScaffoldError where that is not possible."""
+    write_text(path, to_json(result))
+
+
+def read_result(kind: type[Result], path: PathLike) -> Result:
+    """Read a result of the dataclass ``kind``.
+
+    Raises MTScaffoldError, naming the key, where the file is not JSON or not such a result.
+    """
+    with open_input(path) as stream:
+        content = stream.read()
+    try:
+        result: Result = build(kind, json.loads(content))
+    except (ValueError, WrongValue) as error:
+        problem = f"not JSON: {error}" if isinstance(error, ValueError) else str(error)
+        raise MTScaffoldError(f"{path}: {problem}; run the step that writes this file again") from error
+    return result
