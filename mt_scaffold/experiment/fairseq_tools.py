@@ -22,6 +22,8 @@ _LOG_END = 25
 _PYTHON = (sys.executable, "-P")
 LAUNCHERS = ("fairseq", "torchrun", "srun")
 _PR_SET_PDEATHSIG = 1
+# Of NVIDIA's driver, on Linux and in WSL, and of AMD's.
+_GPU_DEVICES = ("/dev/nvidiactl", "/dev/dxg", "/dev/kfd")
 # With its default, 8, fairseq leaves out the last batch of a data set, up to 7 sentences, unless it is a multiple.
 WHOLE_DATA_SET = ("--required-batch-size-multiple", "1")
 
@@ -92,7 +94,9 @@ for program, parser, arguments in json.loads(sys.argv[1]):
 
 
 def sees_gpu() -> bool:
-    """Whether PyTorch finds a GPU."""
+    """Whether PyTorch finds a GPU. Where no driver has made a device file, PyTorch is not even loaded."""
+    if not any(os.path.exists(path) for path in _GPU_DEVICES):
+        return False
     import torch
 
     return bool(torch.cuda.is_available())
@@ -161,7 +165,7 @@ def run_tool(program: str, arguments: Sequence[str], log: PathLike, launcher: Se
                 stdout=stream,
                 stderr=subprocess.STDOUT,
                 env=environment,
-                # The kernel ends the program when this process dies, however it dies: nothing trains on unseen.
+                # The kernel ends the program with this process, however that dies: no orphaned training survives.
                 preexec_fn=lambda: libc.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM),
             )
     except OSError as error:

@@ -223,58 +223,16 @@ def scores(
     return drawing.svg
 
 
-def bootstrap_interval(
-    hypotheses: Sequence[str], references: Sequence[str], samples: int = 1000
-) -> tuple[float, float]:
-    """BLEU, and half the width of its 95 % confidence interval, from sacreBLEU's bootstrap (``samples`` resamples)."""
-    from sacrebleu.metrics import BLEU
+def training_curves(
+    trainings: Mapping[str, Mapping[str, Sequence[tuple[float, float]]]], path: PathLike, note: str = ""
+) -> Path:
+    """Training (dashed) and validation loss against updates.
 
-    found = BLEU().corpus_score(list(hypotheses), [list(references)], n_bootstrap=samples)
-    return found.score, found._ci
-
-
-def read_training_log(path: PathLike) -> dict[str, list[tuple[float, float]]]:
-    """The curves in a log of fairseq-train (plain or JSON): ``train`` and ``valid`` → (updates, loss), by updates.
-
-    The loss is nll_loss in bits per token where the log has it, else loss. Epochs that a continued training shows
-    twice count as they were last. Raises MTScaffoldError where the log holds no epoch.
+    trainings: name of the training → its curves (``TrainingReport.curves``).
     """
-    curves: dict[str, dict[float, float]] = {"train": {}, "valid": {}}
-    with open_input(path) as stream:
-        for line in stream.read().decode("utf-8", "replace").splitlines():
-            found = re.search(r"\| INFO \| (train|valid) \| (.*)", line)
-            if not found:
-                continue
-            values = _log_values(found[2], found[1])
-            loss = values.get("nll_loss", values.get("loss"))
-            if loss is not None and "num_updates" in values:
-                curves[found[1]][values["num_updates"]] = loss
-    if not any(curves.values()):
-        raise MTScaffoldError(f"{path}: no epoch of fairseq-train stands in this log")
-    return {name: sorted(curve.items()) for name, curve in curves.items()}
-
-
-def _log_values(text: str, name: str) -> dict[str, float]:
-    """The figures in one line of fairseq's log: ``{"train_loss": "8.9", ...}`` or ``epoch 001 | loss 8.9 | ...``."""
-    if text.startswith("{"):
-        pairs = [(key.removeprefix(f"{name}_"), str(value)) for key, value in json.loads(text).items()]
-    else:
-        pairs = [(key, value) for key, _, value in (part.strip().rpartition(" ") for part in text.split("|"))]
-    values = {}
-    for key, value in pairs:
-        try:
-            values[key] = float(value)
-        except ValueError:
-            continue
-    return values
-
-
-def training_curves(logs: Mapping[str, PathLike], path: PathLike, note: str = "") -> Path:
-    """Training (dashed) and validation loss against updates. logs: name of the training → its log of fairseq-train."""
     with _Drawing(path, note) as drawing:
         axes = drawing.axes
-        for number, (name, log) in enumerate(logs.items()):
-            curves = read_training_log(log)
+        for number, (name, curves) in enumerate(trainings.items()):
             for kind, style in (("train", "--"), ("valid", "-")):
                 if curves[kind]:
                     marker = _MARKERS[number % len(_MARKERS)] if kind == "valid" else None

@@ -1,6 +1,7 @@
 """Results as JSON: a dataclass is written and read back here, whatever step it comes from.
 
-A field whose metadata has ``key`` goes by that name in the file; one with ``omit_none`` is left out where it is None.
+Metadata of a field: ``key``, its name in the file; ``omit_none``: left out where it is None; ``omit_if``: left out
+where that attribute of its owner is true; ``hidden``: never written.
 """
 
 from __future__ import annotations
@@ -24,13 +25,22 @@ def to_plain(value: Any) -> Any:
         return {
             entry.metadata.get("key", entry.name): to_plain(content)
             for entry, content in entries
-            if not (content is None and entry.metadata.get("omit_none"))
+            if not _is_omitted(value, entry, content)
         }
     if isinstance(value, Mapping):
         return {str(key): to_plain(entry) for key, entry in value.items()}
     if isinstance(value, list | tuple):
         return [to_plain(entry) for entry in value]
     return value
+
+
+def _is_omitted(owner: Any, entry: dataclasses.Field[Any], content: Any) -> bool:
+    condition = entry.metadata.get("omit_if")
+    return bool(
+        entry.metadata.get("hidden")
+        or (content is None and entry.metadata.get("omit_none"))
+        or (condition and getattr(owner, condition))
+    )
 
 
 def to_json(result: Any) -> str:

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
-import fcntl
-import json
 import os
 import shlex
 import shutil
-import sys
 import zipfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -26,13 +23,39 @@ from mt_scaffold.experiment.fairseq_tools import (
     sees_gpu,
     user_dir,
 )
+from mt_scaffold.experiment.locks import locked
 from mt_scaffold.experiment.provenance import sha256, versions
+from mt_scaffold.experiment.results import write_result
+from mt_scaffold.experiment.training_log import read_training_log
 from mt_scaffold.files import PathLike, explain_os_error, write_text
 
 _OWN_OPTIONS = {"save-dir", "seed", "source-lang", "target-lang", "user-dir", "cpu", "restore-file"}
+# In the folder of a training.
+_CHECKPOINTS, _COMMAND, _LOG = "checkpoints", "command.txt", "train.log"
 # What may change between two runs of one training: how long, what is kept and shown, on how many cores.
 _MAY_CHANGE = {"--max-epoch", "--max-update", "--stop-time-hours", "--patience", "--keep-last-epochs", "--cpu"}
 _MAY_CHANGE |= {"--log-interval", "--log-format", "--num-workers", "--save-dir", "--user-dir", "--distributed-port"}
+
+
+@dataclass(frozen=True)
+class TrainingReport:
+    """The outcome of a training.
+
+    epochs: finished ones. valid_loss, best_valid_loss: in the units of fairseq's criterion; None where it validated
+    nothing. parameters: tied ones count once. seconds: of all runs together. command: the last one that was run.
+    curves: ``train`` and ``valid`` → (updates, loss) by epoch.
+    """
+
+    seed: int
+    updates: int
+    epochs: int
+    valid_loss: float | None
+    best_valid_loss: float | None
+    parameters: int
+    seconds: float
+    versions: dict[str, str]
+    command: str
+    curves: dict[str, list[tuple[float, float]]]
 
 
 def train(
@@ -44,7 +67,7 @@ def train(
     launcher: str = "fairseq",
     nodes: int = 1,
     gpus: int = 0,
-) -> dict[str, Any]:
+) -> TrainingReport:
     """Train a model on the data folder that ``binarise`` or ``binarise_words`` made, to the end that ``options`` set.
 
     ``options`` are fairseq-train's own (``["--arch", "transformer", "--max-epoch", "10", ...]``; option_arguments
@@ -53,8 +76,8 @@ def train(
     ``launcher``, ``nodes`` and ``gpus`` (of each node): see fairseq_tools.launcher_command.
 
     ``output`` gets ``command.txt`` (the exact command), ``train.log``, ``checkpoints/``, and at the end
-    ``training.json`` (updates, epochs, validation loss, seconds, versions), which is also returned. A training that was
-    stopped goes on from its last checkpoint; one that was started with other options or data is not continued.
+    ``training.json`` (the report that is also returned). A training that was stopped resumes from its last checkpoint;
+    one that was started with other options or data is refused.
 
     Raises MTScaffoldError, with the end of the log, where fairseq fails, and where GPUs are asked for and there are
     none; UsageError for an option that is set here.
@@ -63,7 +86,7 @@ def train(
     launch = launcher_command(launcher, nodes, gpus)
     binarised = read_binarised(data)
     output = Path(output)
-    checkpoints = output / "checkpoints"
+    checkpoints = output / _CHECKPOINTS
     try:
         checkpoints.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -84,35 +107,23 @@ def train(
         # Where the nodes meet; two jobs on one node take two ports.
         arguments += ["--distributed-port", str(20000 + int(os.environ["SLURM_JOB_ID"]) % 20000)]
 
-    with _alone_in(output):
+    # Two trainings must not write into one folder: the second waits, then resumes where the first ended.
+    with locked(output, "another training is running here; waiting until it ends"):
         _note_command(
             output, command_line("train", arguments, launch), data_digest=sha256(Path(data) / "binarised.json")
         )
         _mend_last_checkpoint(checkpoints)
-        run_tool("train", arguments, output / "train.log", launch)
-        report = _report(checkpoints, seed)
-        write_text(output / "training.json", json.dumps(report, indent=2) + "\n")
+        run_tool("train", arguments, output / _LOG, launch)
+        report = _report(output, seed)
+        write_result(output / "training.json", report)
     return report
-
-
-@contextlib.contextmanager
-def _alone_in(folder: Path) -> Iterator[None]:
-    """Two trainings must not write into one folder: the second waits for the first, then goes on from its end."""
-    # The kernel gives the lock up when its holder dies, so that no stale lock is ever left.
-    with open(folder / ".lock", "w") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            print(f"mt-scaffold: {folder}: another training is running here; waiting for its end", file=sys.stderr)
-            fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
 
 
 def _note_command(output: Path, command: list[str], data_digest: str) -> None:
     """Write command.txt; refuse to continue a training that was begun with other options or data."""
-    path = output / "command.txt"
+    path = output / _COMMAND
     text = f"{shlex.join(command)}\n# data: {data_digest}\n"
-    if path.exists() and any((output / "checkpoints").glob("*.pt")):
+    if path.exists() and any((output / _CHECKPOINTS).glob("*.pt")):
         before, _, comment = path.read_text(encoding="utf-8").partition("\n# data: ")
         old, new = _options(shlex.split(before)), _options(command)
         changed = [name for name in sorted(old.keys() | new.keys()) if old.get(name) != new.get(name)]
@@ -121,8 +132,8 @@ def _note_command(output: Path, command: list[str], data_digest: str) -> None:
             changed.insert(0, "the data")
         if changed:
             raise MTScaffoldError(
-                f"{output}: holds a training that was begun with something else ({', '.join(changed)}; see command.txt "
-                "there): remove the folder to train anew, or take another"
+                f"{output}: holds a training that was started with different settings ({', '.join(changed)}; see command.txt "
+                "there): remove the folder to train again, or choose another"
             )
     write_text(path, text)
 
@@ -155,7 +166,8 @@ def _mend_last_checkpoint(checkpoints: Path) -> None:
     beside.replace(last)
 
 
-def _report(checkpoints: Path, seed: int) -> dict[str, Any]:
+def _report(output: Path, seed: int) -> TrainingReport:
+    checkpoints = output / _CHECKPOINTS
     last = checkpoints / "checkpoint_last.pt"
     if not last.exists():
         raise MTScaffoldError(
@@ -164,17 +176,19 @@ def _report(checkpoints: Path, seed: int) -> dict[str, Any]:
     state = load_checkpoint(last)
     extra = state["extra_state"]
     iterator = extra["train_iterator"]
-    return {
-        "seed": seed,
-        "updates": state["optimizer_history"][-1]["num_updates"],
+    return TrainingReport(
+        seed=seed,
+        updates=state["optimizer_history"][-1]["num_updates"],
         # At the end of an epoch fairseq already stands at the start of the next.
-        "epochs": iterator["epoch"] - (1 if iterator["iterations_in_epoch"] == 0 else 0),
-        "valid_loss": extra.get("val_loss"),
-        "best_valid_loss": extra.get("best"),
-        "parameters": _count_parameters(state["model"]),
-        "seconds": round(extra.get("previous_training_time", 0.0), 1),
-        "versions": versions(),
-    }
+        epochs=iterator["epoch"] - (1 if iterator["iterations_in_epoch"] == 0 else 0),
+        valid_loss=extra.get("val_loss"),
+        best_valid_loss=extra.get("best"),
+        parameters=_count_parameters(state["model"]),
+        seconds=round(extra.get("previous_training_time", 0.0), 1),
+        versions=versions(),
+        command=(output / _COMMAND).read_text(encoding="utf-8"),
+        curves=read_training_log(output / _LOG),
+    )
 
 
 def _count_parameters(model: dict[str, Any]) -> int:

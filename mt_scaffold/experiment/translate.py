@@ -11,6 +11,7 @@ from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.binarise import read_binarised, task_arguments
 from mt_scaffold.experiment.fairseq_tools import WHOLE_DATA_SET, refuse_options, run_tool, sees_gpu, user_dir
 from mt_scaffold.files import PathLike, explain_os_error, open_input, write_text
+from mt_scaffold.text import join_subwords
 
 _OWN_OPTIONS = {"path", "gen-subset", "results-path", "source-lang", "target-lang", "user-dir", "cpu", "seed"}
 # These change the lines that the hypotheses are read from.
@@ -96,16 +97,6 @@ def read_hypotheses(lines: Iterable[str], expected: int, origin: str = "fairseq-
         what = f"no hypothesis for sentence {missing[0]}" if missing else "hypotheses for sentences that are not there"
         raise MTScaffoldError(f"{origin}: {what} ({len(hypotheses)} hypotheses, {expected} sentences in the test set)")
     return [hypotheses[number] for number in range(expected)]
-
-
-def join_subwords(line: str, separator: str = "@@") -> str:
-    """Subwords → words.
-
-    >>> join_subwords("Schaff@@ ell@@ ös@@ ung .")
-    'Schaffellösung .'
-    """
-    # A translation may break off within a word: then the separator stands at the very end.
-    return f"{line} ".replace(f"{separator} ", "").rstrip(" ")
 
 
 def _lines(lines: Iterable[str]) -> str:

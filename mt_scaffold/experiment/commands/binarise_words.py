@@ -6,6 +6,7 @@ import argparse
 
 from mt_scaffold.experiment.binarise_words import binarise_words
 from mt_scaffold.experiment.commands.binarise import add_data_arguments
+from mt_scaffold.text import SEPARATOR
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -13,7 +14,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.epilog = "The folder is for fairseq's --task translation_bpe_dropout; see docs/fairseq.md."
     add_data_arguments(parser, "words")
     parser.add_argument("--codes", "-c", required=True, metavar="FILE", help="joint codes, bpe or scaffold")
-    parser.add_argument("--separator", default="@@", help="what ends a subword within a word (default: @@)")
+    parser.add_argument(
+        "--separator", default=SEPARATOR, help="what ends a subword within a word (default: %(default)s)"
+    )
     parser.add_argument("--num-workers", type=int, default=1, metavar="N", help="threads, -1: all cores (default: 1)")
 
 

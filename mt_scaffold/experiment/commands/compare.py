@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import argparse
 
-from mt_scaffold.experiment.compare import as_text, compare
+from mt_scaffold.experiment.compare import compare
+from mt_scaffold.experiment.comparison import as_text
+from mt_scaffold.experiment.configuration import load_config
+from mt_scaffold.experiment.paper import published_scores
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -23,17 +26,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Run the command and show the table."""
-    published = []
-    if options.config:
-        from mt_scaffold.experiment.configuration import load_config
-
-        published = load_config(options.config).compare_with
+    config = load_config(options.config) if options.config else None
     comparison = compare(
         options.scores,
         options.baseline,
         output=options.output,
         samples=options.samples,
         title=options.title,
-        published=published,
+        published=[*config.compare_with, *published_scores(config)] if config else [],
     )
     print(as_text(comparison), end="")

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 
-from mt_scaffold.errors import UsageError
+from mt_scaffold.experiment.configuration import load_config
 from mt_scaffold.experiment.score import LABELS, score
 
 
@@ -25,29 +24,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Run the command and show the scores."""
-    if bool(options.hypothesis_words) != bool(options.reference_words):
-        raise UsageError("score: --hypothesis-words and --reference-words go together")
-    about = {
-        "system": options.system or Path(options.hypothesis).name,
-        "test_set": options.test_set or Path(options.reference).name,
-        "seed": options.seed,
-        "synthetic": options.synthetic,
-    }
-    if options.config:
-        from mt_scaffold.experiment.configuration import load_config
-
-        config = load_config(options.config)
-        about |= {"synthetic": config.synthetic or options.synthetic, "config": config.to_dict()}
-    result = score(
+    scores = score(
         options.hypothesis,
         options.reference,
         options.output,
         hypothesis_words=options.hypothesis_words,
         reference_words=options.reference_words,
-        about=about,
+        system=options.system,
+        test_set=options.test_set,
+        seed=options.seed,
+        synthetic=options.synthetic,
+        config=load_config(options.config) if options.config else None,
     )
-    if about["synthetic"]:
+    if scores.synthetic:
         print("synthetic data")
-    for name, metric in result["metrics"].items():
-        remark = "" if metric["comparable"] else "  (not comparable with scores from elsewhere)"
-        print(f"{LABELS[name]}: {metric['score']:.2f}  {metric['signature']}{remark}")
+    for name, metric in scores.metrics.items():
+        remark = "" if metric.comparable else "  (not comparable with scores from elsewhere)"
+        print(f"{LABELS[name]}: {metric.score:.2f}  {metric.signature}{remark}")

@@ -49,6 +49,9 @@ def check(config: Config) -> None:
         raise WrongValue("train.batch", f"give one of {', '.join(config.train.batches)}")
     if config.train.batch is not None and not config.train.batches:
         raise WrongValue("train.batch", "there are no train.batches to choose from")
+    if config.paper is not None and config.paper.test_set not in config.test_sets:
+        hint = nearest(config.paper.test_set, dict.fromkeys(config.test_sets))
+        raise WrongValue("paper.test_set", f"no test set {config.paper.test_set}{hint}")
     for number, published in enumerate(config.compare_with):
         if published.test_set not in config.test_sets:
             hint = nearest(published.test_set, dict.fromkeys(config.test_sets))

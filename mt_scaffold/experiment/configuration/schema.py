@@ -110,6 +110,8 @@ def _build_dataclass(kind: Any, value: Any, key: str) -> Any:
     for name, entry in fields.items():
         if name in value:
             arguments[entry.name] = build(hints[entry.name], value[name], join_key(key, name), entry.metadata)
+        elif entry.metadata.get("omit_none"):
+            arguments[entry.name] = None
         elif entry.default is dataclasses.MISSING and entry.default_factory is dataclasses.MISSING:
             raise WrongValue(join_key(key, name), "missing")
     return kind(**arguments)
@@ -150,7 +152,8 @@ def _build_scalar(kind: type, value: Any, key: str, limits: Mapping[str, Any]) -
         raise WrongValue(key, f"must be {_TYPE_NAMES[kind]}, not {show(value)}{hint}")
     if kind in (int, float):
         least, most = limits.get("least"), limits.get("most")
-        if isinstance(value, float) and not math.isfinite(value):
+        # Results may hold the loss of a diverged training; what has bounds must be finite.
+        if limits and isinstance(value, float) and not math.isfinite(value):
             raise WrongValue(key, f"must be a finite number, not {value}")
         if least is not None and value < least:
             raise WrongValue(key, f"must be {least} or more, not {value}")

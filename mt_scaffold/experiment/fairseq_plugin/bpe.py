@@ -9,7 +9,7 @@ from fairseq.dataclass import FairseqDataclass
 
 from mt_scaffold.apply import BPE
 from mt_scaffold.errors import UsageError
-from mt_scaffold.experiment.translate import join_subwords
+from mt_scaffold.text import SEPARATOR, join_subwords
 
 
 # fairseq makes options of Optional[X], not of X | None.
@@ -19,7 +19,7 @@ class ScaffoldBPEConfig(FairseqDataclass):
     """The options of ``--bpe scaffold_bpe``."""
 
     bpe_codes: Optional[str] = field(default=None, metadata={"help": "codes file of mt-scaffold or subword-nmt"})
-    bpe_separator: str = field(default="@@", metadata={"help": "what ends a subword within a word"})
+    bpe_separator: str = field(default=SEPARATOR, metadata={"help": "what ends a subword within a word"})
 
 
 @register_bpe("scaffold_bpe", dataclass=ScaffoldBPEConfig)

@@ -60,6 +60,11 @@ class SegmentedText:
         self._epoch = epoch
         self.sizes = self._draw_sizes()
 
+    @property
+    def path(self) -> str:
+        """The file of the text."""
+        return self._words.path
+
     def __len__(self) -> int:
         return len(self._words)
 

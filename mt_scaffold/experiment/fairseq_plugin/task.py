@@ -12,10 +12,11 @@ from fairseq.tasks import register_task
 from fairseq.tasks.translation import TranslationConfig
 from omegaconf import II
 
-from mt_scaffold.apply import BPE, Encoder
+from mt_scaffold.apply import BPE, Encoder, check_dropout
 from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.binarise import read_binarised
 from mt_scaffold.experiment.binarise_words import CODES, WordsFile
+from mt_scaffold.text import SEPARATOR, check_parallel
 
 from .dataset import SOURCE, TARGET, SegmentedPairs, SegmentedText, side_seed
 from .translation import CarefulTranslationTask
@@ -32,7 +33,7 @@ class TranslationBPEDropoutConfig(TranslationConfig):
     bpe_codes: Optional[str] = field(
         default=None, metadata={"help": f"joint codes, bpe or scaffold (default: {CODES} in the data folder)"}
     )
-    bpe_separator: str = field(default="@@", metadata={"help": "what ends a subword within a word"})
+    bpe_separator: str = field(default=SEPARATOR, metadata={"help": "what ends a subword within a word"})
     bpe_dropout: float = field(
         default=0.1, metadata={"help": "probability of leaving out a merge in training; 0: always the same subwords"}
     )
@@ -65,9 +66,7 @@ class TranslationBPEDropoutTask(CarefulTranslationTask):
         cfg = self.cfg
         own = cfg.bpe_dropout_src if side == SOURCE else cfg.bpe_dropout_tgt
         dropout = cfg.bpe_dropout if own is None else own
-        if not 0 <= dropout <= 1:
-            raise UsageError(f"--bpe-dropout must be between 0 and 1, not {dropout}")
-        return float(dropout)
+        return check_dropout(float(dropout))
 
     def load_dataset(self, split: str, epoch: int = 1, combine: bool = False, **kwargs: Any) -> None:
         """Open a subset: map its files, and draw the lengths of its sentences in ``epoch``."""
@@ -99,8 +98,7 @@ class TranslationBPEDropoutTask(CarefulTranslationTask):
                 )
             )
         source, target = sides
-        if len(source) != len(target):
-            raise MTScaffoldError(f"{folder}: {split} has {len(source)} source and {len(target)} target sentences")
+        check_parallel(source.path, len(source), target.path, len(target))
         logger.info(f"{folder} {split} {cfg.source_lang}-{cfg.target_lang} {len(source)} examples, as words")
         self.datasets[split] = SegmentedPairs(
             source,

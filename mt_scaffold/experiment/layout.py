@@ -1,0 +1,236 @@
+"""The folder of an experiment: every path in it, what may be overridden, its lock, and what each step depends on.
+
+An argument that names a part, a language, a system and so on may also be a Snakemake wildcard such as ``{part}``.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+from mt_scaffold.errors import UsageError
+from mt_scaffold.experiment.configuration import Config, load_config
+from mt_scaffold.experiment.configuration.yaml_file import typed
+from mt_scaffold.experiment.locks import take_lock
+from mt_scaffold.experiment.provenance import write_config
+from mt_scaffold.files import PathLike, explain_os_error
+
+# The parts of the data that a model is trained on; the others are the test sets.
+TRAINED_ON = ("train", "valid")
+COMPARISON_KINDS = ("txt", "md", "json", "csv")
+
+# The sections of the configuration, beyond a step's own parameters, whose change makes it out of date.
+_DEPENDS_ON = {
+    "get_data": ("data", "languages"),
+    "train": ("train",),
+    "translate": ("translate",),
+    "compare": ("compare_with", "paper"),
+    "statistics": ("codes", "systems", "seeds", "score"),
+}
+# What --config gives by a short name.
+_SHORT = {"sample": ("data", "sample"), "batch": ("train", "batch")}
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Where the files of the experiment ``config`` lie in ``folder``."""
+
+    folder: Path
+    config: Config
+
+    @property
+    def source(self) -> str:
+        """The source language."""
+        return self.config.languages.source
+
+    @property
+    def target(self) -> str:
+        """The target language."""
+        return self.config.languages.target
+
+    @property
+    def languages(self) -> tuple[str, str]:
+        """Source and target language."""
+        return self.source, self.target
+
+    @property
+    def parts(self) -> list[str]:
+        """``train``, ``valid`` and the test sets."""
+        return [*TRAINED_ON, *self.config.test_sets]
+
+    @property
+    def algorithms(self) -> list[str]:
+        """The algorithms of all systems, each once."""
+        return list(dict.fromkeys(system.algorithm for system in self.config.systems.values()))
+
+    # -- configuration and data
+
+    @property
+    def config_file(self) -> Path:
+        """The configuration as it was resolved."""
+        return self.folder / "config.yaml"
+
+    def raw(self, part: str, language: str) -> Path:
+        """Raw text."""
+        return self.folder / "raw" / f"{part}.{language}"
+
+    def words(self, part: str, language: str) -> Path:
+        """Words, cleaned where the part is trained on."""
+        return Path(f"{self.words_prefix(part)}.{language}")
+
+    def words_prefix(self, part: str) -> Path:
+        """The path of words without the language."""
+        return self.folder / "words" / part
+
+    def uncleaned(self, part: str, language: str) -> Path:
+        """Words before cleaning."""
+        return self.folder / "words" / f"{part}.uncleaned.{language}.gz"
+
+    def chunk(self, language: str, item: str, suffix: str = "gz") -> Path:
+        """A chunk of the tokenised training text, or (``suffix`` json) its report."""
+        return self.folder / "words" / "chunks" / f"train.{language}.{item}.{suffix}"
+
+    def codes(self, algorithm: str) -> Path:
+        """The joint codes of an algorithm."""
+        return self.folder / "codes" / f"{algorithm}.codes"
+
+    def codes_of(self, system: str) -> Path:
+        """The codes that a system segments with."""
+        return self.codes(self.config.systems[system].algorithm)
+
+    def subwords(self, system: str, part: str, language: str) -> Path:
+        """Text as a system segments it."""
+        return Path(f"{self.subwords_prefix(system, part)}.{language}")
+
+    def subwords_prefix(self, system: str, part: str) -> Path:
+        """The path of subwords without the language."""
+        return self.folder / system / "subwords" / part
+
+    def binarised(self, system: str) -> Path:
+        """The fairseq data folder of a system."""
+        return self.folder / system / "binarised"
+
+    def dictionary(self, system: str) -> Path:
+        """The dictionary of a system, the same for both languages."""
+        return self.binarised(system) / f"dict.{self.source}.txt"
+
+    # -- training and translating
+
+    def training(self, system: str, seed: int | str, name: str = "") -> Path:
+        """The folder of a training, or the file ``name`` in it."""
+        return self.folder / system / f"seed-{seed}" / name
+
+    def training_report(self, system: str, seed: int | str) -> Path:
+        """What a training came to; the file appears when it has ended."""
+        return self.training(system, seed, "training.json")
+
+    def averaged(self, system: str, seed: int | str) -> Path:
+        """The averaged model."""
+        return self.training(system, seed, "averaged.pt")
+
+    def translation(self, system: str, seed: int | str, test: str, form: str = "") -> Path:
+        """A translation: detokenised, or in the ``form`` words or subwords."""
+        return self.training(system, seed, "translations") / _with(f"{test}.{self.target}", form)
+
+    def translated_source(self, system: str, seed: int | str, test: str) -> Path:
+        """The source of a translation, in words, beside it."""
+        return self.training(system, seed, "translations") / f"{test}.{self.source}.words"
+
+    def scores(self, system: str, seed: int | str, test: str) -> Path:
+        """The scores of a translation."""
+        return self.training(system, seed, "scores") / f"{test}.json"
+
+    def every_run(self, path: Callable[..., Path], *axes: Sequence[str]) -> list[Path]:
+        """``path`` (one of the methods above) for each system and seed, and for each entry of a further axis."""
+        axis = [(entry,) for entry in axes[0]] if axes else [()]
+        return [
+            path(system, seed, *rest) for rest in axis for system in self.config.systems for seed in self.config.seeds
+        ]
+
+    # -- results
+
+    def comparison(self, kind: str) -> Path:
+        """The comparison of all systems in one of COMPARISON_KINDS."""
+        return self.folder / f"comparison.{kind}"
+
+    @property
+    def data_report(self) -> Path:
+        """Lines, words and dropped pairs at every step of the data."""
+        return self.folder / "data-report.json"
+
+    @property
+    def statistics(self) -> Path:
+        """What the page shows beside scores, as numbers."""
+        return self.folder / "statistics.json"
+
+    @property
+    def figures(self) -> Path:
+        """The folder of the figures."""
+        return self.folder / "figures"
+
+    @property
+    def report(self) -> Path:
+        """The page."""
+        return self.folder / "report.html"
+
+    def log(self, name: str) -> Path:
+        """The log of a step."""
+        return self.folder / "logs" / f"{name}.log"
+
+    def step_report(self, name: str) -> Path:
+        """The report of a step of the data: ``get-data``, ``tokenise-PART.LANGUAGE``, ``clean-PART``."""
+        return self.folder / "logs" / f"{name}.json"
+
+    # -- what a run needs
+
+    def depends_on(self, step: str) -> str:
+        """The sections of the configuration that a step depends on, as text: it is repeated when this has changed."""
+        whole = self.config.to_dict()
+        return json.dumps([whole.get(section) for section in _DEPENDS_ON[step]], sort_keys=True)
+
+    def open(self) -> IO[str]:
+        """Create the folder, lock it, and write the resolved configuration; the lock is held until it is closed.
+
+        Raises MTScaffoldError where another run works in the folder, or it cannot be written to.
+        """
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise explain_os_error(error, self.folder) from None
+        lock = take_lock(self.folder, "another run is working in this folder; wait until it ends, or stop it")
+        write_config(self.config, self.config_file)
+        return lock
+
+
+def read_layout(folder: PathLike) -> Layout:
+    """The layout of an experiment that has been started, from the configuration in its folder."""
+    return Layout(Path(folder), load_config(Path(folder) / "config.yaml"))
+
+
+def plan_layout(configurations: Sequence[PathLike], settings: Mapping[str, Any]) -> tuple[Layout, Path | None]:
+    """The layout of an experiment to be run, and its download cache (None: the default one).
+
+    configurations: exactly one configuration file. settings: what ``--config`` gives, values as text or already typed:
+    ``output`` (folder; default: experiments/NAME), ``cache``, ``sample``, ``batch``, and any section of the
+    configuration, whose values replace those of the file.
+
+    Raises UsageError as load_config does.
+    """
+    if len(configurations) != 1:
+        raise UsageError("give one experiment: --configfile configs/NAME.yaml")
+    given = {key: typed(value) for key, value in settings.items()}
+    output, cache = given.pop("output", None), given.pop("cache", None)
+    for short, (section, key) in _SHORT.items():
+        value = given.pop(short, None)
+        if value is not None:
+            given[section] = {**given.get(section, {}), key: value}
+    config = load_config(configurations[0], given)
+    folder = Path(str(output or f"experiments/{config.name}"))
+    return Layout(folder, config), None if cache is None else Path(str(cache))
+
+
+def _with(name: str, suffix: str) -> str:
+    return f"{name}.{suffix}" if suffix else name

@@ -1,0 +1,45 @@
+"""fairseq-train's log → the curves of a training."""
+
+from __future__ import annotations
+
+import json
+import re
+
+from mt_scaffold.errors import MTScaffoldError
+from mt_scaffold.files import PathLike, open_input
+
+
+def read_training_log(path: PathLike) -> dict[str, list[tuple[float, float]]]:
+    """The curves in a log of fairseq-train (plain or JSON): ``train`` and ``valid`` → (updates, loss), by updates.
+
+    The loss is nll_loss in bits per token where the log has it, else loss. Of epochs that a
+    resumed training logs twice the last ones count. Raises MTScaffoldError where the log holds no epoch.
+    """
+    curves: dict[str, dict[float, float]] = {"train": {}, "valid": {}}
+    with open_input(path) as stream:
+        for line in stream.read().decode("utf-8", "replace").splitlines():
+            found = re.search(r"\| INFO \| (train|valid) \| (.*)", line)
+            if not found:
+                continue
+            values = _log_values(found[2], found[1])
+            loss = values.get("nll_loss", values.get("loss"))
+            if loss is not None and "num_updates" in values:
+                curves[found[1]][values["num_updates"]] = loss
+    if not any(curves.values()):
+        raise MTScaffoldError(f"{path}: holds no epoch of fairseq-train; is it the log of a training?")
+    return {name: sorted(curve.items()) for name, curve in curves.items()}
+
+
+def _log_values(text: str, name: str) -> dict[str, float]:
+    """The figures in one line of fairseq's log: ``{"train_loss": "8.9", ...}`` or ``epoch 001 | loss 8.9 | ...``."""
+    if text.startswith("{"):
+        pairs = [(key.removeprefix(f"{name}_"), str(value)) for key, value in json.loads(text).items()]
+    else:
+        pairs = [(key, value) for key, _, value in (part.strip().rpartition(" ") for part in text.split("|"))]
+    values = {}
+    for key, value in pairs:
+        try:
+            values[key] = float(value)
+        except ValueError:
+            continue
+    return values
