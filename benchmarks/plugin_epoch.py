@@ -39,7 +39,8 @@ def main() -> None:
         number_of_words = sum(line.count(" ") + 1 for pair in pairs for line in pair)
         del pairs
         codes = Path(folder) / "codes"
-        codes.write_bytes(learn_bpe([Path(f"{words}.{side}") for side in ("en", "de")], num_symbols=asked.symbols).text)
+        texts = [Path(f"{words}.{side}") for side in ("en", "de")]
+        codes.write_bytes(learn_bpe(paths=texts, num_symbols=asked.symbols).text)
         binarise_words(words, words, [], Path(folder) / "data", "en", "de", codes)
 
         arguments = [f"{folder}/data", "--user-dir", str(user_dir()), "--task", "translation_bpe_dropout"]

@@ -44,7 +44,8 @@ def prepare(
     """Make both data folders; returns what fairseq-train is given for each."""
     source, target = languages
     codes = folder / "codes"
-    codes.write_bytes(learn_bpe([Path(f"{words}.{language}") for language in languages], num_symbols=symbols).text)
+    texts = [Path(f"{words}.{language}") for language in languages]
+    codes.write_bytes(learn_bpe(paths=texts, num_symbols=symbols).text)
     binarise_words(words, words, [], folder / "words", source, target, codes)
     bpe = BPE(codes)
     for side, language in enumerate(languages):

@@ -1,8 +1,8 @@
 """Scaffold-BPE for machine translation: learn and apply codes, run and compare experiments.
 
 >>> from mt_scaffold import BPE, learn_bpe
->>> codes = learn_bpe(["low lower lowest", "low low newer newest"], num_symbols=6, min_frequency=1)
->>> BPE(codes.text).segment("lowest newer")
+>>> learned = learn_bpe(lines=["low lower lowest", "low low newer newest"], num_symbols=6, min_frequency=1)
+>>> BPE(learned.codes).segment("lowest newer")
 'lo@@ west ne@@ wer'
 """
 
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from mt_scaffold.apply import Encoder as Encoder
     from mt_scaffold.apply import apply_bpe as apply_bpe
     from mt_scaffold.apply import read_vocabulary as read_vocabulary
+    from mt_scaffold.codes import Codes as Codes
     from mt_scaffold.codes import Merge as Merge
     from mt_scaffold.codes import read_codes as read_codes
     from mt_scaffold.errors import MTScaffoldError as MTScaffoldError
@@ -33,6 +34,7 @@ _HOME = {
     "Encoder": "apply",
     "apply_bpe": "apply",
     "read_vocabulary": "apply",
+    "Codes": "codes",
     "Merge": "codes",
     "read_codes": "codes",
     "MTScaffoldError": "errors",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import operator
 import os
 import re
 import sys
@@ -11,19 +10,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import BinaryIO
 
 from mt_scaffold import _core
-from mt_scaffold.codes import CodesSource, codes_text
+from mt_scaffold.codes import Codes, CodesSource
 from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.files import PathLike, open_input, refuse_overwriting, shown, writing_to
-from mt_scaffold.native import TextSource, core_input, progress_line, worker_count
-
-LINE_MARGIN = "\r\n "
-
-
-def check_dropout(dropout: float) -> float:
-    """The dropout probability itself; UsageError where it is not in [0, 1]."""
-    if not 0 <= dropout <= 1:
-        raise UsageError(f"the dropout probability must be between 0 and 1, not {dropout}")
-    return dropout
+from mt_scaffold.inputs import Lines, TextFile, core_input, text_source
+from mt_scaffold.options import check_dropout, check_merges, core_seed, worker_count
+from mt_scaffold.progress import progress_line
+from mt_scaffold.text import LINE_MARGIN, SEPARATOR, join_subwords
 
 
 class BPE:
@@ -44,26 +37,22 @@ class BPE:
 
     def __init__(
         self,
-        codes: CodesSource | BinaryIO,
+        codes: CodesSource,
         merges: int = -1,
-        separator: str = "@@",
+        separator: str = SEPARATOR,
         vocab: Iterable[str] | None = None,
         glossaries: Sequence[str] | None = None,
     ) -> None:
-        if isinstance(codes, str | bytes | os.PathLike):
-            text, name = codes_text(codes)
-        else:
-            data = codes.read()
-            text = data.encode("utf-8") if isinstance(data, str) else data
-            name = str(getattr(codes, "name", "codes"))
-        if not -1 <= merges < 2**63:
-            raise UsageError(f"the number of merges must be 0 or more, or -1 for all, not {merges}")
+        read = Codes.of(codes)
+        merges = check_merges(merges)
         try:
             separator.encode("utf-8")
         except UnicodeEncodeError as error:
             raise UsageError("the separator is not UTF-8") from error
         self.separator = separator
-        self._segmenter = _core.Segmenter(text, name, merges, separator, None if vocab is None else set(vocab))
+        self._segmenter = _core.Segmenter(
+            read.text, read.name, merges, separator, None if vocab is None else set(vocab)
+        )
         self._isolate = GlossaryIsolator(glossaries) if glossaries else None
         self._applier = _core.Applier(self._segmenter, self._isolate)
 
@@ -73,6 +62,16 @@ class BPE:
         With ``dropout`` the result is a function of (seed, index, sentence); without a seed it is random.
         """
         return self._segment(sentence.strip(LINE_MARGIN), dropout, seed, index)
+
+    def join(self, line: str) -> str:
+        """Join the subwords of a line into words: ``join(segment(x)) == x``, with dropout too.
+
+        Holds for words with one space between them, none of which ends in the separator.
+
+        >>> BPE(b"#version: 0.2\\na n\\nb an\\n").join("ban@@ an@@ a")
+        'banana'
+        """
+        return join_subwords(line, self.separator)
 
     def segment_tokens(self, tokens: Iterable[str], dropout: float = 0, seed: int | None = None) -> list[str]:
         """Segment a sequence of words; gives the subwords, all but a word's last with the separator."""
@@ -93,16 +92,18 @@ class BPE:
     def _segment(self, sentence: str, dropout: float, seed: int | None, index: int, keep_margins: bool = True) -> str:
         if not dropout:
             return self._applier.segment_line(sentence, keep_margins)
-        number = seed_of(random_seed() if seed is None else seed)
+        number = core_seed(seed)
         return self._applier.segment_line(sentence, keep_margins, check_dropout(dropout), number, 0, index)
 
     def process_file(
         self,
-        infile: TextSource,
-        outfile: PathLike | BinaryIO,
+        infile: TextFile | None = None,
+        outfile: PathLike | BinaryIO | None = None,
         dropout: float = 0,
         num_workers: int = 1,
         seed: int | None = None,
+        *,
+        lines: Lines | None = None,
     ) -> None:
         """Segment a text line by line, in order, with ``num_workers`` threads (-1: all cores) and bounded memory.
 
@@ -112,13 +113,14 @@ class BPE:
         UsageError where the output would take the place of the input.
         """
         check_dropout(dropout)
-        refuse_overwriting([outfile], [infile])
+        source = text_source(infile, lines)
+        refuse_overwriting([outfile], [source])
         workers = worker_count(num_workers)
-        number = seed_of(random_seed() if seed is None else seed)
-        with core_input(infile) as source, progress_line("segmenting") as show:
+        number = core_seed(seed)
+        with core_input(source) as opened, progress_line("segmenting") as show:
             with writing_to(outfile) as stream:
                 name = shown(outfile) if isinstance(outfile, str | os.PathLike) else None
-                self._applier.apply(source, _core_output(stream, name), workers, dropout, number, 0, show)
+                self._applier.apply(opened, _core_output(stream, name), workers, dropout, number, 0, show)
 
     def surface_forms(self) -> list[str]:
         """Every subword that the codes can give, as it stands in segmented text: base symbols in both positions, then
@@ -144,7 +146,7 @@ class Encoder:
         self,
         sentences: Sequence[str] | Sequence[bytes],
         dropout: float = 0,
-        seed: int = 0,
+        seed: int | None = None,
         epoch: int = 0,
         indices: Sequence[int] = (),
     ) -> tuple[memoryview, memoryview]:
@@ -156,21 +158,8 @@ class Encoder:
         """
         if len(indices) and len(indices) != len(sentences):
             raise UsageError(f"{len(sentences)} sentences have {len(indices)} indices")
-        ids, offsets = self._applier.ids(sentences, indices, check_dropout(dropout), seed_of(seed), epoch)
+        ids, offsets = self._applier.ids(sentences, indices, check_dropout(dropout), core_seed(seed), epoch)
         return memoryview(ids).cast("i"), memoryview(offsets).cast("q")
-
-
-def random_seed() -> int:
-    """A seed that nobody has chosen."""
-    return int.from_bytes(os.urandom(8), "little")
-
-
-def seed_of(seed: int) -> int:
-    """A seed as the core takes it: 64 bits, a negative one as its complement; UsageError where it needs more."""
-    number = operator.index(seed)
-    if not -(2**63) <= number < 2**64:
-        raise UsageError(f"the seed must fit into 64 bits: {seed} does not")
-    return number & (2**64 - 1)
 
 
 def _core_output(stream: BinaryIO, name: str | None = None) -> _core.Output:
@@ -239,20 +228,23 @@ def read_vocabulary(path: PathLike, threshold: int | None = None) -> set[str]:
 
 def apply_bpe(
     codes: CodesSource,
-    infile: TextSource,
-    outfile: PathLike | BinaryIO,
+    infile: TextFile | None = None,
+    outfile: PathLike | BinaryIO | None = None,
     merges: int = -1,
-    separator: str = "@@",
+    separator: str = SEPARATOR,
     vocabulary: PathLike | None = None,
     vocabulary_threshold: int | None = None,
     dropout: float = 0,
     glossaries: Sequence[str] | None = None,
     seed: int | None = None,
     num_workers: int = 1,
+    *,
+    lines: Lines | None = None,
 ) -> None:
     """Segment a text with a codes file: what the command ``apply-bpe`` does. See ``BPE`` and ``BPE.process_file``."""
     check_dropout(dropout)
-    refuse_overwriting([outfile], [infile, codes, vocabulary])
+    source = text_source(infile, lines)
+    refuse_overwriting([outfile], [source, codes, vocabulary])
     vocab = None
     if vocabulary is not None:
         vocab = read_vocabulary(vocabulary, vocabulary_threshold)
@@ -264,4 +256,4 @@ def apply_bpe(
     elif vocabulary_threshold is not None:
         print("warning: a vocabulary threshold has no effect without a vocabulary", file=sys.stderr)
     bpe = BPE(codes, merges, separator, vocab, glossaries)
-    bpe.process_file(infile, outfile, dropout, num_workers, seed)
+    bpe.process_file(source, outfile, dropout, num_workers, seed)

@@ -1,18 +1,19 @@
-"""The codes file as Python objects; the native core reads and writes the format itself."""
+"""The codes file as a Python object; the native core reads and writes the format itself."""
 
 from __future__ import annotations
 
 import os
-from typing import NamedTuple
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import BinaryIO, NamedTuple, TextIO
 
 from mt_scaffold import _core
-from mt_scaffold.files import open_input, shown
-
-CodesSource = str | os.PathLike[str] | bytes
+from mt_scaffold.files import PathLike, open_input, shown
+from mt_scaffold.options import check_merges
 
 
 class Merge(NamedTuple):
-    """One line of a codes file: two symbols that are merged, and whether what they make is scaffold."""
+    """One line of a codes file: two symbols that are merged, and whether the merged token is scaffold."""
 
     left: str
     right: str
@@ -24,24 +25,62 @@ class Merge(NamedTuple):
         return self.left + self.right
 
 
-def codes_text(codes: CodesSource) -> tuple[bytes, str]:
-    """The bytes of a codes file and the name to call it by in messages; bytes are taken as the file itself."""
-    if isinstance(codes, bytes):
-        return codes, "codes"
-    with open_input(codes) as stream:
-        return stream.read(), shown(codes)
+@dataclass(frozen=True)
+class Codes:
+    """A codes file in memory, read once. A malformed one is reported where its merges are first needed.
+
+    text: the file, as bytes. name: what messages call it.
+
+    >>> codes = Codes(b"#version: 0.2\\na n scaffold\\nb an\\n")
+    >>> [merge.token for merge in codes.merges]
+    ['an', 'ban']
+    """
+
+    text: bytes = field(repr=False)
+    name: str = "codes"
+
+    @classmethod
+    def read(cls, file: PathLike | BinaryIO | TextIO) -> Codes:
+        """Read a codes file from a path (``.gz`` too) or an open file, under whose name errors report it.
+
+        Raises MTScaffoldError where the file cannot be read.
+        """
+        if isinstance(file, str | os.PathLike):
+            with open_input(file) as stream:
+                return cls(stream.read(), shown(file))
+        content = file.read()
+        text = content.encode("utf-8") if isinstance(content, str) else content
+        return cls(text, str(getattr(file, "name", "codes")))
+
+    @classmethod
+    def of(cls, source: CodesSource) -> Codes:
+        """Codes from whatever a caller has: Codes, the bytes of a codes file, a path or an open file."""
+        if isinstance(source, Codes):
+            return source
+        return cls(source) if isinstance(source, bytes) else cls.read(source)
+
+    @cached_property
+    def merges(self) -> list[Merge]:
+        """All merges in order of rank.
+
+        Raises MTScaffoldError with name and line number where the file is malformed.
+        """
+        return self.first(-1)
+
+    def first(self, merges: int) -> list[Merge]:
+        """The first ``merges`` merges, -1 for all; what follows them is not read, and may be malformed."""
+        return [Merge(*fields) for fields in _core.parse_codes(self.text, self.name, check_merges(merges))]
+
+
+# Codes, the bytes of a codes file, a path (``.gz`` too), or a file open for bytes or text.
+CodesSource = Codes | bytes | PathLike | BinaryIO | TextIO
 
 
 def read_codes(codes: CodesSource, merges: int = -1) -> list[Merge]:
-    """Read a codes file (a path or its bytes): its merges in order of rank.
+    """Return the merges of a codes file in order of rank.
 
-    ``merges``: only the first so many; -1 for all. Raises MTScaffoldError with file name and line number where
-    the file is malformed.
+    codes: a path (``.gz`` too), an open file, its bytes, or Codes. merges: use only the first ``merges``; -1 for all.
+
+    Raises MTScaffoldError with file name and line number where the file is malformed.
     """
-    text, name = codes_text(codes)
-    return [Merge(*fields) for fields in _core.parse_codes(text, name, merges)]
-
-
-def format_codes(merges: list[Merge]) -> bytes:
-    """The bytes of a codes file with these merges."""
-    return _core.format_codes([(merge.left, merge.right, merge.scaffold) for merge in merges])
+    return Codes.of(codes).first(merges)

@@ -3,29 +3,39 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from mt_scaffold import _core
-from mt_scaffold.codes import CodesSource
+from mt_scaffold.codes import Codes, CodesSource
 from mt_scaffold.errors import UsageError
-from mt_scaffold.learn import learn_from_counts
-from mt_scaffold.native import TextSource
-from mt_scaffold.stats import FORMATS, Vocabulary, count_text, format_table, use_of_vocabulary
+from mt_scaffold.inputs import Lines, TextFile
+from mt_scaffold.learn import count_words, learn_from_counts
+from mt_scaffold.options import FORMATS
+from mt_scaffold.stats import Vocabulary, format_table, use_of_vocabulary
 
 
 def compare_vocab(
-    bpe: CodesSource, scaffold: CodesSource, inputs: TextSource | Sequence[TextSource], num_workers: int = 1
+    bpe: CodesSource,
+    scaffold: CodesSource,
+    infile: TextFile | None = None,
+    num_workers: int = 1,
+    *,
+    paths: Iterable[TextFile] | None = None,
+    lines: Lines | None = None,
 ) -> dict[str, Any]:
     """Compare the normal merged tokens of two codes files on a text of words (not segmented).
 
     Returns what ``compare_vocabularies`` does. Raises MTScaffoldError where a file is malformed, missing or not
     UTF-8, or the text has no words; UsageError where the codes stand in each other's place.
     """
-    counts = count_text(inputs, num_workers)
-    first, second = use_of_vocabulary(bpe, counts), use_of_vocabulary(scaffold, counts)
+    read = [Codes.of(source) for source in (bpe, scaffold)]  # a missing file is reported before the long count
+    counts = count_words(infile, num_workers=num_workers, paths=paths, lines=lines)
+    first, second = (use_of_vocabulary(source, counts) for source in read)
     if first.scaffold and not second.scaffold:
-        raise UsageError(f"{first.codes} are Scaffold-BPE codes and {second.codes} are not: the BPE codes come first")
+        raise UsageError(
+            f"{first.codes.name} are Scaffold-BPE codes and {second.codes.name} are not: the BPE codes come first"
+        )
     return compare_vocabularies(first, second)
 
 
@@ -42,8 +52,8 @@ def compare_vocabularies(bpe: Vocabulary, scaffold: Vocabulary) -> dict[str, Any
     new = _by_frequency(scaffold.normal - bpe.normal, scaffold)
     average_removed, average_new = _average(removed), _average(new)
     return {
-        "bpe": bpe.codes,
-        "scaffold": scaffold.codes,
+        "bpe": bpe.codes.name,
+        "scaffold": scaffold.codes.name,
         "kept": len(bpe.normal & scaffold.normal),
         "removed": [
             {"token": token, "frequency": frequency, "scaffold": token in scaffold.scaffold}
@@ -71,7 +81,7 @@ def compare_at_sizes(counts: _core.WordCounts, sizes: Sequence[int], min_frequen
             learned = learn_from_counts(copy, symbols, min_frequency, algorithm)
             if learned.exhausted:
                 break
-            used.append(use_of_vocabulary(learned.text, counts))
+            used.append(use_of_vocabulary(learned.codes, counts))
         if len(used) == 2:
             found = compare_vocabularies(*used)
             averages = {key: found[key] for key in ("average_frequency_removed", "average_frequency_new", "gain")}

@@ -8,9 +8,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from mt_scaffold.codes import CodesSource, Merge, read_codes
+from mt_scaffold.codes import CodesSource, read_codes
 from mt_scaffold.errors import UsageError
 from mt_scaffold.reference import ReferenceBPE, base_symbols, replace_all
+from mt_scaffold.text import SEPARATOR
 
 
 @dataclass(frozen=True)
@@ -63,10 +64,8 @@ class Explainer:
     Raises MTScaffoldError where the codes are malformed or missing.
     """
 
-    def __init__(self, codes: CodesSource, merges: int = -1, separator: str = "@@") -> None:
-        if merges < -1:
-            raise UsageError(f"the number of merges must be positive, or -1 for all, not {merges}")
-        listed: list[Merge] = read_codes(codes, merges)
+    def __init__(self, codes: CodesSource, merges: int = -1, separator: str = SEPARATOR) -> None:
+        listed = read_codes(codes, merges)
         marked = {merge.token: merge.scaffold for merge in listed}
         self._twin = ReferenceBPE(
             [(merge.left, merge.right) for merge in listed],
@@ -135,7 +134,7 @@ def _flat(demolition: Demolition) -> list[tuple[str, list[str]]]:
 
 
 def explain(
-    codes: CodesSource, words: Sequence[str], merges: int = -1, separator: str = "@@", colour: bool = False
+    codes: CodesSource, words: Sequence[str], merges: int = -1, separator: str = SEPARATOR, colour: bool = False
 ) -> str:
     """How each word is segmented with the codes of a file, as text: what the command ``explain`` shows."""
     explainer = Explainer(codes, merges, separator)

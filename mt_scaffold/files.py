@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import io
-import itertools
 import os
 import re
 import stat
@@ -58,23 +57,6 @@ def open_input(path: PathLike) -> Iterator[BinaryIO]:
         if not compressed or (isinstance(error, OSError) and error.errno is not None):
             raise
         raise MTScaffoldError(f"{os.fspath(path)}: not a complete gzip file ({error})") from error
-
-
-def read_pairs(source: PathLike, target: PathLike) -> Iterator[tuple[bytes, bytes]]:
-    """The lines of two parallel files, pair by pair, as they stand (LF included where there is one).
-
-    Raises MTScaffoldError, naming both counts, at the end of the shorter file where the other goes on.
-    """
-    with open_input(source) as source_stream, open_input(target) as target_stream:
-        for count, (source_line, target_line) in enumerate(itertools.zip_longest(source_stream, target_stream)):
-            if source_line is None or target_line is None:
-                source_count = count + (source_line is not None) + sum(1 for _ in source_stream)
-                target_count = count + (target_line is not None) + sum(1 for _ in target_stream)
-                raise MTScaffoldError(
-                    f"{os.fspath(source)} has {source_count} lines and {os.fspath(target)} has {target_count}: "
-                    "line i of one must translate line i of the other"
-                )
-            yield source_line, target_line
 
 
 @contextlib.contextmanager
@@ -167,11 +149,13 @@ def refuse_overwriting(outputs: Iterable[object], inputs: Iterable[object] = ())
 
 
 @contextlib.contextmanager
-def writing_to(outfile: PathLike | BinaryIO) -> Iterator[BinaryIO]:
-    """A path as ``open_output`` opens it, or a file that is open for bytes already.
+def writing_to(outfile: PathLike | BinaryIO | None) -> Iterator[BinaryIO]:
+    """Open a path as ``open_output`` does, or pass on a file that is open for bytes already.
 
-    Opened before a long computation, it finds out at once that there is no place for the result.
+    Opened before a long computation, an output that cannot be written is reported at once. Raises UsageError for None.
     """
+    if outfile is None:
+        raise UsageError("give an output: outfile, a path or a file open for bytes")
     if not isinstance(outfile, str | os.PathLike):
         yield outfile
     else:

@@ -14,13 +14,9 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
-END_OF_WORD = "</w>"
+from mt_scaffold.text import END_OF_WORD, LINE_MARGIN, SEPARATOR, words_of
+
 Pair = tuple[str, str]
-
-
-def words_of(line: str) -> list[str]:
-    """The words of a line: what stands between ASCII spaces, without the CRs and spaces at its ends."""
-    return [word for word in line.strip("\r\n ").split(" ") if word]
 
 
 def base_symbols(word: str) -> list[str]:
@@ -156,7 +152,7 @@ class ReferenceBPE:
         self,
         merges: Iterable[Pair],
         scaffold: Iterable[str] = (),
-        separator: str = "@@",
+        separator: str = SEPARATOR,
         vocabulary: set[str] | None = None,
     ) -> None:
         listed = list(merges)
@@ -264,10 +260,10 @@ class ReferenceBPE:
 
     def process_line(self, line: str, survives: Survives = always) -> str:
         """As ``segment``, with the CRs, LFs and spaces at the line's ends kept as they stand."""
-        stripped = line.strip("\r\n ")
+        stripped = line.strip(LINE_MARGIN)
         if not stripped:
             return line
-        start = len(line) - len(line.lstrip("\r\n "))
+        start = len(line) - len(line.lstrip(LINE_MARGIN))
         return line[:start] + self.segment(stripped, survives) + line[start + len(stripped) :]
 
     def dropout_distribution(self, word: str, dropout: float) -> dict[tuple[str, ...], float]:

@@ -15,16 +15,16 @@ from typing import Any
 
 from mt_scaffold import _core
 from mt_scaffold.apply import BPE
-from mt_scaffold.codes import CodesSource, Merge, codes_text
+from mt_scaffold.codes import Codes, CodesSource
 from mt_scaffold.errors import MTScaffoldError, UsageError
-from mt_scaffold.learn import InputFiles, count_words
-from mt_scaffold.native import TextSource
+from mt_scaffold.inputs import Lines, TextFile
+from mt_scaffold.learn import count_words
+from mt_scaffold.options import FORMATS
+from mt_scaffold.text import END_OF_WORD
 
-END_OF_WORD = "</w>"
 # Frequencies are given at these ranks of the vocabulary, as far as it goes.
 RANKS = (1, 10, 100, 1000, 2000, 5000, 10000, 20000, 50000, 100000)
 RARE = 100
-FORMATS = ("text", "json", "markdown")
 
 # No word can hold it, so that a subword inside a word is told from one at the end.
 _INSIDE = "\n"
@@ -35,15 +35,14 @@ class Vocabulary:
     """What a codes file makes of a text. Tokens are written as in the codes file: ``zona`` inside, ``zona</w>`` at
     the end of a word.
 
-    codes: the name of the codes file. merges: its merges.
+    codes: what was measured.
     frequencies: every token of the vocabulary V → how often it stands in the segmented text, 0 included; V holds the
         normal merged tokens, and the base symbols that stand in the merges or in the text.
     normal, scaffold: the merged tokens that are normal (part of V) and scaffold (not part of it).
     words, lines, text_bytes: words and lines with words in the text; its UTF-8 bytes with one space between words.
     """
 
-    codes: str
-    merges: list[Merge]
+    codes: Codes
     frequencies: dict[str, int]
     normal: frozenset[str]
     scaffold: frozenset[str]
@@ -57,23 +56,15 @@ class Vocabulary:
         return sorted(self.frequencies.values(), reverse=True)
 
 
-def count_text(inputs: TextSource | Sequence[TextSource], num_workers: int = 1) -> _core.WordCounts:
-    """Count the words of a text, or of several as one. Raises MTScaffoldError where there is no word to count."""
-    several = isinstance(inputs, list | tuple) and not isinstance(inputs, InputFiles)
-    counts = count_words(InputFiles(inputs) if several else inputs, num_workers=num_workers)  # type: ignore[arg-type]
+def use_of_vocabulary(codes: CodesSource, counts: _core.WordCounts) -> Vocabulary:
+    """Measure how often counted words (``count_words``) use each token of ``codes``.
+
+    Raises MTScaffoldError where the codes are malformed, or no words were counted.
+    """
     if len(counts) == 0:
         raise MTScaffoldError("there are no words in the input, so there is nothing to measure")
-    return counts
-
-
-def use_of_vocabulary(codes: CodesSource, counts: _core.WordCounts) -> Vocabulary:
-    """The frequency of every token of ``codes`` in a text whose words are counted (``count_text``)."""
-    return _use(*codes_text(codes), counts)
-
-
-def _use(codes: bytes, name: str, counts: _core.WordCounts) -> Vocabulary:
-    # Read under its name first: that is what an error must say.
-    merges = [Merge(*fields) for fields in _core.parse_codes(codes, name, -1)]
+    codes = Codes.of(codes)
+    merges = codes.merges
     subwords = BPE(codes, separator=_INSIDE).count_subwords(counts).items()
     frequencies = Counter({_token(surface): count for surface, count in subwords})
 
@@ -85,8 +76,7 @@ def _use(codes: bytes, name: str, counts: _core.WordCounts) -> Vocabulary:
         frequencies.setdefault(token, 0)
     words, lines = counts.total(), counts.lines()
     return Vocabulary(
-        codes=name,
-        merges=merges,
+        codes=codes,
         frequencies=dict(frequencies),
         normal=normal,
         scaffold=frozenset(token for token, scaffold in marked.items() if scaffold),
@@ -136,11 +126,11 @@ def summarise(vocabulary: Vocabulary) -> dict[str, Any]:
     bits = entropy(ordered)
     used = sum(1 for frequency in ordered if frequency)
     return {
-        "codes": vocabulary.codes,
+        "codes": vocabulary.codes.name,
         "lines": vocabulary.lines,
         "words": vocabulary.words,
         "bytes": vocabulary.text_bytes,
-        "merges": len(vocabulary.merges),
+        "merges": len(vocabulary.codes.merges),
         "tokens": tokens,
         "types": used,
         "vocabulary_size": size,
@@ -158,16 +148,21 @@ def summarise(vocabulary: Vocabulary) -> dict[str, Any]:
 
 
 def stats(
-    codes: Sequence[CodesSource], inputs: TextSource | Sequence[TextSource], num_workers: int = 1
+    codes: Sequence[CodesSource],
+    infile: TextFile | None = None,
+    num_workers: int = 1,
+    *,
+    paths: Iterable[TextFile] | None = None,
+    lines: Lines | None = None,
 ) -> list[dict[str, Any]]:
     """Measure each codes file (BPE or Scaffold-BPE) on a text: one dictionary a file, as ``summarise`` gives it.
 
     inputs: words separated by spaces (not segmented): one text, or a list of paths that are read as one.
     Raises MTScaffoldError where a file is malformed, missing or not UTF-8, or the text has no words.
     """
-    read = [codes_text(file) for file in codes]  # a missing file is said before the long count
-    counts = count_text(inputs, num_workers)
-    return [summarise(_use(text, name, counts)) for text, name in read]
+    read = [Codes.of(source) for source in codes]  # a missing file is reported before the long count
+    counts = count_words(infile, num_workers=num_workers, paths=paths, lines=lines)
+    return [summarise(use_of_vocabulary(source, counts)) for source in read]
 
 
 _LABELS = {

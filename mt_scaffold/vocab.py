@@ -3,63 +3,79 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import BinaryIO
 
 from mt_scaffold import _core
 from mt_scaffold.apply import BPE
 from mt_scaffold.errors import UsageError
 from mt_scaffold.files import PathLike, refuse_overwriting, writing_to
-from mt_scaffold.learn import LearnedCodes, _say_merge, count_words, learn_from_counts
-from mt_scaffold.native import TextSource
+from mt_scaffold.inputs import Lines, TextFile, text_sources
+from mt_scaffold.learn import LearnedCodes, count_words, learn_from_counts
+from mt_scaffold.options import check_learning
+from mt_scaffold.text import SEPARATOR
 
 
-def get_vocab(infile: TextSource, outfile: PathLike | BinaryIO, num_workers: int = 1) -> None:
-    """Write the words of a text with their frequencies, the most frequent first, then by first occurrence.
+def get_vocab(
+    infile: TextFile | None = None,
+    outfile: PathLike | BinaryIO | None = None,
+    num_workers: int = 1,
+    *,
+    paths: Iterable[TextFile] | None = None,
+    lines: Lines | None = None,
+) -> None:
+    """Write the words of a text with their counts: the most frequent first, then by first occurrence.
 
-    infile: a path (``.gz`` too), an open file, or an iterable of lines. outfile: a path or a file open for bytes.
+    infile: a path (``.gz`` too) or an open file. paths: several of them, read as one text.
+    lines: an iterable of strings. Exactly one of the three is given.
+    outfile: a path or a file open for bytes. num_workers: threads, -1 for all cores.
+
+    Raises MTScaffoldError where the input cannot be read or is not UTF-8; UsageError for none or several inputs, and
+    for an output that is an input.
     """
-    refuse_overwriting([outfile], [infile])
+    sources = text_sources(infile, paths, lines)
+    refuse_overwriting([outfile], sources)
     with writing_to(outfile) as stream:
-        stream.write(count_words(infile, num_workers=num_workers).format_vocabulary())
+        stream.write(count_words(paths=sources, num_workers=num_workers).format_vocabulary())
 
 
 def learn_joint_bpe_and_vocab(
-    infiles: Sequence[TextSource],
+    paths: Sequence[TextFile],
     codes: PathLike,
     vocabularies: Sequence[PathLike],
     num_symbols: int = 10000,
     min_frequency: int = 2,
-    separator: str = "@@",
+    separator: str = SEPARATOR,
     total_symbols: bool = False,
     verbose: bool = False,
     num_workers: int = 1,
     algorithm: str = "scaffold",
 ) -> LearnedCodes:
-    """Learn codes on all texts together, and write for each the vocabulary that it has when segmented with them.
+    """Learn codes on all texts together, and write the vocabulary that each text has when segmented with them.
 
-    Words are counted once; the vocabularies come from the counts. Raises UsageError where there is not one
-    vocabulary per text or one file stands in two places, otherwise as ``learn_bpe``.
+    paths: one path (``.gz`` too) or open file per text. codes: the codes file to write.
+    vocabularies: the vocabulary files to write, one per text. The rest is as in ``learn_bpe``.
+
+    Words are counted once; the vocabularies come from the counts. Raises UsageError where there is not one vocabulary
+    per text, or where one file is named twice; otherwise as ``learn_bpe``.
     """
-    if len(infiles) != len(vocabularies):
+    check_learning(num_symbols, min_frequency, algorithm)
+    sources = text_sources(paths=paths)
+    if len(sources) != len(vocabularies):
         raise UsageError(
-            f"there must be one vocabulary file per input, not {len(vocabularies)} for {len(infiles)} inputs"
+            f"there must be one vocabulary file per input, not {len(vocabularies)} for {len(sources)} inputs"
         )
-    if num_symbols < 1:
-        raise UsageError(f"the number of symbols must be positive, not {num_symbols}")
-    refuse_overwriting([codes, *vocabularies], infiles)
+    refuse_overwriting([codes, *vocabularies], sources)
     with contextlib.ExitStack() as stack:
         codes_stream = stack.enter_context(writing_to(codes))
         streams = [stack.enter_context(writing_to(vocabulary)) for vocabulary in vocabularies]
-        counts = [count_words(infile, num_workers=num_workers) for infile in infiles]
+        counts = [count_words(source, num_workers=num_workers) for source in sources]
         joint = _core.WordCounts()
         for count in counts:
             joint.add(count)
-        learned = learn_from_counts(
-            joint, num_symbols, min_frequency, algorithm, total_symbols, _say_merge if verbose else None
-        )
+        learned = learn_from_counts(joint, num_symbols, min_frequency, algorithm, total_symbols, verbose)
         codes_stream.write(learned.text)
-        bpe = BPE(learned.text, separator=separator)
+        bpe = BPE(learned.codes, separator=separator)
         for count, stream in zip(counts, streams, strict=True):
             stream.write(bpe.count_subwords(count).format_vocabulary())
     return learned

@@ -84,8 +84,9 @@ def test_files_of_every_kind(files: dict[str, Path], tmp_path: Path) -> None:
     output = tmp_path / "output"
     with open(files["text"], "rb") as binary, open(files["text"], encoding="utf-8") as text:
         sources = [files["text"], str(files["text"]), files["text.gz"], binary, text, io.BytesIO(TEXT.encode("utf-8"))]
-        for source in [*sources, io.StringIO(TEXT, newline="\n"), lines_at_lf(TEXT), iter(lines_at_lf(TEXT))]:
-            bpe.process_file(source, output)
+        inputs = [{"infile": source} for source in [*sources, io.StringIO(TEXT, newline="\n")]]
+        for given in [*inputs, {"lines": lines_at_lf(TEXT)}, {"lines": iter(lines_at_lf(TEXT))}]:
+            bpe.process_file(outfile=output, **given)
             assert output.read_bytes().removesuffix(b"\n") == expected.removesuffix(b"\n")
     with open(output, "wb") as stream:
         stream.write(b"before\n")
@@ -142,27 +143,27 @@ def test_an_output_that_takes_a_part_at_a_time() -> None:
             return len(data[:3])
 
     raw = Raw()
-    BPE(CODES).process_file(["a cab"] * 3, raw)
+    BPE(CODES).process_file(outfile=raw, lines=["a cab"] * 3)
     assert raw.taken.decode() == "".join(BPE(CODES).process_line("a cab") + "\n" for _ in range(3))
 
 
 def test_a_merge_that_ends_in_cr_is_read_back() -> None:
     """A CR inside a line is a symbol: codes and vocabulary with it are files like others, and CR LF files too."""
     learned = learn_bpe(io.BytesIO(b"a\rb a\rc \rd \rd\n"), num_symbols=2, algorithm="bpe")
-    assert [merge.token for merge in learned.to_list()] == ["a\r", "\rd</w>"]
+    assert [merge.token for merge in learned.codes.merges] == ["a\r", "\rd</w>"]
     assert BPE(learned.text).segment("xa\rb \rd") == "x@@ a\r@@ b \rd"
     with_cr_lf = b"#version: 0.2\r\na b\r\n"
     assert [merge[:2] for merge in read_codes(with_cr_lf)] == [("a", "b")]
     counted = io.BytesIO()
     get_vocab(io.BytesIO(b"x \ry \ry x\r z\n"), counted)
     from_counts = learn_bpe(io.BytesIO(counted.getvalue()), is_dict=True, num_symbols=1, algorithm="bpe")
-    assert from_counts.to_list()[0].token == "\ry</w>"
+    assert from_counts.codes.merges[0].token == "\ry</w>"
 
 
 def test_lines_need_no_line_end() -> None:
     """Lines of an iterable may come with their LF or without."""
     output = io.BytesIO()
-    BPE(b"#version: 0.2\na b</w>\n").process_file(["ab", "ab ab\n", "", "cd"], output)
+    BPE(b"#version: 0.2\na b</w>\n").process_file(outfile=output, lines=["ab", "ab ab\n", "", "cd"])
     assert output.getvalue() == b"ab\nab ab\n\nc@@ d\n"
 
 
@@ -197,7 +198,7 @@ def test_ids_take_what_users_have() -> None:
     assert given == encoder.encode(["ab", "ca"], 0.5, 7, 1, [3, 4])
     assert bpe.segment("abc", 0.5, numpy.int64(5)) == bpe.segment("abc", 0.5, 5)
     output = io.BytesIO()
-    bpe.process_file(iter([b"ab ca\n", b"ab"]), output)
+    bpe.process_file(outfile=output, lines=iter([b"ab ca\n", b"ab"]))
     assert output.getvalue().decode() == bpe.segment("ab ca") + "\n" + bpe.segment("ab") + "\n"
 
 
@@ -254,24 +255,25 @@ def test_surface_forms_cover_what_dropout_gives() -> None:
 def test_learning_from_inputs_of_every_kind(files: dict[str, Path], tmp_path: Path) -> None:
     """Lines, a path, gzip, an open file; several of them are one text; any number of workers."""
     with open(files["text"], "rb") as stream:
-        for source in (files["text"], str(files["text"]), files["text.gz"], stream, lines_at_lf(TEXT)):
+        for source in (files["text"], str(files["text"]), files["text.gz"], stream):
             assert learn_bpe(source, num_symbols=150, num_workers=2).text == CODES
+    assert learn_bpe(lines=lines_at_lf(TEXT), num_symbols=150, num_workers=2).text == CODES
     halves = [tmp_path / "first", tmp_path / "second.gz"]
     cut = TEXT.index("\n", len(TEXT) // 2) + 1
     halves[0].write_bytes(TEXT[:cut].encode("utf-8"))
     halves[1].write_bytes(gzip.compress(TEXT[cut:].encode("utf-8")))
-    assert learn_bpe(halves, tmp_path / "codes", num_symbols=150).text == CODES
+    assert learn_bpe(paths=halves, outfile=tmp_path / "codes", num_symbols=150).text == CODES
     assert (tmp_path / "codes").read_bytes() == CODES
 
 
 def test_what_learning_says(capsys: pytest.CaptureFixture[str]) -> None:
     """A warning where the pairs run out, each merge where that is asked for, the base symbols that are subtracted."""
-    learned = learn_bpe(["abc abc ab"], num_symbols=50, verbose=True, algorithm="bpe")
+    learned = learn_bpe(lines=["abc abc ab"], num_symbols=50, verbose=True, algorithm="bpe")
     assert learned.exhausted and learned.merges == 2
     lines = capsys.readouterr().err.splitlines()
     assert lines[0] == "pair 0: b c</w> -> bc</w> (frequency 2)"
     assert lines[-1] == "no pair has frequency >= 2. Stopping"
-    learned = learn_bpe(["abcd abce"] * 2, num_symbols=7, total_symbols=True, algorithm="bpe")
+    learned = learn_bpe(lines=["abcd abce"] * 2, num_symbols=7, total_symbols=True, algorithm="bpe")
     assert learned.merges == 2
     assert "Reducing number of merge operations by 5" in capsys.readouterr().err
 
@@ -280,23 +282,23 @@ def test_values_out_of_range() -> None:
     """Wrong values are refused before anything is read."""
     for wrong in ({"num_symbols": 0}, {"num_symbols": -5}, {"min_frequency": 0}, {"algorithm": "unigram"}):
         with pytest.raises(UsageError):
-            learn_bpe(["ab ab"], **wrong)
+            learn_bpe(lines=["ab ab"], **wrong)
     for dropout in (-0.1, 1.1, float("nan")):
         with pytest.raises(UsageError, match="dropout"):
             BPE(CODES).segment("ab", dropout)
         with pytest.raises(UsageError, match="dropout"):
-            BPE(CODES).process_file(["ab"], io.BytesIO(), dropout)
+            BPE(CODES).process_file(outfile=io.BytesIO(), dropout=dropout, lines=["ab"])
     with pytest.raises(UsageError, match="one vocabulary file per input"):
-        learn_joint_bpe_and_vocab([["ab"], ["cd"]], "codes", ["vocabulary"])
+        learn_joint_bpe_and_vocab([io.BytesIO(b"ab"), io.BytesIO(b"cd")], "codes", ["vocabulary"])
 
 
 def test_counting_words(files: dict[str, Path]) -> None:
     """Words by first occurrence with their counts; a vocabulary by frequency."""
-    counts = count_words(["b a b", " c  b\r"])
+    counts = count_words(lines=["b a b", " c  b\r"])
     assert counts.items() == [("b", 3), ("a", 1), ("c", 1)]
     assert (len(counts), counts.total()) == (3, 5)
     vocabulary = io.BytesIO()
-    get_vocab(["a b", "c b c"], vocabulary)
+    get_vocab(outfile=vocabulary, lines=["a b", "c b c"])
     assert vocabulary.getvalue() == b"b 2\nc 2\na 1\n"
     for workers in (1, 2, 5):
         assert count_words(files["text"], num_workers=workers).items() == count_words(files["text.gz"]).items()
@@ -306,7 +308,7 @@ def test_counts_that_cannot_be_added(tmp_path: Path) -> None:
     """A count that is no number of words is refused with its line: text, a negative number, more than 64 bits."""
     for wrong in ("x", "-1", "1.5", "99999999999999999999", "", "1 2"):
         with pytest.raises(MTScaffoldError, match="line 2"):
-            learn_bpe(["ab 3", f"ab {wrong}"], is_dict=True)
+            learn_bpe(lines=["ab 3", f"ab {wrong}"], is_dict=True)
 
 
 def test_joint_learning_is_learning_and_counting(tmp_path: Path) -> None:
@@ -317,7 +319,7 @@ def test_joint_learning_is_learning_and_counting(tmp_path: Path) -> None:
         path.write_bytes(text.encode("utf-8"))
     learned = learn_joint_bpe_and_vocab(paths[:2], paths[2], paths[3:], 100)
     assert learned.scaffold > 0
-    assert paths[2].read_bytes() == learned.text == learn_bpe(paths[:2], num_symbols=100).text
+    assert paths[2].read_bytes() == learned.text == learn_bpe(paths=paths[:2], num_symbols=100).text
     for text, vocabulary in zip(texts, paths[3:], strict=True):
         segmented, expected = io.BytesIO(), io.BytesIO()
         BPE(learned.text).process_file(io.BytesIO(text.encode("utf-8")), segmented)
@@ -360,4 +362,4 @@ def test_scaffold_is_what_learning_gives_by_default() -> None:
     """The default algorithm is the one the package is about."""
     counts = {"accc": 5, "cc": 2}
     text = " ".join(word for word, count in counts.items() for _ in range(count))
-    assert learn_bpe([text], num_symbols=2).text == learn_with_twin(counts, 2)[1]
+    assert learn_bpe(lines=[text], num_symbols=2).text == learn_with_twin(counts, 2)[1]

@@ -24,7 +24,7 @@ def text(tmp_path: Path) -> Path:
     for name, lines in {"train": TEXT, "valid": ["low"], "test.1": ["new", "wide"]}.items():
         for language in ("en", "de"):
             (tmp_path / f"{name}.{language}").write_text("\n".join(lines), encoding="utf-8")
-    (tmp_path / "codes").write_bytes(learn_bpe(TEXT * 2, num_symbols=12).text)
+    (tmp_path / "codes").write_bytes(learn_bpe(lines=TEXT * 2, num_symbols=12).text)
     return tmp_path
 
 
@@ -52,8 +52,8 @@ def test_the_folder_says_what_it_holds(text: Path) -> None:
 @pytest.mark.parametrize("algorithm", ["bpe", "scaffold"])
 def test_the_dictionary_holds_whatever_dropout_can_give(algorithm: str) -> None:
     """Characters of no merge (🙂) and symbols that look like fairseq's own are among it, in both positions."""
-    bpe = BPE(learn_bpe(TEXT * 2, num_symbols=12, algorithm=algorithm).text)
-    entries = dict(dropout_dictionary(bpe, count_words(TEXT)))
+    bpe = BPE(learn_bpe(lines=TEXT * 2, num_symbols=12, algorithm=algorithm).text)
+    entries = dict(dropout_dictionary(bpe, count_words(lines=TEXT)))
     for dropout in (0, 0.3, 0.7, 1):
         for seed in range(50):
             for line in TEXT:

@@ -150,7 +150,7 @@ def test_no_output_takes_the_place_of_another_file_of_the_command(
 def test_bpe_and_several_inputs(folder: Path) -> None:
     """``--algorithm bpe`` learns no scaffold tokens; several inputs are one text."""
     assert main("learn-bpe -i text text -o twice -s 50 --algorithm bpe".split()) == 0
-    assert (folder / "twice").read_bytes() == learn_bpe([TEXT.decode() * 2], num_symbols=50, algorithm="bpe").text
+    assert (folder / "twice").read_bytes() == learn_bpe(lines=[TEXT.decode() * 2], num_symbols=50, algorithm="bpe").text
 
 
 def test_help_and_version() -> None:

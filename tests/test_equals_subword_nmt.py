@@ -79,7 +79,7 @@ def test_learning_from_a_dictionary() -> None:
     """``--dict-input``, with a word that stands on two lines."""
     counts = Counter(word for word in hard_text(5, 3000, LEARNABLE).split() if not BREAKS_LINES.search(word))
     lines = [*dictionary_lines(counts), f"{next(iter(counts))} 100"]
-    ours = learn_bpe(lines, None, 300, is_dict=True, algorithm="bpe")
+    ours = learn_bpe(lines=lines, num_symbols=300, is_dict=True, algorithm="bpe")
     assert ours.text == their_codes(lines, 300, is_dict=True)
 
 
@@ -96,7 +96,9 @@ def test_several_texts_are_learned_from_as_one(tmp_path: Path) -> None:
     paths = [tmp_path / "a", tmp_path / "b"]
     for path, text in zip(paths, texts, strict=True):
         path.write_bytes(text.encode("utf-8"))
-    assert learn_bpe(paths, None, 100, algorithm="bpe").text == their_codes(lines_at_lf("".join(texts)), 100)
+    assert learn_bpe(paths=paths, num_symbols=100, algorithm="bpe").text == their_codes(
+        lines_at_lf("".join(texts)), 100
+    )
 
 
 @settings(max_examples=300, derandomize=True, deadline=None, database=None)
@@ -109,7 +111,7 @@ def test_learning_from_a_few_words(counts: dict[str, int], symbols: int) -> None
     lines = dictionary_lines(counts)
     assume(any(len(word) > 1 for word in counts))  # subword-nmt fails where there is no pair at all
     theirs = their_codes(lines, symbols, is_dict=True, min_frequency=1)
-    ours = learn_bpe(lines, None, symbols, 1, is_dict=True, algorithm="bpe")
+    ours = learn_bpe(lines=lines, num_symbols=symbols, min_frequency=1, is_dict=True, algorithm="bpe")
     assert ours.text == theirs
 
 
@@ -117,7 +119,7 @@ def test_their_learner_cuts_at_unicode_spaces() -> None:
     """Why texts with Unicode spaces are kept from the comparison of learners. Writing N for a no-break space: merging
     (N, N) in N N N NN. gives NN N NN., but subword-nmt finds an N N in "N NN." too and gives NN NNN."""
     counts = {"bab\u00a0\u00a0": 8, "\u00a0" * 5: 1}
-    ours = learn_bpe(dictionary_lines(counts), None, 12, 1, is_dict=True, algorithm="bpe").text
+    ours = learn_bpe(None, None, 12, 1, is_dict=True, algorithm="bpe", lines=dictionary_lines(counts)).text
     assert ours == learn_with_twin(counts, 12, 1, "bpe")[1]
     assert ours != their_codes(dictionary_lines(counts), 12, is_dict=True, min_frequency=1)
 
@@ -196,7 +198,8 @@ def test_codes_with_repeated_and_rederived_merges() -> None:
 @needs(MULTI30K)
 def test_real_text(codes: bytes) -> None:
     """Multi30k's validation set, segmented with 4000 merges learned from its training text."""
-    learned = learn_bpe([MULTI30K / "train.en.gz", MULTI30K / "train.de.gz"], None, 4000, algorithm="bpe").text
+    texts = [MULTI30K / "train.en.gz", MULTI30K / "train.de.gz"]
+    learned = learn_bpe(paths=texts, num_symbols=4000, algorithm="bpe").text
     theirs = their_bpe(learned)
     for language in ("en", "de"):
         source = MULTI30K / f"val.{language}.gz"

@@ -49,7 +49,7 @@ def test_text_shows_merges_and_demolition() -> None:
 def test_explained_segmentation_is_the_applied_one(algorithm: str) -> None:
     """On random words, hard characters among them, each step follows from the one before and the end is apply-bpe's."""
     generator = random.Random(11)
-    codes = learn_bpe(hard_text(1, 4000).split("\n"), num_symbols=200, algorithm=algorithm).text
+    codes = learn_bpe(lines=hard_text(1, 4000).split("\n"), num_symbols=200, algorithm=algorithm).text
     explainer, bpe = Explainer(codes, separator="##"), BPE(codes, separator="##")
     demolished = 0
     for word in hard_words(generator, 1500, ALPHABET):

@@ -56,7 +56,7 @@ def words(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for algorithm in ("bpe", "scaffold"):
         codes = folder / f"{algorithm}.codes"
         texts = [folder / "train.en", folder / "train.de"]
-        codes.write_bytes(learn_bpe(texts, num_symbols=300, algorithm=algorithm).text)
+        codes.write_bytes(learn_bpe(paths=texts, num_symbols=300, algorithm=algorithm).text)
         binarise_words(folder / "train", folder / "valid", [], folder / algorithm, "en", "de", codes)
     return folder
 

@@ -66,7 +66,7 @@ def experiment(tmp_path_factory: pytest.TempPathFactory) -> Path:
     trained_on = [folder / "words" / f"train.{code}" for code in ("en", "de")]
     for algorithm in ("bpe", "scaffold"):
         (folder / "codes").mkdir(exist_ok=True)
-        learn_bpe(trained_on, folder / "codes" / f"{algorithm}.codes", 60, algorithm=algorithm)
+        learn_bpe(None, folder / "codes" / f"{algorithm}.codes", 60, algorithm=algorithm, paths=trained_on)
     parts = ("train", "valid", "test")
     report = {
         "get-data": {"corpora": {part: {"lines": 4, "words": {"en": 20, "de": 18}} for part in parts}},
@@ -187,8 +187,9 @@ def test_word_box_segments_as_apply_bpe(page: Path, experiment: Path, tmp_path: 
     words = ["".join(generator.choice(known) for _ in range(generator.randint(1, 2))) for _ in range(500)]
     words += hard_words(generator, 500, [character for character in ALPHABET if character != "\x00"])
     # Codes that know the hard characters too, in a page that is otherwise the experiment's.
+    trained_on = [*hard_text(1, 3000).split("\n"), text]
     hard = {
-        name: learn_bpe([*hard_text(1, 3000).split("\n"), text], num_symbols=300, algorithm=name).text.decode("utf-8")
+        name: learn_bpe(lines=trained_on, num_symbols=300, algorithm=name).text.decode("utf-8")
         for name in ("bpe", "scaffold")
     }
     boxes = json.dumps([{"systems": [name], "codes": codes} for name, codes in hard.items()]).replace("<", "\\u003c")

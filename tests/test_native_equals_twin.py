@@ -41,7 +41,9 @@ word_counts = st.sampled_from(ALPHABETS).flatmap(
 def test_learning(algorithm: str, counts: dict[str, int], symbols: int, min_frequency: int) -> None:
     """The same merges in the same order with the same marks, the same number restored, the same early end."""
     twin, codes = learn_with_twin(counts, symbols, min_frequency, algorithm)
-    native = learn_bpe(dictionary_lines(counts), None, symbols, min_frequency, is_dict=True, algorithm=algorithm)
+    native = learn_bpe(
+        None, None, symbols, min_frequency, is_dict=True, algorithm=algorithm, lines=dictionary_lines(counts)
+    )
     assert native.text == codes
     marked = {left + right for left, right in twin.merges} & twin.scaffold
     assert (native.merges, native.scaffold) == (len(twin.merges), len(marked))

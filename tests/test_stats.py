@@ -14,8 +14,8 @@ from segmenting import MULTI30K, hard_text, needs
 from mt_scaffold import BPE, MTScaffoldError, UsageError, learn_bpe
 from mt_scaffold.cli import main
 from mt_scaffold.compare_vocab import compare_at_sizes, compare_vocab
-from mt_scaffold.learn import InputFiles
-from mt_scaffold.stats import count_text, entropy, format_stats, redundancy, stats, use_of_vocabulary
+from mt_scaffold.learn import count_words
+from mt_scaffold.stats import entropy, format_stats, redundancy, stats, use_of_vocabulary
 
 # Tokens and types in the text, from the project's worked figures.
 KNOWN = {
@@ -39,10 +39,9 @@ def test_multi30k_gives_the_known_counts() -> None:
     texts = [MULTI30K / "train.en.gz", MULTI30K / "train.de.gz"]
     for symbols in (1000, 4000, 8000):
         files = [
-            learn_bpe(InputFiles(texts), num_symbols=symbols, algorithm=algorithm).text
-            for algorithm in ("bpe", "scaffold")
+            learn_bpe(paths=texts, num_symbols=symbols, algorithm=algorithm).text for algorithm in ("bpe", "scaffold")
         ]
-        found = stats(files, texts)
+        found = stats(files, paths=texts)
         for algorithm, row in zip(("bpe", "scaffold"), found, strict=True):
             assert (row["tokens"], row["types"], row["scaffold_tokens"]) == KNOWN[symbols, algorithm]
             assert row["words"] == 667356
@@ -80,7 +79,7 @@ def test_vocabulary_on_its_training_text_is_normal_tokens_and_base_symbols(tmp_p
     text = "low lower lowest newer new wide widest\nlow low wide\n"
     learned = learn_bpe(write(tmp_path / "text", text), num_symbols=6, min_frequency=1, algorithm="scaffold")
     codes = learned.text
-    vocabulary = use_of_vocabulary(codes, count_text(tmp_path / "text"))
+    vocabulary = use_of_vocabulary(codes, count_words(tmp_path / "text"))
     words = text.split()
     base = {c for word in words for c in word[:-1]} | {word[-1] + "</w>" for word in words}
     assert not learned.exhausted and len(vocabulary.normal) == 6
@@ -113,7 +112,7 @@ def test_entropy_and_redundancy_equal_scipy() -> None:
 def test_entropy_of_real_text_equals_scipy() -> None:
     """The same on the token counts of a real text and vocabulary."""
     scipy_stats = pytest.importorskip("scipy.stats")
-    counts = count_text(MULTI30K / "train.de.gz")
+    counts = count_words(MULTI30K / "train.de.gz")
     codes = learn_bpe(MULTI30K / "train.de.gz", num_symbols=2000).text
     frequencies = list(use_of_vocabulary(codes, counts).frequencies.values())
     (row,) = stats([codes], MULTI30K / "train.de.gz")
@@ -152,11 +151,11 @@ def test_on_its_training_text_scaffold_removes_only_scaffold_tokens() -> None:
     generator = random.Random(2)
     stems = ["".join(generator.choice("abcdefgh") for _ in range(5)) for _ in range(40)]
     lines = [" ".join(generator.choice(stems) + generator.choice(stems[:5]) for _ in range(9)) for _ in range(300)]
-    bpe, scaffold = (learn_bpe(lines, num_symbols=60, algorithm=name).text for name in ("bpe", "scaffold"))
-    found = compare_vocab(bpe, scaffold, iter(lines))
+    bpe, scaffold = (learn_bpe(lines=lines, num_symbols=60, algorithm=name).text for name in ("bpe", "scaffold"))
+    found = compare_vocab(bpe, scaffold, lines=iter(lines))
     assert found["removed"] and all(entry["scaffold"] for entry in found["removed"])
     assert len(found["new"]) == len(found["removed"])
-    (at_size,) = compare_at_sizes(count_text(iter(lines)), [60, 10**6])
+    (at_size,) = compare_at_sizes(count_words(lines=iter(lines)), [60, 10**6])
     assert at_size["symbols"] == 60
     assert (at_size["gain"], at_size["removed"]) == (found["gain"], len(found["removed"]))
 

@@ -11,7 +11,7 @@ import pytest
 from segmenting import MULTI30K, SHARED, learn_with_twin, needs, twin_of
 
 from mt_scaffold import BPE, learn_bpe
-from mt_scaffold.reference import words_of
+from mt_scaffold.text import words_of
 
 VECTORS = SHARED / "vectors"
 NAMES = sorted(path.name for path in VECTORS.iterdir()) if VECTORS.exists() else ["none"]
@@ -65,7 +65,7 @@ BY_HAND = ["accc accc cc accc", "accc cc accc"]
 
 def test_scaffold_by_hand() -> None:
     """A token becomes scaffold and returns, another stays scaffold; demolishing takes that one apart again."""
-    learned = learn_bpe(BY_HAND, num_symbols=2)
+    learned = learn_bpe(lines=BY_HAND, num_symbols=2)
     assert learned.text == b"#version: 0.2\nc c</w>\nc cc</w> scaffold\na ccc</w>\n"
     assert (learned.merges, learned.scaffold, learned.restored, learned.exhausted) == (3, 1, 1, False)
     twin, codes = learn_with_twin({"accc": 5, "cc": 2}, 2)
@@ -78,16 +78,16 @@ def test_scaffold_by_hand() -> None:
 
 def test_bpe_by_hand() -> None:
     """Original BPE takes the same first two merges, stops there, and keeps what they make."""
-    learned = learn_bpe(BY_HAND, num_symbols=2, algorithm="bpe")
+    learned = learn_bpe(lines=BY_HAND, num_symbols=2, algorithm="bpe")
     assert learned.text == b"#version: 0.2\nc c</w>\nc cc</w>\n"
     assert BPE(learned.text).segment("accc ccc") == "a@@ ccc ccc"
 
 
 def test_overlapping_pairs_by_hand() -> None:
     """(a, a) counts twice in "aaab", more than (a, b.) of "ab", and is replaced once, from the left."""
-    learned = learn_bpe(["aaab", "ab"], num_symbols=1, min_frequency=1, algorithm="bpe")
+    learned = learn_bpe(lines=["aaab", "ab"], num_symbols=1, min_frequency=1, algorithm="bpe")
     assert learned.text == b"#version: 0.2\na b</w>\n"  # 2 against 2: the greater tuple
-    learned = learn_bpe(["aaab", "aac"], num_symbols=1, min_frequency=1, algorithm="bpe")
+    learned = learn_bpe(lines=["aaab", "aac"], num_symbols=1, min_frequency=1, algorithm="bpe")
     assert learned.text == b"#version: 0.2\na a\n"  # 3 against 1
     assert BPE(learned.text).segment("aaab aaaaa") == "aa@@ a@@ b aa@@ aa@@ a"
 
@@ -109,7 +109,7 @@ def test_figures_of_multi30k(figures: tuple[int, str, int, int, int, int, int, s
     """Real text, with thousands of merges: the known counts and the known codes files."""
     symbols, algorithm, merges, scaffold, restored, tokens, types, digest = figures
     texts = [MULTI30K / "train.en.gz", MULTI30K / "train.de.gz"]
-    learned = learn_bpe(texts, num_symbols=symbols, algorithm=algorithm, num_workers=2)
+    learned = learn_bpe(paths=texts, num_symbols=symbols, algorithm=algorithm, num_workers=2)
     assert (learned.merges, learned.scaffold, learned.restored) == (merges, scaffold, restored)
     assert hashlib.sha256(learned.text).hexdigest().startswith(digest)
     bpe = BPE(learned.text)

@@ -6,8 +6,7 @@ import argparse
 
 from mt_scaffold.compare_vocab import compare_vocab, format_comparison
 from mt_scaffold.files import input_or_standard
-from mt_scaffold.learn import InputFiles
-from mt_scaffold.stats import FORMATS
+from mt_scaffold.options import FORMATS
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -30,6 +29,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> None:
-    inputs = InputFiles(map(input_or_standard, options.input or ["-"]))
-    comparison = compare_vocab(options.bpe, options.scaffold, inputs, options.num_workers)
+    paths = [input_or_standard(path) for path in options.input or ["-"]]
+    comparison = compare_vocab(options.bpe, options.scaffold, num_workers=options.num_workers, paths=paths)
     print(format_comparison(comparison, options.format, options.top), end="")

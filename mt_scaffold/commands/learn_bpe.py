@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 
 from mt_scaffold.files import input_or_standard, output_or_standard
-from mt_scaffold.learn import ALGORITHMS, InputFiles, learn_bpe
+from mt_scaffold.learn import learn_bpe
+from mt_scaffold.options import ALGORITHMS
 
 
 def add_learning_arguments(parser: argparse.ArgumentParser) -> None:
@@ -57,7 +58,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> None:
     learn_bpe(
-        InputFiles(map(input_or_standard, options.input or ["-"])),
+        None,
         output_or_standard(options.output),
         options.symbols,
         options.min_frequency,
@@ -66,4 +67,5 @@ def run(options: argparse.Namespace) -> None:
         options.total_symbols,
         options.num_workers,
         options.algorithm,
+        paths=[input_or_standard(path) for path in options.input or ["-"]],
     )

@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 
 from mt_scaffold.files import input_or_standard
-from mt_scaffold.learn import InputFiles
-from mt_scaffold.stats import FORMATS, format_stats, stats
+from mt_scaffold.options import FORMATS
+from mt_scaffold.stats import format_stats, stats
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -25,6 +25,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> None:
-    inputs = InputFiles(map(input_or_standard, options.input or ["-"]))
-    summaries = stats(options.codes, inputs, options.num_workers)
+    paths = [input_or_standard(path) for path in options.input or ["-"]]
+    summaries = stats(options.codes, num_workers=options.num_workers, paths=paths)
     print(format_stats(summaries, options.format), end="")

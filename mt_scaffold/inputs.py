@@ -1,4 +1,4 @@
-"""What the native core is given: inputs of any kind, worker counts, progress."""
+"""The inputs of a call as the native core reads them: paths, open files and lines."""
 
 from __future__ import annotations
 
@@ -6,34 +6,68 @@ import codecs
 import contextlib
 import io
 import os
-import sys
-import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from typing import BinaryIO, TextIO, cast
 
 from mt_scaffold import _core
 from mt_scaffold.errors import UsageError
-from mt_scaffold.files import open_input, shown
+from mt_scaffold.files import PathLike, open_input, shown
 
-PathLike = str | os.PathLike[str]
-# A path (``.gz`` too), an open file, or lines of text.
-TextSource = PathLike | BinaryIO | TextIO | Iterable[str]
-_MOST_WORKERS = 4096
+# A path (``.gz`` too), or a file open for bytes or text.
+TextFile = PathLike | BinaryIO | TextIO
+# Lines of text or UTF-8, each with its LF or without.
+Lines = Iterable[str | bytes]
 
 
-def worker_count(workers: int) -> int:
-    """The number of threads: as given, or all cores this process may use for -1, as in subword-nmt."""
-    if workers == -1:
-        return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    if not 1 <= workers <= _MOST_WORKERS:
-        raise UsageError(f"the number of workers must be 1 to {_MOST_WORKERS}, or -1 for all cores, not {workers}")
-    return workers
+def text_source(infile: TextFile | None, lines: Lines | None) -> TextFile:
+    """Return the one input of a call, a file or lines; UsageError for both, for neither, and for a list as a file."""
+    _exactly_one(infile=infile, lines=lines)
+    if lines is not None:
+        return _line_stream(lines)
+    return _one_file(infile, "pass lines of text as lines=[...]")
+
+
+def text_sources(
+    infile: TextFile | None = None, paths: Iterable[TextFile] | None = None, lines: Lines | None = None
+) -> list[TextFile]:
+    """Return the input of a call as the files that are read, one after the other, as one text.
+
+    infile: one path (``.gz`` too) or open file. paths: several. lines: strings or UTF-8.
+
+    Raises UsageError unless exactly one is given, and where it is another's: a list as ``infile``, say.
+    """
+    _exactly_one(infile=infile, paths=paths, lines=lines)
+    if lines is not None:
+        return [_line_stream(lines)]
+    if paths is None:
+        return [_one_file(infile, "pass several files as paths=[...], lines of text as lines=[...]")]
+    if isinstance(paths, str | bytes | os.PathLike) or hasattr(paths, "read"):
+        raise UsageError("paths= takes a list of paths or open files; pass a single one as infile")
+    return [_one_file(path, "pass lines of text as lines=[...]", "paths= takes paths and open files") for path in paths]
+
+
+def _exactly_one(**inputs: object) -> None:
+    given = [name for name, value in inputs.items() if value is not None]
+    if len(given) != 1:
+        raise UsageError(f"give one input, {' or '.join(inputs)}; not {' and '.join(given) or 'none of them'}")
+
+
+def _one_file(source: object, otherwise: str, wanted: str = "infile is one path or one open file") -> TextFile:
+    if not (isinstance(source, str | os.PathLike) or hasattr(source, "read")):
+        raise UsageError(f"{wanted}, not a {type(source).__name__}; {otherwise}")
+    return cast(TextFile, source)
+
+
+def _line_stream(lines: Lines) -> BinaryIO:
+    if isinstance(lines, str | bytes | os.PathLike):
+        raise UsageError("lines= takes a list of lines; pass a file as infile, a single line as lines=[line]")
+    return cast(BinaryIO, _Lines(lines))
 
 
 class _Lines(io.RawIOBase):
     """Lines of text as a stream of bytes."""
 
-    def __init__(self, lines: Iterable[str | bytes]) -> None:
+    def __init__(self, lines: Lines) -> None:
         self._lines = iter(lines)
         self._rest = b""
 
@@ -77,7 +111,7 @@ class _Buffered(io.RawIOBase):
 
 
 @contextlib.contextmanager
-def core_input(source: TextSource) -> Iterator[_core.Input]:
+def core_input(source: TextFile) -> Iterator[_core.Input]:
     """Open a text for the core: a file that has a descriptor is read by the core itself."""
     if isinstance(source, str | os.PathLike):
         with open_input(source) as stream:
@@ -98,10 +132,8 @@ def core_input(source: TextSource) -> Iterator[_core.Input]:
         yield name, source.fileno()
     elif isinstance(source, io.BufferedReader):
         yield name, cast(BinaryIO, _Buffered(source))
-    elif hasattr(source, "read"):
-        yield name, cast(BinaryIO, source)
     else:
-        yield name, cast(BinaryIO, _Lines(cast(Iterable[str], source)))
+        yield name, cast(BinaryIO, source)
 
 
 def _holds_text(stream: io.TextIOBase, buffer: BinaryIO) -> bool:
@@ -124,30 +156,3 @@ def _is_utf8(stream: io.TextIOBase) -> bool:
 def _is_unread(stream: io.BufferedReader) -> bool:
     """Whether the descriptor gives all that the stream would; of a pipe nobody can tell."""
     return stream.seekable() and stream.tell() == stream.raw.tell()
-
-
-@contextlib.contextmanager
-def progress_line(what: str, unit: str = "bytes") -> Iterator[Callable[[int], None] | None]:
-    """A line on a terminal's stderr that says how far the core has come; nothing in a log."""
-    if sys.stderr is None or not sys.stderr.isatty():
-        yield None
-        return
-    start = last = time.monotonic()
-    shown = False
-
-    def show(done: int) -> None:
-        nonlocal last, shown
-        now = time.monotonic()
-        if now - last < 0.5:
-            return
-        last, shown = now, True
-        amount = (
-            f"{done / 1e6:,.0f} MB, {done / 1e6 / (now - start):,.0f} MB/s" if unit == "bytes" else f"{done:,} {unit}"
-        )
-        print(f"\r{what}: {amount} ", end="", file=sys.stderr, flush=True)
-
-    try:
-        yield show
-    finally:
-        if shown:
-            print(file=sys.stderr)

@@ -1,0 +1,68 @@
+"""The options that several calls share, each checked in one place."""
+
+from __future__ import annotations
+
+import operator
+import os
+from collections.abc import Collection
+
+from mt_scaffold.errors import UsageError
+
+ALGORITHMS = ("scaffold", "bpe")
+# How statistics can be printed.
+FORMATS = ("text", "json", "markdown")
+_MOST_WORKERS = 4096
+
+
+def worker_count(num_workers: int) -> int:
+    """The number of threads or processes: as given, or every core this process may use for -1, as in subword-nmt.
+
+    Raises UsageError for other numbers below 1, and above 4096.
+    """
+    if num_workers == -1:
+        return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    if not 1 <= num_workers <= _MOST_WORKERS:
+        raise UsageError(f"the number of workers must be 1 to {_MOST_WORKERS}, or -1 for all cores, not {num_workers}")
+    return num_workers
+
+
+def core_seed(seed: int | None) -> int:
+    """A seed as the core takes it: 64 bits, a negative one as its two's complement, a random one for None.
+
+    Raises UsageError where it does not fit.
+    """
+    if seed is None:
+        return int.from_bytes(os.urandom(8), "little")
+    number = operator.index(seed)
+    if not -(2**63) <= number < 2**64:
+        raise UsageError(f"the seed must fit into 64 bits: {seed} does not")
+    return number & (2**64 - 1)
+
+
+def check_dropout(dropout: float) -> float:
+    """Return a dropout probability; UsageError where it is not in [0, 1]."""
+    if not 0 <= dropout <= 1:
+        raise UsageError(f"the dropout probability must be between 0 and 1, not {dropout}")
+    return dropout
+
+
+def check_merges(merges: int) -> int:
+    """Return how many merges to use, -1 for all; UsageError for other negative numbers and from 2^63."""
+    if not -1 <= merges < 2**63:
+        raise UsageError(f"the number of merges must be 0 or more, or -1 for all, not {merges}")
+    return merges
+
+
+def check_learning(num_symbols: int, min_frequency: int, algorithm: str) -> None:
+    """Raise UsageError unless codes can be learned with these options."""
+    check_choice("algorithm", algorithm, ALGORITHMS)
+    for what, value in (("number of symbols", num_symbols), ("minimum frequency", min_frequency)):
+        if not 1 <= value < 2**63:
+            raise UsageError(f"the {what} must be positive and less than 2^63, not {value}")
+
+
+def check_choice(kind: str, value: str, choices: Collection[str]) -> str:
+    """Return a value that is one of several; UsageError, listing them, for any other."""
+    if value not in choices:
+        raise UsageError(f"there is no {kind} '{value}'; choose one of {', '.join(choices)}")
+    return value
