@@ -35,6 +35,7 @@ _EXPERIMENT_COMMANDS = {
     "translate": "translate a test set with fairseq",
     "score": "score translations with sacreBLEU",
     "compare": "compare the scores of several systems, with significance",
+    "statistics": "measure a finished experiment and draw its figures",
     "report": "make one HTML page of a finished experiment",
     "user-dir": "print the folder that fairseq's --user-dir takes",
 }

@@ -88,7 +88,7 @@ def binarise_words(
 
     for subset, prefix in prefixes.items():
         # Counting also finds what is not UTF-8, and says where.
-        counts = count_words([Path(f"{prefix}.{language}") for language in (source, target)], num_workers=num_workers)
+        counts = count_words(paths=[f"{prefix}.{language}" for language in (source, target)], num_workers=num_workers)
         if subset == "train":
             dictionary = format_dictionary(dropout_dictionary(bpe, counts, separator))
     for language in (source, target):

@@ -7,8 +7,6 @@ their background is transparent, so that a page can show them on light and dark 
 
 from __future__ import annotations
 
-import json
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,11 +14,13 @@ from typing import TYPE_CHECKING, Any
 
 from mt_scaffold.errors import MTScaffoldError
 from mt_scaffold.experiment.dictionary import SPECIAL_SYMBOLS, read_dictionary
-from mt_scaffold.files import PathLike, open_input, open_output
+from mt_scaffold.files import PathLike, open_output
 from mt_scaffold.text import END_OF_WORD, surface_form
 
 if TYPE_CHECKING:
     import numpy
+
+    from mt_scaffold.compare_vocab import SizeComparison
 
 # Okabe and Ito's colours, which the colour-blind can tell apart; legible on white and on black.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
@@ -52,23 +52,23 @@ def token_frequencies(frequencies: Mapping[str, Sequence[int]], path: PathLike, 
     return drawing.svg
 
 
-def replaced_tokens(rows: Sequence[Mapping[str, Any]], path: PathLike, note: str = "") -> Path:
+def replaced_tokens(rows: Sequence[SizeComparison], path: PathLike, note: str = "") -> Path:
     """Average frequency of the tokens that Scaffold-BPE removes from BPE's vocabulary, and of the new ones, at each N.
 
-    rows: what ``mt_scaffold.compare_vocab.compare_at_sizes`` gives, one row a size.
+    rows: from ``mt_scaffold.compare_vocab.compare_at_sizes``, one per size.
     """
-    kept = [row for row in rows if row["gain"] is not None]
+    kept = [row for row in rows if row.gain is not None]
     with _Drawing(path, note) as drawing:
         axes = drawing.axes
         places = range(len(kept))
         for number, (key, label) in enumerate([("removed", "removed"), ("new", "new")]):
-            heights = [row[f"average_frequency_{key}"] for row in kept]
+            heights = [getattr(row, f"average_frequency_{key}") for row in kept]
             axes.bar([place + (number - 0.5) * 0.38 for place in places], heights, 0.36, color=_colour(1 - number),
                      label=label)  # fmt: skip
         for place, row in zip(places, kept, strict=True):
-            top = max(row["average_frequency_removed"], row["average_frequency_new"])
-            axes.annotate(f"{row['gain']:+.1%}", (place, top), (0, 3), textcoords="offset points", ha="center")
-        axes.set_xticks(list(places), [f"N = {row['symbols']:,}" for row in kept])
+            top = max(row.average_frequency_removed or 0, row.average_frequency_new or 0)
+            axes.annotate(f"{row.gain:+.1%}", (place, top), (0, 3), textcoords="offset points", ha="center")
+        axes.set_xticks(list(places), [f"N = {row.symbols:,}" for row in kept])
         axes.set_ylabel("average frequency in the training text")
         axes.margins(y=0.12)
         axes.legend()

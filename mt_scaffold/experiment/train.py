@@ -132,8 +132,8 @@ def _note_command(output: Path, command: list[str], data_digest: str) -> None:
             changed.insert(0, "the data")
         if changed:
             raise MTScaffoldError(
-                f"{output}: holds a training that was started with different settings ({', '.join(changed)}; see command.txt "
-                "there): remove the folder to train again, or choose another"
+                f"{output}: holds a training that was started with different settings ({', '.join(changed)}; see "
+                "command.txt there): remove the folder to train again, or choose another"
             )
     write_text(path, text)
 

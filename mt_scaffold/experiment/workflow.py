@@ -105,7 +105,7 @@ def closing_words(layout: Layout) -> str:
         warnings = read_result(DataReport, layout.data_report).raw.warnings
         lines += [f"Warning: {warning}" for warning in warnings]
     lines.append(
-        f"All results are in {layout.folder} (docs/architecture.md says what is where); open {layout.report} in a browser."
+        f"All results are in {layout.folder}, as docs/architecture.md describes; open {layout.report} in a browser."
     )
     return "\n".join(lines)
 

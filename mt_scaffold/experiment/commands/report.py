@@ -13,7 +13,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--output",
         "-o",
         metavar="PATH",
-        help="the page; figures/ and statistics.json go beside it (default: report.html in the folder)",
+        help="the page (default: report.html in the folder)",
     )
     parser.add_argument(
         "--examples", type=int, default=20, metavar="N", help="sentences to show (default: %(default)s)"

@@ -11,7 +11,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from mt_scaffold.apply import check_dropout
 from mt_scaffold.errors import UsageError
 from mt_scaffold.experiment.configuration import checks, yaml_file
 from mt_scaffold.experiment.configuration.data import NAME, NAME_SAYS, Data, Tokenise
@@ -24,6 +23,7 @@ from mt_scaffold.experiment.configuration.schema import (
     without_none,
 )
 from mt_scaffold.files import PathLike
+from mt_scaffold.options import check_dropout
 
 _LANGUAGE = r"[A-Za-z]+([_-][A-Za-z0-9]+)*"
 _LANGUAGE_SAYS = "a language code such as en"

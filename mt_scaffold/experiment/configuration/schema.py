@@ -94,7 +94,9 @@ def build(kind: Any, value: Any, key: str = "", limits: Mapping[str, Any] = {}) 
             for number, (each, entry) in enumerate(zip(inner, value, strict=True))
         )
     if origin is dict:
-        return _build_dict(typing.get_args(kind)[1], value, key, limits)
+        named_by, inner = typing.get_args(kind)
+        # JSON has no numbers as names.
+        return {named_by(name): entry for name, entry in _build_dict(inner, value, key, limits).items()}
     return _build_scalar(kind, value, key, limits)
 
 

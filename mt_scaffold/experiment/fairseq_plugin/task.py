@@ -12,10 +12,11 @@ from fairseq.tasks import register_task
 from fairseq.tasks.translation import TranslationConfig
 from omegaconf import II
 
-from mt_scaffold.apply import BPE, Encoder, check_dropout
+from mt_scaffold.apply import BPE, Encoder
 from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.binarise import read_binarised
 from mt_scaffold.experiment.binarise_words import CODES, WordsFile
+from mt_scaffold.options import check_dropout
 from mt_scaffold.text import SEPARATOR, check_parallel
 
 from .dataset import SOURCE, TARGET, SegmentedPairs, SegmentedText, side_seed

@@ -1,0 +1,196 @@
+"""A finished experiment → what its page shows beside the scores: vocabularies, confidence intervals, figures."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from mt_scaffold.compare_vocab import SizeComparison, VocabularyComparison, compare_at_sizes, compare_vocabularies
+from mt_scaffold.experiment import figures
+from mt_scaffold.experiment.comparison import SYNTHETIC_NOTE
+from mt_scaffold.experiment.layout import Layout, read_layout
+from mt_scaffold.experiment.provenance import versions
+from mt_scaffold.experiment.results import read_result, write_result
+from mt_scaffold.experiment.train import TrainingReport
+from mt_scaffold.files import PathLike, explain_os_error
+from mt_scaffold.learn import count_words
+from mt_scaffold.stats import Summary, Vocabulary, summarise, use_of_vocabulary
+from mt_scaffold.text import END_OF_WORD, read_lines, surface_form
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A figure of the page.
+
+    section: ``scores``, ``training``, ``vocabularies`` or ``embeddings``. file: its SVG, from the experiment's folder;
+    a PNG is beside it. wide: as wide as the page.
+    """
+
+    section: str
+    file: str
+    caption: str
+    wide: bool = False
+
+
+@dataclass(frozen=True)
+class Statistics:
+    """What is measured of an experiment beyond its scores.
+
+    stats: one summary per algorithm, on the training words of both languages. vocabularies, sizes: BPE against
+    Scaffold-BPE, as trained and at several sizes; None where the experiment has only one of them.
+    """
+
+    text: str
+    stats: list[Summary]
+    vocabularies: VocabularyComparison | None = field(metadata={"omit_none": True})
+    sizes: list[SizeComparison] | None = field(metadata={"omit_none": True})
+    bleu_intervals: list[figures.Interval]
+    synthetic: bool
+    experiment: str
+    versions: dict[str, str]
+    figures: list[Figure]
+
+
+def statistics(experiment: PathLike) -> Statistics:
+    """Measure a finished experiment (a folder that the workflow wrote) and draw its figures.
+
+    ``statistics.json`` and ``figures/`` are written in the folder. Returns the content of the former.
+
+    Raises MTScaffoldError where the experiment is not finished, or one of its files is missing or malformed.
+    """
+    layout = read_layout(experiment)
+    config = layout.config
+    counts = count_words(paths=[layout.words("train", language) for language in layout.languages])
+    vocabularies = {algorithm: use_of_vocabulary(layout.codes(algorithm), counts) for algorithm in layout.algorithms}
+    compared, sizes = None, None
+    if {"bpe", "scaffold"} <= vocabularies.keys():
+        compared = compare_vocabularies(vocabularies["bpe"], vocabularies["scaffold"])
+        compared = replace(compared, bpe="bpe", scaffold="scaffold")
+        symbols = config.codes.symbols
+        sizes_around = sorted({max(1, symbols // 4), max(1, symbols // 2), symbols, symbols * 2})
+        sizes = compare_at_sizes(counts, sizes_around, config.codes.min_frequency)
+    intervals = _intervals(layout)
+    try:
+        layout.figures.mkdir(exist_ok=True)
+    except OSError as error:
+        raise explain_os_error(error, layout.figures) from error
+    result = Statistics(
+        text="training words, source and target",
+        stats=[replace(summarise(vocabulary), codes=name) for name, vocabulary in vocabularies.items()],
+        vocabularies=compared,
+        sizes=sizes,
+        bleu_intervals=intervals,
+        synthetic=config.synthetic,
+        experiment=config.name,
+        versions=versions(),
+        figures=_draw(layout, vocabularies, compared, sizes, intervals),
+    )
+    write_result(layout.statistics, result)
+    return result
+
+
+def bootstrap_interval(
+    hypotheses: Sequence[str], references: Sequence[str], samples: int = 1000
+) -> tuple[float, float]:
+    """BLEU, and half the width of its 95 % confidence interval, from sacreBLEU's bootstrap (``samples`` resamples)."""
+    from sacrebleu.metrics import BLEU
+
+    bleu = BLEU()
+    found = bleu.corpus_score(list(hypotheses), [list(references)], n_bootstrap=samples)
+    # With 17 digits the same number is read back; where every resample scores 0, sacreBLEU names no interval.
+    formatted = json.loads(found.format(width=17, signature=str(bleu.get_signature()), is_json=True))
+    return found.score, float(formatted.get("confidence_var", 0.0))
+
+
+def _intervals(layout: Layout) -> list[figures.Interval]:
+    intervals = []
+    samples = layout.config.score.bootstrap_samples
+    for test in layout.config.test_sets:
+        references = read_lines(layout.raw(test, layout.target))
+        for system in layout.config.systems:
+            for seed in layout.config.seeds:
+                translation = read_lines(layout.translation(system, seed, test))
+                score, half_width = bootstrap_interval(translation, references, samples)
+                intervals.append(figures.Interval(test, system, seed, score, half_width))
+    return intervals
+
+
+def _draw(
+    layout: Layout,
+    vocabularies: Mapping[str, Vocabulary],
+    compared: VocabularyComparison | None,
+    sizes: Sequence[SizeComparison] | None,
+    intervals: Sequence[figures.Interval],
+) -> list[Figure]:
+    """Draw every figure, in the order of the page."""
+    config, folder = layout.config, layout.figures
+    note = SYNTHETIC_NOTE if config.synthetic else ""
+    drawn: list[Figure] = []
+
+    def show(section: str, svg: Path, caption: str, wide: bool = False) -> None:
+        drawn.append(Figure(section, svg.relative_to(layout.folder).as_posix(), caption, wide))
+
+    show(
+        "scores",
+        figures.scores(intervals, folder / "bleu", note),
+        "BLEU with the 95 % confidence interval of sacreBLEU's bootstrap over the sentences of the test set. Systems "
+        "are compared by the paired test in the table, not by whether these intervals overlap.",
+    )
+    curves = {
+        f"{system}, seed {seed}": read_result(TrainingReport, layout.training_report(system, seed)).curves
+        for system in config.systems
+        for seed in config.seeds
+    }
+    show(
+        "training",
+        figures.training_curves(curves, folder / "training", note),
+        "Training and validation loss, in bits per subword. Systems whose segmentations differ divide the text into "
+        "different numbers of subwords: compare the shape of the curves, not their height.",
+    )
+    frequencies = {name: vocabulary.sorted_frequencies for name, vocabulary in vocabularies.items()}
+    show(
+        "vocabularies",
+        figures.token_frequencies(frequencies, folder / "token-frequencies", note),
+        "Sorted token frequencies in the training text.",
+    )
+    if compared is None:
+        return drawn
+    if sizes and any(row.gain is not None for row in sizes):
+        show(
+            "vocabularies",
+            figures.replaced_tokens(sizes, folder / "replaced-tokens", note),
+            "Average frequency of the tokens that Scaffold-BPE removes from BPE's vocabulary and of the new ones in "
+            "their place, for codes of several sizes learned from the same text.",
+        )
+    if parts := _parts_to_show(vocabularies["bpe"], compared):
+        show(
+            "vocabularies",
+            figures.inside_longer_tokens(parts, vocabularies["bpe"].frequencies, folder / "inside-longer", note),
+            "Where a string occurs in the text as BPE segments it: as a token of its own (orange), or in longer ones.",
+            wide=True,
+        )
+    removed = frozenset(surface_form(entry.token) for entry in compared.removed)
+    new = frozenset(surface_form(entry.token) for entry in compared.new)
+    seed = config.seeds[0]
+    for system, choice in config.systems.items():
+        marked = {"tokens Scaffold-BPE removes": removed} if choice.algorithm == "bpe" else {"new tokens": new}
+        model = figures.read_embeddings(layout.averaged(system, seed), layout.dictionary(system), marked)
+        show(
+            "embeddings",
+            figures.embeddings({system: model}, folder / f"embeddings-{system}", note),
+            f"Source embeddings of {system}, seed {seed}, less their mean, projected by SVD.",
+        )
+    return drawn
+
+
+def _parts_to_show(bpe: Vocabulary, compared: VocabularyComparison) -> list[str]:
+    """Two strings that BPE made on the way to longer ones, the earliest first, and one that stayed a frequent token."""
+    removed = {entry.token.removesuffix(END_OF_WORD) for entry in compared.removed if entry.scaffold}
+    in_order = list(dict.fromkeys(merge.token.removesuffix(END_OF_WORD) for merge in bpe.codes.merges))
+    occurs = {token.removesuffix(END_OF_WORD) for token, frequency in bpe.frequencies.items() if frequency}
+    parts = [part for part in in_order if part in removed and len(part) >= 4 and any(part in o for o in occurs)][:2]
+    kept = [part for part in in_order if part not in removed and len(part) == 3]
+    frequent = max(kept, key=lambda part: bpe.frequencies.get(part + END_OF_WORD, 0), default=None)
+    return parts + ["ing" if "ing" in kept else frequent] if parts and frequent else parts
