@@ -18,12 +18,13 @@ pytest.importorskip("sacrebleu", reason="sacreBLEU comes with the extra 'workflo
 
 from wmt14_archives import derived_config, make_archives, make_tar
 
-from mt_scaffold.experiment.archives import extract, sacrebleu_test_set
 from mt_scaffold.cli import main
-from mt_scaffold.experiment.configuration import Archive, parse_config
+from mt_scaffold.errors import MTScaffoldError, UsageError
+from mt_scaffold.experiment.archives import extract, sacrebleu_test_set
+from mt_scaffold.experiment.configuration import parse_config
+from mt_scaffold.experiment.configuration.data import Archive
 from mt_scaffold.experiment.data import fetch_data, get_data
 from mt_scaffold.experiment.download import fetch
-from mt_scaffold.errors import MTScaffoldError, UsageError
 
 CONTENT = bytes(range(256)) * 4000
 

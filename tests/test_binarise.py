@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from mt_scaffold.experiment.binarise import binarise, read_binarised
 from mt_scaffold.errors import MTScaffoldError, UsageError
+from mt_scaffold.experiment.binarise import binarise, read_binarised
 
 pytest.importorskip("fairseq_cli", reason="needs the extra 'fairseq'")
 
@@ -43,7 +43,10 @@ def test_sides_of_different_length_are_refused_with_both_counts(tiny_subwords: P
 
 @pytest.mark.parametrize(
     ("line", "says"),
-    [(b"a\rb\n", r"train\.en:201: a carriage return"), (b"a \xff\n", r"train\.en:201: not UTF-8 \(byte 3")],
+    [
+        (b"a\rb\n", r"train\.en: line 201: a carriage return"),
+        (b"a \xff\n", r"train\.en: line 201, byte offset \d+: 0xFF is not UTF-8"),
+    ],
 )
 def test_lines_that_fairseq_would_misread_are_refused(
     tiny_subwords: Path, tmp_path: Path, line: bytes, says: str

@@ -10,9 +10,10 @@ import pytest
 pytest.importorskip("numpy", reason="needs the extra 'fairseq'")
 
 from mt_scaffold.apply import BPE  # noqa: E402
-from mt_scaffold.experiment.binarise import read_binarised  # noqa: E402
-from mt_scaffold.experiment.binarise_words import CODES, WordsFile, binarise_words, dropout_dictionary, format_dictionary  # noqa: E402
 from mt_scaffold.errors import MTScaffoldError, UsageError  # noqa: E402
+from mt_scaffold.experiment.binarise import read_binarised  # noqa: E402
+from mt_scaffold.experiment.binarise_words import CODES, WordsFile, binarise_words, dropout_dictionary  # noqa: E402
+from mt_scaffold.experiment.dictionary import format_dictionary  # noqa: E402
 from mt_scaffold.learn import count_words, learn_bpe  # noqa: E402
 
 TEXT = ["low lower lowest", "", "newest 🙂 wide", "</s> <unk> low", "wider\u00a0new"]
@@ -112,7 +113,7 @@ def test_changed_text_is_stored_anew(text: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "says"),
     [
-        (b"low\nl\row\n", r"valid\.en:2: a carriage return"),
+        (b"low\nl\row\n", r"valid\.en: line 2: a carriage return"),
         (b"low\nl\xffow\n", r"valid\.en.*line 2.*not UTF-8"),
         (b"", r"valid\.en: empty"),
         (b"low\nlow\n", r"valid\.en has 2 lines, .*valid\.de has 1: they must be parallel"),

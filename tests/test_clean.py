@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from mt_scaffold.experiment.clean import clean
 from mt_scaffold.cli import main
 from mt_scaffold.errors import MTScaffoldError, UsageError
+from mt_scaffold.experiment.clean import clean
 
 
 def write(folder: Path, source: bytes, target: bytes) -> tuple[Path, Path, Path, Path]:

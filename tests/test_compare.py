@@ -1,6 +1,7 @@
 """The comparison: means, spread, and sacreBLEU's paired bootstrap test."""
 
 import csv
+import dataclasses
 import json
 import random
 import re
@@ -15,8 +16,10 @@ from mt_scaffold.errors import MTScaffoldError, UsageError
 
 pytest.importorskip("sacrebleu", reason="needs the extra 'workflow'")
 
-from mt_scaffold.experiment.compare import SYNTHETIC_NOTE, as_text, compare  # noqa: E402
+from mt_scaffold.experiment.compare import compare  # noqa: E402
+from mt_scaffold.experiment.comparison import SYNTHETIC_NOTE, as_text  # noqa: E402
 from mt_scaffold.experiment.configuration import Published  # noqa: E402
+from mt_scaffold.experiment.results import to_plain  # noqa: E402
 from mt_scaffold.experiment.score import score  # noqa: E402
 
 VOCABULARY = "der die das Hund Katze läuft schläft im Haus Garten schnell langsam und".split()
@@ -45,27 +48,27 @@ def scores(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
             (folder / name).write_text("\n".join(lines) + "\n", encoding="utf-8")
             about = {"system": system, "test_set": "made_up", "seed": seed, "synthetic": True}
             files = (folder / name, folder / "ref", folder / f"{name}.json", folder / name, folder / "ref")
-            score(*files, about=about)
+            score(*files, **about)
             found.append(folder / f"{name}.json")
     return found
 
 
 def test_mean_and_spread_are_over_the_seeds(scores: list[Path]) -> None:
-    rows = compare(scores, "bpe", samples=50)["rows"]
-    assert [row["system"] for row in rows] == ["bpe", "scaffold"]
+    rows = compare(scores, "bpe", samples=50).rows
+    assert [row.system for row in rows] == ["bpe", "scaffold"]
     for row in rows:
         for name in ("bleu", "chrf", "tokenised_bleu", "tokenised_bleu_split"):
             single = [
-                json.loads(path.read_text())["metrics"][name]["score"] for path in scores if row["system"] in path.name
+                json.loads(path.read_text())["metrics"][name]["score"] for path in scores if row.system in path.name
             ]
-            assert row[name]["mean"] == pytest.approx(statistics.mean(single))
-            assert row[name]["sd"] == pytest.approx(statistics.stdev(single))
-    assert rows[1]["bleu"]["mean"] > rows[0]["bleu"]["mean"]
+            assert row.metric(name).mean == pytest.approx(statistics.mean(single))
+            assert row.metric(name).sd == pytest.approx(statistics.stdev(single))
+    assert rows[1].bleu.mean > rows[0].bleu.mean
 
 
 def test_p_values_are_those_of_the_sacrebleu_command(scores: list[Path]) -> None:
-    row = compare(scores, "bpe", samples=100)["rows"][1]
-    assert row["p"]["bleu"].keys() == {"1", "2"}
+    row = compare(scores, "bpe", samples=100).rows[1]
+    assert row.p["bleu"].keys() == {"1", "2"}
     folder = scores[0].parent
     for seed in ("1", "2"):
         command = [sys.executable, "-m", "sacrebleu", str(folder / "ref"), "-f", "text", "-m", "bleu", "chrf"]
@@ -73,8 +76,8 @@ def test_p_values_are_those_of_the_sacrebleu_command(scores: list[Path]) -> None
         command += ["--paired-bs", "--paired-bs-n", "100"]
         printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
         bleu, chrf = (float(p) for p in re.findall(r"\(p = ([0-9.]+)\)", printed))
-        assert row["p"]["bleu"][seed] == pytest.approx(bleu, abs=1e-4)
-        assert row["p"]["chrf"][seed] == pytest.approx(chrf, abs=1e-4)
+        assert row.p["bleu"][seed] == pytest.approx(bleu, abs=1e-4)
+        assert row.p["chrf"][seed] == pytest.approx(chrf, abs=1e-4)
 
 
 def test_equal_translations_do_not_differ_significantly(scores: list[Path], tmp_path: Path) -> None:
@@ -82,9 +85,9 @@ def test_equal_translations_do_not_differ_significantly(scores: list[Path], tmp_
     same = json.loads(scores[2].read_text())
     copy = scores[2].with_name("copy.json")
     copy.write_text(json.dumps({**same, "system": "copy"}))
-    row = compare([scores[2], copy], "bpe", samples=50)["rows"][1]
-    assert row["p"] == {"bleu": {"1": 1.0}, "chrf": {"1": 1.0}}
-    assert row["bleu"]["sd"] is None
+    row = compare([scores[2], copy], "bpe", samples=50).rows[1]
+    assert row.p == {"bleu": {"1": 1.0}, "chrf": {"1": 1.0}}
+    assert row.bleu.sd is None
 
 
 def test_every_form_of_the_table_says_that_the_data_is_synthetic(scores: list[Path], tmp_path: Path) -> None:
@@ -96,12 +99,12 @@ def test_every_form_of_the_table_says_that_the_data_is_synthetic(scores: list[Pa
     with open(tmp_path / "table.csv", encoding="utf-8", newline="") as stream:
         rows = list(csv.DictReader(stream))
     assert [row["synthetic"] for row in rows] == ["True", "True"]
-    assert float(rows[1]["bleu_mean"]) == comparison["rows"][1]["bleu"]["mean"] and rows[1]["p_bleu"].count(" ") == 1
+    assert float(rows[1]["bleu_mean"]) == comparison.rows[1].bleu.mean and rows[1]["p_bleu"].count(" ") == 1
 
 
 def test_real_data_is_not_called_synthetic(scores: list[Path]) -> None:
     comparison = compare(scores, "bpe", samples=50)
-    assert SYNTHETIC_NOTE not in as_text({**comparison, "synthetic": False})
+    assert SYNTHETIC_NOTE not in as_text(dataclasses.replace(comparison, synthetic=False))
 
 
 def test_what_does_not_fit_together_is_refused(scores: list[Path], tmp_path: Path) -> None:
@@ -112,12 +115,17 @@ def test_what_does_not_fit_together_is_refused(scores: list[Path], tmp_path: Pat
     with pytest.raises(UsageError, match="1 or more, not 0"):
         compare(scores, "bpe", samples=0)
     (tmp_path / "x.json").write_text("{}")
-    with pytest.raises(MTScaffoldError, match=r"x\.json: not as mt-scaffold score writes it .*: no test_set"):
+    with pytest.raises(MTScaffoldError, match=r"x\.json: system: missing; run the step that writes this file again"):
         compare([tmp_path / "x.json"], "bpe")
-    for part, content in (("files", {}), ("metrics", {"bleu": 3}), ("metrics", {"bleu": {"score": "high"}})):
+    for part, content, says in (
+        ("files", {}, "names no hypothesis; score again"),
+        ("metrics", {}, "holds no BLEU; score again"),
+        ("metrics", {"bleu": 3}, "metrics.bleu: must be 'key: value' lines, not 3"),
+        ("metrics", {"bleu": {"score": "high"}}, "metrics.bleu.score: must be a number, not 'high'"),
+    ):
         (tmp_path / "x.json").write_text(json.dumps(json.loads(scores[0].read_text()) | {part: content}))
-        with pytest.raises(MTScaffoldError, match=r"x\.json: .*a score or the digest of a file is missing"):
-            compare([tmp_path / "x.json"], "bpe")
+        with pytest.raises(MTScaffoldError, match=rf"x\.json: {says}"):
+            compare([tmp_path / "x.json"], json.loads(scores[0].read_text())["system"])
     (tmp_path / "x.json").write_text("{")
     with pytest.raises(MTScaffoldError, match=r"x\.json: not JSON"):
         compare([tmp_path / "x.json"], "bpe")
@@ -136,12 +144,12 @@ def test_the_t_test_over_the_seeds_is_welchs(scores: list[Path]) -> None:
     """Over trainings, not over sentences: it needs two seeds on both sides."""
     from scipy.stats import ttest_ind
 
-    baseline, row = compare(scores, "bpe", samples=20)["rows"]
-    by_seed = [list(entry["bleu"]["by_seed"].values()) for entry in (row, baseline)]
-    assert row["t_test"] == pytest.approx(ttest_ind(*by_seed, equal_var=False).pvalue)
-    assert "t_test" not in baseline
+    baseline, row = compare(scores, "bpe", samples=20).rows
+    by_seed = [list(entry.bleu.by_seed.values()) for entry in (row, baseline)]
+    assert row.t_test == pytest.approx(ttest_ind(*by_seed, equal_var=False).pvalue)
+    assert baseline.t_test is None and "t_test" not in to_plain(baseline)
     one = compare(scores[:3], "bpe", samples=20)
-    assert one["rows"][1]["t_test"] is None and "t-test" not in as_text(one)
+    assert one.rows[1].t_test is None and "t-test" not in as_text(one)
 
 
 def test_published_scores_stand_beside_ours_marked_as_theirs(scores: list[Path], tmp_path: Path) -> None:
@@ -151,9 +159,9 @@ def test_published_scores_stand_beside_ours_marked_as_theirs(scores: list[Path],
         Published("made_up", "Somebody 2020", "big model", "absent", "bleu", 20.0),
     ]
     compared = compare(scores, "bpe", output=tmp_path / "table", samples=20, published=theirs)
-    ours = compared["rows"][1]["bleu"]["mean"]
-    assert compared["published"][0]["difference"] == pytest.approx(ours - 10)
-    assert compared["published"][1]["difference"] is None
+    ours = compared.rows[1].bleu.mean
+    assert compared.published[0].difference == pytest.approx(ours - 10)
+    assert compared.published[1].difference is None
     for kind in ("txt", "md"):
         before, _, after = (tmp_path / f"table.{kind}").read_text().partition("not measured here")
         assert "10.00" in after and f"{ours:.2f}" in after and f"{ours - 10:+.2f}" in after

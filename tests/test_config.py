@@ -9,8 +9,8 @@ import pytest
 pytest.importorskip("yaml", reason="PyYAML comes with the extra 'workflow'")
 
 from mt_scaffold.cli import main
-from mt_scaffold.experiment.configuration import load_config, parse_config
 from mt_scaffold.errors import MTScaffoldError, UsageError
+from mt_scaffold.experiment.configuration import load_config, parse_config
 
 CONFIGS = sorted((Path(__file__).parent.parent / "configs").glob("*.yaml"))
 
@@ -77,7 +77,9 @@ def test_generated_text_makes_the_experiment_synthetic() -> None:
 
 
 def test_overrides_take_the_place_of_values_in_the_file(tmp_path: Path) -> None:
-    config = load(tmp_path, SMALL, overrides={"data.sample": 7, "seeds": [3, 4], "train.options.lr": 0.1})
+    config = load(
+        tmp_path, SMALL, overrides={"data": {"sample": 7}, "seeds": [3, 4], "train": {"options": {"lr": 0.1}}}
+    )
     assert (config.data.sample, config.seeds, config.train.options["lr"]) == (7, [3, 4], 0.1)
     assert config.train.options["arch"] == "transformer"
 
@@ -96,7 +98,12 @@ def test_overrides_take_the_place_of_values_in_the_file(tmp_path: Path) -> None:
         ("source: en, target: de", "source: en, target: en", 2, "languages.target: source and target are the same"),
         ("source: en", "source: no", 2, "languages.source: must be text, not false (put text"),
         ("algorithm: bpe", "algorithm: bpa", 18, "systems.bpe.algorithm: must be scaffold or bpe, not 'bpa'"),
-        ("algorithm: bpe", "algorithm: bpe, dropout: 1.5", 18, "systems.bpe.dropout: must be 1 or less, not 1.5"),
+        (
+            "algorithm: bpe",
+            "algorithm: bpe, dropout: 1.5",
+            18,
+            "systems.bpe.dropout: the dropout probability must be between 0 and 1, not 1.5",
+        ),
         ("  bpe: {", "  b pe: {", 18, "systems.b pe: not a good name"),
         ("  bpe: {", "  ..: {", 18, "systems...: not a good name"),
         ("  bpe: {", "  raw: {", 18, "systems.raw: this name is taken"),
@@ -110,12 +117,12 @@ def test_overrides_take_the_place_of_values_in_the_file(tmp_path: Path) -> None:
         ("  files:", "  synthetic: {}\n  files:", 3, "data: give exactly one of synthetic, files"),
         ("codes:", "clean: {min_tokens: 9, max_tokens: 3}\ncodes:", 15, "clean.min_tokens: more than clean.max_tokens"),
         ("codes:", "clean: {max_ratio: .nan}\ncodes:", 15, "clean.max_ratio: must be a finite number"),
-        ("codes:", "seeds: [1, 1]\ncodes:", 15, "seeds: a seed stands there twice"),
+        ("codes:", "seeds: [1, 1]\ncodes:", 15, "seeds: the same seed twice"),
         ("codes:", "seeds: []\ncodes:", 15, "seeds: must not be empty"),
         ("codes:", "seeds: 1\ncodes:", 15, "seeds: must be a list, not 1"),
         ("lr: 0.001", "--lr: 0.001", 22, "train.options.--lr: not a good name"),
         ("lr: 0.001", "lr: {a: 1}", 22, "train.options.lr: must be true, false, a number"),
-        ("name: small", "name: small\nname: other", 2, "name: this key stands there twice"),
+        ("name: small", "name: small\nname: other", 2, "name: duplicate key"),
         ("  symbols: 100", "  symbols: [100", 17, "not valid YAML"),
     ],
 )
@@ -150,7 +157,7 @@ def test_yaml_that_python_stumbles_over_is_refused(tmp_path: Path, symbols: str,
 
 
 def test_numbers_of_any_length_are_compared_with_their_bounds(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="systems.bpe.dropout: must be 1 or less"):
+    with pytest.raises(UsageError, match="systems.bpe.dropout: the dropout probability must be between 0 and 1"):
         load(tmp_path, SMALL.replace("algorithm: bpe", "algorithm: bpe, dropout: 1" + 400 * "0"))
 
 

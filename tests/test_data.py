@@ -17,11 +17,15 @@ import pytest
 pytest.importorskip("pooch", reason="pooch comes with the extra 'workflow'")
 
 from mt_scaffold.cli import main
-from mt_scaffold.experiment.configuration import Config, DataFile, load_config, parse_config
-from mt_scaffold.experiment.data import get_data
-from mt_scaffold.experiment.download import fetch
 from mt_scaffold.errors import MTScaffoldError
-from mt_scaffold.experiment.data_report import merge_reports, write_report
+from mt_scaffold.experiment.configuration import Config, load_config, parse_config
+from mt_scaffold.experiment.configuration.data import DataFile
+from mt_scaffold.experiment.clean import CleanReport
+from mt_scaffold.experiment.data import RawCorpus, RawPart, RawReport, get_data
+from mt_scaffold.experiment.data_report import DataReport, gather_reports
+from mt_scaffold.experiment.results import read_result, write_result
+from mt_scaffold.experiment.tokenise import TokeniseReport
+from mt_scaffold.experiment.download import fetch
 
 CONFIGS = Path(__file__).parent.parent / "configs"
 MULTI30K = CONFIGS.parent.parent / "shared" / "data" / "multi30k"
@@ -90,8 +94,8 @@ def test_files_are_joined_in_order_decompressed_and_otherwise_untouched(tmp_path
     assert (raw / "train.en").read_bytes() == TRAIN_EN + b"\nfour\n"
     assert (raw / "train.de").read_bytes() == TRAIN_DE + b"vier\n"
     assert (raw / "news.de").read_bytes() == (raw / "valid.de").read_bytes() == b"vier\n"
-    assert numbers["corpora"]["train"] == {"lines": 4, "words": {"en": 8, "de": 8}}
-    assert numbers["synthetic"] is False
+    assert numbers.corpora["train"] == RawCorpus(4, {"en": 8, "de": 8})
+    assert not numbers.synthetic
 
 
 def test_a_sample_takes_the_first_pairs_of_each_training_corpus_only(tmp_path: Path, local: Config) -> None:
@@ -197,7 +201,7 @@ def test_the_demonstration_text_is_generated_whole_and_says_that_it_is_synthetic
 
 def test_the_generated_test_set_does_not_depend_on_the_size_of_train(tmp_path: Path) -> None:
     """Figures of a rehearsal and of the whole experiment are on the same sentences."""
-    for name, overrides in {"all": None, "few": {"data.synthetic.pairs": 50}, "sample": {"data.sample": 50}}.items():
+    for name, overrides in {"all": None, "few": {"data": {"synthetic": {"pairs": 50}}}, "sample": {"data": {"sample": 50}}}.items():
         get_data(load_config(CONFIGS / "demo.yaml", overrides), tmp_path / name)
     tests = {(tmp_path / name / "test.qab").read_bytes() for name in ("all", "few", "sample")}
     assert len(tests) == 1
@@ -213,7 +217,7 @@ def test_multi30k_comes_from_a_folder_without_network(
         pytest.skip(f"no Multi30k in {MULTI30K.name} beside the repository")
     monkeypatch.setenv("MT_SCAFFOLD_CACHE", str(MULTI30K))
     numbers = get_data(load_config(CONFIGS / f"multi30k_en_{target}.yaml"), tmp_path)
-    lines = {name: corpus["lines"] for name, corpus in numbers["corpora"].items()}
+    lines = {name: corpus.lines for name, corpus in numbers.corpora.items()}
     assert lines == {
         "train": 29000,
         "valid": 1014,
@@ -225,16 +229,27 @@ def test_multi30k_comes_from_a_folder_without_network(
         assert (tmp_path / f"test_2016_flickr.{target}").read_bytes() == stream.read()
 
 
-def test_reports_are_put_together_under_their_names(tmp_path: Path) -> None:
-    for number, name in enumerate(("raw", "train", "valid")):
-        write_report(tmp_path / name, {"lines": number})
-    parts = {"raw": tmp_path / "raw", "clean/train": tmp_path / "train", "clean/valid": tmp_path / "valid"}
-    merge_reports(parts, tmp_path / "report.json")
-    merged = json.loads((tmp_path / "report.json").read_text())
-    assert merged == {"raw": {"lines": 0}, "clean": {"train": {"lines": 1}, "valid": {"lines": 2}}}
+def test_reports_of_all_steps_become_one(tmp_path: Path) -> None:
+    """... from which the page takes its table of the data; what is written is read back."""
+    raw = RawReport("small", False, {"train": RawCorpus(2, {"en": 8})}, {"train": [RawPart("train.en", 2)]})
+    clean = CleanReport(2, 1, {"too short": 1}, (8, 7), (4, 4))
+    write_result(tmp_path / "raw", raw)
+    write_result(tmp_path / "train.en", TokeniseReport("en", 2, 9, "0"))
+    write_result(tmp_path / "clean", clean)
+    report = gather_reports(tmp_path / "raw", {"train.en": tmp_path / "train.en"}, {"train": tmp_path / "clean"})
+    assert report == DataReport(raw, {"train.en": TokeniseReport("en", 2, 9, "0")}, {"train": clean})
+    write_result(tmp_path / "report.json", report)
+    assert read_result(DataReport, tmp_path / "report.json") == report
+    written = json.loads((tmp_path / "report.json").read_text())
+    assert written["get-data"]["parts"]["train"] == [{"from": "train.en", "lines": 2}]
+    assert "generator" not in written["get-data"]
 
 
-def test_a_report_that_is_not_json_is_named(tmp_path: Path) -> None:
-    (tmp_path / "broken").write_text("{")
-    with pytest.raises(MTScaffoldError, match="broken: not a JSON report"):
-        merge_reports({"raw": tmp_path / "broken"}, tmp_path / "report.json")
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [("{", "not JSON: .*"), ('{"lines": 3}', "lines: unknown key.*"), ("{}", "experiment: missing")],
+)
+def test_a_report_that_is_none_is_named(tmp_path: Path, content: str, says: str) -> None:
+    (tmp_path / "broken").write_text(content)
+    with pytest.raises(MTScaffoldError, match=f"broken: {says}; run the step that writes this file again"):
+        gather_reports(tmp_path / "broken", {}, {})

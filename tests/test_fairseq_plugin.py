@@ -22,8 +22,8 @@ from test_average import Malicious
 pytest.importorskip("fairseq_cli", reason="needs the extra 'fairseq'")
 
 from mt_scaffold.apply import BPE  # noqa: E402
-from mt_scaffold.experiment.binarise_words import binarise_words  # noqa: E402
 from mt_scaffold.errors import MTScaffoldError, UsageError  # noqa: E402
+from mt_scaffold.experiment.binarise_words import binarise_words  # noqa: E402
 from mt_scaffold.experiment.fairseq_tools import user_dir  # noqa: E402
 from mt_scaffold.learn import learn_bpe  # noqa: E402
 
@@ -535,7 +535,7 @@ def test_the_commands_train_and_translate_take_a_folder_of_words(words: Path, tm
 
     data = tmp_path / "data"
     binarise_words(words / "train", words / "valid", [words / "valid.x"], data, "en", "de", words / "scaffold.codes")
-    assert train(data, tmp_path / "model", [*MODEL[:-2], "--max-epoch", "1", "--bpe-dropout", "0.1"])["epochs"] == 1
+    assert train(data, tmp_path / "model", [*MODEL[:-2], "--max-epoch", "1", "--bpe-dropout", "0.1"]).epochs == 1
     checkpoint = tmp_path / "model" / "checkpoints" / "checkpoint_last.pt"
     translations = translate(data, "valid.x", checkpoint, tmp_path, ["--beam", "1", "--max-len-b", "10"])
     assert len(translations) == 30

@@ -11,7 +11,10 @@ from mt_scaffold import MTScaffoldError
 pytest.importorskip("matplotlib")
 numpy = pytest.importorskip("numpy")
 
+from mt_scaffold.compare_vocab import SizeComparison  # noqa: E402
 from mt_scaffold.experiment import figures  # noqa: E402
+from mt_scaffold.experiment.statistics import bootstrap_interval  # noqa: E402
+from mt_scaffold.experiment.training_log import read_training_log  # noqa: E402
 
 PLAIN_LOG = """\
 2026-01-01 10:00:00 | INFO | fairseq_cli.train | task: TranslationTask
@@ -38,8 +41,8 @@ def is_drawn(svg: Path) -> str:
 def test_every_figure_is_written_the_same_each_time(tmp_path: Path) -> None:
     """PNG and SVG appear, hold labels and the note on synthetic text, and the same data gives the same bytes."""
     rows = [
-        {"symbols": 100, "average_frequency_removed": 10.0, "average_frequency_new": 15.0, "gain": 0.5},
-        {"symbols": 200, "average_frequency_removed": None, "average_frequency_new": None, "gain": None},
+        SizeComparison(100, 9, 8, 10.0, 15.0, 0.5),
+        SizeComparison(200, 0, 0, None, None, None),
     ]
     intervals = [
         figures.Interval(test, system, seed, 30.0 + seed, 1.5)
@@ -61,7 +64,7 @@ def test_every_figure_is_written_the_same_each_time(tmp_path: Path) -> None:
             figures.inside_longer_tokens(["a$"], {"a$": 1, "ba$c</w>": 9}, folder / "i", "SYNTHETIC"),
             figures.embeddings({"bpe": model}, folder / "e", "SYNTHETIC"),
             figures.scores(intervals, folder / "s", "SYNTHETIC"),
-            figures.training_curves({"bpe, seed 1": log}, folder / "t", "SYNTHETIC"),
+            figures.training_curves({"bpe, seed 1": read_training_log(log)}, folder / "t", "SYNTHETIC"),
         ]
 
     first, second = draw(tmp_path / "1"), draw(tmp_path / "2")
@@ -91,7 +94,7 @@ def test_a_string_that_never_occurs_is_said(tmp_path: Path) -> None:
 def test_curves_come_from_fairseqs_log(tmp_path: Path, log: str, epochs: int) -> None:
     """Updates and losses as logged, in both of fairseq's formats; an epoch that stands there twice as it was last."""
     (tmp_path / "log").write_text(log)
-    curves = figures.read_training_log(tmp_path / "log")
+    curves = read_training_log(tmp_path / "log")
     assert curves["valid"] == [(30, 6.3), (60, 5.3)][:epochs]
     assert curves["train"] == [(30, 8.4), (60, 7.5)][:epochs]
 
@@ -99,7 +102,7 @@ def test_curves_come_from_fairseqs_log(tmp_path: Path, log: str, epochs: int) ->
 def test_a_log_without_epochs_is_said(tmp_path: Path) -> None:
     (tmp_path / "log").write_text("nothing here\n")
     with pytest.raises(MTScaffoldError, match="no epoch"):
-        figures.read_training_log(tmp_path / "log")
+        read_training_log(tmp_path / "log")
 
 
 def test_projection_keeps_the_two_largest_directions() -> None:
@@ -118,10 +121,10 @@ def test_interval_is_sacrebleus() -> None:
     sacrebleu = pytest.importorskip("sacrebleu")
     hypotheses = ["the cat sat on the mat today", "a dog runs in the park now", "he eats an apple at noon here"] * 4
     references = ["the cat sat on a mat today", "a dog runs in the park now", "she eats an apple at noon"] * 4
-    score, half_width = figures.bootstrap_interval(hypotheses, references, 200)
+    score, half_width = bootstrap_interval(hypotheses, references, 200)
     assert score == pytest.approx(sacrebleu.corpus_bleu(hypotheses, [references]).score)
-    assert (score, half_width) == figures.bootstrap_interval(hypotheses, references, 200)
-    _, narrower = figures.bootstrap_interval(hypotheses * 10, references * 10, 200)
+    assert (score, half_width) == bootstrap_interval(hypotheses, references, 200)
+    _, narrower = bootstrap_interval(hypotheses * 10, references * 10, 200)
     assert 0 < narrower < half_width
 
 

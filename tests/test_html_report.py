@@ -21,8 +21,14 @@ for needed in ("jinja2", "matplotlib", "sacrebleu", "sacremoses", "torch", "yaml
     pytest.importorskip(needed)
 
 from mt_scaffold.experiment.compare import compare  # noqa: E402
+from mt_scaffold.experiment.clean import CleanReport  # noqa: E402
+from mt_scaffold.experiment.data import RawCorpus, RawReport  # noqa: E402
+from mt_scaffold.experiment.data_report import DataReport  # noqa: E402
 from mt_scaffold.experiment.html_report import html_report  # noqa: E402
+from mt_scaffold.experiment.results import write_result  # noqa: E402
 from mt_scaffold.experiment.score import score  # noqa: E402
+from mt_scaffold.experiment.tokenise import TokeniseReport  # noqa: E402
+from mt_scaffold.experiment.train import TrainingReport  # noqa: E402
 
 CHROMIUM = next(
     (path for name in ("chromium", "chromium-browser", "google-chrome") if (path := shutil.which(name))), None
@@ -39,7 +45,6 @@ seeds: [1, 2]
 train: {options: {arch: transformer}}
 score: {bootstrap_samples: 20}
 """
-LOG = "2026-01-01 | INFO | valid | epoch 001 | loss 7.1 | nll_loss 6.3 | num_updates 30\n"
 
 
 def write(path: Path, text: str) -> None:
@@ -68,15 +73,12 @@ def experiment(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (folder / "codes").mkdir(exist_ok=True)
         learn_bpe(None, folder / "codes" / f"{algorithm}.codes", 60, algorithm=algorithm, paths=trained_on)
     parts = ("train", "valid", "test")
-    report = {
-        "get-data": {"corpora": {part: {"lines": 4, "words": {"en": 20, "de": 18}} for part in parts}},
-        "tokenise": {f"{part}.{code}": {"words": 21} for part in parts for code in ("en", "de")},
-        "clean": {
-            part: {"pairs_kept": 3, "words_kept": [15, 14], "dropped": {"too long": 1, "ratio": 0}}
-            for part in parts[:2]
-        },
-    }
-    write(folder / "data-report.json", json.dumps(report))
+    report = DataReport(
+        RawReport("small", True, {part: RawCorpus(4, {"en": 20, "de": 18}) for part in parts}),
+        {f"{part}.{code}": TokeniseReport(code, 4, 21, "0") for part in parts for code in ("en", "de")},
+        {part: CleanReport(4, 3, {"too long": 1, "ratio": 0}, (20, 18), (15, 14)) for part in parts[:2]},
+    )
+    write_result(folder / "data-report.json", report)
     references = (folder / "raw" / "test.de").read_text(encoding="utf-8").splitlines()
     scores = []
     for number, system in enumerate(("bpe", "scaffold", "scaffold+dropout")):
@@ -88,22 +90,23 @@ def experiment(tmp_path_factory: pytest.TempPathFactory) -> Path:
             translated = [line if index != number else f"{line} <i> & so" for index, line in enumerate(references)]
             write(run / "translations" / "test.de", "".join(f"{line}\n" for line in translated))
             write(run / "translations" / "test.de.subwords", "".join(f"{bpe.segment(line)}\n" for line in translated))
-            write(run / "train.log", LOG)
-            write(run / "command.txt", f"fairseq-train --seed {seed}\n")
-            training = {"epochs": 1, "updates": 30, "parameters": 9, "valid_loss": 7.1, "best_valid_loss": None}
-            write(run / "training.json", json.dumps({**training, "seconds": 60.0}))
+            curves = {"train": [(30.0, 7.0)], "valid": [(30.0, 6.3)]}
+            command = f"fairseq-train --seed {seed}\n"
+            training = TrainingReport(seed, 30, 1, 7.1, None, 9, 60.0, {}, command, curves)
+            write_result(run / "training.json", training)
             weights = torch.randn(len(forms) + 4, 8, generator=torch.Generator().manual_seed(seed))
             torch.save({"model": {"encoder.embed_tokens.weight": weights}}, run / "averaged.pt")
             scores.append(run / "scores" / "test.json")
             scores[-1].parent.mkdir()
             about = {"system": system, "seed": seed, "test_set": "test", "synthetic": True}
-            score(run / "translations" / "test.de", folder / "raw" / "test.de", scores[-1], about=about)
+            score(run / "translations" / "test.de", folder / "raw" / "test.de", scores[-1], **about)
     compare(scores, "bpe", folder / "comparison", samples=20)
     return folder
 
 
 @pytest.fixture(scope="module")
 def page(experiment: Path) -> Path:
+    assert main(["statistics", str(experiment)]) == 0
     assert main(["report", str(experiment)]) == 0
     return experiment / "report.html"
 
@@ -170,9 +173,27 @@ def test_page_says_what_the_experiment_found(page: Path, experiment: Path) -> No
 
 def test_unfinished_experiment_is_said(tmp_path: Path) -> None:
     """One line that names the folder and what to do; nothing is written."""
-    with pytest.raises(MTScaffoldError, match="run the experiment to its end"):
+    (tmp_path / "config.yaml").write_text(CONFIG)
+    with pytest.raises(MTScaffoldError, match="run the experiment to completion"):
         html_report(tmp_path)
-    assert not list(tmp_path.iterdir())
+    assert [path.name for path in tmp_path.iterdir()] == ["config.yaml"]
+
+
+def test_the_page_computes_nothing(page: Path, experiment: Path, tmp_path: Path) -> None:
+    """What it shows is in the files of the steps before: other statistics, another page, and neither text nor models
+    of the training are read."""
+    copy = tmp_path / "copy"
+    shutil.copytree(experiment, copy)
+    shutil.rmtree(copy / "raw" / "train.en", ignore_errors=True)
+    for path in [*copy.glob("*/train.*"), *copy.glob("*/seed-*/averaged.pt"), *copy.glob("*/binarised/*")]:
+        path.unlink()
+    statistics = json.loads((copy / "statistics.json").read_text())
+    statistics["stats"][1]["entropy_bits"] = 1234.5
+    (copy / "statistics.json").write_text(json.dumps(statistics))
+    assert "1234.5000" in html_report(copy).read_text(encoding="utf-8")
+    (copy / "statistics.json").unlink()
+    with pytest.raises(MTScaffoldError, match="has no statistics.json; run mt-scaffold statistics first"):
+        html_report(copy)
 
 
 @pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium to run the word box in")

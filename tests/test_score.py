@@ -13,7 +13,9 @@ from mt_scaffold.errors import MTScaffoldError
 
 pytest.importorskip("sacrebleu", reason="needs the extra 'workflow'")
 
-from mt_scaffold.experiment.score import read_lines, score, split_compounds  # noqa: E402
+from mt_scaffold.experiment.results import read_result  # noqa: E402
+from mt_scaffold.experiment.score import Scores, score, split_compounds  # noqa: E402
+from mt_scaffold.text import read_lines  # noqa: E402
 
 REFERENCE = [
     "Ein Mann schläft auf der Couch.",
@@ -36,7 +38,7 @@ def write(path: Path, lines: list[str]) -> Path:
 
 def test_scores_and_signatures_are_those_of_the_sacrebleu_command(tmp_path: Path) -> None:
     hypothesis, reference = write(tmp_path / "hyp", HYPOTHESIS), write(tmp_path / "ref", REFERENCE)
-    metrics = score(hypothesis, reference, tmp_path / "scores.json")["metrics"]
+    metrics = score(hypothesis, reference, tmp_path / "scores.json").metrics
     command = [
         sys.executable,
         "-m",
@@ -52,8 +54,8 @@ def test_scores_and_signatures_are_those_of_the_sacrebleu_command(tmp_path: Path
     ]
     printed = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
     for ours, theirs in zip(("bleu", "chrf"), printed, strict=True):
-        assert metrics[ours]["score"] == pytest.approx(theirs["score"], abs=1e-5) and theirs["score"] > 10
-        assert metrics[ours]["signature"] == theirs["signature"] or set(metrics[ours]["signature"].split("|")) == set(
+        assert metrics[ours].score == pytest.approx(theirs["score"], abs=1e-5) and theirs["score"] > 10
+        assert metrics[ours].signature == theirs["signature"] or set(metrics[ours].signature.split("|")) == set(
             theirs["signature"].split("|")
         )
 
@@ -62,14 +64,18 @@ def test_tokenised_bleu_is_marked_as_not_comparable(tmp_path: Path) -> None:
     words = [line.replace(".", " .").replace(",", " ,") for line in (*HYPOTHESIS, *REFERENCE)]
     files = [write(tmp_path / "hyp", HYPOTHESIS), write(tmp_path / "ref", REFERENCE), tmp_path / "scores.json"]
     tokenised = [write(tmp_path / "hyp.words", words[:4]), write(tmp_path / "ref.words", words[4:])]
-    result = score(*files, *tokenised, about={"system": "bpe", "seed": 3})
-    metrics = result["metrics"]
-    assert [name for name, metric in metrics.items() if metric["comparable"]] == ["bleu", "chrf"]
+    result = score(*files, *tokenised, system="bpe", seed=3)
+    metrics = result.metrics
+    assert [name for name, metric in metrics.items() if metric.comparable] == ["bleu", "chrf"]
     # One word that both sides share becomes three: the precisions rise.
-    assert metrics["tokenised_bleu_split"]["score"] > metrics["tokenised_bleu"]["score"] > 10
-    assert "tok:none" in metrics["tokenised_bleu"]["signature"]
+    assert metrics["tokenised_bleu_split"].score > metrics["tokenised_bleu"].score > 10
+    assert "tok:none" in metrics["tokenised_bleu"].signature
     written = json.loads((tmp_path / "scores.json").read_text(encoding="utf-8"))
-    assert written == result and written["seed"] == 3 and written["versions"]["sacrebleu"]
+    assert (
+        read_result(Scores, tmp_path / "scores.json") == result
+        and written["seed"] == 3
+        and written["versions"]["sacrebleu"]
+    )
     assert written["files"]["hypothesis_words"]["path"] == "hyp.words"
 
 
@@ -93,7 +99,7 @@ def test_what_cannot_be_scored_is_refused(tmp_path: Path) -> None:
     with pytest.raises(MTScaffoldError, match="empty, nothing to score"):
         score(write(tmp_path / "a", []), write(tmp_path / "b", []), tmp_path / "scores.json")
     (tmp_path / "latin1").write_bytes(b"gut\nsch\xf6n\n")
-    with pytest.raises(MTScaffoldError, match=r"latin1:2: not UTF-8"):
+    with pytest.raises(MTScaffoldError, match=r"latin1: line 2, byte offset \d+: 0x.. is not UTF-8"):
         score(tmp_path / "latin1", four, tmp_path / "scores.json")
     assert not (tmp_path / "scores.json").exists()
 
@@ -124,7 +130,7 @@ def test_the_compound_split_is_that_of_perl_and_the_score_that_of_fairseq(tmp_pa
     for name, lines in {"hyp": outputs, "ref": references}.items():
         (tmp_path / name).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
     files = [tmp_path / name for name in ("hyp", "ref", "scores", "hyp", "ref")]
-    ours = score(*files)["metrics"]["tokenised_bleu_split"]["score"]
+    ours = score(*files).metrics["tokenised_bleu_split"].score
     dictionary = Dictionary()
     scorer = scorer_of.Scorer(scorer_of.BleuConfig(pad=dictionary.pad(), eos=dictionary.eos(), unk=dictionary.unk()))
     for reference, output in zip(references, outputs, strict=True):

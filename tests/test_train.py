@@ -30,8 +30,8 @@ def test_a_training_leaves_command_log_checkpoints_and_report(tiny_model: Path) 
     assert "fairseq_cli.train" in command and "--seed 7" in command and "--max-epoch 3" in command
     assert "done training" in (tiny_model / "train.log").read_text()
     report = json.loads((tiny_model / "training.json").read_text())
-    assert report["epochs"] == 3 and report["seed"] == 7 and report["updates"] > 3
-    assert report["parameters"] > 1000 and report["versions"]["fairseq-fixed"]
+    assert report.epochs == 3 and report.seed == 7 and report.updates > 3
+    assert report.parameters > 1000 and report.versions["fairseq-fixed"]
     assert (tiny_model / "checkpoints" / "checkpoint3.pt").exists()
 
 
@@ -43,7 +43,7 @@ def test_a_stopped_training_goes_on_to_the_very_same_model(tiny_data: Path, tiny
     last = tmp_path / "checkpoints" / "checkpoint_last.pt"
     last.write_bytes(last.read_bytes()[:5000])
     report = train(tiny_data, tmp_path, [*TINY_MODEL, "--max-epoch", "3"], seed=7, keep_epochs=2)
-    assert report["epochs"] == 3
+    assert report.epochs == 3
     assert (tmp_path / "train.log").read_text().count("begin training epoch 1\n") == 1
     kept = sorted(path.name for path in (tmp_path / "checkpoints").glob("checkpoint[0-9].pt"))
     assert kept == ["checkpoint2.pt", "checkpoint3.pt"]
@@ -55,7 +55,7 @@ def test_a_stopped_training_goes_on_to_the_very_same_model(tiny_data: Path, tiny
 def test_a_torn_last_checkpoint_gives_way_to_the_newest_whole_one(tiny_data: Path, tmp_path: Path) -> None:
     """Killed while it copied a checkpoint within an epoch, a training loses nothing from before that checkpoint."""
     options = [*TINY_MODEL, "--save-interval-updates", "3", "--keep-interval-updates", "1"]
-    epoch = train(tiny_data, tmp_path, [*options, "--max-epoch", "1"], seed=7)["updates"]
+    epoch = train(tiny_data, tmp_path, [*options, "--max-epoch", "1"], seed=7).updates
     stop = epoch // 3 * 3 + 6
     train(tiny_data, tmp_path, [*options, "--max-update", str(stop)], seed=7)
     assert (tmp_path / "checkpoints" / f"checkpoint_2_{stop}.pt").exists() and epoch < stop < 2 * epoch

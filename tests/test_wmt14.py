@@ -19,8 +19,8 @@ pytest.importorskip("snakemake", reason="needs the extra 'workflow'")
 import yaml
 from wmt14_archives import CONFIGS, derived_config, make_archives
 
-from mt_scaffold.experiment.configuration import Config, load_config, parse_config
 from mt_scaffold.errors import UsageError
+from mt_scaffold.experiment.configuration import Config, load_config, parse_config
 from mt_scaffold.experiment.fairseq_tools import option_arguments, run_tool, user_dir
 
 ROOT = CONFIGS.parent

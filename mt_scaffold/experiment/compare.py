@@ -30,8 +30,6 @@ class _Scored:
 
     def lines(self, name: str) -> list[str]:
         """The lines of the ``hypothesis`` or ``reference`` that was scored, which must not have changed since."""
-        if name not in self.scores.files:
-            raise MTScaffoldError(f"{self.path}: names no {name}; score again")
         file = self.scores.files[name]
         path = self.path.resolve().parent / file.path
         if sha256(path) != file.sha256:
@@ -63,7 +61,7 @@ def compare(
     if samples < 1:
         raise UsageError(f"the number of bootstrap samples must be 1 or more, not {samples}")
     by_key: dict[tuple[str, str, int], _Scored] = {}
-    for scored in (_Scored(Path(path), read_result(Scores, path)) for path in scores):
+    for scored in map(_read, scores):
         if scored.key in by_key:
             raise UsageError(f"{scored.path} and {by_key[scored.key].path} are for the same test set, system and seed")
         by_key[scored.key] = scored
@@ -112,6 +110,17 @@ def compare(
         write_text(f"{output}.csv", as_csv(comparison))
         write_result(f"{output}.json", comparison)
     return comparison
+
+
+def _read(path: PathLike) -> _Scored:
+    scored = _Scored(Path(path), read_result(Scores, path))
+    for name, label in COMPARABLE.items():
+        if name not in scored.scores.metrics:
+            raise MTScaffoldError(f"{path}: holds no {label}; score again")
+    for name in ("hypothesis", "reference"):
+        if name not in scored.scores.files:
+            raise MTScaffoldError(f"{path}: names no {name}; score again")
+    return scored
 
 
 def _spread(name: str, of_system: Mapping[int, _Scored]) -> Spread | None:
