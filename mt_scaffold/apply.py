@@ -20,15 +20,16 @@ from mt_scaffold.text import LINE_MARGIN, SEPARATOR, join_subwords
 
 
 class BPE:
-    """Segments text with learned codes (Algorithm 2 of the Scaffold-BPE paper), as subword-nmt's class of that name.
+    """Segment text with learned codes (Algorithm 2 of the Scaffold-BPE paper); the API is that of subword-nmt's BPE.
 
-    codes: a codes file (path, open file or its bytes), with or without scaffold tokens.
-    merges: use only the first so many merges; -1 for all.
+    codes: a codes file with or without scaffold tokens, as a path (``.gz`` too), an open file, its bytes or ``Codes``.
+    merges: use only the first ``merges`` merges; -1 for all.
     separator: what every subword but a word's last ends in.
     vocab: the subwords, with separator, that may be used; others are split further (see ``read_vocabulary``).
     glossaries: words or regular expressions that are isolated and never split.
 
-    Raises MTScaffoldError where the codes are malformed, UsageError for a glossary that is no regular expression.
+    Raises MTScaffoldError where the codes are malformed; UsageError for a number of merges below -1, a separator that
+    is not UTF-8, or a glossary that is not a regular expression.
 
     >>> bpe = BPE(b"#version: 0.2\\na n\\nb an\\n")
     >>> bpe.segment("banana")
@@ -44,29 +45,30 @@ class BPE:
         glossaries: Sequence[str] | None = None,
     ) -> None:
         read = Codes.of(codes)
-        merges = check_merges(merges)
         try:
             separator.encode("utf-8")
         except UnicodeEncodeError as error:
             raise UsageError("the separator is not UTF-8") from error
         self.separator = separator
-        self._segmenter = _core.Segmenter(
-            read.text, read.name, merges, separator, None if vocab is None else set(vocab)
-        )
+        vocabulary = None if vocab is None else set(vocab)
+        self._segmenter = _core.Segmenter(read.text, read.name, check_merges(merges), separator, vocabulary)
         self._isolate = GlossaryIsolator(glossaries) if glossaries else None
         self._applier = _core.Applier(self._segmenter, self._isolate)
 
     def segment(self, sentence: str, dropout: float = 0, seed: int | None = None, index: int = 0) -> str:
-        """Segment a sentence whose words are separated by spaces.
+        """Return the subwords of a sentence, both separated by spaces; CRs, LFs and spaces at either end are dropped.
 
-        With ``dropout`` the result is a function of (seed, index, sentence); without a seed it is random.
+        dropout: the probability in [0, 1] that a merge is skipped at a step (BPE-dropout).
+        seed, index: with dropout, the result depends only on (seed, index, sentence); it is random without a seed.
+
+        Raises UsageError for a dropout out of range or a seed of more than 64 bits.
         """
         return self._segment(sentence.strip(LINE_MARGIN), dropout, seed, index)
 
     def join(self, line: str) -> str:
-        """Join the subwords of a line into words: ``join(segment(x)) == x``, with dropout too.
+        """Join the subwords of a line into words: the inverse of ``segment``, with dropout too.
 
-        Holds for words with one space between them, none of which ends in the separator.
+        ``join(segment(x)) == x`` for words with single spaces between them, none of which ends in the separator.
 
         >>> BPE(b"#version: 0.2\\na n\\nb an\\n").join("ban@@ an@@ a")
         'banana'
@@ -74,7 +76,10 @@ class BPE:
         return join_subwords(line, self.separator)
 
     def segment_tokens(self, tokens: Iterable[str], dropout: float = 0, seed: int | None = None) -> list[str]:
-        """Segment a sequence of words; gives the subwords, all but a word's last with the separator."""
+        """Return the subwords of a sequence of words, all but a word's last with the separator.
+
+        Empty words are skipped. Raises UsageError for a word that holds a space; otherwise as ``segment``.
+        """
         words = [word for word in tokens if word]
         for word in words:
             if " " in word:
@@ -83,7 +88,7 @@ class BPE:
         return segmented.split(" ") if segmented else []
 
     def process_line(self, line: str, dropout: float = 0, seed: int | None = None, index: int = 0) -> str:
-        """Segment a line; its CRs, LFs and spaces at either end are kept as they stand."""
+        """Segment a line as ``segment`` does, but keep its CRs, LFs and spaces at either end unchanged."""
         without_leading = line.lstrip(LINE_MARGIN)
         sentence = without_leading.rstrip(LINE_MARGIN)
         leading = line[: len(line) - len(without_leading)]
@@ -105,12 +110,15 @@ class BPE:
         *,
         lines: Lines | None = None,
     ) -> None:
-        """Segment a text line by line, in order, with ``num_workers`` threads (-1: all cores) and bounded memory.
+        """Segment a text line by line, in order and in bounded memory.
 
-        infile: a path (``.gz`` too), an open file, or an iterable of lines. outfile: a path or a file open for bytes.
-        The result does not depend on the number of workers; with dropout it is fixed by ``seed``.
-        Raises MTScaffoldError where the input cannot be read or is not UTF-8; the output then does not appear.
-        UsageError where the output would take the place of the input.
+        infile: a path (``.gz`` too) or an open file. lines: an iterable of strings. Exactly one of the two is given.
+        outfile: a path or a file open for bytes. num_workers: threads, -1 for all cores.
+        dropout, seed: as in ``segment``, with a line's number, from 0, as its index; the output does not depend on the
+            number of workers.
+
+        Raises MTScaffoldError where the input cannot be read or is not UTF-8 (an output path is then not created);
+        UsageError for values out of range, none or several inputs, and an output that is the input.
         """
         check_dropout(dropout)
         source = text_source(infile, lines)
@@ -123,21 +131,27 @@ class BPE:
                 self._applier.apply(opened, _core_output(stream, name), workers, dropout, number, 0, show)
 
     def surface_forms(self) -> list[str]:
-        """Every subword that the codes can give, as it stands in segmented text: base symbols in both positions, then
-        the normal merged tokens. A character that no merge holds comes out as it is and is not among them."""
+        """Return every subword the codes can give, as segmented text shows it.
+
+        Base symbols in both positions come first, then the normal merged tokens. A character that no merge holds is
+        left as it is and is not listed.
+        """
         return self._segmenter.surface_forms()
 
     def count_subwords(self, counts: _core.WordCounts) -> _core.WordCounts:
-        """The counts of the subwords of counted words (``mt_scaffold.count_words``), without reading the text again."""
+        """Count the subwords of counted words (``mt_scaffold.count_words``) without reading the text again."""
         return self._applier.count_subwords(counts)
 
     def encoder(self, dictionary: Mapping[str, int], unknown: int) -> Encoder:
-        """An encoder into the ids of ``dictionary`` (subword as in segmented text → id)."""
+        """Return an encoder into ids.
+
+        dictionary: subword, as segmented text shows it → id. unknown: the id of every other subword.
+        """
         return Encoder(_core.Applier(self._segmenter, self._isolate, dict(dictionary), unknown))
 
 
 class Encoder:
-    """Segments sentences straight into integer ids, without a Python object per subword."""
+    """Segment sentences straight into integer ids, without a Python object per subword."""
 
     def __init__(self, applier: _core.Applier) -> None:
         self._applier = applier
@@ -152,9 +166,14 @@ class Encoder:
     ) -> tuple[memoryview, memoryview]:
         """Segment sentences (text, or UTF-8) into ids in one call.
 
-        With dropout, the segmentation of a sentence is a function of (seed, epoch, its index): ``indices``, or its
-        position in ``sentences``. Returns two read-only buffers (``numpy.asarray`` takes them without a copy): the ids
-        of all sentences (int32), and where each begins (int64, one more than there are sentences).
+        dropout: the probability in [0, 1] that a merge is skipped at a step (BPE-dropout).
+        seed, epoch, indices: with dropout, the segmentation of a sentence depends only on (seed, epoch, its index),
+            and its index is its position in ``sentences`` where no ``indices`` are given; without a seed it is random.
+
+        Returns two read-only buffers, which ``numpy.asarray`` takes without a copy: the ids of all sentences (int32),
+        and where each sentence begins (int64, one more than there are sentences).
+
+        Raises UsageError for values out of range, or where there is not one index per sentence.
         """
         if len(indices) and len(indices) != len(sentences):
             raise UsageError(f"{len(sentences)} sentences have {len(indices)} indices")
@@ -163,7 +182,10 @@ class Encoder:
 
 
 def _core_output(stream: BinaryIO, name: str | None = None) -> _core.Output:
-    """A file that the core writes to itself where it is an ordinary one; what compresses has a descriptor too."""
+    """An output for the core: the descriptor where bytes can go straight to it, otherwise the stream.
+
+    A stream that compresses has a descriptor too, but not for these bytes.
+    """
     name = name or str(getattr(stream, "name", "output"))
     raw = stream.raw if isinstance(stream, io.BufferedWriter) else stream
     if not isinstance(raw, io.FileIO):
@@ -173,7 +195,7 @@ def _core_output(stream: BinaryIO, name: str | None = None) -> _core.Output:
 
 
 class GlossaryIsolator:
-    """Isolates glossary entries (words or regular expressions) inside words, as subword-nmt does."""
+    """Isolate glossary entries (words or regular expressions) inside words, as subword-nmt does."""
 
     def __init__(self, glossaries: Sequence[str]) -> None:
         self._patterns: list[tuple[re.Pattern[str], re.Pattern[str], re.Pattern[str]]] = []
@@ -190,7 +212,7 @@ class GlossaryIsolator:
         self._entry = re.compile("^({})$".format("|".join(glossaries)))
 
     def __call__(self, word: str) -> list[tuple[str, bool]]:
-        """The parts of a word in order, each with whether it is a glossary entry."""
+        """Return the parts of a word in order, each with whether it is a glossary entry."""
         parts = [word]
         for whole, inside, splitting in self._patterns:
             isolated = []
@@ -204,14 +226,14 @@ class GlossaryIsolator:
 
 
 def read_vocabulary(path: PathLike, threshold: int | None = None) -> set[str]:
-    """Read a vocabulary file (``get-vocab``): the subwords whose frequency reaches ``threshold``.
+    """Return the subwords of a vocabulary file (``get-vocab``) whose count reaches ``threshold``; None for all.
 
     Raises MTScaffoldError with the line number where a line is not a subword, one space and a count.
     """
     vocabulary = set()
     with open_input(path) as stream:
         for number, line in enumerate(stream, 1):
-            word, space, count = line.rstrip(b"\r\n ").partition(b" ")
+            word, space, count = line.rstrip(LINE_MARGIN.encode()).partition(b" ")
             try:
                 if not space or not word:
                     raise ValueError
@@ -241,7 +263,11 @@ def apply_bpe(
     *,
     lines: Lines | None = None,
 ) -> None:
-    """Segment a text with a codes file: what the command ``apply-bpe`` does. See ``BPE`` and ``BPE.process_file``."""
+    """Segment a text with a codes file: what the command ``apply-bpe`` does.
+
+    vocabulary, vocabulary_threshold: use only the subwords of this file whose count reaches the threshold (see
+        ``read_vocabulary``). The other arguments, and the errors, are those of ``BPE`` and ``BPE.process_file``.
+    """
     check_dropout(dropout)
     source = text_source(infile, lines)
     refuse_overwriting([outfile], [source, codes, vocabulary])

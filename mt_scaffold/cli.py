@@ -20,8 +20,8 @@ _SEGMENTATION_COMMANDS = {
     "apply-bpe": "segment text with learned codes",
     "get-vocab": "count the words or subwords of a text",
     "learn-joint-bpe-and-vocab": "learn joint codes from several texts and write a vocabulary for each",
-    "stats": "measure what codes make of a text: compression, entropy, frequencies",
-    "compare-vocab": "show which tokens Scaffold-BPE removes from a BPE vocabulary, and which it brings",
+    "stats": "measure how codes segment a text: compression, entropy, frequencies",
+    "compare-vocab": "show which tokens Scaffold-BPE removes from a BPE vocabulary, and which it adds",
     "explain": "show how words are segmented, merge by merge",
 }
 _EXPERIMENT_COMMANDS = {
@@ -43,7 +43,7 @@ COMMANDS = _SEGMENTATION_COMMANDS | _EXPERIMENT_COMMANDS
 
 
 class _Parser(argparse.ArgumentParser):
-    """Says what is wrong with an option in one line, as every other error is said."""
+    """Reports a wrong option in one line, like every other error."""
 
     def error(self, message: str) -> NoReturn:
         self.exit(2, f"{self.prog}: {message}; see {self.prog} --help\n")
@@ -85,7 +85,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"mt-scaffold: {error}", file=sys.stderr)
         return error.exit_status
     except BrokenPipeError:
-        # The reader has gone (as in `| head`): nothing more to say, and nothing to flush at exit.
+        # The reader has gone (as in `| head`); this keeps Python from flushing stdout at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 128 + signal.SIGPIPE
     except UnicodeEncodeError as error:

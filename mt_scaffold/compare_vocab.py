@@ -1,9 +1,10 @@
-"""Two codes files + words → which tokens of the BPE vocabulary Scaffold-BPE removed, and which came in their place."""
+"""Two codes files + words → which tokens of the BPE vocabulary Scaffold-BPE removes, and which it adds."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from mt_scaffold import _core
@@ -11,8 +12,73 @@ from mt_scaffold.codes import Codes, CodesSource
 from mt_scaffold.errors import UsageError
 from mt_scaffold.inputs import Lines, TextFile
 from mt_scaffold.learn import count_words, learn_from_counts
-from mt_scaffold.options import FORMATS
-from mt_scaffold.stats import Vocabulary, format_table, use_of_vocabulary
+from mt_scaffold.options import FORMATS, check_choice
+from mt_scaffold.stats import Vocabulary, use_of_vocabulary
+from mt_scaffold.tables import format_table
+
+
+@dataclass(frozen=True)
+class NewToken:
+    """A token of the second vocabulary only, with its frequency in the text as the second codes segment it."""
+
+    token: str
+    frequency: int
+
+
+@dataclass(frozen=True)
+class RemovedToken:
+    """A token of the first vocabulary only, with its frequency in the text as the first codes segment it.
+
+    scaffold: whether the second codes keep it as a scaffold token; otherwise they do not hold it at all.
+    """
+
+    token: str
+    frequency: int
+    scaffold: bool
+
+
+@dataclass(frozen=True)
+class VocabularyComparison:
+    """What the normal merged tokens of a Scaffold-BPE vocabulary are, compared with those of a BPE vocabulary.
+
+    bpe, scaffold: the names of the codes. kept: how many tokens both have.
+    removed, new: the tokens that only BPE has and only Scaffold-BPE has, the most frequent first.
+    average_frequency_removed, average_frequency_new: None where there are no such tokens.
+    gain: how much higher the average frequency of the new tokens is than that of the removed ones, 0.5 for half as
+        much again; None where either list is empty or the removed tokens never occur.
+    """
+
+    bpe: str
+    scaffold: str
+    kept: int
+    removed: list[RemovedToken]
+    new: list[NewToken]
+    average_frequency_removed: float | None
+    average_frequency_new: float | None
+    gain: float | None
+
+    def to_dict(self) -> dict[str, Any]:
+        """The comparison as JSON holds it."""
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class SizeComparison:
+    """A comparison of BPE and Scaffold-BPE vocabularies of ``symbols`` merged tokens, with counts instead of lists.
+
+    removed, new: how many tokens only BPE has and only Scaffold-BPE has. The rest is as in VocabularyComparison.
+    """
+
+    symbols: int
+    removed: int
+    new: int
+    average_frequency_removed: float | None
+    average_frequency_new: float | None
+    gain: float | None
+
+    def to_dict(self) -> dict[str, Any]:
+        """The comparison as JSON holds it."""
+        return asdict(self)
 
 
 def compare_vocab(
@@ -23,11 +89,15 @@ def compare_vocab(
     *,
     paths: Iterable[TextFile] | None = None,
     lines: Lines | None = None,
-) -> dict[str, Any]:
+) -> VocabularyComparison:
     """Compare the normal merged tokens of two codes files on a text of words (not segmented).
 
-    Returns what ``compare_vocabularies`` does. Raises MTScaffoldError where a file is malformed, missing or not
-    UTF-8, or the text has no words; UsageError where the codes stand in each other's place.
+    bpe, scaffold: codes, as ``BPE`` takes them. infile: a path (``.gz`` too) or an open file. paths: several of them,
+    read as one text. lines: an iterable of strings. Exactly one of the three is given. num_workers: threads, -1 for
+    all cores.
+
+    Raises MTScaffoldError where a file is malformed, missing or not UTF-8, or the text has no words; UsageError for
+    none or several inputs, and where only the first codes have scaffold tokens.
     """
     read = [Codes.of(source) for source in (bpe, scaffold)]  # a missing file is reported before the long count
     counts = count_words(infile, num_workers=num_workers, paths=paths, lines=lines)
@@ -39,53 +109,43 @@ def compare_vocab(
     return compare_vocabularies(first, second)
 
 
-def compare_vocabularies(bpe: Vocabulary, scaffold: Vocabulary) -> dict[str, Any]:
-    """What the second vocabulary lacks of the first (``removed``) and has beyond it (``new``), as JSON can hold it.
-
-    ``removed``: tokens with their frequency in the text as ``bpe`` segments it, and whether ``scaffold`` keeps them as
-    scaffold tokens (otherwise they are not in it at all). ``new``: tokens with their frequency in the text as
-    ``scaffold`` segments it. Both the most frequent first. ``gain``: how much higher the average frequency of the new
-    tokens is than that of the removed ones, 0.5 for half as much again; None where one of the lists is empty or the
-    removed tokens never occur.
-    """
+def compare_vocabularies(bpe: Vocabulary, scaffold: Vocabulary) -> VocabularyComparison:
+    """Compare two vocabularies that were measured on the same text."""
     removed = _by_frequency(bpe.normal - scaffold.normal, bpe)
     new = _by_frequency(scaffold.normal - bpe.normal, scaffold)
     average_removed, average_new = _average(removed), _average(new)
-    return {
-        "bpe": bpe.codes.name,
-        "scaffold": scaffold.codes.name,
-        "kept": len(bpe.normal & scaffold.normal),
-        "removed": [
-            {"token": token, "frequency": frequency, "scaffold": token in scaffold.scaffold}
-            for token, frequency in removed
-        ],
-        "new": [{"token": token, "frequency": frequency} for token, frequency in new],
-        "average_frequency_removed": average_removed,
-        "average_frequency_new": average_new,
-        "gain": average_new / average_removed - 1 if average_removed and average_new is not None else None,
-    }
+    return VocabularyComparison(
+        bpe=bpe.codes.name,
+        scaffold=scaffold.codes.name,
+        kept=len(bpe.normal & scaffold.normal),
+        removed=[RemovedToken(token, frequency, token in scaffold.scaffold) for token, frequency in removed],
+        new=[NewToken(token, frequency) for token, frequency in new],
+        average_frequency_removed=average_removed,
+        average_frequency_new=average_new,
+        gain=average_new / average_removed - 1 if average_removed and average_new is not None else None,
+    )
 
 
-def compare_at_sizes(counts: _core.WordCounts, sizes: Sequence[int], min_frequency: int = 2) -> list[dict[str, Any]]:
-    """Learn BPE and Scaffold-BPE of each size on counted words (``count_text``), and compare the vocabularies on them.
+def compare_at_sizes(counts: _core.WordCounts, sizes: Sequence[int], min_frequency: int = 2) -> list[SizeComparison]:
+    """Learn BPE and Scaffold-BPE codes of each size on counted words, and compare the vocabularies on those words.
 
-    One dictionary a size: ``symbols``, and of ``compare_vocabularies`` the averages, the gain and how many tokens are
-    removed and new. A size that the text is too small for is left out.
+    counts: from ``count_words``; they remain usable. sizes: numbers of symbols; one for which the text runs out of
+    pairs is left out.
     """
     rows = []
     for symbols in sizes:
-        used = []
+        measured = []
         for algorithm in ("bpe", "scaffold"):
             copy = _core.WordCounts()
             copy.add(counts)
             learned = learn_from_counts(copy, symbols, min_frequency, algorithm)
             if learned.exhausted:
                 break
-            used.append(use_of_vocabulary(learned.codes, counts))
-        if len(used) == 2:
-            found = compare_vocabularies(*used)
-            averages = {key: found[key] for key in ("average_frequency_removed", "average_frequency_new", "gain")}
-            rows.append({"symbols": symbols, "removed": len(found["removed"]), "new": len(found["new"]), **averages})
+            measured.append(use_of_vocabulary(learned.codes, counts))
+        if len(measured) == 2:
+            found = compare_vocabularies(*measured)
+            averages = found.average_frequency_removed, found.average_frequency_new
+            rows.append(SizeComparison(symbols, len(found.removed), len(found.new), *averages, found.gain))
     return rows
 
 
@@ -98,34 +158,47 @@ def _average(entries: Sequence[tuple[str, int]]) -> float | None:
     return sum(frequency for _, frequency in entries) / len(entries) if entries else None
 
 
-def format_comparison(comparison: dict[str, Any], form: str = "text", top: int | None = 20) -> str:
-    """What ``compare_vocab`` gives, for people (``text``, ``markdown``: the ``top`` most frequent tokens of each list,
-    None for all) or whole as ``json``."""
-    if form not in FORMATS:
-        raise UsageError(f"there is no format '{form}'; choose one of {', '.join(FORMATS)}")
+def format_comparison(comparison: VocabularyComparison, form: str = "text", top: int | None = 20) -> str:
+    """Return what ``compare_vocab`` gives for people (``text``, ``markdown``) or whole as ``json``.
+
+    top: list only the ``top`` most frequent removed and new tokens, None for all. Raises UsageError for another form
+    or a negative number.
+    """
+    check_choice("format", form, FORMATS)
     if top is not None and top < 0:
         raise UsageError(f"the number of tokens to show must not be negative, not {top}")
     if form == "json":
-        return json.dumps(comparison, indent=2, ensure_ascii=False) + "\n"
+        return json.dumps(comparison.to_dict(), indent=2, ensure_ascii=False) + "\n"
     markdown = form == "markdown"
-    summary = [["", "tokens", "average frequency"]]
-    for name in ("removed", "new"):
-        average = comparison[f"average_frequency_{name}"]
-        summary.append([name, f"{len(comparison[name]):,}", "" if average is None else f"{average:,.2f}"])
-    gain = comparison["gain"]
-    summary.append(["gain", "", "" if gain is None else f"{gain:+.2%}"])
+    removed, new, gain = comparison.removed, comparison.new, comparison.gain
+    summary = [
+        ["", "tokens", "average frequency"],
+        ["removed", f"{len(removed):,}", _shown_average(comparison.average_frequency_removed)],
+        ["new", f"{len(new):,}", _shown_average(comparison.average_frequency_new)],
+        ["gain", "", "" if gain is None else f"{gain:+.2%}"],
+    ]
     blocks = [format_table(summary, markdown)]
-    for name, heading in (("removed", "removed from BPE's vocabulary"), ("new", "new in Scaffold-BPE's vocabulary")):
-        shown = comparison[name][:top]
-        if not shown:
-            continue
-        rows = [[heading, "frequency"]]
-        rows += [[_shown_token(entry["token"], markdown), f"{entry['frequency']:,}"] for entry in shown]
-        more = len(comparison[name]) - len(shown)
-        blocks.append(format_table(rows, markdown) + (f"and {more:,} more\n" if more else ""))
-        if markdown and more:
-            blocks[-1] = blocks[-1].replace("\nand ", "\n\nand ")
+    blocks += _token_table("removed from BPE's vocabulary", removed, top, markdown)
+    blocks += _token_table("new in Scaffold-BPE's vocabulary", new, top, markdown)
     return "\n".join(blocks)
+
+
+def _shown_average(average: float | None) -> str:
+    return "" if average is None else f"{average:,.2f}"
+
+
+def _token_table(heading: str, tokens: Sequence[RemovedToken | NewToken], top: int | None, markdown: bool) -> list[str]:
+    """A table of the first ``top`` tokens with the number of the others; nothing where there is none to show."""
+    listed = tokens[:top]
+    if not listed:
+        return []
+    rows = [[heading, "frequency"]]
+    rows += [[_shown_token(entry.token, markdown), f"{entry.frequency:,}"] for entry in listed]
+    drawn = format_table(rows, markdown)
+    if more := len(tokens) - len(listed):
+        # In Markdown a line right below a table would be another row.
+        drawn += ("\n" if markdown else "") + f"and {more:,} more\n"
+    return [drawn]
 
 
 def _shown_token(token: str, markdown: bool) -> str:

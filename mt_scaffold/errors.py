@@ -1,8 +1,8 @@
-"""The errors that a user can mend, each shown as one line on stderr."""
+"""The errors that a user can fix, each shown as one line on stderr."""
 
 
 class MTScaffoldError(Exception):
-    """Something in the data or the surroundings is wrong: says what, where and what to do (exit status 1)."""
+    """Something in the data or the environment is wrong; the message says where, what, and how to fix it (status 1)."""
 
     exit_status = 1
 

@@ -1,6 +1,6 @@
-"""How a word is segmented: the merges one by one, what was scaffolding, what was demolished into what.
+"""How a word is segmented: each merge, what remains as scaffolding, and what it is demolished into.
 
-The steps are taken by the plain Python twin (``mt_scaffold.reference``), which the native core is tested against.
+The steps are those of the plain Python twin (``mt_scaffold.reference``), which the native core is tested against.
 """
 
 from __future__ import annotations
@@ -16,8 +16,11 @@ from mt_scaffold.text import SEPARATOR
 
 @dataclass(frozen=True)
 class Step:
-    """One merge: its number in the codes file (1 is the first), the two symbols, whether what they make is scaffold,
-    and the word's symbols after it."""
+    """One merge of a word.
+
+    number: its place in the codes file, from 1. left, right: the two symbols. scaffold: whether the merged token is
+    scaffold. symbols: the word's symbols after the merge.
+    """
 
     number: int
     left: str
@@ -30,7 +33,7 @@ class Step:
 class Demolition:
     """A scaffold token that remained after the last merge, and what it is demolished into.
 
-    parts: its two children; a child that is scaffold too is a Demolition itself.
+    parts: its two children; one that is scaffold too is itself a Demolition.
     """
 
     token: str
@@ -44,9 +47,10 @@ class Demolition:
 
 @dataclass(frozen=True)
 class Explanation:
-    """The way of one word: base symbols, merges, what was demolished, and the subwords as apply-bpe prints them.
+    """How one word is segmented.
 
-    ``scaffolding`` are the symbols after the last merge, before demolishing.
+    base: its base symbols. steps: the merges in order. scaffolding: the symbols after the last merge, before
+    demolishing. demolitions: what happens to those that are scaffold. subwords: the result, as apply-bpe prints it.
     """
 
     word: str
@@ -58,23 +62,22 @@ class Explanation:
 
 
 class Explainer:
-    """Explains words with the codes of one file (a path or its bytes).
+    """Explain words with the codes of one file, as ``BPE`` takes it.
 
-    merges: use only the first so many; -1 for all. separator: what every subword but a word's last ends in.
+    merges: use only the first ``merges`` merges; -1 for all. separator: what every subword but a word's last ends in.
     Raises MTScaffoldError where the codes are malformed or missing.
     """
 
     def __init__(self, codes: CodesSource, merges: int = -1, separator: str = SEPARATOR) -> None:
         listed = read_codes(codes, merges)
-        marked = {merge.token: merge.scaffold for merge in listed}
         self._twin = ReferenceBPE(
             [(merge.left, merge.right) for merge in listed],
-            {token for token, scaffold in marked.items() if scaffold},
+            {merge.token for merge in listed if merge.scaffold},
             separator,
         )
 
     def explain(self, word: str) -> Explanation:
-        """Segment ``word`` step by step. Raises UsageError where it is empty or holds a space or line end."""
+        """Segment ``word`` step by step. Raises UsageError where it is empty or holds a space or a line end."""
         if not word or word != word.strip("\r") or " " in word or "\n" in word:
             raise UsageError(f"not one word: {word!r}; words are separated by spaces")
         twin = self._twin
@@ -93,12 +96,12 @@ class Explainer:
         return Demolition(token, (parts[0], parts[1]))
 
 
-# What a terminal is told: scaffold, normal merged token, end of colour; and nothing of it in a pipe.
+# The terminal's codes for: scaffold, normal merged token, secondary text, end of colour.
 _SCAFFOLD, _NORMAL, _DIM, _PLAIN = "\x1b[33m", "\x1b[32m", "\x1b[2m", "\x1b[0m"
 
 
 def format_explanation(explanation: Explanation, colour: bool = False) -> str:
-    """An explanation as lines of text; ``colour``: for a terminal, scaffold tokens yellow, the result green."""
+    """Return an explanation as text; with ``colour``, for a terminal, scaffold is yellow and the result green."""
 
     def painted(text: str, code: str) -> str:
         return f"{code}{text}{_PLAIN}" if colour else text
@@ -136,6 +139,6 @@ def _flat(demolition: Demolition) -> list[tuple[str, list[str]]]:
 def explain(
     codes: CodesSource, words: Sequence[str], merges: int = -1, separator: str = SEPARATOR, colour: bool = False
 ) -> str:
-    """How each word is segmented with the codes of a file, as text: what the command ``explain`` shows."""
+    """Return how each word is segmented, as text: what the command ``explain`` prints."""
     explainer = Explainer(codes, merges, separator)
     return "\n".join(format_explanation(explainer.explain(word), colour) for word in words)

@@ -1,7 +1,7 @@
 """Reading inputs and writing outputs: the one place that opens files for the commands.
 
-What is called ``.gz`` is compressed. Outputs are written beside their final name and renamed when complete, so that a
-killed run never leaves half a file under the final name.
+A name that ends in ``.gz`` means a compressed file. An output is written beside its final name and renamed when
+complete, so that a killed run never leaves half a file under the final name.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from typing import BinaryIO, cast
 from mt_scaffold.errors import MTScaffoldError, UsageError
 
 PathLike = str | os.PathLike[str]
-# Names of files that this process has open: what such a name is opened for must not replace or empty the file.
+# Names for files that this process has open: writing to such a name must neither replace nor truncate the file.
 _OPEN_FILE = re.compile(r"/dev/(?:fd/(\d+)|(stdout|stderr))|/proc/self/fd/(\d+)")
 
 
 def shown(path: PathLike) -> str:
-    """A path as it can be shown: a name that is not UTF-8 with escapes."""
+    """Return a path as messages show it, with escapes for bytes that are not UTF-8."""
     return os.fsencode(path).decode("utf-8", "backslashreplace")
 
 
 def explain_os_error(error: OSError, path: PathLike) -> MTScaffoldError:
-    """One line that says what went wrong with ``path``."""
+    """Return the error, in one line, for what went wrong with ``path``."""
     reason = error.strerror or str(error) or type(error).__name__
     return MTScaffoldError(f"{os.fspath(path)}: {reason}")
 
@@ -61,11 +61,12 @@ def open_input(path: PathLike) -> Iterator[BinaryIO]:
 
 @contextlib.contextmanager
 def open_output(path: PathLike, compress: bool = True) -> Iterator[BinaryIO]:
-    """Open a file for writing bytes that takes the name ``path`` only when the block ends well.
+    """Open a file for writing bytes that takes the name ``path`` only if the block ends without an error.
 
-    What is called ``.gz`` is compressed, without name and time in it: the same bytes are the same file; not with
-    ``compress`` false, for bytes that are compressed already.
-    A path that exists and is no regular file (``/dev/null``, a named pipe, ``/dev/fd/N``) is written to directly.
+    A ``.gz`` file is compressed, without name and time in its header, so that the same bytes give the same file;
+    ``compress=False`` is for bytes that are compressed already. A path that exists and is not a regular file
+    (``/dev/null``, a named pipe, ``/dev/fd/N``) is written to directly.
+
     Raises MTScaffoldError where the folder is missing or the disk is full.
     """
     with _open_plain_output(path) as stream:
@@ -74,7 +75,7 @@ def open_output(path: PathLike, compress: bool = True) -> Iterator[BinaryIO]:
             return
         import gzip
 
-        # Level 3 is quick, and small enough.
+        # Level 3 compresses enough and is fast.
         with gzip.GzipFile("", "wb", 3, stream, mtime=0) as compressed:
             yield cast(BinaryIO, compressed)
 
@@ -111,14 +112,14 @@ def _open_plain_output(path: PathLike) -> Iterator[BinaryIO]:
     except BaseException as error:
         with contextlib.suppress(OSError):
             os.unlink(temporary)
-        # An error without a number is no system's: a broken gzip file, say, whose reader explains it.
+        # An error without a number is not the system's: a broken gzip file, for one, is explained by its reader.
         if isinstance(error, OSError) and error.filename is None and error.errno is not None:
             raise explain_os_error(error, path) from error
         raise
 
 
 def _open_in_place(path: PathLike) -> BinaryIO | None:
-    """What ``path`` names, opened as it stands; None for a regular file, or where there is nothing yet."""
+    """Open an existing ``path`` that is not a regular file; None for a regular file, and where there is none yet."""
     try:
         if match := _OPEN_FILE.fullmatch(os.fspath(path)):
             number = {"stdout": 1, "stderr": 2}.get(match[2]) or int(match[1] or match[3])
@@ -131,9 +132,9 @@ def _open_in_place(path: PathLike) -> BinaryIO | None:
 
 
 def refuse_overwriting(outputs: Iterable[object], inputs: Iterable[object] = ()) -> None:
-    """Raise UsageError where two outputs are one file, or an output would take the place of an input.
+    """Raise UsageError where two outputs are the same file, or an output would replace an input.
 
-    What is no path (an open file, None) is passed over, and so is what is no regular file (``/dev/null``).
+    Open files, None, and paths that are not regular files (``/dev/null``) are ignored.
     """
     seen: dict[str, str] = {}
     for role, paths in (("an input", inputs), ("an output", outputs)):
@@ -164,7 +165,7 @@ def writing_to(outfile: PathLike | BinaryIO | None) -> Iterator[BinaryIO]:
 
 
 def input_or_standard(path: str | None) -> str | BinaryIO:
-    """An input of a command: a path, or standard input, of which nothing has been read, for none or ``-``."""
+    """Return the input of a command: a path, or unread standard input for None or ``-``."""
     if path is not None and path != "-":
         return path
     stream = standard_input()
@@ -174,25 +175,25 @@ def input_or_standard(path: str | None) -> str | BinaryIO:
 
 
 def output_or_standard(path: str | None) -> str | BinaryIO:
-    """An output of a command: a path, or standard output for none or ``-``."""
+    """Return the output of a command: a path, or standard output for None or ``-``."""
     return standard_output() if path is None or path == "-" else path
 
 
 def standard_input() -> BinaryIO:
-    """Standard input as bytes."""
+    """Return standard input as a stream of bytes."""
     if sys.stdin is None:
         raise MTScaffoldError("standard input is closed; name an input file")
     return cast(BinaryIO, sys.stdin.buffer)
 
 
 def standard_output() -> BinaryIO:
-    """Standard output as bytes."""
+    """Return standard output as a stream of bytes."""
     if sys.stdout is None:
         raise MTScaffoldError("standard output is closed; name an output file")
     return cast(BinaryIO, sys.stdout.buffer)
 
 
 def write_text(path: PathLike, text: str) -> None:
-    """Write ``text`` as UTF-8 under ``path``, whole or not at all."""
+    """Write ``text`` as UTF-8 to ``path``, completely or not at all."""
     with open_output(path) as stream:
         stream.write(text.encode("utf-8"))

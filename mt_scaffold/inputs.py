@@ -20,7 +20,7 @@ Lines = Iterable[str | bytes]
 
 
 def text_source(infile: TextFile | None, lines: Lines | None) -> TextFile:
-    """Return the one input of a call, a file or lines; UsageError for both, for neither, and for a list as a file."""
+    """Return the input of a call that takes a single file, or lines; raises UsageError as ``text_sources`` does."""
     _exactly_one(infile=infile, lines=lines)
     if lines is not None:
         return _line_stream(lines)
@@ -34,7 +34,7 @@ def text_sources(
 
     infile: one path (``.gz`` too) or open file. paths: several. lines: strings or UTF-8.
 
-    Raises UsageError unless exactly one is given, and where it is another's: a list as ``infile``, say.
+    Raises UsageError unless exactly one is given, and for a value that belongs to another: a list as ``infile``.
     """
     _exactly_one(infile=infile, paths=paths, lines=lines)
     if lines is not None:
@@ -101,7 +101,7 @@ class _Encoded(io.RawIOBase):
 
 
 class _Buffered(io.RawIOBase):
-    """A pipe with what Python has taken from it already."""
+    """A pipe, together with what Python's buffer already holds of it."""
 
     def __init__(self, stream: io.BufferedReader) -> None:
         self._stream = stream
@@ -112,7 +112,7 @@ class _Buffered(io.RawIOBase):
 
 @contextlib.contextmanager
 def core_input(source: TextFile) -> Iterator[_core.Input]:
-    """Open a text for the core: a file that has a descriptor is read by the core itself."""
+    """Open a text for the core, as a descriptor wherever the core can read the bytes itself."""
     if isinstance(source, str | os.PathLike):
         with open_input(source) as stream:
             compressed = os.fspath(source).endswith(".gz")
@@ -137,11 +137,11 @@ def core_input(source: TextFile) -> Iterator[_core.Input]:
 
 
 def _holds_text(stream: io.TextIOBase, buffer: BinaryIO) -> bool:
-    """Whether a text file has taken bytes from its buffer that it has not given out as text yet."""
+    """Whether a text file has taken bytes from its buffer that it has not returned as text yet."""
     try:
         if stream.seekable():
             return stream.tell() != buffer.tell()
-        # Refused, as it says, after the first read; otherwise it changes nothing.
+        # Raises io.UnsupportedOperation after the first read; before it, nothing changes.
         cast(io.TextIOWrapper, stream).reconfigure(encoding=stream.encoding, errors=stream.errors)
         return False
     except (OSError, AttributeError):  # in the middle of iteration, or a stream of another kind
@@ -154,5 +154,5 @@ def _is_utf8(stream: io.TextIOBase) -> bool:
 
 
 def _is_unread(stream: io.BufferedReader) -> bool:
-    """Whether the descriptor gives all that the stream would; of a pipe nobody can tell."""
+    """Whether the descriptor gives all that the stream would; unknown, and so False, for a pipe."""
     return stream.seekable() and stream.tell() == stream.raw.tell()

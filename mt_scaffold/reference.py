@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
-from mt_scaffold.text import END_OF_WORD, LINE_MARGIN, SEPARATOR, words_of
+from mt_scaffold.text import END_OF_WORD, LINE_MARGIN, SEPARATOR, is_base_symbol, words_of
 
 Pair = tuple[str, str]
 
@@ -22,12 +22,6 @@ Pair = tuple[str, str]
 def base_symbols(word: str) -> list[str]:
     """The code points of a word, the last one marked as word-final."""
     return [*word[:-1], word[-1] + END_OF_WORD]
-
-
-def is_base_symbol(token: str) -> bool:
-    """Whether a token is a code point, or one at the end of a word; a merge can make one too, where a word spells out
-    ``</w>``, and it is none the less a base symbol."""
-    return len(token.removesuffix(END_OF_WORD)) == 1
 
 
 def replace_all(symbols: list[str], pair: Pair) -> list[str]:
@@ -202,7 +196,7 @@ class ReferenceBPE:
         return (pair[0] + pair[1]).endswith(END_OF_WORD) and len(pair[1]) <= len(END_OF_WORD)
 
     def demolish(self, token: str) -> list[str]:
-        """The shortest sequence of normal tokens and base symbols that a scaffold token stands for."""
+        """The shortest sequence of normal tokens and base symbols that spells a scaffold token."""
         if token not in self.scaffold:
             return [token]
         if token not in self._demolished:
@@ -259,7 +253,7 @@ class ReferenceBPE:
         return " ".join(pieces)
 
     def process_line(self, line: str, survives: Survives = always) -> str:
-        """As ``segment``, with the CRs, LFs and spaces at the line's ends kept as they stand."""
+        """As ``segment``, but keep the CRs, LFs and spaces at either end of the line."""
         stripped = line.strip(LINE_MARGIN)
         if not stripped:
             return line
@@ -284,7 +278,7 @@ class ReferenceBPE:
                 continue
             candidates = list(itertools.compress(pairs, outcomes))
             if candidates:
-                # One step of scaffolding with these outcomes; then everything is drawn anew.
+                # One step of scaffolding with these outcomes; then all outcomes are drawn again.
                 self._enumerate(self._step(symbols, candidates), dropout, weight, result)
                 continue
             pieces = [piece for symbol in symbols for piece in self.demolish(symbol)]

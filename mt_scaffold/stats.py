@@ -1,7 +1,7 @@
-"""Words + codes → what a vocabulary does to a text: compression, entropy, redundancy, token frequencies.
+"""Words + codes → how a vocabulary segments a text: compression, entropy, redundancy, token frequencies.
 
-The formulas and their sources stand in docs/statistics.md. The text is read once, its words are counted, and each
-word type is segmented once, whatever the number of codes files.
+docs/statistics.md gives the formulas and their sources. The text is read once, for all codes files; each word type is
+segmented once per codes file.
 """
 
 from __future__ import annotations
@@ -9,37 +9,39 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from mt_scaffold import _core
 from mt_scaffold.apply import BPE
 from mt_scaffold.codes import Codes, CodesSource
-from mt_scaffold.errors import MTScaffoldError, UsageError
+from mt_scaffold.errors import MTScaffoldError
 from mt_scaffold.inputs import Lines, TextFile
 from mt_scaffold.learn import count_words
-from mt_scaffold.options import FORMATS
-from mt_scaffold.text import END_OF_WORD
+from mt_scaffold.options import FORMATS, check_choice
+from mt_scaffold.tables import format_table
+from mt_scaffold.text import END_OF_WORD, is_base_symbol
 
-# Frequencies are given at these ranks of the vocabulary, as far as it goes.
+# The ranks of the vocabulary whose frequencies are given, as far as it reaches.
 RANKS = (1, 10, 100, 1000, 2000, 5000, 10000, 20000, 50000, 100000)
 RARE = 100
 
-# No word can hold it, so that a subword inside a word is told from one at the end.
+# A separator that no word can hold: it tells a subword inside a word from one at its end.
 _INSIDE = "\n"
 
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """What a codes file makes of a text. Tokens are written as in the codes file: ``zona`` inside, ``zona</w>`` at
-    the end of a word.
+    """How a codes file segments a text. Tokens are written as in the codes file: ``zona`` inside a word, ``zona</w>``
+    at its end.
 
     codes: what was measured.
-    frequencies: every token of the vocabulary V → how often it stands in the segmented text, 0 included; V holds the
-        normal merged tokens, and the base symbols that stand in the merges or in the text.
+    frequencies: token of the vocabulary V → its frequency in the segmented text, 0 included. V holds the normal merged
+        tokens, and the base symbols that occur in the merges or in the text.
     normal, scaffold: the merged tokens that are normal (part of V) and scaffold (not part of it).
-    words, lines, text_bytes: words and lines with words in the text; its UTF-8 bytes with one space between words.
+    words, lines: words, and lines with words, in the text.
+    text_bytes: the UTF-8 bytes of the text with one space between words.
     """
 
     codes: Codes
@@ -66,12 +68,18 @@ def use_of_vocabulary(codes: CodesSource, counts: _core.WordCounts) -> Vocabular
     codes = Codes.of(codes)
     merges = codes.merges
     subwords = BPE(codes, separator=_INSIDE).count_subwords(counts).items()
-    frequencies = Counter({_token(surface): count for surface, count in subwords})
+    frequencies: Counter[str] = Counter()
+    for surface, count in subwords:
+        # Where the text spells out the end of a word, a token inside a word and one at its end can be the same string.
+        frequencies[_token(surface)] += count
 
-    marked = {merge.token: merge.scaffold for merge in merges}
-    base = _base_symbols(symbol for merge in merges for symbol in (merge.left, merge.right))
-    base |= _base_symbols_of_tokens(frequencies)
-    normal = frozenset(token for token, scaffold in marked.items() if not scaffold and token not in base)
+    base = {symbol for merge in merges for symbol in (merge.left, merge.right) if is_base_symbol(symbol)}
+    for surface, _ in subwords:
+        base.update(surface[:-1])
+        if not surface.endswith(_INSIDE):
+            base.add(surface[-1] + END_OF_WORD)
+    scaffold = frozenset(merge.token for merge in merges if merge.scaffold)
+    normal = frozenset(merge.token for merge in merges) - scaffold - base
     for token in base | normal:
         frequencies.setdefault(token, 0)
     words, lines = counts.total(), counts.lines()
@@ -79,7 +87,7 @@ def use_of_vocabulary(codes: CodesSource, counts: _core.WordCounts) -> Vocabular
         codes=codes,
         frequencies=dict(frequencies),
         normal=normal,
-        scaffold=frozenset(token for token, scaffold in marked.items() if scaffold),
+        scaffold=scaffold,
         words=words,
         lines=lines,
         text_bytes=counts.word_bytes() + words - lines,
@@ -90,24 +98,8 @@ def _token(surface: str) -> str:
     return surface[:-1] if surface.endswith(_INSIDE) else surface + END_OF_WORD
 
 
-def _base_symbols(symbols: Iterable[str]) -> set[str]:
-    return {symbol for symbol in symbols if len(symbol.removesuffix(END_OF_WORD)) == 1}
-
-
-def _base_symbols_of_tokens(tokens: Iterable[str]) -> set[str]:
-    """The characters, in their position, of the words that these tokens make up."""
-    base: set[str] = set()
-    for token in tokens:
-        characters = token.removesuffix(END_OF_WORD)
-        if len(characters) < len(token):
-            base.add(characters[-1] + END_OF_WORD)
-            characters = characters[:-1]
-        base.update(characters)
-    return base
-
-
 def entropy(frequencies: Iterable[int]) -> float:
-    """Shannon's entropy in bits, H = -Σ p log2 p, with relative frequencies for p; what never occurs adds nothing."""
+    """Return Shannon's entropy in bits, H = -Σ p log2 p, where p is the relative frequency; zeros add nothing."""
     counts = [count for count in frequencies if count]
     total = sum(counts)
     # max: the entropy of a single type is 0, not -0.
@@ -115,36 +107,69 @@ def entropy(frequencies: Iterable[int]) -> float:
 
 
 def redundancy(entropy_bits: float, vocabulary_size: int) -> float:
-    """1 - H / log2 |V|: how far the entropy is below the highest that a vocabulary of this size can have."""
+    """Return 1 - H / log2 |V|: how far the entropy is below the maximum for a vocabulary of this size."""
     return 1 - entropy_bits / math.log2(vocabulary_size) if vocabulary_size > 1 else 0.0
 
 
-def summarise(vocabulary: Vocabulary) -> dict[str, Any]:
-    """The figures of one codes file, under the keys that docs/statistics.md explains; JSON can hold them."""
+@dataclass(frozen=True)
+class Summary:
+    """The figures of one codes file on a text; docs/statistics.md explains each, under the same name.
+
+    frequency_at_rank: rank, from 1 → frequency of the token at that rank of the vocabulary.
+    """
+
+    codes: str
+    lines: int
+    words: int
+    bytes: int
+    merges: int
+    tokens: int
+    types: int
+    vocabulary_size: int
+    normal_tokens: int
+    scaffold_tokens: int
+    scaffold_share: float
+    bytes_per_token: float
+    tokens_per_word: float
+    entropy_bits: float
+    redundancy: float
+    frequency_0: int
+    frequency_under_100: int
+    frequency_at_rank: dict[int, int]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The figures as JSON holds them."""
+        return asdict(self) | {
+            "frequency_at_rank": {str(rank): count for rank, count in self.frequency_at_rank.items()}
+        }
+
+
+def summarise(vocabulary: Vocabulary) -> Summary:
+    """Return the figures of one codes file, from the frequencies of its vocabulary."""
     ordered = vocabulary.sorted_frequencies
     tokens, size = sum(ordered), len(ordered)
     bits = entropy(ordered)
     used = sum(1 for frequency in ordered if frequency)
-    return {
-        "codes": vocabulary.codes.name,
-        "lines": vocabulary.lines,
-        "words": vocabulary.words,
-        "bytes": vocabulary.text_bytes,
-        "merges": len(vocabulary.codes.merges),
-        "tokens": tokens,
-        "types": used,
-        "vocabulary_size": size,
-        "normal_tokens": len(vocabulary.normal),
-        "scaffold_tokens": len(vocabulary.scaffold),
-        "scaffold_share": len(vocabulary.scaffold) / len(vocabulary.normal) if vocabulary.normal else 0.0,
-        "bytes_per_token": vocabulary.text_bytes / tokens,
-        "tokens_per_word": tokens / vocabulary.words,
-        "entropy_bits": bits,
-        "redundancy": redundancy(bits, size),
-        "frequency_0": size - used,
-        "frequency_under_100": sum(1 for frequency in ordered if frequency < RARE),
-        "frequency_at_rank": {str(rank): ordered[rank - 1] for rank in RANKS if rank <= size},
-    }
+    return Summary(
+        codes=vocabulary.codes.name,
+        lines=vocabulary.lines,
+        words=vocabulary.words,
+        bytes=vocabulary.text_bytes,
+        merges=len(vocabulary.codes.merges),
+        tokens=tokens,
+        types=used,
+        vocabulary_size=size,
+        normal_tokens=len(vocabulary.normal),
+        scaffold_tokens=len(vocabulary.scaffold),
+        scaffold_share=len(vocabulary.scaffold) / len(vocabulary.normal) if vocabulary.normal else 0.0,
+        bytes_per_token=vocabulary.text_bytes / tokens,
+        tokens_per_word=tokens / vocabulary.words,
+        entropy_bits=bits,
+        redundancy=redundancy(bits, size),
+        frequency_0=size - used,
+        frequency_under_100=sum(1 for frequency in ordered if frequency < RARE),
+        frequency_at_rank={rank: ordered[rank - 1] for rank in RANKS if rank <= size},
+    )
 
 
 def stats(
@@ -154,11 +179,15 @@ def stats(
     *,
     paths: Iterable[TextFile] | None = None,
     lines: Lines | None = None,
-) -> list[dict[str, Any]]:
-    """Measure each codes file (BPE or Scaffold-BPE) on a text: one dictionary a file, as ``summarise`` gives it.
+) -> list[Summary]:
+    """Measure codes (BPE or Scaffold-BPE) on a text: one summary per codes file.
 
-    inputs: words separated by spaces (not segmented): one text, or a list of paths that are read as one.
-    Raises MTScaffoldError where a file is malformed, missing or not UTF-8, or the text has no words.
+    codes: codes files, each as ``BPE`` takes it. infile: a path (``.gz`` too) or an open file, with words separated
+    by spaces (not segmented). paths: several of them, read as one text. lines: an iterable of strings. Exactly one of
+    the three is given. num_workers: threads, -1 for all cores.
+
+    Raises MTScaffoldError where a file is malformed, missing or not UTF-8, or the text has no words; UsageError for
+    none or several inputs.
     """
     read = [Codes.of(source) for source in codes]  # a missing file is reported before the long count
     counts = count_words(infile, num_workers=num_workers, paths=paths, lines=lines)
@@ -185,41 +214,26 @@ _LABELS = {
 }
 
 
-def table(summaries: Sequence[Mapping[str, Any]]) -> list[list[str]]:
-    """The figures as rows of text: the first row is the heading, the first column the name of the figure."""
-    rows = [["", *(str(summary["codes"]) for summary in summaries)]]
+def table(summaries: Sequence[Summary]) -> list[list[str]]:
+    """Return the figures as rows of text; the first row is the heading, the first column the name of the figure."""
+    rows = [["", *(summary.codes for summary in summaries)]]
     for key, label in _LABELS.items():
-        rows.append([label, *(_show(key, summary[key]) for summary in summaries)])
-    ranks = sorted({int(rank) for summary in summaries for rank in summary["frequency_at_rank"]})
-    for rank in ranks:
-        found = [summary["frequency_at_rank"].get(str(rank)) for summary in summaries]
+        rows.append([label, *(_shown(key, getattr(summary, key)) for summary in summaries)])
+    for rank in sorted({rank for summary in summaries for rank in summary.frequency_at_rank}):
+        found = [summary.frequency_at_rank.get(rank) for summary in summaries]
         rows.append([f"frequency at rank {rank:,}", *("" if value is None else f"{value:,}" for value in found)])
     return rows
 
 
-def _show(key: str, value: float) -> str:
+def _shown(key: str, value: float) -> str:
     if key == "scaffold_share":
         return f"{value:.2%}"
     return f"{value:,}" if isinstance(value, int) else f"{value:.4f}"
 
 
-def format_table(rows: Sequence[Sequence[str]], markdown: bool = False) -> str:
-    """Rows of text as a table: the first column to the left, figures to the right."""
-    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-    lines = []
-    for number, row in enumerate(rows):
-        cells = [row[0].ljust(widths[0]), *(cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True))]
-        lines.append(f"| {' | '.join(cells)} |" if markdown else "  ".join(cells).rstrip())
-        if number == 0:
-            rule = ["-" * widths[0], *("-" * (width - 1) + (":" if markdown else "-") for width in widths[1:])]
-            lines.append(f"| {' | '.join(rule)} |" if markdown else "  ".join(rule))
-    return "\n".join(lines) + "\n"
-
-
-def format_stats(summaries: Sequence[Mapping[str, Any]], form: str = "text") -> str:
-    """What ``stats`` gives as a table (``text``, ``markdown``) or as ``json``; UsageError for another form."""
-    if form not in FORMATS:
-        raise UsageError(f"there is no format '{form}'; choose one of {', '.join(FORMATS)}")
+def format_stats(summaries: Sequence[Summary], form: str = "text") -> str:
+    """Return what ``stats`` gives as a table (``text``, ``markdown``) or as ``json``; UsageError for another form."""
+    check_choice("format", form, FORMATS)
     if form == "json":
-        return json.dumps(summaries, indent=2, ensure_ascii=False) + "\n"
+        return json.dumps([summary.to_dict() for summary in summaries], indent=2, ensure_ascii=False) + "\n"
     return format_table(table(summaries), markdown=form == "markdown")

@@ -21,7 +21,7 @@ LINE_MARGIN = "\r\n "
 
 
 def words_of(line: str) -> list[str]:
-    """The words of a line.
+    """Return the words of a line.
 
     >>> words_of(" to be  or\\r\\n")
     ['to', 'be', 'or']
@@ -30,7 +30,7 @@ def words_of(line: str) -> list[str]:
 
 
 def word_count(line: bytes) -> int:
-    """The number of words in a line of UTF-8.
+    """Count the words in a line of UTF-8.
 
     >>> word_count(b"\\r\\n")
     0
@@ -38,8 +38,19 @@ def word_count(line: bytes) -> int:
     return sum(1 for word in line.strip(LINE_MARGIN.encode()).split(b" ") if word)
 
 
+def is_base_symbol(token: str) -> bool:
+    """Whether a token is a single code point, or one at the end of a word.
+
+    A merge can make one too, where a word spells out ``</w>``, and it is a base symbol all the same.
+
+    >>> is_base_symbol("a</w>"), is_base_symbol("an")
+    (True, False)
+    """
+    return len(token.removesuffix(END_OF_WORD)) == 1
+
+
 def surface_form(token: str, separator: str = SEPARATOR) -> str:
-    """A token of a codes file as segmented text shows it.
+    """Return a token of a codes file as segmented text shows it.
 
     >>> surface_form("zona"), surface_form("zona</w>")
     ('zona@@', 'zona')
@@ -48,7 +59,7 @@ def surface_form(token: str, separator: str = SEPARATOR) -> str:
 
 
 def join_subwords(line: str, separator: str = SEPARATOR) -> str:
-    """Subwords → words.
+    """Join the subwords of a line into words.
 
     >>> join_subwords("Schaff@@ ell@@ ös@@ ung .")
     'Schaffellösung .'
@@ -58,7 +69,7 @@ def join_subwords(line: str, separator: str = SEPARATOR) -> str:
 
 
 def not_utf8(name: str, line: int, offset: int, byte: int) -> MTScaffoldError:
-    """The error for a byte that is not UTF-8, worded as the native core words it.
+    """Return the error for a byte that is not UTF-8, worded as in the native core.
 
     line: counted from 1. offset: bytes before it in the file.
     """
@@ -68,7 +79,7 @@ def not_utf8(name: str, line: int, offset: int, byte: int) -> MTScaffoldError:
 
 
 def decode(content: bytes, name: str) -> str:
-    """The text of a whole file. Raises MTScaffoldError with file, line and byte offset where it is not UTF-8."""
+    """Decode a whole file. Raises MTScaffoldError with file, line and byte offset where it is not UTF-8."""
     try:
         return content.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -77,7 +88,7 @@ def decode(content: bytes, name: str) -> str:
 
 
 def read_lines(path: PathLike) -> list[str]:
-    """The lines of a UTF-8 text without their line ends; a CR before the LF goes too.
+    """Read the lines of a UTF-8 text without their line ends; a CR before the LF goes too.
 
     Raises MTScaffoldError where the file cannot be read or is not UTF-8.
     """
@@ -89,7 +100,7 @@ def read_lines(path: PathLike) -> list[str]:
 
 
 def read_pairs(source: PathLike, target: PathLike) -> Iterator[tuple[bytes, bytes]]:
-    """The lines of two parallel files, pair by pair, each with its LF where it has one.
+    """Yield the lines of two parallel files, pair by pair, each with its LF where it has one.
 
     Raises MTScaffoldError, naming both counts, at the end of the shorter file.
     """

@@ -26,7 +26,7 @@ from mt_scaffold import (
     learn_joint_bpe_and_vocab,
     read_codes,
 )
-from mt_scaffold.reference import is_base_symbol
+from mt_scaffold.text import is_base_symbol
 
 TEXT = hard_text(41, 2500)
 CODES = learn_bpe(io.BytesIO(TEXT.encode("utf-8")), num_symbols=150).text
@@ -203,7 +203,7 @@ def test_ids_take_what_users_have() -> None:
 
 
 def test_ids_by_index_and_epoch() -> None:
-    """A sentence's segmentation hangs on (seed, epoch, index), not on what else is encoded with it."""
+    """A sentence's segmentation depends on (seed, epoch, index), not on what else is encoded with it."""
     bpe = BPE(CODES)
     encoder = bpe.encoder({form: number for number, form in enumerate(bpe.surface_forms())}, -1)
     sentences = [line for line in TEXT.split("\n") if len(line) > 30][:40]
@@ -217,6 +217,16 @@ def test_ids_by_index_and_epoch() -> None:
     assert encoded(list(range(40)), seed=1, epoch=1) != everything != encoded(list(range(40)), seed=2)
     with pytest.raises(UsageError, match="indices"):
         encoder.encode(sentences, 0.3, indices=[1, 2])
+
+
+def test_dropout_without_a_seed_is_random() -> None:
+    """None, the default, means another seed every time, for text and for ids."""
+    bpe = BPE(CODES)
+    encoder = bpe.encoder({form: number for number, form in enumerate(bpe.surface_forms())}, -1)
+    text = " ".join(TEXT.split()[:500])
+    assert len({bpe.segment(text, 0.5) for _ in range(5)}) == 5
+    assert len({bytes(encoder.encode([text], 0.5)[0]) for _ in range(5)}) == 5
+    assert encoder.encode([text]) == encoder.encode([text])
 
 
 def test_ids_of_a_sentence_that_is_not_utf8() -> None:
@@ -331,10 +341,11 @@ def test_joint_learning_is_learning_and_counting(tmp_path: Path) -> None:
 # ---- the package
 
 
-@pytest.mark.parametrize("name", ["mt_scaffold", "mt_scaffold.apply", "mt_scaffold.learn", "mt_scaffold.vocab"])
+@pytest.mark.parametrize("name", ["__init__", "apply", "codes", "learn", "tables", "text", "vocab"])
 def test_examples_in_docstrings(name: str) -> None:
     """What the documentation shows is what happens."""
-    assert doctest.testmod(importlib.import_module(name)).failed == 0
+    module = importlib.import_module(f"mt_scaffold.{name}".removesuffix(".__init__"))
+    assert doctest.testmod(module).failed == 0
 
 
 def test_every_public_name_is_documented() -> None:

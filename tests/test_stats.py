@@ -13,7 +13,7 @@ from segmenting import MULTI30K, hard_text, needs
 
 from mt_scaffold import BPE, MTScaffoldError, UsageError, learn_bpe
 from mt_scaffold.cli import main
-from mt_scaffold.compare_vocab import compare_at_sizes, compare_vocab
+from mt_scaffold.compare_vocab import NewToken, RemovedToken, compare_at_sizes, compare_vocab
 from mt_scaffold.learn import count_words
 from mt_scaffold.stats import entropy, format_stats, redundancy, stats, use_of_vocabulary
 
@@ -43,10 +43,10 @@ def test_multi30k_gives_the_known_counts() -> None:
         ]
         found = stats(files, paths=texts)
         for algorithm, row in zip(("bpe", "scaffold"), found, strict=True):
-            assert (row["tokens"], row["types"], row["scaffold_tokens"]) == KNOWN[symbols, algorithm]
-            assert row["words"] == 667356
-            assert row["normal_tokens"] == symbols
-        assert found[0]["vocabulary_size"] == found[1]["vocabulary_size"]
+            assert (row.tokens, row.types, row.scaffold_tokens) == KNOWN[symbols, algorithm]
+            assert row.words == 667356
+            assert row.normal_tokens == symbols
+        assert found[0].vocabulary_size == found[1].vocabulary_size
 
 
 @pytest.mark.parametrize("algorithm", ["bpe", "scaffold"])
@@ -61,17 +61,17 @@ def test_figures_are_those_of_the_segmented_text(algorithm: str, tmp_path: Path)
     lines = [[piece for piece in line if piece] for line in lines]
     frequencies = Counter(piece for line in lines for piece in line)
     words = [[word for word in line.strip("\r ").split(" ") if word] for line in text.split("\n")]
-    assert row["tokens"] == frequencies.total()
-    assert row["types"] == len(frequencies)
-    assert row["lines"] == sum(1 for line in words if line)
-    assert row["bytes"] == sum(len(" ".join(line).encode("utf-8")) for line in words)
-    assert row["bytes_per_token"] == row["bytes"] / row["tokens"]
-    assert row["tokens_per_word"] == row["tokens"] / sum(len(line) for line in words)
-    assert row["entropy_bits"] == pytest.approx(entropy(frequencies.values()), rel=1e-12)
+    assert row.tokens == frequencies.total()
+    assert row.types == len(frequencies)
+    assert row.lines == sum(1 for line in words if line)
+    assert row.bytes == sum(len(" ".join(line).encode("utf-8")) for line in words)
+    assert row.bytes_per_token == row.bytes / row.tokens
+    assert row.tokens_per_word == row.tokens / sum(len(line) for line in words)
+    assert row.entropy_bits == pytest.approx(entropy(frequencies.values()), rel=1e-12)
     ranked = sorted(frequencies.values(), reverse=True)
-    assert row["frequency_at_rank"]["10"] == ranked[9]
-    assert row["frequency_0"] == row["vocabulary_size"] - len(frequencies)
-    assert row["frequency_under_100"] == row["vocabulary_size"] - sum(1 for count in ranked if count >= 100)
+    assert row.frequency_at_rank[10] == ranked[9]
+    assert row.frequency_0 == row.vocabulary_size - len(frequencies)
+    assert row.frequency_under_100 == row.vocabulary_size - sum(1 for count in ranked if count >= 100)
 
 
 def test_vocabulary_on_its_training_text_is_normal_tokens_and_base_symbols(tmp_path: Path) -> None:
@@ -87,12 +87,25 @@ def test_vocabulary_on_its_training_text_is_normal_tokens_and_base_symbols(tmp_p
     assert not vocabulary.scaffold & set(vocabulary.frequencies)
 
 
+def test_a_text_that_spells_out_the_end_of_word_is_measured(tmp_path: Path) -> None:
+    """``</w>`` in the text is letters like others; a token inside a word can then be the string of one at its end."""
+    codes = b"#version: 0.2\n< /\n</ w\n</w >\na </w>\n"
+    (row,) = stats([codes], write(tmp_path / "text", "a</w>b </w>b a\n"))
+    # a</w>@@ b </w>@@ b a: the token a</w> occurs twice, b</w> twice, </w> once.
+    assert (row.tokens, row.types, row.words) == (5, 3, 3)
+    text = hard_text(9, 2000)
+    codes = learn_bpe(write(tmp_path / "text", text), num_symbols=150).codes
+    (row,) = stats([codes], tmp_path / "text")
+    segmented = [BPE(codes).segment(line).split(" ") for line in text.split("\n")]
+    assert row.tokens == sum(1 for line in segmented for subword in line if subword)
+
+
 def test_a_character_that_the_codes_do_not_know_is_counted(tmp_path: Path) -> None:
     """Text with new characters enlarges V, so that types never outnumber it and redundancy stays within [0, 1]."""
     codes = b"#version: 0.2\na b\n"
     (row,) = stats([codes], write(tmp_path / "text", "abц ц\n"))
     # ab@@ ц ц: V = ab, a, b, ц at the end.
-    assert (row["tokens"], row["types"], row["vocabulary_size"], row["normal_tokens"]) == (3, 2, 4, 1)
+    assert (row.tokens, row.types, row.vocabulary_size, row.normal_tokens) == (3, 2, 4, 1)
 
 
 def test_entropy_and_redundancy_equal_scipy() -> None:
@@ -118,8 +131,8 @@ def test_entropy_of_real_text_equals_scipy() -> None:
     (row,) = stats([codes], MULTI30K / "train.de.gz")
     bits = float(scipy_stats.entropy(frequencies, base=2))
     highest = float(scipy_stats.entropy([1] * len(frequencies), base=2))
-    assert row["entropy_bits"] == pytest.approx(bits, rel=1e-10)
-    assert row["redundancy"] == pytest.approx(1 - bits / highest, rel=1e-10)
+    assert row.entropy_bits == pytest.approx(bits, rel=1e-10)
+    assert row.redundancy == pytest.approx(1 - bits / highest, rel=1e-10)
 
 
 def test_compared_vocabularies_differ_as_counted_by_hand(tmp_path: Path) -> None:
@@ -128,20 +141,20 @@ def test_compared_vocabularies_differ_as_counted_by_hand(tmp_path: Path) -> None
     bpe = b"#version: 0.2\nx y\nxy z</w>\na b</w>\n"
     scaffold = b"#version: 0.2\nx y scaffold\nxy z</w>\na b</w>\na b\n"
     found = compare_vocab(bpe, scaffold, text)
-    assert found["removed"] == [{"token": "xy", "frequency": 0, "scaffold": True}]
-    assert found["new"] == [{"token": "ab", "frequency": 1}]
-    assert (found["kept"], found["gain"]) == (2, None)
+    assert found.removed == [RemovedToken("xy", 0, scaffold=True)]
+    assert found.new == [NewToken("ab", 1)]
+    assert (found.kept, found.gain) == (2, None)
 
     write(text, "xyz xya xya abq abq abq")
     found = compare_vocab(bpe, scaffold, text)
-    assert (found["average_frequency_removed"], found["average_frequency_new"]) == (2, 3)
-    assert found["gain"] == 0.5
+    assert (found.average_frequency_removed, found.average_frequency_new) == (2, 3)
+    assert found.gain == 0.5
 
 
 def test_codes_in_each_others_place_are_refused() -> None:
     """Otherwise the removed tokens would be called new, and the gain a loss."""
     bpe, scaffold = b"#version: 0.2\na b\n", b"#version: 0.2\na b scaffold\nab c</w>\n"
-    assert compare_vocab(bpe, scaffold, io.BytesIO(b"abc ab\n"))["removed"]
+    assert compare_vocab(bpe, scaffold, io.BytesIO(b"abc ab\n")).removed
     with pytest.raises(UsageError, match="come first"):
         compare_vocab(scaffold, bpe, io.BytesIO(b"abc ab\n"))
 
@@ -153,11 +166,11 @@ def test_on_its_training_text_scaffold_removes_only_scaffold_tokens() -> None:
     lines = [" ".join(generator.choice(stems) + generator.choice(stems[:5]) for _ in range(9)) for _ in range(300)]
     bpe, scaffold = (learn_bpe(lines=lines, num_symbols=60, algorithm=name).text for name in ("bpe", "scaffold"))
     found = compare_vocab(bpe, scaffold, lines=iter(lines))
-    assert found["removed"] and all(entry["scaffold"] for entry in found["removed"])
-    assert len(found["new"]) == len(found["removed"])
+    assert found.removed and all(entry.scaffold for entry in found.removed)
+    assert len(found.new) == len(found.removed)
     (at_size,) = compare_at_sizes(count_words(lines=iter(lines)), [60, 10**6])
-    assert at_size["symbols"] == 60
-    assert (at_size["gain"], at_size["removed"]) == (found["gain"], len(found["removed"]))
+    assert at_size.symbols == 60
+    assert (at_size.gain, at_size.removed) == (found.gain, len(found.removed))
 
 
 def test_command_writes_json_with_the_documented_keys(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,4 +1,4 @@
-"""``mt-scaffold explain``: a word's way from characters to subwords."""
+"""``mt-scaffold explain``: from a word's characters to its subwords, merge by merge."""
 
 from __future__ import annotations
 
@@ -6,21 +6,14 @@ import argparse
 import os
 import sys
 
+from mt_scaffold.commands.arguments import add_codes, add_merges, add_separator
 from mt_scaffold.explain import explain
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--codes", "-c", required=True, metavar="PATH", help="codes file (from learn-bpe)")
-    parser.add_argument(
-        "--merges", "-m", type=int, default=-1, metavar="INT", help="use only the first so many merges (default: all)"
-    )
-    parser.add_argument(
-        "--separator",
-        "-s",
-        default="@@",
-        metavar="STR",
-        help="what subwords inside a word end in (default: '%(default)s')",
-    )
+    add_codes(parser)
+    add_merges(parser)
+    add_separator(parser, "-s")
     parser.add_argument("words", nargs="+", metavar="WORD", help="words to explain")
 
 

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import argparse
 
+from mt_scaffold.commands.arguments import add_input, add_num_workers
 from mt_scaffold.files import input_or_standard, output_or_standard
 from mt_scaffold.vocab import get_vocab
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--input", "-i", metavar="PATH", help="input text, .gz too (default: standard input)")
+    add_input(parser)
     parser.add_argument("--output", "-o", metavar="PATH", help="vocabulary file (default: standard output)")
-    parser.add_argument(
-        "--num-workers", type=int, default=1, metavar="N", help="threads, -1 for all cores (default: %(default)s)"
-    )
+    add_num_workers(parser)
 
 
 def run(options: argparse.Namespace) -> None:

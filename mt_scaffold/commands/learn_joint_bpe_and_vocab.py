@@ -4,20 +4,14 @@ from __future__ import annotations
 
 import argparse
 
-from mt_scaffold.commands.learn_bpe import add_learning_arguments
-from mt_scaffold.files import input_or_standard
+from mt_scaffold.commands.arguments import add_learning, add_separator, input_paths
 from mt_scaffold.vocab import learn_joint_bpe_and_vocab
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--input", "-i", nargs="+", required=True, metavar="PATH", help="input texts, .gz too")
     parser.add_argument("--output", "-o", required=True, metavar="PATH", help="codes file")
-    parser.add_argument(
-        "--separator",
-        default="@@",
-        metavar="STR",
-        help="what every subword but a word's last ends in (default: '%(default)s')",
-    )
+    add_separator(parser)
     parser.add_argument(
         "--write-vocabulary",
         nargs="+",
@@ -25,19 +19,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="PATH",
         help="vocabulary files, one for each input, for --vocabulary of apply-bpe",
     )
-    add_learning_arguments(parser)
+    add_learning(parser)
 
 
 def run(options: argparse.Namespace) -> None:
     learn_joint_bpe_and_vocab(
-        [input_or_standard(path) for path in options.input],
+        input_paths(options),
         options.output,
         options.write_vocabulary,
-        options.symbols,
-        options.min_frequency,
-        options.separator,
-        options.total_symbols,
-        options.verbose,
-        options.num_workers,
-        options.algorithm,
+        num_symbols=options.symbols,
+        min_frequency=options.min_frequency,
+        separator=options.separator,
+        total_symbols=options.total_symbols,
+        verbose=options.verbose,
+        num_workers=options.num_workers,
+        algorithm=options.algorithm,
     )

@@ -1,0 +1,90 @@
+"""The options that several subcommands share."""
+
+from __future__ import annotations
+
+import argparse
+from typing import BinaryIO
+
+from mt_scaffold.files import input_or_standard
+from mt_scaffold.options import ALGORITHMS, FORMATS
+from mt_scaffold.text import SEPARATOR
+
+
+def add_input(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--input", "-i", metavar="PATH", help="input text, .gz too (default: standard input)")
+
+
+def add_inputs(parser: argparse.ArgumentParser, what: str = "input texts") -> None:
+    """``--input`` for several texts; ``input_paths`` gives what it names."""
+    parser.add_argument(
+        "--input", "-i", nargs="+", metavar="PATH", help=f"{what}, .gz too, read as one (default: standard input)"
+    )
+
+
+def input_paths(options: argparse.Namespace) -> list[str | BinaryIO]:
+    """Return the paths of ``--input``; standard input for none and for ``-``."""
+    return [input_or_standard(path) for path in options.input or ["-"]]
+
+
+def add_codes(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--codes", "-c", required=True, metavar="PATH", help="codes file (from learn-bpe)")
+
+
+def add_merges(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--merges", "-m", type=int, default=-1, metavar="INT", help="use only the first INT merges (default: all)"
+    )
+
+
+def add_separator(parser: argparse.ArgumentParser, *short: str) -> None:
+    parser.add_argument(
+        "--separator",
+        *short,
+        default=SEPARATOR,
+        metavar="STR",
+        help="what every subword but a word's last ends in (default: '%(default)s')",
+    )
+
+
+def add_num_workers(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--num-workers",
+        type=int,
+        default=1,
+        metavar="N",
+        help="number of threads, -1 for all cores; the output is the same for any number (default: %(default)s)",
+    )
+
+
+def add_format(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--format", choices=FORMATS, default="text", help="output format (default: %(default)s)")
+
+
+def add_learning(parser: argparse.ArgumentParser) -> None:
+    """The options of ``learn-bpe`` and ``learn-joint-bpe-and-vocab``."""
+    parser.add_argument(
+        "--algorithm", choices=ALGORITHMS, default="scaffold", help="what to learn (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--symbols",
+        "-s",
+        type=int,
+        default=10000,
+        metavar="N",
+        help="number of merges (bpe) or of normal merged tokens (scaffold) (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--min-frequency",
+        type=int,
+        default=2,
+        metavar="FREQ",
+        help="stop when no pair of symbols has a frequency >= FREQ (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--total-symbols",
+        "-t",
+        action="store_true",
+        help="subtract the number of base symbols from N, so that N estimates the symbols of segmented text",
+    )
+    parser.add_argument("--verbose", "-v", action="store_true", help="print each merge to stderr")
+    add_num_workers(parser)

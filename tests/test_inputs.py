@@ -1,0 +1,137 @@
+"""What a call reads: one file, several files or lines, told apart by the keyword; and codes, which are read once."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mt_scaffold import BPE, Codes, UsageError, _core, apply_bpe, count_words, get_vocab, learn_bpe, read_codes
+from mt_scaffold.compare_vocab import compare_vocab
+from mt_scaffold.explain import explain
+from mt_scaffold.stats import stats
+from mt_scaffold.vocab import learn_joint_bpe_and_vocab
+
+CODES = b"#version: 0.2\na b scaffold\nab c</w>\n"
+CALLS: dict[str, Callable[..., Any]] = {
+    "count_words": count_words,
+    "learn_bpe": learn_bpe,
+    "get_vocab": lambda *infile, **sources: get_vocab(*infile, outfile=io.BytesIO(), **sources),
+    "stats": partial(stats, [CODES]),
+    "compare_vocab": partial(compare_vocab, CODES, CODES),
+    "process_file": lambda *infile, **sources: BPE(CODES).process_file(*infile, outfile=io.BytesIO(), **sources),
+    "apply_bpe": lambda *infile, **sources: apply_bpe(CODES, *infile, outfile=io.BytesIO(), **sources),
+}
+SEVERAL = [name for name in CALLS if name not in ("process_file", "apply_bpe")]
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_a_list_is_refused_as_a_file(name: str, tmp_path: Path) -> None:
+    """It could hold lines or paths: the message names the keyword for each."""
+    path = tmp_path / "text"
+    path.write_text("abc abc\n")
+    for wrong in (["abc abc"], [path], ("abc",), (line for line in ["abc"]), b"abc", iter([path])):
+        with pytest.raises(UsageError, match=r"lines=\[\.\.\.\]") as error:
+            CALLS[name](wrong)
+        assert ("several files as paths=[...]" in str(error.value)) == (name in SEVERAL)
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_exactly_one_input(name: str, tmp_path: Path) -> None:
+    """Neither none nor two, and the message says which."""
+    path = tmp_path / "text"
+    path.write_text("abc abc\n")
+    with pytest.raises(UsageError, match="none of them"):
+        CALLS[name]()
+    with pytest.raises(UsageError, match="infile and lines"):
+        CALLS[name](path, lines=["abc"])
+    CALLS[name](path)
+    CALLS[name](lines=["abc abc"])
+    with pytest.raises(UsageError, match="lines= takes a list of lines"):
+        CALLS[name](lines="abc abc")
+    if name in SEVERAL:
+        CALLS[name](paths=[path, str(path), io.BytesIO(b"abc")])
+        with pytest.raises(UsageError, match="paths and lines"):
+            CALLS[name](paths=[path], lines=["abc"])
+        with pytest.raises(UsageError, match="paths= takes a list"):
+            CALLS[name](paths=path)
+        with pytest.raises(UsageError, match="not a list"):
+            CALLS[name](paths=[["abc"]])
+
+
+def test_an_output_is_needed() -> None:
+    for call in (get_vocab, BPE(CODES).process_file, partial(apply_bpe, CODES)):
+        with pytest.raises(UsageError, match="outfile"):
+            call(lines=["abc"])
+
+
+def test_the_texts_of_joint_learning_are_files() -> None:
+    with pytest.raises(UsageError, match="paths= takes paths and open files, not a list"):
+        learn_joint_bpe_and_vocab([["ab"], ["cd"]], "codes", ["vocabulary", "another"])  # type: ignore[list-item]
+
+
+# ---- codes
+
+
+class ReadOnce(io.BytesIO):
+    """A codes file that cannot be read a second time."""
+
+    def __init__(self) -> None:
+        super().__init__(CODES)
+        self.reads = 0
+
+    def read(self, size: int | None = -1) -> bytes:
+        self.reads += 1
+        assert self.reads == 1, "read again"
+        return super().read(size)
+
+
+def test_codes_are_read_once() -> None:
+    """Whatever takes codes takes an open file, and reads it a single time."""
+    calls: list[Callable[[Any], object]] = [
+        BPE,
+        Codes.read,
+        read_codes,
+        lambda codes: explain(codes, ["abc"]),
+        lambda codes: stats([codes], lines=["abc"]),
+        lambda codes: compare_vocab(CODES, codes, lines=["abc"]),
+        lambda codes: apply_bpe(codes, outfile=io.BytesIO(), lines=["abc"]),
+    ]
+    for call in calls:
+        file = ReadOnce()
+        call(file)
+        assert file.reads == 1
+
+
+def test_codes_are_parsed_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The merges of Codes are kept; bytes, a file and Codes are the same thing to every call."""
+    parsed = []
+    parse = _core.parse_codes
+    monkeypatch.setattr(_core, "parse_codes", lambda *arguments: parsed.append(arguments) or parse(*arguments))
+    codes = Codes(CODES, "name")
+    assert [merge.token for merge in codes.merges] == ["ab", "abc</w>"]
+    assert codes.merges is codes.merges and parsed == [(CODES, "name", -1)]
+    assert Codes.of(codes) is codes
+    assert read_codes(codes) == read_codes(CODES) == codes.merges
+    assert read_codes(codes, 1) == codes.merges[:1]
+    assert BPE(codes).segment("abc ab") == BPE(CODES).segment("abc ab") == "abc a@@ b"
+    assert explain(codes, ["ab"]) == explain(CODES, ["ab"])
+
+
+def test_learned_codes_are_derived_from_their_merges() -> None:
+    learned = learn_bpe(lines=["accc accc cc accc", "accc cc accc"], num_symbols=2)
+    assert learned.text == learned.codes.text
+    assert (learned.merges, learned.scaffold) == (len(learned.codes.merges), 1)
+    assert BPE(learned.codes).segment("accc ccc") == BPE(learned.text).segment("accc ccc")
+
+
+@pytest.mark.parametrize("merges", [-2, 2**63])
+def test_a_wrong_number_of_merges(merges: int) -> None:
+    """One check and one message, wherever the number is given."""
+    for call in (partial(BPE, CODES), partial(read_codes, CODES), partial(explain, CODES, ["ab"])):
+        with pytest.raises(UsageError, match="number of merges must be 0 or more, or -1 for all"):
+            call(merges=merges)
