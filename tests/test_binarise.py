@@ -36,7 +36,7 @@ def test_sides_of_different_length_are_refused_with_both_counts(tiny_subwords: P
     shutil.copytree(tiny_subwords, tmp_path / "text")
     with open(tmp_path / "text" / "valid.de", "a") as stream:
         stream.write("one more\n")
-    with pytest.raises(MTScaffoldError, match=r"valid\.en has 20 lines, .*valid\.de has 21"):
+    with pytest.raises(MTScaffoldError, match=r"valid\.en has 20 lines and .*valid\.de has 21"):
         binarise(tmp_path / "text" / "train", tmp_path / "text" / "valid", [], tmp_path / "data", "en", "de")
     assert not (tmp_path / "data").exists()
 

@@ -116,7 +116,7 @@ def test_changed_text_is_stored_anew(text: Path) -> None:
         (b"low\nl\row\n", r"valid\.en: line 2: a carriage return"),
         (b"low\nl\xffow\n", r"valid\.en.*line 2.*not UTF-8"),
         (b"", r"valid\.en: empty"),
-        (b"low\nlow\n", r"valid\.en has 2 lines, .*valid\.de has 1: they must be parallel"),
+        (b"low\nlow\n", r"valid\.en has 2 lines and .*valid\.de has 1: line i"),
     ],
 )
 def test_text_that_cannot_be_trained_on_is_refused(text: Path, content: bytes, says: str) -> None:

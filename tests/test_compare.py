@@ -17,9 +17,9 @@ from mt_scaffold.errors import MTScaffoldError, UsageError
 pytest.importorskip("sacrebleu", reason="needs the extra 'workflow'")
 
 from mt_scaffold.experiment.compare import compare  # noqa: E402
-from mt_scaffold.experiment.comparison import SYNTHETIC_NOTE, as_text  # noqa: E402
+from mt_scaffold.experiment.comparison import SYNTHETIC_NOTE, Comparison, as_text  # noqa: E402
 from mt_scaffold.experiment.configuration import Published  # noqa: E402
-from mt_scaffold.experiment.results import to_plain  # noqa: E402
+from mt_scaffold.experiment.results import read_result, to_plain  # noqa: E402
 from mt_scaffold.experiment.score import score  # noqa: E402
 
 VOCABULARY = "der die das Hund Katze läuft schläft im Haus Garten schnell langsam und".split()
@@ -95,7 +95,7 @@ def test_every_form_of_the_table_says_that_the_data_is_synthetic(scores: list[Pa
     for kind in ("txt", "md"):
         text = (tmp_path / f"table.{kind}").read_text(encoding="utf-8")
         assert SYNTHETIC_NOTE in text and "not comparable" in text and "±" in text and "tok:13a" in text
-    assert json.loads((tmp_path / "table.json").read_text(encoding="utf-8")) == comparison
+    assert read_result(Comparison, tmp_path / "table.json") == comparison
     with open(tmp_path / "table.csv", encoding="utf-8", newline="") as stream:
         rows = list(csv.DictReader(stream))
     assert [row["synthetic"] for row in rows] == ["True", "True"]

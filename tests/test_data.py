@@ -18,14 +18,14 @@ pytest.importorskip("pooch", reason="pooch comes with the extra 'workflow'")
 
 from mt_scaffold.cli import main
 from mt_scaffold.errors import MTScaffoldError
+from mt_scaffold.experiment.clean import CleanReport
 from mt_scaffold.experiment.configuration import Config, load_config, parse_config
 from mt_scaffold.experiment.configuration.data import DataFile
-from mt_scaffold.experiment.clean import CleanReport
 from mt_scaffold.experiment.data import RawCorpus, RawPart, RawReport, get_data
 from mt_scaffold.experiment.data_report import DataReport, gather_reports
+from mt_scaffold.experiment.download import fetch
 from mt_scaffold.experiment.results import read_result, write_result
 from mt_scaffold.experiment.tokenise import TokeniseReport
-from mt_scaffold.experiment.download import fetch
 
 CONFIGS = Path(__file__).parent.parent / "configs"
 MULTI30K = CONFIGS.parent.parent / "shared" / "data" / "multi30k"
@@ -201,8 +201,8 @@ def test_the_demonstration_text_is_generated_whole_and_says_that_it_is_synthetic
 
 def test_the_generated_test_set_does_not_depend_on_the_size_of_train(tmp_path: Path) -> None:
     """Figures of a rehearsal and of the whole experiment are on the same sentences."""
-    for name, overrides in {"all": None, "few": {"data": {"synthetic": {"pairs": 50}}}, "sample": {"data": {"sample": 50}}}.items():
-        get_data(load_config(CONFIGS / "demo.yaml", overrides), tmp_path / name)
+    for name, overrides in {"all": {}, "few": {"synthetic": {"pairs": 50}}, "sample": {"sample": 50}}.items():
+        get_data(load_config(CONFIGS / "demo.yaml", {"data": overrides}), tmp_path / name)
     tests = {(tmp_path / name / "test.qab").read_bytes() for name in ("all", "few", "sample")}
     assert len(tests) == 1
     assert (tmp_path / "few" / "train.qaa").read_bytes() == (tmp_path / "sample" / "train.qaa").read_bytes()

@@ -20,8 +20,8 @@ from mt_scaffold.cli import main
 for needed in ("jinja2", "matplotlib", "sacrebleu", "sacremoses", "torch", "yaml"):
     pytest.importorskip(needed)
 
-from mt_scaffold.experiment.compare import compare  # noqa: E402
 from mt_scaffold.experiment.clean import CleanReport  # noqa: E402
+from mt_scaffold.experiment.compare import compare  # noqa: E402
 from mt_scaffold.experiment.data import RawCorpus, RawReport  # noqa: E402
 from mt_scaffold.experiment.data_report import DataReport  # noqa: E402
 from mt_scaffold.experiment.html_report import html_report  # noqa: E402

@@ -94,7 +94,7 @@ def test_a_line_ends_at_lf_only(tmp_path: Path) -> None:
 
 def test_what_cannot_be_scored_is_refused(tmp_path: Path) -> None:
     three, four = write(tmp_path / "three", HYPOTHESIS[:3]), write(tmp_path / "four", REFERENCE)
-    with pytest.raises(MTScaffoldError, match=r"three has 3 lines, .*four has 4"):
+    with pytest.raises(MTScaffoldError, match=r"three has 3 lines and .*four has 4"):
         score(three, four, tmp_path / "scores.json")
     with pytest.raises(MTScaffoldError, match="empty, nothing to score"):
         score(write(tmp_path / "a", []), write(tmp_path / "b", []), tmp_path / "scores.json")

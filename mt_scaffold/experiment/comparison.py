@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 from mt_scaffold.experiment.configuration import Published
 from mt_scaffold.experiment.score import COMPARABLE, LABELS, NOT_COMPARABLE
+from mt_scaffold.tables import format_table
 
 SYNTHETIC_NOTE = "SYNTHETIC DATA: generated text; these figures say nothing about any real language."
 
@@ -39,7 +40,7 @@ class Row:
     tokenised_bleu_split: Spread | None = field(metadata={"omit_none": True})
     p: dict[str, dict[str, float]]
     t_test: float | None = field(default=None, metadata={"omit_if": "is_baseline"})
-    is_baseline: bool = field(default=False, metadata={"hidden": True})
+    is_baseline: bool = field(default=False, compare=False, metadata={"hidden": True})
 
     def metric(self, name: str) -> Spread | None:
         """The metric of that name (``bleu``, ``chrf``, ``tokenised_bleu``, ``tokenised_bleu_split``)."""
@@ -84,8 +85,6 @@ class Comparison:
 
 def as_text(comparison: Comparison, markdown: bool = False) -> str:
     """The comparison as a table for people, with what they must know to read it."""
-    from tabulate import tabulate
-
     rows, metrics = comparison.rows, comparison.metrics
     heading = ["test set", "system", "BLEU", "difference", "p", "chrF", "p"]
     heading += [f"{NOT_COMPARABLE[name]} *" for name in metrics if name in NOT_COMPARABLE]
@@ -96,7 +95,7 @@ def as_text(comparison: Comparison, markdown: bool = False) -> str:
         line += [_p_values(row, "bleu"), _mean(row.chrf), _p_values(row, "chrf")]
         line += [_mean(row.metric(name)) for name in metrics if name in NOT_COMPARABLE]
         table.append(line)
-    drawn = tabulate(table, heading, tablefmt="github" if markdown else "simple", disable_numparse=True)
+    drawn = format_table([heading, *table], markdown, figures=False).rstrip("\n")
 
     seeds = sorted({seed for row in rows for seed in row.seeds})
     notes = [
@@ -127,7 +126,7 @@ def as_text(comparison: Comparison, markdown: bool = False) -> str:
     blocks.append(drawn)
     if comparison.published:
         blocks.append("Published elsewhere (THEIRS: copied from the papers, not measured here):")
-        blocks.append(_published_table(comparison.published, "github" if markdown else "simple"))
+        blocks.append(_published_table(comparison.published, markdown))
     return "\n\n".join([*blocks, "\n".join(notes)]) + "\n"
 
 
@@ -150,9 +149,7 @@ def as_csv(comparison: Comparison) -> str:
     return stream.getvalue()
 
 
-def _published_table(published: Sequence[PublishedBeside], tablefmt: str) -> str:
-    from tabulate import tabulate
-
+def _published_table(published: Sequence[PublishedBeside], markdown: bool) -> str:
     heading = ["test set", "our system", "score", "ours", "THEIRS", "ours - theirs", "who", "their system"]
     table = [
         [
@@ -164,7 +161,7 @@ def _published_table(published: Sequence[PublishedBeside], tablefmt: str) -> str
         ]
         for entry in published
     ]
-    return str(tabulate(table, heading, tablefmt=tablefmt, disable_numparse=True))
+    return format_table([heading, *table], markdown, figures=False).rstrip("\n")
 
 
 def _mean(spread: Spread | None) -> str:

@@ -31,7 +31,7 @@ from mt_scaffold.files import (
     standard_input,
     standard_output,
 )
-from mt_scaffold.native import worker_count
+from mt_scaffold.options import worker_count
 from mt_scaffold.text import not_utf8, word_count
 
 CHUNK_LINES = 2000
