@@ -84,7 +84,9 @@ def verdicts(results: Results) -> list[tuple[str, str, str]]:
         if leanest is None:
             verdict.lines.append((f"1. learn, {system}: peak memory against the leanest peer", "–", "not measured"))
         else:
-            verdict.check(f"1. learn, {system}: peak memory against the leanest peer", memory(own), leanest, " MiB", False)
+            verdict.check(
+                f"1. learn, {system}: peak memory against the leanest peer", memory(own), leanest, " MiB", False
+            )
     for system in (BPE, SCAFFOLD):
         own_seconds = seconds(find(results, "apply", "apply", system))
         for peer, limit in ((FASTBPE, 8), (SUBWORD_NMT, 50)):
@@ -101,11 +103,17 @@ def verdicts(results: Results) -> list[tuple[str, str, str]]:
     for task, system in (("learn", BPE), ("learn", SCAFFOLD), ("apply", BPE)):
         once, eight = (find(results, "corpus_size", task, system, f"corpus ×{times}") for times in (1, 8))
         verdict.check(
-            f"4. {task}, {system}: time on 8 times the corpus, relative to once", ratio(seconds(eight), seconds(once)), 8.5, "×", False
+            f"4. {task}, {system}: time on 8 times the corpus, relative to once",
+            ratio(seconds(eight), seconds(once)),
+            8.5,
+            "×",
+            False,
         )
         # The word types are the same; a tenth is allowed for buffers that fill only in the longer run.
         quotient = ratio(memory(eight), memory(once))
-        verdict.check(f"4. {task}, {system}: peak memory on 8 times the corpus, relative to once", quotient, 1.1, "×", False)
+        verdict.check(
+            f"4. {task}, {system}: peak memory on 8 times the corpus, relative to once", quotient, 1.1, "×", False
+        )
     unique = [one for one in records(results, "unique") if one["system"] == BPE]
     peer = next((one for one in records(results, "unique") if one["system"] == FASTBPE), None)
     own_record = find(results, "unique", "apply", BPE, peer["setting"]) if peer else None
@@ -118,7 +126,13 @@ def verdicts(results: Results) -> list[tuple[str, str, str]]:
     )
     if len(unique) > 1:
         quotient = ratio(memory(unique[-1]), memory(unique[-2]))
-        verdict.check("4. apply to words that never recur: peak memory on twice the words, relative to once", quotient, 1.1, "×", False)
+        verdict.check(
+            "4. apply to words that never recur: peak memory on twice the words, relative to once",
+            quotient,
+            1.1,
+            "×",
+            False,
+        )
     words = records(results, "long_word")
     slowest = max((statistics.median(one["seconds"]) for one in words), default=None)
     verdict.check("5. apply to a word of 1,000,000 letters, slowest case", slowest, 2, " s", False)
@@ -305,7 +319,10 @@ def main() -> int:
     before, begin, rest = page.read_text(encoding="utf-8").partition(BEGIN)
     _, end, after = rest.partition(END)
     if not begin or not end:
-        print(f"benchmarks: {page}: the marks '{BEGIN}' and '{END}' are missing; put them around the tables", file=sys.stderr)
+        print(
+            f"benchmarks: {page}: the marks '{BEGIN}' and '{END}' are missing; put them around the tables",
+            file=sys.stderr,
+        )
         return 1
     page.write_text(f"{before}{BEGIN}\n\n{text}\n{END}{after}", encoding="utf-8")
     plot(results, DOCS / "benchmarks.svg")
