@@ -1,14 +1,14 @@
-# make venv   .venv with everything, fairseq too (the commands below make it by themselves)
-# make demo   a first experiment, from nothing to the comparison table
-# make test   all tests
-# make test-slurm   the workflow on a SLURM that is started for it (as root, with slurm-wlm and munge installed)
-# make lint   style and types
-# make bench  speed and memory beside other implementations of BPE (CORPUS=text REPEAT=5; see docs/benchmarks.md)
-# make sanitize   the segmenting tests with a core that checks memory, undefined behaviour and data races
-# make clean  take away what was built (experiments and downloads stay)
+# make venv          .venv with everything, fairseq included (the commands below create it themselves)
+# make demo          a first experiment, from nothing to the comparison table
+# make test          all tests
+# make test-slurm    the workflow on a SLURM started for it (as root, with slurm-wlm and munge installed)
+# make lint          style and types
+# make bench         speed and memory beside other BPE implementations (CORPUS=text REPEAT=5; see docs/benchmarks.md)
+# make sanitize      the segmentation tests with a core that checks memory, undefined behaviour and data races
+# make clean         remove what was built (experiments and downloads stay)
 
 PYTHON ?= python3
-# Every installation is held to the versions in constraints.txt.
+# constraints.txt pins the versions of every installation.
 PIP := .venv/bin/python -m pip --disable-pip-version-check --quiet install -c constraints.txt
 CORES ?= $(shell nproc)
 comma := ,
@@ -19,15 +19,15 @@ CORE_SOURCES := $(wildcard mt_scaffold/core/*.cpp mt_scaffold/core/*.hpp)
 
 .venv/installed: constraints.txt
 	@$(PYTHON) scripts/check_machine.py
-	@echo "Making .venv with everything that constraints.txt pins (some minutes)."
+	@echo "Creating .venv with everything that constraints.txt pins (takes some minutes)."
 	test -x .venv/bin/python || $(PYTHON) -m venv .venv
 	$(PIP) pip setuptools wheel
-	# fairseq is built from source against the torch that is already there, not against a second one of its own.
+	# Build fairseq from source against the torch already installed, not against a second copy.
 	$(PIP) torch numpy Cython pybind11
 	$(PIP) --no-build-isolation fairseq-fixed
 	@touch $@
 
-# Editable, so that what is tested is what lies here; built anew when the core or the metadata has changed.
+# Editable, so that the tests run on this source; rebuilt when the core or the metadata changes.
 .venv/built: .venv/installed setup.py setup.cfg pyproject.toml $(CORE_SOURCES)
 	$(PIP) --no-build-isolation --editable '.[fairseq,workflow,analysis,dev]'
 	@touch $@
@@ -49,13 +49,13 @@ lint: .venv/built
 	.venv/bin/mypy
 	$(if $(CORE_SOURCES),.venv/bin/clang-format --dry-run -Werror $(CORE_SOURCES))
 
-# Peers are installed beside this project in an environment of the benchmarks' own.
+# The benchmarks install the peers in a separate environment.
 bench:
 	$(PYTHON) benchmarks/install.py
 	benchmarks/out/venv/bin/python benchmarks/run.py $(if $(CORPUS),--corpus '$(CORPUS)') --repeat $(or $(REPEAT),5) $(if $(ONLY),--only $(ONLY))
 	$(if $(ONLY),,benchmarks/out/venv/bin/python benchmarks/report.py --write)
 
-# The sanitizers' libraries come first, and libstdc++ with them, so that they see the exceptions it throws.
+# Preload the sanitizers with libstdc++, so that they see the exceptions it throws.
 PRELOAD = LD_PRELOAD="$$(g++ -print-file-name=lib$(1).so) $$(g++ -print-file-name=libstdc++.so)" PYTHONSAFEPATH=1 \
 	PYTHONPATH='$(CURDIR)/build/sanitize/$(1)/lib' ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=halt_on_error=1 TSAN_OPTIONS=halt_on_error=1
 SANITIZED_BUILD = MT_SCAFFOLD_SANITIZE=$(2) .venv/bin/python setup.py --quiet build \

@@ -1,8 +1,8 @@
-"""What scaffold bookkeeping costs: both learners on the same counted words, for the same number of merges.
+"""Measure what scaffold bookkeeping costs: both learners make the same number of merges from the same word counts.
 
     python benchmarks/bookkeeping.py CORPUS SYMBOLS REPEAT
 
-The words are counted before the clock starts, so that only the merging is compared. Prints JSON.
+The words are counted before the clock starts, so that only the merging is timed. Prints JSON.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from mt_scaffold.learn import LearnedCodes, count_words, learn_from_counts
 
 
 def timed(corpus: str, algorithm: str, symbols: int) -> tuple[float, LearnedCodes]:
-    """Seconds that learning takes after the words are counted, and what was learned."""
+    """The seconds that learning takes once the words are counted, and the codes."""
     counts = count_words(corpus, num_workers=2)
     start = time.perf_counter()
     learned = learn_from_counts(counts, symbols, algorithm=algorithm)
@@ -24,7 +24,7 @@ def timed(corpus: str, algorithm: str, symbols: int) -> tuple[float, LearnedCode
 
 def main() -> None:
     corpus, symbols, repeat = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
-    # Scaffold-BPE makes more merges than it has normal tokens; BPE is asked for as many.
+    # Scaffold-BPE makes more merges than it has normal tokens; let BPE make the same number.
     merges = timed(corpus, "scaffold", symbols)[1].merges
     seconds: dict[str, list[float]] = {"bpe": [], "scaffold": []}
     for _ in range(repeat):

@@ -1,7 +1,7 @@
-"""Corpora for the benchmarks: everything is a function of a seed, so that two machines measure the same bytes.
+"""Generate the corpora of the benchmarks from a fixed seed, so that all machines measure the same bytes.
 
 python benchmarks/corpora.py text OUT [--megabytes 72]     prose of an invented language
-python benchmarks/corpora.py unique OUT --words 1000000    random strings, none of them twice
+python benchmarks/corpora.py unique OUT --words 1000000    random strings, all distinct
 python benchmarks/corpora.py repeat OUT --times 8 --of FILE
 python benchmarks/corpora.py word OUT --alphabet abcd      one word of 1,000,000 letters
 python benchmarks/corpora.py words OUT --alphabet abcd     short words, to learn codes for the long one
@@ -27,9 +27,9 @@ ENDINGS = ["", "", "en", "e", "er", "es", "t", "st", "ung", "lich", "keit", "ung
 
 
 def prose(megabytes: int) -> Iterator[str]:
-    """Lines of an inflecting language with compounds, whose forms fall off in frequency as Zipf's law has it.
+    """Yield lines of an inflecting language with compounds, whose word forms follow Zipf's law.
 
-    72 MB hold 15 million words of 180,000 types, about what 72 MB of technical German prose hold.
+    72 MB contain 15 million words of 180,000 types, about as many as 72 MB of technical German prose.
     """
     rng = Random(SEED)
     stems = list(
@@ -42,14 +42,14 @@ def prose(megabytes: int) -> Iterator[str]:
     )
     forms: dict[str, None] = dict.fromkeys([",", ".", "(", ")", '"', ":", "-"])
     while len(forms) < 200_000:
-        # Frequent stems enter often: squaring the random number favours the front of the list.
+        # Squaring the random number favours the front of the list: some stems become frequent.
         stem = stems[int(rng.random() ** 2 * len(stems))]
         if rng.random() < 0.4:
             stem = stem.capitalize()
             while rng.random() < 0.35:
                 stem += rng.choice(("", "s", "n")) + stems[int(rng.random() ** 2 * len(stems))]
         forms[stem + rng.choice(ENDINGS)] = None
-    # Frequent words are short, on the whole.
+    # Frequent words tend to be short.
     words = sorted(forms, key=lambda form: len(form) + 12 * rng.random())
     weights = list(itertools.accumulate((rank + 3) ** -1.25 for rank in range(len(words))))
     written, limit = 0, megabytes * 1_000_000
@@ -60,14 +60,14 @@ def prose(megabytes: int) -> Iterator[str]:
 
 
 def unique_words(count: int) -> Iterator[str]:
-    """Lines of random strings of 8 to 14 letters, no string twice."""
+    """Yield lines of distinct random strings of 8 to 14 letters."""
     rng = Random(SEED)
     letters = "abcdefghijklmnopqrstuvwxyz"
     size = len(letters) ** 5
     for start in range(0, count, WORDS_OF_LINE):
         words = []
         for number in range(start, min(start + WORDS_OF_LINE, count)):
-            # The last five letters are a permutation of the words' numbers (an odd factor that 13 does not divide).
+            # The last five letters encode a permutation of the numbers: the factor is coprime to 26.
             value, tail = number * 7_654_321 % size, []
             for _ in range(5):
                 value, digit = divmod(value, 26)
@@ -77,12 +77,12 @@ def unique_words(count: int) -> Iterator[str]:
 
 
 def long_word(alphabet: str) -> Iterator[str]:
-    """A single word of LONG_WORD random letters."""
+    """Yield a single word of LONG_WORD random letters."""
     yield "".join(Random(SEED).choices(alphabet, k=LONG_WORD)) + "\n"
 
 
 def short_words(alphabet: str) -> Iterator[str]:
-    """Words whose codes fit the long word of the same alphabet, so that there is much to merge."""
+    """Yield lines of one word over the same alphabet as the long word, so that their codes find much to merge in it."""
     rng = Random(SEED + 1)
     for _ in range(20_000):
         yield "".join(rng.choices(alphabet, k=rng.randint(1, 60))) + "\n"

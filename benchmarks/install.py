@@ -1,7 +1,9 @@
-"""Installs mt_scaffold as a user would (a wheel, built with no more than its own flags) and the pinned peers, in a
-virtual environment of their own. A peer that cannot be installed is noted with the reason and left out, not hidden.
+"""Install mt_scaffold as a user would (a wheel, built with its own flags only) and the pinned peers.
 
-    python benchmarks/install.py [--again]     everything goes to benchmarks/out/
+    python benchmarks/install.py [--again]
+
+Everything goes into benchmarks/out/, with a separate virtual environment. A peer that cannot be installed is left out,
+and reported with the reason.
 """
 
 from __future__ import annotations
@@ -29,27 +31,27 @@ FASTBPE_FLAGS = ("-std=c++11", "-O3", "-DNDEBUG", "-pthread")
 
 
 class InstallError(Exception):
-    """Something could not be installed; the message is the tool's last line."""
+    """An installation failed; the message is the last line of the tool's output."""
 
 
 def run(*command: str | Path) -> None:
-    """Run a command, its output added to out/install.log; InstallError where it fails."""
+    """Run a command and append its output to out/install.log. Raises InstallError if it fails."""
     result = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
     with (OUT / "install.log").open("a", encoding="utf-8") as log:
         log.write(f"$ {' '.join(map(str, command))}\n{result.stdout}\n")
     if result.returncode:
         lines = [line.strip() for line in result.stdout.splitlines() if line.strip()]
-        reason = lines[-1] if lines else f"{command[0]} ended with status {result.returncode}"
-        raise InstallError(f"{reason} (benchmarks/out/install.log says more)")
+        reason = lines[-1] if lines else f"{command[0]} exited with status {result.returncode}"
+        raise InstallError(f"{reason} (see benchmarks/out/install.log)")
 
 
 def pip(*arguments: str | Path) -> None:
-    """pip of the benchmarks' environment, held to the project's constraints where they name a package."""
+    """Run pip in the benchmarks' environment."""
     run(PYTHON, "-m", "pip", "--disable-pip-version-check", *arguments)
 
 
 def install_mt_scaffold() -> None:
-    """Build a wheel from a copy of the sources, so that nothing left over from other builds gets in."""
+    """Build a wheel from a copy of the sources, so that no files of other builds get in, and install it."""
     source, wheels = OUT / "source", OUT / "wheels"
     for folder in (source, wheels):
         shutil.rmtree(folder, ignore_errors=True)
@@ -62,7 +64,7 @@ def install_mt_scaffold() -> None:
 
 
 def install_fastbpe() -> None:
-    """fastBPE's C++ command, which is quicker than its Python module: compiled from the archive on PyPI."""
+    """Compile fastBPE's C++ command, which is faster than its Python module, from the archive on PyPI."""
     download, source = OUT / "download", OUT / "fastBPE"
     pip(
         *("download", "--no-deps", "--no-build-isolation", "--no-binary", ":all:", "--dest", download),
@@ -70,7 +72,7 @@ def install_fastbpe() -> None:
     )
     archive = download / f"fastBPE-{FASTBPE}.tar.gz"
     if hashlib.sha256(archive.read_bytes()).hexdigest() != FASTBPE_SHA256:
-        raise InstallError(f"{archive.name} is not the archive whose digest is known")
+        raise InstallError(f"{archive.name}: sha256 mismatch, expected {FASTBPE_SHA256}")
     shutil.rmtree(source, ignore_errors=True)
     with tarfile.open(archive) as members:
         members.extractall(source, filter="data")
@@ -82,7 +84,7 @@ def install_fastbpe() -> None:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--again", action="store_true", help="make the environment anew")
+    parser.add_argument("--again", action="store_true", help="rebuild the environment")
     options = parser.parse_args()
     if options.again:
         shutil.rmtree(VENV, ignore_errors=True)
@@ -92,9 +94,9 @@ def main() -> int:
     missing = {}
     try:
         if not PYTHON.exists():
-            print("making benchmarks/out/venv", flush=True)
+            print("creating benchmarks/out/venv", flush=True)
             venv.create(VENV, with_pip=True)
-        # youtokentome needs Cython while it is built and does not say so.
+        # youtokentome needs Cython to build but does not declare it.
         pip("install", *constraints, "setuptools", "wheel", "pybind11", "Cython", "matplotlib")
         print("building mt_scaffold", flush=True)
         install_mt_scaffold()
@@ -114,7 +116,7 @@ def main() -> int:
     except (InstallError, OSError) as error:
         missing["fastBPE"] = str(error)
     for name, reason in missing.items():
-        print(f"benchmarks: {name} cannot be installed and is left out: {reason}", file=sys.stderr)
+        print(f"benchmarks: {name} could not be installed and is left out: {reason}", file=sys.stderr)
     (OUT / "missing.json").write_text(json.dumps(missing, indent=1) + "\n", encoding="utf-8")
     return 0
 

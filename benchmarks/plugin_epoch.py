@@ -1,8 +1,8 @@
-"""How long the plug-in's data set takes to segment an epoch, on one core: all lengths drawn, all samples made.
+"""Measure how long the plug-in's data set takes to segment an epoch on one core: all lengths, then all samples.
 
     python benchmarks/plugin_epoch.py [--pairs 1000000] [--dropout 0.1] [--symbols 32000]
 
-The corpus is generated (mt-scaffold's own invented languages). Prints seconds of processor time.
+The corpus is generated in mt-scaffold's invented languages. Prints seconds of CPU time.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def main() -> None:
             collating += time.process_time() - between
     print(f"{asked.pairs:,} pairs, {number_of_words:,} words, dropout {asked.dropout}, {len(batches):,} batches")
     print(f"seconds of one core: lengths {lengths:.1f} + samples {samples:.1f} = {lengths + samples:.1f}")
-    print(f"and fairseq's collating, which every task has: {collating:.1f}")
+    print(f"plus fairseq's collating, which every task needs: {collating:.1f}")
 
 
 if __name__ == "__main__":

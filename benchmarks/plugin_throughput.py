@@ -1,13 +1,13 @@
-"""What segmenting while training costs: fairseq-train from words against fairseq-train from subwords made beforehand.
+"""Measure what segmenting during training costs: fairseq-train from words against fairseq-train from ready subwords.
 
     python benchmarks/plugin_throughput.py [--words PREFIX --languages en de] [--dropout 0.1] [-- FAIRSEQ OPTIONS]
 
 Both train the same model with the same dictionary on the same sentences, several times. The subwords of the standard
 task are one draw with the same dropout, so that both see sentences of the same lengths. On the CPU they train at the
-same time, each on its half of the cores (data-loading workers and all), and change halves every time, so that whatever
-else the machine does weighs on both; on a GPU they take turns. Two speeds are given, in target subwords a second:
-fairseq's own (wps, which counts from the first batch of an epoch; the median of the epochs after the first) and that of
-the whole training, with what is done between epochs.
+same time, each on half of the cores (data-loading workers included), and swap halves every time, so that other load on
+the machine affects both alike; on a GPU they take turns. Two speeds are printed, in target subwords per second:
+fairseq's own (wps, which counts from the first batch of an epoch; the median of the epochs after the first), and that
+of the whole training, including the work between epochs.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ MODEL = (
 def prepare(
     folder: Path, words: Path, languages: tuple[str, str], symbols: int, dropout: float
 ) -> dict[str, list[str]]:
-    """Make both data folders; returns what fairseq-train is given for each."""
+    """Make both data folders; return the fairseq-train arguments of each."""
     source, target = languages
     codes = folder / "codes"
     texts = [Path(f"{words}.{language}") for language in languages]
@@ -63,30 +63,30 @@ def prepare(
 
 
 def measure(arguments: list[str], log: Path) -> tuple[float, float]:
-    """Train; returns both speeds, the second over the seconds that the whole training took."""
+    """Train, and return both speeds; the second is taken over the whole training."""
     log.unlink(missing_ok=True)
     run_tool("train", arguments, log)
     text = log.read_text(encoding="utf-8")
     epochs = [json.loads(found) for found in re.findall(r"\| train \| (\{.*\})", text)]
     seconds = re.search(r"done training in ([\d.]+) seconds", text)
     if not epochs or not seconds:
-        raise SystemExit(f"{log}: no speed in this log")
+        raise SystemExit(f"{log}: no training speed found; see the end of this log")
     words = sum(float(epoch["train_wpb"]) * steps for epoch, steps in zip(epochs, updates(epochs), strict=True))
-    # In the first epoch fairseq warms up.
+    # fairseq warms up in the first epoch.
     return statistics.median(float(epoch["train_wps"]) for epoch in epochs[1:] or epochs), words / float(seconds[1])
 
 
 def measure_both(trainings: list[list[str]], folder: Path, swap: bool) -> list[tuple[float, float]]:
-    """Train both, at the same time on the CPU."""
+    """Train both: at the same time on the CPU, in turn on a GPU."""
     if sees_gpu():
         return [measure(arguments, folder / "train.log") for arguments in trainings]
     cores = sorted(os.sched_getaffinity(0))
     if len(cores) < 2:
-        raise SystemExit("two cores are needed, one for each training")
+        raise SystemExit("at least two cores are needed, one for each training")
     halves = [cores[: len(cores) // 2], cores[len(cores) // 2 : len(cores) // 2 * 2]]
 
     def on_half(number: int) -> tuple[float, float]:
-        os.sched_setaffinity(0, halves[number ^ swap])  # of this thread, and of what it starts
+        os.sched_setaffinity(0, halves[number ^ swap])  # of this thread and the processes it starts
         return measure(trainings[number], folder / f"train-{number}.log")
 
     with ThreadPoolExecutor(2) as threads:
@@ -94,7 +94,7 @@ def measure_both(trainings: list[list[str]], folder: Path, swap: bool) -> list[t
 
 
 def updates(epochs: list[dict[str, str]]) -> list[int]:
-    """How many updates each epoch had."""
+    """The number of updates in each epoch."""
     ends = [int(epoch["train_num_updates"]) for epoch in epochs]
     return [end - begin for begin, end in zip([0, *ends], ends, strict=False)]
 
@@ -102,7 +102,7 @@ def updates(epochs: list[dict[str, str]]) -> list[int]:
 def main() -> None:
     """Parse, measure, print."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--words", type=Path, metavar="PREFIX", help="tokenised text (default: a generated one)")
+    parser.add_argument("--words", type=Path, metavar="PREFIX", help="tokenised text (default: generated)")
     parser.add_argument("--languages", nargs=2, default=["en", "de"], metavar=("SOURCE", "TARGET"))
     parser.add_argument("--pairs", type=int, default=4000, help="sentence pairs to generate (default: 4,000)")
     parser.add_argument("--symbols", type=int, default=4000, help="symbols of the codes (default: 4,000)")
@@ -111,7 +111,7 @@ def main() -> None:
     parser.add_argument("--repetitions", type=int, default=6)
     parser.add_argument("--num-workers", type=int, default=1)
     parser.add_argument("--output", type=Path, metavar="FILE", help="also write the figures, as JSON")
-    parser.add_argument("fairseq_options", nargs="*", metavar="-- OPTIONS", help="in place of the model used here")
+    parser.add_argument("fairseq_options", nargs="*", metavar="-- OPTIONS", help="replace the default model options")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
@@ -135,7 +135,7 @@ def main() -> None:
     for name, measured in zip(speeds, (standard, ours), strict=True):
         cells = [f"{statistics.median(each):,.0f} ({min(each):,.0f} to {max(each):,.0f})" for each in measured]
         print(f"| {name} | {cells[0]} | {cells[1]} |")
-    # Each is compared with the one that ran beside it.
+    # Compare each training with the one that ran at the same time.
     ratios = [
         statistics.median(one / other for one, other in zip(ours[kind], standard[kind], strict=True)) for kind in (0, 1)
     ]

@@ -1,9 +1,9 @@
-"""How long preparing a corpus takes, step by step: raw text → words → codes → subwords → binarised, on two cores.
+"""Time the preparation of a corpus, step by step: raw text → words → codes → subwords → binarised.
 
     python benchmarks/preparation.py [--pairs 1000000] [--workers 2] [--symbols 32000] [--folder DIR]
 
-The corpus is generated (mt-scaffold's own invented languages). Every step is one command, as the workflow calls it, run
-alone; seconds are wall-clock. Prints a table in Markdown.
+The corpus is generated in mt-scaffold's invented languages. Each step is the command that the workflow calls, run on
+its own; seconds are wall-clock. Prints a Markdown table.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def main() -> None:
     parser.add_argument("--pairs", type=int, default=1_000_000)
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--symbols", type=int, default=32_000)
-    parser.add_argument("--folder", type=Path, help="work here and leave everything (default: a temporary folder)")
+    parser.add_argument("--folder", type=Path, help="work here and keep all files (default: a temporary folder)")
     options = parser.parse_args()
     if options.folder is not None:
         options.folder.mkdir(parents=True, exist_ok=True)
@@ -90,7 +90,7 @@ def prepare(folder: Path, options: argparse.Namespace) -> None:
 
 
 def timed(folder: Path, name: str, *arguments: object) -> float:
-    """Seconds of one mt-scaffold command, all that it says in a log."""
+    """Run one mt-scaffold command with its output in a log; return its seconds."""
     with open(folder / "log", "ab") as log:
         start = time.perf_counter()
         subprocess.run([sys.executable, "-m", "mt_scaffold", *map(str, arguments)], check=True, stdout=log, stderr=log)

@@ -1,7 +1,7 @@
-"""Turns benchmarks/out/results.json into tables, a verdict on every aim, and a plot.
+"""Turn benchmarks/out/results.json into tables, a verdict on each aim, and a plot.
 
 python benchmarks/report.py            print the tables
-python benchmarks/report.py --write    write them into docs/benchmarks.md, and the plot beside it
+python benchmarks/report.py --write    write them into docs/benchmarks.md, and the plot into docs/benchmarks.svg
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ Record = dict[str, Any]
 
 
 def records(results: Results, part: str, task: str | None = None) -> list[Record]:
-    """What one part has measured."""
+    """The records of one part."""
     return [one for one in results["measured"] if one["part"] == part and task in (None, one["task"])]
 
 
 def find(results: Results, part: str, task: str, system: str, setting: str = "") -> Record | None:
-    """One record, or None where it was not measured."""
+    """One record, or None if it was not measured."""
     for record in records(results, part, task):
         if record["system"] == system and record["setting"] == setting:
             return record
@@ -38,38 +38,38 @@ def find(results: Results, part: str, task: str, system: str, setting: str = "")
 
 
 def seconds(record: Record | None) -> float | None:
-    """The median of the wall-clock seconds."""
+    """The median wall-clock seconds."""
     return None if record is None else statistics.median(record["seconds"])
 
 
 def memory(record: Record | None) -> float | None:
-    """The largest of the peaks, in MiB."""
+    """The largest peak, in MiB."""
     return None if record is None else max(record["peak_mib"])
 
 
 def ratio(numerator: float | None, denominator: float | None) -> float | None:
-    """A quotient, or None where either figure is missing."""
+    """A quotient, or None if either figure is missing."""
     return None if numerator is None or not denominator else numerator / denominator
 
 
 class Verdicts:
-    """The aims, each with the figure that was measured and whether it is met."""
+    """The aims, each with the measured figure and whether it is met."""
 
     def __init__(self) -> None:
         self.lines: list[tuple[str, str, str]] = []
 
     def check(self, what: str, figure: float | None, limit: float, unit: str, at_least: bool) -> None:
-        """Note whether ``figure`` reaches (or keeps to) ``limit``."""
+        """Record whether ``figure`` reaches ``limit`` (``at_least``) or stays within it."""
         if figure is None:
             self.lines.append((what, "–", "not measured"))
             return
         met = figure >= limit if at_least else figure <= limit
         bound = "at least" if at_least else "at most"
-        self.lines.append((what, f"{figure:.3g}{unit}, to be {bound} {limit:.3g}{unit}", "met" if met else "NOT met"))
+        self.lines.append((what, f"{figure:.3g}{unit} ({bound} {limit:.3g}{unit})", "met" if met else "NOT met"))
 
 
 def verdicts(results: Results) -> list[tuple[str, str, str]]:
-    """(aim, figures, "met", "NOT met" or "not measured") for each aim of the project on speed and memory."""
+    """(aim, figures, "met", "NOT met" or "not measured") for each of the project's aims on speed and memory."""
     verdict = Verdicts()
     peers = [one for one in records(results, "learn") if one["system"] not in (BPE, SCAFFOLD, WC)]
     fastest = min((statistics.median(one["seconds"]) for one in peers), default=None)
@@ -79,38 +79,46 @@ def verdicts(results: Results) -> list[tuple[str, str, str]]:
     for system in (BPE, SCAFFOLD):
         own = find(results, "learn", "learn", system)
         slow = seconds(find(results, "learn", "learn", SUBWORD_NMT))
-        verdict.check(f"1. learn, {system}: faster than the fastest peer", ratio(fastest, seconds(own)), 5, "×", True)
-        verdict.check(f"1. learn, {system}: faster than subword-nmt", ratio(slow, seconds(own)), 80, "×", True)
+        verdict.check(f"1. learn, {system}: speed-up over the fastest peer", ratio(fastest, seconds(own)), 5, "×", True)
+        verdict.check(f"1. learn, {system}: speed-up over subword-nmt", ratio(slow, seconds(own)), 80, "×", True)
         if leanest is None:
-            verdict.lines.append((f"1. learn, {system}: peak memory, the leanest peer's", "–", "not measured"))
+            verdict.lines.append((f"1. learn, {system}: peak memory against the leanest peer", "–", "not measured"))
         else:
-            verdict.check(f"1. learn, {system}: peak memory, the leanest peer's", memory(own), leanest, " MiB", False)
+            verdict.check(
+                f"1. learn, {system}: peak memory against the leanest peer", memory(own), leanest, " MiB", False
+            )
     for system in (BPE, SCAFFOLD):
         own_seconds = seconds(find(results, "apply", "apply", system))
         for peer, limit in ((FASTBPE, 8), (SUBWORD_NMT, 50)):
             quotient = ratio(seconds(find(results, "apply", "apply", peer)), own_seconds)
-            verdict.check(f"2. apply, {system}: faster than {peer}", quotient, limit, "×", True)
+            verdict.check(f"2. apply, {system}: speed-up over {peer}", quotient, limit, "×", True)
         quotient = ratio(own_seconds, seconds(find(results, "apply", "apply", WC)))
-        verdict.check(f"2. apply, {system}: the time of wc", quotient, 1.5, "×", False)
+        verdict.check(f"2. apply, {system}: time relative to wc", quotient, 1.5, "×", False)
     for system in (BPE, SCAFFOLD):
         task = TASKS["dropout"]
         quotient = ratio(
             seconds(find(results, "dropout", task, YOUTOKENTOME)), seconds(find(results, "dropout", task, system))
         )
-        verdict.check(f"3. apply with dropout, {system}: faster than YouTokenToMe", quotient, 5, "×", True)
+        verdict.check(f"3. apply with dropout, {system}: speed-up over YouTokenToMe", quotient, 5, "×", True)
     for task, system in (("learn", BPE), ("learn", SCAFFOLD), ("apply", BPE)):
         once, eight = (find(results, "corpus_size", task, system, f"corpus ×{times}") for times in (1, 8))
         verdict.check(
-            f"4. {task}, {system}: time on 8 times the corpus", ratio(seconds(eight), seconds(once)), 8.5, "×", False
+            f"4. {task}, {system}: time on 8 times the corpus, relative to once",
+            ratio(seconds(eight), seconds(once)),
+            8.5,
+            "×",
+            False,
         )
-        # The word types are the same; a tenth is left for buffers that fill only in the longer run.
+        # The word types are the same; a tenth is allowed for buffers that fill only in the longer run.
         quotient = ratio(memory(eight), memory(once))
-        verdict.check(f"4. {task}, {system}: peak memory on 8 times the corpus", quotient, 1.1, "×", False)
+        verdict.check(
+            f"4. {task}, {system}: peak memory on 8 times the corpus, relative to once", quotient, 1.1, "×", False
+        )
     unique = [one for one in records(results, "unique") if one["system"] == BPE]
     peer = next((one for one in records(results, "unique") if one["system"] == FASTBPE), None)
     own_record = find(results, "unique", "apply", BPE, peer["setting"]) if peer else None
     verdict.check(
-        "4. apply to words that never recur: the time of fastBPE",
+        "4. apply to words that never recur: time relative to fastBPE",
         ratio(seconds(own_record), seconds(peer)),
         1,
         "×",
@@ -118,18 +126,24 @@ def verdicts(results: Results) -> list[tuple[str, str, str]]:
     )
     if len(unique) > 1:
         quotient = ratio(memory(unique[-1]), memory(unique[-2]))
-        verdict.check("4. apply to words that never recur: peak memory on twice as many", quotient, 1.1, "×", False)
+        verdict.check(
+            "4. apply to words that never recur: peak memory on twice the words, relative to once",
+            quotient,
+            1.1,
+            "×",
+            False,
+        )
     words = records(results, "long_word")
     slowest = max((statistics.median(one["seconds"]) for one in words), default=None)
-    verdict.check("5. apply to a word of 1,000,000 letters, the slowest of all", slowest, 2, " s", False)
+    verdict.check("5. apply to a word of 1,000,000 letters, slowest case", slowest, 2, " s", False)
     verdict.check(
-        "Scaffold bookkeeping: merging time against BPE, same merges", bookkeeping_ratio(results), 1.15, "×", False
+        "Scaffold bookkeeping: merging time relative to BPE, same merges", bookkeeping_ratio(results), 1.15, "×", False
     )
     return verdict.lines
 
 
 def bookkeeping_ratio(results: Results) -> float | None:
-    """How many times longer merging takes with scaffold tokens than without, for the same number of merges."""
+    """Merging time of Scaffold-BPE relative to BPE, for the same number of merges."""
     if not results["bookkeeping"]:
         return None
     times = results["bookkeeping"]["seconds"]
@@ -137,7 +151,7 @@ def bookkeeping_ratio(results: Results) -> float | None:
 
 
 def table(heading: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A Markdown table that can be read as plain text too: first column left, the others right."""
+    """A Markdown table that is also readable as plain text: first column left-aligned, the others right-aligned."""
     lines = [list(heading), *map(list, rows)]
     widths = [max(len(line[column]) for line in lines) for column in range(len(heading))]
 
@@ -157,12 +171,12 @@ def figure(value: float | None, digits: int = 2) -> str:
 
 
 def spread(record: Record) -> str:
-    """Smallest and largest of the seconds."""
+    """The smallest and the largest seconds."""
     return f"{min(record['seconds']):.2f}–{max(record['seconds']):.2f}"
 
 
 def summary_table(results: Results) -> str:
-    """Every system at every task: median seconds."""
+    """Median seconds of every system in every task."""
     found = {part: {one["system"]: one for one in records(results, part)} for part in TASKS}
     names = list(dict.fromkeys(name for part in found.values() for name in part))
     names = [name for name in names if name != WC] + ([WC] if WC in names else [])
@@ -171,7 +185,7 @@ def summary_table(results: Results) -> str:
 
 
 def task_table(results: Results, part: str) -> str:
-    """All that was measured of one task, with ratios to mt_scaffold's BPE."""
+    """Everything measured for one task, with times relative to mt_scaffold's BPE."""
     own = seconds(find(results, part, TASKS[part], BPE))
     rows = []
     for one in records(results, part):
@@ -187,12 +201,12 @@ def task_table(results: Results, part: str) -> str:
                 figure(times),
             ]
         )
-    heading = [TASKS[part], "seconds", "from–to", "runs", "processor s", "peak MiB", "times mt_scaffold, BPE"]
+    heading = [TASKS[part], "seconds", "range", "runs", "CPU s", "peak MiB", "relative to mt_scaffold, BPE"]
     return table(heading, rows)
 
 
 def scaling_table(results: Results, part: str, first: str) -> str:
-    """What one setting does to mt_scaffold's time and memory."""
+    """How one setting affects mt_scaffold's time and memory."""
     rows = [
         [
             one["setting"],
@@ -203,7 +217,7 @@ def scaling_table(results: Results, part: str, first: str) -> str:
         ]
         for one in sorted(records(results, part), key=lambda one: (one["task"] != "learn", one["task"], one["system"]))
     ]
-    return table([first, "task", "seconds", "from–to", "peak MiB"], rows)
+    return table([first, "task", "seconds", "range", "peak MiB"], rows)
 
 
 def as_text(results: Results) -> str:
@@ -211,7 +225,7 @@ def as_text(results: Results) -> str:
     machine, corpus = results["machine"], results["corpus"]
     about = (
         f"Measured on {results['date']}: {machine['processor']}, {min(results['threads'], machine['cores_used'])} of "
-        f"{machine['cores']} cores, {machine['memory_gib']} GiB, {machine['system']}; load at the start "
+        f"{machine['cores']} cores, {machine['memory_gib']} GiB, {machine['system']}; load at start "
         f"{machine['load_at_start']}. Corpus: {corpus['name']}, {corpus['bytes'] / 1e6:.0f} MB, "
         f"{corpus['lines']:,} lines, SHA-256 {corpus['sha256'][:16]}…; {results['repeat']} rounds, "
         f"{results['minutes']} minutes."
@@ -221,7 +235,7 @@ def as_text(results: Results) -> str:
         "Versions: " + ", ".join(f"{name} {version}" for name, version in results["versions"].items()) + ".",
     ]
     for name, reason in results["missing"].items():
-        parts.append(f"{name} could not be installed and is left out: {reason}")
+        parts.append(f"{name} could not be installed and was left out: {reason}")
     parts += [f"Failed: {failure}" for failure in results["failed"]]
     if any(records(results, part) for part in TASKS):
         parts += ["### Side by side", summary_table(results)]
@@ -230,8 +244,8 @@ def as_text(results: Results) -> str:
         "corpus_size": ("Size of the corpus", "corpus"),
         "workers": ("Threads", "threads"),
         "vocabulary": ("Number of merges", "merges"),
-        "unique": ("Random strings, none twice", "corpus"),
-        "long_word": ("One word of a million letters", "word"),
+        "unique": ("Random strings, all distinct", "corpus"),
+        "long_word": ("One word of a million letters", "alphabet"),
     }
     for part, (title, first) in scaling.items():
         if records(results, part):
@@ -241,15 +255,15 @@ def as_text(results: Results) -> str:
         times = {name: statistics.median(values) for name, values in results["bookkeeping"]["seconds"].items()}
         parts += [
             "### Scaffold bookkeeping",
-            f"{results['bookkeeping']['merges']:,} merges of the same counted words, merging alone: BPE "
+            f"{results['bookkeeping']['merges']:,} merges from the same word counts, merging only: BPE "
             f"{times['bpe']:.3f} s, Scaffold-BPE {times['scaffold']:.3f} s, {100 * (quotient - 1):+.0f} %.",
         ]
-    parts += ["### Aims", table(["aim", "measured", ""], verdicts(results))]
+    parts += ["### Aims", table(["aim", "measured (required)", ""], verdicts(results))]
     return "\n\n".join(parts) + "\n"
 
 
 def plot(results: Results, path: Path) -> None:
-    """Seconds of every system at every task, and mt_scaffold's time against the size of the corpus, as SVG."""
+    """Draw the seconds of every system in every task, and mt_scaffold's time against the size of the corpus, as SVG."""
     import matplotlib
 
     matplotlib.use("svg")
@@ -305,7 +319,10 @@ def main() -> int:
     before, begin, rest = page.read_text(encoding="utf-8").partition(BEGIN)
     _, end, after = rest.partition(END)
     if not begin or not end:
-        print(f"benchmarks: {page}: the marks '{BEGIN}' and '{END}' are not there to write between", file=sys.stderr)
+        print(
+            f"benchmarks: {page}: the marks '{BEGIN}' and '{END}' are missing; put them around the tables",
+            file=sys.stderr,
+        )
         return 1
     page.write_text(f"{before}{BEGIN}\n\n{text}\n{END}{after}", encoding="utf-8")
     plot(results, DOCS / "benchmarks.svg")

@@ -1,9 +1,9 @@
-"""Measures mt_scaffold and its peers side by side and writes benchmarks/out/results.json (see docs/benchmarks.md).
+"""Measure mt_scaffold and its peers and write benchmarks/out/results.json (see docs/benchmarks.md).
 
     python benchmarks/run.py [--corpus FILE] [--repeat 5] [--only learn apply ...]
 
-Every figure is that of a whole process, from its start to its end, in wall-clock seconds. What is compared runs in
-alternation: one round of all systems, then the next round, so that a busy minute of the machine hits all alike.
+Every figure is of a whole process, from start to end, in wall-clock seconds. The systems alternate: one round of all
+systems, then the next, so that a busy minute of the machine affects all alike.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from systems import BPE, FASTBPE, OURS, OUT, PEERS, SEGMENTING, THREADS, WC, WIT
 WORK = OUT / "work"
 SYMBOLS = 32_000
 DROPOUT = 0.1
-# A system that is slow at something is run fewer times than --repeat, but at least once.
+# A system that is slow at a task runs fewer times than --repeat, but at least once.
 SECONDS_PER_SYSTEM = 40
 TIMES = (1, 2, 4, 8)
 VOCABULARIES = (8_000, 32_000, 128_000)
@@ -41,29 +41,29 @@ ALPHABETS = {"one letter": "a", "four letters": "abcd", "26 letters": "abcdefghi
 
 
 class Failure(Exception):
-    """A command that was to be measured did not do its work; the message says why."""
+    """A measured command failed or gave a wrong result; the message tells why."""
 
 
 @dataclass
 class Cell:
-    """One thing that is measured: a system at a task, under a setting such as a corpus size."""
+    """One measurement: a system at a task, under a setting such as a corpus size."""
 
     task: str
     system: str
     command: Command
     setting: str = ""
-    lines: int | None = None  # what the output must have, where it is segmented text
+    lines: int | None = None  # that the output must have, if it is segmented text
     seconds: list[float] = field(default_factory=list)
     cpu_seconds: list[float] = field(default_factory=list)
     peak_mib: list[float] = field(default_factory=list)
 
 
 def run_measured(command: Command) -> tuple[float, float, float]:
-    """Run a command: wall-clock seconds, processor seconds and peak memory in MiB; Failure where it fails.
+    """Run a command; return wall-clock seconds, CPU seconds and peak memory in MiB. Raises Failure if it fails.
 
-    The peak is the largest resident set of the process or of any one process it started (getrusage(2)); pages of a
-    file that is mapped into memory count. No peak can come out lower than this program's own, some 25 MiB, since the
-    new process begins in its memory.
+    The peak is the largest resident set of the process or of any one process it started (getrusage(2)), including
+    pages of memory-mapped files. It is never lower than that of this program, some 25 MiB, because the new process
+    starts in its memory.
     """
     complaints = WORK / "stderr"
     with (
@@ -88,7 +88,7 @@ def run_measured(command: Command) -> tuple[float, float, float]:
 
 
 def count_lines(path: Path) -> int:
-    """The lines of a file; the last one counts with or without its line end, which some systems add."""
+    """The number of lines; the last one counts with or without a line end, because some systems add one."""
     lines, last = 0, b"\n"
     with path.open("rb") as stream:
         while block := stream.read(1 << 20):
@@ -103,7 +103,7 @@ def sha256(path: Path) -> str:
 
 
 class Benchmark:
-    """The parts of the benchmark, and what they have measured so far."""
+    """The parts of the benchmark, and what they have measured."""
 
     def __init__(self, corpus: Path, repeat: int, missing: dict[str, str], cores: set[int]) -> None:
         self.corpus, self.repeat, self.missing, self.cores = corpus, repeat, missing, cores
@@ -113,12 +113,12 @@ class Benchmark:
         self.bookkeeping_seconds: dict[str, object] = {}
 
     def available(self, names: Iterable[str]) -> list[str]:
-        """The systems of ``names`` that could be installed."""
+        """The systems in ``names`` that could be installed."""
         without = {name.lower() for name in self.missing}
         return [name for name in names if name.lower() not in without]
 
     def alternate(self, part: str, cells: list[Cell], repeat: int | None = None) -> None:
-        """Measure cells in alternation and keep the figures under the name ``part``."""
+        """Measure the cells in alternation and store the figures under the name ``part``."""
         repeat = repeat or self.repeat
         for round_number in range(repeat):
             for cell in list(cells):
@@ -152,42 +152,42 @@ class Benchmark:
             output.unlink(missing_ok=True)
         figures = run_measured(cell.command)
         if check and output is not None and output.stat().st_size == 0:
-            raise Failure("the result is empty")
+            raise Failure("the output is empty")
         if check and cell.lines is not None and output is not None and count_lines(output) != cell.lines:
-            raise Failure(f"the result has {count_lines(output)} lines, the text {cell.lines}")
+            raise Failure(f"the output has {count_lines(output)} lines, the input {cell.lines}")
         if cell.lines is not None and output is not None:
-            output.unlink()  # so that the disk need not keep up with what nobody reads
+            output.unlink()  # nothing reads it, so spare the disk the writing
         for values, figure in zip((cell.seconds, cell.cpu_seconds, cell.peak_mib), figures, strict=True):
             values.append(figure)
 
     def model(self, system: str) -> Path:
-        """What a system has learned from the corpus; learned now where no part has done it."""
+        """What a system has learned from the corpus; learns it now if no part has done so."""
         path = WORK / f"{system.replace(', ', '-')}.model"
         if not path.exists():
             run_measured(systems.learn(system, self.corpus, path, SYMBOLS))
         return path
 
     def models(self, names: Iterable[str]) -> dict[str, Path]:
-        """The models of several systems; one that does not learn is noted and left out."""
+        """The models of several systems; one that fails to learn is reported and left out."""
         models = {}
         for system in self.available(names):
             try:
                 models[system] = self.model(system)
             except (Failure, OSError) as failure:
-                self.failed.append(f"{system}, learning for its other tasks: {failure}")
+                self.failed.append(f"{system}, learning for other tasks: {failure}")
         return models
 
     def make(self, name: str, *arguments: str | Path) -> Path:
-        """A corpus of the benchmark's own; it is kept for the next time unless it is in the work folder."""
+        """Generate a corpus, or reuse it; it is kept for the next run unless it is in the work folder."""
         path = WORK / name if arguments[0] == "repeat" else OUT / "corpora" / name
         if not path.exists():
             path.parent.mkdir(exist_ok=True)
-            print(f"making {name}", flush=True)
+            print(f"generating {name}", flush=True)
             run_measured(systems.corpora(arguments[0], path, *arguments[1:]))
         return path
 
     def learn(self) -> None:
-        """All systems learn from the corpus."""
+        """Learn from the corpus with all systems."""
         cells = [
             Cell(
                 "learn",
@@ -199,7 +199,7 @@ class Benchmark:
         self.alternate("learn", [*cells, Cell("learn", WC, systems.count(self.corpus))])
 
     def apply(self) -> None:
-        """All systems segment the corpus."""
+        """Segment the corpus with all systems."""
         cells = [
             Cell("apply", system, systems.apply(system, self.corpus, model, WORK / "segmented"), lines=self.lines)
             for system, model in self.models([*OURS, *SEGMENTING]).items()
@@ -207,7 +207,7 @@ class Benchmark:
         self.alternate("apply", [*cells, Cell("apply", WC, systems.count(self.corpus))])
 
     def dropout(self) -> None:
-        """Those that have BPE-dropout segment the corpus with it."""
+        """Segment the corpus with dropout, with the systems that have it."""
         cells = [
             Cell(
                 "apply with dropout",
@@ -222,7 +222,7 @@ class Benchmark:
     def _ours(
         self, corpus: Path, setting: str, lines: int, vocabulary: int = SYMBOLS, threads: int = THREADS
     ) -> list[Cell]:
-        """mt_scaffold's learners and its applier, on a corpus."""
+        """The cells of mt_scaffold's learners and its applier on a corpus."""
         cells = [
             Cell("learn", system, systems.learn(system, corpus, WORK / "scaled.model", vocabulary, threads), setting)
             for system in OURS
@@ -235,7 +235,7 @@ class Benchmark:
         return [*cells, Cell("apply", BPE, applying, setting, lines)]
 
     def corpus_size(self) -> None:
-        """The corpus once, twice, four and eight times over: the same word types, more of each."""
+        """Measure the corpus once, twice, four and eight times over: the same word types, more of each."""
         larger = {
             times: self.make(f"x{times}", "repeat", "--times", str(times), "--of", self.corpus) for times in TIMES
         }
@@ -247,7 +247,7 @@ class Benchmark:
             path.unlink()
 
     def workers(self) -> None:
-        """One thread, two, and as many more as there are cores, doubling."""
+        """Measure one thread, two, and so on, doubling up to the number of cores."""
         held = os.sched_getaffinity(0)
         os.sched_setaffinity(0, self.cores)
         cells = []
@@ -258,14 +258,14 @@ class Benchmark:
         os.sched_setaffinity(0, held)
 
     def vocabulary(self) -> None:
-        """Small and large vocabularies."""
+        """Measure small and large vocabularies."""
         cells = [
             cell for size in VOCABULARIES for cell in self._ours(self.corpus, f"{size:,} merges", self.lines, size)
         ]
         self.alternate("vocabulary", cells, min(self.repeat, 3))
 
     def unique(self) -> None:
-        """Random strings, none twice: a table of words is of no use, and must not grow for ever."""
+        """Measure random strings, all distinct: a table of words is of no use here, and must not grow without bound."""
         cells = []
         for words in UNIQUE_WORDS:
             corpus = self.make(f"unique-{words}", "unique", "--words", str(words))
@@ -276,7 +276,7 @@ class Benchmark:
         self.alternate("unique", cells, min(self.repeat, 3))
 
     def long_word(self) -> None:
-        """One word of a million letters, with codes that find much to merge in it."""
+        """Measure one word of a million letters, with codes that find much to merge in it."""
         cells = []
         for name, alphabet in ALPHABETS.items():
             short = self.make(f"words-{len(alphabet)}", "words", "--alphabet", alphabet)
@@ -286,11 +286,11 @@ class Benchmark:
                 run_measured(systems.learn(system, short, model, SYMBOLS))
                 for task, p in (("apply", 0.0), ("apply with dropout", DROPOUT)):
                     command = systems.apply(system, long, model, WORK / "segmented", p)
-                    cells.append(Cell(task, system, command, f"a word of {name}", lines=1))
+                    cells.append(Cell(task, system, command, name, lines=1))
         self.alternate("long_word", cells, min(self.repeat, 3))
 
     def bookkeeping(self) -> None:
-        """What telling scaffold tokens apart costs, in the merging alone."""
+        """Measure what scaffold bookkeeping costs, timing only the merging."""
         command = systems.bookkeeping(self.corpus, SYMBOLS, self.repeat)
         try:
             run_measured(command)
@@ -315,7 +315,7 @@ PARTS: dict[str, Callable[[Benchmark], None]] = {
 
 
 def machine() -> dict[str, object]:
-    """What the figures depend on beside the programs."""
+    """What the figures depend on besides the programs."""
     information = Path("/proc/cpuinfo").read_text(encoding="utf-8") if Path("/proc/cpuinfo").exists() else ""
     models = [line.split(":", 1)[1].strip() for line in information.splitlines() if line.startswith("model name")]
     return {
@@ -329,7 +329,7 @@ def machine() -> dict[str, object]:
 
 
 def versions() -> dict[str, str]:
-    """The versions of all that is measured, and of what built it."""
+    """The versions of everything measured, and of what built it."""
     found = {"python": platform.python_version()}
     for name in ("mt-scaffold", "subword-nmt", "youtokentome", "tokenizers", "sentencepiece", "rustbpe", "bpeasy"):
         try:
@@ -351,7 +351,7 @@ def versions() -> dict[str, str]:
 
 
 def open_corpus(path: Path | None, benchmark_corpus: Callable[[], Path]) -> Path:
-    """The corpus to measure on: the given one, unpacked where it is compressed, or the generated one."""
+    """The corpus to measure on: the given one, unpacked if it is compressed, or the generated one."""
     if path is None:
         return benchmark_corpus()
     if path.suffix != ".gz":
@@ -364,30 +364,30 @@ def open_corpus(path: Path | None, benchmark_corpus: Callable[[], Path]) -> Path
 
 
 def generated_corpus() -> Path:
-    """72 MB of prose of an invented language."""
+    """72 MB of prose in an invented language, generated once."""
     path = OUT / "corpora" / "generated.txt"
     if not path.exists():
         path.parent.mkdir(exist_ok=True)
-        print("making a corpus of 72 MB", flush=True)
+        print("generating a corpus of 72 MB", flush=True)
         run_measured(systems.corpora("text", path))
     return path
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--corpus", type=Path, help="a text, .gz too (default: one that is generated)")
+    parser.add_argument("--corpus", type=Path, help="a text, .gz too (default: generated)")
     parser.add_argument("--repeat", type=int, default=5, help="rounds; a slow system runs fewer (default: %(default)s)")
     parser.add_argument("--only", nargs="+", choices=PARTS, help="measure only these parts")
     options = parser.parse_args()
     if options.corpus is not None and not options.corpus.is_file():
-        print(f"benchmarks: {options.corpus}: there is no such file", file=sys.stderr)
+        print(f"benchmarks: {options.corpus}: not a file; give the path of a text", file=sys.stderr)
         return 1
     if options.repeat < 1:
         print(f"benchmarks: --repeat must be positive, not {options.repeat}", file=sys.stderr)
         return 2
     shutil.rmtree(WORK, ignore_errors=True)
     WORK.mkdir(parents=True)
-    # Rust's thread pool asks for this; the others are told on their command lines or count the cores.
+    # Read by Rust's thread pool; the others take an option or count the cores.
     os.environ["RAYON_NUM_THREADS"] = str(THREADS)
     os.environ["LC_ALL"] = "C.UTF-8"
     start = time.monotonic()
@@ -398,7 +398,7 @@ def main() -> int:
     missing = json.loads((OUT / "missing.json").read_text(encoding="utf-8"))
     cores = os.sched_getaffinity(0)
     benchmark = Benchmark(corpus, options.repeat, missing, cores)
-    # Some peers cannot be told how many threads to use: every system gets as many cores as it may use threads.
+    # Some peers have no option for the number of threads, so every system gets only as many cores as threads.
     os.sched_setaffinity(0, sorted(cores)[:THREADS])
     parts = options.only or list(PARTS)
     interrupted = False

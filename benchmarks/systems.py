@@ -1,4 +1,4 @@
-"""The systems that are measured, each as the commands a user would type."""
+"""The measured systems, each as the commands that a user would type."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ BPE, SCAFFOLD = "mt_scaffold, BPE", "mt_scaffold, Scaffold-BPE"
 OURS = {BPE: "bpe", SCAFFOLD: "scaffold"}
 SUBWORD_NMT, FASTBPE, YOUTOKENTOME, SENTENCEPIECE = "subword-nmt", "fastBPE", "YouTokenToMe", "sentencepiece"
 WC = "wc"
-# Those that can segment, in the order of the tables; the others only learn.
+# These can segment, in the order of the tables; the others only learn.
 SEGMENTING = (SUBWORD_NMT, FASTBPE, YOUTOKENTOME, "tokenizers", SENTENCEPIECE)
 PEERS = (*SEGMENTING, "rustbpe", "bpeasy")
 WITH_DROPOUT = (SUBWORD_NMT, YOUTOKENTOME)
@@ -23,9 +23,9 @@ WITH_DROPOUT = (SUBWORD_NMT, YOUTOKENTOME)
 
 @dataclass(frozen=True)
 class Command:
-    """A command line, what it reads from standard input, and which file its result goes to.
+    """A command line, the file it reads as standard input, and the file it writes.
 
-    to_stdout: the result is the command's standard output and is to be sent to ``output``.
+    to_stdout: redirect the command's standard output to ``output``.
     """
 
     arguments: tuple[str, ...]
@@ -39,7 +39,7 @@ def _command(*arguments: str | Path, output: Path | None, **others: object) -> C
 
 
 def learn(system: str, corpus: Path, model: Path, vocabulary: int, threads: int = THREADS) -> Command:
-    """Learn ``vocabulary`` merges (or a vocabulary of that size, where a system counts so) from a text."""
+    """Learn ``vocabulary`` merges (or a vocabulary of that size, if the system counts that) from a text."""
     if system in OURS:
         return _command(
             *(BIN / "mt-scaffold", "learn-bpe", "--algorithm", OURS[system], "--symbols", str(vocabulary)),
@@ -64,7 +64,7 @@ def learn(system: str, corpus: Path, model: Path, vocabulary: int, threads: int 
 
 
 def apply(system: str, corpus: Path, model: Path, output: Path, dropout: float = 0, threads: int = THREADS) -> Command:
-    """Segment a text with what the system has learned."""
+    """Segment a text with the model of a system."""
     leave_out = ["--dropout", str(dropout)] if dropout else []
     if system in OURS:
         seed = ["--seed", "1"] if dropout else []
@@ -94,17 +94,17 @@ def apply(system: str, corpus: Path, model: Path, output: Path, dropout: float =
 
 
 def count(corpus: Path) -> Command:
-    """``wc``: what it costs to look at every byte once."""
+    """Run ``wc``: the cost of looking at every byte once."""
     return _command(WC, corpus, output=None)
 
 
 def corpora(*arguments: str | Path) -> Command:
-    """Make a corpus (see corpora.py)."""
+    """Generate a corpus (see corpora.py)."""
     return _command(sys.executable, HERE / "corpora.py", *arguments, output=None)
 
 
 def bookkeeping(words: Path, symbols: int, repeat: int) -> Command:
-    """Time the two learners alone (see bookkeeping.py)."""
+    """Time the merging of both learners (see bookkeeping.py)."""
     output = OUT / "work" / "bookkeeping.json"
     return _command(
         *(BIN / "python", HERE / "bookkeeping.py", words, str(symbols), str(repeat)), output=output, to_stdout=True

@@ -1,4 +1,4 @@
-"""Says what this machine lacks before the set-up starts: Python 3.11, venv, the Python headers, a C++ compiler."""
+"""Report what this machine lacks before the set-up starts: Python 3.11, venv, the Python headers, a C++ compiler."""
 
 import importlib.util
 import os
@@ -7,8 +7,8 @@ import sys
 import sysconfig
 
 lacking = []
-if sys.version_info < (3, 11):  # noqa: UP036 - an older Python is just what this looks for
-    lacking.append(f"Python 3.11 or newer (this is {sys.version.split()[0]}; `make PYTHON=python3.11` takes another)")
+if sys.version_info < (3, 11):  # noqa: UP036 - this must run on an older Python to report it
+    lacking.append(f"Python 3.11 or newer (this is {sys.version.split()[0]}; use `make PYTHON=python3.11`)")
 if importlib.util.find_spec("venv") is None or importlib.util.find_spec("ensurepip") is None:
     lacking.append("Python's venv module (Debian: apt-get install python3-venv)")
 if not os.path.exists(os.path.join(sysconfig.get_paths()["include"], "Python.h")):
@@ -16,4 +16,4 @@ if not os.path.exists(os.path.join(sysconfig.get_paths()["include"], "Python.h")
 if shutil.which(os.environ.get("CXX", "g++").split()[0]) is None:
     lacking.append("a C++ compiler (Debian: apt-get install g++)")
 if lacking:
-    sys.exit("The set-up needs what is not here:\n  " + "\n  ".join(lacking))
+    sys.exit("This machine lacks what the set-up needs; install it and run make again:\n  " + "\n  ".join(lacking))

@@ -1,4 +1,4 @@
-"""``make demo``: a whole experiment on a generated corpus, and a word on what to look at and to do next."""
+"""``make demo``: run a complete experiment on a generated corpus, then print what to look at and do next."""
 
 import argparse
 import subprocess
@@ -14,12 +14,12 @@ OUTPUT = Path("experiments") / "demo"
 
 
 def guide(output: Path, source: str, target: str, cores: int) -> str:
-    """Where the results lie and what to run next."""
-    return f"""Where the results lie ({output}/):
+    """Tell where the results are and what to run next."""
+    return f"""The results are in {output}/:
   {output}/comparison.txt                                       the table; also .md .csv .json
-  {output}/report.html                                          all on one page, for a browser
-  {output}/codes/scaffold.codes                                 what was learned; the scaffold tokens are marked
-  {output}/scaffold/subwords/train.{source}                         how the training text was segmented
+  {output}/report.html                                          everything on one page, for a browser
+  {output}/codes/scaffold.codes                                 the learned codes; scaffold tokens are marked
+  {output}/scaffold/subwords/train.{source}                         the segmented training text
   {output}/scaffold/seed-1/translations/test.{target}               the translations
   {output}/raw/test.{target}                                        the reference
 
@@ -39,9 +39,7 @@ def main() -> int:
     print(
         "BPE and Scaffold-BPE, each with and without dropout, on a generated corpus: from raw text to the comparison."
     )
-    print(
-        f"This takes some minutes, most of them training; {OUTPUT}/SYSTEM/seed-1/train.log grows meanwhile.", flush=True
-    )
+    print(f"This takes some minutes, mostly training; follow it in {OUTPUT}/SYSTEM/seed-1/train.log.", flush=True)
     start = time.time()
     command = [sys.executable, "-m", "snakemake", "-s", "scripts/Snakefile", "--configfile", str(CONFIG)]
     command += ["--cores", str(cores), "--config", f"output={OUTPUT}", "--quiet", "rules", "host", "reason"]
@@ -50,14 +48,14 @@ def main() -> int:
     except KeyboardInterrupt:
         status = 130
     if status:
-        print(f"\nThe demo did not get to its end; `make demo` goes on from here. Logs: {OUTPUT}/logs", file=sys.stderr)
+        print(f"\nThe demo did not finish; run `make demo` again to resume it. Logs: {OUTPUT}/logs", file=sys.stderr)
         return status if status > 0 else 128 - status
     minutes, seconds = divmod(round(time.time() - start), 60)
     comparison = ROOT / OUTPUT / "comparison.txt"
     if comparison.stat().st_mtime < start:
-        # Nothing was left to do, so the workflow has not shown it.
+        # Nothing was left to do, so the workflow has not printed it.
         print(comparison.read_text(encoding="utf-8"))
-    print(f"\nThis took {minutes} min {seconds} s on {cores} cores (nothing that was already there was done again).\n")
+    print(f"\nThis took {minutes} min {seconds} s on {cores} cores (finished steps were not repeated).\n")
     languages = load_config(ROOT / CONFIG).languages
     print(guide(OUTPUT, languages.source, languages.target, cores))
     return 0

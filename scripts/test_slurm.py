@@ -1,8 +1,8 @@
-"""``make test-slurm``: the workflow on a real SLURM of one node, which this starts and stops again.
+"""``make test-slurm``: run the workflow on a real SLURM of one node, started and stopped here.
 
-Needs root, slurm-wlm and munge (Debian's packages do). Submits a small experiment with configs/profiles/slurm; first
-with an archive missing, which must fail with one clear line, then whole, with a training that cannot end within its
-time limit of a minute: SLURM kills it, it is submitted again, and goes on from its last checkpoint to its end.
+Needs root, slurm-wlm and munge (Debian's packages suffice). Submits a small experiment with configs/profiles/slurm:
+first with a missing archive, which must fail with one clear line; then complete, with a training that cannot finish
+within its time limit of a minute: SLURM kills it, and each new attempt resumes from the last checkpoint.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ MODEL = {
     for side in ("encoder", "decoder")
     for name, size in {"layers": 1, "embed-dim": 16, "ffn-embed-dim": 16, "attention-heads": 2}.items()
 }
-# Of training, all attempts together; SLURM kills within half a minute after the limit of a minute.
+# Training time of all attempts together; SLURM kills within half a minute after the limit of a minute.
 SECONDS = 100
 
 
 @contextlib.contextmanager
 def slurm(folder: Path) -> Iterator[dict[str, str]]:
-    """A SLURM with this machine as its only node; gives the environment that its commands need."""
+    """Run a SLURM with this machine as its only node; yield the environment that its commands need."""
     host = socket.gethostname().split(".")[0]
     key, socket_path = folder / "munge.key", folder / "munge" / "socket"
     key.write_bytes(os.urandom(1024))
@@ -79,7 +79,7 @@ def slurm(folder: Path) -> Iterator[dict[str, str]]:
     ]
     started: list[subprocess.Popen[bytes]] = []
     try:
-        # The steps of a job look in the default place only, whatever SLURM_CONF says.
+        # The steps of a job read the default location only, whatever SLURM_CONF is.
         for file in SYSTEM_FILES:
             file.parent.mkdir(exist_ok=True)
             file.symlink_to(folder / file.name)
@@ -94,13 +94,13 @@ def slurm(folder: Path) -> Iterator[dict[str, str]]:
             time.sleep(1)
         else:
             logs = "".join(path.read_text(errors="replace")[-2000:] for path in (folder / "logs").iterdir())
-            raise SystemExit(f"SLURM does not come up: {shown.stdout}{shown.stderr}\n{logs}")
+            raise SystemExit(f"SLURM does not start: {shown.stdout}{shown.stderr}\n{logs}")
         yield environment
     finally:
-        # A controller that hangs, or a step that does not end, must not keep the daemons.
+        # A hanging controller or an endless step must not keep the daemons alive.
         with contextlib.suppress(subprocess.TimeoutExpired):
             subprocess.run(["scancel", "--full", "-u", "root"], env=environment, capture_output=True, timeout=20)
-        time.sleep(8)  # KillWait and a little more
+        time.sleep(8)  # a little longer than KillWait
         for process in reversed(started):
             process.terminate()
             try:
@@ -113,18 +113,18 @@ def slurm(folder: Path) -> Iterator[dict[str, str]]:
 
 
 def run(folder: Path, environment: dict[str, str], retries: int) -> subprocess.CompletedProcess[str]:
-    """The workflow with the profile for SLURM, its GPUs, memory and times made to fit this machine."""
+    """Run the workflow with the profile for SLURM, with GPUs, memory and times that fit this machine."""
     command = [sys.executable, "-m", "snakemake", "-s", str(ROOT / "scripts" / "Snakefile")]
     command += ["--configfile", str(folder / "wmt14.yaml"), "--profile", str(ROOT / "configs" / "profiles" / "slurm")]
     command += ["--config", f"output={folder / 'out'}", f"cache={folder / 'cache'}"]
     command += ["--cores", "2", "--jobs", "4", "--retries", str(retries), "--latency-wait", "5"]
     command += ["--default-resources", "mem_mb=500", "runtime=20", "--seconds-between-status-checks", "5"]
-    # This SLURM keeps no accounts, so sacct knows nothing.
+    # This SLURM has no accounting, so sacct shows nothing.
     command += ["--slurm-init-seconds-before-status-checks", "5", "--slurm-status-command", "squeue"]
     command += ["--set-threads", *(f"{rule}=1" for rule in ("learn", "segment_train", "binarise", "binarise_words"))]
     rules = ("learn", "segment_train", "binarise", "binarise_words", "get_data")
     command += ["--set-resources", *(f"{rule}:mem_mb=500" for rule in rules)]
-    # A minute is the shortest time that SLURM knows. srun is tried too: it finds its way from within a job's step.
+    # A minute is SLURM's shortest limit. This also tests srun from within a job step.
     command += ["train:gpu=0", "train:cpus_per_gpu=0", "train:mem_mb=500", "train:runtime=1", "train:launcher=srun"]
     command += ["translate:gpu=0", "translate:cpus_per_gpu=0", "translate:mem_mb=500", "translate:runtime=20"]
     return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
@@ -133,11 +133,17 @@ def run(folder: Path, environment: dict[str, str], retries: int) -> subprocess.C
 def main() -> int:
     missing = [program for program in PROGRAMS if shutil.which(program) is None]
     if os.geteuid() != 0 or missing:
-        print(f"test-slurm: needs root, slurm-wlm and munge (missing: {', '.join(missing) or 'root'})", file=sys.stderr)
+        print(
+            f"test-slurm: run as root, with slurm-wlm and munge installed (missing: {', '.join(missing) or 'root'})",
+            file=sys.stderr,
+        )
         return 1
     for file in SYSTEM_FILES:
         if os.path.lexists(file):
-            print(f"test-slurm: there is a SLURM on this machine already ({file})", file=sys.stderr)
+            print(
+                f"test-slurm: this machine already has a SLURM ({file}); run the test on a machine without one",
+                file=sys.stderr,
+            )
             return 1
     with tempfile.TemporaryDirectory(prefix="mt-scaffold-slurm-") as name:
         folder = Path(name)
@@ -150,19 +156,19 @@ def main() -> int:
         config["compare_with"] = [entry for entry in config["compare_with"] if entry["beside"] == "bpe"]
         config["train"]["batch"] = "small"
         changed = {"fp16": False, "num-workers": 0, "max-tokens": 400, "save-interval-updates": 20}
-        # fairseq counts the seconds of the attempts before, too, so that one attempt is never enough, however quick.
+        # fairseq also counts the seconds of earlier attempts, so one attempt is never enough, however fast.
         changed |= {"stop-time-hours": SECONDS / 3600}
         config["train"]["options"] |= MODEL | changed
         config["train"]["batches"]["small"]["options"] |= {"max-update": 10**6}
         config["average"]["last"] = 2
         config["translate"]["options"] |= {"fp16": False, "max-len-b": 10}
         config["score"]["bootstrap_samples"] = 20
-        # Port 9 answers nobody.
+        # Nothing listens on port 9.
         archive = folder / "cache" / "training-parallel-nc-v9.tgz"
         config["data"]["archives"]["train"][2]["archive"]["url"] = f"http://127.0.0.1:9/{archive.name}"
         (folder / "wmt14.yaml").write_text(yaml.safe_dump(config), encoding="utf-8")
         with slurm(folder) as environment:
-            print("SLURM is up; first without one of the archives.", flush=True)
+            print("SLURM is running. First run: one archive is missing.", flush=True)
             away = archive.rename(folder / archive.name)
             failed = run(folder, environment, retries=0)
             said = (folder / "out" / "logs" / "get-data.log").read_text()
@@ -170,7 +176,7 @@ def main() -> int:
             assert f"{archive.name}: cannot be fetched, no connection" in said, said
             assert "Traceback" not in said, said
 
-            print("Failed as it should. Now whole, with a minute for each attempt to train.", flush=True)
+            print("Failed as expected. Second run: complete, with a minute for each attempt to train.", flush=True)
             away.rename(archive)
             start = time.time()
             done = run(folder, environment, retries=20)
@@ -183,7 +189,7 @@ def main() -> int:
             training = folder / "out" / "bpe" / "seed-1"
             log = (training / "train.log").read_text(errors="replace")
             attempts = len(re.findall(r"^\$ ", log, re.MULTILINE))
-            went_on = re.findall(r"Loaded checkpoint .*checkpoint_last\.pt \(epoch \d+ @ (\d+) updates\)", log)
+            resumed = re.findall(r"Loaded checkpoint .*checkpoint_last\.pt \(epoch \d+ @ (\d+) updates\)", log)
             report = json.loads((training / "training.json").read_text())
             updates = report["updates"]
             killed = sum(
@@ -191,13 +197,13 @@ def main() -> int:
                 for path in (folder / ".snakemake").rglob("*.log")
             )
             print(
-                f"{attempts} attempts to train, {killed} lines of SLURM's about the time limit; gone on from updates "
-                f"{', '.join(went_on)}, to {updates}; {time.time() - start:.0f} s in all"
+                f"{attempts} attempts to train; SLURM reported the time limit {killed} times; resumed from updates "
+                f"{', '.join(resumed)}, finished at {updates}; {time.time() - start:.0f} s in total"
             )
             assert killed
             assert (folder / "out" / "comparison.txt").exists()
             assert report["seconds"] >= SECONDS, report
-            assert attempts >= 2 and went_on and all(0 < int(update) < updates for update in went_on), log[-3000:]
+            assert attempts >= 2 and resumed and all(0 < int(update) < updates for update in resumed), log[-3000:]
             print((folder / "out" / "comparison.txt").read_text())
     print("test-slurm: passed")
     return 0

@@ -1,4 +1,4 @@
-"""bpeasy (Rust): learns byte-level BPE inside words; segmenting is left to other libraries."""
+"""bpeasy (Rust): learns byte-level BPE inside words; it leaves segmenting to other libraries."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""sentencepiece (C++): BPE inside words, text taken as it stands, every character covered."""
+"""sentencepiece (C++): BPE inside words, without normalisation, covering every character."""
 
 import sentencepiece
 from program import main, segment_in_batches

@@ -1,4 +1,4 @@
-"""tokenizers (Rust): BPE inside words, split at white space, ends of words marked as in subword-nmt."""
+"""tokenizers (Rust): BPE inside words, split at white space, the end of a word marked as in subword-nmt."""
 
 from program import main, segment_in_batches
 from tokenizers import Tokenizer, models, pre_tokenizers, trainers
