@@ -211,7 +211,7 @@ def test_unequal_sides_in_an_archive_are_one_line_and_the_next_run_recovers(
     assert not list((tmp_path / "raw").glob("train*")) and not (tmp_path / "raw" / ".members").exists()
     wmt14["data"]["archives"]["train"][0] = right
     numbers = get_data(parse_config(wmt14), tmp_path / "raw", tmp_path / "cache")
-    assert numbers["corpora"]["train"]["lines"] == 180
+    assert numbers.corpora["train"].lines == 180
     assert not (tmp_path / "raw" / ".members").exists()
 
 

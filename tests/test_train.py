@@ -16,7 +16,8 @@ from mt_scaffold.experiment.fairseq_tools import gpus_in_all, launcher_command, 
 pytest.importorskip("fairseq_cli", reason="needs the extra 'fairseq'")
 
 from mt_scaffold.experiment.checkpoints import load_checkpoint  # noqa: E402
-from mt_scaffold.experiment.train import train  # noqa: E402
+from mt_scaffold.experiment.results import read_result  # noqa: E402
+from mt_scaffold.experiment.train import TrainingReport, train  # noqa: E402
 
 
 def test_options_of_a_configuration_become_arguments() -> None:
@@ -29,9 +30,10 @@ def test_a_training_leaves_command_log_checkpoints_and_report(tiny_model: Path) 
     command = (tiny_model / "command.txt").read_text()
     assert "fairseq_cli.train" in command and "--seed 7" in command and "--max-epoch 3" in command
     assert "done training" in (tiny_model / "train.log").read_text()
-    report = json.loads((tiny_model / "training.json").read_text())
+    report = read_result(TrainingReport, tiny_model / "training.json")
     assert report.epochs == 3 and report.seed == 7 and report.updates > 3
     assert report.parameters > 1000 and report.versions["fairseq-fixed"]
+    assert report.command == command and [updates for updates, _ in report.curves["valid"]][-1] == report.updates
     assert (tiny_model / "checkpoints" / "checkpoint3.pt").exists()
 
 
@@ -73,7 +75,7 @@ def test_a_training_begun_with_other_options_is_not_continued(
     shutil.copytree(tiny_model, tmp_path / "model")
     log = (tmp_path / "model" / "train.log").read_text()
     other = [*TINY_MODEL, "--max-epoch", "3", "--clip-norm", "1.0"]
-    with pytest.raises(MTScaffoldError, match=r"begun with something else \(--clip-norm; see command\.txt"):
+    with pytest.raises(MTScaffoldError, match=r"started with different settings \(--clip-norm; see command\.txt"):
         train(tiny_data, tmp_path / "model", other, seed=7)
     with pytest.raises(MTScaffoldError, match=r"\(--seed; see"):
         train(tiny_data, tmp_path / "model", [*TINY_MODEL, "--max-epoch", "3"], seed=8)
