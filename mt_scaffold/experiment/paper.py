@@ -8,6 +8,7 @@ from pathlib import Path
 
 from mt_scaffold.experiment.configuration import Config, Published
 from mt_scaffold.experiment.results import read_result
+from mt_scaffold.tables import format_table
 
 BY = "the Scaffold-BPE paper"
 
@@ -89,3 +90,23 @@ def published_scores(config: Config) -> list[Published]:
             score = float(getattr(figures[quantity], algorithm))
             found.append(Published(config.paper.test_set, BY, name + suffix, ours[0], config.paper.metric, score))
     return found
+
+
+def figures_table(quantities: str = "") -> str:
+    """The paper's figures as a Markdown table; ``quantities``: only those whose name begins so."""
+    rows = [["quantity", "text", "N", "original BPE", "Scaffold-BPE", "where in the paper"]]
+    paper = read_paper()
+    for figure in paper.figures:
+        if figure.quantity.startswith(quantities):
+            symbols = f"{paper.texts[figure.text].symbols:,}"
+            rows.append([figure.quantity, figure.text, symbols, figure.bpe, figure.scaffold, figure.place])
+    return format_table(rows, markdown=True, figures=False)
+
+
+def percentages_table() -> str:
+    """The paper's percentages as a Markdown table."""
+    paper = read_paper()
+    rows = [["percentage", "text", "N", "%", "where in the paper"]]
+    for name, found in [*(("gain", gain) for gain in paper.gains), ("scaffold tokens", paper.scaffold_share)]:
+        rows.append([name, found.text, f"{found.symbols:,}", found.percent, found.place])
+    return format_table(rows, markdown=True, figures=False)
