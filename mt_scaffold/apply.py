@@ -123,12 +123,12 @@ class BPE:
         check_dropout(dropout)
         source = text_source(infile, lines)
         refuse_overwriting([outfile], [source])
-        workers = worker_count(num_workers)
+        threads = worker_count(num_workers)
         number = core_seed(seed)
         with core_input(source) as opened, progress_line("segmenting") as show:
             with writing_to(outfile) as stream:
                 name = shown(outfile) if isinstance(outfile, str | os.PathLike) else None
-                self._applier.apply(opened, _core_output(stream, name), workers, dropout, number, 0, show)
+                self._applier.apply(opened, _core_output(stream, name), threads, dropout, number, 0, show)
 
     def surface_forms(self) -> list[str]:
         """Return every subword the codes can give, as segmented text shows it.
@@ -268,7 +268,6 @@ def apply_bpe(
     vocabulary, vocabulary_threshold: use only the subwords of this file whose count reaches the threshold (see
         ``read_vocabulary``). The other arguments, and the errors, are those of ``BPE`` and ``BPE.process_file``.
     """
-    check_dropout(dropout)
     source = text_source(infile, lines)
     refuse_overwriting([outfile], [source, codes, vocabulary])
     vocab = None

@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import BinaryIO, NamedTuple, TextIO
 
 from mt_scaffold import _core
+from mt_scaffold.errors import UsageError
 from mt_scaffold.files import PathLike, open_input, shown
 from mt_scaffold.options import check_merges
 
@@ -48,6 +49,8 @@ class Codes:
         if isinstance(file, str | os.PathLike):
             with open_input(file) as stream:
                 return cls(stream.read(), shown(file))
+        if not hasattr(file, "read"):
+            raise UsageError(f"codes are a path, an open file, bytes or Codes, not a {type(file).__name__}")
         content = file.read()
         text = content.encode("utf-8") if isinstance(content, str) else content
         return cls(text, str(getattr(file, "name", "codes")))

@@ -58,7 +58,7 @@ class VocabularyComparison:
     gain: float | None
 
     def to_dict(self) -> dict[str, Any]:
-        """The comparison as JSON holds it."""
+        """Return the comparison under the keys of the JSON output."""
         return asdict(self)
 
 
@@ -77,7 +77,7 @@ class SizeComparison:
     gain: float | None
 
     def to_dict(self) -> dict[str, Any]:
-        """The comparison as JSON holds it."""
+        """Return the comparison under the keys of the JSON output."""
         return asdict(self)
 
 

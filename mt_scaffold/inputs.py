@@ -49,7 +49,8 @@ def text_sources(
 def _exactly_one(**inputs: object) -> None:
     given = [name for name, value in inputs.items() if value is not None]
     if len(given) != 1:
-        raise UsageError(f"give one input, {' or '.join(inputs)}; not {' and '.join(given) or 'none of them'}")
+        problem = f"{' and '.join(given)} are given together" if given else "there is no input"
+        raise UsageError(f"{problem}; give exactly one of {', '.join(inputs)}")
 
 
 def _one_file(source: object, otherwise: str, wanted: str = "infile is one path or one open file") -> TextFile:

@@ -55,7 +55,7 @@ def count_words(
     paths: Iterable[TextFile] | None = None,
     lines: Lines | None = None,
 ) -> _core.WordCounts:
-    """Count the words of a text.
+    """Count the words of a text; ``items()`` of the result gives words with their counts, by first occurrence.
 
     infile: a path (``.gz`` too) or an open file. paths: several of them, read as one text.
     lines: an iterable of strings. Exactly one of the three is given.

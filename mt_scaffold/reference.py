@@ -1,8 +1,7 @@
 """The plain Python twin of the native core, to be read beside the paper's Algorithms 1 and 2.
 
 Everything here is written to be checked by eye, not to be fast: the tests hold the native core to it.
-Frequencies are counted again in every iteration, the queue is a sorted look at them, and a word is
-segmented one step at a time.
+Frequencies are recounted and the queue is rebuilt in every iteration, and a word is segmented one step at a time.
 
 A symbol is a string. The last symbol of a word carries the suffix ``</w>``, as in subword-nmt's format 0.2.
 """
@@ -44,7 +43,7 @@ def replace_all(symbols: list[str], pair: Pair) -> list[str]:
 
 @dataclass
 class Learned:
-    """What learning gives: the merges in order, and which of the merged tokens are scaffold at the end."""
+    """The result of learning: the merges in order, and which of the merged tokens are scaffold at the end."""
 
     merges: list[Pair] = field(default_factory=list)
     scaffold: set[str] = field(default_factory=set)

@@ -138,7 +138,7 @@ class Summary:
     frequency_at_rank: dict[int, int]
 
     def to_dict(self) -> dict[str, Any]:
-        """The figures as JSON holds them."""
+        """Return the figures under the keys of the JSON that ``stats`` prints."""
         return asdict(self) | {
             "frequency_at_rank": {str(rank): count for rank, count in self.frequency_at_rank.items()}
         }

@@ -1,4 +1,4 @@
-"""The Python API of segmenting: the same results for strings, tokens, files of every kind, iterables and ids."""
+"""The Python API for segmenting: the same results for strings, tokens, files of any kind, lines and ids."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from segmenting import hard_text, learn_with_twin, lines_at_lf, twin_of
 import mt_scaffold
 from mt_scaffold import (
     BPE,
+    Codes,
     MTScaffoldError,
     UsageError,
     count_words,
@@ -26,7 +27,7 @@ from mt_scaffold import (
     learn_joint_bpe_and_vocab,
     read_codes,
 )
-from mt_scaffold.text import is_base_symbol
+from mt_scaffold.text import is_base_symbol, surface_form
 
 TEXT = hard_text(41, 2500)
 CODES = learn_bpe(io.BytesIO(TEXT.encode("utf-8")), num_symbols=150).text
@@ -67,10 +68,11 @@ def test_tokens_are_taken_as_they_are() -> None:
 
 
 def test_codes_of_every_kind(files: dict[str, Path]) -> None:
-    """A path as string or Path, gzipped, an open file of bytes or text, bytes."""
+    """A path as string or Path, gzip, an open file of bytes or text, bytes, Codes."""
     expected = BPE(CODES).segment(TEXT[:500].replace("\n", " "))
     with open(files["codes"], "rb") as binary, open(files["codes"], encoding="utf-8", newline="\n") as text:
-        for codes in (files["codes"], str(files["codes"]), files["codes.gz"], binary, text, io.BytesIO(CODES)):
+        paths = (files["codes"], str(files["codes"]), files["codes.gz"])
+        for codes in (*paths, binary, text, io.BytesIO(CODES), CODES, Codes(CODES)):
             assert BPE(codes).segment(TEXT[:500].replace("\n", " ")) == expected
     assert [merge.token for merge in read_codes(files["codes"], 3)] == [
         "".join(line.split(" ")[:2]) for line in CODES.decode("utf-8").split("\n")[1:4]
@@ -78,7 +80,7 @@ def test_codes_of_every_kind(files: dict[str, Path]) -> None:
 
 
 def test_files_of_every_kind(files: dict[str, Path], tmp_path: Path) -> None:
-    """Input from a path, gzip, open files, iterables of lines; output to a path, an open file, memory."""
+    """Input from a path, gzip, open files and lines; output to a path, an open file and memory."""
     bpe = BPE(CODES)
     expected = "".join(map(bpe.process_line, lines_at_lf(TEXT))).encode("utf-8")
     output = tmp_path / "output"
@@ -96,7 +98,7 @@ def test_files_of_every_kind(files: dict[str, Path], tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("mode", ["rb", "r"])
-def test_a_file_that_has_been_read_from_goes_on_where_it_stands(mode: str, tmp_path: Path) -> None:
+def test_a_file_that_has_been_read_from_is_read_on(mode: str, tmp_path: Path) -> None:
     """Nothing is lost or repeated when a line has been taken from a file before."""
     path = tmp_path / "text"
     path.write_text("".join(f"line {number}\n" for number in range(5000)))
@@ -108,7 +110,7 @@ def test_a_file_that_has_been_read_from_goes_on_where_it_stands(mode: str, tmp_p
 
 
 @pytest.mark.parametrize("mode", ["r", "rb"])
-def test_a_pipe_that_has_been_read_from_goes_on_where_it_stands(mode: str) -> None:
+def test_a_pipe_that_has_been_read_from_is_read_on(mode: str) -> None:
     """What Python has taken from the pipe already is not lost, nor what comes later."""
     command = ["sh", "-c", "printf 'header\nab\ncab\n'; sleep .2; echo later"]
     for lines_read in (0, 1):
@@ -133,7 +135,7 @@ def test_text_files_of_other_encodings(encoding: str, tmp_path: Path) -> None:
 
 
 def test_an_output_that_takes_a_part_at_a_time() -> None:
-    """A raw stream says how much it took; the rest comes again."""
+    """A raw stream returns how much it took; the rest is written again."""
 
     class Raw(io.RawIOBase):
         taken = b""
@@ -250,8 +252,8 @@ def test_surface_forms_cover_what_dropout_gives() -> None:
     letters = {symbol.removesuffix("</w>") for symbol in symbols if is_base_symbol(symbol)}
     normal = [merge.token for merge in merges if not merge.scaffold]
     assert len(normal) < len(merges)
-    expected = {token.removesuffix("</w>") if token.endswith("</w>") else token + "@@" for token in normal}
-    # Some end in a </w> that the text spells out: they stand inside words, too.
+    expected = {surface_form(token) for token in normal}
+    # Some end in a </w> that the text spells out: they occur inside words, too.
     spelt_out: set[str] = {"</w>", "/w>", "w>", ">"}
     while more := {merge.token for merge in merges if merge.right in spelt_out} - spelt_out:
         spelt_out |= more
@@ -349,7 +351,7 @@ def test_examples_in_docstrings(name: str) -> None:
 
 
 def test_every_public_name_is_documented() -> None:
-    """All that ``from mt_scaffold import ...`` gives is there, and says what it is."""
+    """Every name that ``from mt_scaffold import ...`` offers exists and has a docstring."""
     for name in mt_scaffold.__all__:
         assert getattr(mt_scaffold, name).__doc__
 
@@ -363,7 +365,7 @@ def test_importing_is_instant() -> None:
 
 
 def test_the_twin_is_not_used_to_segment() -> None:
-    """The commands have no slow path: the twin is loaded by nobody but the tests."""
+    """The commands have no slow path: nothing that segments loads the twin."""
     code = "import sys, mt_scaffold.cli, mt_scaffold.vocab, mt_scaffold.apply; print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     assert "mt_scaffold.reference" not in loaded.split()

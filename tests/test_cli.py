@@ -165,7 +165,7 @@ def test_help_and_version() -> None:
 
 
 @pytest.mark.parametrize(
-    ("codes", "says"),
+    ("codes", "message"),
     [
         (b"", "empty"),
         (b"a b\n", "line 1"),
@@ -182,11 +182,11 @@ def test_help_and_version() -> None:
         (b"#version: 0.2\na b\nb c\nab c scaffold\na bc\n", "line 5"),
     ],
 )
-def test_malformed_codes(folder: Path, capfd: pytest.CaptureFixture[str], codes: bytes, says: str) -> None:
+def test_malformed_codes(folder: Path, capfd: pytest.CaptureFixture[str], codes: bytes, message: str) -> None:
     """Each way in which a codes file can be wrong, with its name and the number of the line."""
     (folder / "bad.codes").write_bytes(codes)
     error = fails(capfd, "apply-bpe", "-c", "bad.codes", "-i", "text", "-o", "out")
-    assert "bad.codes" in error and says in error
+    assert "bad.codes" in error and message in error
     assert not (folder / "out").exists()
 
 
@@ -222,7 +222,7 @@ def test_gzip_on_a_pipe_is_called_so(folder: Path) -> None:
     ],
 )
 def test_a_package_that_is_not_installed(folder: Path, package: str, command: str) -> None:
-    """The base install has no extras: what lacks one says which, in one line."""
+    """The base install has no extras: a command that needs one names it, in one line."""
     code = f"import sys; sys.modules['{package}'] = None; from mt_scaffold.cli import main; sys.exit(main())"
     result = subprocess.run([sys.executable, "-c", code, *command.split()], capture_output=True, text=True, timeout=60)
     assert (result.returncode, result.stdout) == (1, "")
@@ -316,7 +316,7 @@ def test_counts_as_high_as_can_be(folder: Path) -> None:
 )  # fmt: skip
 def test_wrong_options(folder: Path, capfd: pytest.CaptureFixture[str], arguments: str) -> None:
     """Values out of range and options that do not exist: one line, status 2, and no output file."""
-    if "-t -s 5" in arguments:  # says the numbers that it subtracts as well
+    if "-t -s 5" in arguments:  # also prints the numbers that it subtracts
         assert main(arguments.split()) == 2
     else:
         fails(capfd, *arguments.split(), status=2)
@@ -352,10 +352,10 @@ def test_nothing_to_learn_from(folder: Path, capfd: pytest.CaptureFixture[str]) 
 @pytest.mark.parametrize("command", ["learn-bpe -s 100", "get-vocab", "apply-bpe -c codes"])
 def test_output_into_a_folder_that_is_not_there(folder: Path, capfd: pytest.CaptureFixture[str], command: str) -> None:
     """The missing folder is named; a folder in the output's place is no file."""
-    for output, says in (("missing/out", "no folder"), (".", "Is a directory")):
+    for output, message in (("missing/out", "no folder"), (".", "Is a directory")):
         assert main([*command.split(), "-i", "text", "-o", output]) == 1
         error = capfd.readouterr().err.replace("no pair has frequency >= 2. Stopping\n", "")
-        assert error.startswith(f"mt-scaffold: {output}: ") and says in error and error.count("\n") == 1
+        assert error.startswith(f"mt-scaffold: {output}: ") and message in error and error.count("\n") == 1
 
 
 @pytest.mark.parametrize("command", ["learn-bpe -s 100", "get-vocab", "apply-bpe -c codes --num-workers 2"])
@@ -413,7 +413,7 @@ def test_an_interrupted_run(folder: Path, command: str, number: signal.Signals) 
 
 
 @pytest.mark.parametrize("workers", [1, 2])
-def test_ctrl_c_while_nobody_reads_the_output(folder: Path, workers: int) -> None:
+def test_ctrl_c_while_the_output_is_not_read(folder: Path, workers: int) -> None:
     """A full pipe must not keep the run."""
     Path("long").write_bytes(TEXT * 20)
     command = [*COMMAND, "apply-bpe", "-c", "codes", "-i", "long", "--num-workers", str(workers)]
@@ -462,7 +462,7 @@ def test_names_that_are_not_utf8(folder: Path) -> None:
 
 @pytest.mark.parametrize("closed", ["<&-", ">&-"])
 def test_closed_standard_streams(folder: Path, closed: str) -> None:
-    """A process without standard input or output says so."""
+    """A process without standard input or output reports that."""
     given = "-i text" if closed == ">&-" else ""
     script = f'exec "$0" -m mt_scaffold apply-bpe -c codes {given} {closed}'
     result = subprocess.run(["sh", "-c", script, sys.executable], capture_output=True, check=False)

@@ -21,8 +21,9 @@ from segmenting import hard_text, learn_with_twin, twin_of
 from subword_nmt import apply_bpe as their_apply
 
 from mt_scaffold import BPE, _core, learn_bpe
+from mt_scaffold.text import surface_form
 
-SUSPICIOUS = 1e-5  # a p-value below this says that the distributions differ
+SUSPICIOUS = 1e-5  # a p-value below this means that the distributions differ
 # Overlaps, merges of merges, and a string that is made in two ways; "ab" and "aab" are scaffold.
 CODES = (
     b"#version: 0.2\na a\na b scaffold\nb a</w>\nab a</w>\naa b scaffold\na ab scaffold\naa aa\n"
@@ -78,7 +79,7 @@ def surprise_of_two(first: Mapping[object, int], second: Mapping[object, int]) -
 
 @pytest.mark.parametrize("dropout", [0.05, 0.1, 0.3, 0.5, 0.9])
 def test_words_have_their_exact_distribution(dropout: float) -> None:
-    """Every segmentation of short words comes as often as enumeration of all outcomes says, wherever in a line."""
+    """Every segmentation of short words is as frequent as enumerating all outcomes predicts, wherever in a line."""
     words = ["aaaa", "aaaaa", "aabab", "abba", "aaba"]
     twin = twin_of(CODES)
     lines = [words_of(line) for line in sampled(CODES, " ".join([*words, *reversed(words)]), 20_000, dropout)]
@@ -89,7 +90,7 @@ def test_words_have_their_exact_distribution(dropout: float) -> None:
 
 
 def test_words_of_a_line_are_independent() -> None:
-    """Neighbours, the same word among them, are drawn independently: pairs come as often as the product says."""
+    """Neighbours, the same word among them, are drawn independently: the probabilities of pairs are products."""
     twin = twin_of(CODES)
     exact = {"@@".join(pieces): p for pieces, p in twin.dropout_distribution("aaab", 0.4).items()}
     pairs = Counter(tuple(words_of(line)) for line in sampled(CODES, "aaab aaab", 20_000, 0.4, seed=2))
@@ -105,7 +106,7 @@ def test_lines_are_independent() -> None:
 
 
 def left_of(pairs: int, dropout: float) -> dict[int, float]:
-    """Of so many places of one pair, how many are left when all that are left are dropped in one step."""
+    """Distribution of how many of a pair's places are left when a step drops all that are left."""
     reached = [0.0] * (pairs + 1)
     reached[pairs] = 1.0
     for count in range(pairs, 0, -1):
@@ -219,7 +220,7 @@ def test_base_symbols_at_1(codes: bytes) -> None:
 def test_no_scaffold_token_ever_comes_out(codes: bytes, text: bytes, dropout: float) -> None:
     """Demolishing is untouched by dropout."""
     scaffold = twin_of(codes).scaffold
-    forms = {token.removesuffix("</w>") if token.endswith("</w>") else token + "@@" for token in scaffold}
+    forms = {surface_form(token) for token in scaffold}
     # A word that holds "@@" or "</w>" could look like a scaffold token: only words of letters are taken.
     plain = " ".join([word for word in text.decode("utf-8").split() if word.isalpha()][:20_000])
     assert not forms & set(segmented(codes, plain.encode("utf-8"), dropout, 3).decode("utf-8").split())
@@ -245,8 +246,8 @@ def test_blocks_and_kinds_of_input_do_not_matter(codes: bytes, text: bytes, expe
     plain.write_bytes(text)
     zipped.write_bytes(gzip.compress(text, 1))
     bpe = BPE(codes)
-    for source in (plain, zipped, text.decode("utf-8").split("\n")):
-        bpe.process_file(source, output, 0.1, 2, 7)
+    for source in ({"infile": plain}, {"infile": zipped}, {"lines": text.decode("utf-8").split("\n")}):
+        bpe.process_file(outfile=output, dropout=0.1, num_workers=2, seed=7, **source)
         assert output.read_bytes().removesuffix(b"\n") == expected
     some = text[: text.index(b"\n", 200_000) + 1]
     trickle = f"import sys\ntext = open({str(plain)!r}, 'rb').read({len(some)})\n"
@@ -270,7 +271,7 @@ def test_what_the_table_remembers_does_not_matter(
 
 
 def test_a_line_is_drawn_by_seed_and_place() -> None:
-    """The same sentence in another place is drawn anew; BPE.segment gives what its index in a file gives."""
+    """The same sentence on another line is drawn independently; BPE.segment takes the line's number as its index."""
     sentence = "aaaab aabab abba"
     lines = sampled(CODES, sentence, 50, 0.3, seed=9)
     assert len(set(lines)) > 10

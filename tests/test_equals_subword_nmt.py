@@ -76,7 +76,7 @@ def test_learning(seed: int, options: dict[str, int]) -> None:
 
 
 def test_learning_from_a_dictionary() -> None:
-    """``--dict-input``, with a word that stands on two lines."""
+    """``--dict-input``, with a word that occurs on two lines."""
     counts = Counter(word for word in hard_text(5, 3000, LEARNABLE).split() if not BREAKS_LINES.search(word))
     lines = [*dictionary_lines(counts), f"{next(iter(counts))} 100"]
     ours = learn_bpe(lines=lines, num_symbols=300, is_dict=True, algorithm="bpe")
@@ -141,7 +141,7 @@ def test_applying(codes: bytes, options: dict[str, object]) -> None:
 
 
 def test_applying_to_a_very_long_word(codes: bytes) -> None:
-    """A word of 100,000 letters; the few merges keep subword-nmt, which starts anew after each, to seconds."""
+    """A word of 100,000 letters; with few merges, because subword-nmt rescans the word after each."""
     generator = random.Random(1)
     word = "".join(generator.choice("abc日") for _ in range(100_000))
     few = b"#version: 0.2\na b\nab c\n\xe6\x97\xa5 \xe6\x97\xa5\nb b\nabc abc\nc a</w>\n"
@@ -186,7 +186,7 @@ def test_glossaries_with_a_vocabulary(codes: bytes) -> None:
 
 
 def test_codes_with_repeated_and_rederived_merges() -> None:
-    """A pair keeps its first rank but is undone as its last mention says; a string may be made in several ways."""
+    """A pair keeps its first rank but is undone by its last mention; a string may be made in several ways."""
     lines = ["a b", "b c", "ab c", "a bc", "b c", "abc d</w>", "a b", "bc d</w>", "a bcd</w>", "ab c"]
     codes = "\n".join(["#version: 0.2", *lines, ""]).encode()
     text = "abcd abc bcd abcabcd dabcd\n" * 2

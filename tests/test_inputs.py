@@ -45,9 +45,9 @@ def test_exactly_one_input(name: str, tmp_path: Path) -> None:
     """Neither none nor two, and the message says which."""
     path = tmp_path / "text"
     path.write_text("abc abc\n")
-    with pytest.raises(UsageError, match="none of them"):
+    with pytest.raises(UsageError, match="there is no input"):
         CALLS[name]()
-    with pytest.raises(UsageError, match="infile and lines"):
+    with pytest.raises(UsageError, match="infile and lines are given together"):
         CALLS[name](path, lines=["abc"])
     CALLS[name](path)
     CALLS[name](lines=["abc abc"])
@@ -55,7 +55,7 @@ def test_exactly_one_input(name: str, tmp_path: Path) -> None:
         CALLS[name](lines="abc abc")
     if name in SEVERAL:
         CALLS[name](paths=[path, str(path), io.BytesIO(b"abc")])
-        with pytest.raises(UsageError, match="paths and lines"):
+        with pytest.raises(UsageError, match="paths and lines are given together"):
             CALLS[name](paths=[path], lines=["abc"])
         with pytest.raises(UsageError, match="paths= takes a list"):
             CALLS[name](paths=path)
@@ -123,7 +123,10 @@ def test_codes_are_parsed_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_learned_codes_are_derived_from_their_merges() -> None:
+    """Text, counts and Codes agree; what learning returned is not itself codes."""
     learned = learn_bpe(lines=["accc accc cc accc", "accc cc accc"], num_symbols=2)
+    with pytest.raises(UsageError, match="bytes or Codes, not a LearnedCodes"):
+        BPE(learned)  # type: ignore[arg-type]
     assert learned.text == learned.codes.text
     assert (learned.merges, learned.scaffold) == (len(learned.codes.merges), 1)
     assert BPE(learned.codes).segment("accc ccc") == BPE(learned.text).segment("accc ccc")

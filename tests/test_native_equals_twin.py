@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from segmenting import dictionary_lines, hard_text, learn_with_twin, lines_at_lf, twin_of
 
 from mt_scaffold import BPE, _core, learn_bpe
-from mt_scaffold.reference import END_OF_WORD
+from mt_scaffold.text import END_OF_WORD
 
 # Few letters, so that ties, overlaps and strings made by several merges are the rule; the letters of "</w>", which
 # a word may spell out; letters of one to four bytes.

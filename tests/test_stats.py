@@ -160,7 +160,7 @@ def test_codes_in_each_others_place_are_refused() -> None:
 
 
 def test_on_its_training_text_scaffold_removes_only_scaffold_tokens() -> None:
-    """Scaffold-BPE goes on where BPE stops: what it lacks of BPE's vocabulary it holds as scaffold, at every size."""
+    """Scaffold-BPE continues where BPE stops: tokens of BPE's vocabulary that it lacks are scaffold, at every size."""
     generator = random.Random(2)
     stems = ["".join(generator.choice("abcdefgh") for _ in range(5)) for _ in range(40)]
     lines = [" ".join(generator.choice(stems) + generator.choice(stems[:5]) for _ in range(9)) for _ in range(300)]
@@ -195,7 +195,7 @@ def test_command_writes_json_with_the_documented_keys(tmp_path: Path, capsys: py
     assert main(compared) == 0
 
 
-def test_what_cannot_be_measured_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_cannot_be_measured_is_an_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Malformed codes are named with file and line, a missing file before the text is read; no words is an error."""
     bad = write(tmp_path / "bad.codes", "#version: 0.2\na b\na b c d\n")
     text = write(tmp_path / "text", "a b\n")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from mt_scaffold.files import input_or_standard
 from mt_scaffold.options import ALGORITHMS, FORMATS
@@ -88,3 +88,15 @@ def add_learning(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--verbose", "-v", action="store_true", help="print each merge to stderr")
     add_num_workers(parser)
+
+
+def learning_options(options: argparse.Namespace) -> dict[str, Any]:
+    """Return what ``add_learning`` has parsed, as keyword arguments of the functions that learn."""
+    return {
+        "num_symbols": options.symbols,
+        "min_frequency": options.min_frequency,
+        "total_symbols": options.total_symbols,
+        "verbose": options.verbose,
+        "num_workers": options.num_workers,
+        "algorithm": options.algorithm,
+    }

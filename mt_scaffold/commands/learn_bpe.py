@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from mt_scaffold.commands.arguments import add_inputs, add_learning, input_paths
+from mt_scaffold.commands.arguments import add_inputs, add_learning, input_paths, learning_options
 from mt_scaffold.files import output_or_standard
 from mt_scaffold.learn import learn_bpe
 
@@ -22,11 +22,6 @@ def run(options: argparse.Namespace) -> None:
     learn_bpe(
         paths=input_paths(options),
         outfile=output_or_standard(options.output),
-        num_symbols=options.symbols,
-        min_frequency=options.min_frequency,
-        verbose=options.verbose,
         is_dict=options.dict_input,
-        total_symbols=options.total_symbols,
-        num_workers=options.num_workers,
-        algorithm=options.algorithm,
+        **learning_options(options),
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from mt_scaffold.commands.arguments import add_learning, add_separator, input_paths
+from mt_scaffold.commands.arguments import add_learning, add_separator, input_paths, learning_options
 from mt_scaffold.vocab import learn_joint_bpe_and_vocab
 
 
@@ -27,11 +27,6 @@ def run(options: argparse.Namespace) -> None:
         input_paths(options),
         options.output,
         options.write_vocabulary,
-        num_symbols=options.symbols,
-        min_frequency=options.min_frequency,
         separator=options.separator,
-        total_symbols=options.total_symbols,
-        verbose=options.verbose,
-        num_workers=options.num_workers,
-        algorithm=options.algorithm,
+        **learning_options(options),
     )
