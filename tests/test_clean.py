@@ -45,6 +45,15 @@ def test_a_word_ends_at_a_space_and_a_line_at_lf_only(tmp_path: Path) -> None:
     assert files[3].read_bytes() == b"x y\n"
 
 
+def test_an_empty_pair_with_cr_lf_line_ends_is_dropped(tmp_path: Path) -> None:
+    """A CR at the end of a line is no word, as in segmenting."""
+    files = write(tmp_path, b"a b\r\n\r\n \r\nc\r\n", b"c d\r\n\r\n\r\nd\r\n")
+    report = clean(*files)
+    assert (report.pairs_kept, report.dropped["too short"]) == (2, 2)
+    assert files[2].read_bytes() == b"a b\r\nc\r\n" and files[3].read_bytes() == b"c d\r\nd\r\n"
+    assert report.words_read == report.words_kept == (3, 3)
+
+
 @pytest.mark.parametrize(
     ("source", "target", "counts"), [(b"a\nb\nc\n", b"a\n", (3, 1)), (b"a\n", b"a\nb\nc\nd", (1, 4))]
 )

@@ -1,7 +1,6 @@
 """Training through fairseq: stopping and going on, and what is refused."""
 
 import fcntl
-import json
 import shutil
 import subprocess
 import sys

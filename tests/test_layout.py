@@ -1,0 +1,159 @@
+"""The folder of an experiment: what is given on the command line, where files lie, what makes a step out of date."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("yaml", reason="PyYAML comes with the extra 'workflow'")
+
+from mt_scaffold.errors import MTScaffoldError, UsageError
+from mt_scaffold.experiment.layout import Layout, plan_layout, read_layout
+from mt_scaffold.experiment.workflow import closing_words, dropout_options, gpus_per_node, one_of, tokenise_flags
+
+ROOT = Path(__file__).resolve().parent.parent
+DEMO = ROOT / "configs" / "demo.yaml"
+WMT14 = ROOT / "configs" / "wmt14_en_de.yaml"
+
+
+def plan(*configurations: Path, **settings: object) -> Layout:
+    return plan_layout(configurations or (DEMO,), settings)[0]
+
+
+def test_settings_replace_values_of_the_file() -> None:
+    """As Snakemake passes them: numbers as text within braces, and the short names."""
+    layout, cache = plan_layout(
+        [DEMO], {"output": "elsewhere", "cache": "kept", "sample": "7", "train": {"options": {"lr": "0.1"}}}
+    )
+    assert (layout.folder, cache) == (Path("elsewhere"), Path("kept"))
+    assert (layout.config.data.sample, layout.config.train.options["lr"]) == (7, 0.1)
+    # Beside what was replaced everything is as it was.
+    assert layout.config.data.synthetic == plan().config.data.synthetic
+    assert layout.config.train.options["arch"] == "transformer"
+    assert plan().folder == Path("experiments/demo")
+    assert plan(WMT14, batch="small").config.train.batch == "small"
+
+
+@pytest.mark.parametrize(
+    ("settings", "says"),
+    [
+        ({"sampel": 3}, "demo.yaml with --config: sampel: unknown key"),
+        ({"sample": "many"}, "demo.yaml with --config: data.sample: must be a whole number, not 'many'"),
+        ({"codes": {"symbols": "0"}}, "codes.symbols: must be 1 or more, not 0"),
+    ],
+)
+def test_a_wrong_setting_is_one_line(settings: dict[str, object], says: str) -> None:
+    with pytest.raises(UsageError, match=re.escape(says)):
+        plan(**settings)
+
+
+def test_one_configuration_is_one_experiment() -> None:
+    with pytest.raises(UsageError, match="give one experiment: --configfile"):
+        plan_layout([DEMO, WMT14], {})
+
+
+def test_no_two_files_of_an_experiment_have_one_path() -> None:
+    """Each method names a place of its own, with Snakemake's wildcards as with names."""
+    layout = plan(WMT14)
+    system, part, language, test = "{system}", "{part}", "{lang}", "{test}"
+    paths = [
+        *(layout.raw(part, language), layout.words(part, language), layout.uncleaned(part, language)),
+        *(layout.chunk(language, "{item}"), layout.chunk(language, "{item}", "json"), layout.codes("{algorithm}")),
+        *(layout.subwords(system, part, language), layout.binarised(system), layout.dictionary(system)),
+        *(layout.training_report(system, "{seed}"), layout.averaged(system, "{seed}")),
+        *(layout.translation(system, "{seed}", test, form) for form in ("", "words", "subwords")),
+        *(layout.translated_source(system, "{seed}", test), layout.scores(system, "{seed}", test)),
+        *(layout.comparison(kind) for kind in ("txt", "json")),
+        *(layout.config_file, layout.data_report, layout.statistics, layout.figures, layout.report),
+        *(layout.log("a"), layout.step_report("a")),
+    ]
+    assert len(set(paths)) == len(paths)
+    assert all(path.is_relative_to("experiments/wmt14_en_de") for path in paths)
+    assert str(layout.words(part, language)) == f"{layout.words_prefix(part)}.{language}"
+    assert layout.codes_of("scaffold_dropout") == layout.codes("scaffold")
+    assert len(layout.every_run(layout.scores, ["a", "b"])) == 2 * 4
+    assert len(layout.every_run(layout.averaged)) == 4
+
+
+@pytest.mark.parametrize(
+    ("step", "settings"),
+    [
+        ("get_data", {"sample": 5}),
+        ("train", {"train": {"options": {"lr": 0.5}}}),
+        ("translate", {"translate": {"options": {"beam": 9}}}),
+        ("compare", {"compare_with": []}),
+        ("statistics", {"score": {"bootstrap_samples": 7}}),
+    ],
+)
+def test_a_step_is_out_of_date_when_its_own_section_changes(step: str, settings: dict[str, object]) -> None:
+    """... and no other step is: a new beam size must not train again."""
+    steps = ("get_data", "train", "translate", "compare", "statistics")
+    before, after = plan(WMT14), plan(WMT14, **settings)
+    assert [name for name in steps if before.depends_on(name) != after.depends_on(name)] == [step]
+
+
+def test_an_opened_experiment_is_locked_and_read_back(tmp_path: Path) -> None:
+    layout = plan(output=str(tmp_path / "demo"))
+    with layout.open():
+        with pytest.raises(MTScaffoldError, match="demo: another run is working in this folder"):
+            layout.open()
+    layout.open().close()
+    assert read_layout(layout.folder) == layout
+    assert closing_words(layout).startswith(f"All results are in {layout.folder}")
+
+
+def test_a_folder_that_cannot_be_made_is_one_line(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(MTScaffoldError, match=r"file/demo: Not a directory"):
+        plan(output=str(tmp_path / "file" / "demo")).open()
+
+
+def test_options_of_the_steps_follow_the_configuration() -> None:
+    config = plan(WMT14).config
+    assert tokenise_flags(config, "train") == ""
+    assert tokenise_flags(config, "newstest2014") == "--keep-punctuation --keep-nonprinting --straight-apostrophes"
+    assert dropout_options(config, "bpe") == "" and dropout_options(config, "bpe_dropout") == "-- --bpe-dropout 0.1"
+    assert gpus_per_node(16, 2) == 8
+    with pytest.raises(UsageError, match="3 GPUs cannot be shared by 2 nodes"):
+        gpus_per_node(3, 2)
+    assert re.fullmatch(one_of(["a+b"]), "a+b") and not re.fullmatch(one_of([]), "")
+
+
+def test_the_snakefile_is_rules_and_nothing_else() -> None:
+    """Its logic is Python that is typed and tested: few lines, and no function of more than ten."""
+    text = (ROOT / "scripts" / "Snakefile").read_text(encoding="utf-8")
+    assert len(text.splitlines()) < 330
+    for function in re.findall(r"^def .*?(?=^\S)", text, re.MULTILINE | re.DOTALL):
+        assert len(function.strip().splitlines()) <= 10, function
+
+
+def test_no_module_of_the_package_is_long() -> None:
+    """What takes more than 350 lines does more than one thing."""
+    package = ROOT / "mt_scaffold"
+    modules = [path for ending in ("py", "cpp", "hpp") for path in package.rglob(f"*.{ending}")]
+    assert len(modules) > 60
+    long = {path.name: count for path in modules if (count := len(path.read_text("utf-8").splitlines())) > 350}
+    assert long == {}
+
+
+def test_the_documentation_shows_the_papers_figures_as_the_data_file_has_them() -> None:
+    """... in blocks that a script writes, and ``git diff`` would show."""
+    command = [sys.executable, "-c", _UNCHANGED, str(ROOT / "scripts")]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["statistics.md", "wmt14.md"]
+
+
+_UNCHANGED = """
+import sys
+sys.path.insert(0, sys.argv[1])
+from paper_tables import DOCS, with_tables
+for page in sorted(DOCS.glob("*.md")):
+    text = page.read_text(encoding="utf-8")
+    assert with_tables(text) == text, f"{page}: run python scripts/paper_tables.py"
+    if "<!-- paper.json" in text:
+        print(page.name)
+"""
