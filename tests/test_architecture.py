@@ -178,3 +178,11 @@ def test_an_extra_declares_what_its_modules_import(extra: str) -> None:
     assert not missing, f"imported, but not declared in the extra {extra!r} of setup.cfg: {missing}"
     unused = declared()[extra] - imported.keys() - RUN - LEAVING
     assert not unused, f"declared in the extra {extra!r} of setup.cfg, but not imported: {unused}"
+
+
+def test_the_version_is_the_same_everywhere() -> None:
+    """Who cites the software names the release that was used."""
+    from mt_scaffold import __version__
+
+    citation = (PACKAGE.parent / "CITATION.cff").read_text(encoding="utf-8")
+    assert re.findall(r"^version: (.+)$", citation, re.MULTILINE) == [__version__]
