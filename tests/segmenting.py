@@ -48,9 +48,7 @@ def figures_of(corpus: str) -> list[Figures]:
     """The known figures of a corpus."""
     with open(VECTORS / "figures.tsv", encoding="utf-8", newline="") as file:
         rows = [row for row in csv.DictReader(file, delimiter="\t") if row.pop("corpus") == corpus]
-    return [
-        Figures(*(row[name] if name in ("algorithm", "sha256") else int(row[name]) for name in row)) for row in rows
-    ]
+    return [Figures._make(int(field) if field.isdigit() else field for field in row.values()) for row in rows]
 
 
 def measure(texts: Sequence[Path], symbols: int, algorithm: str) -> Figures:
@@ -96,7 +94,8 @@ def dictionary_lines(counts: dict[str, int]) -> list[str]:
 
 
 # Letters of one to four bytes, combining marks, spaces that are no word boundary, and the letters of "</w>".
-ALPHABET = list("abcdeenrst") + [
+ALPHABET = [
+    *"abcdeenrst",
     "ä", "é", "e\u0301", "ß", "ж", "נּ", "한", "日", "本", "𝔸", "😀", "👩\u200d👧", "\u0301", "\u200b",
     "\u00a0", "\u3000", "\t", "<", "/", "w", ">", "</w>", "@", "@@", "\\", "\x00",
 ]  # fmt: skip
