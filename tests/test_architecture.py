@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import configparser
 import re
 import subprocess
@@ -19,13 +20,16 @@ GRAPH = grimp.build_graph("mt_scaffold", include_external_packages=True, cache_d
 # Imports within functions and under TYPE_CHECKING are among these.
 OWN = sorted(module for module in GRAPH.modules if module.split(".")[0] == "mt_scaffold")
 
-# What runs in an experiment, earliest first. A module imports from its own line and those above it.
+# The modules of experiment, from what all need to what needs all: each imports from its own line and those above it.
 ORDER = (
-    ("layout", "configuration", "provenance"),
-    ("data_report", "download", "archives", "synthetic"),
+    ("configuration", "locks", "synthetic", "training_log", "dictionary"),
+    ("results", "provenance"),
+    ("layout", "paper"),
+    ("download", "archives"),
     ("data",),
     ("tokenise",),
     ("clean",),
+    ("data_report",),
     ("fairseq_tools", "checkpoints"),
     ("binarise", "binarise_words"),
     ("train",),
@@ -33,23 +37,23 @@ ORDER = (
     ("translate",),
     ("fairseq_plugin",),
     ("score",),
+    ("comparison",),
     ("compare",),
-    ("statistics", "figures"),
+    ("figures",),
+    ("statistics",),
     ("html_report",),
-    ("commands",),
+    ("workflow", "commands"),
 )
 PLACE = {name: place for place, line in enumerate(ORDER) for name in line}
 
 # Which modules of experiment an extra of setup.cfg serves; "workflow" serves all that "fairseq" does not.
 EXTRAS = {
     "fairseq": {"average", "binarise_words", "checkpoints", "fairseq_plugin", "fairseq_tools"},
-    "analysis": {"compare", "configuration", "figures", "html_report", "provenance", "score", "statistics"},
+    "analysis": {"configuration", "comparison", "figures", "html_report", "provenance", "score", "statistics"},
 }
 EXTRAS["workflow"] = PLACE.keys() - EXTRAS["fairseq"]
 # Declared because they are run, not imported.
 RUN = {"snakemake", "snakemake_executor_plugin_slurm"}
-# On its way out of the package.
-LEAVING = {"tabulate"}
 # What a distribution is imported as, where that is another name.
 IMPORT_NAMES = {"fairseq-fixed": "fairseq", "Jinja2": "jinja2", "MarkupSafe": "markupsafe", "PyYAML": "yaml"}
 
@@ -98,7 +102,7 @@ def test_no_step_imports_a_later_one() -> None:
 
 def test_every_module_of_experiment_has_its_place() -> None:
     """A new module is given a place in ORDER, or the test above would not see it."""
-    assert {part for module in OWN if (part := within_experiment(module))} <= PLACE.keys()
+    assert {part for module in OWN if (part := within_experiment(module))} == PLACE.keys()
 
 
 @pytest.fixture(scope="module")
@@ -174,10 +178,24 @@ def test_an_extra_declares_what_its_modules_import(extra: str) -> None:
     """Not more, and nothing that comes only because another package happens to need it."""
     served = [module for module in OWN if within_experiment(module) in EXTRAS[extra]]
     imported = {package: module for module in served for package in third_party(module)}
-    missing = {package: module for package, module in imported.items() if package not in declared()[extra] | LEAVING}
+    missing = {package: module for package, module in imported.items() if package not in declared()[extra]}
     assert not missing, f"imported, but not declared in the extra {extra!r} of setup.cfg: {missing}"
-    unused = declared()[extra] - imported.keys() - RUN - LEAVING
+    unused = declared()[extra] - imported.keys() - RUN
     assert not unused, f"declared in the extra {extra!r} of setup.cfg, but not imported: {unused}"
+
+
+@pytest.mark.parametrize("folder", ["scripts", "tests"])
+def test_what_tests_and_scripts_import_is_declared(folder: str) -> None:
+    """``make`` installs the extras and nothing else."""
+    files = sorted((PACKAGE.parent / folder).glob("*.py"))
+    nodes = [(path, node) for path in files for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))]
+    imported = {name.name: path for path, node in nodes if isinstance(node, ast.Import) for name in node.names}
+    imported |= {node.module: path for path, node in nodes if isinstance(node, ast.ImportFrom) and node.module}
+    beside = {path.stem for part in ("scripts", "tests") for path in (PACKAGE.parent / part).glob("*.py")}
+    beside |= {"mt_scaffold", "fairseq_cli"}  # fairseq's second package
+    known = sys.stdlib_module_names | beside | set.union(*declared().values())
+    missing = {name: path.name for name, path in imported.items() if name.split(".")[0] not in known}
+    assert not missing, f"imported, but not declared in any extra of setup.cfg: {missing}"
 
 
 def test_the_version_is_the_same_everywhere() -> None:
