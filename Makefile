@@ -5,6 +5,7 @@
 # make lint          style and types
 # make bench         speed and memory beside other BPE implementations (CORPUS=text REPEAT=5; see docs/benchmarks.md)
 # make sanitize      the segmentation tests with a core that checks memory, undefined behaviour and data races
+# make compare-releases   compare an older release byte for byte (OLD=REVISION; DEMO=1 adds an experiment)
 # make clean         remove what was built (experiments and downloads stay)
 
 PYTHON ?= python3
@@ -14,7 +15,9 @@ CORES ?= $(shell nproc)
 comma := ,
 CORE_SOURCES := $(wildcard mt_scaffold/core/*.cpp mt_scaffold/core/*.hpp)
 
-.PHONY: venv demo test test-slurm bench lint clean sanitize
+# What plain `make` does.
+.DEFAULT_GOAL := venv
+.PHONY: venv demo test test-slurm bench compare-releases lint clean sanitize
 .DELETE_ON_ERROR:
 
 .venv/installed: constraints.txt
@@ -68,6 +71,9 @@ sanitize: .venv/built
 	$(call SANITIZED_BUILD,tsan,thread)
 	$(call PRELOAD,tsan) setarch -R .venv/bin/python -m pytest -p no:cacheprovider tests/test_dropout.py \
 		tests/test_native_equals_twin.py -k "workers or table or blocks"
+
+compare-releases: .venv/built
+	.venv/bin/python tests/compare_releases.py $(if $(OLD),--old $(OLD)) $(if $(DEMO),--demo)
 
 clean:
 	rm -rf .venv build *.egg-info mt_scaffold/*.so .pytest_cache .mypy_cache .ruff_cache .hypothesis .snakemake

@@ -1,15 +1,24 @@
-"""What the tests of the segmenting core share: the twin's codes files, and text that is hard to segment."""
+"""What the tests of the segmenting core share: known results, the twin's codes files, text that is hard to segment."""
 
 from __future__ import annotations
 
+import csv
+import hashlib
+import io
 import os
 import random
+from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
+from mt_scaffold import BPE, learn_bpe
 from mt_scaffold.reference import Learned, ReferenceBPE, learn
 
+VECTORS = Path(__file__).parent / "vectors"
+# Text that may not be redistributed with the project.
 SHARED = Path(__file__).resolve().parents[2] / "shared"
 MULTI30K = SHARED / "data" / "multi30k"
 
@@ -17,6 +26,43 @@ MULTI30K = SHARED / "data" / "multi30k"
 def needs(path: Path) -> pytest.MarkDecorator:
     """Skip where data that does not come with the project is not there."""
     return pytest.mark.skipif(not path.exists(), reason=f"{os.path.relpath(path)} is not there")
+
+
+class Figures(NamedTuple):
+    """What learning from a text and segmenting it gives: a row of ``vectors/figures.tsv``."""
+
+    symbols: int
+    algorithm: str
+    merges: int
+    scaffold: int
+    restored: int
+    tokens: int
+    types: int
+    sha256: str
+
+    def __str__(self) -> str:
+        return f"{self.algorithm}-{self.symbols}"
+
+
+def figures_of(corpus: str) -> list[Figures]:
+    """The known figures of a corpus."""
+    with open(VECTORS / "figures.tsv", encoding="utf-8", newline="") as file:
+        rows = [row for row in csv.DictReader(file, delimiter="\t") if row.pop("corpus") == corpus]
+    return [Figures._make(int(field) if field.isdigit() else field for field in row.values()) for row in rows]
+
+
+def measure(texts: Sequence[Path], symbols: int, algorithm: str) -> Figures:
+    """The same figures as the core makes them now."""
+    learned = learn_bpe(paths=texts, num_symbols=symbols, algorithm=algorithm, num_workers=2)
+    subwords: Counter[bytes] = Counter()
+    bpe = BPE(learned.text)
+    for text in texts:
+        segmented = io.BytesIO()
+        bpe.process_file(text, segmented)
+        subwords.update(segmented.getvalue().split())
+    digest = hashlib.sha256(learned.text).hexdigest()
+    counts = (learned.merges, learned.scaffold, learned.restored, subwords.total(), len(subwords))
+    return Figures(symbols, algorithm, *counts, digest)
 
 
 def twin_codes(learned: Learned) -> bytes:
@@ -48,7 +94,8 @@ def dictionary_lines(counts: dict[str, int]) -> list[str]:
 
 
 # Letters of one to four bytes, combining marks, spaces that are no word boundary, and the letters of "</w>".
-ALPHABET = list("abcdeenrst") + [
+ALPHABET = [
+    *"abcdeenrst",
     "ä", "é", "e\u0301", "ß", "ж", "נּ", "한", "日", "本", "𝔸", "😀", "👩\u200d👧", "\u0301", "\u200b",
     "\u00a0", "\u3000", "\t", "<", "/", "w", ">", "</w>", "@", "@@", "\\", "\x00",
 ]  # fmt: skip

@@ -6,17 +6,16 @@ import random
 from pathlib import Path
 
 import pytest
-from segmenting import ALPHABET, SHARED, hard_text, hard_words, needs
+from segmenting import ALPHABET, VECTORS, hard_text, hard_words
 
 from mt_scaffold import BPE, UsageError, learn_bpe
 from mt_scaffold.cli import main
 from mt_scaffold.explain import Explainer, explain, format_explanation
 
-ARIZONA = SHARED / "vectors" / "arizona" / "scaffold.codes"
+ARIZONA = VECTORS / "arizona" / "scaffold.codes"
 ZONA = b"#version: 0.2\nz o scaffold\nzo n\nzon a</w> scaffold\nari zona</w>\na r scaffold\nar i scaffold\n"
 
 
-@needs(ARIZONA)
 def test_arizona_is_built_through_scaffolding_and_zona_demolished() -> None:
     """The paper's example: zona helps to make arizona; alone it is taken down, into the shortest normal pieces."""
     explainer = Explainer(ARIZONA)

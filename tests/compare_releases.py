@@ -1,0 +1,319 @@
+"""Compare what two releases make of the same texts, byte for byte: a check before a release, not a test.
+
+The old release is checked out beside this one and its core is built. Both then run the same commands, each in a folder
+of its own and through ``python -m mt_scaffold`` only, so that a change of the inside does not matter. Compared are the
+codes, subwords, vocabularies, words and fairseq data folders of
+
+- ``tests/vectors``;
+- Multi30k, where it is there;
+- the generated corpus of ``configs/demo.yaml``, up to the trainings; with ``--demo`` the whole experiment too.
+
+Logs, versions and times are not compared. The exit status is 1 where anything differs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import hashlib
+import json
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+VECTORS = ROOT / "tests" / "vectors"
+ALGORITHMS = ("bpe", "scaffold")
+# Of a whole experiment: what does not hold versions, times or the numbers of a figure's parts.
+RESULTS = (
+    "codes/*",
+    "raw/*",
+    "words/*",
+    "*/subwords/*",
+    "*/binarised/*",
+    "*/seed-*/scores/*.json",
+    "*/seed-*/translations/*",
+    "comparison.*",
+    "data-report.json",
+    "statistics.json",
+)
+NOT_RESULTS = (".log", ".generate.txt")
+
+
+@dataclass
+class Release:
+    """A checkout with its core, and the folder in which it works."""
+
+    name: str
+    checkout: Path
+    folder: Path
+
+    def run(self, command: list[str]) -> None:
+        """Run Python with ``command`` in the release's folder; exit where it fails."""
+        environment = os.environ | {"PYTHONPATH": str(self.checkout), "PYTHONDONTWRITEBYTECODE": "1"}
+        done = subprocess.run(
+            [sys.executable, *command], cwd=self.folder, env=environment, capture_output=True, text=True
+        )
+        if done.returncode:
+            end = "\n".join((done.stdout + done.stderr).splitlines()[-30:])
+            sys.exit(f"{self.name} release: python {shlex.join(command)} (in {self.folder}) failed:\n{end}")
+
+    def build(self) -> None:
+        """Build the core in place, and make sure that it is this package that runs."""
+        command = [sys.executable, "setup.py", "--quiet", "build_ext", "--inplace"]
+        subprocess.run(command, cwd=self.checkout, check=True, stdout=sys.stderr)
+        package = self.checkout / "mt_scaffold"
+        self.run(["-c", f"import mt_scaffold._core as core; assert core.__file__.startswith({str(package)!r}), core"])
+
+    def artefacts(self) -> dict[str, Path]:
+        """All that the commands have written, by name."""
+        found = {}
+        for path in sorted(path for path in self.folder.rglob("*") if path.is_file()):
+            name = path.relative_to(self.folder)
+            parts = name.parts
+            if path.name.startswith(".") or path.name.endswith(NOT_RESULTS) or ".snakemake" in parts:
+                continue
+            if parts[0] == "experiment" and not any(Path(*parts[1:]).match(pattern) for pattern in RESULTS):
+                continue
+            found[str(name)] = path
+        return found
+
+
+@dataclass
+class Both:
+    """The two releases, which run the same commands."""
+
+    old: Release
+    new: Release
+
+    def run(self, command: str, *more: object) -> None:
+        """Run ``mt-scaffold`` in both; ``more`` are arguments that may hold spaces."""
+        arguments = [*command.split(), *map(str, more)]
+        for release in (self.old, self.new):
+            release.run(["-m", "mt_scaffold", *arguments])
+
+    def make_folder(self, name: str) -> None:
+        """In both, for commands that do not make the folder of their output."""
+        for release in (self.old, self.new):
+            (release.folder / name).mkdir(parents=True, exist_ok=True)
+
+
+def run_vectors(both: Both) -> None:
+    """Learn from each corpus of the vectors and segment its probe."""
+    for vector in sorted(path for path in VECTORS.iterdir() if path.is_dir()):
+        folder = f"vectors/{vector.name}"
+        both.make_folder(folder)
+        options = (vector / "options.txt").read_text(encoding="utf-8").split()
+        for algorithm in ALGORITHMS:
+            codes = f"{folder}/{algorithm}.codes"
+            both.run(f"learn-bpe --algorithm {algorithm} --output {codes} --input", vector / "corpus.txt", *options)
+            segmented = f"{folder}/{algorithm}.segmented"
+            both.run(f"apply-bpe --codes {codes} --output {segmented} --input", vector / "probe.txt")
+
+
+def run_multi30k(both: Both, texts: Path) -> None:
+    """Learn from the raw training text and segment it in several ways; prepare the small files for fairseq."""
+    both.make_folder("multi30k/words")
+    train = {language: texts / f"train.{language}.gz" for language in ("en", "de")}
+    codes = {(algorithm, n): f"multi30k/{algorithm}.{n}.codes" for algorithm in ALGORITHMS for n in (4000, 8000)}
+    for (algorithm, symbols), path in codes.items():
+        both.run(f"learn-bpe --algorithm {algorithm} --symbols {symbols} --output {path} --input", *train.values())
+        for language, text in train.items():
+            output = f"{path}.train.{language}"
+            both.run(f"apply-bpe --codes {path} --output {output} --input", text)
+            both.run(f"get-vocab --input {output} --output {output}.vocabulary")
+            both.run(f"apply-bpe --codes {path} --output {output}.dropout --dropout 0.1 --seed 1 --input", text)
+    for algorithm in ALGORITHMS:
+        joint = f"multi30k/{algorithm}.joint"
+        vocabularies = {language: f"{joint}.vocabulary.{language}" for language in train}
+        both.run(
+            f"learn-joint-bpe-and-vocab --algorithm {algorithm} --symbols 4000 --output {joint}.codes "
+            f"--write-vocabulary {' '.join(vocabularies.values())} --input",
+            *train.values(),
+        )
+        for language, text in train.items():
+            both.run(
+                f"apply-bpe --codes {joint}.codes --vocabulary {vocabularies[language]} --vocabulary-threshold 10 "
+                f"--output {joint}.train.{language} --input",
+                text,
+            )
+    for part in ("val", "test_2016_flickr", "test_2017_flickr"):
+        for language in ("en", "de"):
+            words = f"multi30k/words/{part}.uncleaned.{language}"
+            both.run(
+                f"tokenise --language {language} --output {words} --report {words}.json --input",
+                texts / f"{part}.{language}.gz",
+            )
+        clean(both, f"multi30k/words/{part}", "en", "de")
+    # The validation set in place of the training set, which would take minutes.
+    parts = ("val", "test_2016_flickr", "test_2017_flickr")
+    by_algorithm = {algorithm: codes[algorithm, 4000] for algorithm in ALGORITHMS}
+    binarise(both, "multi30k", parts, by_algorithm, "en", "de")
+
+
+def clean(both: Both, prefix: str, source: str, target: str) -> None:
+    """Drop pairs, in both."""
+    sides = {"source": source, "target": target}
+    inputs = " ".join(f"--{side} {prefix}.uncleaned.{language}" for side, language in sides.items())
+    outputs = " ".join(f"--output-{side} {prefix}.{language}" for side, language in sides.items())
+    both.run(f"clean {inputs} {outputs} --max-ratio 3.0 --report {prefix}.clean.json")
+
+
+def binarise(both: Both, folder: str, parts: tuple[str, ...], codes: dict[str, str], source: str, target: str) -> None:
+    """Make the data folders of subwords and of words, from FOLDER/words; ``parts`` are train, valid and tests."""
+    for algorithm, path in codes.items():
+        prefixes = {}
+        for storage in ("words", "subwords"):
+            prefix = f"{folder}/words" if storage == "words" else f"{folder}/{algorithm}.subwords"
+            both.make_folder(prefix)
+            train, valid, *tests = (f"{prefix}/{part}" for part in parts)
+            prefixes[storage] = f"--train {train} --valid {valid} --test {' '.join(tests)}"
+        for part in parts:
+            for language in (source, target):
+                both.run(
+                    f"apply-bpe --codes {path} --input {folder}/words/{part}.{language} "
+                    f"--output {folder}/{algorithm}.subwords/{part}.{language}"
+                )
+        languages = f"--source-lang {source} --target-lang {target}"
+        both.run(f"binarise {languages} {prefixes['subwords']} --output {folder}/{algorithm}.binarised")
+        both.run(
+            f"binarise-words {languages} {prefixes['words']} --codes {path} --output {folder}/{algorithm}.on-the-fly"
+        )
+
+
+def run_generated(both: Both) -> None:
+    """The steps of the demonstration before its trainings."""
+    for release in (both.old, both.new):
+        config = release.checkout / "configs" / "demo.yaml"
+        folder = release.folder / "generated"
+        folder.mkdir()
+        release.run(["-m", "mt_scaffold", "get-data", "--config", str(config), "--output-dir", "generated/raw"])
+    both.make_folder("generated/words")
+    source, target = "qaa", "qab"
+    for part in ("train", "valid", "test"):
+        for language in (source, target):
+            words = f"generated/words/{part}.uncleaned.{language}"
+            both.run(
+                f"tokenise --language {language} --input generated/raw/{part}.{language} --output {words} "
+                f"--report {words}.json"
+            )
+        clean(both, f"generated/words/{part}", source, target)
+    codes = {algorithm: f"generated/{algorithm}.codes" for algorithm in ALGORITHMS}
+    for algorithm, path in codes.items():
+        both.run(
+            f"learn-bpe --algorithm {algorithm} --symbols 2000 --output {path} "
+            f"--input generated/words/train.{source} generated/words/train.{target}"
+        )
+    binarise(both, "generated", ("train", "valid", "test"), codes, source, target)
+
+
+def run_experiment(both: Both, config: Path, cores: int) -> None:
+    """A whole experiment in both; ``config`` is taken from each checkout where it is relative."""
+    for release in (both.old, both.new):
+        command = ["-m", "snakemake", "-s", str(release.checkout / "scripts" / "Snakefile")]
+        command += ["--configfile", str(release.checkout / config), "--cores", str(cores)]
+        release.run([*command, "--config", "output=experiment", "--quiet", "all"])
+
+
+def digest(path: Path | None) -> str:
+    """The sha256 of a file; of JSON, without the versions of what made it."""
+    if path is None:
+        return "missing"
+    content = path.read_bytes()
+    if path.suffix == ".json":
+        document = json.loads(content)
+        if isinstance(document, dict) and document.pop("versions", None):
+            content = json.dumps(document).encode()
+    return hashlib.sha256(content).hexdigest()
+
+
+def compare(both: Both) -> int:
+    """Print the table; returns the number of differences."""
+    old, new = both.old.artefacts(), both.new.artefacts()
+    names = sorted(old.keys() | new.keys())
+    width = max(map(len, names))
+    print(f"{'artefact':{width}}  {'old':12}  {'new':12}  identical")
+    differences = 0
+    for name in names:
+        before, after = digest(old.get(name)), digest(new.get(name))
+        differences += before != after
+        print(f"{name:{width}}  {before[:12]:12}  {after[:12]:12}  {'yes' if before == after else 'NO'}")
+    print(f"\n{len(names)} artefacts, {differences or 'none'} of them different")
+    return differences
+
+
+def say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
+
+
+@contextlib.contextmanager
+def checked_out(revision: str, folder: Path) -> Iterator[Path]:
+    """A work tree of ``revision``, taken away again at the end."""
+    checkout = folder / "checkout"
+    git = ["git", "-C", str(ROOT), "worktree"]
+    subprocess.run([*git, "add", "--quiet", "--detach", str(checkout), revision], check=True)
+    try:
+        yield checkout
+    finally:
+        subprocess.run([*git, "remove", "--force", str(checkout)], check=True)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--old", default="ee4a7ad", metavar="REV", help="the release to compare with (%(default)s)")
+    parser.add_argument(
+        "--demo",
+        type=Path,
+        nargs="?",
+        const=Path("configs/demo.yaml"),
+        metavar="CONFIG",
+        help="run a whole experiment in each release as well (default: configs/demo.yaml, with four trainings)",
+    )
+    parser.add_argument("--cores", type=int, default=2, help="cores of that experiment (default: %(default)s)")
+    parser.add_argument(
+        "--multi30k",
+        type=Path,
+        default=ROOT.parent / "shared" / "data" / "multi30k",
+        metavar="FOLDER",
+        help="train, val and test_*, each .en.gz and .de.gz (left out where it is not there)",
+    )
+    parser.add_argument("--keep", type=Path, metavar="FOLDER", help="leave what both made in FOLDER, to be looked at")
+    options = parser.parse_args()
+
+    folder = Path(tempfile.mkdtemp(prefix="compare-releases-")).resolve()
+    try:
+        with checked_out(options.old, folder) as checkout:
+            both = Both(Release("old", checkout, folder / "old"), Release("new", ROOT, folder / "new"))
+            for release in (both.old, both.new):
+                release.folder.mkdir()
+                say(f"building the {release.name} release")
+                release.build()
+            say("vectors")
+            run_vectors(both)
+            if options.multi30k.is_dir():
+                say("Multi30k")
+                run_multi30k(both, options.multi30k.resolve())
+            else:
+                say(f"Multi30k is left out: {options.multi30k} is not there")
+            say("the generated corpus")
+            run_generated(both)
+            if options.demo:
+                say(f"the experiment {options.demo}")
+                run_experiment(both, options.demo, options.cores)
+            differences = compare(both)
+            if options.keep:
+                for release in (both.old, both.new):
+                    shutil.copytree(release.folder, options.keep / release.name)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+    return 1 if differences else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,206 @@
+"""The walls of the package: segmentation knows no experiment, no step a later one, and every import is declared."""
+
+from __future__ import annotations
+
+import ast
+import configparser
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+grimp = pytest.importorskip("grimp", reason="comes with the extra 'dev'")
+
+PACKAGE = Path(__file__).parent.parent / "mt_scaffold"
+SETUP = PACKAGE.parent / "setup.cfg"
+EXPERIMENT = "mt_scaffold.experiment"
+GRAPH = grimp.build_graph("mt_scaffold", include_external_packages=True, cache_dir=None)
+# Imports within functions and under TYPE_CHECKING are among these.
+OWN = sorted(module for module in GRAPH.modules if module.split(".")[0] == "mt_scaffold")
+
+# The modules of experiment, from what all need to what needs all: each imports from its own line and those above it.
+ORDER = (
+    ("configuration", "locks", "synthetic", "training_log", "dictionary"),
+    ("results", "provenance"),
+    ("layout", "paper"),
+    ("download", "archives"),
+    ("data",),
+    ("tokenise",),
+    ("clean",),
+    ("data_report",),
+    ("fairseq_tools", "checkpoints"),
+    ("binarise", "binarise_words"),
+    ("train",),
+    ("average",),
+    ("translate",),
+    ("fairseq_plugin",),
+    ("score",),
+    ("comparison",),
+    ("compare",),
+    ("figures",),
+    ("statistics",),
+    ("html_report",),
+    ("workflow", "commands"),
+)
+PLACE = {name: place for place, line in enumerate(ORDER) for name in line}
+
+# Which modules of experiment an extra of setup.cfg serves; "workflow" serves all that "fairseq" does not.
+EXTRAS = {
+    "fairseq": {"average", "binarise_words", "checkpoints", "fairseq_plugin", "fairseq_tools"},
+    "analysis": {"configuration", "comparison", "figures", "html_report", "provenance", "score", "statistics"},
+}
+EXTRAS["workflow"] = PLACE.keys() - EXTRAS["fairseq"]
+# Declared because they are run, not imported.
+RUN = {"snakemake", "snakemake_executor_plugin_slurm"}
+# What a distribution is imported as, where that is another name.
+IMPORT_NAMES = {"fairseq-fixed": "fairseq", "Jinja2": "jinja2", "MarkupSafe": "markupsafe", "PyYAML": "yaml"}
+
+
+def imports(importer: str, imported: str) -> str:
+    """An import with file and line."""
+    found = GRAPH.get_import_details(importer=importer, imported=imported)
+    return "; ".join(f"{importer}, line {each['line_number']}: {each['line_contents']}" for each in found)
+
+
+def within_experiment(module: str) -> str | None:
+    """The part of experiment that a module belongs to: ``fairseq_plugin`` for ``…experiment.fairseq_plugin.task``."""
+    return module.removeprefix(EXPERIMENT + ".").split(".")[0] if module.startswith(EXPERIMENT + ".") else None
+
+
+def third_party(module: str) -> set[str]:
+    """The packages that a module imports beside Python's own and this one."""
+    names = {imported.split(".")[0] for imported in GRAPH.find_modules_directly_imported_by(module)}
+    return names - sys.stdlib_module_names - {"mt_scaffold"}
+
+
+def test_segmentation_does_not_import_experiment() -> None:
+    """Not indirectly either: a chain from one wing to the other holds one import that crosses over."""
+    crossing = [
+        imports(importer, imported)
+        for imported in OWN
+        if imported == EXPERIMENT or within_experiment(imported)
+        for importer in sorted(GRAPH.find_modules_that_directly_import(imported))
+        if importer != EXPERIMENT and not within_experiment(importer)
+    ]
+    assert not crossing, "segmentation must not import experiment:\n" + "\n".join(crossing)
+
+
+def test_no_step_imports_a_later_one() -> None:
+    """Data flows one way, so that a step can be read, run and replaced without those after it."""
+    backwards = [
+        imports(importer, imported)
+        for importer in OWN
+        for imported in sorted(GRAPH.find_modules_directly_imported_by(importer))
+        if (step := within_experiment(importer)) in PLACE
+        and (other := within_experiment(imported)) in PLACE
+        and PLACE[step] < PLACE[other]
+    ]
+    assert not backwards, "a step must not import a later one:\n" + "\n".join(backwards)
+
+
+def test_every_module_of_experiment_has_its_place() -> None:
+    """A new module is given a place in ORDER, or the test above would not see it."""
+    assert {part for module in OWN if (part := within_experiment(module))} == PLACE.keys()
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a text and codes to run the commands on."""
+    from mt_scaffold import learn_bpe
+
+    folder = tmp_path_factory.mktemp("files")
+    (folder / "text").write_text("low lower lowest\nnewer newest low\n", encoding="utf-8")
+    for algorithm in ("bpe", "scaffold"):
+        learn_bpe(folder / "text", folder / algorithm, 6, algorithm=algorithm)
+    return folder
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "",
+        "--help",
+        "learn-bpe --symbols 5 --input text --output codes",
+        "apply-bpe --codes scaffold --input text --output subwords --dropout 0.1 --seed 1",
+        "get-vocab --input text --output vocabulary",
+        "learn-joint-bpe-and-vocab --symbols 5 --input text --output codes --write-vocabulary vocabulary",
+        "stats --codes bpe scaffold --input text",
+        "compare-vocab bpe scaffold --input text",
+        "explain --codes scaffold lowest",
+    ],
+    ids=lambda command: command.split(" ")[0] or "import",
+)
+def test_segmentation_loads_only_itself(files: Path, command: str) -> None:
+    """``pip install .`` is enough to segment, and a command starts fast: no experiment, no third-party package."""
+    program = f"""
+import sys
+before = set(sys.modules)
+import mt_scaffold
+from mt_scaffold import BPE, learn_bpe
+if {command!r}:
+    from mt_scaffold.cli import main
+    try:
+        status = main({command.split()!r})
+    except SystemExit as end:
+        status = end.code
+    assert status == 0, status
+print(*sorted(set(sys.modules) - before), file=sys.stderr)
+"""
+    done = subprocess.run([sys.executable, "-c", program], cwd=files, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    loaded = done.stderr.splitlines()[-1].split()
+    assert "mt_scaffold._core" in loaded
+    assert not [name for name in loaded if name.startswith(EXPERIMENT)]
+    assert {name.split(".")[0] for name in loaded} - sys.stdlib_module_names == {"mt_scaffold"}
+
+
+def declared() -> dict[str, set[str]]:
+    """The import names of what setup.cfg declares, by extra; "" is what ``pip install .`` brings."""
+    setup = configparser.ConfigParser()
+    setup.read(SETUP, encoding="utf-8")
+    lists = {"": setup["options"]["install_requires"], **setup["options.extras_require"]}
+    names = {extra: re.findall(r"^[\w.-]+", requirements, re.MULTILINE) for extra, requirements in lists.items()}
+    return {extra: {IMPORT_NAMES.get(name, name.replace("-", "_")) for name in names[extra]} for extra in names}
+
+
+def test_segmentation_needs_nothing() -> None:
+    """Neither declared nor imported, not even within a function."""
+    assert declared()[""] == set()
+    assert {module: third_party(module) for module in OWN if not within_experiment(module)} == {
+        module: set() for module in OWN if not within_experiment(module)
+    }
+
+
+@pytest.mark.parametrize("extra", sorted(EXTRAS))
+def test_an_extra_declares_what_its_modules_import(extra: str) -> None:
+    """Not more, and nothing that comes only because another package happens to need it."""
+    served = [module for module in OWN if within_experiment(module) in EXTRAS[extra]]
+    imported = {package: module for module in served for package in third_party(module)}
+    missing = {package: module for package, module in imported.items() if package not in declared()[extra]}
+    assert not missing, f"imported, but not declared in the extra {extra!r} of setup.cfg: {missing}"
+    unused = declared()[extra] - imported.keys() - RUN
+    assert not unused, f"declared in the extra {extra!r} of setup.cfg, but not imported: {unused}"
+
+
+@pytest.mark.parametrize("folder", ["scripts", "tests"])
+def test_what_tests_and_scripts_import_is_declared(folder: str) -> None:
+    """``make`` installs the extras and nothing else."""
+    files = sorted((PACKAGE.parent / folder).glob("*.py"))
+    nodes = [(path, node) for path in files for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))]
+    imported = {name.name: path for path, node in nodes if isinstance(node, ast.Import) for name in node.names}
+    imported |= {node.module: path for path, node in nodes if isinstance(node, ast.ImportFrom) and node.module}
+    beside = {path.stem for part in ("scripts", "tests") for path in (PACKAGE.parent / part).glob("*.py")}
+    beside |= {"mt_scaffold", "fairseq_cli"}  # fairseq's second package
+    known = sys.stdlib_module_names | beside | set.union(*declared().values())
+    missing = {name: path.name for name, path in imported.items() if name.split(".")[0] not in known}
+    assert not missing, f"imported, but not declared in any extra of setup.cfg: {missing}"
+
+
+def test_the_version_is_the_same_everywhere() -> None:
+    """Who cites the software names the release that was used."""
+    from mt_scaffold import __version__
+
+    citation = (PACKAGE.parent / "CITATION.cff").read_text(encoding="utf-8")
+    assert re.findall(r"^version: (.+)$", citation, re.MULTILINE) == [__version__]
