@@ -63,7 +63,7 @@ class BPE:
         except UnicodeEncodeError as error:
             raise UsageError("the separator is not UTF-8") from error
         self.separator = separator
-        self._segmenter = _core.Segmenter(text, name, merges, separator, None if vocab is None else set(vocab))
+        self._segmenter = _core.Segmenter(text, separator, name, merges, None if vocab is None else set(vocab))
         self._isolate = GlossaryIsolator(glossaries) if glossaries else None
         self._applier = _core.Applier(self._segmenter, self._isolate)
 

@@ -83,11 +83,11 @@ def learn_from_counts(
         raise UsageError(f"the minimum frequency must be positive and less than 2^63, not {min_frequency}")
     if len(counts) == 0:
         raise MTScaffoldError("there are no words in the input to learn from")
-    learner = _core.Learner(counts)
     if total_symbols:
-        base = learner.internal_symbols + learner.final_symbols
-        print(f"Number of word-internal characters: {learner.internal_symbols}", file=sys.stderr)
-        print(f"Number of word-final characters: {learner.final_symbols}", file=sys.stderr)
+        internal, final = counts.base_symbols()
+        base = internal + final
+        print(f"Number of word-internal characters: {internal}", file=sys.stderr)
+        print(f"Number of word-final characters: {final}", file=sys.stderr)
         print(f"Reducing number of merge operations by {base}", file=sys.stderr)
         if num_symbols <= base:
             raise UsageError(
@@ -96,7 +96,7 @@ def learn_from_counts(
             )
         num_symbols -= base
     with progress_line("learning", "merges") as show:
-        learned = learner.learn(algorithm == "scaffold", num_symbols, min_frequency, on_merge, show)
+        learned = _core.learn(counts, algorithm == "scaffold", num_symbols, min_frequency, on_merge, show)
     if learned["exhausted"]:
         print(f"no pair has frequency >= {min_frequency}. Stopping", file=sys.stderr)
     return LearnedCodes(
