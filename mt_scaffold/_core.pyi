@@ -9,9 +9,10 @@ class _Readable(Protocol):
 class _Writable(Protocol):
     def write(self, data: bytes, /) -> object: ...
 
-# A name for messages with a file descriptor, the bytes themselves, or an object to read from.
+# A name for error messages, with a file descriptor, the bytes themselves, or an object to read from.
 Input = tuple[str, int | bytes | _Readable]
 Output = tuple[str, int | _Writable]
+# Called with the bytes or merges done so far.
 Progress = Callable[[int], object] | None
 
 class Learned(TypedDict):
@@ -25,9 +26,12 @@ class WordCounts:
     def __init__(self) -> None: ...
     def __len__(self) -> int: ...
     def total(self) -> int: ...
-    # Lines with words in them, where a text was counted; the UTF-8 bytes of all words.
+    # Lines with at least one word; 0 unless a text was counted.
     def lines(self) -> int: ...
+    # The UTF-8 bytes of all words.
     def word_bytes(self) -> int: ...
+    # The distinct base symbols: word-internal, word-final.
+    def base_symbols(self) -> tuple[int, int]: ...
     def items(self) -> list[tuple[str, int]]: ...
     def add(self, other: WordCounts) -> None: ...
     def format_vocabulary(self) -> bytes: ...
@@ -35,31 +39,24 @@ class WordCounts:
 def count_words(inputs: Sequence[Input], workers: int = 1, progress: Progress = None) -> WordCounts: ...
 def read_word_counts(inputs: Sequence[Input], progress: Progress = None) -> WordCounts: ...
 
-class Learner:
-    def __init__(self, counts: WordCounts) -> None: ...
-    @property
-    def internal_symbols(self) -> int: ...
-    @property
-    def final_symbols(self) -> int: ...
-    def learn(
-        self,
-        scaffold: bool,
-        symbols: int,
-        min_frequency: int,
-        on_merge: Callable[[int, str, str, int], object] | None = None,
-        progress: Progress = None,
-    ) -> Learned: ...
-
+# Uses up the counts, which frees their memory.
+def learn(
+    counts: WordCounts,
+    scaffold: bool,
+    symbols: int,
+    min_frequency: int,
+    on_merge: Callable[[int, str, str, int], object] | None = None,
+    progress: Progress = None,
+) -> Learned: ...
 def parse_codes(text: bytes, name: str = "codes", merges: int = -1) -> list[tuple[str, str, bool]]: ...
-def format_codes(merges: Sequence[tuple[str, str, bool]]) -> bytes: ...
 
 class Segmenter:
     def __init__(
         self,
         codes: bytes,
+        separator: str,
         name: str = "codes",
         merges: int = -1,
-        separator: str = "@@",
         vocabulary: set[str] | None = None,
     ) -> None: ...
     def surface_forms(self) -> list[str]: ...
@@ -91,12 +88,13 @@ class Applier:
         dropout: float = 0.0,
         seed: int = 0,
         epoch: int = 0,
-        sentence: int = 0,
+        index: int = 0,
     ) -> str: ...
+    # The ids (int32), and where those of each line begin (int64).
     def ids(
         self,
         lines: Sequence[str] | Sequence[bytes],
-        sentences: Sequence[int] = ...,
+        indices: Sequence[int] = ...,
         dropout: float = 0.0,
         seed: int = 0,
         epoch: int = 0,

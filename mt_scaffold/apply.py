@@ -51,7 +51,7 @@ class BPE:
             raise UsageError("the separator is not UTF-8") from error
         self.separator = separator
         vocabulary = None if vocab is None else set(vocab)
-        self._segmenter = _core.Segmenter(read.text, read.name, check_merges(merges), separator, vocabulary)
+        self._segmenter = _core.Segmenter(read.text, separator, read.name, check_merges(merges), vocabulary)
         self._isolate = GlossaryIsolator(glossaries) if glossaries else None
         self._applier = _core.Applier(self._segmenter, self._isolate)
 

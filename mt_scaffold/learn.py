@@ -87,13 +87,11 @@ def learn_from_counts(
     check_learning(num_symbols, min_frequency, algorithm)
     if len(counts) == 0:
         raise MTScaffoldError("there are no words in the input to learn from")
-    learner = _core.Learner(counts)
     if total_symbols:
-        num_symbols = _without_base_symbols(num_symbols, learner.internal_symbols, learner.final_symbols)
+        num_symbols = _without_base_symbols(num_symbols, *counts.base_symbols())
+    on_merge = _print_merge if verbose else None
     with progress_line("learning", "merges") as show:
-        learned = learner.learn(
-            algorithm == "scaffold", num_symbols, min_frequency, _print_merge if verbose else None, show
-        )
+        learned = _core.learn(counts, algorithm == "scaffold", num_symbols, min_frequency, on_merge, show)
     if learned["exhausted"]:
         print(f"no pair has frequency >= {min_frequency}. Stopping", file=sys.stderr)
     return LearnedCodes(Codes(learned["codes"]), learned["restored"], learned["exhausted"])

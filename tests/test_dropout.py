@@ -263,7 +263,7 @@ def test_what_the_table_remembers_does_not_matter(
     codes: bytes, text: bytes, expected: bytes, limits: dict[str, int]
 ) -> None:
     """Cold, warm, warmed by another text and another dropout, too small: the same bytes."""
-    applier = _core.Applier(_core.Segmenter(codes), **limits)
+    applier = _core.Applier(_core.Segmenter(codes, "@@"), **limits)
     for dropout, seed in ((0.1, 7), (0.1, 7), (0.5, 8), (0.0, 0), (0.1, 7)):
         output = io.BytesIO()
         applier.apply(("text", text), ("out", output), 2, dropout, seed)

@@ -171,7 +171,7 @@ def test_the_table_of_words_is_replaced_when_full(
     """Far more distinct words than the table may remember: the text that comes out does not show it."""
     codes, lines, expected = many_words
     text = "\n".join(lines).encode("utf-8")
-    segmenter = _core.Segmenter(codes)
+    segmenter = _core.Segmenter(codes, "@@")
     unlimited = io.BytesIO()
     _core.Applier(segmenter).apply(("text", text), ("out", unlimited))
     applier = _core.Applier(segmenter, **limits)

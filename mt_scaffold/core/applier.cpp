@@ -1,59 +1,35 @@
 #include "applier.hpp"
 
 #include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "errors.hpp"
+#include "lines.hpp"
 
 namespace mt_scaffold {
 
 namespace {
 
-// What comes of more drops in one word is seldom met again: looking for it costs more than it saves.
+// Results of more drops in one word rarely recur: looking them up costs more than it saves.
 constexpr size_t kRememberedDrops = 2;
 
-// Answers as a path of earlier drops says, then as the running count of survivors says.
-class DropPath : public Decisions {
- public:
-  // `draw` gives the next count of survivors when the running one is used up; without it, everything survives.
-  DropPath(const std::vector<uint64_t>& path, uint64_t* survivors, const DropoutLaw* law, RandomStream* random)
-      : path_(path), survivors_(survivors), law_(law), random_(random) {}
+// A copy of a line that is readable for kPadding bytes past its end.
+std::string_view padded(std::string_view line, std::string& copy) {
+  copy.assign(line).append(kPadding, '\0');
+  return {copy.data(), line.size()};
+}
 
-  bool survives() override {
-    if (step_ < path_.size()) {
-      if (taken_ < path_[step_]) {
-        ++taken_;
-        return true;
-      }
-      ++step_;
-      taken_ = 0;
-      return false;
-    }
-    if (!survivors_) return ++after_path_, true;
-    if (*survivors_ > 0) return --*survivors_, true;
-    *survivors_ = law_->survivors_before_drop(*random_);
-    return false;
-  }
+Margins margins_of(std::string_view line) { return line_margins(line.data(), line.data() + line.size()); }
 
-  uint32_t after_path() const { return after_path_; }
-
- private:
-  const std::vector<uint64_t>& path_;
-  size_t step_ = 0;
-  uint64_t taken_ = 0;
-  uint64_t* survivors_;
-  const DropoutLaw* law_;
-  RandomStream* random_;
-  uint32_t after_path_ = 0;
-};
+InputError not_utf8(size_t line, std::string_view text, size_t position) {
+  return InputError("line " + std::to_string(line + 1) + ", byte offset " + std::to_string(position) + ": " +
+                    hex_byte(text[position]) + " is not UTF-8; encode the text as UTF-8 first");
+}
 
 }  // namespace
 
-void OutputBuffer::grow(size_t bytes) {
-  capacity_ = std::max(size_ + bytes + kPadding, capacity_ * 2);
-  std::unique_ptr<char[]> larger(new char[capacity_]);
-  if (size_ > 0) std::memcpy(larger.get(), data_.get(), size_);
-  data_ = std::move(larger);
-}
-
-// Far enough apart from another thread's that neither waits for the other's cache lines.
+// Padded against false sharing.
 class alignas(128) Applier::Worker {
  public:
   explicit Worker(const Dropout& dropout) : dropout(dropout), law(dropout.p), random(0, 0, 0) {}
@@ -61,15 +37,15 @@ class alignas(128) Applier::Worker {
   Dropout dropout;
   DropoutLaw law;
   RandomStream random;
-  uint64_t survivors = 0;  // decisions of this line that survive before the next drop
-  std::vector<uint64_t> path;
+  uint64_t survivors = 0;       // merges of this line that survive before the next drop
+  std::vector<uint64_t> drops;  // of the word at hand: the survivors before each
 
   std::shared_ptr<WordTable> table;
   WordTable::Arena arena;
 
   std::shared_ptr<Segmenter::Scratch> scratch = Segmenter::make_scratch();
   std::vector<Piece> pieces, part_pieces;
-  std::string text;  // the output of the last word segmented
+  std::string text;  // the output of the last segmented word
   OutputBuffer long_entry, output;
 };
 
@@ -82,25 +58,39 @@ Applier::Applier(std::shared_ptr<const Segmenter> segmenter, Isolate isolate, Ta
       unknown_(unknown),
       table_(std::make_shared<WordTable>(limits)) {}
 
-Applier::WorkerPointer Applier::make_worker(const Dropout& dropout) {
-  return {new Worker(dropout), [](Worker* worker) { delete worker; }};
+Applier::~Applier() = default;
+
+Applier::Lease::Lease(Applier& applier, const Dropout& dropout) : applier_(applier) {
+  {
+    std::lock_guard lock(applier.idle_mutex_);
+    if (!applier.idle_.empty()) {
+      worker_ = std::move(applier.idle_.back());
+      applier.idle_.pop_back();
+    }
+  }
+  if (!worker_) {
+    worker_ = std::make_unique<Worker>(dropout);
+    return;
+  }
+  if (worker_->dropout.p != dropout.p) worker_->law = DropoutLaw(dropout.p);
+  worker_->dropout = dropout;
 }
 
-void Applier::set_dropout(Worker& worker, const Dropout& dropout) {
-  if (worker.dropout.p != dropout.p) worker.law = DropoutLaw(dropout.p);
-  worker.dropout = dropout;
+Applier::Lease::~Lease() {
+  std::lock_guard lock(applier_.idle_mutex_);
+  applier_.idle_.push_back(std::move(worker_));
 }
 
-// A crowded table is replaced; it lives on until every thread has finished its block with it.
+// Replaces a crowded table, which other threads keep until they finish their block.
 void Applier::refresh_table(Worker& worker) {
   if (worker.table && !worker.table->crowded()) return;
   std::lock_guard lock(table_mutex_);
   if (table_->crowded()) table_ = table_->next();
   worker.table = table_;
-  worker.arena = {};  // a later store may lie where the one of this arena was
+  worker.arena = {};  // a new store may have the address of the one that this arena belongs to
 }
 
-// Leaves the word's output in worker.text and returns how many decisions dropout takes over it.
+// Writes the output to worker.text and returns the number of decisions that dropout makes on the word.
 uint32_t Applier::segment_word(Worker& worker, std::string_view word, Decisions* decisions) {
   uint32_t replacements = 0;
   std::vector<Piece>& pieces = worker.pieces;
@@ -140,7 +130,7 @@ uint32_t Applier::segment_word(Worker& worker, std::string_view word, Decisions*
   return replacements;
 }
 
-// Segments a word that the table lacks; null where it is not UTF-8. The entry lives at least until the next call.
+// Segments a word that the table lacks; null if it is not UTF-8. The entry is valid until the next call.
 const WordEntry* Applier::entry_of_new_word(Worker& worker, const HashedWord& word) {
   if (first_invalid_byte(word.text) != word.text.size()) return nullptr;
   const uint32_t decisions = segment_word(worker, word.text, nullptr);
@@ -159,7 +149,7 @@ namespace {
 
 inline void emit(OutputBuffer& output, const char* data, size_t length) {
   char* to = output.reserve(length);
-  std::memcpy(to, data, 32);  // both sides are padded: most words take one step
+  std::memcpy(to, data, 32);  // both sides are padded, and most words fit
   if (length > 32) std::memcpy(to + 32, data + 32, length - 32);
   output.advance(length);
 }
@@ -167,17 +157,17 @@ inline void emit(OutputBuffer& output, const char* data, size_t length) {
 }  // namespace
 
 void Applier::segment_with_drops(Worker& worker, const WordEntry* entry, const HashedWord& word, OutputBuffer& output) {
-  worker.path.clear();
+  worker.drops.clear();
   const bool remembered = entry->key_length != 0;
-  while (remembered && worker.survivors < entry->decisions && worker.path.size() < kRememberedDrops) {
+  while (remembered && worker.survivors < entry->decisions && worker.drops.size() < kRememberedDrops) {
     const WordTable::Key key = WordTable::drop_key(entry, worker.survivors);
-    worker.path.push_back(worker.survivors);
+    worker.drops.push_back(worker.survivors);
     worker.survivors = worker.law.survivors_before_drop(worker.random);
     const WordEntry* after = worker.table->find(key);
     if (!after) {
-      DropPath path(worker.path, nullptr, nullptr, nullptr);
-      segment_word(worker, word.text, &path);
-      after = worker.table->insert(worker.arena, key, path.after_path(), worker.text);
+      Replay replay(worker.drops);
+      segment_word(worker, word.text, &replay);
+      after = worker.table->insert(worker.arena, key, replay.after_drops(), worker.text);
     }
     if (!after) break;
     entry = after;
@@ -187,28 +177,28 @@ void Applier::segment_with_drops(Worker& worker, const WordEntry* entry, const H
       return;
     }
   }
-  // Not in the table: go through the decisions one by one.
-  DropPath path(worker.path, &worker.survivors, &worker.law, &worker.random);
-  segment_word(worker, word.text, &path);
+  // Not in the table: draw the decisions one by one.
+  ReplayThenDraw decisions(worker.drops, worker.survivors, worker.law, worker.random);
+  segment_word(worker, word.text, &decisions);
   output.append(worker.text.data(), worker.text.size());
 }
 
 template <bool kDropout>
-size_t Applier::segment_line_as(Worker& worker, std::string_view line, Margins margins, uint64_t sentence,
-                                OutputBuffer& output) {
+size_t Applier::append_line_as(Worker& worker, std::string_view line, Margins margins, uint64_t index,
+                               OutputBuffer& output) {
   const char* const begin = line.data();
   const char* const last = begin + line.size() - margins.trailing;
   const bool text = dictionary_ == nullptr;
   WordTable& table = *worker.table;
   if constexpr (kDropout) {
-    worker.random = RandomStream(worker.dropout.seed, worker.dropout.epoch, sentence);
+    worker.random = RandomStream(worker.dropout.seed, worker.dropout.epoch, index);
     worker.survivors = worker.law.survivors_before_drop(worker.random);
   }
   if (text && margins.leading > 0) output.append(begin, margins.leading);
   bool any = false;
   const char* p = begin + margins.leading;
   while (p < last) {
-    // Some words at a time, so that the table's memory is on its way before it is needed.
+    // In batches, so that the table's memory is prefetched before it is needed.
     constexpr size_t kAhead = 16;
     HashedWord words[kAhead];
     size_t count = 0;
@@ -235,8 +225,7 @@ size_t Applier::segment_line_as(Worker& worker, std::string_view line, Margins m
         emit(output, entry->output(), entry->output_length);
       }
       if (text) {
-        *output.reserve(1) = ' ';
-        output.advance(1);
+        output.append(' ');
         any = true;
       }
     }
@@ -246,40 +235,77 @@ size_t Applier::segment_line_as(Worker& worker, std::string_view line, Margins m
   return kValid;
 }
 
-size_t Applier::segment_line(Worker& worker, std::string_view line, Margins margins, uint64_t sentence,
-                             OutputBuffer& output) {
-  refresh_table(worker);
-  return worker.dropout.p > 0 ? segment_line_as<true>(worker, line, margins, sentence, output)
-                              : segment_line_as<false>(worker, line, margins, sentence, output);
+size_t Applier::append_line(Worker& worker, std::string_view line, Margins margins, uint64_t index,
+                            OutputBuffer& output) {
+  return worker.dropout.p > 0 ? append_line_as<true>(worker, line, margins, index, output)
+                              : append_line_as<false>(worker, line, margins, index, output);
 }
 
 void Applier::apply(BlockReader& reader, Sink& sink, unsigned workers, const Dropout& dropout, const Tick& tick) {
-  std::vector<std::unique_ptr<Worker, void (*)(Worker*)>> states;
-  for (unsigned i = 0; i < workers; ++i) states.push_back(make_worker(dropout));
+  std::vector<std::unique_ptr<Worker>> states;
+  for (unsigned i = 0; i < workers; ++i) states.push_back(std::make_unique<Worker>(dropout));
   transform_blocks(
       reader, sink, workers,
-      [&](unsigned index, Block& block, std::string_view& result) {
-        Worker& worker = *states[index];
-        OutputBuffer& output = worker.output;
-        output.clear();
-        const char* const begin = block.buffer.get();
-        const char* const end = begin + block.size;
-        uint64_t sentence = block.first_line;
+      [&](unsigned number, Block& block, std::string_view& result) {
+        Worker& worker = *states[number];
+        worker.output.clear();
         refresh_table(worker);
-        for (const char* line = begin; line < end; ++sentence) {
-          const void* found = std::memchr(line, '\n', static_cast<size_t>(end - line));
-          const char* line_end = found ? static_cast<const char*>(found) : end;
-          const std::string_view text(line, static_cast<size_t>(line_end - line));
-          const Margins margins = line_margins(line, line_end);
-          const size_t bad = dropout.p > 0 ? segment_line_as<true>(worker, text, margins, sentence, output)
-                                           : segment_line_as<false>(worker, text, margins, sentence, output);
-          if (bad != kValid) throw block.not_utf8(static_cast<size_t>(line - begin) + bad);
-          if (found) output.append("\n", 1);
-          line = line_end + 1;
+        uint64_t index = block.first_line;
+        std::string_view line;
+        for (Lines lines(block.text()); lines.next(line); ++index) {
+          const size_t bad = append_line(worker, line, margins_of(line), index, worker.output);
+          if (bad != kValid) throw block.not_utf8(static_cast<size_t>(line.data() - block.text().data()) + bad);
+          if (lines.ended_by_lf()) worker.output.append('\n');
         }
-        result = output.view();
+        result = worker.output.view();
       },
       tick);
+}
+
+std::string Applier::segment_line(std::string_view line, bool keep_margins, const Dropout& dropout, uint64_t index) {
+  std::string copy;
+  const std::string_view text = padded(line, copy);
+  const Lease worker(*this, dropout);
+  OutputBuffer output;
+  refresh_table(*worker);
+  const size_t bad = append_line(*worker, text, keep_margins ? margins_of(text) : Margins{0, 0}, index, output);
+  if (bad != kValid) throw not_utf8(0, text, bad);
+  return std::string(output.view());
+}
+
+Applier::Ids Applier::encode(const std::vector<std::string>& lines, const std::vector<uint64_t>& indices,
+                             const Dropout& dropout) {
+  Ids result;
+  result.offsets.push_back(0);
+  std::string copy;
+  const Lease worker(*this, dropout);
+  for (size_t i = 0; i < lines.size(); ++i) {
+    std::string_view line = lines[i];
+    if (line.ends_with('\n')) line.remove_suffix(1);
+    const std::string_view text = padded(line, copy);
+    refresh_table(*worker);
+    const size_t bad = append_line(*worker, text, margins_of(text), indices.empty() ? i : indices[i], result.ids);
+    if (bad != kValid) throw not_utf8(i, text, bad);
+    result.offsets.push_back(static_cast<int64_t>(result.ids.size() / sizeof(int32_t)));
+  }
+  return result;
+}
+
+WordCounts Applier::count_subwords(const WordCounts& counts) {
+  WordCounts result;
+  const Lease worker(*this, Dropout());
+  OutputBuffer output;
+  std::string copy;
+  uint64_t position = 0;
+  for (const WordCount& entry : counts.in_order()) {
+    output.clear();
+    refresh_table(*worker);
+    append_line(*worker, padded(entry.word, copy), {0, 0}, 0, output);
+    const std::string_view pieces = output.view();
+    for_each_word(pieces.data(), pieces.data() + pieces.size(),
+                  [&](std::string_view piece) { result.add(hash_word(piece), entry.count, position++); });
+  }
+  return result;
 }
 
 }  // namespace mt_scaffold

@@ -1,8 +1,7 @@
-// Segmenting text: blocks of lines in, blocks out, every word's segmentation computed once and then looked up.
+// Segmenting text: each word is segmented once, remembered, and looked up from then on.
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -11,91 +10,80 @@
 #include <vector>
 
 #include "blocks.hpp"
+#include "dropout.hpp"
+#include "isolate.hpp"
+#include "output_buffer.hpp"
 #include "segmenter.hpp"
+#include "word_counts.hpp"
 #include "word_table.hpp"
 
 namespace mt_scaffold {
 
-// A part of a word, in bytes; a glossary entry is left as it stands, every other part is segmented as a word.
-struct WordPart {
-  uint32_t length;
-  bool glossary;
-};
-// Isolates the glossary entries of a word. Called by several threads.
-using Isolate = std::function<std::vector<WordPart>(std::string_view word)>;
-
-struct Dropout {
-  double p = 0;
-  uint64_t seed = 0;
-  uint64_t epoch = 0;
-};
-
-// Longer words are segmented anew each time: they are rare, and would fill the table.
-constexpr size_t kLongestRememberedWord = 255;
-
 using Dictionary = std::unordered_map<std::string, int32_t>;
 
-// Bytes that grow without being zeroed, writable for kPadding bytes past their end.
-class OutputBuffer {
- public:
-  char* reserve(size_t bytes) {
-    if (size_ + bytes + kPadding > capacity_) grow(bytes);
-    return data_.get() + size_;
-  }
-  void advance(size_t bytes) { size_ += bytes; }
-  void append(const char* data, size_t bytes) {
-    std::memcpy(reserve(bytes), data, bytes);
-    size_ += bytes;
-  }
-  void clear() { size_ = 0; }
-  void drop_last(size_t bytes) { size_ -= bytes; }
-  size_t size() const { return size_; }
-  std::string_view view() const { return {data_.get(), size_}; }
-
- private:
-  void grow(size_t bytes);
-
-  std::unique_ptr<char[]> data_;
-  size_t size_ = 0, capacity_ = 0;
-};
-
+// All methods may be called by several threads at once.
 class Applier {
  public:
-  // Subwords come out as text, or, where a dictionary is given, as ids of four bytes (`unknown` where it lacks one).
+  // Gives subwords as text or, with a dictionary, as int32 ids (`unknown` for those it lacks).
   Applier(std::shared_ptr<const Segmenter> segmenter, Isolate isolate, TableLimits limits,
-          std::shared_ptr<const Dictionary> dictionary = nullptr, int32_t unknown = 0);
+          std::shared_ptr<const Dictionary> dictionary, int32_t unknown);
+  ~Applier();
 
-  // Segments all lines. Under dropout a line's random numbers are those of (seed, epoch, its number from 0).
+  // Segments a text. Under dropout, a line's random numbers depend on (seed, epoch, index of the line) alone.
   void apply(BlockReader& reader, Sink& sink, unsigned workers, const Dropout& dropout, const Tick& tick);
 
-  // What one thread needs to segment line after line.
-  class Worker;
-  using WorkerPointer = std::unique_ptr<Worker, void (*)(Worker*)>;
-  WorkerPointer make_worker(const Dropout& dropout);
-  static void set_dropout(Worker& worker, const Dropout& dropout);
+  // Segments one line without its LF. With `keep_margins`, leading and trailing CRs and spaces are copied.
+  std::string segment_line(std::string_view line, bool keep_margins, const Dropout& dropout, uint64_t index);
 
-  static constexpr size_t kValid = ~size_t{0};
-  // Appends the subwords of a line: text with its margins as they stand, or ids. `line` must be readable for
-  // kPadding bytes past its end. Returns kValid, or the position of the first byte that is not UTF-8.
-  size_t segment_line(Worker& worker, std::string_view line, Margins margins, uint64_t sentence, OutputBuffer& output);
+  struct Ids {
+    OutputBuffer ids;              // int32
+    std::vector<int64_t> offsets;  // where each line begins, and the end
+  };
+  // Encodes lines, with or without their LF. `indices` replace the lines' positions under dropout, unless empty.
+  Ids encode(const std::vector<std::string>& lines, const std::vector<uint64_t>& indices, const Dropout& dropout);
+
+  // The counts of the subwords of counted words, in the order in which they first occur in the segmented text.
+  WordCounts count_subwords(const WordCounts& counts);
 
  private:
+  class Worker;  // the state of one thread
+
+  // A worker for one call, kept afterwards for its room in the table of words.
+  class Lease {
+   public:
+    Lease(Applier& applier, const Dropout& dropout);
+    ~Lease();
+    Worker& operator*() const { return *worker_; }
+
+   private:
+    Applier& applier_;
+    std::unique_ptr<Worker> worker_;
+  };
+
+  static constexpr size_t kValid = ~size_t{0};
+  // Appends the subwords of a line, which must be readable for kPadding bytes past its end. Returns kValid, or the
+  // position of the first byte that is not UTF-8.
+  size_t append_line(Worker& worker, std::string_view line, Margins margins, uint64_t index, OutputBuffer& output);
   template <bool kDropout>
-  size_t segment_line_as(Worker& worker, std::string_view line, Margins margins, uint64_t sentence,
-                         OutputBuffer& output);
+  size_t append_line_as(Worker& worker, std::string_view line, Margins margins, uint64_t index, OutputBuffer& output);
+
   const WordEntry* entry_of_new_word(Worker& worker, const HashedWord& word);
-  // Segments a word that loses a merge before its decisions are over.
+  // Segments a word in which dropout drops a merge.
   void segment_with_drops(Worker& worker, const WordEntry* entry, const HashedWord& word, OutputBuffer& output);
   uint32_t segment_word(Worker& worker, std::string_view word, Decisions* decisions);
   void refresh_table(Worker& worker);
 
-  std::shared_ptr<const Segmenter> segmenter_;
-  Isolate isolate_;
-  TableLimits limits_;
-  std::shared_ptr<const Dictionary> dictionary_;
-  int32_t unknown_;
+  const std::shared_ptr<const Segmenter> segmenter_;
+  const Isolate isolate_;
+  const TableLimits limits_;
+  const std::shared_ptr<const Dictionary> dictionary_;
+  const int32_t unknown_;
+
   std::mutex table_mutex_;
   std::shared_ptr<WordTable> table_;
+
+  std::mutex idle_mutex_;
+  std::vector<std::unique_ptr<Worker>> idle_;
 };
 
 }  // namespace mt_scaffold

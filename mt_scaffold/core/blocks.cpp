@@ -8,7 +8,10 @@
 #include <cerrno>
 #include <chrono>
 #include <climits>
+#include <condition_variable>
 #include <cstring>
+#include <exception>
+#include <mutex>
 #include <system_error>
 #include <thread>
 
@@ -23,7 +26,7 @@ bool may_block(int descriptor) {
   return fstat(descriptor, &status) != 0 || !S_ISREG(status.st_mode);
 }
 
-// A pipe that has nothing to say, or nobody who reads it, must not keep an interrupted run waiting.
+// Polls, so that an idle pipe does not keep an interrupted run from ending.
 void wait_for(int descriptor, short event, const std::atomic<bool>& stop) {
   struct pollfd waiting = {descriptor, event, 0};
   while (poll(&waiting, 1, 50) <= 0) {
@@ -65,7 +68,7 @@ FileSink::FileSink(int descriptor, std::string name)
 void FileSink::write(const char* data, size_t size, const std::atomic<bool>& stop) {
   while (size > 0) {
     if (may_block_) wait_for(descriptor_, POLLOUT, stop);
-    // So much a pipe takes at once when it says that it takes something.
+    // POLLOUT guarantees room for PIPE_BUF bytes only.
     const ssize_t count = ::write(descriptor_, data, may_block_ ? std::min<size_t>(size, PIPE_BUF) : size);
     if (count < 0) {
       if (errno == EINTR || errno == EAGAIN) continue;
@@ -88,11 +91,9 @@ void Block::reserve(size_t bytes) {
 InputError Block::not_utf8(size_t position) const {
   const uint64_t line = first_line + static_cast<uint64_t>(std::count(buffer.get(), buffer.get() + position, '\n')) + 1;
   if (first_offset + position == 1 && std::memcmp(buffer.get(), "\x1F\x8B", 2) == 0)
-    return InputError(*name + ": compressed by gzip: unpack it (zcat), or name the file, which must end in .gz");
-  static const char digits[] = "0123456789ABCDEF";
-  const auto byte = static_cast<unsigned char>(buffer[position]);
+    return InputError(*name + ": compressed by gzip; decompress it with zcat, or pass a file whose name ends in .gz");
   return InputError(*name + ": line " + std::to_string(line) + ", byte offset " +
-                    std::to_string(first_offset + position) + ": 0x" + digits[byte >> 4] + digits[byte & 15] +
+                    std::to_string(first_offset + position) + ": " + hex_byte(buffer[position]) +
                     " is not UTF-8; convert the file to UTF-8 first");
 }
 
@@ -105,7 +106,7 @@ bool BlockReader::next(Block& block, const std::atomic<bool>& stop) {
     block.size = carry_.size();
     carry_.clear();
     bool ended = false;
-    size_t whole_lines = 0;  // bytes up to and with the last LF read
+    size_t whole_lines = 0;  // bytes up to and including the last LF
     while (true) {
       if (block.size + kPadding >= block.capacity) {
         if (whole_lines > 0) break;
@@ -149,7 +150,7 @@ bool BlockReader::next(Block& block, const std::atomic<bool>& stop) {
 
 namespace {
 
-// What the workers share: who reads next, who writes next, and the first failure.
+// What the workers share: whose turn it is to read and to write, and the first failure.
 struct Shift {
   std::mutex reading;
   std::mutex state;
@@ -191,7 +192,7 @@ void run_workers(BlockReader& reader, unsigned workers, const Tick& tick, Shift&
           }
         } catch (...) {
           shift.exhausted = true;
-          // A reading error comes after every block that was read.
+          // A reading error ranks after those of all blocks read before it.
           shift.fail(~uint64_t{0} - 1, std::current_exception());
           break;
         }
@@ -208,13 +209,13 @@ void run_workers(BlockReader& reader, unsigned workers, const Tick& tick, Shift&
     shift.changed.notify_all();
   };
 
-  std::vector<std::thread> threads;
-  threads.reserve(workers);
   shift.running = workers;
+  std::vector<std::jthread> threads;
+  threads.reserve(workers);
   try {
     while (threads.size() < workers) threads.emplace_back(worker, static_cast<unsigned>(threads.size()));
   } catch (const std::system_error& error) {
-    // A limit on threads or memory: the work is the same for those that have started.
+    // At a limit on threads or memory, those that started do all the work.
     if (threads.empty()) throw SystemError(error.code().value(), "starting a thread");
     std::lock_guard lock(shift.state);
     shift.running -= workers - static_cast<unsigned>(threads.size());
@@ -236,7 +237,7 @@ void run_workers(BlockReader& reader, unsigned workers, const Tick& tick, Shift&
       lock.lock();
     }
   }
-  for (auto& thread : threads) thread.join();
+  threads.clear();
   if (interruption) std::rethrow_exception(interruption);
   if (shift.failure) std::rethrow_exception(shift.failure);
 }
@@ -254,14 +255,15 @@ void in_parallel(unsigned workers, const std::function<void(unsigned)>& work) {
       failure = std::current_exception();
     }
   };
-  std::vector<std::thread> threads;
-  threads.reserve(workers);
-  try {
-    while (threads.size() < workers) threads.emplace_back(attempt, static_cast<unsigned>(threads.size()));
-  } catch (const std::system_error&) {
-    for (auto worker = static_cast<unsigned>(threads.size()); worker < workers; ++worker) attempt(worker);
+  {
+    std::vector<std::jthread> threads;
+    threads.reserve(workers);
+    try {
+      while (threads.size() < workers) threads.emplace_back(attempt, static_cast<unsigned>(threads.size()));
+    } catch (const std::system_error&) {
+      for (auto worker = static_cast<unsigned>(threads.size()); worker < workers; ++worker) attempt(worker);
+    }
   }
-  for (std::thread& thread : threads) thread.join();
   if (failure) std::rethrow_exception(failure);
 }
 

@@ -1,7 +1,8 @@
 #include "codes.hpp"
 
-#include "blocks.hpp"
+#include "errors.hpp"
 #include "interner.hpp"
+#include "lines.hpp"
 #include "text.hpp"
 
 namespace mt_scaffold {
@@ -12,21 +13,26 @@ constexpr std::string_view kVersionLine = "#version: 0.2";
 constexpr std::string_view kScaffoldMark = "scaffold";
 constexpr size_t kFirstMergeLine = 2;
 
-struct Lines {
-  std::string_view rest;
-  size_t number = 0;
-  bool cr_lf = false;  // known from the first line: a merge may end in a CR of its own
+// Lines without their CR (in a CR LF file) and trailing spaces.
+class CodesLines {
+ public:
+  explicit CodesLines(std::string_view text) : lines_(text) {}
 
   bool next(std::string_view& line) {
-    if (rest.empty()) return false;
-    const size_t end = rest.find('\n');
-    line = rest.substr(0, end);
-    rest.remove_prefix(end == std::string_view::npos ? rest.size() : end + 1);
-    if (++number == 1) cr_lf = line.ends_with('\r');
-    if (cr_lf && line.ends_with('\r')) line.remove_suffix(1);
+    if (!lines_.next(line)) return false;
+    // The first line decides: in an LF file a merge may end in a CR of its own.
+    if (++number_ == 1) cr_lf_ = line.ends_with('\r');
+    if (cr_lf_ && line.ends_with('\r')) line.remove_suffix(1);
     while (line.ends_with(' ')) line.remove_suffix(1);
     return true;
   }
+
+  size_t number() const { return number_; }
+
+ private:
+  Lines lines_;
+  size_t number_ = 0;
+  bool cr_lf_ = false;
 };
 
 }  // namespace
@@ -38,20 +44,20 @@ bool is_base_symbol(std::string_view token) {
 }
 
 std::vector<Merge> parse_codes(std::string_view text, const std::string& name, int64_t limit) {
-  Lines lines{text};
+  CodesLines lines(text);
   std::string_view line;
   const auto fail = [&](const std::string& what) {
-    return InputError(name + ": line " + std::to_string(lines.number) + ": " + what);
+    return InputError(name + ": line " + std::to_string(lines.number()) + ": " + what);
   };
-  if (!lines.next(line)) throw InputError(name + ": the codes file is empty; learn-bpe writes one");
+  if (!lines.next(line)) throw InputError(name + ": the codes file is empty; write one with learn-bpe");
   if (line != kVersionLine) {
     throw fail(line.starts_with("#version:")
-                   ? "codes of this version cannot be read, only '#version: 0.2'; learn the codes again"
-                   : "a codes file begins with '#version: 0.2'; this is another file, or of format 0.1: learn again");
+                   ? "unsupported version of the codes file; learn the codes again, which gives '#version: 0.2'"
+                   : "expected '#version: 0.2'; if this is a codes file of format 0.1, learn the codes again");
   }
   std::vector<Merge> merges;
   Interner tokens;
-  std::vector<size_t> marked_by;  // by token: the line that first made it
+  std::vector<size_t> marked_by;  // by token: the line of its first merge
   std::string token;
   while (lines.next(line)) {
     if (limit >= 0 && merges.size() >= static_cast<size_t>(limit)) break;
@@ -69,13 +75,13 @@ std::vector<Merge> parse_codes(std::string_view text, const std::string& name, i
     if (count < 2 || count > 3 || fields[0].empty() || fields[1].empty())
       throw fail("expected 'LEFT RIGHT' or 'LEFT RIGHT scaffold'");
     if (count == 3 && fields[2] != kScaffoldMark)
-      throw fail("the third field can only be 'scaffold', not '" + std::string(fields[2]) + "'");
+      throw fail("the third field must be 'scaffold', not '" + std::string(fields[2]) + "'");
     const bool scaffold = count == 3;
     token.assign(fields[0]).append(fields[1]);
     if (scaffold && is_base_symbol(token)) throw fail("a base symbol cannot be scaffold");
     const auto number = static_cast<size_t>(tokens.intern(token));
     if (number == marked_by.size()) {
-      marked_by.push_back(lines.number);
+      marked_by.push_back(lines.number());
     } else if (merges[marked_by[number] - kFirstMergeLine].scaffold != scaffold) {
       throw fail("'" + token + "' is " + (scaffold ? "" : "not ") + "scaffold here but " + (scaffold ? "not " : "") +
                  "on line " + std::to_string(marked_by[number]));

@@ -1,4 +1,4 @@
-// The codes file: the merges in order, with the scaffold marks. Read and written here and nowhere else.
+// The codes file: merges in order of rank, with their scaffold marks.
 #pragma once
 
 #include <cstdint>
@@ -13,12 +13,12 @@ struct Merge {
   bool scaffold;
 };
 
-// Whether a token is a code point, or one at the end of a word: it has no children to be demolished into.
-// A merge makes such a token where a word spells out "</w>".
+// Whether a token is a single code point, possibly word-final: it has no children to demolish into.
+// A merge can make one too, in a word that spells out "</w>".
 bool is_base_symbol(std::string_view token);
 
-// Reads a codes file of which `name` is said in errors; with `limit` >= 0 only its first `limit` merges.
-// Throws InputError with the line number where something is malformed.
+// Parses a codes file, at most `limit` merges of it unless `limit` is negative. Throws InputError with `name` and the
+// line number where the file is malformed.
 std::vector<Merge> parse_codes(std::string_view text, const std::string& name, int64_t limit);
 
 std::string format_codes(const std::vector<Merge>& merges);

@@ -1,5 +1,4 @@
-// Memory for large tables that are read at random: in huge pages where the system has them, which saves much of the
-// time that looking up addresses takes.
+// Huge pages for large tables, whose random accesses would otherwise miss the TLB. docs/benchmarks.md has the gain.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +15,7 @@ namespace mt_scaffold {
 
 constexpr size_t kHugePage = size_t{1} << 21;
 
-// Large pieces come from the system and go back to it whole: malloc would be left with holes that nothing fits into.
+// Large blocks are mapped one by one and return to the system as a whole, where malloc would keep them as holes.
 inline void* allocate_in_huge_pages(size_t bytes) {
 #if defined(__linux__) && defined(MADV_HUGEPAGE)
   if (bytes >= kHugePage) {
@@ -36,7 +35,7 @@ inline void* allocate_in_huge_pages(size_t bytes) {
   return memory;
 }
 
-// `bytes` as they were asked for.
+// `bytes` as requested from allocate_in_huge_pages().
 inline void free_in_huge_pages(void* memory, size_t bytes) {
 #if defined(__linux__) && defined(MADV_HUGEPAGE)
   if (bytes >= kHugePage) {

@@ -1,4 +1,4 @@
-// Numbers for strings, in the order in which they were first seen.
+// Strings numbered in the order in which they are first seen.
 #pragma once
 
 #include <cstdint>
@@ -6,16 +6,12 @@
 #include <string_view>
 #include <vector>
 
-#include "word_counter.hpp"
+#include "arena.hpp"
 
 namespace mt_scaffold {
 
 class Interner {
  public:
-  static constexpr int32_t kNone = -1;
-
-  int32_t find(std::string_view text) const { return slots_[slot_of(text)] - 1; }
-
   int32_t intern(std::string_view text) {
     size_t slot = slot_of(text);
     if (slots_[slot] == 0) {
@@ -45,7 +41,7 @@ class Interner {
     for (size_t i = 0; i < texts_.size(); ++i) slots_[slot_of(texts_[i])] = static_cast<int32_t>(i + 1);
   }
 
-  std::vector<int32_t> slots_ = std::vector<int32_t>(1 << 12, 0);  // a number + 1, or 0
+  std::vector<int32_t> slots_ = std::vector<int32_t>(1 << 12, 0);  // a number + 1; 0 if empty
   std::vector<std::string_view> texts_;
   StringArena arena_;
 };

@@ -1,13 +1,12 @@
 #include "segmenter.hpp"
 
 #include <algorithm>
-#include <tuple>
 
 namespace mt_scaffold {
 
 namespace {
 
-// Words of more symbols are merged with a heap, in n log n.
+// Longer words are merged with a heap, in O(n log n).
 constexpr size_t kShortWord = 48;
 
 uint64_t pair_hash(int32_t left, int32_t right) {
@@ -16,35 +15,18 @@ uint64_t pair_hash(int32_t left, int32_t right) {
   return hash ^ hash >> 32;
 }
 
-// Whether a pair splits the letters of "</w>": only text that spells out "</w>" can do that.
-bool cuts_end_of_word(std::string_view whole, std::string_view right) {
-  return whole.ends_with(kEndOfWord) && right.size() <= kEndOfWord.size();
-}
-
 }  // namespace
 
-DropoutLaw::DropoutLaw(double p) {
-  const auto scaled = [](double probability) {
-    return probability >= 1.0 ? ~uint64_t{0} : static_cast<uint64_t>(probability * 18446744073709551616.0);
-  };
-  // (1 - p)^k by repeated multiplication: no library function whose last digit differs between platforms.
-  double survival = 1.0;
-  for (int k = 0; k < 64; ++k) survival_.push_back(scaled(survival *= 1.0 - p));
-  double power = 1.0 - p;  // (1 - p)^(2^digit)
-  for (int digit = 0; digit < 62 && scaled(power) > 0; ++digit, power *= power)
-    digit_.push_back(scaled(power / (1.0 + power)));
-}
-
 struct Segmenter::Scratch {
-  // The symbols of the word: tokens, and where each ends in it.
+  // The symbols of the word: the token of each and where it ends.
   std::vector<int32_t> token;
   std::vector<uint32_t> end;
 
-  // Long words: symbols linked by index, candidates in a heap.
+  // For long words: a linked list of symbols, and the merges to try.
   struct Candidate {
     int32_t rank;
     uint32_t position;
-    int32_t left, right;  // stale where the symbols there are others by now
+    int32_t left, right;  // stale if the position now holds other symbols
   };
   std::vector<uint32_t> previous, next;
   std::vector<Candidate> heap, group, dropped;
@@ -66,7 +48,7 @@ Segmenter::Segmenter(const std::vector<Merge>& merges, std::string separator,
     text.assign(merge.left).append(merge.right);
     const int32_t left = intern(merge.left), right = intern(merge.right), merged = intern(text);
     const auto rank = static_cast<int32_t>(lines.size());
-    lines.push_back({left, right, merged, rank, rank, cuts_end_of_word(text, merge.right)});
+    lines.push_back({left, right, merged, rank, rank});
     scaffold_[static_cast<size_t>(merged)] = merge.scaffold;
     merged_of_rank_.push_back(merged);
     const uint64_t hash = pair_hash(left, right);
@@ -77,7 +59,7 @@ Segmenter::Segmenter(const std::vector<Merge>& merges, std::string separator,
       i = (i + 1) & (size - 1);
     if (pair_table_[i].rank == kNoRank) pair_table_[i] = {left, right, rank};
   }
-  // The code points that stand in merges, inside a word and at its end.
+  // Base symbols by code point, word-internal and word-final.
   for (size_t token = 0; token < texts_.size(); ++token) {
     const std::string_view text = texts_[static_cast<int32_t>(token)];
     uint32_t code_point = 0;
@@ -89,7 +71,7 @@ Segmenter::Segmenter(const std::vector<Merge>& merges, std::string separator,
     if (base.size() <= code_point) base.resize(code_point + 1, kUnknown);
     base[code_point] = static_cast<int32_t>(token);
   }
-  build_expansions(lines, vocabulary);
+  expansions_ = expand(texts_, scaffold_, lines, separator_, vocabulary);
 }
 
 int32_t Segmenter::intern(std::string_view text) {
@@ -102,7 +84,7 @@ inline int32_t Segmenter::rank_of(int32_t left, int32_t right) const {
   if ((left | right) < 0) return kNoRank;
   const size_t mask = pair_table_.size() - 1;
   const uint64_t hash = pair_hash(left, right);
-  // Most pairs of a word are in no merge: a bit that few of them share says so without a look into the large table.
+  // Most pairs are in no merge, and this small table rejects most of those without a cache miss in the large one.
   const uint64_t bit = hash >> 40 & (may_exist_.size() * 64 - 1);
   if (!(may_exist_[bit / 64] >> (bit % 64) & 1)) return kNoRank;
   for (size_t i = hash & mask;; i = (i + 1) & mask) {
@@ -112,102 +94,13 @@ inline int32_t Segmenter::rank_of(int32_t left, int32_t right) const {
   }
 }
 
-// What each token is printed as: demolished where it is scaffold, then split where the vocabulary lacks it.
-void Segmenter::build_expansions(const std::vector<Derivation>& lines,
-                                 const std::unordered_set<std::string>* vocabulary) {
-  const size_t count = texts_.size();
-  const bool filtered = vocabulary && !vocabulary->empty();
-  std::vector<std::vector<Derivation>> derivations(count);
-  for (const Derivation& line : lines) {
-    if (!filtered && !scaffold_[static_cast<size_t>(line.token)]) continue;
-    auto& known = derivations[static_cast<size_t>(line.token)];
-    const auto same = std::find_if(known.begin(), known.end(),
-                                   [&](const Derivation& d) { return d.left == line.left && d.right == line.right; });
-    if (same == known.end()) {
-      known.push_back(line);
-    } else {
-      same->last_mention = line.rank;
-    }
-  }
-  // Children are shorter than what they make: shortest first, every child is known when it is needed.
-  std::vector<int32_t> by_length;
-  for (size_t token = 0; token < count; ++token)
-    if (filtered || scaffold_[token]) by_length.push_back(static_cast<int32_t>(token));
-  std::stable_sort(by_length.begin(), by_length.end(),
-                   [&](int32_t a, int32_t b) { return texts_[a].size() < texts_[b].size(); });
-  const auto append = [](Expansion& to, const std::vector<Expansion>& table, int32_t token) {
-    const Expansion& expansion = table[static_cast<size_t>(token)];
-    if (expansion.empty()) {
-      to.push_back(token);
-    } else {
-      to.insert(to.end(), expansion.begin(), expansion.end());
-    }
-  };
-
-  std::vector<Expansion> demolished(count);
-  for (const int32_t token : by_length) {
-    if (!scaffold_[static_cast<size_t>(token)]) continue;
-    const auto length = [&](int32_t child) {
-      return std::max<size_t>(1, demolished[static_cast<size_t>(child)].size());
-    };
-    const auto& options = derivations[static_cast<size_t>(token)];
-    const auto best = std::min_element(options.begin(), options.end(), [&](const Derivation& a, const Derivation& b) {
-      return std::make_tuple(a.cuts_end_of_word, length(a.left) + length(a.right), a.rank) <
-             std::make_tuple(b.cuts_end_of_word, length(b.left) + length(b.right), b.rank);
-    });
-    Expansion expansion;
-    append(expansion, demolished, best->left);
-    append(expansion, demolished, best->right);
-    demolished[static_cast<size_t>(token)] = std::move(expansion);
-  }
-  if (!filtered) {
-    inner_ = std::move(demolished);
-    return;
-  }
-
-  // subword-nmt's filter: undo merges until every piece is in the vocabulary (and normal), or cannot be split.
-  std::vector<Expansion> split_inner(count), split_last(count);
-  for (const int32_t token : by_length) {
-    const auto at = static_cast<size_t>(token);
-    const std::string_view text = texts_[token];
-    const std::string_view stem = text.ends_with(kEndOfWord) ? text.substr(0, text.size() - kEndOfWord.size()) : text;
-    const bool keep_inner = !scaffold_[at] && vocabulary->contains(std::string(text) + separator_);
-    const bool keep_last = !scaffold_[at] && vocabulary->contains(std::string(stem));
-    const auto earliest = [&](bool final) {
-      const Derivation* found = nullptr;
-      for (const Derivation& d : derivations[at])
-        if (!(final && d.cuts_end_of_word) && (!found || d.last_mention < found->last_mention)) found = &d;
-      return found;
-    };
-    if (const Derivation* d = keep_inner ? nullptr : earliest(false)) {
-      append(split_inner[at], split_inner, d->left);
-      append(split_inner[at], split_inner, d->right);
-    }
-    if (const Derivation* d = keep_last ? nullptr : earliest(true)) {
-      append(split_last[at], split_inner, d->left);
-      append(split_last[at], split_last, d->right);
-    }
-  }
-  inner_.resize(count);
-  last_.resize(count);
-  for (size_t at = 0; at < count; ++at) {
-    Expansion whole = demolished[at].empty() ? Expansion{static_cast<int32_t>(at)} : demolished[at];
-    for (const int32_t token : whole) append(inner_[at], split_inner, token);
-    for (size_t i = 0; i < whole.size(); ++i)
-      append(last_[at], i + 1 < whole.size() ? split_inner : split_last, whole[i]);
-    const auto itself = Expansion{static_cast<int32_t>(at)};
-    if (inner_[at] == itself) inner_[at].clear();
-    if (last_[at] == itself) last_[at].clear();
-  }
-}
-
 std::vector<std::string> Segmenter::surface_forms() const {
   std::vector<std::string> forms;
   std::unordered_set<std::string> seen;
   const auto add = [&](std::string form) {
     if (seen.insert(form).second) forms.push_back(std::move(form));
   };
-  // Base symbols in both positions: dropout can leave any of them alone.
+  // Base symbols in both positions, because dropout can leave any of them unmerged.
   const auto add_base = [&](const std::vector<int32_t>& base) {
     for (uint32_t code_point = 0; code_point < base.size(); ++code_point) {
       if (base[code_point] == kUnknown) continue;
@@ -219,25 +112,25 @@ std::vector<std::string> Segmenter::surface_forms() const {
   };
   add_base(internal_base_);
   add_base(final_base_);
-  // A text that spells out </w> has tokens that end in it inside a word.
-  std::vector<bool> spelt_out(texts_.size());
-  const auto may_stand_inside = [&](int32_t token) {
+  // In a text that spells out "</w>", a token inside a word can end in it.
+  std::vector<bool> spelled_out(texts_.size());
+  const auto may_be_inside = [&](int32_t token) {
     const std::string_view text = texts_[token];
-    return !text.ends_with(kEndOfWord) || text == kEndOfWord || spelt_out[static_cast<size_t>(token)];
+    return !text.ends_with(kEndOfWord) || text == kEndOfWord || spelled_out[static_cast<size_t>(token)];
   };
   for (bool more = true; more;) {
     more = false;
     for (const PairSlot& slot : pair_table_) {
-      if (slot.rank == kNoRank || !may_stand_inside(slot.right)) continue;
+      if (slot.rank == kNoRank || !may_be_inside(slot.right)) continue;
       const int32_t merged = merged_of_rank_[static_cast<size_t>(slot.rank)];
-      if (may_stand_inside(merged)) continue;
-      spelt_out[static_cast<size_t>(merged)] = more = true;
+      if (may_be_inside(merged)) continue;
+      spelled_out[static_cast<size_t>(merged)] = more = true;
     }
   }
   for (int32_t token = 0; token < static_cast<int32_t>(texts_.size()); ++token) {
     if (scaffold_[static_cast<size_t>(token)]) continue;
     const std::string_view text = texts_[token];
-    if (may_stand_inside(token)) add(std::string(text) + separator_);
+    if (may_be_inside(token)) add(std::string(text) + separator_);
     if (text.ends_with(kEndOfWord) && text != kEndOfWord)
       add(std::string(text.substr(0, text.size() - kEndOfWord.size())));
   }
@@ -270,8 +163,8 @@ uint32_t Segmenter::segment(std::string_view word, std::vector<Piece>& pieces, S
   uint32_t begin = 0;
   for (size_t i = 0; i < token.size(); ++i) {
     if (token[i] != kUnknown && base_symbols > 1) {
-      const bool last = i + 1 == token.size() && !last_.empty();
-      const auto& expansion = (last ? last_ : inner_)[static_cast<size_t>(token[i])];
+      const bool last = i + 1 == token.size() && !expansions_.last.empty();
+      const auto& expansion = (last ? expansions_.last : expansions_.inner)[static_cast<size_t>(token[i])];
       for (size_t k = 0; k + 1 < expansion.size(); ++k) {
         const auto piece_end = begin + static_cast<uint32_t>(texts_[expansion[k]].size());
         pieces.push_back({begin, piece_end});
@@ -284,16 +177,15 @@ uint32_t Segmenter::segment(std::string_view word, std::vector<Piece>& pieces, S
   return static_cast<uint32_t>(base_symbols - token.size());
 }
 
-// Each step looks at the ranks of all pairs of the word: quickest for words of ordinary length.
-// Returns how many symbols are left.
+// Scans the ranks of all pairs at each step, which is fastest for words of ordinary length. Returns the symbols left.
 size_t Segmenter::merge_short(int32_t* token, uint32_t* end, size_t n, Decisions* decisions) const {
-  int32_t rank[kShortWord];  // of each symbol with its right neighbour; with kDropped added where the step dropped it
+  int32_t rank[kShortWord];  // of each symbol with its right neighbour; plus kDropped if dropped in this step
   for (size_t i = 0; i + 1 < n; ++i) rank[i] = rank_of(token[i], token[i + 1]);
   while (n > 1) {
     int32_t lowest = kNoRank;
     for (size_t i = 0; i + 1 < n; ++i) lowest = std::min(lowest, rank[i]);
-    if (lowest >= kDropped) return n;  // nothing to merge, or nothing that survived
-    // Pairs of other ranks are drawn only when all of this rank are dropped: what they drew would change nothing.
+    if (lowest >= kDropped) return n;  // no pair is in the codes, or none survived
+    // Only this rank is drawn: the draws of higher ranks matter only if all of this one are dropped.
     size_t replaced = 0;
     size_t fresh[kShortWord];
     for (size_t i = 0; i + 1 < n; ++i) {
@@ -308,7 +200,7 @@ size_t Segmenter::merge_short(int32_t* token, uint32_t* end, size_t n, Decisions
       --n;
       std::copy(token + i + 2, token + n + 1, token + i + 1);
       std::copy(end + i + 2, end + n + 1, end + i + 1);
-      // The symbol behind has lost its pair; the next one along is looked at in its new place.
+      // The new symbol's pair is ranked after this step; the scan continues at the one after it.
       if (i + 1 < n) {
         rank[i] = kNoRank;
         std::copy(rank + i + 2, rank + n, rank + i + 1);
@@ -329,7 +221,7 @@ size_t Segmenter::merge_short(int32_t* token, uint32_t* end, size_t n, Decisions
   return n;
 }
 
-// Candidates in a heap by rank, then position. All of one rank make one step.
+// A heap of candidates by rank, then position; each step takes all of one rank.
 void Segmenter::merge_long(Scratch& scratch, Decisions* decisions) const {
   // Not a structured binding: older clangs cannot use one in a lambda.
   std::vector<int32_t>& token = scratch.token;
@@ -361,7 +253,7 @@ void Segmenter::merge_long(Scratch& scratch, Decisions* decisions) const {
 
   dropped.clear();
   while (!heap.empty()) {
-    // All places of the lowest rank, from the left.
+    // All occurrences of the lowest rank, from the left.
     group.clear();
     const int32_t rank = heap.front().rank;
     while (!heap.empty() && heap.front().rank == rank) {
@@ -373,7 +265,7 @@ void Segmenter::merge_long(Scratch& scratch, Decisions* decisions) const {
       if (current && (group.empty() || group.back().position != candidate.position)) group.push_back(candidate);
     }
     size_t survivors = 0;
-    uint32_t taken = kNone;  // the symbol that the replacement before takes
+    uint32_t taken = kNone;  // the right symbol of the previous replacement
     for (const Candidate& candidate : group) {
       if (candidate.position == taken) continue;
       if (decisions && !decisions->survives()) {
@@ -384,7 +276,7 @@ void Segmenter::merge_long(Scratch& scratch, Decisions* decisions) const {
       group[survivors++] = candidate;
     }
     group.resize(survivors);
-    if (group.empty()) continue;  // all of this rank were dropped: the next rank, in the same step
+    if (group.empty()) continue;  // all of this rank were dropped: try the next one in the same step
     for (const Candidate& candidate : group) {
       const uint32_t left = candidate.position, right = next[left];
       token[left] = merged_of_rank_[static_cast<size_t>(rank)];
@@ -397,7 +289,7 @@ void Segmenter::merge_long(Scratch& scratch, Decisions* decisions) const {
       push_pair_at(candidate.position);
       if (previous[candidate.position] != kNone) push_pair_at(previous[candidate.position]);
     }
-    // The step is over: what was dropped in it may be drawn again.
+    // Dropped pairs are drawn again at the next step.
     for (const Candidate& candidate : dropped) {
       heap.push_back(candidate);
       std::push_heap(heap.begin(), heap.end(), later);

@@ -1,4 +1,4 @@
-// Words and code points: how a line of UTF-8 becomes words, and a word its base symbols.
+// Splitting a line of UTF-8 into words, and a word into code points.
 #pragma once
 
 #include <bit>
@@ -17,13 +17,14 @@ namespace mt_scaffold {
 static_assert(std::endian::native == std::endian::little, "words are hashed as little-endian integers");
 
 inline constexpr std::string_view kEndOfWord = "</w>";
+inline constexpr uint32_t kCodePoints = 0x110000;
 
-// Buffers are readable this many bytes past their end, so that words can be loaded whole.
+// Buffers are readable this many bytes past their end, so that words can be loaded in fixed-size chunks.
 inline constexpr size_t kPadding = 64;
 
 inline bool is_line_margin(char c) { return c == ' ' || c == '\r'; }
 
-// The length of the well-formed UTF-8 sequence at `p`, or 0 where there is none; `code_point` receives its value.
+// The length of the well-formed UTF-8 sequence at `p`, or 0 if there is none; its value goes into `code_point`.
 inline size_t decode_code_point(const unsigned char* p, size_t available, uint32_t& code_point) {
   const uint32_t lead = p[0];
   if (lead < 0x80) {
@@ -37,7 +38,7 @@ inline size_t decode_code_point(const unsigned char* p, size_t available, uint32
     if ((p[i] & 0xC0) != 0x80) return 0;
     code_point = code_point << 6 | (p[i] & 0x3Fu);
   }
-  // Overlong forms, surrogates and values past U+10FFFF are not UTF-8.
+  // Reject overlong forms, surrogates and values past U+10FFFF.
   if (length == 3 && (code_point < 0x800 || (code_point >= 0xD800 && code_point < 0xE000))) return 0;
   if (length == 4 && (code_point < 0x10000 || code_point > 0x10FFFF)) return 0;
   return length;
@@ -57,7 +58,7 @@ inline void append_code_point(std::string& text, uint32_t c) {
   }
 }
 
-// The first byte of `word` that is no UTF-8, or its length where all of it is.
+// The position of the first byte that is not UTF-8, or the length of `word` if it is valid.
 inline size_t first_invalid_byte(std::string_view word) {
   const auto* p = reinterpret_cast<const unsigned char*>(word.data());
   uint32_t ignored;
@@ -67,6 +68,17 @@ inline size_t first_invalid_byte(std::string_view word) {
     i += length;
   }
   return word.size();
+}
+
+// Calls `on_code_point(uint32_t code_point, bool last)` for each code point of a valid word.
+template <typename OnCodePoint>
+inline void for_each_code_point(std::string_view word, OnCodePoint&& on_code_point) {
+  const auto* p = reinterpret_cast<const unsigned char*>(word.data());
+  for (size_t i = 0; i < word.size();) {
+    uint32_t code_point = 0;
+    i += decode_code_point(p + i, word.size() - i, code_point);
+    on_code_point(code_point, i == word.size());
+  }
 }
 
 // The end of the word that starts at `p`: the next space, or `end`. Reads up to 15 bytes past `end`.
@@ -88,7 +100,7 @@ inline const char* word_end(const char* p, const char* end) {
 #endif
 }
 
-// A word with its hash; words of up to 16 bytes are compared as two integers.
+// A word with its hash and its first 16 bytes, zero-padded, for comparison as integers.
 struct HashedWord {
   std::string_view text;
   uint64_t head[2];

@@ -1,46 +1,20 @@
-// Counts of the words of a text, in the order in which they were first seen.
+// A hash table of words with their counts, for one thread.
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
-#include <memory>
+#include <cstring>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
-#include "blocks.hpp"
+#include "arena.hpp"
+#include "errors.hpp"
 #include "huge_pages.hpp"
 #include "text.hpp"
 
 namespace mt_scaffold {
-
-// Memory for strings that live as long as their owner; each is readable for kPadding bytes past its end.
-class StringArena {
- public:
-  std::string_view store(std::string_view text) {
-    const size_t needed = text.size() + kPadding;
-    if (needed > left_) {
-      const size_t size = std::max(kChunk, needed);
-      chunks_.emplace_back(new char[size]);
-      free_ = chunks_.back().get();
-      left_ = size;
-    }
-    char* place = free_;
-    std::memcpy(place, text.data(), text.size());
-    std::memset(place + text.size(), 0, kPadding);
-    // The next string may begin inside this one's padding: all that matters is that it can be read.
-    free_ += text.size();
-    left_ -= text.size();
-    return {place, text.size()};
-  }
-
- private:
-  static constexpr size_t kChunk = size_t{1} << 16;
-  std::vector<std::unique_ptr<char[]>> chunks_;
-  char* free_ = nullptr;
-  size_t left_ = 0;
-};
 
 struct WordCount {
   std::string_view word;
@@ -48,10 +22,10 @@ struct WordCount {
   uint64_t first_seen;
 };
 
-// An open-addressing table; words of up to 16 bytes lie in their slot.
+// Open addressing; words of up to 16 bytes are stored in their slot.
 class WordCounter {
  public:
-  // Counts `count` more of `word`, first seen at `position`. Returns false where the word is new and not UTF-8.
+  // Adds `count` occurrences of `word`, the first at `position`; false if the word is new and not UTF-8.
   bool add(const HashedWord& word, uint64_t count, uint64_t position) {
     Slot* slot = find(word);
     if (slot->length == 0) {
@@ -62,10 +36,10 @@ class WordCounter {
     return true;
   }
 
-  // Has the memory fetched that add() will look at.
+  // Prefetches the slot that add() will read.
   void prefetch(uint64_t hash) const { __builtin_prefetch(&slots_[hash & (capacity_ - 1)], 1); }
 
-  // Counts a word that another counter has checked.
+  // Adds a word that another counter has validated.
   void add_counted(const HashedWord& word, const WordCount& entry) {
     Slot* slot = find(word);
     if (slot->length == 0) slot = insert(word, slot, entry.first_seen);
@@ -79,7 +53,7 @@ class WordCounter {
     for (size_t i = 0; i < capacity_; ++i) {
       const Slot& slot = slots_[i];
       if (slot.length == 0) continue;
-      // A short word is handed out from its slot, which is followed by the rest of the table or its padding.
+      // A short word is a view of its slot, which the rest of the table or its padding follows.
       on_entry(WordCount{text_of(slot), slot.count, first_seen_[i]});
     }
   }
@@ -106,7 +80,9 @@ class WordCounter {
 
   static void raise(Slot& slot, uint64_t by) {
     if (__builtin_add_overflow(slot.count, by, &slot.count))
-      throw InputError("the counts of the word '" + std::string(text_of(slot)) + "' are too high: more than 2^64");
+      throw InputError("the counts of the word '" + std::string(text_of(slot)) +
+                       "' are too high: they sum to 2^64 or more; "
+                       "scale all counts down");
   }
 
   Slot* find(const HashedWord& word) {
@@ -139,7 +115,7 @@ class WordCounter {
     return slot;
   }
 
-  // A short word is read from its slot, with the padding that goes for every text.
+  // Short words in the last slots need their kPadding too.
   static HugeVector<Slot> make_slots(size_t capacity) {
     return HugeVector<Slot>(capacity + (kPadding + sizeof(Slot) - 1) / sizeof(Slot));
   }
@@ -165,58 +141,5 @@ class WordCounter {
   HugeVector<uint64_t> first_seen_ = HugeVector<uint64_t>(capacity_, 0);
   StringArena arena_;
 };
-
-// The words of a text, in parts by hash so that several threads can bring theirs together.
-class WordCounts {
- public:
-  static constexpr size_t kParts = 64;
-
-  static size_t part_of(uint64_t hash) { return hash >> 58; }
-
-  // Lines with at least one word, where a text was counted.
-  uint64_t lines = 0;
-
-  WordCounter& part(size_t index) { return parts_[index]; }
-  bool add(const HashedWord& word, uint64_t count, uint64_t position) {
-    return parts_[part_of(word.hash)].add(word, count, position);
-  }
-  void merge(const WordCounts& other) {
-    lines += other.lines;
-    other.for_each([&](const WordCount& entry) {
-      const HashedWord word = hash_word(entry.word);
-      parts_[part_of(word.hash)].add_counted(word, entry);
-    });
-  }
-
-  template <typename OnEntry>
-  void for_each(OnEntry&& on_entry) const {
-    for (const WordCounter& part : parts_) part.for_each(on_entry);
-  }
-
-  size_t size() const {
-    size_t words = 0;
-    for (const WordCounter& part : parts_) words += part.size();
-    return words;
-  }
-
-  // The entries by first occurrence.
-  std::vector<WordCount> in_order() const {
-    std::vector<WordCount> entries;
-    entries.reserve(size());
-    for_each([&](const WordCount& entry) { entries.push_back(entry); });
-    std::sort(entries.begin(), entries.end(),
-              [](const WordCount& a, const WordCount& b) { return a.first_seen < b.first_seen; });
-    return entries;
-  }
-
- private:
-  std::vector<WordCounter> parts_ = std::vector<WordCounter>(kParts);
-};
-
-// Counts the words of all blocks. Errors name the input, the line and the byte offset.
-WordCounts count_words(BlockReader& reader, unsigned workers, const Tick& tick);
-
-// Reads `word count` lines (subword-nmt's --dict-input).
-WordCounts read_word_counts(BlockReader& reader, const Tick& tick);
 
 }  // namespace mt_scaffold

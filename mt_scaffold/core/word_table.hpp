@@ -1,4 +1,4 @@
-// The table of words that have been segmented: read and extended by many threads, bounded in memory.
+// The table of segmented words: read and extended by many threads, bounded in memory.
 #pragma once
 
 #include <algorithm>
@@ -17,7 +17,7 @@
 
 namespace mt_scaffold {
 
-// What is remembered of a word: its output, and how many decisions dropout takes over it.
+// A word's output, and the number of decisions that dropout makes on it.
 struct WordEntry {
   uint64_t key[2];
   uint32_t key_length;
@@ -25,7 +25,7 @@ struct WordEntry {
   uint32_t decisions;
   uint32_t hash;
 
-  // The output, and behind it a key of more than 16 bytes. At least 32 bytes can be read.
+  // The output, followed by the key if that is longer than 16 bytes. At least 32 bytes are readable.
   const char* output() const { return reinterpret_cast<const char*>(this + 1); }
   char* output() { return reinterpret_cast<char*>(this + 1); }
 };
@@ -33,20 +33,19 @@ static_assert(sizeof(WordEntry) == 32);
 
 struct TableLimits {
   size_t max_words = size_t{1} << 20;
-  // While a full table gives way to an empty one, both are held.
+  // Per table: a full one may stay in use while threads move on to its empty successor.
   size_t max_bytes = size_t{96} << 20;
 };
 
-// A table that grows while it is read: when it is crowded its owner replaces it by a larger one with the same
-// entries, and by an empty one when it has reached its limits, so that memory stays bounded and the words remembered
-// are those of the text at hand. Until then what finds no room is not remembered.
+// A crowded table is replaced by its owner: by a larger one with the same entries or, at the limits, by an empty one,
+// which bounds memory and keeps to the words of recent text. Until then, further words are not remembered.
 class WordTable {
  public:
   explicit WordTable(const TableLimits& limits) : WordTable(limits, kFirstSlots, std::make_shared<Store>()) {}
   WordTable(const WordTable&) = delete;
   WordTable& operator=(const WordTable&) = delete;
 
-  // Whether a word has found no room, so that the owner should ask for the next table.
+  // Whether a word found no room, so that the owner should switch to next().
   bool crowded() const { return crowded_.load(std::memory_order_relaxed); }
 
   std::shared_ptr<WordTable> next() const {
@@ -65,7 +64,7 @@ class WordTable {
     return larger;
   }
 
-  // A key that is not a word: the entry that a drop leads on from, and the decisions that survived before the drop.
+  // The key_length of a key that is not a word but a drop: the entry before it and the number of survivors up to it.
   static constexpr uint32_t kDropKey = ~uint32_t{0};
 
   struct Key {
@@ -83,7 +82,7 @@ class WordTable {
     return {{from, survivors}, kDropKey, hash ^ hash >> 32, {}};
   }
 
-  // Two steps ahead of find(): the slot, then the entry that it most likely names.
+  // To be called in this order ahead of find(): the slot, then the entry it most likely refers to.
   void prefetch_slot(uint64_t hash) const { __builtin_prefetch(&slots_[hash & mask_]); }
   void prefetch_entry(uint64_t hash) const {
     __builtin_prefetch(entry_of(slots_[hash & mask_].load(std::memory_order_relaxed)));
@@ -97,18 +96,18 @@ class WordTable {
     }
   }
 
-  // One thread's room for entries; what it holds lives as long as any table that names it.
+  // One thread's room for new entries; an entry lives as long as any table that refers to it.
   struct Arena {
     char* free = nullptr;
     size_t left = 0;
     const void* store = nullptr;
   };
 
-  // Adds an entry and returns it, or the one that another thread has added meanwhile, or null where there is no room.
+  // Adds an entry. Returns it, or the one that another thread has added meanwhile, or null if there is no room.
   const WordEntry* insert(Arena& arena, const Key& key, uint32_t decisions, std::string_view output) {
     const size_t spilled = key.length > 16 && key.length != kDropKey ? key.length : 0;
     const size_t bytes = (sizeof(WordEntry) + output.size() + spilled + kLine - 1) / kLine * kLine;
-    // At most half of the slots are taken, give or take one a thread.
+    // Half of the slots stay free, give or take one per thread.
     if (words_.load(std::memory_order_relaxed) >= (mask_ + 1) / 2 || !reserve(arena, bytes)) {
       crowded_.store(true, std::memory_order_relaxed);
       return nullptr;
@@ -136,16 +135,16 @@ class WordTable {
 
  private:
   static constexpr size_t kFirstSlots = size_t{1} << 16;
-  static constexpr int kPointerBits = 48;  // the bits above hold the same bits of the hash
+  static constexpr int kPointerBits = 48;  // the bits above are those of the hash
   static constexpr uint64_t kPointerMask = (uint64_t{1} << kPointerBits) - 1;
-  static constexpr size_t kLine = 64;  // an entry begins a cache line
+  static constexpr size_t kLine = 64;  // entries are aligned to cache lines
   static constexpr size_t kSmallChunk = size_t{1} << 18, kLargeChunk = size_t{1} << 21;
 
   struct Free {
     size_t bytes;
     void operator()(char* chunk) const { free_in_huge_pages(chunk, bytes); }
   };
-  // The memory of the entries, shared by a table and the larger ones that follow it.
+  // The memory of the entries, shared by a table and its larger successors.
   struct Store {
     std::mutex mutex;
     std::vector<std::unique_ptr<char, Free>> chunks;
@@ -171,7 +170,7 @@ class WordTable {
   bool reserve(Arena& arena, size_t bytes) {
     if (arena.store == store_.get() && bytes <= arena.left) return true;
     std::lock_guard lock(store_->mutex);
-    // Large pieces only where there is much to hold: each thread has one of its own.
+    // Each thread has a chunk of its own, so chunks are large only once the table is.
     const size_t size = std::max(store_->bytes < 4 * kLargeChunk ? kSmallChunk : kLargeChunk, bytes);
     if (store_->bytes + size > limits_.max_bytes) {
       store_->full.store(true, std::memory_order_relaxed);

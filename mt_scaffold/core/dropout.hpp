@@ -1,0 +1,118 @@
+// The random decisions of BPE-dropout: reproducible on every platform.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace mt_scaffold {
+
+struct Dropout {
+  double p = 0;
+  uint64_t seed = 0;
+  uint64_t epoch = 0;
+};
+
+// SplitMix64, with a separate stream for each (seed, epoch, index of the line).
+class RandomStream {
+ public:
+  RandomStream(uint64_t seed, uint64_t epoch, uint64_t index)
+      : state_(scramble(scramble(scramble(seed) + epoch) + index)) {}
+  uint64_t next() { return scramble(state_ += 0x9E3779B97F4A7C15ULL); }
+
+ private:
+  static uint64_t scramble(uint64_t z) {
+    z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9ULL;
+    z = (z ^ z >> 27) * 0x94D049BB133111EBULL;
+    return z ^ z >> 31;
+  }
+  uint64_t state_;
+};
+
+// Draws how many merges survive before the next one is dropped, each with probability p.
+class DropoutLaw {
+ public:
+  explicit DropoutLaw(double p);
+  // Compares integers only, so that every platform draws the same numbers.
+  uint64_t survivors_before_drop(RandomStream& random) const {
+    const uint64_t u = random.next();
+    size_t k = 0;
+    while (k < survival_.size() && u < survival_[k]) ++k;
+    if (k < survival_.size()) return k;
+    // The number of further survivors follows the same law, and its binary digits are independent.
+    uint64_t survivors = k;
+    for (size_t digit = 0; digit < digit_.size(); ++digit)
+      if (random.next() < digit_[digit]) survivors += uint64_t{1} << digit;
+    return survivors;
+  }
+
+ private:
+  // 2^64 times the probabilities that k + 1 merges survive, and that a digit of their number is 1.
+  std::vector<uint64_t> survival_, digit_;
+};
+
+// Decides, merge by merge, which ones survive.
+class Decisions {
+ public:
+  virtual ~Decisions() = default;
+  virtual bool survives() = 0;
+};
+
+// Replays earlier drops, each given by the number of survivors before it. After them everything survives.
+class Replay : public Decisions {
+ public:
+  explicit Replay(const std::vector<uint64_t>& drops) : drops_(drops) {}
+
+  bool survives() override {
+    if (step_ == drops_.size()) {
+      ++after_drops_;
+      return true;
+    }
+    return replayed();
+  }
+
+  // Decisions made after the last of the drops.
+  uint32_t after_drops() const { return after_drops_; }
+
+ protected:
+  bool replaying() const { return step_ < drops_.size(); }
+  bool replayed() {
+    if (survived_ < drops_[step_]) {
+      ++survived_;
+      return true;
+    }
+    ++step_;
+    survived_ = 0;
+    return false;
+  }
+
+ private:
+  const std::vector<uint64_t>& drops_;
+  size_t step_ = 0;
+  uint64_t survived_ = 0;
+  uint32_t after_drops_ = 0;
+};
+
+// Replays earlier drops, then draws further ones; `survivors` counts down to the next drop.
+class ReplayThenDraw final : public Replay {
+ public:
+  ReplayThenDraw(const std::vector<uint64_t>& drops, uint64_t& survivors, const DropoutLaw& law, RandomStream& random)
+      : Replay(drops), survivors_(survivors), law_(law), random_(random) {}
+
+  bool survives() override {
+    if (replaying()) return replayed();
+    if (survivors_ > 0) {
+      --survivors_;
+      return true;
+    }
+    survivors_ = law_.survivors_before_drop(random_);
+    return false;
+  }
+
+ private:
+  uint64_t& survivors_;
+  const DropoutLaw& law_;
+  RandomStream& random_;
+};
+
+}  // namespace mt_scaffold

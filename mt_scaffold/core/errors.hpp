@@ -1,0 +1,33 @@
+// The core's errors, as the bindings translate them for Python.
+#pragma once
+
+#include <exception>
+#include <stdexcept>
+#include <string>
+
+namespace mt_scaffold {
+
+// Malformed input; the message gives the place and the remedy.
+class InputError : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+// A call that the operating system refused.
+class SystemError : public std::runtime_error {
+ public:
+  SystemError(int code, const std::string& name) : std::runtime_error(name), code(code) {}
+  const int code;
+};
+
+// Unwinds a thread because another one failed or the user interrupted the run.
+class Stopped : public std::exception {};
+
+// "0xFF", to name a byte in a message.
+inline std::string hex_byte(char byte) {
+  static constexpr char kDigits[] = "0123456789ABCDEF";
+  const auto value = static_cast<unsigned char>(byte);
+  return {'0', 'x', kDigits[value >> 4], kDigits[value & 15]};
+}
+
+}  // namespace mt_scaffold

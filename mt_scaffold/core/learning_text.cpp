@@ -1,0 +1,230 @@
+#include "learning_text.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <limits>
+#include <memory>
+#include <new>
+
+#include "errors.hpp"
+#include "text.hpp"
+
+namespace mt_scaffold {
+
+namespace {
+
+// Zeroed lazily by the system, so that only the pages of the scripts in use take memory.
+class BaseTokens {
+ public:
+  BaseTokens() : table_(static_cast<Token*>(std::calloc(size_t{kCodePoints} * 2, sizeof(Token)))) {
+    if (!table_) throw std::bad_alloc();
+  }
+
+  // A code point inside a word or at its end: its token + 1, or 0.
+  Token& operator()(uint32_t code_point, bool final) { return table_[size_t{code_point} * 2 + final]; }
+
+ private:
+  struct Free {
+    void operator()(Token* table) const { std::free(table); }
+  };
+  std::unique_ptr<Token[], Free> table_;
+};
+
+// The code points of a valid word.
+uint64_t length_of(std::string_view word) {
+  uint64_t length = 0;
+  for (const char c : word) length += (static_cast<unsigned char>(c) & 0xC0) != 0x80;
+  return length;
+}
+
+}  // namespace
+
+LearningText::LearningText(WordCounts words) {
+  lay_out(words);
+  words = WordCounts();
+  count_initial_pairs();
+}
+
+void LearningText::lay_out(const WordCounts& words) {
+  size_t cell_count = 1;
+  uint64_t symbols = 0;  // an upper bound on all frequencies
+  bool overflow = false;
+  words.for_each([&](const WordCount& entry) {
+    uint64_t in_word = length_of(entry.word);
+    cell_count += in_word + 1;
+    overflow |= __builtin_mul_overflow(in_word, entry.count, &in_word);
+    overflow |= __builtin_add_overflow(symbols, in_word, &symbols);
+  });
+  if (overflow || symbols > static_cast<uint64_t>(std::numeric_limits<int64_t>::max()))
+    throw InputError("the counts of the words are too high: the text has more than 2^63 symbols; scale them down");
+  if (cell_count > std::numeric_limits<Position>::max())
+    throw InputError("more than 4 billion symbols in distinct words; learn from a sample of the text");
+
+  BaseTokens base;
+  std::string text;
+  cells_.reserve(cell_count);
+  word_count_.reserve(words.size());
+  cells_.push_back({kBoundary, 1, 0, kNoPair});
+  words.for_each([&](const WordCount& entry) {
+    const auto word = static_cast<uint32_t>(word_count_.size());
+    const auto count = static_cast<int64_t>(entry.count);
+    word_count_.push_back(count);
+    for_each_code_point(entry.word, [&](uint32_t code_point, bool final) {
+      Token& token = base(code_point, final);
+      if (token == 0) {
+        text.clear();
+        append_code_point(text, code_point);
+        if (final) text += kEndOfWord;
+        token = tokens.intern(text) + 1;
+        tokens[token - 1].state = TokenState::kBase;
+      }
+      cells_.push_back({token - 1, 1, word, kNoPair});
+      tokens[token - 1].frequency += count;
+    });
+    cells_.push_back({kBoundary, 1, word, kNoPair});
+  });
+}
+
+void LearningText::count_initial_pairs() {
+  for (size_t i = 1; i + 1 < cells_.size(); ++i) {
+    Cell& cell = cells_[i];
+    if (cell.token == kBoundary || cells_[i + 1].token == kBoundary) continue;
+    cell.pair = pairs.find_or_add(cell.token, cells_[i + 1].token);
+    pairs.count(cell.pair) += word_count_[cell.word];
+    ++pairs[cell.pair].occurrences.length;
+  }
+  uint64_t begin = 0;
+  for (uint32_t pair = 0; pair < pairs.size(); ++pair) {
+    Slice& slice = pairs[pair].occurrences;
+    slice.begin = begin;
+    begin += slice.length;
+    slice.length = 0;
+  }
+  occurrences_.resize(begin);
+  for (size_t i = 1; i < cells_.size(); ++i) {
+    if (cells_[i].pair == kNoPair) continue;
+    Slice& slice = pairs[cells_[i].pair].occurrences;
+    occurrences_[slice.begin + slice.length++] = static_cast<Position>(i);
+  }
+}
+
+void LearningText::replace(uint32_t pair_index, Token token) {
+  const Token a = pairs[pair_index].left, b = pairs[pair_index].right;
+  collect_occurrences(pair_index);
+
+  replaced_.clear();
+  int64_t frequency = 0;
+  constexpr size_t kAhead = 12;
+  // The pairs of a fresh token were taken off when it was made.
+  const auto take_off = [&](uint32_t& pair, int64_t count) {
+    if (pair != kNoPair && pair != pair_index) pairs.count(pair) -= count;
+    pair = kNoPair;
+  };
+  for (size_t i = 0; i < found_.size(); ++i) {
+    if (i + kAhead < found_.size()) __builtin_prefetch(&cells_[found_[i + kAhead]], 1);
+    const Position position = found_[i];
+    Cell& first = cells_[position];
+    if (first.pair != pair_index) continue;
+    Cell& second = cells_[position + first.span];
+    const uint32_t span = first.span + second.span;
+    const int64_t count = word_count_[first.word];
+    if (cells_[position - 1].token != kBoundary) take_off(cells_[position - cells_[position - 1].span].pair, count);
+    take_off(second.pair, count);
+    second.token = kInside;
+    first.token = kFresh;
+    first.pair = kNoPair;
+    first.span = span;
+    cells_[position + span - 1].span = span;
+    replaced_.push_back(position);
+    frequency += count;
+  }
+  pairs.count(pair_index) = 0;
+  group_new_pairs(token);
+  add_new_pairs(token);
+  tokens[token].frequency += frequency;
+  tokens[a].frequency -= frequency;
+  tokens[b].frequency -= frequency;
+}
+
+void LearningText::collect_occurrences(uint32_t pair_index) {
+  found_.clear();
+  const auto collect = [&](const Slice& slice) {
+    const auto begin = occurrences_.begin() + static_cast<std::ptrdiff_t>(slice.begin);
+    found_.insert(found_.end(), begin, begin + slice.length);
+  };
+  const Pair& pair = pairs[pair_index];
+  collect(pair.occurrences);
+  for (uint32_t next = pair.occurrences.further; next != 0; next = further_[next - 1].further)
+    collect(further_[next - 1]);
+  // Occurrences of (a, a) overlap: they are replaced from the left.
+  if (pair.left == pair.right) std::sort(found_.begin(), found_.end());
+}
+
+// Groups the pairs of fresh tokens with their neighbours, so that each pair is looked up once.
+void LearningText::group_new_pairs(Token token) {
+  left_group_.resize(tokens.size());
+  right_group_.resize(tokens.size());
+  new_pairs_.clear();
+  groups_.clear();
+  const auto add = [&](std::vector<uint32_t>& group_of, Token neighbour, Token left, Token right, Position position,
+                       int64_t count) {
+    uint32_t& group = group_of[static_cast<size_t>(neighbour)];
+    if (group == 0) {
+      groups_.push_back({left, right, 0, 0, kNoPair, 0});
+      group = static_cast<uint32_t>(groups_.size());
+    }
+    groups_[group - 1].count += count;
+    ++groups_[group - 1].length;
+    new_pairs_.push_back({position, group - 1, count});
+  };
+  for (const Position position : replaced_) {
+    const int64_t count = word_count_[cells_[position].word];
+    if (cells_[position - 1].token != kBoundary) {
+      const Position before = position - cells_[position - 1].span;
+      const Token x = cells_[before].token;
+      if (x == token) {
+        add(right_group_, token, token, token, before, count);  // made earlier, by another pair of the same string
+      } else if (x != kFresh) {
+        add(left_group_, x, x, token, before, count);
+      }
+    }
+    Token y = cells_[position + cells_[position].span].token;
+    if (y == kBoundary) continue;
+    if (y == kFresh) y = token;
+    add(right_group_, y, token, y, position, count);
+  }
+  for (const Position position : replaced_) cells_[position].token = token;
+}
+
+// Counts the new pairs and stores the occurrences of each in one slice.
+void LearningText::add_new_pairs(Token token) {
+  uint64_t begin = occurrences_.size();
+  occurrences_.resize(begin + new_pairs_.size());
+  for (Group& group : groups_) {
+    pairs.prefetch(group.left, group.right);
+    group.next = begin;
+    begin += group.length;
+  }
+  for (Group& group : groups_) {
+    (group.right == token && group.left != token ? left_group_[static_cast<size_t>(group.left)]
+                                                 : right_group_[static_cast<size_t>(group.right)]) = 0;
+    group.pair = pairs.find_or_add(group.left, group.right);
+    Pair& pair = pairs[group.pair];
+    Slice slice{group.next, group.length, 0};
+    if (pair.occurrences.length == 0) {
+      pair.occurrences = slice;
+    } else {
+      slice.further = pair.occurrences.further;
+      further_.push_back(slice);
+      pair.occurrences.further = static_cast<uint32_t>(further_.size());
+    }
+    pairs.count(group.pair) += group.count;
+  }
+  for (const NewPair& entry : new_pairs_) {
+    Group& group = groups_[entry.group];
+    occurrences_[group.next++] = entry.position;
+    cells_[entry.position].pair = group.pair;
+  }
+}
+
+}  // namespace mt_scaffold
