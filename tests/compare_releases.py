@@ -218,7 +218,7 @@ def run_experiment(both: Both, config: Path, cores: int) -> None:
     for release in (both.old, both.new):
         command = ["-m", "snakemake", "-s", str(release.checkout / "scripts" / "Snakefile")]
         command += ["--configfile", str(release.checkout / config), "--cores", str(cores)]
-        release.run([*command, "--config", "output=experiment", "--quiet", "all"])
+        release.run([*command, "--config", "output=experiment"])
 
 
 def digest(path: Path | None) -> str:
@@ -307,10 +307,10 @@ def main() -> int:
                 say(f"the experiment {options.demo}")
                 run_experiment(both, options.demo, options.cores)
             differences = compare(both)
-            if options.keep:
-                for release in (both.old, both.new):
-                    shutil.copytree(release.folder, options.keep / release.name)
     finally:
+        # After an error, too: what it left is what is to be looked at.
+        for name in ("old", "new") if options.keep else ():
+            shutil.copytree(folder / name, options.keep / name, dirs_exist_ok=True)
         shutil.rmtree(folder, ignore_errors=True)
     return 1 if differences else 0
 
