@@ -5,6 +5,7 @@
 #include <limits>
 #include <memory>
 #include <new>
+#include <utility>
 
 #include "errors.hpp"
 #include "text.hpp"
@@ -40,12 +41,11 @@ uint64_t length_of(std::string_view word) {
 }  // namespace
 
 LearningText::LearningText(WordCounts words) {
-  lay_out(words);
-  words = WordCounts();
+  lay_out(std::move(words));
   count_initial_pairs();
 }
 
-void LearningText::lay_out(const WordCounts& words) {
+void LearningText::lay_out(WordCounts words) {
   size_t cell_count = 1;
   uint64_t symbols = 0;  // an upper bound on all frequencies
   bool overflow = false;
@@ -83,6 +83,8 @@ void LearningText::lay_out(const WordCounts& words) {
     });
     cells_.push_back({kBoundary, 1, word, kNoPair});
   });
+  // Before `base`: once a block that large is freed, glibc keeps more of what is freed after it.
+  words = WordCounts();
 }
 
 void LearningText::count_initial_pairs() {

@@ -56,7 +56,7 @@ class LearningText {
     int64_t count;
   };
 
-  void lay_out(const WordCounts& words);
+  void lay_out(WordCounts words);
   void count_initial_pairs();
   void collect_occurrences(uint32_t pair);
   void group_new_pairs(Token token);
