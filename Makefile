@@ -3,7 +3,8 @@
 # make test          all tests
 # make test-slurm    the workflow on a SLURM started for it (as root, with slurm-wlm and munge installed)
 # make lint          style and types
-# make bench         speed and memory beside other BPE implementations (CORPUS=text REPEAT=5; see docs/benchmarks.md)
+# make bench         speed and memory beside other BPE implementations (CORPUS=text REPEAT=5 ONLY="learn apply"; with
+#                    OLD=REVISION beside that revision, too; see docs/benchmarks.md)
 # make sanitize      the segmentation tests with a core that checks memory, undefined behaviour and data races
 # make compare-releases   compare an older release byte for byte (OLD=REVISION; DEMO=1 adds an experiment)
 # make clean         remove what was built (experiments and downloads stay)
@@ -54,8 +55,8 @@ lint: .venv/built
 
 # The benchmarks install the peers in a separate environment.
 bench:
-	$(PYTHON) benchmarks/install.py
-	benchmarks/out/venv/bin/python benchmarks/run.py $(if $(CORPUS),--corpus '$(CORPUS)') --repeat $(or $(REPEAT),5) $(if $(ONLY),--only $(ONLY))
+	$(PYTHON) benchmarks/install.py $(if $(OLD),--old $(OLD))
+	benchmarks/out/venv/bin/python benchmarks/run.py $(if $(CORPUS),--corpus '$(CORPUS)') --repeat $(or $(REPEAT),5) $(if $(ONLY),--only $(ONLY)) $(if $(OLD),--old)
 	$(if $(ONLY),,benchmarks/out/venv/bin/python benchmarks/report.py --write)
 
 # Preload the sanitizers with libstdc++, so that they see the exceptions it throws.

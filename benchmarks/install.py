@@ -1,6 +1,6 @@
 """Install mt_scaffold as a user would (a wheel, built with its own flags only) and the pinned peers.
 
-    python benchmarks/install.py [--again]
+    python benchmarks/install.py [--again] [--old REVISION]
 
 Everything goes into benchmarks/out/, with a separate virtual environment. A peer that cannot be installed is left out,
 and reported with the reason.
@@ -63,6 +63,31 @@ def install_mt_scaffold() -> None:
     pip("install", "--no-deps", "--force-reinstall", *wheels.glob("*.whl"))
 
 
+def install_old(revision: str) -> None:
+    """Install another revision of mt_scaffold, by itself, into benchmarks/out/old."""
+    old, source = OUT / "old", OUT / "old-source"
+    for folder in (old, source):
+        shutil.rmtree(folder, ignore_errors=True)
+    source.mkdir()
+    archive = OUT / "old.tar"
+    run("git", "-C", ROOT, "archive", "--output", archive, revision)
+    with tarfile.open(archive) as members:
+        members.extractall(source, filter="data")
+    venv.create(old, with_pip=True)
+    wheels = OUT / "old-wheels"
+    shutil.rmtree(wheels, ignore_errors=True)
+    pip("wheel", "--no-deps", "--no-build-isolation", "--wheel-dir", wheels, source)
+    run(
+        old / "bin" / "python",
+        "-m",
+        "pip",
+        "--disable-pip-version-check",
+        "install",
+        "--no-deps",
+        *wheels.glob("*.whl"),
+    )
+
+
 def install_fastbpe() -> None:
     """Compile fastBPE's C++ command, which is faster than its Python module, from the archive on PyPI."""
     download, source = OUT / "download", OUT / "fastBPE"
@@ -84,6 +109,7 @@ def install_fastbpe() -> None:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--old", metavar="REVISION", help="install this revision of mt_scaffold, too, to compare with")
     parser.add_argument("--again", action="store_true", help="rebuild the environment")
     options = parser.parse_args()
     if options.again:
@@ -100,6 +126,9 @@ def main() -> int:
         pip("install", *constraints, "setuptools", "wheel", "pybind11", "Cython", "matplotlib")
         print("building mt_scaffold", flush=True)
         install_mt_scaffold()
+        if options.old:
+            print(f"building mt_scaffold at {options.old}", flush=True)
+            install_old(options.old)
     except InstallError as error:
         sys.exit(f"benchmarks: {error}")
     requirements = (line.split("#")[0].strip() for line in (HERE / "requirements.txt").read_text().splitlines())

@@ -1,6 +1,6 @@
 """Measure mt_scaffold and its peers and write benchmarks/out/results.json (see docs/benchmarks.md).
 
-    python benchmarks/run.py [--corpus FILE] [--repeat 5] [--only learn apply ...]
+    python benchmarks/run.py [--corpus FILE] [--repeat 5] [--only learn apply ...] [--old]
 
 Every figure is of a whole process, from start to end, in wall-clock seconds. The systems alternate: one round of all
 systems, then the next, so that a busy minute of the machine affects all alike.
@@ -17,6 +17,7 @@ import json
 import os
 import platform
 import shutil
+import statistics
 import subprocess
 import sys
 import time
@@ -27,7 +28,7 @@ from pathlib import Path
 import install
 import report
 import systems
-from systems import BPE, FASTBPE, OURS, OUT, PEERS, SEGMENTING, THREADS, WC, WITH_DROPOUT, Command
+from systems import BPE, FASTBPE, OLD, OURS, OUT, PEERS, SEGMENTING, THREADS, WC, WITH_DROPOUT, Command
 
 WORK = OUT / "work"
 SYMBOLS = 32_000
@@ -105,8 +106,10 @@ def sha256(path: Path) -> str:
 class Benchmark:
     """The parts of the benchmark, and what they have measured."""
 
-    def __init__(self, corpus: Path, repeat: int, missing: dict[str, str], cores: set[int]) -> None:
+    def __init__(self, corpus: Path, repeat: int, missing: dict[str, str], cores: set[int], old: bool = False) -> None:
         self.corpus, self.repeat, self.missing, self.cores = corpus, repeat, missing, cores
+        # What learn, apply and dropout measure of ours.
+        self.ours = [*OURS, *OLD] if old else [*OURS]
         self.lines = count_lines(corpus)
         self.measured: list[dict[str, object]] = []
         self.failed: list[str] = []
@@ -194,7 +197,7 @@ class Benchmark:
                 system,
                 systems.learn(system, self.corpus, WORK / f"{system.replace(', ', '-')}.model", SYMBOLS),
             )
-            for system in self.available([*OURS, *PEERS])
+            for system in self.available([*self.ours, *PEERS])
         ]
         self.alternate("learn", [*cells, Cell("learn", WC, systems.count(self.corpus))])
 
@@ -202,7 +205,7 @@ class Benchmark:
         """Segment the corpus with all systems."""
         cells = [
             Cell("apply", system, systems.apply(system, self.corpus, model, WORK / "segmented"), lines=self.lines)
-            for system, model in self.models([*OURS, *SEGMENTING]).items()
+            for system, model in self.models([*self.ours, *SEGMENTING]).items()
         ]
         self.alternate("apply", [*cells, Cell("apply", WC, systems.count(self.corpus))])
 
@@ -215,7 +218,7 @@ class Benchmark:
                 systems.apply(system, self.corpus, model, WORK / "segmented", DROPOUT),
                 lines=self.lines,
             )
-            for system, model in self.models([*OURS, *WITH_DROPOUT]).items()
+            for system, model in self.models([*self.ours, *WITH_DROPOUT]).items()
         ]
         self.alternate("dropout", cells)
 
@@ -301,6 +304,21 @@ class Benchmark:
         self.bookkeeping_seconds = json.loads(command.output.read_text(encoding="utf-8"))
 
 
+def against_old(measured: list[dict[str, object]]) -> str:
+    """This revision's figures relative to the older one's, medians: below 1 is faster, or smaller."""
+    found = {(str(row["task"]), str(row["system"])): row for row in measured}
+    lines = ["this revision / the older one, medians:"]
+    for (task, system), row in found.items():
+        for new, old in zip(OURS, OLD, strict=True):
+            if system == new and (task, old) in found:
+                figures = [
+                    f"{name} {statistics.median(row[key]) / statistics.median(found[task, old][key]):.3f}"  # type: ignore[call-overload]
+                    for name, key in (("seconds", "seconds"), ("CPU", "cpu_seconds"), ("memory", "peak_mib"))
+                ]
+                lines.append(f"  {task:20} {system:26} {'  '.join(figures)}")
+    return "\n".join(lines)
+
+
 PARTS: dict[str, Callable[[Benchmark], None]] = {
     "learn": Benchmark.learn,
     "apply": Benchmark.apply,
@@ -378,6 +396,11 @@ def main() -> int:
     parser.add_argument("--corpus", type=Path, help="a text, .gz too (default: generated)")
     parser.add_argument("--repeat", type=int, default=5, help="rounds; a slow system runs fewer (default: %(default)s)")
     parser.add_argument("--only", nargs="+", choices=PARTS, help="measure only these parts")
+    parser.add_argument(
+        "--old",
+        action="store_true",
+        help="compare with the revision that install.py --old installed (learn, apply, dropout)",
+    )
     options = parser.parse_args()
     if options.corpus is not None and not options.corpus.is_file():
         print(f"benchmarks: {options.corpus}: not a file; give the path of a text", file=sys.stderr)
@@ -397,7 +420,7 @@ def main() -> int:
     corpus = open_corpus(options.corpus, generated_corpus).resolve()
     missing = json.loads((OUT / "missing.json").read_text(encoding="utf-8"))
     cores = os.sched_getaffinity(0)
-    benchmark = Benchmark(corpus, options.repeat, missing, cores)
+    benchmark = Benchmark(corpus, options.repeat, missing, cores, options.old)
     # Some peers have no option for the number of threads, so every system gets only as many cores as threads.
     os.sched_setaffinity(0, sorted(cores)[:THREADS])
     parts = options.only or list(PARTS)
@@ -434,6 +457,8 @@ def main() -> int:
     shutil.rmtree(WORK, ignore_errors=True)
     print()
     print(report.as_text(results))
+    if options.old:
+        print(against_old(benchmark.measured))
     return 130 if interrupted else 0
 
 

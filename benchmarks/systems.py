@@ -13,6 +13,9 @@ BIN = OUT / "venv" / "bin"
 THREADS = 2
 BPE, SCAFFOLD = "mt_scaffold, BPE", "mt_scaffold, Scaffold-BPE"
 OURS = {BPE: "bpe", SCAFFOLD: "scaffold"}
+# Another revision of mt_scaffold, measured beside this one on request.
+OLD = {"older mt_scaffold, BPE": "bpe", "older mt_scaffold, Scaffold-BPE": "scaffold"}
+OLD_BIN = OUT / "old" / "bin"
 SUBWORD_NMT, FASTBPE, YOUTOKENTOME, SENTENCEPIECE = "subword-nmt", "fastBPE", "YouTokenToMe", "sentencepiece"
 WC = "wc"
 # These can segment, in the order of the tables; the others only learn.
@@ -40,9 +43,10 @@ def _command(*arguments: str | Path, output: Path | None, **others: object) -> C
 
 def learn(system: str, corpus: Path, model: Path, vocabulary: int, threads: int = THREADS) -> Command:
     """Learn ``vocabulary`` merges (or a vocabulary of that size, if the system counts that) from a text."""
-    if system in OURS:
+    if system in OURS | OLD:
+        algorithm = (OURS | OLD)[system]
         return _command(
-            *(BIN / "mt-scaffold", "learn-bpe", "--algorithm", OURS[system], "--symbols", str(vocabulary)),
+            *(_mt_scaffold(system), "learn-bpe", "--algorithm", algorithm, "--symbols", str(vocabulary)),
             *("--num-workers", str(threads), "--input", corpus, "--output", model),
             output=model,
         )
@@ -66,10 +70,10 @@ def learn(system: str, corpus: Path, model: Path, vocabulary: int, threads: int 
 def apply(system: str, corpus: Path, model: Path, output: Path, dropout: float = 0, threads: int = THREADS) -> Command:
     """Segment a text with the model of a system."""
     leave_out = ["--dropout", str(dropout)] if dropout else []
-    if system in OURS:
+    if system in OURS | OLD:
         seed = ["--seed", "1"] if dropout else []
         return _command(
-            *(BIN / "mt-scaffold", "apply-bpe", "--codes", model, "--num-workers", str(threads), *leave_out, *seed),
+            *(_mt_scaffold(system), "apply-bpe", "--codes", model, "--num-workers", str(threads), *leave_out, *seed),
             *("--input", corpus, "--output", output),
             output=output,
         )
@@ -109,6 +113,10 @@ def bookkeeping(words: Path, symbols: int, repeat: int) -> Command:
     return _command(
         *(BIN / "python", HERE / "bookkeeping.py", words, str(symbols), str(repeat)), output=output, to_stdout=True
     )
+
+
+def _mt_scaffold(system: str) -> Path:
+    return (OLD_BIN if system in OLD else BIN) / "mt-scaffold"
 
 
 def _program(system: str) -> tuple[Path, Path]:
