@@ -18,9 +18,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=int,
         default=5,
         metavar="N",
-        help="of that folder, the last N (default: 5; 0: the best one)",
+        help="with --checkpoints: average the last N (default: 5; 0: only the best)",
     )
-    parser.add_argument("--updates", action="store_true", help="of that folder, those within epochs, not at their ends")
+    parser.add_argument(
+        "--updates", action="store_true", help="with --checkpoints: those within epochs, not at their ends"
+    )
     parser.add_argument("--output", "-o", required=True, metavar="FILE", help="the averaged model")
 
 

@@ -20,10 +20,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--launcher",
         choices=LAUNCHERS,
         default="fairseq",
-        help="who starts a process for each GPU: fairseq or torchrun on one node, srun on several nodes of a SLURM job",
+        help="what starts a process per GPU: fairseq or torchrun on one node, srun on several nodes of a SLURM job",
     )
     parser.add_argument("--nodes", type=int, default=1, metavar="N", help="nodes to train on (default: 1)")
-    parser.add_argument("--gpus", type=int, default=0, metavar="N", help="GPUs of each node (default: all)")
+    parser.add_argument("--gpus", type=int, default=0, metavar="N", help="GPUs per node (default: all)")
     parser.add_argument("fairseq_options", nargs="*", metavar="-- OPTIONS", help="options of fairseq-train, after --")
 
 
@@ -35,7 +35,7 @@ def run(options: argparse.Namespace) -> None:
 
         config = load_config(options.config)
         arguments = option_arguments(config.train.options_on(gpus_in_all(options.nodes, options.gpus))) + arguments
-        # At least the last one stays, also where the best one is used.
+        # With average.last 0 only the best checkpoint is used, and one of an epoch is enough to keep.
         keep_epochs = keep_epochs or max(config.average.last, 1)
     train(
         options.data,
