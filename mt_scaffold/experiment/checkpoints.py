@@ -1,4 +1,4 @@
-"""Loading fairseq's checkpoints without letting them run code.
+"""Load fairseq's checkpoints without letting them run code.
 
 A checkpoint is a pickle, and a pickle can have any function called while it is loaded. With ``weights_only`` PyTorch
 calls only what is on an allow list: tensors, plain containers, and what ``safe_globals`` adds.

@@ -1,4 +1,4 @@
-"""Scores of several systems → one table: mean and spread over seeds, and paired bootstrap tests against a baseline."""
+"""Scores of several systems → one table: mean and spread over the seeds, and paired tests against a baseline."""
 
 from __future__ import annotations
 

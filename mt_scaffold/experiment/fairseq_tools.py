@@ -34,7 +34,7 @@ def user_dir() -> Path:
 
 
 def option_arguments(options: Mapping[str, object]) -> list[str]:
-    """Return a configuration's options as arguments: ``true`` is a flag, ``false`` none, a list gives several values.
+    """Return options as arguments: ``true`` makes a flag, ``false`` nothing, a list several values.
 
     >>> option_arguments({"max-tokens": 4096, "share-all-embeddings": True, "fp16": False})
     ['--max-tokens', '4096', '--share-all-embeddings']
@@ -72,7 +72,8 @@ def check_options(options: Mapping[str, Sequence[str]]) -> None:
     command = [*_PYTHON, "-c", _PARSE, json.dumps(calls)]
     parsing = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True)
     if parsing.returncode:
-        raise UsageError(_refusal(parsing.stderr) or parsing.stderr.rstrip().rpartition("\n")[2])
+        last = parsing.stderr.rstrip().rpartition("\n")[2]
+        raise UsageError(_refusal(parsing.stderr) or f"fairseq cannot parse its options ({last}); correct them")
 
 
 def _refusal(text: str) -> str | None:
@@ -154,7 +155,7 @@ def run_tool(program: str, arguments: Sequence[str], log: PathLike, launcher: Se
     Raises MTScaffoldError where fairseq is not installed, and, with the end of the log, where the program fails.
     """
     if importlib.util.find_spec("fairseq_cli") is None:
-        raise MTScaffoldError("fairseq is not installed: run make venv in the source folder (see README.md)")
+        raise MTScaffoldError("fairseq is not installed; run make venv in the source folder (see README.md)")
     command = command_line(program, arguments, launcher)
     environment = {**os.environ, "PYTHONHASHSEED": "0"}
     libc = ctypes.CDLL(None)

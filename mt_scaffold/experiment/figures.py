@@ -95,7 +95,7 @@ def inside_longer_tokens(
 ) -> Path:
     """Plot how the occurrences of each string divide among the tokens that contain it (the paper's "zona", "ing").
 
-    frequencies: token as in a codes file → frequency. Raises MTScaffoldError for a string that no token contains.
+    frequencies: token as in a codes file → frequency. Raises MTScaffoldError for a string that no such token contains.
     """
     shares = {part: tokens_with(part, frequencies, top) for part in parts}
     for part, rows in shares.items():
@@ -109,7 +109,7 @@ def inside_longer_tokens(
             colours = [COLOURS[1] if is_own else COLOURS[0] for is_own in own]
             axes.barh(list(places), [100 * share for *_, share in rows], color=colours)
             axes.set_yticks(list(places), [_literal(name) for name in names])
-            axes.set(xlabel="% of all tokens that hold it", title=_literal(part))
+            axes.set(xlabel="% of the tokens that contain it", title=_literal(part))
     return drawing.svg
 
 

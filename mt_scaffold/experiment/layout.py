@@ -74,11 +74,11 @@ class Layout:
         return self.folder / "config.yaml"
 
     def raw(self, part: str, language: str) -> Path:
-        """Raw text."""
+        """The raw text of a part."""
         return self.folder / "raw" / f"{part}.{language}"
 
     def words(self, part: str, language: str) -> Path:
-        """Words, cleaned where the part is trained on."""
+        """The words of a part, cleaned where it is trained on."""
         return Path(f"{self.words_prefix(part)}.{language}")
 
     def words_prefix(self, part: str) -> Path:
@@ -86,7 +86,7 @@ class Layout:
         return self.folder / "words" / part
 
     def uncleaned(self, part: str, language: str) -> Path:
-        """Words before cleaning."""
+        """The words of a part before cleaning."""
         return self.folder / "words" / f"{part}.uncleaned.{language}.gz"
 
     def chunk(self, language: str, item: str, suffix: str = "gz") -> Path:
@@ -102,7 +102,7 @@ class Layout:
         return self.codes(self.config.systems[system].algorithm)
 
     def subwords(self, system: str, part: str, language: str) -> Path:
-        """Text as a system segments it."""
+        """The text of a part as a system segments it."""
         return Path(f"{self.subwords_prefix(system, part)}.{language}")
 
     def subwords_prefix(self, system: str, part: str) -> Path:
@@ -158,7 +158,7 @@ class Layout:
 
     @property
     def data_report(self) -> Path:
-        """Lines, words and dropped pairs at every step of the data."""
+        """The data report: lines, words and dropped pairs after every data step."""
         return self.folder / "data-report.json"
 
     @property

@@ -161,8 +161,8 @@ def _draw(
         show(
             "vocabularies",
             figures.replaced_tokens(sizes, folder / "replaced-tokens", note),
-            "Average frequency of the tokens that Scaffold-BPE removes from BPE's vocabulary and of the new ones in "
-            "their place, for codes of several sizes learned from the same text.",
+            "Average frequency of the tokens that Scaffold-BPE removes from BPE's vocabulary and of the new ones that "
+            "replace them, for codes of several sizes learned from the same text.",
         )
     if parts := _parts_to_show(vocabularies["bpe"], compared):
         show(

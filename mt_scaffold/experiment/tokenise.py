@@ -94,8 +94,8 @@ def tokenise(
     """Tokenise a UTF-8 text, one output line per input line in the same order; ``None`` is stdin or stdout.
 
     A line ends at LF only; other line breaks within it (CR, U+0085, U+2028, form feed) become spaces, so that no later
-    step can split the line there. An empty line stays empty. The output does not depend on
-    ``num_workers`` (processes). An output whose name ends in ``.gz`` is compressed.
+    step can split the line there. An empty line stays empty. The output does not depend on ``num_workers`` (processes).
+    An output whose name ends in ``.gz`` is compressed.
     ``chunk`` (k, n) takes the k-th of n parts of an uncompressed file, cut at line ends into about equal numbers of
     bytes: the outputs for (1, n) to (n, n) concatenated are the output for the whole file, also as ``.gz``.
     Raises MTScaffoldError for bytes that are not UTF-8, with file, line and byte; UsageError for fewer than 1 worker

@@ -35,7 +35,12 @@ def read_training_log(path: PathLike) -> dict[str, list[tuple[float, float]]]:
 def _log_values(text: str, name: str) -> dict[str, float]:
     """Return the values in a log line, ``{"train_loss": "8.9", ...}`` or ``epoch 001 | loss 8.9 | ...``."""
     if text.startswith("{"):
-        pairs = [(key.removeprefix(f"{name}_"), str(value)) for key, value in json.loads(text).items()]
+        try:
+            entries = json.loads(text)
+        except ValueError:
+            # Truncated when the training was killed; the resumed training logs this epoch again.
+            return {}
+        pairs = [(key.removeprefix(f"{name}_"), str(value)) for key, value in entries.items()]
     else:
         pairs = [(key, value) for key, _, value in (part.strip().rpartition(" ") for part in text.split("|"))]
     values = {}

@@ -11,7 +11,7 @@ from mt_scaffold.experiment.average import average, last_checkpoints
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     parser.add_argument("inputs", nargs="*", metavar="CHECKPOINT", help="checkpoints to average, by name")
-    parser.add_argument("--checkpoints", "-c", metavar="FOLDER", help="or the folder that fairseq-train wrote them to")
+    parser.add_argument("--checkpoints", "-c", metavar="FOLDER", help="or the folder that fairseq-train saved them in")
     parser.add_argument(
         "--last",
         "-n",

@@ -24,7 +24,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=float,
         default=1.5,
         metavar="R",
-        help="maximum ratio between the words of the two sides (default: 1.5)",
+        help="maximum ratio of the two sides' word counts (default: 1.5)",
     )
     parser.add_argument("--report", metavar="FILE", help="write what was kept and dropped to FILE as JSON")
 

@@ -20,7 +20,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--test-set", metavar="NAME", help="the test set (default: the reference file's name)")
     parser.add_argument("--seed", type=int, default=1, help="the training's random seed (default: 1)")
-    parser.add_argument("--synthetic", action="store_true", help="label the scores as made from generated text")
+    parser.add_argument("--synthetic", action="store_true", help="label the scores as those of synthetic data")
     parser.add_argument("--config", metavar="FILE", help="write this experiment configuration into the result")
 
 

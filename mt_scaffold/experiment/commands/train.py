@@ -12,7 +12,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     parser.epilog = "Example: mt-scaffold train --data binarised --output model -- --arch transformer --max-epoch 10"
     parser.add_argument("--data", "-d", required=True, metavar="FOLDER", help="what mt-scaffold binarise made")
-    parser.add_argument("--output", "-o", required=True, metavar="FOLDER", help="for command, log and checkpoints")
+    parser.add_argument(
+        "--output", "-o", required=True, metavar="FOLDER", help="folder for command, log and checkpoints"
+    )
     parser.add_argument("--seed", type=int, default=1, help="random seed (default: 1)")
     parser.add_argument("--config", metavar="FILE", help="take fairseq's options from this experiment configuration")
     parser.add_argument("--keep-epochs", type=int, metavar="N", help="keep the checkpoints of the last N epochs only")
@@ -35,7 +37,7 @@ def run(options: argparse.Namespace) -> None:
 
         config = load_config(options.config)
         arguments = option_arguments(config.train.options_on(gpus_in_all(options.nodes, options.gpus))) + arguments
-        # With average.last 0 only the best checkpoint is used, and one of an epoch is enough to keep.
+        # Where only the best checkpoint is used, one epoch checkpoint is enough; 0 would keep them all.
         keep_epochs = keep_epochs or max(config.average.last, 1)
     train(
         options.data,

@@ -10,7 +10,7 @@ from mt_scaffold.experiment.configuration.schema import WrongValue, nearest
 if TYPE_CHECKING:
     from mt_scaffold.experiment.configuration import Config
 
-# Folders that are beside the systems' own folders in experiments/NAME.
+# Folders in experiments/NAME beside those of the systems.
 RESERVED_NAMES = ("raw", "words", "codes", "logs", "figures")
 
 

@@ -1,4 +1,4 @@
-"""The data section of a configuration: where the text comes from, and how it is tokenised."""
+"""The data and tokenise sections of a configuration."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ def evaluate(text: str) -> Any:
         raise MTScaffoldError(f"option value {text!r}: not a valid expression; correct the option") from error
     if not all(isinstance(node, _VALUES + _SUMS) for node in ast.walk(tree)):
         raise MTScaffoldError(
-            f"option value {text!r}: refused: it holds code; correct the option, or use a checkpoint that you trust"
+            f"option value {text!r}: holds code and is refused; correct the option, or use a checkpoint that you trust"
         )
     return eval(compile(tree, "<option>", "eval"), {"__builtins__": {}})
 

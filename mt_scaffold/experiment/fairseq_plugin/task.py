@@ -29,7 +29,7 @@ logger = logging.getLogger(__name__)
 # ruff: noqa: UP045
 @dataclass
 class TranslationBPEDropoutConfig(TranslationConfig):
-    """The options of fairseq's task ``translation``, and those of segmenting."""
+    """The options of fairseq's task ``translation``, and those for segmenting."""
 
     bpe_codes: Optional[str] = field(
         default=None, metadata={"help": f"joint codes, bpe or scaffold (default: {CODES} in the data folder)"}
@@ -72,7 +72,7 @@ class TranslationBPEDropoutTask(CarefulTranslationTask):
     def load_dataset(self, split: str, epoch: int = 1, combine: bool = False, **kwargs: Any) -> None:
         """Open a subset: map its files, and compute the lengths of its sentences in ``epoch``."""
         cfg = self.cfg
-        # fairseq-generate and fairseq-validate, which can load the training set too, pass the checkpoint's task.
+        # fairseq-generate and fairseq-validate can load the training set too; only they pass task_cfg.
         training = split == cfg.train_subset and kwargs.get("task_cfg") is None
         if training and split in cfg.valid_subset.split(","):
             raise UsageError(
@@ -137,7 +137,7 @@ class TranslationBPEDropoutTask(CarefulTranslationTask):
 
     def _words_path(self, folder: Path, split: str, language: str) -> Path:
         source, target = self.cfg.source_lang, self.cfg.target_lang
-        # A folder serves both directions.
+        # A folder serves both translation directions.
         paths = [folder / f"{split}.{pair}.{language}.words" for pair in (f"{source}-{target}", f"{target}-{source}")]
         for path in paths:
             if path.exists():
