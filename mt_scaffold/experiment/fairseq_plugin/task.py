@@ -23,6 +23,7 @@ from .dataset import SOURCE, TARGET, SegmentedPairs, SegmentedText, side_seed
 from .translation import CarefulTranslationTask
 
 logger = logging.getLogger(__name__)
+_SIDES = {SOURCE: "src", TARGET: "tgt"}
 
 
 # fairseq derives options from Optional[X], not from X | None.
@@ -66,8 +67,11 @@ class TranslationBPEDropoutTask(CarefulTranslationTask):
         """Return the probability of leaving out a merge on the source (0) or target (1) side in training."""
         cfg = self.cfg
         own = cfg.bpe_dropout_src if side == SOURCE else cfg.bpe_dropout_tgt
-        dropout = cfg.bpe_dropout if own is None else own
-        return check_dropout(float(dropout))
+        option, dropout = ("--bpe-dropout", cfg.bpe_dropout) if own is None else (f"--bpe-dropout-{_SIDES[side]}", own)
+        try:
+            return check_dropout(float(dropout))
+        except UsageError as error:
+            raise UsageError(f"{option}: {error}") from None
 
     def load_dataset(self, split: str, epoch: int = 1, combine: bool = False, **kwargs: Any) -> None:
         """Open a subset: map its files, and compute the lengths of its sentences in ``epoch``."""
