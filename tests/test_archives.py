@@ -91,7 +91,7 @@ def test_a_download_that_no_longer_moves_is_one_line_and_the_next_run_goes_on(tm
     server.break_after = 0
     part = tmp_path / f"{server.archive.sha256[:12]}-corpus.tgz.part"
     part.write_bytes(CONTENT[:300_000])
-    with pytest.raises(MTScaffoldError, match="300000 bytes are kept, the next run goes on from there") as raised:
+    with pytest.raises(MTScaffoldError, match=r"\(300000 bytes are kept; the download resumes from there\)") as raised:
         fetch(server.archive, tmp_path)
     assert "\n" not in str(raised.value)
     server.break_after = None
@@ -113,7 +113,9 @@ def test_a_part_that_is_longer_than_the_file_is_dropped(tmp_path: Path, server: 
 
 def test_a_wrong_digest_is_one_line_nothing_is_kept_and_the_next_run_recovers(tmp_path: Path, server: Server) -> None:
     server.content = b"changed" + CONTENT
-    with pytest.raises(MTScaffoldError, match="what came has not the sha256") as raised:
+    with pytest.raises(
+        MTScaffoldError, match="sha256 mismatch: the configuration has .* the download is discarded"
+    ) as raised:
         fetch(server.archive, tmp_path)
     assert "\n" not in str(raised.value)
     assert [path.name for path in tmp_path.iterdir()] == [".lock"]
@@ -127,7 +129,7 @@ def test_a_file_in_the_cache_that_was_damaged_is_fetched_again(
     path = fetch(server.archive, tmp_path)
     path.write_bytes(CONTENT[:-1])
     assert fetch(server.archive, tmp_path).read_bytes() == CONTENT
-    assert f"{path}: has not the sha256" in capsys.readouterr().err
+    assert f"{path}: sha256 mismatch" in capsys.readouterr().err
 
 
 def test_an_md5_is_checked_too(tmp_path: Path) -> None:
@@ -149,7 +151,7 @@ def test_an_unknown_digest_is_recorded_with_a_warning_and_checked_ever_after(
     assert fetch(archive, tmp_path) == path and len(server.asked) == 1
     assert capsys.readouterr().err == ""
     path.write_bytes(CONTENT[1:])
-    with pytest.raises(MTScaffoldError, match=f"has recorded {digest}: remove the file"):
+    with pytest.raises(MTScaffoldError, match=f"sha256 has {digest}; delete the file"):
         fetch(archive, tmp_path)
 
 
@@ -168,7 +170,7 @@ def test_members_come_by_name_and_nothing_else_is_written(tmp_path: Path, name: 
 
 def test_a_missing_member_is_named_with_what_is_like_it(tmp_path: Path) -> None:
     make_tar(tmp_path / "a.tgz", {"training/europarl-v7.de-en.de": b"x\n"})
-    with pytest.raises(MTScaffoldError, match=r"a\.tgz: there is no training/europarl-v7\.de-en\.en in it .*such as"):
+    with pytest.raises(MTScaffoldError, match=r"a\.tgz: no member training/europarl-v7\.de-en\.en; .*such as"):
         extract(tmp_path / "a.tgz", {"training/europarl-v7.de-en.en": tmp_path / "x"})
 
 
@@ -177,7 +179,7 @@ def test_a_missing_member_is_named_with_what_is_like_it(tmp_path: Path) -> None:
 def test_a_cut_off_archive_is_one_line_and_leaves_no_file(tmp_path: Path, name: str, keep: int) -> None:
     make_tar(tmp_path / name, {"one": CONTENT, "two": CONTENT})
     (tmp_path / name).write_bytes((tmp_path / name).read_bytes()[:keep])
-    with pytest.raises(MTScaffoldError, match=rf"{name}: (damaged or cut off|there is no one)") as raised:
+    with pytest.raises(MTScaffoldError, match=rf"{name}: (damaged or truncated|no member one)") as raised:
         extract(tmp_path / name, {"one": tmp_path / "1", "two": tmp_path / "2"})
     assert "\n" not in str(raised.value)
     assert [path.name for path in tmp_path.iterdir()] == [name]
@@ -188,7 +190,7 @@ def test_an_archive_with_a_flipped_byte_is_damaged(tmp_path: Path) -> None:
     content = bytearray((tmp_path / "a.tgz").read_bytes())
     content[len(content) // 2] ^= 0xFF
     (tmp_path / "a.tgz").write_bytes(content)
-    with pytest.raises(MTScaffoldError, match="damaged or cut off"):
+    with pytest.raises(MTScaffoldError, match="damaged or truncated"):
         extract(tmp_path / "a.tgz", {"one": tmp_path / "1"})
 
 
@@ -258,7 +260,10 @@ def test_sacrebleus_own_folder_is_used_where_the_set_lies_there(
 
 @pytest.mark.parametrize(
     ("name", "target", "message"),
-    [("wmt14/fuhl", "de", "did you mean wmt14/full?"), ("wmt14/full", "xx", "has no en-xx, only cs-en")],
+    [
+        ("wmt14/fuhl", "de", "did you mean wmt14/full?"),
+        ("wmt14/full", "xx", "no language pair en-xx; choose one of cs-en"),
+    ],
 )
 def test_a_test_set_that_sacrebleu_does_not_know_is_one_line(
     tmp_path: Path, name: str, target: str, message: str

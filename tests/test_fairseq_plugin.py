@@ -312,7 +312,7 @@ def test_a_dictionary_that_does_not_fit_is_refused(words: Path, tmp_path: Path) 
         training_set(words / "scaffold", "--bpe-codes", str(words / "bpe.codes"))
     with pytest.raises(MTScaffoldError, match="not in the dictionary"):
         training_set(words / "scaffold", "--bpe-separator", "##")
-    with pytest.raises(UsageError, match="--bpe-dropout must be between 0 and 1, not 1.5"):
+    with pytest.raises(UsageError, match="--bpe-dropout: the dropout probability must be between 0 and 1, not 1.5"):
         training_set(words / "scaffold", "--bpe-dropout", "1.5")
     with pytest.raises(MTScaffoldError, match="make the folder with mt-scaffold binarise-words"):
         fairseq_train([str(words / "bpe"), *MODEL, *ON_THE_FLY, "--valid-subset", "nothing"])

@@ -95,7 +95,7 @@ def test_options_that_are_set_here_are_refused(tiny_data: Path, tmp_path: Path, 
 @pytest.mark.skipif(sees_gpu(), reason="for a machine without GPUs")
 def test_gpus_that_are_not_there_are_missed(tiny_data: Path, tmp_path: Path) -> None:
     """A training meant for GPUs does not crawl along on the CPU unseen."""
-    with pytest.raises(MTScaffoldError, match="8 GPUs are asked for, and PyTorch finds none"):
+    with pytest.raises(MTScaffoldError, match="--gpus 8: PyTorch finds no GPU on this machine"):
         train(tiny_data, tmp_path / "model", TINY_MODEL, gpus=8)
 
 

@@ -1,4 +1,4 @@
-"""Single members of tar archives, by name, and the test sets that sacreBLEU keeps in such archives."""
+"""Extract named members of tar archives, among them the test sets that sacreBLEU distributes in such archives."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ _TAR_SUFFIXES = (".tgz", ".tar.gz", ".tar", ".tar.bz2", ".tar.xz")
 
 
 def extract(archive: PathLike, members: Mapping[str, PathLike], lines: int | None = None) -> None:
-    """Copy the ``members`` of a tar archive, plain or compressed, to the paths given: name in the archive → path.
+    """Copy the ``members`` of a tar archive, plain or compressed, to the given paths: name in the archive → path.
 
-    The archive is read once, as a stream, to its end (its checksum stands there); nothing else of it is ever written,
-    whatever names it holds. With ``lines``, only so many of the first lines are copied, of a ``.gz`` member
-    decompressed (its path should not end in ``.gz`` then), and reading stops there.
-    Raises MTScaffoldError for a member that is missing or no file, and for an archive that is damaged or cut off.
+    The archive is read once, as a stream, to the end, where gzip keeps its checksum; no other member is ever written,
+    whatever its name. With ``lines``, only the first ``lines`` lines are copied, decompressed for a ``.gz`` member
+    (whose path should not end in ``.gz`` then), and reading stops after the last member.
+    Raises MTScaffoldError for a member that is missing or not a regular file, and for a damaged or truncated archive.
     """
     wanted = dict(members)
     others = []
@@ -42,7 +42,9 @@ def extract(archive: PathLike, members: Mapping[str, PathLike], lines: int | Non
                     continue
                 content = tar.extractfile(entry) if entry.isfile() else None
                 if content is None:
-                    raise MTScaffoldError(f"{archive}: {name} in it is no regular file")
+                    raise MTScaffoldError(
+                        f"{archive}: member {name} is not a regular file; correct its name in the configuration"
+                    )
                 with content, open_output(wanted.pop(name), compress=False) as output:
                     _copy(content, output, name, lines)
                 if not wanted and lines is not None:
@@ -52,20 +54,20 @@ def extract(archive: PathLike, members: Mapping[str, PathLike], lines: int | Non
     except (tarfile.TarError, EOFError, zlib.error) as error:
         raise _damaged(archive, error) from error
     except OSError as error:
-        # What gzip and bzip2 complain of has no number.
+        # Errors that gzip and bzip2 raise themselves have no errno.
         raise (_damaged(archive, error) if error.errno is None else explain_os_error(error, archive)) from error
     if not wanted:
         return
     missing = next(iter(wanted))
     near = difflib.get_close_matches(missing, others, n=3, cutoff=0.4)
     raise MTScaffoldError(
-        f"{archive}: there is no {missing} in it (it holds {len(others)} others"
+        f"{archive}: no member {missing}; correct its name in the configuration (the archive holds {len(others)} others"
         + (f", such as {', '.join(near)})" if near else ")")
     )
 
 
 def _open_checked(archive: PathLike) -> IO[bytes]:
-    """The bytes of an archive, gzip undone: unlike tarfile's own reading of it, gzip's compares the checksum."""
+    """Open an archive, decompressing gzip here: the gzip module verifies the checksum, tarfile does not."""
     stream = open(archive, "rb")
     compressed = stream.read(2) == b"\x1f\x8b"
     stream.seek(0)
@@ -81,17 +83,17 @@ def _copy(stream: IO[bytes], output: IO[bytes], name: str, lines: int | None) ->
 
 
 def _damaged(archive: PathLike, error: Exception) -> MTScaffoldError:
-    return MTScaffoldError(f"{archive}: damaged or cut off ({error}); remove it, and the next run fetches it again")
+    return MTScaffoldError(f"{archive}: damaged or truncated ({error}); delete it, and the next run fetches it again")
 
 
 def sacrebleu_test_set(
     name: str, source: str, target: str, cache: Path, folder: Path, md5: str | None = None
 ) -> tuple[Path, Path]:
-    """The files of source and reference of a test set that sacreBLEU knows (``wmt14/full``), in the new ``folder``.
+    """Write source and reference of a sacreBLEU test set (``wmt14/full``) to the new ``folder`` and return their paths.
 
-    What lies ready in sacreBLEU's own folder (the variable SACREBLEU, or ``sacrebleu`` in the download ``cache``) is
-    used. Otherwise its archive is fetched into ``cache``, with sacreBLEU's address and digest (or ``md5``), and
-    sacreBLEU makes text of the members.
+    A copy in sacreBLEU's own folder (the variable SACREBLEU, or ``sacrebleu`` in the download ``cache``) is preferred.
+    Otherwise the archive is fetched into ``cache``, from sacreBLEU's URL and with its digest (or ``md5``), and
+    sacreBLEU converts the members to plain text.
     Raises UsageError for a name or language pair that sacreBLEU does not know; MTScaffoldError as fetch and extract do.
     """
     from sacrebleu.dataset import DATASETS
@@ -99,7 +101,7 @@ def sacrebleu_test_set(
     archives = sacrebleu_archives(name, md5)
     pair, known = f"{source}-{target}", DATASETS[name].langpairs
     if pair not in known:
-        raise UsageError(f"sacreBLEU's test set {name} has no {pair}, only {', '.join(known)}")
+        raise UsageError(f"sacreBLEU test set {name}: no language pair {pair}; choose one of {', '.join(known)}")
     ready = Path(os.environ.get("SACREBLEU") or cache / "sacrebleu")
     if not (ready / name).is_dir() and archives:
         ready = folder / "sacrebleu"
@@ -112,17 +114,18 @@ def sacrebleu_test_set(
             done = subprocess.run(command, env=environment, stdout=output, stderr=subprocess.PIPE)
         if done.returncode:
             last = done.stderr.decode("utf-8", "replace").strip().rpartition("\n")[2]
-            raise MTScaffoldError(f"{ready / name}: sacreBLEU cannot read this test set ({last}); remove the folder")
+            raise MTScaffoldError(f"{ready / name}: sacreBLEU cannot read this test set ({last}); delete the folder")
     return paths
 
 
 def sacrebleu_archives(name: str, md5: str | None = None) -> list[Archive]:
-    """The archives of a test set that sacreBLEU knows, with its digests or ``md5``; none where it has other files."""
+    """Return the archives of a sacreBLEU test set, with its digests or ``md5``; none where it uses other files."""
     from sacrebleu.dataset import DATASETS
 
     if name not in DATASETS:
         near = difflib.get_close_matches(name, DATASETS, n=1)
-        raise UsageError(f"sacreBLEU has no test set {name}" + (f"; did you mean {near[0]}?" if near else ""))
+        hint = f"did you mean {near[0]}?" if near else "list them with: sacrebleu --list"
+        raise UsageError(f"sacreBLEU has no test set {name}; {hint}")
     urls = DATASETS[name].data
     if not all(url.endswith(_TAR_SUFFIXES) for url in urls):
         return []
@@ -134,9 +137,9 @@ def sacrebleu_archives(name: str, md5: str | None = None) -> list[Archive]:
 
 
 def _lay_out(name: str, members: Sequence[str], archives: Sequence[Archive], folder: Path, cache: Path) -> None:
-    """Put a test set's archives and ``members`` where sacreBLEU would have put them itself.
+    """Put a test set's archives and ``members`` where sacreBLEU itself would.
 
-    sacreBLEU's own download cannot go on where it was broken off, and takes half an archive for a whole one.
+    sacreBLEU's own download cannot resume, and treats a partial archive as complete.
     """
     raw = folder / name / "raw"
     for member in members:
@@ -144,5 +147,5 @@ def _lay_out(name: str, members: Sequence[str], archives: Sequence[Archive], fol
     for archive in archives:
         path = fetch(archive, cache)
         (raw / f"{name.replace('/', '_')}.{archive.url.rsplit('/', 1)[-1]}").symlink_to(path.resolve())
-    # All sets of this kind keep both sides of a pair in one archive, the last.
+    # In every such test set the last archive holds both sides of a pair.
     extract(path, {member: raw / member for member in members})

@@ -14,17 +14,17 @@ from mt_scaffold.files import PathLike, open_output
 def average(checkpoints: Sequence[PathLike], output: PathLike) -> list[str]:
     """Write the mean of ``checkpoints`` (fairseq's, of one training) to ``output``, for fairseq-generate to load.
 
-    Each parameter is averaged in double precision and rounded once, to the type it has. The configuration is that of
-    the last checkpoint; the optimiser's state is left out, so the result is for translating, not for training on.
-    Vaswani et al. 2017, section 6.1, and Ott et al. 2018 average the last checkpoints of a training like this.
+    Each parameter is averaged in double precision and rounded once, to its own type. The configuration is taken from
+    the last checkpoint; the optimiser's state is left out, so the result can translate but not resume training.
+    Vaswani et al. 2017, section 6.1, and Ott et al. 2018 average the last checkpoints of a training in this way.
 
-    Returns the names of what was averaged. Raises MTScaffoldError where a checkpoint cannot be read safely or its
-    parameters are not those of the others.
+    Returns the names of the averaged checkpoints. Raises MTScaffoldError where a checkpoint cannot be loaded safely or
+    differs from the first in its parameters.
     """
     import torch
 
     if not checkpoints:
-        raise UsageError("average: no checkpoints given")
+        raise UsageError("average: no checkpoints given; name one or more")
     sums: dict[str, Any] = {}
     state: dict[str, Any] = {}
     for path in checkpoints:
@@ -36,7 +36,7 @@ def average(checkpoints: Sequence[PathLike], output: PathLike) -> list[str]:
         for name, tensor in model.items():
             sums[name] += tensor.to(torch.float64)
 
-    # Tied parameters share one storage, in the result as in what fairseq wrote.
+    # Tied parameters share one storage, in the result as in fairseq's own checkpoints.
     tied: dict[Any, Any] = {}
     averaged = {}
     for name, tensor in state["model"].items():
@@ -55,22 +55,23 @@ def average(checkpoints: Sequence[PathLike], output: PathLike) -> list[str]:
 
 
 def last_checkpoints(folder: PathLike, last: int, by_updates: bool = False) -> list[Path]:
-    """The checkpoints to average in fairseq's ``--save-dir``: of the ``last`` epochs, or (``by_updates``) within them.
+    """Return the ``last`` checkpoints in fairseq's ``--save-dir``: of whole epochs, or (``by_updates``) within epochs.
 
-    ``last`` = 0 means the one of the best validation loss. Raises MTScaffoldError where there are fewer than ``last``.
+    ``last`` = 0 means the one with the best validation loss. Raises MTScaffoldError where there are fewer than
+    ``last``.
     """
     if last < 0:
-        raise UsageError(f"the number of checkpoints to average must be 0 or more, not {last}")
+        raise UsageError(f"average: the number of checkpoints must be 0 or more, not {last}")
     if last == 0:
         best = Path(folder) / "checkpoint_best.pt"
         if not best.exists():
-            raise MTScaffoldError(f"{folder}: there is no checkpoint_best.pt")
+            raise MTScaffoldError(f"{folder}: no checkpoint_best.pt; train with validation, or average the last ones")
         return [best]
     found = list((update_checkpoints(folder) if by_updates else epoch_checkpoints(folder)).values())
     if len(found) < last:
-        kind = "updates" if by_updates else "epochs"
+        kind = "update" if by_updates else "epoch"
         raise MTScaffoldError(
-            f"{folder}: the last {last} checkpoints of {kind} are to be averaged, but there are {len(found)}: "
+            f"{folder}: the last {last} {kind} checkpoints are to be averaged, but there are only {len(found)}; "
             "train longer, keep more, or average fewer"
         )
     return found[-last:]
@@ -78,10 +79,13 @@ def last_checkpoints(folder: PathLike, last: int, by_updates: bool = False) -> l
 
 def _check_same_parameters(sums: dict[str, Any], model: dict[str, Any], path: PathLike, first: PathLike) -> None:
     for name in sums.keys() ^ model.keys():
-        raise MTScaffoldError(f"{path}: not of the same model as {first}: only one of them has the parameter {name}")
+        raise MTScaffoldError(
+            f"{path}: not of the same model as {first}: only one of them has the parameter {name}; "
+            "average checkpoints of one training"
+        )
     for name, tensor in model.items():
         if tensor.shape != sums[name].shape:
             raise MTScaffoldError(
                 f"{path}: not of the same model as {first}: {name} is {tuple(tensor.shape)}, "
-                f"there {tuple(sums[name].shape)}"
+                f"there {tuple(sums[name].shape)}; average checkpoints of one training"
             )

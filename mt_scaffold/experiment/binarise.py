@@ -22,9 +22,9 @@ DESCRIPTION = "binarised.json"
 
 @dataclass(frozen=True)
 class Binarised:
-    """What a data folder holds: the languages, the sentence pairs of each subset, the digests of the files it is from.
+    """What a data folder holds: the languages, the sentence pairs of each subset, the digests of its input files.
 
-    ``storage``: ``subwords`` stored as ids, or ``words`` (binarise_words.py), segmented when they are read.
+    ``storage``: ``subwords``, stored as ids, or ``words`` (binarise_words.py), segmented as they are read.
     """
 
     source: str
@@ -46,16 +46,16 @@ def binarise(
     """Make the fairseq data folder ``output`` with ``fairseq-preprocess --joined-dictionary``.
 
     ``train``, ``valid`` and each of ``tests`` are prefixes: ``subwords/train`` stands for the files
-    ``subwords/train.SOURCE`` and ``subwords/train.TARGET``, a sentence a line, subwords between spaces. A test set
-    becomes the subset named as its files. The folder appears only when it is complete, with ``preprocess.log``
-    (fairseq's own) and ``binarised.json`` (what is in it) inside; a folder that fairseq data was in is replaced.
+    ``subwords/train.SOURCE`` and ``subwords/train.TARGET``, one sentence per line, subwords separated by spaces. A test
+    set becomes the subset of the same name. The folder appears only once it is complete, with ``preprocess.log``
+    (fairseq's own) and ``binarised.json`` (its description); an earlier data folder is replaced.
 
     Raises MTScaffoldError where sides differ in length, a file is empty or not UTF-8, or fairseq fails.
     """
     output = Path(output)
     prefixes = subset_prefixes(train, valid, tests, source, target)
     if output.exists() and any(output.iterdir()) and not (output / DESCRIPTION).exists():
-        raise MTScaffoldError(f"{output}: this folder holds something else; give a new one")
+        raise MTScaffoldError(f"{output}: this folder holds something else; choose a new one")
 
     pairs: dict[str, int] = {}
     digests: dict[str, str] = {}
@@ -95,47 +95,52 @@ def binarise(
 def subset_prefixes(
     train: PathLike, valid: PathLike, tests: Sequence[PathLike], source: str, target: str
 ) -> dict[str, Path]:
-    """Subset → prefix of its files.
+    """Return the prefix of the files of each subset.
 
     Raises UsageError for a test set whose name fairseq would misread, and where both languages are the same.
     """
     if source == target:
-        raise UsageError(f"source and target are the same language: {source}")
+        raise UsageError(f"source and target are the same language: {source}; give two languages")
     prefixes = {"train": Path(train), "valid": Path(valid)}
     for test in map(Path, tests):
         # fairseq reads train, train1, train2 and so on as one training set.
         if re.fullmatch(r"train\d*|valid\d*", test.name) or test.name in prefixes:
-            raise UsageError(f"{test}: a test set cannot be called {test.name} here")
+            raise UsageError(
+                f"{test}: a test set cannot be called {test.name}, which fairseq treats as another subset; rename it"
+            )
         if "," in os.fspath(test):
-            raise UsageError(f"{test}: fairseq takes no comma in the name of a test set or its folder")
+            raise UsageError(f"{test}: fairseq splits the names of test sets at commas; rename the file or its folder")
         prefixes[test.name] = test
     return prefixes
 
 
 def write_description(folder: Path, binarised: Binarised) -> None:
-    """Describe in the data folder what it holds."""
+    """Write the description of a data folder into it."""
     write_result(folder / DESCRIPTION, binarised)
 
 
 def read_binarised(folder: PathLike) -> Binarised:
-    """What the data folder holds; raises MTScaffoldError where binarise did not make it."""
+    """Return what a data folder holds; raise MTScaffoldError where mt-scaffold did not make it."""
     description = Path(folder) / DESCRIPTION
     if not Path(folder).exists():
         raise MTScaffoldError(f"{folder}: no such folder; make it with mt-scaffold binarise")
     if not description.exists():
-        raise MTScaffoldError(f"{folder}: not a folder that mt-scaffold binarise made (no {DESCRIPTION} in it)")
+        raise MTScaffoldError(
+            f"{folder}: not a folder that mt-scaffold binarise made (no {DESCRIPTION} in it); make it with mt-scaffold "
+            "binarise or binarise-words"
+        )
     return read_result(Binarised, description)
 
 
 def task_arguments(binarised: Binarised, options: Sequence[str]) -> list[str]:
-    """The fairseq task that reads the folder, unless ``options`` name one."""
+    """Return the options that choose the fairseq task for a folder, unless ``options`` name one."""
     if any(option.split("=")[0] == "--task" for option in options):
         return []
     return ["--task", "translation_bpe_dropout" if binarised.storage == "words" else "translation_resumable"]
 
 
 def _count_sentences(path: Path) -> int:
-    """Lines of ``path``; refuses what fairseq would crash on or, worse, count differently."""
+    """Count the lines of ``path``, refusing what fairseq would crash on or, worse, count differently."""
     number = offset = 0
     with open_input(path) as stream:
         for number, line in enumerate(stream, start=1):
@@ -152,22 +157,23 @@ def _count_sentences(path: Path) -> int:
 
 
 def carriage_return(path: Path, line: int) -> MTScaffoldError:
-    """The error for a text that fairseq would split into other lines; line: counted from 1."""
+    """Return the error for a text that fairseq would split into other lines; line: counted from 1."""
     return MTScaffoldError(
-        f"{path}: line {line}: a carriage return, which fairseq treats as a line end; remove it (tokenise does)"
+        f"{path}: line {line}: a carriage return, which fairseq treats as a line end; remove it (mt-scaffold tokenise "
+        "does)"
     )
 
 
 def empty_text(path: Path) -> MTScaffoldError:
-    """The error for a text without lines."""
+    """Return the error for a text without lines."""
     return MTScaffoldError(f"{path}: empty; every subset needs at least one sentence pair")
 
 
 def _name_subsets(folder: Path, names: Sequence[str]) -> None:
-    """fairseq calls the test sets test, test1, test2 and so on: give them their own names."""
+    """Give the test sets their own names, instead of fairseq's test, test1, test2 and so on."""
     numbered = {f"test{number or ''}": name for number, name in enumerate(names)}
     moved = [(file, numbered[file.name.split(".")[0]], file.name.split(".", 1)[1]) for file in folder.glob("test*.*")]
-    # In two steps, for a test set may itself be called test1.
+    # In two steps, because a test set may itself be called test1.
     for file, _, _ in moved:
         file.rename(folder / f"renaming.{file.name}")
     for file, name, rest in moved:

@@ -1,7 +1,7 @@
 """Words → a fairseq data folder that is segmented during training: the text itself, an index, and the dictionary.
 
-A folder holds, for each subset and language, ``SUBSET.SOURCE-TARGET.LANGUAGE.words`` (the sentences, a line each,
-UTF-8) and beside it ``.words.npy`` (where each line begins, int64), both memory-mapped by the task
+For each subset and language, a folder holds ``SUBSET.SOURCE-TARGET.LANGUAGE.words`` (one sentence per line, UTF-8) and
+beside it ``.words.npy`` (the byte offset of each line, int64), both memory-mapped by the task
 ``translation_bpe_dropout``; ``bpe.codes``; and one dictionary for both languages.
 """
 
@@ -53,20 +53,20 @@ def binarise_words(
     """Make the fairseq data folder ``output`` for the task ``translation_bpe_dropout``.
 
     ``train``, ``valid`` and each of ``tests`` are prefixes: ``words/train`` stands for the files
-    ``words/train.SOURCE`` and ``words/train.TARGET``, a sentence a line, words between spaces. ``codes`` are the joint
-    codes, which are copied into the folder. The dictionary holds every subword that the codes can give and every
-    character of the training text, inside and at the end of words: whatever dropout does, it has an id.
+    ``words/train.SOURCE`` and ``words/train.TARGET``, one sentence per line, words separated by spaces. ``codes`` are
+    the joint codes, which are copied into the folder. The dictionary holds every subword that the codes can give and
+    every character of the training text, inside and at the end of words, so that whatever dropout produces has an id.
 
-    A run that was stopped is started again in the same way: files that are there already are not written anew, and
-    ``binarised.json``, without which the folder is not taken, comes last.
+    The same call resumes an interrupted run: complete files are kept, and ``binarised.json``, without which the folder
+    is not accepted, is written last.
 
     Raises MTScaffoldError where sides differ in length, a file is empty, not UTF-8 or holds a carriage return, or the
-    codes are malformed; UsageError for a name that fairseq would take for a training set.
+    codes are malformed; UsageError for a test set whose name fairseq would misread.
     """
     output = Path(output)
     prefixes = subset_prefixes(train, valid, tests, source, target)
     if output.exists() and any(output.iterdir()) and not (output / CODES).exists():
-        raise MTScaffoldError(f"{output}: this folder holds something else; give a new one")
+        raise MTScaffoldError(f"{output}: this folder holds something else; choose a new one")
     bpe = BPE(codes, separator=separator)
     try:
         output.mkdir(parents=True, exist_ok=True)
@@ -87,7 +87,7 @@ def binarise_words(
         pairs[subset] = lines[source]
 
     for subset, prefix in prefixes.items():
-        # Counting also finds what is not UTF-8, and says where.
+        # Counting also reports where a text is not UTF-8.
         counts = count_words(paths=[f"{prefix}.{language}" for language in (source, target)], num_workers=num_workers)
         if subset == "train":
             dictionary = format_dictionary(dropout_dictionary(bpe, counts, separator))
@@ -99,10 +99,10 @@ def binarise_words(
 
 
 def dropout_dictionary(bpe: BPE, counts: WordCounts, separator: str = SEPARATOR) -> list[tuple[str, int]]:
-    """Every subword that the counted words can fall into under any dropout, with its count without dropout.
+    """Return every subword that any dropout can produce from the counted words, with its count without dropout.
 
-    These are what the codes can give (``BPE.surface_forms``) and the characters of the words, each inside a word and at
-    its end; the most frequent first, those that need dropout to appear (count 0) last.
+    These are the subwords that the codes can give (``BPE.surface_forms``) and the characters of the words, each inside
+    a word and at its end; the most frequent first, those that only dropout produces (count 0) last.
     """
     found = bpe.count_subwords(counts).items()
     characters = sorted(set().union(*(word for word, _ in counts.items())))
@@ -112,7 +112,7 @@ def dropout_dictionary(bpe: BPE, counts: WordCounts, separator: str = SEPARATOR)
 
 
 class WordsFile:
-    """The lines of a stored text, memory-mapped: nothing is read before it is asked for."""
+    """The lines of a stored text, memory-mapped: nothing is read before it is needed."""
 
     def __init__(self, path: PathLike) -> None:
         import numpy
@@ -125,15 +125,15 @@ class WordsFile:
         except OSError as error:
             raise explain_os_error(error, error.filename or path) from error
         except ValueError as error:
-            raise MTScaffoldError(f"{self.path}: not as binarise-words stored it: make the folder anew") from error
+            raise _damaged(self.path) from error
         if self._begins.ndim != 1 or len(self._begins) < 2 or self._begins[-1] != len(self._text):
-            raise MTScaffoldError(f"{self.path}: not as binarise-words stored it: make the folder anew")
+            raise _damaged(self.path)
 
     def __len__(self) -> int:
         return len(self._begins) - 1
 
     def lines(self, indices: Sequence[int] | numpy.ndarray) -> list[bytes]:
-        """The lines with these numbers (from 0), without their line ends."""
+        """Return the lines with these numbers (from 0), without their line ends."""
         import numpy
 
         numbers = numpy.asarray(indices)
@@ -141,8 +141,12 @@ class WordsFile:
         return [self._text[begin : end - 1] for begin, end in zip(begins, ends, strict=True)]
 
 
+def _damaged(path: str) -> MTScaffoldError:
+    return MTScaffoldError(f"{path}: not as binarise-words stored it; run mt-scaffold binarise-words again")
+
+
 def _store(source: Path, stored: Path) -> tuple[str, int]:
-    """Copy a text and index it, unless that is done; returns its digest and its number of lines."""
+    """Copy a text and index it, unless that is done, and return its SHA-256 digest and its number of lines."""
     import numpy
 
     index = Path(f"{stored}.npy")
@@ -173,7 +177,7 @@ def _store(source: Path, stored: Path) -> tuple[str, int]:
 
 
 def _blocks(path: Path) -> Iterator[bytes]:
-    """The bytes of a text, its last line ended where it is not."""
+    """Yield the bytes of a text, with an LF where its last line lacks one."""
     last = b"\n"
     with open_input(path) as stream:
         while block := stream.read(_BLOCK):

@@ -1,7 +1,7 @@
-"""Loading fairseq's checkpoints without letting them run code.
+"""Load fairseq's checkpoints without letting them run code.
 
-A checkpoint is a pickle, and a pickle may name any function to be called while it is read. PyTorch's
-``weights_only`` reading calls only what is on a list: tensors, plain containers, and what is added here.
+A checkpoint is a pickle, and a pickle can have any function called while it is loaded. With ``weights_only`` PyTorch
+calls only what is on an allow list: tensors, plain containers, and what ``safe_globals`` adds.
 """
 
 from __future__ import annotations
@@ -17,8 +17,10 @@ from mt_scaffold.files import PathLike, explain_os_error
 
 
 def safe_globals() -> list[Any]:
-    """All that fairseq's checkpoints hold beyond PyTorch's own list, none of which runs code when it is read: the
-    options of a model, and numbers and arrays of NumPy, such as the counts of ``--eval-bleu``."""
+    """Return what fairseq's checkpoints hold beyond PyTorch's allow list; none of it runs code when it is loaded.
+
+    These are the options of a model, and NumPy numbers and arrays such as the counts of ``--eval-bleu``.
+    """
     import numpy
 
     array, number = numpy.zeros(1), numpy.float64(1)
@@ -28,14 +30,15 @@ def safe_globals() -> list[Any]:
 
 
 def load_checkpoint(path: PathLike) -> dict[str, Any]:
-    """Read a fairseq checkpoint onto the CPU: ``model`` (name → tensor), ``cfg``, ``extra_state`` and so on.
+    """Load a fairseq checkpoint onto the CPU: ``model`` (name → tensor), ``cfg``, ``extra_state`` and so on.
 
-    Raises MTScaffoldError where the file is missing, cut off, no checkpoint, or holds anything that could run code.
+    Raises MTScaffoldError where the file is missing, truncated, not a checkpoint, or holds anything that could run
+    code.
     """
     import torch
 
     try:
-        # Leaving safe_globals() takes off the list what it names, also where it stood there before.
+        # On exit safe_globals() takes everything it names off the list, even what was on it before.
         listed = torch.serialization.get_safe_globals()
         with torch.serialization.safe_globals([each for each in safe_globals() if each not in listed]):
             state = torch.load(path, map_location="cpu", weights_only=True)
@@ -44,23 +47,24 @@ def load_checkpoint(path: PathLike) -> dict[str, Any]:
     except pickle.UnpicklingError as error:
         if refused := re.search(r"GLOBAL:? (\S+)", str(error)):
             raise MTScaffoldError(
-                f"{path}: refused: this checkpoint calls {refused[1]}, which could run code"
+                f"{path}: refused: this checkpoint calls {refused[1]}, which could run code; use one that "
+                "fairseq-train wrote"
             ) from error
-        raise MTScaffoldError(f"{path}: not a checkpoint that fairseq wrote") from error
+        raise MTScaffoldError(f"{path}: not a checkpoint; use one that fairseq-train wrote") from error
     except (RuntimeError, EOFError, ValueError, LookupError, TypeError, AttributeError) as error:
-        raise MTScaffoldError(f"{path}: not a complete checkpoint") from error
+        raise MTScaffoldError(f"{path}: not a complete checkpoint; use another one, or resume the training") from error
     if not isinstance(state, dict) or not isinstance(state.get("model"), dict):
-        raise MTScaffoldError(f"{path}: not a checkpoint that fairseq wrote (it holds no model)")
+        raise MTScaffoldError(f"{path}: not a checkpoint (it holds no model); use one that fairseq-train wrote")
     return state
 
 
 def epoch_checkpoints(folder: PathLike) -> dict[int, Path]:
-    """The checkpoints of whole epochs in ``folder``, ``checkpoint7.pt`` and so on, by epoch, the earliest first."""
+    """Return the checkpoints of whole epochs in ``folder`` (``checkpoint7.pt``) by epoch, the earliest first."""
     return _numbered(folder, r"checkpoint(\d+)\.pt")
 
 
 def update_checkpoints(folder: PathLike) -> dict[int, Path]:
-    """The checkpoints within epochs in ``folder``, ``checkpoint_EPOCH_UPDATES.pt``, by updates, the earliest first."""
+    """Return the checkpoints within epochs in ``folder`` (``checkpoint_EPOCH_UPDATES.pt``) by updates, in order."""
     return _numbered(folder, r"checkpoint_\d+_(\d+)\.pt")
 
 

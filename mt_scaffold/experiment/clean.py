@@ -1,7 +1,7 @@
-"""Words → words: drops the pairs that no system should train on, before segmentation.
+"""Words → words: drop the pairs that no system should train on, before segmentation.
 
 Cleaning counts words, not subwords, so that every system trains on the same pairs; fairseq's published recipes clean
-after BPE, where each segmentation would keep its own pairs.
+after BPE, where each segmentation would keep different pairs.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from mt_scaffold.text import read_pairs, word_count
 
 @dataclass
 class CleanReport:
-    """What cleaning kept and dropped; a dropped pair counts under the first reason that holds.
+    """What cleaning kept and dropped; a dropped pair counts under the first reason that applies.
 
     ``words_read`` and ``words_kept`` are (source, target).
     """
@@ -36,17 +36,17 @@ def clean(
     max_tokens: int = 250,
     max_ratio: float = 1.5,
 ) -> CleanReport:
-    """Copy the pairs of two parallel tokenised files that have good lengths, byte for byte and in order.
+    """Copy the pairs of two parallel tokenised files whose lengths are within bounds, byte for byte and in order.
 
-    A pair stays where both sides have ``min_tokens`` to ``max_tokens`` words (between ASCII spaces) and neither
+    A pair is kept where both sides have ``min_tokens`` to ``max_tokens`` words (between ASCII spaces) and neither
     has more than ``max_ratio`` times the words of the other. With ``min_tokens`` 1, an empty side is too short.
-    Raises MTScaffoldError where the sides have unequal numbers of lines or no pair is left; UsageError for bounds
-    that no pair meets, or an output that is another output or an input.
+    Raises MTScaffoldError where the sides differ in length or no pair is left; UsageError for bounds that no pair can
+    meet, or an output that is also another output or an input.
     """
     if min_tokens < 1 or max_tokens < min_tokens or not max_ratio >= 1:
         raise UsageError(
-            f"min_tokens {min_tokens}, max_tokens {max_tokens}, max_ratio {max_ratio}: "
-            "needs 1 <= min_tokens <= max_tokens and max_ratio >= 1"
+            f"clean: min_tokens {min_tokens}, max_tokens {max_tokens}, max_ratio {max_ratio}: "
+            "give 1 <= min_tokens <= max_tokens and max_ratio >= 1"
         )
     refuse_overwriting([output_source, output_target], [source, target])
     report = CleanReport()
@@ -71,8 +71,10 @@ def clean(
                 report.pairs_kept += 1
                 report.words_kept = _add(report.words_kept, lengths)
         if not report.pairs_kept:
+            dropped = ", ".join(f"{reason} {count}" for reason, count in report.dropped.items())
             raise MTScaffoldError(
-                f"{source}, {target}: cleaning leaves none of {report.pairs_read} pairs {report.dropped}"
+                f"{source}, {target}: cleaning leaves none of {report.pairs_read} pairs (dropped: {dropped}); "
+                "relax min_tokens, max_tokens or max_ratio"
             )
     return report
 

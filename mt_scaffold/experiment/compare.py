@@ -1,4 +1,4 @@
-"""Scores of several systems → one table: mean and spread over seeds, and paired bootstrap tests against a baseline."""
+"""Scores of several systems → one table: mean and spread over the seeds, and paired tests against a baseline."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from mt_scaffold.text import read_lines
 
 @dataclass(frozen=True)
 class _Scored:
-    """One score file, and where it is."""
+    """A score file and its path."""
 
     path: Path
     scores: Scores
@@ -29,7 +29,7 @@ class _Scored:
         return self.scores.test_set, self.scores.system, self.scores.seed
 
     def lines(self, name: str) -> list[str]:
-        """The lines of the ``hypothesis`` or ``reference`` that was scored, which must not have changed since."""
+        """Return the lines of the ``hypothesis`` or ``reference`` that was scored; raise where it has changed since."""
         file = self.scores.files[name]
         path = self.path.resolve().parent / file.path
         if sha256(path) != file.sha256:
@@ -45,29 +45,34 @@ def compare(
     title: str = "",
     published: Sequence[Published] = (),
 ) -> Comparison:
-    """Compare what ``score`` wrote (files with ``system``, ``test_set`` and ``seed``) with the system ``baseline``.
+    """Compare each system in the files that ``score`` wrote with the system ``baseline``.
 
     For each test set and system: mean and standard deviation (of the sample, n - 1) of each score over the seeds, the
-    difference of the mean BLEU to the baseline's, and for each seed that both were trained with the p-value of
+    difference between its mean BLEU and the baseline's, and, for each seed that both were trained with, the p-value of
     sacreBLEU's paired bootstrap test (Koehn 2004) with ``samples`` resamples, for BLEU and chrF.
 
-    Where a system and the baseline have two seeds or more, Welch's t-test over the seeds' BLEU is added: whether the
-    trainings differ, where the bootstrap test asks whether the translations of two trainings do.
-    ``published`` are scores from elsewhere, to be shown beside ours with the difference, marked as theirs.
+    Where a system and the baseline have two or more seeds each, Welch's t-test over the seeds' BLEU is added: it asks
+    whether the trainings differ, the bootstrap test whether the translations of two trainings do.
+    ``published`` are scores from elsewhere, shown beside ours with the difference and marked as theirs.
 
     With ``output`` the comparison is written to ``output.txt``, ``.md``, ``.json`` and ``.csv``. Raises MTScaffoldError
-    where score files are not as ``score`` wrote them, or do not match.
+    where score files are not as ``score`` wrote them, or were scored against different references; UsageError where two
+    are for the same run, or none is for the baseline.
     """
     if samples < 1:
-        raise UsageError(f"the number of bootstrap samples must be 1 or more, not {samples}")
+        raise UsageError(f"compare: the number of bootstrap samples must be 1 or more, not {samples}")
     by_key: dict[tuple[str, str, int], _Scored] = {}
     for scored in map(_read, scores):
         if scored.key in by_key:
-            raise UsageError(f"{scored.path} and {by_key[scored.key].path} are for the same test set, system and seed")
+            raise UsageError(
+                f"{scored.path} and {by_key[scored.key].path} are for the same test set, system and seed; give only one"
+            )
         by_key[scored.key] = scored
     systems = list(dict.fromkeys(system for _, system, _ in by_key))
     if baseline not in systems:
-        raise UsageError(f"the baseline {baseline} is not among the systems with scores: {', '.join(systems)}")
+        raise UsageError(
+            f"compare: the baseline {baseline} is not among the systems with scores: {', '.join(systems)}; choose one"
+        )
     systems.sort(key=lambda system: system != baseline)
     test_sets = list(dict.fromkeys(test_set for test_set, _, _ in by_key))
 
@@ -124,7 +129,7 @@ def _read(path: PathLike) -> _Scored:
 
 
 def _spread(name: str, of_system: Mapping[int, _Scored]) -> Spread | None:
-    """A metric over the seeds of a system; None where not every seed has it."""
+    """Return a metric over the seeds of a system; None where a seed lacks it."""
     if not all(name in scored.scores.metrics for scored in of_system.values()):
         return None
     by_seed = {str(seed): scored.scores.metrics[name].score for seed, scored in of_system.items()}
@@ -137,13 +142,15 @@ def _bleu(of_system: Mapping[int, _Scored]) -> list[float]:
 
 
 def _paired_bootstrap(baseline: _Scored, system: _Scored, samples: int) -> dict[str, tuple[float, str]]:
-    """Metric → p-value and signature, from sacreBLEU's own test."""
+    """Return the p-value and signature of each metric, from sacreBLEU's own test."""
     from sacrebleu.metrics import BLEU, CHRF
     from sacrebleu.significance import PairedTest
 
     references = system.lines("reference")
     if baseline.lines("reference") != references:
-        raise MTScaffoldError(f"{baseline.path} and {system.path} were scored against different references")
+        raise MTScaffoldError(
+            f"{baseline.path} and {system.path} were scored against different references; score both against the same"
+        )
     of_baseline, of_system = baseline.lines("hypothesis"), system.lines("hypothesis")
     test = PairedTest(
         [("baseline", of_baseline), ("system", of_system)],
@@ -155,13 +162,13 @@ def _paired_bootstrap(baseline: _Scored, system: _Scored, samples: int) -> dict[
     signatures, results = test()
     # sacreBLEU names the results by the score: BLEU, chrF2.
     names = {"bleu": "BLEU", "chrf": "chrF2"}
-    # To sacreBLEU a difference of exactly 0 is never chance, so that equal translations would get the smallest p.
+    # sacreBLEU never ascribes a difference of exactly 0 to chance: equal translations would get the smallest p.
     same = of_baseline == of_system
     return {name: (1.0 if same else results[shown][1].p_value, str(signatures[shown])) for name, shown in names.items()}
 
 
 def _t_test(ours: Sequence[float], baseline: Sequence[float]) -> float | None:
-    """The p-value of Welch's t-test; None with fewer than two seeds on a side, or where no score differs."""
+    """Return the p-value of Welch's t-test; None with fewer than two seeds on a side, or where no score differs."""
     if len(ours) < 2 or len(baseline) < 2 or len({*ours, *baseline}) == 1:
         return None
     from scipy.stats import ttest_ind
@@ -170,7 +177,7 @@ def _t_test(ours: Sequence[float], baseline: Sequence[float]) -> float | None:
 
 
 def _beside(published: Sequence[Published], rows: Sequence[Row]) -> list[PublishedBeside]:
-    """Each published score with our mean for the system that it stands beside, and the difference."""
+    """Return each published score with our mean for the system that it is shown beside, and the difference."""
     ours = {(row.test_set, row.system): row for row in rows}
     found = []
     for theirs in published:

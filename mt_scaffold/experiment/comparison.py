@@ -16,7 +16,7 @@ SYNTHETIC_NOTE = "SYNTHETIC DATA: generated text; these figures say nothing abou
 
 @dataclass(frozen=True)
 class Spread:
-    """A score over seeds: mean, standard deviation of the sample (None for one seed), and the score of each seed."""
+    """A score over the seeds: mean, standard deviation of the sample (None for one seed), and the score of each."""
 
     mean: float
     sd: float | None
@@ -43,14 +43,14 @@ class Row:
     is_baseline: bool = field(default=False, compare=False, metadata={"hidden": True})
 
     def metric(self, name: str) -> Spread | None:
-        """The metric of that name (``bleu``, ``chrf``, ``tokenised_bleu``, ``tokenised_bleu_split``)."""
+        """Return the metric of that name (``bleu``, ``chrf``, ``tokenised_bleu``, ``tokenised_bleu_split``)."""
         spread: Spread | None = getattr(self, name)
         return spread
 
 
 @dataclass(frozen=True)
 class PublishedBeside(Published):
-    """A published score with our mean for the system it stands beside, and ours less theirs."""
+    """A published score with our mean for the system it is shown beside, and ours minus theirs."""
 
     ours: float | None
     difference: float | None
@@ -58,7 +58,7 @@ class PublishedBeside(Published):
 
 @dataclass(frozen=True)
 class Comparison:
-    """All systems on all test sets, the baseline first, with what one must know to read the scores."""
+    """All systems on all test sets, the baseline first, with what a reader needs to interpret the scores."""
 
     title: str
     synthetic: bool
@@ -71,7 +71,7 @@ class Comparison:
     versions: dict[str, str]
 
     def difference(self, row: Row) -> float | None:
-        """The mean BLEU of a row less that of the baseline on the same test set; None for the baseline itself."""
+        """Return the mean BLEU of a row minus the baseline's on the same test set; None for the baseline itself."""
         base = next((each for each in self.rows if (each.test_set, each.system) == (row.test_set, self.baseline)), None)
         if base is None or base is row or base.bleu is None or row.bleu is None:
             return None
@@ -84,7 +84,7 @@ class Comparison:
 
 
 def as_text(comparison: Comparison, markdown: bool = False) -> str:
-    """The comparison as a table for people, with what they must know to read it."""
+    """Return the comparison as a table for people, with the notes they need to interpret it."""
     rows, metrics = comparison.rows, comparison.metrics
     heading = ["test set", "system", "BLEU", "difference", "p", "chrF", "p"]
     heading += [f"{NOT_COMPARABLE[name]} *" for name in metrics if name in NOT_COMPARABLE]
@@ -131,7 +131,7 @@ def as_text(comparison: Comparison, markdown: bool = False) -> str:
 
 
 def as_csv(comparison: Comparison) -> str:
-    """The comparison as CSV: one line per test set and system, scores as mean and standard deviation."""
+    """Return the comparison as CSV: one line per test set and system, scores as mean and standard deviation."""
     metrics = [name for name in LABELS if any(row.metric(name) for row in comparison.rows)]
     heading = ["test_set", "system", "baseline", "synthetic", "seeds"]
     heading += [f"{name}_{part}" for name in metrics for part in ("mean", "sd")] + ["p_bleu", "p_chrf"]

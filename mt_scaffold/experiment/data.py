@@ -1,4 +1,4 @@
-"""→ raw text: the parallel text of an experiment, generated or from files and archives, otherwise untouched."""
+"""Configuration → raw text: parallel text, generated or from files and archives, and otherwise untouched."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ from mt_scaffold.experiment.synthetic import sentence_pairs
 from mt_scaffold.files import PathLike, explain_os_error, open_output
 from mt_scaffold.text import read_pairs, word_count
 
-# Beside the raw text: the members of one archive at a time.
+# Holds the extracted members of one archive at a time, beside the raw text.
 _MEMBERS = ".members"
 Pairs = Iterable[tuple[bytes, bytes]]
-# A corpus: its name, then the parts that it is put together from, each with where it comes from.
+# The name of a corpus, and its parts in order, each with its origin.
 Corpus = tuple[str, Iterable[tuple[str, Pairs]]]
 
 
 @dataclass(frozen=True)
 class RawCorpus:
-    """Lines of one corpus, and its words (between ASCII spaces) by language."""
+    """The size of one corpus: its lines, and its words (between ASCII spaces) by language."""
 
     lines: int
     words: dict[str, int]
@@ -44,7 +44,7 @@ class RawCorpus:
 
 @dataclass(frozen=True)
 class RawPart:
-    """Lines that a corpus has from one file, archive member or generator."""
+    """How many lines of a corpus come from one file, archive member or generator."""
 
     origin: str = field(metadata={"key": "from"})
     lines: int
@@ -52,7 +52,7 @@ class RawPart:
 
 @dataclass(frozen=True)
 class Generator:
-    """What fixes a generated corpus."""
+    """What determines a generated corpus."""
 
     pairs: int
     seed: int
@@ -60,9 +60,9 @@ class Generator:
 
 @dataclass(frozen=True)
 class TestOverlap:
-    """Lines of a test set, and those whose source, target, or both as a pair also occur in the training data."""
+    """Lines of a test set, and how many of them the training data has too: as a source, as a target, as a pair."""
 
-    __test__ = False  # no test case, whatever pytest makes of the name
+    __test__ = False  # pytest would collect the class because of its name
 
     lines: int
     source_in_train: int
@@ -72,7 +72,7 @@ class TestOverlap:
 
 @dataclass
 class RawReport:
-    """Where the raw text of an experiment comes from, and how much of it there is, by corpus."""
+    """The origin and size of an experiment's raw text, by corpus."""
 
     experiment: str
     synthetic: bool
@@ -84,12 +84,12 @@ class RawReport:
 
 
 def get_data(config: Config, output_dir: PathLike, cache: PathLike | None = None) -> RawReport:
-    """Write the raw text of ``config`` to ``output_dir`` and return what it consists of.
+    """Write the raw text of ``config`` to ``output_dir`` and return its origin and size.
 
-    Writes ``{train,valid,TEST}.{SOURCE,TARGET}`` (UTF-8 as it comes, LF at the end of every line); the folder is
-    created where needed. ``cache`` is the download cache (default: default_cache()).
-    Raises MTScaffoldError for a file that cannot be fetched, whose digest is not the configured one, or whose number
-    of lines differs from its other side's.
+    Writes ``{train,valid,TEST}.{SOURCE,TARGET}`` (UTF-8, unchanged but for an LF at the end of every line); the folder
+    is created where needed. ``cache`` is the download cache (default: default_cache()).
+    Raises MTScaffoldError for a file that cannot be fetched or whose digest differs from the configuration, and for
+    two sides with different numbers of lines.
     """
     folder = Path(output_dir)
     try:
@@ -114,7 +114,7 @@ def get_data(config: Config, output_dir: PathLike, cache: PathLike | None = None
 
 
 class _Overlap:
-    """Counts the test sentences that occur in the training data; the test sets must pass before it."""
+    """Counts the test sentences that also occur in the training data, which must be watched after the test sets."""
 
     def __init__(self) -> None:
         self._tests: dict[str, list[tuple[bytes, bytes]]] = {}
@@ -123,7 +123,7 @@ class _Overlap:
         self._pairs: dict[tuple[bytes, bytes], bool] = {}
 
     def watch(self, corpus: str, parts: Iterable[tuple[str, Pairs]]) -> Iterator[tuple[str, Pairs]]:
-        """The same parts, looked at as they pass."""
+        """Yield the same parts, noting or looking up each pair on the way."""
         for origin, pairs in parts:
             if corpus == "train":
                 yield origin, self._look(pairs)
@@ -152,7 +152,7 @@ class _Overlap:
             yield pair
 
     def counts(self) -> dict[str, TestOverlap]:
-        """The overlap of each test set with the training data, once that has passed."""
+        """Return the overlap of each test set with the training data, once that has been read."""
         return {
             name: TestOverlap(
                 lines=len(test),
@@ -164,9 +164,9 @@ class _Overlap:
         }
 
     def warnings(self) -> list[str]:
-        """One line for each test set of which some sentences occur in the training data."""
+        """Return one line for each test set that shares sentences with the training data."""
         return [
-            f"{name}: of its {count.lines} sentences {count.source_in_train} occur in the training data as a "
+            f"{name}: of its {count.lines} sentences, {count.source_in_train} occur in the training data as a "
             f"source, {count.target_in_train} as a target, {count.pair_in_train} with the same translation"
             for name, count in self.counts().items()
             if count.source_in_train or count.target_in_train
@@ -174,9 +174,9 @@ class _Overlap:
 
 
 def fetch_data(config: Config, cache: PathLike | None = None) -> list[Path]:
-    """Fetch everything that get_data needs from the network into ``cache`` (default: default_cache()); the paths.
+    """Fetch what get_data needs from the network into ``cache`` (default: default_cache()) and return the paths.
 
-    For machines without a network, whose cache is filled from elsewhere. Raises MTScaffoldError as fetch does.
+    This fills the cache of a machine that has no network. Raises MTScaffoldError as fetch does.
     """
     folder = Path(cache) if cache is not None else default_cache()
     files: dict[Any, None] = {}
@@ -197,7 +197,7 @@ def fetch_data(config: Config, cache: PathLike | None = None) -> list[Path]:
 
 
 def _corpora(config: Config, folder: Path, cache: Path | None) -> Iterator[Corpus]:
-    """The test sets first: what of them occurs in the training data is looked for while that passes."""
+    """Yield the test sets first: their sentences are looked up in the training data as it is read."""
     data = config.data
     if data.synthetic is not None:
         yield from _generated(data.synthetic, data.sample)
@@ -208,7 +208,7 @@ def _corpora(config: Config, folder: Path, cache: Path | None) -> Iterator[Corpu
 
 
 def _generated(data: SyntheticData, sample: int | None) -> Iterator[Corpus]:
-    """The test set comes first: it must not change with the number of training pairs."""
+    """Yield the test set first: it must not depend on the number of training pairs."""
     pairs = ((source.encode() + b"\n", target.encode() + b"\n") for source, target in sentence_pairs(data.seed))
     yield "test", [("generated", itertools.islice(pairs, data.test))]
     yield "valid", [("generated", itertools.islice(pairs, data.valid))]
@@ -216,7 +216,7 @@ def _generated(data: SyntheticData, sample: int | None) -> Iterator[Corpus]:
 
 
 def _from_files(data: FileData, sample: int | None, cache: Path) -> Iterator[Corpus]:
-    # All files are fetched before the first is read: what is missing is found out at once.
+    # Fetch everything before reading anything, so that a missing file is reported at once.
     train, valid = _fetch_pairs(data.train, cache), _fetch_pairs(data.valid, cache)
     tests = {name: _fetch_pairs(pairs, cache) for name, pairs in data.tests.items()}
     for name, pairs in tests.items():
@@ -232,7 +232,7 @@ def _fetch_pairs(pairs: Sequence[ParallelFiles], cache: Path) -> list[tuple[Path
 def _from_archives(
     data: ArchiveData, languages: Languages, sample: int | None, folder: Path, cache: Path
 ) -> Iterator[Corpus]:
-    # The same here: all archives before the first is read.
+    # As in _from_files: fetch everything before reading anything.
     members = folder / _MEMBERS
     archives = {
         pair.archive: fetch(pair.archive, cache)
@@ -265,7 +265,7 @@ def _from_archive(archive: Path, pair: ArchivePair, lines: int | None, folder: P
     for side, member in (("source", pair.source), ("target", pair.target)):
         (folder / side).mkdir()
         name = member.rsplit("/", 1)[-1]
-        # What is cut to some lines is decompressed on the way.
+        # With ``lines``, extract decompresses.
         paths.append(folder / side / (name.removesuffix(".gz") if lines is not None else name))
     extract(archive, dict(zip((pair.source, pair.target), paths, strict=True)), lines)
     return read_pairs(*paths)
@@ -273,7 +273,7 @@ def _from_archive(archive: Path, pair: ArchivePair, lines: int | None, folder: P
 
 @contextlib.contextmanager
 def _empty_folder(folder: Path) -> Iterator[None]:
-    """``folder``, new, and removed at the end; what a killed run has left there goes too."""
+    """Create ``folder`` empty, whatever a killed run left there, and delete it at the end."""
     shutil.rmtree(folder, ignore_errors=True)
     try:
         folder.mkdir()
@@ -305,7 +305,7 @@ def _write(
                 target_words += word_count(target_line)
             origins.append(RawPart(origin, lines - before))
         if not lines:
-            raise MTScaffoldError(f"{name}: the corpus is empty")
+            raise MTScaffoldError(f"{name}: the corpus is empty; check its files in the configuration")
     return RawCorpus(lines, {languages.source: source_words, languages.target: target_words}), origins
 
 

@@ -1,4 +1,4 @@
-"""The reports of all steps of the data, gathered into one: data-report.json."""
+"""The data report, data-report.json: the step reports of every data step in one file."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from mt_scaffold.files import PathLike
 
 @dataclass(frozen=True)
 class DataReport:
-    """How much text there is at every step.
+    """How much text there is after every step.
 
-    raw: what get_data returns. tokenise: report by PART.LANGUAGE. clean: report by part, of train and valid.
+    raw: what get_data returns. tokenise: step report by PART.LANGUAGE. clean: step report by part (train and valid).
     """
 
     raw: RawReport = field(metadata={"key": "get-data"})
@@ -25,9 +25,9 @@ class DataReport:
 
 
 def gather_reports(raw: PathLike, tokenised: Mapping[str, PathLike], cleaned: Mapping[str, PathLike]) -> DataReport:
-    """Read the reports of the steps (files by PART.LANGUAGE, and by part).
+    """Read the step reports (files by PART.LANGUAGE, and by part) into one data report.
 
-    Raises MTScaffoldError for a file that is missing or no report.
+    Raises MTScaffoldError for a file that is missing or not a step report.
     """
     return DataReport(
         read_result(RawReport, raw),

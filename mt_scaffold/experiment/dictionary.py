@@ -9,14 +9,14 @@ from mt_scaffold.errors import MTScaffoldError
 from mt_scaffold.files import PathLike, open_input, shown
 from mt_scaffold.text import decode
 
-# What a dictionary holds from the start; a subword that looks like one of them is marked in the file.
+# Every dictionary starts with these; a subword that is spelled like one of them is marked in the file.
 SPECIAL_SYMBOLS = ("<s>", "<pad>", "</s>", "<unk>")
 _OVERWRITE = "#fairseq:overwrite"
 _PADDING_FACTOR = 8
 
 
 def format_dictionary(entries: Iterable[tuple[str, int]]) -> str:
-    """The text of a dictionary, filled up to a multiple of 8 symbols as fairseq-preprocess does."""
+    """Return the text of a dictionary, padded to a multiple of 8 symbols as fairseq-preprocess does."""
     counts = dict(entries)
     lines = [f"{form} {count}" + f" {_OVERWRITE}" * (form in SPECIAL_SYMBOLS) for form, count in counts.items()]
     missing = -(len(lines) + len(SPECIAL_SYMBOLS)) % _PADDING_FACTOR
@@ -25,7 +25,7 @@ def format_dictionary(entries: Iterable[tuple[str, int]]) -> str:
 
 
 def read_dictionary(path: PathLike) -> list[tuple[str, int]]:
-    """The subwords of a dictionary with their counts, in the order of their ids (the first has id 4).
+    """Return the subwords of a dictionary with their counts, in the order of their ids (the first has id 4).
 
     Raises MTScaffoldError, with the line, where the file is not a dictionary.
     """
@@ -36,6 +36,8 @@ def read_dictionary(path: PathLike) -> list[tuple[str, int]]:
         # From the right: a subword may hold any character but a space.
         form, _, count = line.removesuffix(f" {_OVERWRITE}").rpartition(" ")
         if not form or not count.isdigit():
-            raise MTScaffoldError(f"{shown(path)}: line {number}: expected a subword, one space and its count")
+            raise MTScaffoldError(
+                f"{shown(path)}: line {number}: expected a subword, one space and its count; give a fairseq dictionary"
+            )
         entries.append((form, int(count)))
     return entries

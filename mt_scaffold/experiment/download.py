@@ -1,7 +1,7 @@
-"""The download cache: files by URL and digest, fetched once, and fetched on where a download was broken off.
+"""The download cache: files by URL and digest, fetched once; an interrupted download resumes.
 
-A file that lies in the cache under its own name with the right digest is used without the network, so that one can
-work where there is none.
+A file already in the cache under its own name, with the right digest, is used without the network, so that
+experiments run offline.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _BLOCK = 1 << 20
 
 
 def default_cache() -> Path:
-    """The download cache: the folder in MT_SCAFFOLD_CACHE, or else one in the user's cache folder."""
+    """Return the download cache: the folder in MT_SCAFFOLD_CACHE, or else one in the user's cache folder."""
     if folder := os.environ.get(CACHE_VARIABLE):
         return Path(folder)
     import pooch
@@ -33,15 +33,18 @@ def default_cache() -> Path:
 
 
 def fetch(file: DataFile | Archive, cache: PathLike) -> Path:
-    """The path of ``file`` on this machine, its digest checked, downloaded into ``cache`` where needed.
+    """Return the local path of ``file``, downloaded into ``cache`` where needed, after checking its digest.
 
-    The digest of an archive with ``sha256: unknown`` is recorded in the cache, in a file beside it, when the archive is
-    used first, with a warning, and is checked ever after.
-    Raises MTScaffoldError where the file is not to be had, or has another digest.
+    For ``sha256: unknown`` the digest of the first download is recorded in a file beside it, with a warning, and
+    checked from then on.
+    Raises MTScaffoldError where the file cannot be fetched or its digest differs.
     """
     if isinstance(file, DataFile) and file.path is not None:
         if file.sha256 is not None and (found := raw_digest(Path(file.path), "sha256")) != file.sha256.lower():
-            raise MTScaffoldError(f"{file.path}: its sha256 is {found}, not {file.sha256} as the configuration says")
+            raise MTScaffoldError(
+                f"{file.path}: sha256 mismatch: found {found}, the configuration has {file.sha256}; restore the file, "
+                "or correct the digest"
+            )
         return Path(file.path)
     assert file.url is not None
     kind, digest = ("sha256", file.sha256) if file.sha256 is not None else ("md5", getattr(file, "md5", None))
@@ -56,34 +59,34 @@ def fetch(file: DataFile | Archive, cache: PathLike) -> Path:
         if candidate.is_file():
             if raw_digest(candidate, kind) == digest:
                 return candidate
-            print(f"mt-scaffold: {candidate}: has not the {kind} {digest}; not used", file=sys.stderr)
+            print(f"mt-scaffold: {candidate}: {kind} mismatch (expected {digest}); file ignored", file=sys.stderr)
     return _download(file.url, f"{kind}:{digest}", downloaded, by_hand)
 
 
 def _fetch_unknown(url: str, by_hand: Path) -> Path:
-    """A file whose digest nobody has published: the first one that comes decides."""
+    """Return a file without a published digest; that of the first download is recorded and counts from then on."""
     downloaded = by_hand.with_name(f"{digest_of([url.encode()])[:12]}-{by_hand.name}")
     path = next((path for path in (by_hand, downloaded) if path.is_file()), None)
     path = path or _download(url, None, downloaded, by_hand)
     digest, record = raw_digest(path, "sha256"), path.with_name(f"{path.name}.sha256")
     if not record.exists():
-        # As sha256sum writes it, so that `sha256sum -c` can check it.
+        # In sha256sum's own format, so that `sha256sum -c` can check it.
         write_text(record, f"{digest}  {path.name}\n")
         print(
-            f"mt-scaffold: {url}: no digest is published for it; recorded in {record} and checked from now on: "
-            f"sha256 {digest}",
+            f"mt-scaffold: {url}: no digest is published; its sha256 {digest} is recorded in {record} and checked "
+            "from now on",
             file=sys.stderr,
         )
     elif (recorded := record.read_text(encoding="utf-8").split()[:1]) != [digest]:
         raise MTScaffoldError(
-            f"{path}: its sha256 is {digest}, but {record.name} has recorded {' '.join(recorded) or 'nothing'}: "
-            "remove the file to fetch it again, and its record too if the new one is to be trusted"
+            f"{path}: sha256 mismatch: found {digest}, {record.name} has {' '.join(recorded) or 'nothing'}; "
+            "delete the file to fetch it again, and its record too if you trust the new one"
         )
     return path
 
 
 def _download(url: str, digest: str | None, path: Path, by_hand: Path) -> Path:
-    """Fetch ``url`` to ``path``; only a whole file with the right digest takes that name."""
+    """Fetch ``url`` to ``path``; only a complete file with the right digest gets that name."""
     import pooch
     import requests
 
@@ -91,31 +94,32 @@ def _download(url: str, digest: str | None, path: Path, by_hand: Path) -> Path:
     part = path.with_name(f"{path.name}.part")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        # One download at a time: a second run waits, and then finds what the first has fetched.
+        # One download at a time: a second run waits, and then finds the first one's file.
         with locked(path.parent):
             if digest is not None or not path.exists():
-                pooch.retrieve(url, digest, fname=path.name, path=path.parent, downloader=_GoOn(part))
+                pooch.retrieve(url, digest, fname=path.name, path=path.parent, downloader=_ResumingDownloader(part))
     except requests.RequestException as error:
         status = error.response.status_code if error.response is not None else None
         reason = f"the server answers {status}" if status else f"no connection ({type(error).__name__})"
         found = f" (the {by_hand.name} there has another digest)" if by_hand.exists() else ""
-        kept = f"; {part.stat().st_size} bytes are kept, the next run goes on from there" if part.exists() else ""
+        kept = f" ({part.stat().st_size} bytes are kept; the download resumes from there)" if part.exists() else ""
         raise MTScaffoldError(
-            f"{url}: cannot be fetched, {reason}{kept}; or put the file into {by_hand.parent} as {by_hand.name}{found}"
+            f"{url}: cannot be fetched, {reason}; run again{kept}, or put the file into {by_hand.parent} as "
+            f"{by_hand.name}{found}"
         ) from error
     except ValueError as error:
         kind, _, value = (digest or "").partition(":")
         raise MTScaffoldError(
-            f"{url}: what came has not the {kind} {value} that the configuration says; the file was changed or damaged "
-            "and is not kept"
+            f"{url}: {kind} mismatch: the configuration has {value}; the download is discarded: run again, or correct "
+            "the digest if the file itself was changed"
         ) from error
     except OSError as error:
         raise explain_os_error(error, error.filename or path.parent) from error
     return path
 
 
-class _GoOn:
-    """pooch's downloader, for large files: what came before a break stays in ``part`` and is not fetched again."""
+class _ResumingDownloader:
+    """A pooch downloader for large files: bytes received before an interruption stay in ``part``."""
 
     def __init__(self, part: Path) -> None:
         self.part = part
@@ -129,7 +133,7 @@ class _GoOn:
                 self._fetch_rest(url)
                 break
             except (requests.ConnectionError, requests.Timeout):
-                # As long as something comes, it goes on.
+                # Retry for as long as every attempt makes progress.
                 if self._size() <= before:
                     raise
         os.replace(self.part, output_file)
@@ -138,17 +142,17 @@ class _GoOn:
         return self.part.stat().st_size if self.part.exists() else 0
 
     def _fetch_rest(self, url: str) -> None:
-        """Add to ``part`` what is missing. Raises requests' errors, ConnectionError where the file is not whole."""
+        """Append to ``part`` what is missing. Raises requests' errors, ConnectionError where the file is incomplete."""
         import requests
         import urllib3.exceptions
 
         have = self._size()
-        # identity: a server must not unpack or pack the file on its way.
+        # identity: the digest is that of the file as stored, so the server must not recompress it.
         headers = {"Accept-Encoding": "identity"} | ({"Range": f"bytes={have}-"} if have else {})
         with requests.get(url, headers=headers, stream=True, timeout=TIMEOUT_SECONDS) as response:
             if response.status_code == requests.codes.requested_range_not_satisfiable and have:
                 if response.headers.get("Content-Range") != f"bytes */{have}":
-                    # Not the beginning of this file; the next attempt takes it from its start.
+                    # ``part`` is not the start of this file, so fetch it from the beginning.
                     self.part.unlink()
                     return self._fetch_rest(url)
                 return None
@@ -169,11 +173,11 @@ class _GoOn:
 
 
 def _progress(url: str, have: int, total: int | None) -> Any:
-    """A progress bar where a person is looking; in a log, one line."""
+    """Return a progress bar for a terminal; elsewhere print one line and return a disabled bar."""
     from tqdm import tqdm
 
     if not sys.stderr.isatty():
-        print(f"fetching {url} ({'?' if total is None else total} bytes, {have} of them here)", file=sys.stderr)
+        print(f"fetching {url} ({'?' if total is None else total} bytes, {have} of them already here)", file=sys.stderr)
     name = url.rsplit("/", 1)[-1]
     return tqdm(
         desc=name, initial=have, total=total, unit="B", unit_scale=True, leave=False, disable=not sys.stderr.isatty()

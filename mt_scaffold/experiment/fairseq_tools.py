@@ -1,4 +1,4 @@
-"""Running fairseq's programs: each in a process of its own, without a shell, with a log."""
+"""Run fairseq's programs, each in its own process, without a shell and with a log."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ _LOG_END = 25
 _PYTHON = (sys.executable, "-P")
 LAUNCHERS = ("fairseq", "torchrun", "srun")
 _PR_SET_PDEATHSIG = 1
-# Of NVIDIA's driver, on Linux and in WSL, and of AMD's.
+# The device files of NVIDIA's driver, on Linux and in WSL, and of AMD's.
 _GPU_DEVICES = ("/dev/nvidiactl", "/dev/dxg", "/dev/kfd")
-# With its default, 8, fairseq leaves out the last batch of a data set, up to 7 sentences, unless it is a multiple.
+# With its default of 8, fairseq drops the last batch of a data set, up to 7 sentences, unless it is a multiple.
 WHOLE_DATA_SET = ("--required-batch-size-multiple", "1")
 
 
 def user_dir() -> Path:
-    """The folder that fairseq's ``--user-dir`` takes."""
+    """Return the folder to give to fairseq as ``--user-dir``."""
     return Path(__file__).resolve().parent / "fairseq_plugin" / "user_dir" / "mt_scaffold_fairseq"
 
 
 def option_arguments(options: Mapping[str, object]) -> list[str]:
-    """Options as in a configuration → arguments: ``true`` is a flag, ``false`` leaves out, a list is several values.
+    """Return options as arguments: ``true`` makes a flag, ``false`` nothing, a list several values.
 
     >>> option_arguments({"max-tokens": 4096, "share-all-embeddings": True, "fp16": False})
     ['--max-tokens', '4096', '--share-all-embeddings']
@@ -50,16 +50,17 @@ def option_arguments(options: Mapping[str, object]) -> list[str]:
 
 
 def refuse_options(arguments: Sequence[str], own: Collection[str], program: str) -> None:
-    """Raise UsageError where ``arguments`` give an option that this package sets itself (names without dashes)."""
+    """Raise UsageError where ``arguments`` set an option that this package sets itself (``own``, without dashes)."""
     for argument in arguments:
         name = argument.removeprefix("--").split("=")[0].replace("_", "-")
         if argument.startswith("--") and name in own:
-            raise UsageError(f"the {program} option --{name} is set by mt-scaffold itself: take it out of the options")
+            raise UsageError(f"{program}: --{name} is set by mt-scaffold itself; remove it from the options")
 
 
 def check_options(options: Mapping[str, Sequence[str]]) -> None:
-    """Raise UsageError where fairseq's own parser does not know or take the options of a program (``train``,
-    ``generate``), before any data is there. It takes some seconds; without fairseq nothing is checked.
+    """Raise UsageError where fairseq's own parser rejects the options of a program (``train``, ``generate``).
+
+    This needs no data and takes some seconds; without fairseq nothing is checked.
     """
     if importlib.util.find_spec("fairseq") is None:
         return
@@ -71,11 +72,12 @@ def check_options(options: Mapping[str, Sequence[str]]) -> None:
     command = [*_PYTHON, "-c", _PARSE, json.dumps(calls)]
     parsing = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True)
     if parsing.returncode:
-        raise UsageError(_refusal(parsing.stderr) or parsing.stderr.rstrip().rpartition("\n")[2])
+        last = parsing.stderr.rstrip().rpartition("\n")[2]
+        raise UsageError(_refusal(parsing.stderr) or f"fairseq cannot parse its options ({last}); correct them")
 
 
 def _refusal(text: str) -> str | None:
-    """What fairseq's parser says last in ``text``, without the list of all architectures."""
+    """Return the last error of fairseq's parser in ``text``, without its list of choices."""
     refusals = re.findall(r"^(?:fairseq-)?(\w+)(?:\.py)?: error: (.*)", text, re.MULTILINE)
     if not refusals:
         return None
@@ -83,7 +85,7 @@ def _refusal(text: str) -> str | None:
     return f"fairseq-{program}: {cause.partition(' (choose from ')[0]}"
 
 
-# What each program is called stands before the parser's complaint.
+# The parser's error starts with sys.argv[0].
 _PARSE = """
 import json, sys
 from fairseq import options
@@ -94,7 +96,7 @@ for program, parser, arguments in json.loads(sys.argv[1]):
 
 
 def sees_gpu() -> bool:
-    """Whether PyTorch finds a GPU. Where no driver has made a device file, PyTorch is not even loaded."""
+    """Return whether PyTorch finds a GPU. Where no driver has made a device file, PyTorch is not even loaded."""
     if not any(os.path.exists(path) for path in _GPU_DEVICES):
         return False
     import torch
@@ -103,15 +105,15 @@ def sees_gpu() -> bool:
 
 
 def gpus_in_all(nodes: int, gpus: int) -> int:
-    """How many GPUs a training on ``nodes`` with ``gpus`` each has; where none are named, fairseq takes all it sees."""
+    """Return the number of GPUs of a training on ``nodes`` with ``gpus`` each (0: all that PyTorch finds)."""
     import torch
 
     return nodes * (gpus or torch.cuda.device_count())
 
 
 def command_line(program: str, arguments: Sequence[str], launcher: Sequence[str] = ()) -> list[str]:
-    """The command that runs ``program`` (``preprocess``, ``train``, ``generate``) with this Python."""
-    # -P: a file called random.py in the current folder must not take the place of Python's own.
+    """Return the command that runs ``program`` (``preprocess``, ``train``, ``generate``) with this Python."""
+    # -P: a file called random.py in the current folder must not shadow Python's own.
     return [
         *launcher,
         *(() if "torch.distributed.run" in launcher else _PYTHON),
@@ -122,36 +124,38 @@ def command_line(program: str, arguments: Sequence[str], launcher: Sequence[str]
 
 
 def launcher_command(launcher: str, nodes: int, gpus: int) -> list[str]:
-    """What stands before fairseq-train for ``launcher``, one of LAUNCHERS.
+    """Return what precedes fairseq-train on the command line for ``launcher``, one of LAUNCHERS.
 
     ``fairseq`` starts a process for each GPU of one node by itself, ``torchrun`` one for each of ``gpus``; ``srun``, in
-    a SLURM job, starts fairseq once on each of ``nodes``, which then finds the others through SLURM.
-    Raises UsageError for a number of nodes or GPUs that the launcher cannot do.
+    a SLURM job, starts fairseq once on each of ``nodes``, where it finds the others through SLURM.
+    Raises UsageError for a number of nodes or GPUs that the launcher does not support.
     """
     if gpus < 0:
-        raise UsageError(f"the number of GPUs must be 0 (all) or more, not {gpus}")
-    if nodes < 1 or (nodes > 1 and launcher != "srun"):
-        raise UsageError(f"{nodes} nodes: {launcher} trains on one node; for several take --launcher srun")
+        raise UsageError(f"--gpus {gpus}: the number of GPUs must be 0 (all) or more")
+    if nodes < 1:
+        raise UsageError(f"--nodes {nodes}: the number of nodes must be 1 or more")
+    if nodes > 1 and launcher != "srun":
+        raise UsageError(f"--nodes {nodes}: {launcher} trains on one node only; use --launcher srun for several")
     if launcher == "torchrun":
         if gpus < 1:
-            raise UsageError("torchrun must be told the number of GPUs: --gpus N")
+            raise UsageError("--launcher torchrun: give the number of GPUs with --gpus N")
         return [*_PYTHON, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(gpus)]
     if launcher == "srun":
         if "SLURM_JOB_ID" not in os.environ:
-            raise UsageError("--launcher srun works in a SLURM job only")
-        # The job's own step holds the same processors: --overlap.
+            raise UsageError("--launcher srun: not in a SLURM job; start the training with sbatch")
+        # --overlap: the job's own step already holds these processors.
         command = ["srun", "--overlap", "--nodes", str(nodes), "--ntasks", str(nodes), "--ntasks-per-node", "1"]
         return command + (["--gpus-per-node", str(gpus)] if gpus else [])
     return []
 
 
 def run_tool(program: str, arguments: Sequence[str], log: PathLike, launcher: Sequence[str] = ()) -> None:
-    """Run a fairseq program to its end; all that it says is added to the end of the file ``log``.
+    """Run a fairseq program to completion, appending its output to the file ``log``.
 
     Raises MTScaffoldError where fairseq is not installed, and, with the end of the log, where the program fails.
     """
     if importlib.util.find_spec("fairseq_cli") is None:
-        raise MTScaffoldError("fairseq is not installed: run make venv in the source folder (see README.md)")
+        raise MTScaffoldError("fairseq is not installed; run make venv in the source folder (see README.md)")
     command = command_line(program, arguments, launcher)
     environment = {**os.environ, "PYTHONHASHSEED": "0"}
     libc = ctypes.CDLL(None)
@@ -165,7 +169,7 @@ def run_tool(program: str, arguments: Sequence[str], log: PathLike, launcher: Se
                 stdout=stream,
                 stderr=subprocess.STDOUT,
                 env=environment,
-                # The kernel ends the program with this process, however that dies: no orphaned training survives.
+                # The kernel ends the program when this process dies, so that no orphaned training survives.
                 preexec_fn=lambda: libc.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM),
             )
     except OSError as error:
@@ -184,6 +188,6 @@ def run_tool(program: str, arguments: Sequence[str], log: PathLike, launcher: Se
 
 
 def log_end(log: PathLike, lines: int = _LOG_END, indent: str = "  | ") -> str:
-    """The last ``lines`` lines of a log, indented."""
+    """Return the last ``lines`` lines of a log, indented."""
     with open(log, encoding="utf-8", errors="replace") as stream:
         return "".join(f"{indent}{line.rstrip()[:400]}\n" for line in deque(stream, maxlen=lines)).rstrip("\n")

@@ -1,8 +1,8 @@
 """Figures of the vocabularies, the models and the scores, each as PNG and SVG.
 
-Every function takes data and a path without suffix, and writes ``PATH.png`` and ``PATH.svg``; it returns the path of
-the SVG. ``note`` stands below the figure: that the text is generated, where it is. Text in the SVGs is text, and
-their background is transparent, so that a page can show them on light and dark ground.
+Every plotting function takes data and a path without suffix, writes ``PATH.png`` and ``PATH.svg``, and returns the path
+of the SVG. ``note`` is printed below the figure, where the data is synthetic. The SVGs keep text as text on a
+transparent background, so that a page can show them in light and dark mode.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from mt_scaffold.compare_vocab import SizeComparison
 
-# Okabe and Ito's colours, which the colour-blind can tell apart; legible on white and on black.
+# Okabe and Ito's colours, distinguishable to colour-blind readers and legible on white and on black.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 _MARKERS = ("o", "s", "^", "D", "v", "P")
 _GREY = "#888888"
@@ -38,7 +38,7 @@ _STYLE = {
 
 
 def token_frequencies(frequencies: Mapping[str, Sequence[int]], path: PathLike, note: str = "") -> Path:
-    """Token frequency against rank, both logarithmic (the paper's figure of sorted frequencies).
+    """Plot token frequency against rank, both logarithmic (the paper's figure of sorted frequencies).
 
     frequencies: system → the frequencies of its whole vocabulary, in any order; those of 0 are not drawn.
     """
@@ -53,7 +53,7 @@ def token_frequencies(frequencies: Mapping[str, Sequence[int]], path: PathLike, 
 
 
 def replaced_tokens(rows: Sequence[SizeComparison], path: PathLike, note: str = "") -> Path:
-    """Average frequency of the tokens that Scaffold-BPE removes from BPE's vocabulary, and of the new ones, at each N.
+    """Plot the average frequency of the tokens that Scaffold-BPE removes from BPE's vocabulary, and of the new ones.
 
     rows: from ``mt_scaffold.compare_vocab.compare_at_sizes``, one per size.
     """
@@ -76,7 +76,7 @@ def replaced_tokens(rows: Sequence[SizeComparison], path: PathLike, note: str = 
 
 
 def tokens_with(part: str, frequencies: Mapping[str, int], top: int = 10) -> list[tuple[str, int, float]]:
-    """The tokens that hold the string ``part``: token, frequency, share of all their frequencies; the ``top`` first.
+    """Return the tokens that contain ``part``: token, frequency, share of all their frequencies; the ``top`` first.
 
     frequencies: token as in a codes file → frequency (``Vocabulary.frequencies``). The token ``part`` itself, inside
     words and at their ends, comes first; the others follow by frequency. Empty where none of them occurs.
@@ -93,14 +93,14 @@ def tokens_with(part: str, frequencies: Mapping[str, int], top: int = 10) -> lis
 def inside_longer_tokens(
     parts: Sequence[str], frequencies: Mapping[str, int], path: PathLike, note: str = "", top: int = 8
 ) -> Path:
-    """For each string, how its occurrences are shared out among the tokens that hold it (the paper's "zona", "ing").
+    """Plot how the occurrences of each string divide among the tokens that contain it (the paper's "zona", "ing").
 
-    frequencies: token as in a codes file → frequency. Raises MTScaffoldError where no token with one of them occurs.
+    frequencies: token as in a codes file → frequency. Raises MTScaffoldError for a string that no such token contains.
     """
     shares = {part: tokens_with(part, frequencies, top) for part in parts}
     for part, rows in shares.items():
         if not rows:
-            raise MTScaffoldError(f"no token that holds '{part}' occurs in the text")
+            raise MTScaffoldError(f"'{part}': no token of the text contains it; choose another string")
     with _Drawing(path, note, columns=len(parts), width=1.4 + 3.2 * len(parts)) as drawing:
         for axes, (part, rows) in zip(drawing.all_axes, shares.items(), strict=True):
             names = [surface_form(token) for token, *_ in rows]
@@ -109,7 +109,7 @@ def inside_longer_tokens(
             colours = [COLOURS[1] if is_own else COLOURS[0] for is_own in own]
             axes.barh(list(places), [100 * share for *_, share in rows], color=colours)
             axes.set_yticks(list(places), [_literal(name) for name in names])
-            axes.set(xlabel="% of all tokens that hold it", title=_literal(part))
+            axes.set(xlabel="% of the tokens that contain it", title=_literal(part))
     return drawing.svg
 
 
@@ -118,7 +118,7 @@ class Embeddings:
     """The embeddings of one model, for ``embeddings``.
 
     tokens: as in segmented text, in the order of the rows of ``vectors`` (tokens × dimensions).
-    marked: the tokens to show apart, by what they are called in the legend.
+    marked: the tokens to highlight, by their label in the legend.
     """
 
     tokens: Sequence[str]
@@ -129,29 +129,29 @@ class Embeddings:
 def read_embeddings(
     checkpoint: PathLike, dictionary: PathLike, marked: Mapping[str, frozenset[str]], side: str = "encoder"
 ) -> Embeddings:
-    """The embeddings of a trained fairseq model: its ``side`` (encoder, decoder) and the dictionary of that side.
+    """Read the embeddings of a trained fairseq model: its ``side`` (encoder, decoder) and the dictionary of that side.
 
-    Raises MTScaffoldError where the checkpoint is unsafe or broken, or does not fit the dictionary.
+    Raises MTScaffoldError where the checkpoint is unsafe or damaged, or does not match the dictionary.
     """
     from mt_scaffold.experiment.checkpoints import load_checkpoint
 
     model = load_checkpoint(checkpoint)["model"]
     name = f"{side}.embed_tokens.weight"
     if name not in model:
-        raise MTScaffoldError(f"{checkpoint}: holds no {name}")
+        raise MTScaffoldError(f"{checkpoint}: no parameter {name}; give a checkpoint of a transformer")
     weights = model[name].float().numpy()
     tokens = [token for token, _ in read_dictionary(dictionary)]
     special = len(SPECIAL_SYMBOLS)
     if len(weights) - len(tokens) != special:
         raise MTScaffoldError(
             f"{checkpoint}: has {len(weights)} embeddings, but {dictionary} has {len(tokens)} tokens "
-            f"(and {special} of fairseq)"
+            f"(and {special} of fairseq); give the dictionary that it was trained with"
         )
     return Embeddings(tokens, weights[special:], marked)
 
 
 def project(vectors: numpy.ndarray[Any, Any]) -> numpy.ndarray[Any, Any]:
-    """The rows of ``vectors``, less their mean, on the first two right singular vectors (tokens × 2).
+    """Project the rows of ``vectors``, less their mean, on the first two right singular vectors (tokens × 2).
 
     The sign of each direction is fixed by its largest entry, so that the same vectors always give the same picture.
     """
@@ -165,7 +165,7 @@ def project(vectors: numpy.ndarray[Any, Any]) -> numpy.ndarray[Any, Any]:
 
 
 def embeddings(models: Mapping[str, Embeddings], path: PathLike, note: str = "") -> Path:
-    """The embeddings of each model projected by SVD, one panel a model, with the marked tokens on top."""
+    """Plot the embeddings of each model projected by SVD, one panel per model, with the marked tokens on top."""
     with _Drawing(path, note, columns=len(models), width=3.9 * len(models), height=3.9) as drawing:
         for axes, (system, model) in zip(drawing.all_axes, models.items(), strict=True):
             points = project(model.vectors)
@@ -193,7 +193,7 @@ class Interval:
 def scores(
     intervals: Sequence[Interval], path: PathLike, note: str = "", label: str = "BLEU, 95 % confidence interval"
 ) -> Path:
-    """Scores with confidence intervals: the test sets side by side, within each one mark a system and seed."""
+    """Plot scores with confidence intervals: the test sets side by side, in each of them one mark per training."""
     test_sets = list(dict.fromkeys(interval.test_set for interval in intervals))
     systems = list(dict.fromkeys(interval.system for interval in intervals))
     seeds = list(dict.fromkeys(interval.seed for interval in intervals))
@@ -226,7 +226,7 @@ def scores(
 def training_curves(
     trainings: Mapping[str, Mapping[str, Sequence[tuple[float, float]]]], path: PathLike, note: str = ""
 ) -> Path:
-    """Training (dashed) and validation loss against updates.
+    """Plot training loss (dashed) and validation loss against updates.
 
     trainings: name of the training → its curves (``TrainingReport.curves``).
     """
@@ -249,19 +249,19 @@ def _colour(number: int) -> str:
 
 
 def _literal(text: str) -> str:
-    """Text as it is: matplotlib takes what stands between dollars for mathematics."""
+    """Escape dollar signs, between which matplotlib would typeset mathematics."""
     return text.replace("$", r"\$")
 
 
 class _Drawing:
-    """A figure with one or several axes, written as PNG and SVG when the block ends well."""
+    """A figure with one or more axes, written as PNG and SVG when the block ends without an error."""
 
     def __init__(self, path: PathLike, note: str, columns: int = 1, width: float = 6.0, height: float = 3.6) -> None:
         import matplotlib
         from matplotlib.figure import Figure
 
         self._path = Path(path)
-        # The salt makes the SVG's inner names, and so its bytes, the same every time.
+        # With a fixed salt the ids in the SVG, and so its bytes, are reproducible.
         self._style = matplotlib.rc_context(_STYLE | {"svg.hashsalt": self._path.name})
         self._style.__enter__()
         self._figure = Figure(figsize=(width, height), layout="constrained")
@@ -272,7 +272,7 @@ class _Drawing:
 
     @property
     def svg(self) -> Path:
-        """Where the SVG lies."""
+        """The path of the SVG."""
         return self._path.with_name(self._path.name + ".svg")
 
     def __enter__(self) -> _Drawing:

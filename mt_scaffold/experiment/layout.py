@@ -22,7 +22,7 @@ from mt_scaffold.files import PathLike, explain_os_error
 TRAINED_ON = ("train", "valid")
 COMPARISON_KINDS = ("txt", "md", "json", "csv")
 
-# The sections of the configuration, beyond a step's own parameters, whose change makes it out of date.
+# The sections of the configuration, beyond a step's own parameters, whose change makes its outputs out of date.
 _DEPENDS_ON = {
     "get_data": ("data", "languages"),
     "train": ("train",),
@@ -30,13 +30,13 @@ _DEPENDS_ON = {
     "compare": ("compare_with", "paper"),
     "statistics": ("codes", "systems", "seeds", "score"),
 }
-# What --config gives by a short name.
+# The short names that --config accepts.
 _SHORT = {"sample": ("data", "sample"), "batch": ("train", "batch")}
 
 
 @dataclass(frozen=True)
 class Layout:
-    """Where the files of the experiment ``config`` lie in ``folder``."""
+    """The paths of the experiment ``config`` in ``folder``."""
 
     folder: Path
     config: Config
@@ -70,15 +70,15 @@ class Layout:
 
     @property
     def config_file(self) -> Path:
-        """The configuration as it was resolved."""
+        """The resolved configuration."""
         return self.folder / "config.yaml"
 
     def raw(self, part: str, language: str) -> Path:
-        """Raw text."""
+        """The raw text of a part."""
         return self.folder / "raw" / f"{part}.{language}"
 
     def words(self, part: str, language: str) -> Path:
-        """Words, cleaned where the part is trained on."""
+        """The words of a part, cleaned where it is trained on."""
         return Path(f"{self.words_prefix(part)}.{language}")
 
     def words_prefix(self, part: str) -> Path:
@@ -86,11 +86,11 @@ class Layout:
         return self.folder / "words" / part
 
     def uncleaned(self, part: str, language: str) -> Path:
-        """Words before cleaning."""
+        """The words of a part before cleaning."""
         return self.folder / "words" / f"{part}.uncleaned.{language}.gz"
 
     def chunk(self, language: str, item: str, suffix: str = "gz") -> Path:
-        """A chunk of the tokenised training text, or (``suffix`` json) its report."""
+        """A chunk of the tokenised training text, or (``suffix`` json) its step report."""
         return self.folder / "words" / "chunks" / f"train.{language}.{item}.{suffix}"
 
     def codes(self, algorithm: str) -> Path:
@@ -102,7 +102,7 @@ class Layout:
         return self.codes(self.config.systems[system].algorithm)
 
     def subwords(self, system: str, part: str, language: str) -> Path:
-        """Text as a system segments it."""
+        """The text of a part as a system segments it."""
         return Path(f"{self.subwords_prefix(system, part)}.{language}")
 
     def subwords_prefix(self, system: str, part: str) -> Path:
@@ -124,7 +124,7 @@ class Layout:
         return self.folder / system / f"seed-{seed}" / name
 
     def training_report(self, system: str, seed: int | str) -> Path:
-        """What a training came to; the file appears when it has ended."""
+        """The outcome of a training; the file appears once it has ended."""
         return self.training(system, seed, "training.json")
 
     def averaged(self, system: str, seed: int | str) -> Path:
@@ -132,7 +132,7 @@ class Layout:
         return self.training(system, seed, "averaged.pt")
 
     def translation(self, system: str, seed: int | str, test: str, form: str = "") -> Path:
-        """A translation: detokenised, or in the ``form`` words or subwords."""
+        """A translation, detokenised or (``form``) as ``words`` or ``subwords``."""
         return self.training(system, seed, "translations") / _with(f"{test}.{self.target}", form)
 
     def translated_source(self, system: str, seed: int | str, test: str) -> Path:
@@ -144,7 +144,7 @@ class Layout:
         return self.training(system, seed, "scores") / f"{test}.json"
 
     def every_run(self, path: Callable[..., Path], *axes: Sequence[str]) -> list[Path]:
-        """``path`` (one of the methods above) for each system and seed, and for each entry of a further axis."""
+        """Return ``path`` (one of the methods above) for each system and seed, and for each entry of a further axis."""
         axis = [(entry,) for entry in axes[0]] if axes else [()]
         return [
             path(system, seed, *rest) for rest in axis for system in self.config.systems for seed in self.config.seeds
@@ -158,12 +158,12 @@ class Layout:
 
     @property
     def data_report(self) -> Path:
-        """Lines, words and dropped pairs at every step of the data."""
+        """The data report: lines, words and dropped pairs after every data step."""
         return self.folder / "data-report.json"
 
     @property
     def statistics(self) -> Path:
-        """What the page shows beside scores, as numbers."""
+        """The numbers that the HTML report shows beside the scores."""
         return self.folder / "statistics.json"
 
     @property
@@ -173,7 +173,7 @@ class Layout:
 
     @property
     def report(self) -> Path:
-        """The page."""
+        """The HTML report."""
         return self.folder / "report.html"
 
     def log(self, name: str) -> Path:
@@ -181,20 +181,20 @@ class Layout:
         return self.folder / "logs" / f"{name}.log"
 
     def step_report(self, name: str) -> Path:
-        """The report of a step of the data: ``get-data``, ``tokenise-PART.LANGUAGE``, ``clean-PART``."""
+        """The step report of a data step: ``get-data``, ``tokenise-PART.LANGUAGE``, ``clean-PART``."""
         return self.folder / "logs" / f"{name}.json"
 
     # -- what a run needs
 
     def depends_on(self, step: str) -> str:
-        """The sections of the configuration that a step depends on, as text: it is repeated when this has changed."""
+        """Return the sections of the configuration that a step depends on, as text: a change repeats the step."""
         whole = self.config.to_dict()
         return json.dumps([whole.get(section) for section in _DEPENDS_ON[step]], sort_keys=True)
 
     def open(self) -> IO[str]:
-        """Create the folder, lock it, and write the resolved configuration; the lock is held until it is closed.
+        """Create the folder, lock it, write the resolved configuration and return the lock, which closing releases.
 
-        Raises MTScaffoldError where another run works in the folder, or it cannot be written to.
+        Raises MTScaffoldError where another run is using the folder, or it cannot be written to.
         """
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
@@ -206,14 +206,14 @@ class Layout:
 
 
 def read_layout(folder: PathLike) -> Layout:
-    """The layout of an experiment that has been started, from the configuration in its folder."""
+    """Return the layout of an experiment that was started, from the configuration in its folder."""
     return Layout(Path(folder), load_config(Path(folder) / "config.yaml"))
 
 
 def plan_layout(configurations: Sequence[PathLike], settings: Mapping[str, Any]) -> tuple[Layout, Path | None]:
-    """The layout of an experiment to be run, and its download cache (None: the default one).
+    """Return the layout of an experiment to run, and its download cache (None: the default one).
 
-    configurations: exactly one configuration file. settings: what ``--config`` gives, values as text or already typed:
+    configurations: exactly one configuration file. settings: the values of ``--config``, as text or already typed:
     ``output`` (folder; default: experiments/NAME), ``cache``, ``sample``, ``batch``, and any section of the
     configuration, whose values replace those of the file.
 

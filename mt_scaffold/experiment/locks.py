@@ -16,10 +16,10 @@ _NAME = ".lock"
 
 
 def take_lock(folder: PathLike, busy: str) -> IO[str]:
-    """Lock ``folder`` and return the open lock file; closing it, or the end of the process, gives the lock up.
+    """Lock ``folder`` and return the open lock file; closing it, or the end of the process, releases the lock.
 
-    Raises MTScaffoldError, ending in ``busy``, where another process holds the lock, and where the folder cannot be
-    written to.
+    Raises MTScaffoldError where another process holds the lock, with the message ``busy``, and where the folder cannot
+    be written to.
     """
     lock = _open(folder)
     try:
@@ -32,8 +32,8 @@ def take_lock(folder: PathLike, busy: str) -> IO[str]:
 
 @contextmanager
 def locked(folder: PathLike, waiting: str = "") -> Iterator[None]:
-    """Hold the lock of ``folder`` within the block; wait for it, with the message ``waiting`` on stderr."""
-    # The kernel gives the lock up when its holder dies, so no stale lock survives.
+    """Hold the lock of ``folder`` within the block; where it is taken, print ``waiting`` on stderr and wait."""
+    # The kernel releases the lock when its holder dies, so no stale lock survives.
     with _open(folder) as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

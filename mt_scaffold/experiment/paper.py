@@ -1,4 +1,4 @@
-"""What the Scaffold-BPE paper reports, from ``paper.json``: the one place where its figures are written down."""
+"""The figures of the Scaffold-BPE paper, from ``paper.json``, the only place that holds them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ BY = "the Scaffold-BPE paper"
 
 @dataclass(frozen=True)
 class PaperText:
-    """A text of the paper: its N, and who says so."""
+    """A text of the paper: its N, and the source for that number."""
 
     symbols: int
     symbols_from: str
@@ -59,12 +59,12 @@ class Paper:
 
 @functools.cache
 def read_paper() -> Paper:
-    """The figures of the paper."""
+    """Return the figures of the paper."""
     return read_result(Paper, Path(__file__).with_name("paper.json"))
 
 
 def own_text(config: Config) -> str | None:
-    """The text of the paper that an experiment repeats; None where it repeats none, or only a sample or another N."""
+    """Return the text of the paper that an experiment repeats; None for a sample, another N, or another text."""
     if config.paper is None or config.data.sample is not None:
         return None
     text = read_paper().texts.get(config.paper.text)
@@ -72,7 +72,7 @@ def own_text(config: Config) -> str | None:
 
 
 def published_scores(config: Config) -> list[Published]:
-    """The paper's BLEU on the text of an experiment, each beside our system of the same kind; none on other texts."""
+    """Return the paper's BLEU on an experiment's text, each beside our system of the same kind; none on other texts."""
     text = own_text(config)
     if text is None or config.paper is None:
         return []
@@ -93,7 +93,7 @@ def published_scores(config: Config) -> list[Published]:
 
 
 def figures_table(quantities: str = "") -> str:
-    """The paper's figures as a Markdown table; ``quantities``: only those whose name begins so."""
+    """Return the paper's figures as a Markdown table; ``quantities``: only those whose name starts with it."""
     rows = [["quantity", "text", "N", "original BPE", "Scaffold-BPE", "where in the paper"]]
     paper = read_paper()
     for figure in paper.figures:
@@ -104,7 +104,7 @@ def figures_table(quantities: str = "") -> str:
 
 
 def percentages_table() -> str:
-    """The paper's percentages as a Markdown table."""
+    """Return the paper's percentages as a Markdown table."""
     paper = read_paper()
     rows = [["percentage", "text", "N", "%", "where in the paper"]]
     for name, found in [*(("gain", gain) for gain in paper.gains), ("scaffold tokens", paper.scaffold_share)]:

@@ -1,4 +1,4 @@
-"""Where a result comes from: versions, digests, and the configuration as it was resolved."""
+"""Where a result comes from: versions, digests, and the resolved configuration."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from mt_scaffold.files import PathLike, explain_os_error, open_input, write_text
 if TYPE_CHECKING:
     from mt_scaffold.experiment.configuration import Config
 
-# What a score may depend on, by the names of the distributions.
+# The distributions that a score may depend on.
 _DISTRIBUTIONS = ("mt-scaffold", "torch", "fairseq-fixed", "sacrebleu", "sacremoses", "numpy", "snakemake")
 
 
 def versions() -> dict[str, str]:
-    """The versions of Python and of the installed packages that a result may depend on, by name."""
+    """Return the versions of Python and of the installed packages that a result may depend on, by name."""
     found = {"python": platform.python_version()}
     for name in _DISTRIBUTIONS:
         try:
@@ -29,7 +29,7 @@ def versions() -> dict[str, str]:
 
 
 def digest_of(blocks: Iterable[bytes], kind: str = "sha256") -> str:
-    """The digest of ``blocks``, one after the other, in hexadecimal; kind: a name that hashlib knows."""
+    """Return the digest of the concatenated ``blocks`` in hexadecimal; kind: a name that hashlib knows."""
     digest = hashlib.new(kind)
     for block in blocks:
         digest.update(block)
@@ -37,13 +37,13 @@ def digest_of(blocks: Iterable[bytes], kind: str = "sha256") -> str:
 
 
 def sha256(path: PathLike) -> str:
-    """The SHA-256 digest of the content of ``path`` (of the text, where the file is compressed), in hexadecimal."""
+    """Return the SHA-256 digest of the content of ``path``, decompressed where it is ``.gz``, in hexadecimal."""
     with open_input(path) as stream:
         return digest_of(iter(lambda: stream.read(1 << 20), b""))
 
 
 def raw_digest(path: PathLike, kind: str = "sha256") -> str:
-    """The digest of the bytes of a file, compressed or not. Raises MTScaffoldError where it cannot be read."""
+    """Return the digest of a file as stored, in hexadecimal. Raises MTScaffoldError where it cannot be read."""
     try:
         with open(path, "rb") as stream:
             return hashlib.file_digest(stream, kind).hexdigest()
@@ -52,7 +52,7 @@ def raw_digest(path: PathLike, kind: str = "sha256") -> str:
 
 
 def write_config(config: Config, path: PathLike) -> None:
-    """Write ``config``, every default filled in, as YAML that load_config reads, under comments with the versions."""
+    """Write ``config``, every default filled in, as YAML for load_config, below comments with the versions."""
     import yaml
 
     heading = "".join(f"# {name} {version}\n" for name, version in versions().items())

@@ -1,6 +1,6 @@
-"""Results as JSON: a dataclass is written and read back here, whatever step it comes from.
+"""Results as JSON: write the dataclasses of every step, and read them back.
 
-Metadata of a field: ``key``, its name in the file; ``omit_none``: left out where it is None; ``omit_if``: left out
+Metadata of a field: ``key``: its name in the file; ``omit_none``: left out where it is None; ``omit_if``: left out
 where that attribute of its owner is true; ``hidden``: never written.
 """
 
@@ -19,7 +19,7 @@ Result = TypeVar("Result")
 
 
 def to_plain(value: Any) -> Any:
-    """A result as dictionaries, lists and scalars, in the order of its fields."""
+    """Return a result as dictionaries, lists and scalars, in the order of its fields."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         entries = [(entry, getattr(value, entry.name)) for entry in dataclasses.fields(value)]
         return {
@@ -44,19 +44,19 @@ def _is_omitted(owner: Any, entry: dataclasses.Field[Any], content: Any) -> bool
 
 
 def to_json(result: Any) -> str:
-    """The text of the file that ``write_result`` writes."""
+    """Return the text of the file that ``write_result`` writes."""
     return json.dumps(to_plain(result), indent=2, ensure_ascii=False) + "\n"
 
 
 def write_result(path: PathLike, result: Any) -> None:
-    """Write a result (a dataclass) as JSON. Raises MTScaffoldError where that is not possible."""
+    """Write a result (a dataclass) as JSON. Raises MTScaffoldError where the file cannot be written."""
     write_text(path, to_json(result))
 
 
 def read_result(kind: type[Result], path: PathLike) -> Result:
     """Read a result of the dataclass ``kind``.
 
-    Raises MTScaffoldError, naming the key, where the file is not JSON or not such a result.
+    Raises MTScaffoldError, naming the key, where the file is not JSON or does not fit ``kind``.
     """
     with open_input(path) as stream:
         content = stream.read()

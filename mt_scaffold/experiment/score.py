@@ -1,4 +1,4 @@
-"""Translations → scores: sacreBLEU on detokenised text, and beside it the tokenised BLEU of older papers."""
+"""Translations → scores: sacreBLEU on detokenised text, and the tokenised BLEU of older papers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from mt_scaffold.experiment.results import write_result
 from mt_scaffold.files import PathLike
 from mt_scaffold.text import check_parallel, read_lines
 
-# The scores that may stand beside those of other papers, and those that may not.
+# The scores that can be compared with those of other papers, and those that cannot.
 COMPARABLE = {"bleu": "BLEU", "chrf": "chrF"}
 NOT_COMPARABLE = {"tokenised_bleu": "tokenised BLEU", "tokenised_bleu_split": "tokenised BLEU, compounds split"}
 LABELS = COMPARABLE | NOT_COMPARABLE
@@ -23,7 +23,7 @@ LABELS = COMPARABLE | NOT_COMPARABLE
 
 @dataclass(frozen=True)
 class Metric:
-    """One score, from 0 to 100; comparable: whether it may stand beside scores from elsewhere."""
+    """One score, from 0 to 100; comparable: whether it can be compared with scores from elsewhere."""
 
     score: float
     text: str
@@ -33,7 +33,7 @@ class Metric:
 
 @dataclass(frozen=True)
 class ScoredFile:
-    """A file that was scored; its path is relative to the result, so that an experiment's folder can be moved."""
+    """A scored file; its path is relative to the score file, so that an experiment's folder can be moved."""
 
     path: str
     sha256: str
@@ -67,14 +67,14 @@ def score(
     synthetic: bool = False,
     config: Config | None = None,
 ) -> Scores:
-    """Score a translation and write the scores as JSON to ``output``; returns what is written.
+    """Score a translation, write the scores as JSON to ``output`` and return them.
 
-    ``hypothesis`` is detokenised text, ``reference`` the untouched reference, a sentence per line: these give ``bleu``
-    and ``chrf`` (sacreBLEU, each with its signature). With ``hypothesis_words`` and ``reference_words`` (tokenised,
-    subwords joined) come ``tokenised_bleu`` and ``tokenised_bleu_split`` (the latter with the compound split of Vaswani
+    ``hypothesis`` is detokenised text, ``reference`` the untouched reference, one sentence per line: these give
+    ``bleu`` and ``chrf`` (sacreBLEU, each with its signature). ``hypothesis_words`` and ``reference_words`` (tokenised,
+    subwords joined) add ``tokenised_bleu`` and ``tokenised_bleu_split`` (the latter with the compound split of Vaswani
     et al. 2017 and Ott et al. 2018), marked as not comparable: they depend on the tokeniser.
-    ``system``, ``test_set`` (default: the names of hypothesis and reference), ``seed`` and ``config`` go into the
-    result, with versions and digests.
+    ``system``, ``test_set`` (default: the file names of hypothesis and reference), ``seed`` and ``config`` are written
+    too, with versions and digests.
 
     Raises MTScaffoldError where the files differ in length, are empty, not UTF-8 or missing; UsageError where only one
     side is given in words.
@@ -91,7 +91,7 @@ def score(
     files = {"hypothesis": hypothesis, "reference": reference}
     if hypothesis_words is not None and reference_words is not None:
         words, right_words = _read_parallel(hypothesis_words, reference_words)
-        # force: tokenised text is the point here, and sacreBLEU would warn of it.
+        # force: sacreBLEU would warn of tokenised text, which is intended here.
         bleu = BLEU(tokenize="none", force=True)
         metrics["tokenised_bleu"] = _metric("tokenised_bleu", bleu, words, right_words)
         words, right_words = [[split_compounds(line) for line in side] for side in (words, right_words)]
@@ -118,7 +118,7 @@ def score(
 
 
 def split_compounds(line: str) -> str:
-    """The compound split before tokenised BLEU: a hyphen between other characters becomes a word of its own.
+    """Return a line with its compounds split for tokenised BLEU: a hyphen between other characters becomes a word.
 
     >>> split_compounds("rich-text format")
     'rich ##AT##-##AT## text format'
@@ -130,7 +130,7 @@ def _read_parallel(hypothesis: PathLike, reference: PathLike) -> tuple[list[str]
     hypotheses, references = read_lines(hypothesis), read_lines(reference)
     check_parallel(hypothesis, len(hypotheses), reference, len(references))
     if not hypotheses:
-        raise MTScaffoldError(f"{hypothesis}: empty, nothing to score")
+        raise MTScaffoldError(f"{hypothesis}: empty, nothing to score; translate the test set first")
     return hypotheses, references
 
 

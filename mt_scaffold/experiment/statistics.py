@@ -1,4 +1,4 @@
-"""A finished experiment → what its page shows beside the scores: vocabularies, confidence intervals, figures."""
+"""A finished experiment → what its HTML report shows beside the scores: vocabularies, intervals, figures."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from mt_scaffold.text import END_OF_WORD, read_lines, surface_form
 
 @dataclass(frozen=True)
 class Figure:
-    """A figure of the page.
+    """A figure of the HTML report.
 
-    section: ``scores``, ``training``, ``vocabularies`` or ``embeddings``. file: its SVG, from the experiment's folder;
-    a PNG is beside it. wide: as wide as the page.
+    section: ``scores``, ``training``, ``vocabularies`` or ``embeddings``. file: its SVG, relative to the experiment's
+    folder; a PNG is beside it. wide: as wide as the page.
     """
 
     section: str
@@ -36,7 +36,7 @@ class Figure:
 
 @dataclass(frozen=True)
 class Statistics:
-    """What is measured of an experiment beyond its scores.
+    """The measurements of an experiment beyond its scores.
 
     stats: one summary per algorithm, on the training words of both languages. vocabularies, sizes: BPE against
     Scaffold-BPE, as trained and at several sizes; None where the experiment has only one of them.
@@ -56,7 +56,7 @@ class Statistics:
 def statistics(experiment: PathLike) -> Statistics:
     """Measure a finished experiment (a folder that the workflow wrote) and draw its figures.
 
-    ``statistics.json`` and ``figures/`` are written in the folder. Returns the content of the former.
+    Writes ``statistics.json`` and ``figures/`` in the folder, and returns the content of the former.
 
     Raises MTScaffoldError where the experiment is not finished, or one of its files is missing or malformed.
     """
@@ -94,12 +94,12 @@ def statistics(experiment: PathLike) -> Statistics:
 def bootstrap_interval(
     hypotheses: Sequence[str], references: Sequence[str], samples: int = 1000
 ) -> tuple[float, float]:
-    """BLEU, and half the width of its 95 % confidence interval, from sacreBLEU's bootstrap (``samples`` resamples)."""
+    """Return BLEU and half the width of its 95 % confidence interval, from sacreBLEU's bootstrap."""
     from sacrebleu.metrics import BLEU
 
     bleu = BLEU()
     found = bleu.corpus_score(list(hypotheses), [list(references)], n_bootstrap=samples)
-    # With 17 digits the same number is read back; where every resample scores 0, sacreBLEU names no interval.
+    # 17 digits round-trip; where every resample scores 0, sacreBLEU gives no interval.
     formatted = json.loads(found.format(width=17, signature=str(bleu.get_signature()), is_json=True))
     return found.score, float(formatted.get("confidence_var", 0.0))
 
@@ -124,7 +124,7 @@ def _draw(
     sizes: Sequence[SizeComparison] | None,
     intervals: Sequence[figures.Interval],
 ) -> list[Figure]:
-    """Draw every figure, in the order of the page."""
+    """Draw every figure and return them in the order of the page."""
     config, folder = layout.config, layout.figures
     note = SYNTHETIC_NOTE if config.synthetic else ""
     drawn: list[Figure] = []
@@ -161,8 +161,8 @@ def _draw(
         show(
             "vocabularies",
             figures.replaced_tokens(sizes, folder / "replaced-tokens", note),
-            "Average frequency of the tokens that Scaffold-BPE removes from BPE's vocabulary and of the new ones in "
-            "their place, for codes of several sizes learned from the same text.",
+            "Average frequency of the tokens that Scaffold-BPE removes from BPE's vocabulary and of the new ones that "
+            "replace them, for codes of several sizes learned from the same text.",
         )
     if parts := _parts_to_show(vocabularies["bpe"], compared):
         show(
@@ -186,7 +186,7 @@ def _draw(
 
 
 def _parts_to_show(bpe: Vocabulary, compared: VocabularyComparison) -> list[str]:
-    """Two strings that BPE made on the way to longer ones, the earliest first, and one that stayed a frequent token."""
+    """Return two strings that BPE made only on the way to longer ones, the earliest, and one that stayed frequent."""
     removed = {entry.token.removesuffix(END_OF_WORD) for entry in compared.removed if entry.scaffold}
     in_order = list(dict.fromkeys(merge.token.removesuffix(END_OF_WORD) for merge in bpe.codes.merges))
     occurs = {token.removesuffix(END_OF_WORD) for token, frequency in bpe.frequencies.items() if frequency}

@@ -1,6 +1,6 @@
-"""A generated parallel corpus of two invented languages, for demonstrations: synthetic, and to be labelled so.
+"""A synthetic parallel corpus of two invented languages, for demonstrations; results on it must be labelled synthetic.
 
-Every sentence is drawn as a meaning (who does what to whom, when, where) and spelled out twice:
+Every sentence is sampled as a meaning (who does what to whom, when, where) and spelled out twice:
 
 - The source language is analytic: articles, adjective before noun, subject-verb-object, prepositions, compounds
   in two words, plural and past by a suffix, future and negation by a particle.
@@ -8,12 +8,12 @@ Every sentence is drawn as a meaning (who does what to whom, when, where) and sp
   three genders, three cases, umlaut in some plurals, verbs with endings for tense, person and number,
   compounds in one word with a linking element, postpositions, a negation prefix.
 
-Stems are drawn from syllables, their frequencies fall off as Zipf's law has it, and both languages derive nouns
-and adverbs from verbs and adjectives, so that many word forms of a text occur once while their parts occur often:
-what subwords are for. The translation of a meaning is unique, so a model can learn it.
+Stems are built from syllables, their frequencies follow Zipf's law, and both languages derive nouns and adverbs from
+verbs and adjectives, so that many word forms of a text occur once while their parts occur often, which is what
+subwords are for. The translation of a meaning is unique, so a model can learn it.
 
-Only ``Random.random`` is called, whose numbers Python guarantees for a seed: the same seed gives the same bytes
-on every platform.
+Only ``Random.random`` is called, whose sequence Python guarantees for a seed: the same seed gives the same bytes on
+every platform.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Item = TypeVar("Item")
 GENDERS = ("m", "f", "n")
 PERSONS = ("1sg", "2sg", "3sg", "1pl", "2pl", "3pl")
 
-# Syllables: the two languages sound different, so that they share few subwords beyond the names.
+# The two languages have different syllables, so that they share few subwords beyond the names.
 SOURCE_ONSETS = (
     "b",
     "c",
@@ -66,7 +66,7 @@ TARGET_POSTPOSITIONS = ("auv", "im", "bey", "mitt", "vonn", "untar")
 SOURCE_CONJUNCTIONS = ("anda", "buth", "beco", "wen")
 TARGET_CONJUNCTIONS = ("ond", "abur", "wel", "wan")
 SOURCE_THAT, TARGET_THAT = "dat", "daß"
-# No stem may be one of these.
+# Words that no stem may coincide with.
 FUNCTION_WORDS = {
     "la",
     "un",
@@ -114,26 +114,26 @@ class NounPhrase:
 
 
 class Zipf(Generic[Item]):
-    """Draws items with frequencies that fall off with their rank, as 1 / (rank + 3)."""
+    """Draws items with probabilities proportional to 1 / (rank + 3)."""
 
     def __init__(self, items: Sequence[Item]) -> None:
         self.items = items
         self.cumulative = list(itertools.accumulate(1 / (rank + 3) for rank in range(len(items))))
 
     def draw(self, rng: Random) -> Item:
-        """One item."""
+        """Draw one item."""
         return self.items[
             bisect.bisect_right(self.cumulative, rng.random() * self.cumulative[-1], hi=len(self.items) - 1)
         ]
 
 
 def _pick(rng: Random, items: Sequence[Item]) -> Item:
-    """One of ``items``, each as likely as the others."""
+    """Return one of ``items``, all equally likely."""
     return items[int(rng.random() * len(items))]
 
 
 class Language:
-    """The lexicon and grammar that one seed makes: draws sentences and spells them in both languages."""
+    """The lexicon and grammar of one seed: draws sentences and spells them out in both languages."""
 
     def __init__(self, seed: int) -> None:
         self.rng = Random(seed)
@@ -144,7 +144,7 @@ class Language:
         self.names = Zipf([self._name() for _ in range(80)])
 
     def sentence(self) -> tuple[str, str]:
-        """A sentence and its translation, capitalised and punctuated."""
+        """Return a sentence and its translation, capitalised and punctuated."""
         kind = self.rng.random()
         source, target = self._clause()
         mark = "."
@@ -166,7 +166,7 @@ class Language:
         return "".join(_pick(self.rng, onsets) + _pick(self.rng, vowels) + _pick(self.rng, codas) for _ in range(count))
 
     def _stem(self, most_syllables: int) -> Stem:
-        """A new stem in both languages."""
+        """Return a new stem in both languages."""
         while True:
             source = self._syllables(
                 1 + int(self.rng.random() * most_syllables), SOURCE_ONSETS, SOURCE_VOWELS, SOURCE_CODAS
@@ -180,12 +180,12 @@ class Language:
                 return Stem(source, target, gender, umlaut)
 
     def _name(self) -> Stem:
-        """A proper name, the same in both languages."""
+        """Return a proper name, the same in both languages."""
         stem = self._stem(2)
         return Stem(stem.source.capitalize(), stem.source.capitalize())
 
     def _noun(self) -> Stem:
-        """A noun: simple, compound, or derived from a verb (who does it) or an adjective (its quality)."""
+        """Return a noun: simple, compound, or derived from a verb (its agent) or an adjective (its quality)."""
         kind = self.rng.random()
         if kind < 0.08:
             verb = self.verbs.draw(self.rng)
@@ -245,7 +245,7 @@ class Language:
         return self._noun_phrase()
 
     def _verb(self, verb: Stem, person: str) -> tuple[str, str]:
-        """A finite verb: particles and a suffix in the source language, one word in the target language."""
+        """Return a finite verb: particles and a suffix in the source language, one word in the target language."""
         tense = ("present", "present", "past", "past", "future")[int(self.rng.random() * 5)]
         negated = self.rng.random() < 0.12
         source = verb.source
@@ -259,7 +259,7 @@ class Language:
         return ("na " + source, "ni" + target) if negated else (source, target)
 
     def _clause(self) -> tuple[str, str]:
-        """Subject, verb, perhaps an object, a place and a manner, in the order of each language."""
+        """Return a subject, a verb, and perhaps an object, a place and a manner, in the order of each language."""
         subject = self._subject()
         verb_source, verb_target = self._verb(self.verbs.draw(self.rng), subject.person)
         source, target = [subject.source, verb_source], [subject.target[0]]
@@ -284,7 +284,7 @@ def _source_plural(noun: str) -> str:
 
 
 def _inflect(noun: Stem, case: int, plural: bool) -> str:
-    """A noun of the target language in one case and number."""
+    """Return a noun of the target language in one case and number."""
     if not plural:
         return noun.target + NOUN_SINGULAR[noun.gender][case]
     stem = noun.target
@@ -296,7 +296,7 @@ def _inflect(noun: Stem, case: int, plural: bool) -> str:
 
 
 def sentence_pairs(seed: int) -> Iterator[tuple[str, str]]:
-    """Endlessly many (source sentence, target sentence) for ``seed``, no source sentence twice."""
+    """Yield (source sentence, target sentence) for ``seed`` without end, no source sentence twice."""
     language = Language(seed)
     seen = set()
     while True:

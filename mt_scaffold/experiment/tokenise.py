@@ -1,8 +1,7 @@
-"""Raw text → words, and back: normalising, tokenising and detokenising with sacremoses, line by line.
+"""Raw text → words, and back: normalise, tokenise and detokenise with sacremoses, line by line.
 
-Words are Moses' words, its escapes included (``'`` becomes ``&apos;``, ``|`` becomes ``&#124;``): the published fairseq
-recipes train on text like that, so the word and subword counts here can be set beside theirs. ``detokenise`` takes the
-escapes back.
+Words are Moses' words, escapes included (``'`` becomes ``&apos;``, ``|`` becomes ``&#124;``): the published fairseq
+recipes train on such text, so word and subword counts compare with theirs. ``detokenise`` undoes the escapes.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ CHUNK_LINES = 2000
 
 @dataclass(frozen=True)
 class TokeniseReport:
-    """How much text was tokenised: lines (as many out as in) and words after tokenising."""
+    """How much text was tokenised: lines (the same number before and after) and words after tokenising."""
 
     language: str
     lines: int
@@ -48,7 +47,7 @@ class TokeniseReport:
 
 
 class Tokeniser:
-    """Turns a line of raw text into words, by the rules of ``language`` (``de``; unknown codes: those of English)."""
+    """Splits a line of raw text into words by the rules of ``language`` (``de``; English for an unknown code)."""
 
     def __init__(
         self,
@@ -62,15 +61,14 @@ class Tokeniser:
         from sacremoses import MosesPunctNormalizer, MosesTokenizer
 
         self._normaliser = MosesPunctNormalizer(lang=language) if normalise_punctuation else None
-        # Control, format and private-use characters, as Moses does. Unassigned code points stay, other than there:
-        # which those are would hang on the Unicode version of a library.
+        # As Moses does, but unassigned code points stay: which ones they are depends on a library's Unicode version.
         self._nonprinting = regex.compile(r"[\p{Cc}\p{Cf}\p{Co}]") if remove_nonprinting else None
         self._tokeniser = MosesTokenizer(lang=language)
         self._straight = straight_apostrophes
         self._aggressive = aggressive_dash_splitting
 
     def __call__(self, line: str) -> str:
-        """The words of ``line``, separated by single spaces; no kind of line break or other white space is left."""
+        """Return the words of ``line`` separated by single spaces; no line break or other white space is left."""
         if self._straight:
             line = line.replace("\u2019", "'")
         if self._normaliser is not None:
@@ -93,23 +91,24 @@ def tokenise(
     num_workers: int = 1,
     chunk: tuple[int, int] = (1, 1),
 ) -> TokeniseReport:
-    """Tokenise a UTF-8 text, one output line for each input line in the same order; ``None`` is stdin or stdout.
+    """Tokenise a UTF-8 text, one output line per input line in the same order; ``None`` is stdin or stdout.
 
-    A line ends at LF only; other line breaks inside it (CR, U+0085, U+2028, form feed) count as white space, so that
-    no later step can split the line there. An empty line stays an empty line. The output does not depend on
-    ``num_workers`` (processes). An output whose name ends in ``.gz`` is compressed.
-    ``chunk`` (k, n) takes the k-th of n parts of an uncompressed file, cut at line ends after about equal numbers of
-    bytes: the outputs for (1, n) to (n, n), one after the other, are the output for the whole, also as ``.gz``.
+    A line ends at LF only; other line breaks within it (CR, U+0085, U+2028, form feed) become spaces, so that no later
+    step can split the line there. An empty line stays empty. The output does not depend on ``num_workers`` (processes).
+    An output whose name ends in ``.gz`` is compressed.
+    ``chunk`` (k, n) takes the k-th of n parts of an uncompressed file, cut at line ends into about equal numbers of
+    bytes: the outputs for (1, n) to (n, n) concatenated are the output for the whole file, also as ``.gz``.
     Raises MTScaffoldError for bytes that are not UTF-8, with file, line and byte; UsageError for fewer than 1 worker
-    and a chunk that cannot be.
+    or an impossible chunk.
     """
     num_workers = worker_count(num_workers)
     _warn_of_unknown(language)
     if not 1 <= chunk[0] <= chunk[1]:
-        raise UsageError(f"chunk {chunk[0]} of {chunk[1]}: must be one of 1 to {chunk[1]}")
+        raise UsageError(f"chunk {chunk[0]}-of-{chunk[1]}: give K-of-N with K from 1 to N")
     refuse_overwriting([output_path], [input_path])
     if chunk[1] > 1 and (input_path is None or os.fspath(input_path).endswith(".gz")):
-        raise UsageError("a chunk can only be taken of an uncompressed file")
+        name = "standard input" if input_path is None else os.fspath(input_path)
+        raise UsageError(f"{name}: a chunk needs an uncompressed file as input; decompress it first")
     import sacremoses
 
     make_tokeniser = functools.partial(
@@ -125,7 +124,7 @@ def tokenise(
     with _input(input_path) as source, _output(output_path) as target:
         if chunk[1] > 1:
             start, end = _bounds(source, *chunk)
-            # To count the lines before would mean to read all of them.
+            # Counting the lines before the chunk would mean reading them all.
             name, source_lines = f"{name} from byte {start}", _lines_to(source, end)
         else:
             source_lines = source
@@ -142,11 +141,11 @@ def gather_chunks(
 ) -> TokeniseReport:
     """Join the tokenised ``chunks`` (1, n) to (n, n) of one text, plain or ``.gz``, and add up their reports.
 
-    Raises MTScaffoldError where the reports are not those of one text.
+    Raises MTScaffoldError where the step reports differ in language or sacremoses version.
     """
     if len({(report.language, report.sacremoses) for report in reports}) != 1:
-        raise MTScaffoldError(f"{output_path}: its chunks differ in language or version of sacremoses; tokenise again")
-    # Compressed texts, one after the other, are one compressed text.
+        raise MTScaffoldError(f"{output_path}: its chunks differ in language or sacremoses version; tokenise again")
+    # Concatenated gzip files are one gzip file.
     with open_output(output_path, compress=False) as target:
         for chunk in chunks:
             with open(chunk, "rb") as source:
@@ -156,7 +155,7 @@ def gather_chunks(
 
 
 def detokenise(lines: Iterable[str], language: str) -> list[str]:
-    """Join the words of each tokenised line to the text a reader expects, Moses' escapes and ``@-@`` taken back.
+    """Join the words of each tokenised line into ordinary text, undoing Moses' escapes and ``@-@``.
 
     What normalising changed (kinds of quotation marks and dashes, white space) is not restored.
     """
@@ -167,13 +166,13 @@ def detokenise(lines: Iterable[str], language: str) -> list[str]:
 
 
 def _warn_of_unknown(language: str) -> None:
-    """sacremoses takes English rules for a language that it does not know, and says nothing."""
+    """Warn of a language without rules, for which sacremoses silently falls back to English."""
     from sacremoses.corpus import NonbreakingPrefixes
 
     if language not in {*NonbreakingPrefixes().available_langs.values(), "ja", "ko", "cjk"}:
         print(
-            f"mt-scaffold: warning: sacremoses has no rules for the language '{language}' and takes those of English; "
-            "codes are such as en, de, fr",
+            f"mt-scaffold: warning: sacremoses has no rules for the language '{language}' and uses those of English; "
+            "give a code such as en, de or fr",
             file=sys.stderr,
         )
 
@@ -192,13 +191,13 @@ def _output(path: PathLike | None) -> Iterator[BinaryIO]:
 
 
 def _bounds(stream: BinaryIO, number: int, count: int) -> tuple[int, int]:
-    """The bytes of the ``number``-th of ``count`` parts, both ends moved to the next start of a line."""
+    """Return the byte offsets of the ``number``-th of ``count`` parts, both ends moved to the next start of a line."""
     size = stream.seek(0, os.SEEK_END)
     ends = []
     for share in (number - 1, number):
         position = size * share // count
         if 0 < position < size:
-            # From the byte before: a line that starts exactly here stays whole.
+            # From the byte before, so that a line starting exactly here is not skipped.
             stream.seek(position - 1)
             position += len(stream.readline()) - 1
         ends.append(position)
@@ -207,7 +206,7 @@ def _bounds(stream: BinaryIO, number: int, count: int) -> tuple[int, int]:
 
 
 def _lines_to(stream: BinaryIO, end: int) -> Iterator[bytes]:
-    """The lines of ``stream`` from where it stands up to the byte ``end``."""
+    """Yield the lines of ``stream`` from its current position up to byte ``end``."""
     left = end - stream.tell()
     while left > 0:
         line = stream.readline()
@@ -217,7 +216,7 @@ def _lines_to(stream: BinaryIO, end: int) -> Iterator[bytes]:
 
 @dataclass(frozen=True)
 class _Chunk:
-    """Some lines, the number of the first one (from 1) and the bytes before it in the file."""
+    """Lines of a text, with the number of the first one (from 1) and its byte offset in the file."""
 
     first: int
     offset: int
@@ -225,7 +224,7 @@ class _Chunk:
 
 
 def _chunks(lines: Iterable[bytes], offset: int) -> Iterator[_Chunk]:
-    """``lines``, which begin at the byte ``offset``, by the thousand."""
+    """Yield ``lines``, which start at byte ``offset``, in chunks of CHUNK_LINES."""
     first, lines = 1, iter(lines)
     while taken := list(itertools.islice(lines, CHUNK_LINES)):
         yield _Chunk(first, offset, taken)
@@ -236,7 +235,7 @@ def _chunks(lines: Iterable[bytes], offset: int) -> Iterator[_Chunk]:
 def _map_lines(
     make_tokeniser: Callable[[], Tokeniser], lines: Iterable[bytes], offset: int, name: str, num_workers: int
 ) -> Iterator[list[bytes]]:
-    """The tokenised chunks of ``lines`` in order, at most a few chunks for each worker in memory."""
+    """Yield the tokenised chunks of ``lines`` in order, with only a few chunks per worker in memory."""
     if num_workers == 1:
         tokeniser = make_tokeniser()
         for chunk in _chunks(lines, offset):
@@ -252,7 +251,7 @@ def _map_lines(
         while pending:
             yield pending.popleft().result()
     except BrokenProcessPool as error:
-        raise MTScaffoldError(f"{name}: a worker process died (out of memory?); try fewer workers") from error
+        raise MTScaffoldError(f"{name}: a worker process died (out of memory?); run with fewer workers") from error
     finally:
         executor.shutdown(cancel_futures=True)
 
@@ -263,7 +262,7 @@ _worker_tokeniser: Tokeniser | None = None
 def _start_worker(make_tokeniser: Callable[[], Tokeniser]) -> None:
     """Load sacremoses' rules once in a worker process."""
     global _worker_tokeniser
-    # Ctrl-C is for the parent, which then ends its workers.
+    # The parent handles Ctrl-C and ends its workers.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     _worker_tokeniser = make_tokeniser()
 

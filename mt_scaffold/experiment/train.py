@@ -1,4 +1,4 @@
-"""Binarised data → checkpoints: fairseq-train, which goes on where it was stopped."""
+"""Binarised data → checkpoints: run fairseq-train, which resumes where it was stopped."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from mt_scaffold.errors import MTScaffoldError
-from mt_scaffold.experiment.binarise import read_binarised, task_arguments
+from mt_scaffold.experiment.binarise import DESCRIPTION, read_binarised, task_arguments
 from mt_scaffold.experiment.checkpoints import epoch_checkpoints, load_checkpoint, update_checkpoints
 from mt_scaffold.experiment.fairseq_tools import (
     WHOLE_DATA_SET,
@@ -30,9 +30,9 @@ from mt_scaffold.experiment.training_log import read_training_log
 from mt_scaffold.files import PathLike, explain_os_error, write_text
 
 _OWN_OPTIONS = {"save-dir", "seed", "source-lang", "target-lang", "user-dir", "cpu", "restore-file"}
-# In the folder of a training.
+# File names in the folder of a training.
 _CHECKPOINTS, _COMMAND, _LOG = "checkpoints", "command.txt", "train.log"
-# What may change between two runs of one training: how long, what is kept and shown, on how many cores.
+# Options that may differ between two runs of one training: its length, what is kept and logged, the number of cores.
 _MAY_CHANGE = {"--max-epoch", "--max-update", "--stop-time-hours", "--patience", "--keep-last-epochs", "--cpu"}
 _MAY_CHANGE |= {"--log-interval", "--log-format", "--num-workers", "--save-dir", "--user-dir", "--distributed-port"}
 
@@ -41,9 +41,9 @@ _MAY_CHANGE |= {"--log-interval", "--log-format", "--num-workers", "--save-dir",
 class TrainingReport:
     """The outcome of a training.
 
-    epochs: finished ones. valid_loss, best_valid_loss: in the units of fairseq's criterion; None where it validated
-    nothing. parameters: tied ones count once. seconds: of all runs together. command: the last one that was run.
-    curves: ``train`` and ``valid`` → (updates, loss) by epoch.
+    epochs: completed ones. valid_loss, best_valid_loss: in the units of fairseq's criterion; None without validation.
+    parameters: tied ones count once. seconds: of all runs together. command: of the last run. curves: ``train`` and
+    ``valid`` → (updates, loss) by epoch.
     """
 
     seed: int
@@ -68,18 +68,18 @@ def train(
     nodes: int = 1,
     gpus: int = 0,
 ) -> TrainingReport:
-    """Train a model on the data folder that ``binarise`` or ``binarise_words`` made, to the end that ``options`` set.
+    """Train a model on a data folder of ``binarise`` or ``binarise_words``, up to the limit that ``options`` set.
 
     ``options`` are fairseq-train's own (``["--arch", "transformer", "--max-epoch", "10", ...]``; option_arguments
     makes them from a configuration); data, languages, seed, folders and ``--cpu`` (where PyTorch sees no GPU) are added
-    here. ``keep_epochs``: only so many of the last epochs' checkpoints stay on disk.
+    here. ``keep_epochs``: how many of the last epochs' checkpoints stay on disk (default: all).
     ``launcher``, ``nodes`` and ``gpus`` (of each node): see fairseq_tools.launcher_command.
 
     ``output`` gets ``command.txt`` (the exact command), ``train.log``, ``checkpoints/``, and at the end
-    ``training.json`` (the report that is also returned). A training that was stopped resumes from its last checkpoint;
-    one that was started with other options or data is refused.
+    ``training.json`` (what is returned). A training that was stopped resumes from its last checkpoint; one that was
+    started with other options or data is refused.
 
-    Raises MTScaffoldError, with the end of the log, where fairseq fails, and where GPUs are asked for and there are
+    Raises MTScaffoldError where fairseq fails, with the end of its log, and where GPUs are requested but there are
     none; UsageError for an option that is set here.
     """
     refuse_options(options, _OWN_OPTIONS, "fairseq-train")
@@ -99,19 +99,19 @@ def train(
         arguments += ["--keep-last-epochs", str(keep_epochs)]
     if not sees_gpu():
         if gpus:
-            raise MTScaffoldError(f"{gpus} GPUs are asked for, and PyTorch finds none on this machine")
+            raise MTScaffoldError(
+                f"--gpus {gpus}: PyTorch finds no GPU on this machine; check its driver, or train with --gpus 0"
+            )
         arguments.append("--cpu")
     elif launcher == "fairseq" and gpus:
         arguments += ["--distributed-world-size", str(gpus)]
     if nodes > 1:
-        # Where the nodes meet; two jobs on one node take two ports.
+        # Derived from the job, so that two jobs on one node use different ports.
         arguments += ["--distributed-port", str(20000 + int(os.environ["SLURM_JOB_ID"]) % 20000)]
 
     # Two trainings must not write into one folder: the second waits, then resumes where the first ended.
     with locked(output, "another training is running here; waiting until it ends"):
-        _note_command(
-            output, command_line("train", arguments, launch), data_digest=sha256(Path(data) / "binarised.json")
-        )
+        _note_command(output, command_line("train", arguments, launch), data_digest=sha256(Path(data) / DESCRIPTION))
         _mend_last_checkpoint(checkpoints)
         run_tool("train", arguments, output / _LOG, launch)
         report = _report(output, seed)
@@ -120,7 +120,7 @@ def train(
 
 
 def _note_command(output: Path, command: list[str], data_digest: str) -> None:
-    """Write command.txt; refuse to continue a training that was begun with other options or data."""
+    """Write command.txt; refuse to resume a training that was started with other options or data."""
     path = output / _COMMAND
     text = f"{shlex.join(command)}\n# data: {data_digest}\n"
     if path.exists() and any((output / _CHECKPOINTS).glob("*.pt")):
@@ -133,13 +133,13 @@ def _note_command(output: Path, command: list[str], data_digest: str) -> None:
         if changed:
             raise MTScaffoldError(
                 f"{output}: holds a training that was started with different settings ({', '.join(changed)}; see "
-                "command.txt there): remove the folder to train again, or choose another"
+                "command.txt there); delete the folder to train from scratch, or choose another"
             )
     write_text(path, text)
 
 
 def _options(command: Sequence[str]) -> dict[str, list[str]]:
-    """Option → its values; what stands before the first option (the program, the data folder) is left out."""
+    """Return the values of each option; what precedes the first one (the program, the data folder) is left out."""
     options: dict[str, list[str]] = {}
     name = None
     for argument in command[command.index("fairseq_cli.train") + 1 :]:
@@ -152,7 +152,7 @@ def _options(command: Sequence[str]) -> dict[str, list[str]]:
 
 
 def _mend_last_checkpoint(checkpoints: Path) -> None:
-    """fairseq copies each checkpoint to checkpoint_last.pt; a copy that was cut off gives way to the newest one."""
+    """Replace a truncated checkpoint_last.pt, which fairseq writes as a copy, with the newest complete checkpoint."""
     last = checkpoints / "checkpoint_last.pt"
     if not last.exists() or zipfile.is_zipfile(last):
         return
@@ -171,7 +171,7 @@ def _report(output: Path, seed: int) -> TrainingReport:
     last = checkpoints / "checkpoint_last.pt"
     if not last.exists():
         raise MTScaffoldError(
-            f"{checkpoints}: fairseq-train left no checkpoint_last.pt; take out --no-last-checkpoints"
+            f"{checkpoints}: fairseq-train wrote no checkpoint_last.pt; remove --no-last-checkpoints from the options"
         )
     state = load_checkpoint(last)
     extra = state["extra_state"]
@@ -179,7 +179,7 @@ def _report(output: Path, seed: int) -> TrainingReport:
     return TrainingReport(
         seed=seed,
         updates=state["optimizer_history"][-1]["num_updates"],
-        # At the end of an epoch fairseq already stands at the start of the next.
+        # At the end of an epoch fairseq's iterator is already at the start of the next.
         epochs=iterator["epoch"] - (1 if iterator["iterations_in_epoch"] == 0 else 0),
         valid_loss=extra.get("val_loss"),
         best_valid_loss=extra.get("best"),
@@ -192,5 +192,5 @@ def _report(output: Path, seed: int) -> TrainingReport:
 
 
 def _count_parameters(model: dict[str, Any]) -> int:
-    """Parameters of a model; those that share one storage (tied embeddings) count once."""
+    """Count the parameters of a model; those that share one storage (tied embeddings) count once."""
     return sum({tensor.data_ptr(): tensor.numel() for tensor in model.values()}.values())

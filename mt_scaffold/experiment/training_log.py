@@ -1,4 +1,4 @@
-"""fairseq-train's log → the curves of a training."""
+"""fairseq-train's log → training and validation curves."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from mt_scaffold.files import PathLike, open_input
 
 
 def read_training_log(path: PathLike) -> dict[str, list[tuple[float, float]]]:
-    """The curves in a log of fairseq-train (plain or JSON): ``train`` and ``valid`` → (updates, loss), by updates.
+    """Return the curves in a fairseq-train log (plain or JSON): ``train`` and ``valid`` → (updates, loss), by updates.
 
-    The loss is nll_loss in bits per token where the log has it, else loss. Of epochs that a
-    resumed training logs twice the last ones count. Raises MTScaffoldError where the log holds no epoch.
+    The loss is nll_loss in bits per token where the log has it, else loss. Where a resumed training logged an epoch
+    twice, the last values count. Raises MTScaffoldError where the log holds no epoch.
     """
     curves: dict[str, dict[float, float]] = {"train": {}, "valid": {}}
     with open_input(path) as stream:
@@ -26,14 +26,21 @@ def read_training_log(path: PathLike) -> dict[str, list[tuple[float, float]]]:
             if loss is not None and "num_updates" in values:
                 curves[found[1]][values["num_updates"]] = loss
     if not any(curves.values()):
-        raise MTScaffoldError(f"{path}: holds no epoch of fairseq-train; is it the log of a training?")
+        raise MTScaffoldError(
+            f"{path}: no epoch of fairseq-train found; give the log of a training of an epoch or more"
+        )
     return {name: sorted(curve.items()) for name, curve in curves.items()}
 
 
 def _log_values(text: str, name: str) -> dict[str, float]:
-    """The figures in one line of fairseq's log: ``{"train_loss": "8.9", ...}`` or ``epoch 001 | loss 8.9 | ...``."""
+    """Return the values in a log line, ``{"train_loss": "8.9", ...}`` or ``epoch 001 | loss 8.9 | ...``."""
     if text.startswith("{"):
-        pairs = [(key.removeprefix(f"{name}_"), str(value)) for key, value in json.loads(text).items()]
+        try:
+            entries = json.loads(text)
+        except ValueError:
+            # Truncated when the training was killed; the resumed training logs this epoch again.
+            return {}
+        pairs = [(key.removeprefix(f"{name}_"), str(value)) for key, value in entries.items()]
     else:
         pairs = [(key, value) for key, _, value in (part.strip().rpartition(" ") for part in text.split("|"))]
     values = {}

@@ -27,24 +27,24 @@ def translate(
     seed: int = 1,
     source_words: PathLike | None = None,
 ) -> list[str]:
-    """Translate one subset of the data folder that ``binarise`` or ``binarise_words`` made, with fairseq-generate.
+    """Translate one subset of a data folder of ``binarise`` or ``binarise_words`` with fairseq-generate.
 
-    ``options`` are fairseq-generate's own (``["--beam", "4", "--lenpen", "0.6"]``). Into the folder ``output`` go
+    ``options`` are fairseq-generate's own (``["--beam", "4", "--lenpen", "0.6"]``). The folder ``output`` gets
     ``SUBSET.TARGET.subwords`` (as the model wrote it), ``.words`` (joined), ``SUBSET.TARGET`` (detokenised: ordinary
-    text, to be scored) and, where ``source_words`` are given, a copy of them as ``SUBSET.SOURCE.words``: line i of each
-    belongs to line i of the test set. ``SUBSET.generate.txt`` is fairseq's own output, with its scores. Returns the
+    text, to be scored) and, with ``source_words``, a copy of them as ``SUBSET.SOURCE.words``; line i of each
+    corresponds to line i of the test set. ``SUBSET.generate.txt`` is fairseq's own output, with its scores. Returns the
     detokenised translations.
 
-    Raises MTScaffoldError where a sentence has no translation, or, with the end of the log, where fairseq fails.
+    Raises MTScaffoldError where a sentence has no translation, and where fairseq fails, with the end of its log.
     """
     from mt_scaffold.experiment.tokenise import detokenise
 
     refuse_options(options, _OWN_OPTIONS, "fairseq-generate")
     binarised = read_binarised(data)
     if subset not in binarised.pairs:
-        raise UsageError(f"{data} has no subset called {subset} (it has: {', '.join(binarised.pairs)})")
+        raise UsageError(f"{data}: no subset called {subset}; choose one of {', '.join(binarised.pairs)}")
     if not Path(model).is_file():
-        raise MTScaffoldError(f"{model}: there is no such model")
+        raise MTScaffoldError(f"{model}: no such model; make it with mt-scaffold train or average")
     output = Path(output)
     try:
         output.mkdir(parents=True, exist_ok=True)
@@ -80,7 +80,7 @@ def translate(
 
 
 def read_hypotheses(lines: Iterable[str], expected: int, origin: str = "fairseq-generate") -> list[str]:
-    """The best hypothesis of each sentence in fairseq-generate's output, in the order of the test set.
+    """Return the best hypothesis of each sentence in fairseq-generate's output, in the order of the test set.
 
     fairseq writes ``H-NUMBER<tab>SCORE<tab>SUBWORDS`` in the order in which it translated. Raises MTScaffoldError where
     one of the ``expected`` sentences has no hypothesis, or two.
@@ -90,12 +90,14 @@ def read_hypotheses(lines: Iterable[str], expected: int, origin: str = "fairseq-
         if match := re.fullmatch(r"H-(\d+)\t[^\t]*\t([^\n]*)\n?", line):
             number = int(match[1])
             if number in hypotheses:
-                raise MTScaffoldError(f"{origin}: two hypotheses for sentence {number + 1}")
+                raise MTScaffoldError(f"{origin}: two hypotheses for sentence {number + 1}; translate again")
             hypotheses[number] = match[2]
     missing = [number + 1 for number in range(expected) if number not in hypotheses]
     if missing or len(hypotheses) != expected:
-        what = f"no hypothesis for sentence {missing[0]}" if missing else "hypotheses for sentences that are not there"
-        raise MTScaffoldError(f"{origin}: {what} ({len(hypotheses)} hypotheses, {expected} sentences in the test set)")
+        what = f"no hypothesis for sentence {missing[0]}" if missing else "more hypotheses than sentences"
+        raise MTScaffoldError(
+            f"{origin}: {what} ({len(hypotheses)} hypotheses, {expected} sentences in the test set); translate again"
+        )
     return [hypotheses[number] for number in range(expected)]
 
 

@@ -1,4 +1,4 @@
-"""What ``scripts/Snakefile`` computes: options of the steps, threads, GPUs, checks before and words after a run."""
+"""The logic of ``scripts/Snakefile``: options of the steps, threads, GPUs, checks before a run and a summary after."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from mt_scaffold.files import PathLike
 
 
 def one_of(names: Iterable[str]) -> str:
-    """A regular expression for these names, and for nothing where there are none.
+    """Return a regular expression that matches these names, and nothing where there are none.
 
     >>> one_of(["bpe", "bpe+dropout"]), one_of([])
     ('bpe|bpe\\\\+dropout', '(?!)')
@@ -26,12 +26,12 @@ def one_of(names: Iterable[str]) -> str:
 
 
 def segmented_in_training(config: Config) -> list[str]:
-    """The systems with dropout: their data stays words, resegmented in every epoch."""
+    """Return the systems with dropout, whose data is stored as words and resegmented in every epoch."""
     return [name for name, system in config.systems.items() if system.dropout]
 
 
 def tokenise_flags(config: Config, part: str) -> str:
-    """The options of ``mt-scaffold tokenise`` for ``train``, ``valid`` or a test set."""
+    """Return the options of ``mt-scaffold tokenise`` for ``train``, ``valid`` or a test set."""
     choices = config.tokenise_for(part)
     flags = {
         "--keep-punctuation": not choices.normalise_punctuation,
@@ -43,26 +43,26 @@ def tokenise_flags(config: Config, part: str) -> str:
 
 
 def dropout_options(config: Config, system: str) -> str:
-    """What the training of a system is given beside the configuration."""
+    """Return the training options of a system that are not in the configuration's train section."""
     dropout = config.systems[system].dropout
     return f"-- --bpe-dropout {dropout}" if dropout else ""
 
 
 def training_threads(config: Config, cores: int) -> int:
-    """Threads of one training: on a CPU the trainings share the cores, a GPU is used by one after the other."""
+    """Return the threads of one training: on a CPU trainings share the cores, on a GPU they run one at a time."""
     trainings = len(config.systems) * len(config.seeds)
     return max(1, cores if sees_gpu() else math.ceil(cores / trainings))
 
 
 def gpus_per_node(gpus: int, nodes: int) -> int:
-    """The GPUs of each node; a profile counts those of all nodes. Raises UsageError where they cannot be shared."""
+    """Return the GPUs of each node; a profile counts those of all nodes. Raises UsageError for an uneven share."""
     if gpus % nodes:
         raise UsageError(f"the profile's {gpus} GPUs cannot be shared by {nodes} nodes; make gpu a multiple of nodes")
     return gpus // nodes
 
 
 def check_fairseq_options(config: Config) -> None:
-    """Raise UsageError for an option that fairseq does not know, before anything is run."""
+    """Raise UsageError for an option that fairseq does not accept, before anything runs."""
     all_in_training = len(segmented_in_training(config)) == len(config.systems)
     task = ["--task", "translation_bpe_dropout" if all_in_training else "translation_resumable"]
     options = {"train": config.train.all_options, "generate": config.translate.options}
@@ -72,12 +72,12 @@ def check_fairseq_options(config: Config) -> None:
 def gather_training_text(
     chunks: Sequence[PathLike], reports: Sequence[PathLike], output: PathLike, report: PathLike
 ) -> None:
-    """Join the tokenised chunks of the training text, and their reports."""
+    """Join the tokenised chunks of the training text, and their step reports."""
     write_result(report, gather_chunks(chunks, output, [read_result(TokeniseReport, path) for path in reports]))
 
 
 def data_reports(layout: Layout) -> list[str]:
-    """The files that ``write_data_report`` reads."""
+    """Return the step reports that ``write_data_report`` reads."""
     names = [
         "get-data",
         *(f"tokenise-{name}" for name in _tokenised(layout)),
@@ -87,7 +87,7 @@ def data_reports(layout: Layout) -> list[str]:
 
 
 def write_data_report(layout: Layout) -> None:
-    """Gather the reports of all steps of the data into data-report.json."""
+    """Gather the step reports of every data step into data-report.json."""
     report = gather_reports(
         layout.step_report("get-data"),
         {name: layout.step_report(f"tokenise-{name}") for name in _tokenised(layout)},
@@ -97,16 +97,14 @@ def write_data_report(layout: Layout) -> None:
 
 
 def closing_words(layout: Layout) -> str:
-    """What a run says when all is done: the comparison, warnings about the data, and where everything is."""
+    """Return what a finished run prints: the comparison, warnings about the data, and where the results are."""
     lines = []
     if layout.comparison("txt").exists():
         lines.append(layout.comparison("txt").read_text(encoding="utf-8"))
     if layout.data_report.exists():
         warnings = read_result(DataReport, layout.data_report).raw.warnings
         lines += [f"Warning: {warning}" for warning in warnings]
-    lines.append(
-        f"All results are in {layout.folder}, as docs/architecture.md describes; open {layout.report} in a browser."
-    )
+    lines.append(f"All results are in {layout.folder} (see docs/architecture.md); open {layout.report} in a browser.")
     return "\n".join(lines)
 
 

@@ -11,16 +11,18 @@ from mt_scaffold.experiment.average import average, last_checkpoints
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     parser.add_argument("inputs", nargs="*", metavar="CHECKPOINT", help="checkpoints to average, by name")
-    parser.add_argument("--checkpoints", "-c", metavar="FOLDER", help="or the folder that fairseq-train wrote them to")
+    parser.add_argument("--checkpoints", "-c", metavar="FOLDER", help="or the folder that fairseq-train saved them in")
     parser.add_argument(
         "--last",
         "-n",
         type=int,
         default=5,
         metavar="N",
-        help="of that folder, the last N (default: 5; 0: the best one)",
+        help="with --checkpoints: average the last N (default: 5; 0: only the best)",
     )
-    parser.add_argument("--updates", action="store_true", help="of that folder, those within epochs, not at their ends")
+    parser.add_argument(
+        "--updates", action="store_true", help="with --checkpoints: those within epochs, not at their ends"
+    )
     parser.add_argument("--output", "-o", required=True, metavar="FILE", help="the averaged model")
 
 

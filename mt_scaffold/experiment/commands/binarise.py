@@ -14,10 +14,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def add_data_arguments(parser: argparse.ArgumentParser, text: str) -> None:
-    """Declare the options that name the texts (of ``text``: subwords or words), the languages and the folder."""
+    """Declare the options for the texts (``text``: subwords or words), the languages and the folder."""
     parser.add_argument("--train", required=True, metavar="PREFIX", help=f"{text} of the training set: PREFIX.LANGUAGE")
     parser.add_argument("--valid", required=True, metavar="PREFIX", help=f"{text} of the validation set")
-    parser.add_argument("--test", nargs="+", default=[], metavar="PREFIX", help=f"{text} of test sets, named as files")
+    parser.add_argument("--test", nargs="+", default=[], metavar="PREFIX", help=f"{text} of each test set")
     parser.add_argument("--source-lang", "-s", required=True, metavar="LANGUAGE", help="for example en")
     parser.add_argument("--target-lang", "-t", required=True, metavar="LANGUAGE", help="for example de")
     parser.add_argument("--output", "-o", required=True, metavar="FOLDER", help="the fairseq data folder to make")

@@ -15,7 +15,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_data_arguments(parser, "words")
     parser.add_argument("--codes", "-c", required=True, metavar="FILE", help="joint codes, bpe or scaffold")
     parser.add_argument(
-        "--separator", default=SEPARATOR, help="what ends a subword within a word (default: %(default)s)"
+        "--separator", default=SEPARATOR, help="what every subword but a word's last ends in (default: %(default)s)"
     )
     parser.add_argument("--num-workers", type=int, default=1, metavar="N", help="threads, -1: all cores (default: 1)")
 

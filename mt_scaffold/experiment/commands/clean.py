@@ -13,16 +13,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     parser.add_argument("--source", "-s", required=True, metavar="FILE", help="tokenised source side")
     parser.add_argument("--target", "-t", required=True, metavar="FILE", help="tokenised target side")
-    parser.add_argument("--output-source", required=True, metavar="FILE", help="where the kept source side goes")
-    parser.add_argument("--output-target", required=True, metavar="FILE", help="where the kept target side goes")
-    parser.add_argument("--min-tokens", type=int, default=1, metavar="N", help="least words a side (default: 1)")
-    parser.add_argument("--max-tokens", type=int, default=250, metavar="N", help="most words a side (default: 250)")
+    parser.add_argument("--output-source", required=True, metavar="FILE", help="source side of the kept pairs")
+    parser.add_argument("--output-target", required=True, metavar="FILE", help="target side of the kept pairs")
+    parser.add_argument("--min-tokens", type=int, default=1, metavar="N", help="minimum words per side (default: 1)")
+    parser.add_argument(
+        "--max-tokens", type=int, default=250, metavar="N", help="maximum words per side (default: 250)"
+    )
     parser.add_argument(
         "--max-ratio",
         type=float,
         default=1.5,
         metavar="R",
-        help="most words on one side for each on the other (default: 1.5)",
+        help="maximum ratio of the two sides' word counts (default: 1.5)",
     )
     parser.add_argument("--report", metavar="FILE", help="write what was kept and dropped to FILE as JSON")
 

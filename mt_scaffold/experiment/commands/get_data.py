@@ -18,13 +18,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--cache",
         metavar="DIR",
-        help="download cache; a file that lies there under its own name with the right digest is used without the "
+        help="download cache; a file already there, under its own name and with the right digest, is used without the "
         f"network (default: {CACHE_VARIABLE}, or a folder in the user's cache)",
     )
     parser.add_argument(
-        "--fetch-only", action="store_true", help="fill the cache and write nothing else, for machines without network"
+        "--fetch-only",
+        action="store_true",
+        help="fill the cache and write nothing else, for machines without a network",
     )
-    parser.add_argument("--report", metavar="FILE", help="write the numbers of lines and words to FILE as JSON")
+    parser.add_argument("--report", metavar="FILE", help="write the counts of lines and words to FILE as JSON")
 
 
 def run(options: argparse.Namespace) -> None:

@@ -1,4 +1,4 @@
-"""``mt-scaffold report``: a finished experiment → one HTML page."""
+"""mt-scaffold report: see mt_scaffold.experiment.html_report."""
 
 from __future__ import annotations
 
@@ -8,12 +8,13 @@ from mt_scaffold.experiment.html_report import html_report
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
     parser.add_argument("experiment", metavar="FOLDER", help="the folder of a finished experiment (experiments/NAME)")
     parser.add_argument(
         "--output",
         "-o",
         metavar="PATH",
-        help="the page (default: report.html in the folder)",
+        help="the HTML page to write (default: report.html in the folder)",
     )
     parser.add_argument(
         "--examples", type=int, default=20, metavar="N", help="sentences to show (default: %(default)s)"
@@ -21,4 +22,5 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> None:
+    """Run the command and print the path of the page."""
     print(html_report(options.experiment, options.output, options.examples))

@@ -15,10 +15,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--hypothesis-words", metavar="FILE", help="translations in words, for tokenised BLEU")
     parser.add_argument("--reference-words", metavar="FILE", help="the reference in words, for tokenised BLEU")
     parser.add_argument("--output", "-o", required=True, metavar="FILE", help="the scores, as JSON")
-    parser.add_argument("--system", metavar="NAME", help="what was scored, for compare (default: the hypothesis' name)")
-    parser.add_argument("--test-set", metavar="NAME", help="on which test set (default: the reference's name)")
+    parser.add_argument(
+        "--system", metavar="NAME", help="the system, for compare (default: the hypothesis file's name)"
+    )
+    parser.add_argument("--test-set", metavar="NAME", help="the test set (default: the reference file's name)")
     parser.add_argument("--seed", type=int, default=1, help="the training's random seed (default: 1)")
-    parser.add_argument("--synthetic", action="store_true", help="the text was generated: say so with the scores")
+    parser.add_argument("--synthetic", action="store_true", help="label the scores as those of synthetic data")
     parser.add_argument("--config", metavar="FILE", help="write this experiment configuration into the result")
 
 

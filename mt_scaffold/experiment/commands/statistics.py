@@ -1,4 +1,4 @@
-"""``mt-scaffold statistics``: a finished experiment → its statistics and figures."""
+"""mt-scaffold statistics: see mt_scaffold.experiment.statistics."""
 
 from __future__ import annotations
 
@@ -14,6 +14,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> None:
-    """Run the command and show which figures were drawn."""
+    """Run the command and print which figures were drawn."""
     for figure in statistics(options.experiment).figures:
         print(figure.file)

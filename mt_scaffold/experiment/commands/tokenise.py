@@ -21,19 +21,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--keep-nonprinting", action="store_true", help="do not replace non-printing characters by spaces"
     )
     parser.add_argument("--keep-dashes", action="store_true", help="do not split words at dashes (well @-@ known)")
-    parser.add_argument("--straight-apostrophes", action="store_true", help="make U+2019 an apostrophe before all else")
+    parser.add_argument("--straight-apostrophes", action="store_true", help="first turn U+2019 into an apostrophe")
     parser.add_argument(
         "--chunk", metavar="K-of-N", type=_chunk, default=(1, 1), help="take only the K-th of N parts of the input"
     )
     parser.add_argument(
         "--num-workers", type=int, default=1, metavar="N", help="processes, -1 for all cores (default: 1)"
     )
-    parser.add_argument("--report", metavar="FILE", help="write the numbers of lines and words to FILE as JSON")
+    parser.add_argument("--report", metavar="FILE", help="write the counts of lines and words to FILE as JSON")
 
 
 def _chunk(text: str) -> tuple[int, int]:
     if not (match := re.fullmatch(r"(\d+)-of-(\d+)", text)):
-        raise argparse.ArgumentTypeError(f"must be such as 2-of-16, not {text}")
+        raise argparse.ArgumentTypeError(f"must be K-of-N, such as 2-of-16, not {text}")
     return int(match[1]), int(match[2])
 
 

@@ -12,7 +12,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     parser.epilog = "Example: mt-scaffold train --data binarised --output model -- --arch transformer --max-epoch 10"
     parser.add_argument("--data", "-d", required=True, metavar="FOLDER", help="what mt-scaffold binarise made")
-    parser.add_argument("--output", "-o", required=True, metavar="FOLDER", help="for command, log and checkpoints")
+    parser.add_argument(
+        "--output", "-o", required=True, metavar="FOLDER", help="folder for command, log and checkpoints"
+    )
     parser.add_argument("--seed", type=int, default=1, help="random seed (default: 1)")
     parser.add_argument("--config", metavar="FILE", help="take fairseq's options from this experiment configuration")
     parser.add_argument("--keep-epochs", type=int, metavar="N", help="keep the checkpoints of the last N epochs only")
@@ -20,10 +22,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--launcher",
         choices=LAUNCHERS,
         default="fairseq",
-        help="who starts a process for each GPU: fairseq or torchrun on one node, srun on several nodes of a SLURM job",
+        help="what starts a process per GPU: fairseq or torchrun on one node, srun on several nodes of a SLURM job",
     )
     parser.add_argument("--nodes", type=int, default=1, metavar="N", help="nodes to train on (default: 1)")
-    parser.add_argument("--gpus", type=int, default=0, metavar="N", help="GPUs of each node (default: all)")
+    parser.add_argument("--gpus", type=int, default=0, metavar="N", help="GPUs per node (default: all)")
     parser.add_argument("fairseq_options", nargs="*", metavar="-- OPTIONS", help="options of fairseq-train, after --")
 
 
@@ -35,7 +37,7 @@ def run(options: argparse.Namespace) -> None:
 
         config = load_config(options.config)
         arguments = option_arguments(config.train.options_on(gpus_in_all(options.nodes, options.gpus))) + arguments
-        # At least the last one stays, also where the best one is used.
+        # Where only the best checkpoint is used, one epoch checkpoint is enough; 0 would keep them all.
         keep_epochs = keep_epochs or max(config.average.last, 1)
     train(
         options.data,

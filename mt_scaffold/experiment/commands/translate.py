@@ -14,10 +14,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "Example: mt-scaffold translate -d binarised --subset test -m averaged.pt -o translations -- --beam 4"
     )
     parser.add_argument("--data", "-d", required=True, metavar="FOLDER", help="what mt-scaffold binarise made")
-    parser.add_argument("--subset", required=True, metavar="NAME", help="the test set in it")
-    parser.add_argument("--model", "-m", required=True, metavar="FILE", help="a checkpoint, or an average of some")
-    parser.add_argument("--output", "-o", required=True, metavar="FOLDER", help="for the translations")
-    parser.add_argument("--source-words", metavar="FILE", help="put a copy of the source, in words, beside them")
+    parser.add_argument("--subset", required=True, metavar="NAME", help="the test set in it to translate")
+    parser.add_argument("--model", "-m", required=True, metavar="FILE", help="a checkpoint or an averaged model")
+    parser.add_argument("--output", "-o", required=True, metavar="FOLDER", help="folder for the translations")
+    parser.add_argument("--source-words", metavar="FILE", help="the source in words, to be copied beside them")
     parser.add_argument("--seed", type=int, default=1, help="random seed, for sampling (default: 1)")
     parser.add_argument("--config", metavar="FILE", help="take fairseq's options from this experiment configuration")
     parser.add_argument(

@@ -1,4 +1,4 @@
-"""``mt-scaffold user-dir``."""
+"""mt-scaffold user-dir: see mt_scaffold.experiment.fairseq_tools.user_dir."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import argparse
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """No options."""
+    """Declare no options, only the description."""
     parser.description = "Print the folder to give to fairseq as --user-dir, for its commands to load our checkpoints."
 
 

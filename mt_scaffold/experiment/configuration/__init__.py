@@ -1,6 +1,6 @@
 """The experiment configuration: one YAML file, its schema, its defaults and its errors.
 
-The schema is the dataclasses here and in ``data.py``, and only they. Whatever does not fit is a UsageError of one line
+The dataclasses here and in ``data.py`` are the whole schema. Whatever does not fit it raises a UsageError of one line
 that names the file, the line and the key.
 """
 
@@ -33,7 +33,7 @@ _OPTION_SAYS = "an option without its leading dashes, such as max-tokens"
 
 @dataclass(frozen=True)
 class Languages:
-    """The two language codes: they end the file names and choose sacremoses' rules."""
+    """The two language codes, which are the suffixes of file names and select sacremoses' rules."""
 
     source: str = field(metadata=bounds(pattern=_LANGUAGE, pattern_says=_LANGUAGE_SAYS))
     target: str = field(metadata=bounds(pattern=_LANGUAGE, pattern_says=_LANGUAGE_SAYS))
@@ -41,9 +41,9 @@ class Languages:
 
 @dataclass(frozen=True)
 class Prepare:
-    """How a large corpus is prepared: nothing here changes a word of it.
+    """How a large corpus is prepared; nothing here changes a word of it.
 
-    The training text is tokenised in ``chunks`` jobs for each language. Without ``keep_text``, the raw training text
+    The training text is tokenised in ``chunks`` jobs per language. Without ``keep_text``, the raw training text
     and its subwords are deleted as soon as no step needs them; the cleaned words stay.
     """
 
@@ -53,7 +53,7 @@ class Prepare:
 
 @dataclass(frozen=True)
 class Clean:
-    """Which pairs of train and valid stay, counted in words, before segmentation (mt_scaffold.experiment.clean)."""
+    """Which pairs of train and valid are kept, by their numbers of words (mt_scaffold.experiment.clean)."""
 
     min_tokens: int = field(default=1, metadata=bounds(least=1))
     max_tokens: int = field(default=250, metadata=bounds(least=1))
@@ -72,7 +72,7 @@ class Learn:
 class System:
     """How one of the compared systems segments words.
 
-    With ``dropout`` the training text is segmented anew in every epoch, each merge left out with this probability.
+    With ``dropout`` the training text is segmented again in every epoch, each merge left out with this probability.
     """
 
     algorithm: Literal["scaffold", "bpe"]
@@ -81,7 +81,7 @@ class System:
 
 @dataclass(frozen=True)
 class Batch:
-    """What goes with one size of batch, as plain fairseq-train options; ``update-freq`` is that of so many ``gpus``."""
+    """The plain fairseq-train options of one batch size; their ``update-freq`` is meant for this number of ``gpus``."""
 
     options: dict[str, OptionValue] = field(metadata=bounds(key_pattern=_OPTION, key_pattern_says=_OPTION_SAYS))
     gpus: int | None = field(default=None, metadata=bounds(least=1))
@@ -102,14 +102,14 @@ class Train:
 
     @property
     def all_options(self) -> dict[str, OptionValue]:
-        """The options with those of the chosen batch."""
+        """The options, including those of the chosen batch."""
         return self.options | (self.batches[self.batch].options if self.batch is not None else {})
 
     def options_on(self, gpus: int) -> dict[str, OptionValue]:
-        """All options, with the ``update-freq`` that makes the chosen batch on this number of GPUs (0: a CPU).
+        """Return all options, with the ``update-freq`` that gives the chosen batch on this number of GPUs (0: a CPU).
 
-        On a CPU, where such a batch is only rehearsed, ``update-freq`` stays as it is. Raises UsageError where the
-        batch cannot be shared out evenly.
+        On a CPU, where such a batch is only rehearsed, ``update-freq`` is unchanged. Raises UsageError where the batch
+        cannot be divided evenly.
         """
         options = self.all_options
         batch = self.batches[self.batch] if self.batch is not None else None
@@ -117,19 +117,21 @@ class Train:
             return options
         update_freq = options.get("update-freq", 1)
         if type(update_freq) is not int:
-            raise UsageError(f"train.batches.{self.batch}: with gpus, update-freq must be a number, not {update_freq}")
+            raise UsageError(
+                f"train.batches.{self.batch}: update-freq must be a whole number where gpus is given, not {update_freq}"
+            )
         parts = batch.gpus * update_freq
         if parts % gpus:
             raise UsageError(
                 f"train.batches.{self.batch}: a batch of {batch.gpus} GPUs x update-freq {update_freq} = {parts} parts "
-                f"cannot be shared by {gpus} GPUs: take a number of GPUs that divides {parts}, or another batch"
+                f"cannot be shared by {gpus} GPUs; use a number of GPUs that divides {parts}, or another batch"
             )
         return options | {"update-freq": parts // gpus}
 
 
 @dataclass(frozen=True)
 class Average:
-    """``last`` epoch checkpoints are averaged; 0 takes the one with the best validation loss."""
+    """How many of the last epoch checkpoints are averaged; 0 takes the one with the best validation loss."""
 
     last: int = field(default=5, metadata=bounds(least=0))
 
@@ -152,7 +154,7 @@ class Score:
 
 @dataclass(frozen=True)
 class Published:
-    """A score that others have published: ``by`` whom, for which ``system`` of theirs, ``beside`` which of ours."""
+    """A score published elsewhere: ``by`` whom, for which ``system`` of theirs, shown ``beside`` which of ours."""
 
     test_set: str
     by: str
@@ -164,7 +166,7 @@ class Published:
 
 @dataclass(frozen=True)
 class PaperText:
-    """That the experiment repeats one of the paper's, so that the paper's figures may stand beside ours.
+    """Which of the paper's experiments this one repeats, so that the paper's figures can be shown beside ours.
 
     text: one of the texts in ``experiment/paper.json``. test_set, metric: what the paper's BLEU is compared with.
     """
@@ -198,7 +200,7 @@ class Config:
 
     @property
     def synthetic(self) -> bool:
-        """Whether the text is generated: every figure made from it must say so."""
+        """Whether the text is synthetic; every figure made from it must say so."""
         return self.data.synthetic is not None
 
     @property
@@ -208,18 +210,18 @@ class Config:
 
     @property
     def _tests(self) -> Mapping[str, Any] | None:
-        """The test sets of the data that are named there (None: the data is generated)."""
+        """The test sets that the data section names (None: the data is synthetic)."""
         text = self.data.files or self.data.archives
         return None if text is None else text.tests
 
     def tokenise_for(self, part: str) -> Tokenise:
-        """How ``part`` (``train``, ``valid`` or a test set) is tokenised."""
+        """Return how ``part`` (``train``, ``valid`` or a test set) is tokenised."""
         if self.data.archives is not None and part in self.data.archives.tests:
             return self.data.archives.tests[part].tokenise or self.tokenise
         return self.tokenise
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain dictionaries, lists and scalars, without the keys that are not set; parse_config reads them back."""
+        """Return plain dictionaries, lists and scalars, without unset keys; parse_config reads them back."""
         plain = without_none(dataclasses.asdict(self))
         assert isinstance(plain, dict)
         return plain
@@ -241,7 +243,7 @@ def load_config(path: PathLike, overrides: Mapping[str, Any] | None = None) -> C
 def parse_config(document: Mapping[str, Any], origin: str = "configuration", lines: Mapping[str, int] = {}) -> Config:
     """Check a configuration that is already a dictionary and fill in the defaults.
 
-    ``origin`` and ``lines`` (line numbers by dotted key) say in an error where the value is. Raises UsageError as
+    ``origin`` and ``lines`` (line numbers by dotted key) locate a wrong value in the error. Raises UsageError as
     load_config does.
     """
     try:

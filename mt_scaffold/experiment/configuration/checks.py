@@ -1,4 +1,4 @@
-"""What no single field of a configuration can check: values that must fit each other."""
+"""Checks that involve several fields of a configuration."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from mt_scaffold.experiment.configuration.schema import WrongValue, nearest
 if TYPE_CHECKING:
     from mt_scaffold.experiment.configuration import Config
 
-# Folders that lie beside the systems' own folders in experiments/NAME.
+# Folders in experiments/NAME beside those of the systems.
 RESERVED_NAMES = ("raw", "words", "codes", "logs", "figures")
 
 
 def check(config: Config) -> None:
     """Raise WrongValue where the values of a configuration contradict each other."""
     if config.languages.source == config.languages.target:
-        raise WrongValue("languages.target", "source and target are the same language")
+        raise WrongValue("languages.target", "source and target are the same language; give two languages")
     kinds = [kind for kind in DATA_KINDS if getattr(config.data, kind) is not None]
     if len(kinds) != 1:
         given = " and ".join(kinds) if kinds else "none"
@@ -25,7 +25,7 @@ def check(config: Config) -> None:
     for kind, text in (("files", config.data.files), ("archives", config.data.archives)):
         for name in text.tests if text is not None else ():
             if name in ("train", "valid"):
-                raise WrongValue(f"data.{kind}.tests.{name}", "a test set cannot be called train or valid")
+                raise WrongValue(f"data.{kind}.tests.{name}", "a test set cannot be called train or valid; rename it")
     if config.data.archives is not None:
         _check_archives(config.data.archives)
     if config.data.files is not None:
@@ -36,19 +36,19 @@ def check(config: Config) -> None:
                 for side in ("source", "target"):
                     _check_file(f"data.files.{corpus}[{number}].{side}", getattr(pair, side))
     if config.clean.min_tokens > config.clean.max_tokens:
-        raise WrongValue("clean.min_tokens", "more than clean.max_tokens: no pair would be left")
+        raise WrongValue("clean.min_tokens", "more than clean.max_tokens, so that no pair would be left; lower it")
     for name in config.systems:
         if name in RESERVED_NAMES:
-            raise WrongValue(f"systems.{name}", "this name is taken by a folder that every experiment has")
+            raise WrongValue(f"systems.{name}", "reserved for a folder of the experiment; choose another name")
     if config.baseline not in config.systems:
         hint = nearest(config.baseline, config.systems)
         raise WrongValue("baseline", f"no system is called {config.baseline}{hint}")
     if len(set(config.seeds)) < len(config.seeds):
-        raise WrongValue("seeds", "the same seed twice")
+        raise WrongValue("seeds", "duplicate seed; list each seed once")
     if config.train.batches and config.train.batch not in config.train.batches:
         raise WrongValue("train.batch", f"give one of {', '.join(config.train.batches)}")
     if config.train.batch is not None and not config.train.batches:
-        raise WrongValue("train.batch", "there are no train.batches to choose from")
+        raise WrongValue("train.batch", "there are no train.batches to choose from; define them, or leave this out")
     if config.paper is not None and config.paper.test_set not in config.test_sets:
         hint = nearest(config.paper.test_set, dict.fromkeys(config.test_sets))
         raise WrongValue("paper.test_set", f"no test set {config.paper.test_set}{hint}")
@@ -65,7 +65,7 @@ def _check_file(key: str, file: DataFile) -> None:
     if (file.url is None) == (file.path is None):
         raise WrongValue(key, "give either url or path")
     if file.url is not None and file.sha256 is None:
-        raise WrongValue(key, "a url needs its sha256, so that everyone trains on the same text")
+        raise WrongValue(key, "a url needs its sha256, so that everyone trains on the same text; add it")
 
 
 def _check_archives(archives: ArchiveData) -> None:
@@ -75,7 +75,7 @@ def _check_archives(archives: ArchiveData) -> None:
         if (test.sacrebleu is None) == (test.pairs is None):
             raise WrongValue(key, "give either sacrebleu or pairs")
         if test.md5 is not None and test.sacrebleu is None:
-            raise WrongValue(f"{key}.md5", "goes with sacrebleu; an archive has its own")
+            raise WrongValue(f"{key}.md5", "only for a sacrebleu test set; give an archive's digest with the archive")
         corpora[f"tests.{name}.pairs"] = test.pairs or []
     for corpus, pairs in corpora.items():
         for number, pair in enumerate(pairs):

@@ -1,4 +1,4 @@
-"""The part of a configuration that says where the text comes from."""
+"""The data and tokenise sections of a configuration."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from dataclasses import dataclass, field
 
 from mt_scaffold.experiment.configuration.schema import bounds
 
-# A name becomes a folder or a file name, so it starts with a letter or digit ("..", "-x" would not do).
+# A name becomes a folder or a file name, so it starts with a letter or digit (not as in ".." or "-x").
 NAME = r"[A-Za-z0-9][A-Za-z0-9+_.-]*"
 NAME_SAYS = "a letter or digit, then letters, digits and + _ . -"
 _SHA256 = r"[0-9a-fA-F]{64}"
 _MD5 = r"[0-9a-fA-F]{32}"
 _URL = r"https?://\S*[^/\s]"
 _URL_SAYS = "an http or https address of a file"
-# In place of the digest of an archive for which nobody has published one.
+# Given in place of a digest for an archive without a published one.
 UNKNOWN = "unknown"
 
 
@@ -29,9 +29,9 @@ class SyntheticData:
 
 @dataclass(frozen=True)
 class DataFile:
-    """One side of a parallel text: a URL with its digest, or a file of one's own (digest optional).
+    """One side of a parallel text: a URL with its digest, or a local file (digest optional).
 
-    ``.gz`` names are decompressed. A path is relative to the folder the experiment is started in.
+    A ``.gz`` file is decompressed. A path is relative to the folder that the experiment is started in.
     """
 
     url: str | None = field(default=None, metadata=bounds(pattern=_URL, pattern_says=_URL_SAYS))
@@ -49,7 +49,7 @@ class ParallelFiles:
 
 @dataclass(frozen=True)
 class FileData:
-    """Parallel text in files; the files of a list are put one after the other."""
+    """Parallel text in files; the files of a list are concatenated."""
 
     train: list[ParallelFiles] = field(metadata=bounds(filled=True))
     valid: list[ParallelFiles] = field(metadata=bounds(filled=True))
@@ -60,9 +60,9 @@ class FileData:
 
 @dataclass(frozen=True)
 class Tokenise:
-    """What is done to raw text before it is words (mt_scaffold.experiment.tokenise).
+    """How raw text becomes words (mt_scaffold.experiment.tokenise).
 
-    ``straight_apostrophes`` makes the right single quotation mark (U+2019) an apostrophe, before all else.
+    ``straight_apostrophes`` first turns the right single quotation mark (U+2019) into an apostrophe.
     """
 
     normalise_punctuation: bool = True
@@ -75,8 +75,8 @@ class Tokenise:
 class Archive:
     """A tar archive, plain or compressed, by URL, with its sha256 or md5.
 
-    ``sha256: unknown`` stands for an archive without a published digest: the digest of what is fetched first is
-    recorded in the download cache, and checked ever after.
+    ``sha256: unknown`` is for an archive without a published digest: that of the first download is recorded in the
+    download cache and checked from then on.
     """
 
     url: str = field(metadata=bounds(pattern=_URL, pattern_says=_URL_SAYS))
@@ -100,7 +100,7 @@ class ArchivePair:
 class ArchiveTest:
     """A test set: one that sacreBLEU knows, by its name there (``wmt14/full``), or members of archives.
 
-    ``md5`` takes the place of the digest that sacreBLEU has for its archive; ``tokenise`` that of the experiment's.
+    ``md5`` replaces sacreBLEU's digest of its archive; ``tokenise`` replaces the experiment's.
     """
 
     sacrebleu: str | None = None
@@ -111,7 +111,7 @@ class ArchiveTest:
 
 @dataclass(frozen=True)
 class ArchiveData:
-    """Parallel text in archives; the pairs of a list are put one after the other."""
+    """Parallel text in archives; the pairs of a list are concatenated."""
 
     train: list[ArchivePair] = field(metadata=bounds(filled=True))
     valid: list[ArchivePair] = field(metadata=bounds(filled=True))
@@ -122,7 +122,7 @@ class ArchiveData:
 class Data:
     """Where the text comes from: exactly one of the kinds in DATA_KINDS.
 
-    ``sample`` takes only the first so many pairs of each training corpus, to rehearse an experiment.
+    ``sample`` keeps only that many pairs at the start of each training corpus, to rehearse an experiment.
     """
 
     synthetic: SyntheticData | None = None
@@ -131,5 +131,5 @@ class Data:
     sample: int | None = field(default=None, metadata=bounds(least=1))
 
 
-# The fields of Data that say where the text comes from. A further kind is a dataclass, a field and its name here.
+# The fields of Data that give the origin of the text; a new kind needs a dataclass, a field and its name here.
 DATA_KINDS = ("synthetic", "files", "archives")

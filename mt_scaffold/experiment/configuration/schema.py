@@ -1,7 +1,7 @@
 """Plain data (from YAML or JSON) → checked dataclasses.
 
 A dataclass is its own schema: a key is known if there is a field of that name, its type is the field's type, and its
-range stands in the field's metadata (``bounds``). What does not fit raises WrongValue under its dotted key.
+range is in the field's metadata (``bounds``). A value that does not fit raises WrongValue with its dotted key.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from typing import Any, Literal
 
 from mt_scaffold.errors import MTScaffoldError
 
-# An option of a fairseq program.
+# The value of a fairseq option.
 OptionValue = bool | int | float | str | list[int | float | str]
 
 
 class WrongValue(Exception):
-    """A value that does not fit the schema, under its dotted key."""
+    """A value that does not fit the schema; ``key`` is its dotted key."""
 
     def __init__(self, key: str, message: str) -> None:
         super().__init__(f"{key}: {message}" if key else message)
@@ -40,11 +40,11 @@ def bounds(
     filled: bool = False,
     check: Callable[[Any], object] | None = None,
 ) -> dict[str, Any]:
-    """Metadata of a field that ``build`` checks beyond its type.
+    """Return the metadata of a field, which ``build`` checks beyond its type.
 
     least, most: the range of a number. pattern, key_pattern: regular expressions for text and for the keys of a
-    dictionary, with ``..._says``, what they mean in words. filled: not empty. check: raises MTScaffoldError for a
-    value that is out of range, with the message to show.
+    dictionary, with ``..._says``, their meaning in words. filled: not empty. check: raises MTScaffoldError, with the
+    message to show, for a value that is out of range.
     """
     return {
         "least": least,
@@ -61,7 +61,7 @@ def bounds(
 def build(kind: Any, value: Any, key: str = "", limits: Mapping[str, Any] = {}) -> Any:
     """Return ``value`` as the type ``kind``: a dataclass, list, tuple, dict, literal, optional or scalar type.
 
-    key: where the value stands, for errors. limits: as ``limits`` makes them. Raises WrongValue.
+    key: the dotted key of the value, for errors. limits: as ``bounds`` makes them. Raises WrongValue.
     """
     if kind is Any:
         return value
@@ -95,7 +95,7 @@ def build(kind: Any, value: Any, key: str = "", limits: Mapping[str, Any] = {}) 
         )
     if origin is dict:
         named_by, inner = typing.get_args(kind)
-        # JSON has no numbers as names.
+        # In JSON every name is text.
         return {named_by(name): entry for name, entry in _build_dict(inner, value, key, limits).items()}
     return _build_scalar(kind, value, key, limits)
 
@@ -127,13 +127,13 @@ def _build_dict(inner: Any, value: Any, key: str, limits: Mapping[str, Any]) -> 
     for name in value:
         pattern = limits.get("key_pattern")
         if not isinstance(name, str) or (pattern and not re.fullmatch(pattern, name)):
-            raise WrongValue(join_key(key, name), f"not a good name: {limits.get('key_pattern_says')}")
-    # The limits were those of the names; what stands under a name has its own.
+            raise WrongValue(join_key(key, name), f"not a valid name; must be {limits.get('key_pattern_says')}")
+    # The limits are those of the names, not of the values.
     return {name: build(inner, entry, join_key(key, name), {}) for name, entry in value.items()}
 
 
 def _build_option(value: Any, key: str) -> OptionValue:
-    """An option's value: a scalar, or a list of scalars."""
+    """Return an option's value: a scalar, or a list of scalars."""
     entries = value if isinstance(value, list) else [value]
     for entry in entries:
         if not isinstance(entry, (int, float, str)) or (isinstance(value, list) and isinstance(entry, bool)):
@@ -150,7 +150,7 @@ def _build_scalar(kind: type, value: Any, key: str, limits: Mapping[str, Any]) -
     # In Python True is a number; in a configuration it is not.
     fits = isinstance(value, kind) or (kind is float and isinstance(value, int))
     if not fits or (isinstance(value, bool) and kind is not bool):
-        hint = " (put text that YAML takes for something else in quotes)" if kind is str else ""
+        hint = " (quote text that YAML would read as something else)" if kind is str else ""
         raise WrongValue(key, f"must be {_TYPE_NAMES[kind]}, not {show(value)}{hint}")
     if kind in (int, float):
         least, most = limits.get("least"), limits.get("most")
@@ -172,7 +172,7 @@ def _build_scalar(kind: type, value: Any, key: str, limits: Mapping[str, Any]) -
 
 
 def show(value: Any) -> str:
-    """A value as a person would name it in an error."""
+    """Return a value as errors show it."""
     if value is None:
         return "nothing"
     if isinstance(value, bool):
@@ -185,6 +185,7 @@ def show(value: Any) -> str:
 
 
 def nearest(name: str, known: Mapping[str, Any]) -> str:
+    """Return a hint for an unknown name: the nearest of the ``known`` ones, or all of them."""
     matches = difflib.get_close_matches(name, known, n=1, cutoff=0.6)
     return f"; did you mean {matches[0]}?" if matches else f" (known: {', '.join(known)})"
 
@@ -194,7 +195,7 @@ def join_key(key: str, name: object) -> str:
 
 
 def self_and_parents(key: str) -> list[str]:
-    """A dotted key and the keys it stands under, the nearest first."""
+    """Return a dotted key and the keys that contain it, the nearest first."""
     found = [key]
     while match := re.fullmatch(r"(.*)(\.[^.\[]+|\[\d+\])", found[-1]):
         found.append(match[1])

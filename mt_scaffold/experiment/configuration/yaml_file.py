@@ -13,9 +13,9 @@ from mt_scaffold.files import PathLike, open_input
 
 
 def read(path: PathLike) -> tuple[dict[str, Any], dict[str, int]]:
-    """The content of a YAML file, and the line of every key in it by dotted key.
+    """Return the content of a YAML file, and the line of every key in it by dotted key.
 
-    Raises UsageError for a syntax error, a duplicate key, or content that is no mapping.
+    Raises UsageError for a syntax error, a duplicate key, or content that is not a mapping.
     """
     with open_input(path) as stream:
         content = stream.read()
@@ -32,14 +32,14 @@ def read(path: PathLike) -> tuple[dict[str, Any], dict[str, int]]:
     except (yaml.YAMLError, ValueError) as error:  # ValueError: a date such as 2001-99-99
         raise UsageError(f"{path}: not valid YAML: {' '.join(str(error).split())}") from error
     except RecursionError as error:
-        raise UsageError(f"{path}: nested too deeply, or in itself") from error
+        raise UsageError(f"{path}: nested too deeply or recursively; simplify it") from error
     if not isinstance(document, dict):
-        raise UsageError(f"{path}: an experiment configuration is a list of 'key: value' lines; see configs/demo.yaml")
+        raise UsageError(f"{path}: not an experiment configuration of 'key: value' lines; see configs/demo.yaml")
     return document, lines
 
 
 def typed(value: Any) -> Any:
-    """A value from a command line as YAML reads it.
+    """Return a value from a command line as YAML reads it.
 
     >>> typed({"batch": "2", "lr": "1e-3"})
     {'batch': 2, 'lr': '1e-3'}
@@ -52,7 +52,7 @@ def typed(value: Any) -> Any:
 
 
 def merged(document: Mapping[str, Any], overrides: Mapping[str, Any]) -> dict[str, Any]:
-    """``document`` with the values of ``overrides`` in place of its own; mappings are merged key by key."""
+    """Return ``document`` with the values of ``overrides`` in place of its own; mappings are merged key by key."""
     result = dict(document)
     for key, value in overrides.items():
         old = result.get(key)
@@ -70,7 +70,7 @@ def _note_lines(node: yaml.Node, key: str, lines: dict[str, int], path: str) -> 
             line = name_node.start_mark.line + 1
             inner = join_key(key, name_node.value)
             if name_node.value in seen:
-                raise UsageError(f"{path}:{line}: {inner}: duplicate key")
+                raise UsageError(f"{path}:{line}: {inner}: duplicate key; remove one")
             seen.add(name_node.value)
             lines[inner] = line
             _note_lines(value_node, inner, lines, path)

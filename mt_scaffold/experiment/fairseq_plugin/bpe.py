@@ -12,19 +12,19 @@ from mt_scaffold.errors import UsageError
 from mt_scaffold.text import SEPARATOR, join_subwords
 
 
-# fairseq makes options of Optional[X], not of X | None.
+# fairseq derives options from Optional[X], not from X | None.
 # ruff: noqa: UP045
 @dataclass
 class ScaffoldBPEConfig(FairseqDataclass):
     """The options of ``--bpe scaffold_bpe``."""
 
     bpe_codes: Optional[str] = field(default=None, metadata={"help": "codes file of mt-scaffold or subword-nmt"})
-    bpe_separator: str = field(default=SEPARATOR, metadata={"help": "what ends a subword within a word"})
+    bpe_separator: str = field(default=SEPARATOR, metadata={"help": "what every subword but a word's last ends in"})
 
 
 @register_bpe("scaffold_bpe", dataclass=ScaffoldBPEConfig)
 class ScaffoldBPE:
-    """Segments with codes of either kind, with scaffold tokens or without."""
+    """Segments with codes of either kind, with or without scaffold tokens."""
 
     def __init__(self, cfg: ScaffoldBPEConfig) -> None:
         if not cfg.bpe_codes:
@@ -33,9 +33,9 @@ class ScaffoldBPE:
         self._bpe = BPE(file_utils.cached_path(cfg.bpe_codes), separator=cfg.bpe_separator)
 
     def encode(self, x: str) -> str:
-        """Words between spaces → subwords between spaces."""
+        """Segment a line of words into subwords, both separated by spaces."""
         return self._bpe.process_line(x)
 
     def decode(self, x: str) -> str:
-        """Subwords → words."""
+        """Join the subwords of a line into words."""
         return join_subwords(x, self._separator)

@@ -1,7 +1,7 @@
-"""Parallel text that is segmented when it is read, with other subwords in every epoch.
+"""Parallel text that is segmented as it is read, into different subwords in every epoch.
 
-The subwords of a sentence are a function of (seed, epoch, side, number of the sentence) and of nothing else: not of the
-process that asks, nor of what was asked before.
+The subwords of a sentence depend on (seed, epoch, side, sentence number) and on nothing else: not on the process that
+requests them, nor on earlier requests.
 """
 
 from collections.abc import Sequence
@@ -21,15 +21,15 @@ _LINES_AT_ONCE = 1 << 14
 
 
 def side_seed(seed: int, side: int) -> int:
-    """The seed of the random numbers of one side, so that a word in both is not segmented alike in both."""
+    """Return the random seed of one side, so that a word on both sides is not segmented alike."""
     return 2 * seed + side
 
 
 class SegmentedText:
-    """One side of the text: the ids of its sentences in the epoch that was set, each ending in ``</s>``.
+    """One side of the text: the ids of its sentences in the current epoch, each ending in ``</s>``.
 
-    ``sizes`` (int32) holds their lengths in this epoch, of all sentences: batches are made by them. With ``longest``,
-    sentences are cut to so many ids. With ``buckets``, they are padded to one of so many lengths.
+    ``sizes`` (int32, one per sentence) holds their lengths in this epoch, from which batches are formed. ``longest``
+    truncates sentences to that many ids. ``buckets`` pads them to one of at most that many lengths.
     """
 
     def __init__(
@@ -72,14 +72,14 @@ class SegmentedText:
         return self.get([index])[0]
 
     def set_epoch(self, epoch: int) -> None:
-        """Go to an epoch: what the sentences are from now on."""
+        """Segment for ``epoch`` from now on."""
         if epoch != self._epoch and self._dropout > 0:
             self._epoch = epoch
             self.sizes = self._draw_sizes()
         self._epoch = epoch
 
     def get(self, indices: Sequence[int]) -> list[torch.Tensor]:
-        """The ids of several sentences (int64, one dimension each), segmented in one call."""
+        """Return the ids of several sentences (int64, one-dimensional), segmented in one call."""
         ids, offsets = self._encode(indices)
         ends = offsets[1:] + np.arange(1, len(offsets))
         joined = np.full(ends[-1], self._dictionary.eos(), np.int64)
@@ -99,21 +99,21 @@ class SegmentedText:
         return np.asarray(ids), np.asarray(offsets)
 
     def _draw_sizes(self) -> np.ndarray:
-        """Segment everything once, keeping the lengths alone."""
+        """Segment the whole text once and return the lengths of its sentences."""
 
         def chunk_sizes(begin: int) -> np.ndarray:
             ids, offsets = self._encode(range(begin, min(begin + _LINES_AT_ONCE, len(self))))
             if self._training and (unknown := np.flatnonzero(ids == self._dictionary.unk())).size:
                 line = begin + int(np.searchsorted(offsets, unknown[0], side="right"))
                 raise MTScaffoldError(
-                    f"{self._words.path}:{line}: a subword that is not in the dictionary: "
-                    "make the folder anew with mt-scaffold binarise-words"
+                    f"{self._words.path}: line {line}: a subword that is not in the dictionary; "
+                    "rebuild the folder with mt-scaffold binarise-words"
                 )
             return np.diff(offsets).astype(np.int32) + 1
 
         begins = range(0, len(self), _LINES_AT_ONCE)
         if self._threads > 1 and len(begins) > 1:
-            # The core lets other threads run while it segments.
+            # The core releases the GIL while it segments.
             with ThreadPoolExecutor(self._threads) as pool:
                 sizes = np.concatenate(list(pool.map(chunk_sizes, begins)))
         else:
@@ -133,15 +133,15 @@ class SegmentedText:
 
 
 def _cut(sentence: torch.Tensor, longest: int) -> torch.Tensor:
-    """The beginning of a sentence, with its ``</s>``."""
+    """Truncate a sentence, keeping its ``</s>``."""
     return sentence if len(sentence) <= longest else torch.cat([sentence[: longest - 1], sentence[-1:]])
 
 
 class SegmentedPairs(LanguagePairDataset):
     """Sentence pairs, segmented by the worker that makes the batch.
 
-    The order in which pairs of equal length go into batches is that of ``seed`` in every epoch, as in a training of the
-    standard task that is never stopped: without dropout the batches are the same ones.
+    ``seed`` alone decides in which order pairs of equal length go into batches, in every epoch, as in an uninterrupted
+    training of the standard task: without dropout the batches are identical.
     """
 
     def __init__(
@@ -169,7 +169,7 @@ class SegmentedPairs(LanguagePairDataset):
         return not self._fresh_every_epoch
 
     def set_epoch(self, epoch: int) -> None:
-        """Segment anew: lengths now, sentences when they are asked for."""
+        """Segment for ``epoch``: the lengths now, the sentences when they are requested."""
         self.src.set_epoch(epoch)
         if self.tgt is not None:
             self.tgt.set_epoch(epoch)
@@ -185,16 +185,16 @@ class SegmentedPairs(LanguagePairDataset):
             self.buckets = [(None, int(length)) for length in np.unique(self.bucketed_num_tokens)]
 
     def ordered_indices(self) -> Any:
-        """All sentence numbers, shuffled with the seed, then sorted by their lengths in this epoch."""
+        """Return all sentence numbers, shuffled with the seed, then sorted by their lengths in this epoch."""
         if not self._fresh_every_epoch:
             return super().ordered_indices()
         with data_utils.numpy_seed(self._seed + 1):
             return super().ordered_indices()
 
     def __getitems__(self, indices: Sequence[int]) -> list[dict[str, Any]]:
-        """A batch of samples, each side in one call of the core. PyTorch's data loader prefers this to __getitem__."""
+        """Return a batch, each side in one call of the core; PyTorch's data loader prefers this to __getitem__."""
         numbers = [int(index) for index in indices]
-        # Where the processes do not share the batches evenly, some get an empty one at the end.
+        # Where batches do not divide evenly among the processes, some get an empty one at the end.
         if not numbers:
             return []
         sources = self.src.get(numbers)

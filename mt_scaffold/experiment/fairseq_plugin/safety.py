@@ -1,4 +1,4 @@
-"""What fairseq reads from checkpoints and from other processes, without running code that stands in it."""
+"""Keep fairseq from running code that a checkpoint contains."""
 
 import ast
 import functools
@@ -20,16 +20,18 @@ _SUMS = (ast.UnaryOp, ast.USub, ast.UAdd, ast.BinOp, ast.Add, ast.Sub, ast.Mult,
 
 
 def evaluate(text: str) -> Any:
-    """The value of an option such as ``[0.9, 0.98]`` or ``[(512, 3)] * 4``, in place of Python's ``eval``.
+    """Return the value of an option such as ``[0.9, 0.98]`` or ``[(512, 3)] * 4``, in place of Python's ``eval``.
 
-    Raises MTScaffoldError for anything beyond numbers, strings, lists and sums.
+    Raises MTScaffoldError for anything beyond numbers, strings, lists and arithmetic.
     """
     try:
         tree = ast.parse(text.strip(), mode="eval")
     except SyntaxError as error:
-        raise MTScaffoldError(f"the option value {text!r} cannot be read") from error
+        raise MTScaffoldError(f"option value {text!r}: not a valid expression; correct the option") from error
     if not all(isinstance(node, _VALUES + _SUMS) for node in ast.walk(tree)):
-        raise MTScaffoldError(f"refused: the option value {text!r}, of a checkpoint perhaps, holds code")
+        raise MTScaffoldError(
+            f"option value {text!r}: holds code and is refused; correct the option, or use a checkpoint that you trust"
+        )
     return eval(compile(tree, "<option>", "eval"), {"__builtins__": {}})
 
 
@@ -49,6 +51,6 @@ def make_safe() -> None:
 
 
 def _broadcast(broadcast: Any, *arguments: Any) -> Any:
-    """What another process of this training sends, which has read the checkpoint safely, needs no second check."""
+    """Load without a check what another process of this training sends: that one has loaded the checkpoint safely."""
     with mock.patch.object(distributed.torch, "load", functools.partial(torch.load, weights_only=False)):
         return broadcast(*arguments)

@@ -1,4 +1,4 @@
-"""``--task translation_bpe_dropout``: training from words, segmented afresh in every epoch."""
+"""``--task translation_bpe_dropout``: training from words, segmented again in every epoch."""
 
 import logging
 import multiprocessing
@@ -23,23 +23,24 @@ from .dataset import SOURCE, TARGET, SegmentedPairs, SegmentedText, side_seed
 from .translation import CarefulTranslationTask
 
 logger = logging.getLogger(__name__)
+_SIDES = {SOURCE: "src", TARGET: "tgt"}
 
 
-# fairseq makes options of Optional[X], not of X | None.
+# fairseq derives options from Optional[X], not from X | None.
 # ruff: noqa: UP045
 @dataclass
 class TranslationBPEDropoutConfig(TranslationConfig):
-    """The options of fairseq's task ``translation``, and those of segmenting."""
+    """The options of fairseq's task ``translation``, and those for segmenting."""
 
     bpe_codes: Optional[str] = field(
         default=None, metadata={"help": f"joint codes, bpe or scaffold (default: {CODES} in the data folder)"}
     )
-    bpe_separator: str = field(default=SEPARATOR, metadata={"help": "what ends a subword within a word"})
+    bpe_separator: str = field(default=SEPARATOR, metadata={"help": "what every subword but a word's last ends in"})
     bpe_dropout: float = field(
         default=0.1, metadata={"help": "probability of leaving out a merge in training; 0: always the same subwords"}
     )
-    bpe_dropout_src: Optional[float] = field(default=None, metadata={"help": "the same, of the source side only"})
-    bpe_dropout_tgt: Optional[float] = field(default=None, metadata={"help": "the same, of the target side only"})
+    bpe_dropout_src: Optional[float] = field(default=None, metadata={"help": "the same, for the source side only"})
+    bpe_dropout_tgt: Optional[float] = field(default=None, metadata={"help": "the same, for the target side only"})
     seed: int = II("common.seed")
     num_workers: int = II("dataset.num_workers")
     valid_subset: str = II("dataset.valid_subset")
@@ -49,33 +50,38 @@ class TranslationBPEDropoutConfig(TranslationConfig):
 class TranslationBPEDropoutTask(CarefulTranslationTask):
     """Translation from a folder that ``mt-scaffold binarise-words`` made.
 
-    The training set is segmented with dropout (Provilkov et al. 2020), anew in every epoch; validation and test sets
-    are segmented without. Codes with scaffold tokens demolish after dropout, so that none reaches the model.
+    The training set is segmented with dropout (Provilkov et al. 2020), differently in every epoch; validation and test
+    sets are segmented without. Scaffold tokens are demolished after dropout, so that none reaches the model.
     """
 
     def __init__(self, cfg: TranslationBPEDropoutConfig, src_dict: Dictionary, tgt_dict: Dictionary) -> None:
         super().__init__(cfg, src_dict, tgt_dict)
         self._encoders: tuple[Encoder, Encoder] | None = None
-        # In processes that fairseq has spawned the data-loading workers would be spawned too, and everything copied.
+        # In a process that fairseq has spawned, data-loading workers would be spawned too, copying everything.
         if multiprocessing.get_start_method(allow_none=True) not in (None, "fork"):
             multiprocessing.set_start_method("fork", force=True)
         if cfg.load_alignments:
-            raise UsageError("--load-alignments: alignments of subwords do not fit subwords that change")
+            raise UsageError("--load-alignments: not possible with dropout, which changes the subwords; leave it out")
 
     def dropout_of(self, side: int) -> float:
-        """The probability of leaving out a merge on the source (0) or target (1) side in training."""
+        """Return the probability of leaving out a merge on the source (0) or target (1) side in training."""
         cfg = self.cfg
         own = cfg.bpe_dropout_src if side == SOURCE else cfg.bpe_dropout_tgt
-        dropout = cfg.bpe_dropout if own is None else own
-        return check_dropout(float(dropout))
+        option, dropout = ("--bpe-dropout", cfg.bpe_dropout) if own is None else (f"--bpe-dropout-{_SIDES[side]}", own)
+        try:
+            return check_dropout(float(dropout))
+        except UsageError as error:
+            raise UsageError(f"{option}: {error}") from None
 
     def load_dataset(self, split: str, epoch: int = 1, combine: bool = False, **kwargs: Any) -> None:
-        """Open a subset: map its files, and draw the lengths of its sentences in ``epoch``."""
+        """Open a subset: map its files, and compute the lengths of its sentences in ``epoch``."""
         cfg = self.cfg
-        # fairseq-generate and fairseq-validate, which may be given the training set, name the task of the checkpoint.
+        # fairseq-generate and fairseq-validate can load the training set too; only they pass task_cfg.
         training = split == cfg.train_subset and kwargs.get("task_cfg") is None
         if training and split in cfg.valid_subset.split(","):
-            raise UsageError(f"--valid-subset {split}: the training set, with dropout, cannot be validated on as well")
+            raise UsageError(
+                f"--valid-subset {split}: the training set is segmented with dropout; validate on another subset"
+            )
         folders = [Path(path) for path in utils.split_paths(cfg.data)]
         folder = folders[(epoch - 1) % len(folders)] if training else folders[0]
         read_binarised(folder)
@@ -116,7 +122,7 @@ class TranslationBPEDropoutTask(CarefulTranslationTask):
         )
 
     def _make_encoders(self, folder: Path) -> tuple[Encoder, Encoder]:
-        """The encoders of source and target, one and the same where the dictionary is; kept for every subset."""
+        """Return the encoders of source and target, one for both with a joint dictionary; kept for every subset."""
         codes = Path(self.cfg.bpe_codes or folder / CODES)
         bpe = BPE(codes, separator=self.cfg.bpe_separator)
         forms = bpe.surface_forms()
@@ -125,7 +131,7 @@ class TranslationBPEDropoutTask(CarefulTranslationTask):
             if missing:
                 raise MTScaffoldError(
                     f"{codes}: gives {len(missing)} subwords that are not in the dictionary of {folder} (such as "
-                    f"'{missing[0]}'): make the folder with mt-scaffold binarise-words and these codes"
+                    f"'{missing[0]}'); make the folder with mt-scaffold binarise-words and these codes"
                 )
         source = bpe.encoder(self.src_dict.indices, self.src_dict.unk())
         same = self.src_dict == self.tgt_dict
@@ -135,9 +141,9 @@ class TranslationBPEDropoutTask(CarefulTranslationTask):
 
     def _words_path(self, folder: Path, split: str, language: str) -> Path:
         source, target = self.cfg.source_lang, self.cfg.target_lang
-        # A folder serves both directions.
+        # A folder serves both translation directions.
         paths = [folder / f"{split}.{pair}.{language}.words" for pair in (f"{source}-{target}", f"{target}-{source}")]
         for path in paths:
             if path.exists():
                 return path
-        raise MTScaffoldError(f"{paths[0]}: there is no such file: make the folder with mt-scaffold binarise-words")
+        raise MTScaffoldError(f"{paths[0]}: missing; make the folder with mt-scaffold binarise-words")

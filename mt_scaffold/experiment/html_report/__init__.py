@@ -1,6 +1,6 @@
-"""A finished experiment → one HTML page that needs nothing but itself: it renders what the steps before have computed.
+"""A finished experiment → the report, one self-contained HTML page that renders what earlier steps have computed.
 
-The page is made from ``page.html.jinja``, ``page.css`` and ``word_box.js`` in this folder.
+The page is built from ``page.html.jinja``, ``page.css`` and ``word_box.js`` in this folder.
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ _SECTIONS = ("scores", "training", "vocabularies", "embeddings")
 
 
 def html_report(experiment: PathLike, output: PathLike | None = None, examples: int = 20) -> Path:
-    """Make the page of a finished experiment (a folder that the workflow wrote) and return its path.
+    """Write the report of a finished experiment (a folder that the workflow wrote) and return its path.
 
-    output: the page (default: ``report.html`` in the folder). examples: how many sentences to show, spread evenly over
-    the first test set.
+    output: the report (default: ``report.html`` in the folder). examples: the number of sentences to show, spread
+    evenly over the first test set.
 
     Raises MTScaffoldError where the experiment is not finished or one of its files is missing or malformed.
     """
     import jinja2
 
     if examples < 0:
-        raise UsageError(f"the number of examples must not be negative, not {examples}")
+        raise UsageError(f"report: the number of examples must be 0 or more, not {examples}")
     layout = read_layout(experiment)
     for path, step in (
         (layout.comparison("json"), "run the experiment to completion"),
@@ -92,7 +92,7 @@ def _text(path: Path) -> str:
 
 
 def _data_rows(layout: Layout) -> list[dict[str, Any]]:
-    """One row per part (train, valid, each test set): pairs and words at every step."""
+    """Return one row per part (train, valid, each test set): pairs and words at every step."""
     report = read_result(DataReport, layout.data_report)
     rows = []
     for part in layout.parts:
@@ -113,7 +113,7 @@ def _data_rows(layout: Layout) -> list[dict[str, Any]]:
 
 
 def _figures(layout: Layout, figures: Sequence[Figure]) -> dict[str, list[dict[str, Any]]]:
-    """Section of the page → its figures, each an SVG to be part of the page, with its caption."""
+    """Return the figures of each section of the page: SVGs to inline, with their captions."""
     return {
         section: [
             {"svg": _inline(layout.folder / figure.file), "caption": figure.caption, "wide": figure.wide}
@@ -125,12 +125,12 @@ def _figures(layout: Layout, figures: Sequence[Figure]) -> dict[str, list[dict[s
 
 
 def _inline(svg: Path) -> Any:
-    """An SVG as part of the page: in the colour of its text, and with ids that no other has."""
+    """Return an SVG to inline in the page: in the colour of the page's text, and with ids that are unique there."""
     from markupsafe import Markup
 
     text = _text(svg)
     text = text[text.index("<svg") :].replace("#000000", "currentColor")
-    # matplotlib gives text no colour, which means black.
+    # matplotlib leaves text without a colour, which means black.
     text = text.replace("<svg ", '<svg role="img" fill="currentColor" ', 1)
     name = re.sub(r"\W", "-", svg.stem)
     text = re.sub(r'(\bid="|url\(#|href="#)', rf"\g<1>{name}-", text)
@@ -138,7 +138,7 @@ def _inline(svg: Path) -> Any:
 
 
 def _examples(layout: Layout, number: int) -> list[dict[str, Any]]:
-    """Sentences of the first test set: source, reference, and how each system (first seed) translates them."""
+    """Return sentences of the first test set: source, reference, and the translation of each system (first seed)."""
     config = layout.config
     test, seed = config.test_sets[0], config.seeds[0]
     words = read_lines(layout.words(test, layout.source))
@@ -183,7 +183,7 @@ def _runs(layout: Layout) -> list[dict[str, Any]]:
 
 
 def _word_boxes(layout: Layout) -> list[dict[str, Any]]:
-    """Each codes file that a system uses, with the names of the systems that use it."""
+    """Return each codes file in use, with the names of the systems that use it."""
     systems: dict[Path, list[str]] = {}
     for system in layout.config.systems:
         systems.setdefault(layout.codes_of(system), []).append(system)
@@ -191,7 +191,7 @@ def _word_boxes(layout: Layout) -> list[dict[str, Any]]:
 
 
 def _script_json(value: Any) -> Any:
-    """JSON for a script element: nothing in it can end the element."""
+    """Return JSON for a script element, escaped so that nothing in it can close the element."""
     from markupsafe import Markup
 
     return Markup(json.dumps(value, ensure_ascii=False).replace("<", "\\u003c"))

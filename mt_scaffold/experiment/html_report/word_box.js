@@ -1,5 +1,5 @@
 "use strict";
-// Segments what one types with the codes in the page: Algorithm 2 of the Scaffold-BPE paper, as apply-bpe does it.
+// Segments typed words with the codes in the page: Algorithm 2 of the Scaffold-BPE paper, as in apply-bpe.
 
 const END_OF_WORD = "</w>";
 
@@ -26,7 +26,7 @@ function makeSegmenter(codes) {
       let best = null;
       for (const {left, right, position} of derivations.get(token)) {
         const result = [...demolish(left), ...demolish(right)];
-        // Only text that spells out "</w>" can be cut within it.
+        // A cut within "</w>" is possible only where the text spells it out.
         const cuts = token.endsWith(END_OF_WORD) && right.length <= END_OF_WORD.length ? 1 : 0;
         const key = [cuts, result.length, position];
         const differs = best ? key.findIndex((value, i) => value !== best.key[i]) : 0;
@@ -37,7 +37,7 @@ function makeSegmenter(codes) {
     return demolished.get(token);
   }
 
-  // A word → its subwords: the text of each, and whether it came out of a scaffold token.
+  // A word → its subwords: the text of each, and whether it comes from a scaffold token.
   return function segment(word) {
     let symbols = Array.from(word);
     symbols[symbols.length - 1] += END_OF_WORD;

@@ -1,13 +1,13 @@
 """What fairseq imports for ``--user-dir``: the plug-in, under its own name.
 
-fairseq puts the parent of this folder on ``sys.path``; nothing else lies there, so no module is shadowed.
+fairseq puts the parent of this folder on ``sys.path``; nothing else is there, so no module is shadowed.
 """
 
 import importlib.util
 import sys
 from pathlib import Path
 
-# In a clone whose core is built in place, but not installed.
+# For a clone whose core is built in place but not installed.
 if importlib.util.find_spec("mt_scaffold") is None:
     sys.path.append(str(Path(__file__).resolve().parents[5]))
 
