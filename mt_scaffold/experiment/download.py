@@ -150,8 +150,8 @@ class _GoOn:
                 if response.headers.get("Content-Range") != f"bytes */{have}":
                     # Not the beginning of this file; the next attempt takes it from its start.
                     self.part.unlink()
-                    return self._fetch_rest(url)
-                return None
+                    self._fetch_rest(url)
+                return
             response.raise_for_status()
             if response.status_code != requests.codes.partial_content:
                 have = 0
