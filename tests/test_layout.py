@@ -98,9 +98,8 @@ def test_a_step_is_out_of_date_when_its_own_section_changes(step: str, settings:
 
 def test_an_opened_experiment_is_locked_and_read_back(tmp_path: Path) -> None:
     layout = plan(output=str(tmp_path / "demo"))
-    with layout.open():
-        with pytest.raises(MTScaffoldError, match="demo: another run is working in this folder"):
-            layout.open()
+    with layout.open(), pytest.raises(MTScaffoldError, match="demo: another run is working in this folder"):
+        layout.open()
     layout.open().close()
     assert read_layout(layout.folder) == layout
     assert closing_words(layout).startswith(f"All results are in {layout.folder}")

@@ -56,5 +56,5 @@ def test_every_figure_names_a_text_and_its_place() -> None:
 
 
 def test_a_test_set_that_is_not_there_is_refused() -> None:
-    with pytest.raises(UsageError, match="paper.test_set: no test set newstest2015"):
+    with pytest.raises(UsageError, match=r"paper\.test_set: no test set newstest2015"):
         load("wmt14_en_de", paper={"test_set": "newstest2015"})

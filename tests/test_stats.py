@@ -94,9 +94,9 @@ def test_a_text_that_spells_out_the_end_of_word_is_measured(tmp_path: Path) -> N
     # a</w>@@ b </w>@@ b a: the token a</w> occurs twice, b</w> twice, </w> once.
     assert (row.tokens, row.types, row.words) == (5, 3, 3)
     text = hard_text(9, 2000)
-    codes = learn_bpe(write(tmp_path / "text", text), num_symbols=150).codes
-    (row,) = stats([codes], tmp_path / "text")
-    segmented = [BPE(codes).segment(line).split(" ") for line in text.split("\n")]
+    learned = learn_bpe(write(tmp_path / "text", text), num_symbols=150).codes
+    (row,) = stats([learned], tmp_path / "text")
+    segmented = [BPE(learned).segment(line).split(" ") for line in text.split("\n")]
     assert row.tokens == sum(1 for line in segmented for subword in line if subword)
 
 
