@@ -89,9 +89,9 @@ def verdicts(results: Results) -> list[tuple[str, str, str]]:
             )
     for system in (BPE, SCAFFOLD):
         own_seconds = seconds(find(results, "apply", "apply", system))
-        for peer, limit in ((FASTBPE, 8), (SUBWORD_NMT, 50)):
-            quotient = ratio(seconds(find(results, "apply", "apply", peer)), own_seconds)
-            verdict.check(f"2. apply, {system}: speed-up over {peer}", quotient, limit, "×", True)
+        for other, limit in ((FASTBPE, 8), (SUBWORD_NMT, 50)):
+            quotient = ratio(seconds(find(results, "apply", "apply", other)), own_seconds)
+            verdict.check(f"2. apply, {system}: speed-up over {other}", quotient, limit, "×", True)
         quotient = ratio(own_seconds, seconds(find(results, "apply", "apply", WC)))
         verdict.check(f"2. apply, {system}: time relative to wc", quotient, 1.5, "×", False)
     for system in (BPE, SCAFFOLD):
@@ -147,7 +147,7 @@ def bookkeeping_ratio(results: Results) -> float | None:
     if not results["bookkeeping"]:
         return None
     times = results["bookkeeping"]["seconds"]
-    return statistics.median(times["scaffold"]) / statistics.median(times["bpe"])
+    return ratio(statistics.median(times["scaffold"]), statistics.median(times["bpe"]))
 
 
 def table(heading: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
@@ -255,8 +255,10 @@ def as_text(results: Results) -> str:
         times = {name: statistics.median(values) for name, values in results["bookkeeping"]["seconds"].items()}
         parts += [
             "### Scaffold bookkeeping",
-            f"{results['bookkeeping']['merges']:,} merges from the same word counts, merging only: BPE "
-            f"{times['bpe']:.3f} s, Scaffold-BPE {times['scaffold']:.3f} s, {100 * (quotient - 1):+.0f} %.",
+            (
+                f"{results['bookkeeping']['merges']:,} merges from the same word counts, merging only: BPE "
+                f"{times['bpe']:.3f} s, Scaffold-BPE {times['scaffold']:.3f} s, {100 * (quotient - 1):+.0f} %."
+            ),
         ]
     parts += ["### Aims", table(["aim", "measured (required)", ""], verdicts(results))]
     return "\n\n".join(parts) + "\n"

@@ -342,7 +342,6 @@ def machine() -> dict[str, object]:
         "cores_used": len(os.sched_getaffinity(0)),
         "memory_gib": round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30, 1),
         "system": f"{platform.system()} {platform.release().partition('-')[0]}",
-        "load_at_start": round(os.getloadavg()[0], 2),
     }
 
 
@@ -415,8 +414,9 @@ def main() -> int:
     os.environ["LC_ALL"] = "C.UTF-8"
     start = time.monotonic()
     about_machine = machine()
-    if about_machine["load_at_start"] > 0.5:  # type: ignore[operator]
-        print(f"benchmarks: the machine is busy (load {about_machine['load_at_start']}): figures will be noisy")
+    load = os.getloadavg()[0]
+    if load > 0.5:
+        print(f"benchmarks: the machine is busy (load {load:.2f}): figures will be noisy")
     corpus = open_corpus(options.corpus, generated_corpus).resolve()
     missing = json.loads((OUT / "missing.json").read_text(encoding="utf-8"))
     cores = os.sched_getaffinity(0)
@@ -436,7 +436,7 @@ def main() -> int:
         interrupted = True
     results = {
         "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
-        "machine": about_machine,
+        "machine": {**about_machine, "load_at_start": round(load, 2)},
         "versions": versions(),
         "corpus": {
             "name": corpus.name,

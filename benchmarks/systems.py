@@ -37,8 +37,8 @@ class Command:
     to_stdout: bool = False
 
 
-def _command(*arguments: str | Path, output: Path | None, **others: object) -> Command:
-    return Command(tuple(map(str, arguments)), output, **others)  # type: ignore[arg-type]
+def _command(*arguments: object, output: Path | None, stdin: Path | None = None, to_stdout: bool = False) -> Command:
+    return Command(tuple(map(str, arguments)), output, stdin, to_stdout)
 
 
 def learn(system: str, corpus: Path, model: Path, vocabulary: int, threads: int = THREADS) -> Command:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-# Loaded when first asked for, so that a command pays only for what it uses.
+# Where each public name lives; loaded on first use, so that a command pays only for what it uses.
 _HOME = {
     "BPE": "apply",
     "Encoder": "apply",
@@ -46,7 +46,22 @@ _HOME = {
     "learn_joint_bpe_and_vocab": "vocab",
 }
 
-__all__ = sorted(_HOME)
+__all__ = [
+    "BPE",
+    "Codes",
+    "Encoder",
+    "LearnedCodes",
+    "MTScaffoldError",
+    "Merge",
+    "UsageError",
+    "apply_bpe",
+    "count_words",
+    "get_vocab",
+    "learn_bpe",
+    "learn_joint_bpe_and_vocab",
+    "read_codes",
+    "read_vocabulary",
+]
 
 
 def __getattr__(name: str) -> object:

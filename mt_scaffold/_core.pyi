@@ -9,20 +9,23 @@ class _Readable(Protocol):
 class _Writable(Protocol):
     def write(self, data: bytes, /) -> object: ...
 
-# A name for error messages, with a file descriptor, the bytes themselves, or an object to read from.
-Input = tuple[str, int | bytes | _Readable]
-Output = tuple[str, int | _Writable]
-# Called with the bytes or merges done so far.
-Progress = Callable[[int], object] | None
+# pybind11's metaclass.
+class _Class(type): ...
 
-class Learned(TypedDict):
+# A name for error messages, with a file descriptor, the bytes themselves, or an object to read from.
+_Input = tuple[str, int | bytes | _Readable]
+_Output = tuple[str, int | _Writable]
+# Called with the bytes or merges done so far.
+_Progress = Callable[[int], object] | None
+
+class _Learned(TypedDict):
     codes: bytes
     merges: int
     scaffold: int
     restored: int
     exhausted: bool
 
-class WordCounts:
+class WordCounts(metaclass=_Class):
     def __init__(self) -> None: ...
     def __len__(self) -> int: ...
     def total(self) -> int: ...
@@ -36,8 +39,8 @@ class WordCounts:
     def add(self, other: WordCounts) -> None: ...
     def format_vocabulary(self) -> bytes: ...
 
-def count_words(inputs: Sequence[Input], workers: int = 1, progress: Progress = None) -> WordCounts: ...
-def read_word_counts(inputs: Sequence[Input], progress: Progress = None) -> WordCounts: ...
+def count_words(inputs: Sequence[_Input], workers: int = 1, progress: _Progress = None) -> WordCounts: ...
+def read_word_counts(inputs: Sequence[_Input], progress: _Progress = None) -> WordCounts: ...
 
 # Uses up the counts, which frees their memory.
 def learn(
@@ -46,11 +49,11 @@ def learn(
     symbols: int,
     min_frequency: int,
     on_merge: Callable[[int, str, str, int], object] | None = None,
-    progress: Progress = None,
-) -> Learned: ...
+    progress: _Progress = None,
+) -> _Learned: ...
 def parse_codes(text: bytes, name: str = "codes", merges: int = -1) -> list[tuple[str, str, bool]]: ...
 
-class Segmenter:
+class Segmenter(metaclass=_Class):
     def __init__(
         self,
         codes: bytes,
@@ -61,7 +64,7 @@ class Segmenter:
     ) -> None: ...
     def surface_forms(self) -> list[str]: ...
 
-class Applier:
+class Applier(metaclass=_Class):
     def __init__(
         self,
         segmenter: Segmenter,
@@ -73,13 +76,13 @@ class Applier:
     ) -> None: ...
     def apply(
         self,
-        input: Input,
-        output: Output,
+        input: _Input,
+        output: _Output,
         workers: int = 1,
         dropout: float = 0.0,
         seed: int = 0,
         epoch: int = 0,
-        progress: Progress = None,
+        progress: _Progress = None,
     ) -> None: ...
     def segment_line(
         self,

@@ -7,12 +7,11 @@ import os
 import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from typing import BinaryIO
 
 from mt_scaffold import _core
 from mt_scaffold.codes import Codes, CodesSource
 from mt_scaffold.errors import MTScaffoldError, UsageError
-from mt_scaffold.files import PathLike, open_input, refuse_overwriting, shown, writing_to
+from mt_scaffold.files import PathLike, Writable, open_input, refuse_overwriting, shown, writing_to
 from mt_scaffold.inputs import Lines, TextFile, core_input, text_source
 from mt_scaffold.options import check_dropout, check_merges, core_seed, worker_count
 from mt_scaffold.progress import progress_line
@@ -103,7 +102,7 @@ class BPE:
     def process_file(
         self,
         infile: TextFile | None = None,
-        outfile: PathLike | BinaryIO | None = None,
+        outfile: PathLike | Writable | None = None,
         dropout: float = 0,
         num_workers: int = 1,
         seed: int | None = None,
@@ -125,10 +124,9 @@ class BPE:
         refuse_overwriting([outfile], [source])
         threads = worker_count(num_workers)
         number = core_seed(seed)
-        with core_input(source) as opened, progress_line("segmenting") as show:
-            with writing_to(outfile) as stream:
-                name = shown(outfile) if isinstance(outfile, str | os.PathLike) else None
-                self._applier.apply(opened, _core_output(stream, name), threads, dropout, number, 0, show)
+        with core_input(source) as opened, progress_line("segmenting") as show, writing_to(outfile) as stream:
+            name = shown(outfile) if isinstance(outfile, str | os.PathLike) else None
+            self._applier.apply(opened, _core_output(stream, name), threads, dropout, number, 0, show)
 
     def surface_forms(self) -> list[str]:
         """Return every subword the codes can give, as segmented text shows it.
@@ -181,17 +179,16 @@ class Encoder:
         return memoryview(ids).cast("i"), memoryview(offsets).cast("q")
 
 
-def _core_output(stream: BinaryIO, name: str | None = None) -> _core.Output:
+def _core_output(stream: Writable, name: str | None = None) -> _core._Output:
     """An output for the core: the descriptor where bytes can go straight to it, otherwise the stream.
 
     A stream that compresses has a descriptor too, but not for these bytes.
     """
     name = name or str(getattr(stream, "name", "output"))
-    raw = stream.raw if isinstance(stream, io.BufferedWriter) else stream
-    if not isinstance(raw, io.FileIO):
-        return name, stream
-    stream.flush()
-    return name, stream.fileno()
+    if isinstance(stream, io.FileIO) or (isinstance(stream, io.BufferedWriter) and isinstance(stream.raw, io.FileIO)):
+        stream.flush()
+        return name, stream.fileno()
+    return name, stream
 
 
 class GlossaryIsolator:
@@ -251,7 +248,7 @@ def read_vocabulary(path: PathLike, threshold: int | None = None) -> set[str]:
 def apply_bpe(
     codes: CodesSource,
     infile: TextFile | None = None,
-    outfile: PathLike | BinaryIO | None = None,
+    outfile: PathLike | Writable | None = None,
     merges: int = -1,
     separator: str = SEPARATOR,
     vocabulary: PathLike | None = None,

@@ -91,7 +91,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except UnicodeEncodeError as error:
         shown = error.object[error.start : error.end]
         print(
-            f"mt-scaffold: {error.encoding} cannot show {ascii(shown)}: set PYTHONIOENCODING=utf-8, or a UTF-8 locale",
+            f"mt-scaffold: {error.encoding} cannot show {shown!a}: set PYTHONIOENCODING=utf-8, or a UTF-8 locale",
             file=sys.stderr,
         )
         return 1

@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import BinaryIO, NamedTuple, TextIO
+from typing import NamedTuple
 
 from mt_scaffold import _core
 from mt_scaffold.errors import UsageError
-from mt_scaffold.files import PathLike, open_input, shown
+from mt_scaffold.files import PathLike, Readable, open_input, shown
 from mt_scaffold.options import check_merges
 
 
@@ -41,7 +41,7 @@ class Codes:
     name: str = "codes"
 
     @classmethod
-    def read(cls, file: PathLike | BinaryIO | TextIO) -> Codes:
+    def read(cls, file: PathLike | Readable[bytes] | Readable[str]) -> Codes:
         """Read a codes file from a path (``.gz`` too) or an open file, under whose name errors report it.
 
         Raises MTScaffoldError where the file cannot be read.
@@ -76,7 +76,7 @@ class Codes:
 
 
 # Codes, the bytes of a codes file, a path (``.gz`` too), or a file open for bytes or text.
-CodesSource = Codes | bytes | PathLike | BinaryIO | TextIO
+CodesSource = Codes | bytes | PathLike | Readable[bytes] | Readable[str]
 
 
 def read_codes(codes: CodesSource, merges: int = -1) -> list[Merge]:

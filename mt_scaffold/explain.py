@@ -5,6 +5,7 @@ The steps are those of the plain Python twin (``mt_scaffold.reference``), which 
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -83,7 +84,7 @@ class Explainer:
         twin = self._twin
         symbols = base = base_symbols(word)
         steps = []
-        while candidates := [pair for pair in zip(symbols, symbols[1:], strict=False) if pair in twin.rank]:
+        while candidates := [pair for pair in itertools.pairwise(symbols) if pair in twin.rank]:
             left, right = min(candidates, key=lambda pair: twin.rank[pair])
             symbols = replace_all(symbols, (left, right))
             steps.append(Step(twin.rank[left, right] + 1, left, right, left + right in twin.scaffold, symbols))

@@ -14,11 +14,26 @@ import stat
 import sys
 import zlib
 from collections.abc import Iterable, Iterator
-from typing import BinaryIO, cast
+from typing import BinaryIO, Protocol, TypeVar, cast
 
 from mt_scaffold.errors import MTScaffoldError, UsageError
 
 PathLike = str | os.PathLike[str]
+Content = TypeVar("Content", str, bytes, covariant=True)
+
+
+class Readable(Protocol[Content]):
+    """A file open for reading: everything the package asks of one that a caller passes."""
+
+    def read(self, size: int = -1, /) -> Content: ...
+
+
+class Writable(Protocol):
+    """A file open for writing bytes."""
+
+    def write(self, data: bytes, /) -> object: ...
+
+
 # Names for files that this process has open: writing to such a name must neither replace nor truncate the file.
 _OPEN_FILE = re.compile(r"/dev/(?:fd/(\d+)|(stdout|stderr))|/proc/self/fd/(\d+)")
 
@@ -42,11 +57,11 @@ def open_input(path: PathLike) -> Iterator[BinaryIO]:
     """
     compressed = os.fspath(path).endswith(".gz")
     try:
-        stream = cast(BinaryIO, open(path, "rb"))
+        stream = cast(BinaryIO, open(path, "rb"))  # noqa: SIM115  # the block that closes it is not under this try
         if compressed:
             import gzip
 
-            stream = cast(BinaryIO, gzip.open(stream, "rb"))
+            stream = cast(BinaryIO, gzip.open(stream, "rb"))  # noqa: SIM115
     except OSError as error:
         raise explain_os_error(error, path) from error
     try:
@@ -150,7 +165,7 @@ def refuse_overwriting(outputs: Iterable[object], inputs: Iterable[object] = ())
 
 
 @contextlib.contextmanager
-def writing_to(outfile: PathLike | BinaryIO | None) -> Iterator[BinaryIO]:
+def writing_to(outfile: PathLike | Writable | None) -> Iterator[Writable]:
     """Open a path as ``open_output`` does, or pass on a file that is open for bytes already.
 
     Opened before a long computation, an output that cannot be written is reported at once. Raises UsageError for None.

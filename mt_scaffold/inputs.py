@@ -11,10 +11,10 @@ from typing import BinaryIO, TextIO, cast
 
 from mt_scaffold import _core
 from mt_scaffold.errors import UsageError
-from mt_scaffold.files import PathLike, open_input, shown
+from mt_scaffold.files import PathLike, Readable, open_input, shown
 
 # A path (``.gz`` too), or a file open for bytes or text.
-TextFile = PathLike | BinaryIO | TextIO
+TextFile = PathLike | Readable[bytes] | Readable[str]
 # Lines of text or UTF-8, each with its LF or without.
 Lines = Iterable[str | bytes]
 
@@ -59,10 +59,10 @@ def _one_file(source: object, otherwise: str, wanted: str = "infile is one path 
     return cast(TextFile, source)
 
 
-def _line_stream(lines: Lines) -> BinaryIO:
+def _line_stream(lines: Lines) -> Readable[bytes]:
     if isinstance(lines, str | bytes | os.PathLike):
         raise UsageError("lines= takes a list of lines; pass a file as infile, a single line as lines=[line]")
-    return cast(BinaryIO, _Lines(lines))
+    return _Lines(lines)
 
 
 class _Lines(io.RawIOBase):
@@ -112,7 +112,7 @@ class _Buffered(io.RawIOBase):
 
 
 @contextlib.contextmanager
-def core_input(source: TextFile) -> Iterator[_core.Input]:
+def core_input(source: TextFile) -> Iterator[_core._Input]:
     """Open a text for the core, as a descriptor wherever the core can read the bytes itself."""
     if isinstance(source, str | os.PathLike):
         with open_input(source) as stream:

@@ -7,12 +7,11 @@ import io
 import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import BinaryIO
 
 from mt_scaffold import _core
 from mt_scaffold.codes import Codes
 from mt_scaffold.errors import MTScaffoldError, UsageError
-from mt_scaffold.files import PathLike, refuse_overwriting, writing_to
+from mt_scaffold.files import PathLike, Writable, refuse_overwriting, writing_to
 from mt_scaffold.inputs import Lines, TextFile, core_input, text_sources
 from mt_scaffold.options import check_learning, worker_count
 from mt_scaffold.progress import progress_line
@@ -117,7 +116,7 @@ def _print_merge(index: int, left: str, right: str, frequency: int) -> None:
 
 def learn_bpe(
     infile: TextFile | None = None,
-    outfile: PathLike | BinaryIO | None = None,
+    outfile: PathLike | Writable | None = None,
     num_symbols: int = 10000,
     min_frequency: int = 2,
     verbose: bool = False,

@@ -113,7 +113,7 @@ def _queue(text: list[tuple[list[str], int]], waiting: Mapping[str, Pair]) -> li
     """The queue Q: pairs, and the scaffold tokens that wait to return, each with its frequency and tie-break."""
     pairs: Counter[Pair] = Counter()
     for word, count in text:
-        for pair in zip(word, word[1:], strict=False):
+        for pair in itertools.pairwise(word):
             pairs[pair] += count
     frequency = _token_frequencies(text)
     queue: list[QueueEntry] = [(count, pair, None) for pair, count in pairs.items()]
@@ -174,7 +174,7 @@ class ReferenceBPE:
 
     def _pairs_in_codes(self, symbols: list[str]) -> list[tuple[int, int]]:
         """The adjacent pairs that are in the codes: the rank and the position of each."""
-        pairs = enumerate(zip(symbols, symbols[1:], strict=False))
+        pairs = enumerate(itertools.pairwise(symbols))
         return [(self.rank[pair], i) for i, pair in pairs if pair in self.rank]
 
     def _step(self, symbols: list[str], candidates: list[tuple[int, int]]) -> list[str]:

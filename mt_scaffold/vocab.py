@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterable, Sequence
-from typing import BinaryIO
 
 from mt_scaffold import _core
 from mt_scaffold.apply import BPE
 from mt_scaffold.errors import UsageError
-from mt_scaffold.files import PathLike, refuse_overwriting, writing_to
+from mt_scaffold.files import PathLike, Writable, refuse_overwriting, writing_to
 from mt_scaffold.inputs import Lines, TextFile, text_sources
 from mt_scaffold.learn import LearnedCodes, count_words, learn_from_counts
 from mt_scaffold.options import check_learning
@@ -18,7 +17,7 @@ from mt_scaffold.text import SEPARATOR
 
 def get_vocab(
     infile: TextFile | None = None,
-    outfile: PathLike | BinaryIO | None = None,
+    outfile: PathLike | Writable | None = None,
     num_workers: int = 1,
     *,
     paths: Iterable[TextFile] | None = None,

@@ -155,7 +155,7 @@ def main() -> int:
         config["systems"] = {"bpe": config["systems"]["bpe"]}
         config["compare_with"] = [entry for entry in config["compare_with"] if entry["beside"] == "bpe"]
         config["train"]["batch"] = "small"
-        changed = {"fp16": False, "num-workers": 0, "max-tokens": 400, "save-interval-updates": 20}
+        changed: dict[str, float] = {"fp16": False, "num-workers": 0, "max-tokens": 400, "save-interval-updates": 20}
         # fairseq also counts the seconds of earlier attempts, so one attempt is never enough, however fast.
         changed |= {"stop-time-hours": SECONDS / 3600}
         config["train"]["options"] |= MODEL | changed
@@ -183,8 +183,8 @@ def main() -> int:
             said = done.stdout + done.stderr
             if done.returncode:
                 print(said[-6000:])
-                for log in (folder / "out" / "logs").glob("*.log"):
-                    print(f"== {log.name}\n{log.read_text(errors='replace')[-800:]}")
+                for step_log in (folder / "out" / "logs").glob("*.log"):
+                    print(f"== {step_log.name}\n{step_log.read_text(errors='replace')[-800:]}")
                 return 1
             training = folder / "out" / "bpe" / "seed-1"
             log = (training / "train.log").read_text(errors="replace")

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import ast
 import doctest
 import gzip
 import importlib
 import io
+import itertools
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -86,7 +89,7 @@ def test_files_of_every_kind(files: dict[str, Path], tmp_path: Path) -> None:
     output = tmp_path / "output"
     with open(files["text"], "rb") as binary, open(files["text"], encoding="utf-8") as text:
         sources = [files["text"], str(files["text"]), files["text.gz"], binary, text, io.BytesIO(TEXT.encode("utf-8"))]
-        inputs = [{"infile": source} for source in [*sources, io.StringIO(TEXT, newline="\n")]]
+        inputs: list[dict[str, Any]] = [{"infile": source} for source in [*sources, io.StringIO(TEXT, newline="\n")]]
         for given in [*inputs, {"lines": lines_at_lf(TEXT)}, {"lines": iter(lines_at_lf(TEXT))}]:
             bpe.process_file(outfile=output, **given)
             assert output.read_bytes().removesuffix(b"\n") == expected.removesuffix(b"\n")
@@ -140,7 +143,7 @@ def test_an_output_that_takes_a_part_at_a_time() -> None:
     class Raw(io.RawIOBase):
         taken = b""
 
-        def write(self, data: bytes) -> int:
+        def write(self, data: Any) -> int:
             self.taken += data[:3]
             return len(data[:3])
 
@@ -184,7 +187,7 @@ def test_ids_are_those_of_the_text(sentences: list[str], dropout: float, seed: i
     dictionary = {form: number for number, form in enumerate(bpe.surface_forms()) if number % 7}
     ids, offsets = bpe.encoder(dictionary, 100_000).encode(sentences, dropout, seed)
     assert (ids.format, offsets.format) == ("i", "q")
-    assert list(offsets)[0] == 0 and len(offsets) == len(sentences) + 1
+    assert offsets[0] == 0 and len(offsets) == len(sentences) + 1
     for index, sentence in enumerate(sentences):
         pieces = [piece for piece in bpe.segment(sentence, dropout, seed, index).split(" ") if piece]
         assert list(ids[offsets[index] : offsets[index + 1]]) == [dictionary.get(piece, 100_000) for piece in pieces]
@@ -212,7 +215,7 @@ def test_ids_by_index_and_epoch() -> None:
 
     def encoded(chosen: list[int], **options: int) -> list[list[int]]:
         ids, offsets = encoder.encode([sentences[i] for i in chosen], 0.3, indices=chosen, **options)
-        return [list(ids[a:b]) for a, b in zip(offsets, offsets[1:], strict=False)]
+        return [list(ids[a:b]) for a, b in itertools.pairwise(offsets)]
 
     everything = encoded(list(range(40)), seed=1)
     assert encoded([30, 3, 17], seed=1) == [everything[i] for i in (30, 3, 17)]
@@ -354,6 +357,21 @@ def test_every_public_name_is_documented() -> None:
     """Every name that ``from mt_scaffold import ...`` offers exists and has a docstring."""
     for name in mt_scaffold.__all__:
         assert getattr(mt_scaffold, name).__doc__
+
+
+def test_the_public_names_are_the_same_for_everyone() -> None:
+    """``import *``, the import on demand and a type checker see the same names, from the same modules."""
+    source = ast.parse(Path(mt_scaffold.__file__).read_text(encoding="utf-8"))
+    typed = {
+        name.asname: node.module
+        for block in source.body
+        if isinstance(block, ast.If)
+        for node in block.body
+        if isinstance(node, ast.ImportFrom)
+        for name in node.names
+    }
+    assert typed == {name: f"mt_scaffold.{module}" for name, module in mt_scaffold._HOME.items()}
+    assert sorted(mt_scaffold.__all__) == sorted(mt_scaffold._HOME)
 
 
 def test_importing_is_instant() -> None:

@@ -204,3 +204,19 @@ def test_the_version_is_the_same_everywhere() -> None:
 
     citation = (PACKAGE.parent / "CITATION.cff").read_text(encoding="utf-8")
     assert re.findall(r"^version: (.+)$", citation, re.MULTILINE) == [__version__]
+
+
+def test_the_snakefile_is_rules_and_nothing_else() -> None:
+    """Its logic is Python that is typed and tested: few lines, and no function of more than ten."""
+    text = (PACKAGE.parent / "scripts" / "Snakefile").read_text(encoding="utf-8")
+    assert len(text.splitlines()) < 330
+    for function in re.findall(r"^def .*?(?=^\S)", text, re.MULTILINE | re.DOTALL):
+        assert len(function.strip().splitlines()) <= 10, function
+
+
+def test_no_module_of_the_package_is_long() -> None:
+    """What takes more than 350 lines does more than one thing."""
+    modules = [path for ending in ("py", "cpp", "hpp") for path in PACKAGE.rglob(f"*.{ending}")]
+    assert len(modules) > 60
+    long = {path.name: count for path in modules if (count := len(path.read_text("utf-8").splitlines())) > 350}
+    assert long == {}

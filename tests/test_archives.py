@@ -27,6 +27,9 @@ from mt_scaffold.experiment.data import fetch_data, get_data
 from mt_scaffold.experiment.download import fetch
 
 CONTENT = bytes(range(256)) * 4000
+DIGEST = hashlib.sha256(CONTENT).hexdigest()
+# Where an unfinished download is kept.
+PART = f"{DIGEST[:12]}-corpus.tgz.part"
 
 
 class Server:
@@ -67,7 +70,7 @@ class Server:
     @property
     def archive(self) -> Archive:
         url = f"http://127.0.0.1:{self.web.server_port}/corpus.tgz"
-        return Archive(url, sha256=hashlib.sha256(CONTENT).hexdigest())
+        return Archive(url, sha256=DIGEST)
 
 
 @pytest.fixture
@@ -89,7 +92,7 @@ def test_a_download_that_breaks_off_goes_on_where_it_was(tmp_path: Path, server:
 
 def test_a_download_that_no_longer_moves_is_one_line_and_the_next_run_goes_on(tmp_path: Path, server: Server) -> None:
     server.break_after = 0
-    part = tmp_path / f"{server.archive.sha256[:12]}-corpus.tgz.part"
+    part = tmp_path / PART
     part.write_bytes(CONTENT[:300_000])
     with pytest.raises(MTScaffoldError, match=r"\(300000 bytes are kept; the download resumes from there\)") as raised:
         fetch(server.archive, tmp_path)
@@ -102,12 +105,12 @@ def test_a_download_that_no_longer_moves_is_one_line_and_the_next_run_goes_on(tm
 def test_a_server_without_ranges_sends_the_whole_again(tmp_path: Path, server: Server) -> None:
     """The start of the file must not stand in it twice."""
     server.ranges = False
-    (tmp_path / f"{server.archive.sha256[:12]}-corpus.tgz.part").write_bytes(CONTENT[:1000])
+    (tmp_path / PART).write_bytes(CONTENT[:1000])
     assert fetch(server.archive, tmp_path).read_bytes() == CONTENT
 
 
 def test_a_part_that_is_longer_than_the_file_is_dropped(tmp_path: Path, server: Server) -> None:
-    (tmp_path / f"{server.archive.sha256[:12]}-corpus.tgz.part").write_bytes(CONTENT + b"more")
+    (tmp_path / PART).write_bytes(CONTENT + b"more")
     assert fetch(server.archive, tmp_path).read_bytes() == CONTENT
 
 
@@ -229,7 +232,7 @@ def test_everything_is_fetched_before_anything_is_written(tmp_path: Path, wmt14:
     assert len(fetch_data(config, tmp_path / "cache")) == 5
     (tmp_path / "cache" / "training-parallel-nc-v9.tgz").unlink()
     wmt14["data"]["archives"]["train"][2]["archive"]["url"] = "http://127.0.0.1:9/training-parallel-nc-v9.tgz"
-    with pytest.raises(MTScaffoldError, match="training-parallel-nc-v9.tgz: cannot be fetched, no connection"):
+    with pytest.raises(MTScaffoldError, match=r"training-parallel-nc-v9\.tgz: cannot be fetched, no connection"):
         get_data(parse_config(wmt14), tmp_path / "raw", tmp_path / "cache")
     assert not list((tmp_path / "raw").iterdir())
 

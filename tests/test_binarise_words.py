@@ -9,12 +9,12 @@ import pytest
 
 pytest.importorskip("numpy", reason="needs the extra 'fairseq'")
 
-from mt_scaffold.apply import BPE  # noqa: E402
-from mt_scaffold.errors import MTScaffoldError, UsageError  # noqa: E402
-from mt_scaffold.experiment.binarise import read_binarised  # noqa: E402
-from mt_scaffold.experiment.binarise_words import CODES, WordsFile, binarise_words, dropout_dictionary  # noqa: E402
-from mt_scaffold.experiment.dictionary import format_dictionary  # noqa: E402
-from mt_scaffold.learn import count_words, learn_bpe  # noqa: E402
+from mt_scaffold.apply import BPE
+from mt_scaffold.errors import MTScaffoldError, UsageError
+from mt_scaffold.experiment.binarise import read_binarised
+from mt_scaffold.experiment.binarise_words import CODES, WordsFile, binarise_words, dropout_dictionary
+from mt_scaffold.experiment.dictionary import format_dictionary
+from mt_scaffold.learn import count_words, learn_bpe
 
 TEXT = ["low lower lowest", "", "newest 🙂 wide", "</s> <unk> low", "wider\u00a0new"]
 

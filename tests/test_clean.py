@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -76,7 +77,7 @@ def test_a_corpus_of_which_nothing_is_left_is_an_error(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "bounds", [{"min_tokens": 0}, {"min_tokens": 3, "max_tokens": 2}, {"max_ratio": 0.5}, {"max_ratio": float("nan")}]
 )
-def test_bounds_that_make_no_sense_are_refused(tmp_path: Path, bounds: dict[str, float]) -> None:
+def test_bounds_that_make_no_sense_are_refused(tmp_path: Path, bounds: dict[str, Any]) -> None:
     with pytest.raises(UsageError):
         clean(*write(tmp_path, b"a\n", b"a\n"), **bounds)
 

@@ -12,6 +12,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 from segmenting import hard_text
@@ -24,12 +25,15 @@ CODES = learn_bpe(io.BytesIO(TEXT), num_symbols=100).text
 COMMAND = [sys.executable, "-m", "mt_scaffold"]
 
 
-def run(*arguments: object, stdin: bytes = b"", **options: object) -> subprocess.CompletedProcess[bytes]:
+def run(*arguments: object, stdin: bytes = b"", **options: Any) -> subprocess.CompletedProcess[bytes]:
     command = [*COMMAND, *map(str, arguments)]
-    return subprocess.run(command, input=stdin, capture_output=True, timeout=120, check=False, **options)
+    done: subprocess.CompletedProcess[bytes] = subprocess.run(
+        command, input=stdin, capture_output=True, timeout=120, check=False, **options
+    )
+    return done
 
 
-def segmented(text: bytes = TEXT, **options: object) -> bytes:
+def segmented(text: bytes = TEXT, **options: Any) -> bytes:
     output = io.BytesIO()
     BPE(CODES).process_file(io.BytesIO(text), output, **options)
     return output.getvalue()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -10,7 +11,7 @@ pytest.importorskip("yaml", reason="PyYAML comes with the extra 'workflow'")
 
 from mt_scaffold.cli import main
 from mt_scaffold.errors import MTScaffoldError, UsageError
-from mt_scaffold.experiment.configuration import load_config, parse_config
+from mt_scaffold.experiment.configuration import Config, load_config, parse_config
 
 CONFIGS = sorted((Path(__file__).parent.parent / "configs").glob("*.yaml"))
 
@@ -40,7 +41,7 @@ train:
 """ % ("a" * 64)
 
 
-def load(tmp_path: Path, text: str, **arguments):
+def load(tmp_path: Path, text: str, **arguments: Any) -> Config:
     path = tmp_path / "small.yaml"
     path.write_text(text, encoding="utf-8")
     return load_config(path, **arguments)
@@ -157,7 +158,7 @@ def test_yaml_that_python_stumbles_over_is_refused(tmp_path: Path, symbols: str,
 
 
 def test_numbers_of_any_length_are_compared_with_their_bounds(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="systems.bpe.dropout: the dropout probability must be between 0 and 1"):
+    with pytest.raises(UsageError, match=r"systems\.bpe\.dropout: the dropout probability must be between 0 and 1"):
         load(tmp_path, SMALL.replace("algorithm: bpe", "algorithm: bpe, dropout: 1" + 400 * "0"))
 
 
@@ -169,7 +170,7 @@ def test_bytes_that_are_not_utf8_are_refused(tmp_path: Path) -> None:
 
 
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
-    with pytest.raises(MTScaffoldError, match="none.yaml"):
+    with pytest.raises(MTScaffoldError, match=r"none\.yaml"):
         load_config(tmp_path / "none.yaml")
 
 

@@ -8,7 +8,7 @@ import hashlib
 import http.server
 import json
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +37,7 @@ def sha256(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
 
 
-def configuration(train: list[tuple[Any, Any]], other: tuple[Any, Any], **data: Any) -> Config:
+def configuration(train: Sequence[Sequence[Any]], other: Sequence[Any], **data: Any) -> Config:
     pairs = [{"source": source, "target": target} for source, target in train]
     others = [{"source": other[0], "target": other[1]}]
     return parse_config(
@@ -126,7 +126,7 @@ def test_an_empty_corpus_is_an_error(tmp_path: Path) -> None:
 
 def test_a_missing_file_of_ones_own_is_named(tmp_path: Path) -> None:
     files = ({"path": str(tmp_path / "none.en")}, {"path": str(tmp_path / "none.de")})
-    with pytest.raises(MTScaffoldError, match="none.en: No such file"):
+    with pytest.raises(MTScaffoldError, match=r"none\.en: No such file"):
         get_data(configuration([files], files), tmp_path / "raw")
 
 
@@ -165,7 +165,7 @@ def test_a_file_put_into_the_cache_by_hand_needs_no_network(tmp_path: Path) -> N
 
 def test_a_download_with_another_digest_is_refused_and_not_kept(tmp_path: Path, server: str) -> None:
     (tmp_path / "served" / "train.en").write_bytes(b"changed\n")
-    with pytest.raises(MTScaffoldError, match="train.en: sha256 mismatch: the configuration has") as raised:
+    with pytest.raises(MTScaffoldError, match=r"train\.en: sha256 mismatch: the configuration has") as raised:
         fetch(DataFile(url=f"{server}/train.en", sha256=sha256(b"hello\n")), tmp_path / "cache")
     assert "\n" not in str(raised.value)
     assert [path.name for path in (tmp_path / "cache").iterdir()] == [".lock"]

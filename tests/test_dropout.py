@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import gzip
 import io
+import itertools
 import random
 import subprocess
 import sys
@@ -14,6 +15,7 @@ from collections import Counter
 from collections.abc import Mapping
 from math import comb
 from pathlib import Path
+from typing import Any
 
 import pytest
 from scipy import stats
@@ -44,7 +46,7 @@ def words_of(segmented: str) -> list[str]:
     return segmented.replace("@@ ", "@@").split(" ")
 
 
-def surprise(observed: Mapping[object, int], expected: Mapping[object, float]) -> float:
+def surprise(observed: Mapping[Any, int], expected: Mapping[Any, float]) -> float:
     """The p-value of a chi-square test of counts against probabilities; rare outcomes are taken together."""
     assert set(observed) <= set(expected), f"impossible: {set(observed) - set(expected)}"
     total = sum(observed.values())
@@ -158,7 +160,7 @@ def test_rare_drops_come_at_random() -> None:
     unmerged = [word != "ab" for word in words_of(sampled(b"#version: 0.2\na b</w>\n", "ab " * 400_000, 1, dropout)[0])]
     places = [place for place, dropped in enumerate(unmerged) if dropped]
     width = 50
-    gaps = Counter(min((b - a - 1) // width, 20) for a, b in zip(places, places[1:], strict=False))
+    gaps = Counter(min((b - a - 1) // width, 20) for a, b in itertools.pairwise(places))
     within = 1 - (1 - dropout) ** width
     exact = {k: (1 - within) ** k * (within if k < 20 else 1) for k in range(21)}
     assert surprise(gaps, exact) > SUSPICIOUS
@@ -260,7 +262,7 @@ def test_blocks_and_kinds_of_input_do_not_matter(codes: bytes, text: bytes, expe
 
 @pytest.mark.parametrize("limits", [{}, {"max_bytes": 1 << 18}, {"max_bytes": 0}, {"max_words": 1}], ids=str)
 def test_what_the_table_remembers_does_not_matter(
-    codes: bytes, text: bytes, expected: bytes, limits: dict[str, int]
+    codes: bytes, text: bytes, expected: bytes, limits: dict[str, Any]
 ) -> None:
     """Cold, warm, warmed by another text and another dropout, too small: the same bytes."""
     applier = _core.Applier(_core.Segmenter(codes, "@@"), **limits)

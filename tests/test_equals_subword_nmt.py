@@ -12,6 +12,7 @@ import re
 from argparse import Namespace
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import assume, given, settings
@@ -67,7 +68,7 @@ def codes() -> bytes:
 
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("options", [{}, {"min_frequency": 7}, {"total_symbols": True}], ids=str)
-def test_learning(seed: int, options: dict[str, int]) -> None:
+def test_learning(seed: int, options: dict[str, Any]) -> None:
     """The codes file, with the options that change it; the text runs out of pairs in some cases."""
     text = hard_text(seed, 3000, LEARNABLE)
     symbols = [200, 2000][seed % 2]
@@ -132,7 +133,7 @@ def test_their_learner_cuts_at_unicode_spaces() -> None:
     [{}, {"merges": 0}, {"merges": 57}, {"separator": "￭"}, {"separator": "</w>"}, {"merges": 100_000}],
     ids=str,
 )
-def test_applying(codes: bytes, options: dict[str, object]) -> None:
+def test_applying(codes: bytes, options: dict[str, Any]) -> None:
     """Segmented text, with unknown letters, every kind of space, and lines of every shape."""
     text = hard_text(12, 4000, [*ALPHABET, "Я", "🂡", "x\x85y", "a\u2028b", "a\rb", "\v", "\f", "\ufeff"])
     theirs = their_bpe(codes, **options)
@@ -232,7 +233,7 @@ def test_joint_learning(tmp_path: Path, options: dict[str, object]) -> None:
         path.write_bytes(text.replace("\n\n", "\r\n").encode("utf-8"))
     theirs = [tmp_path / name for name in ("their.codes", "their.0", "their.1")]
     ours = [tmp_path / name for name in ("our.codes", "our.0", "our.1")]
-    arguments = {"separator": "@@", "min_frequency": 2, "total_symbols": False, **options}
+    arguments: dict[str, Any] = {"separator": "@@", "min_frequency": 2, "total_symbols": False, **options}
     their_joint.learn_joint_bpe_and_vocab(
         Namespace(
             input=[Namespace(name=str(path)) for path in paths],

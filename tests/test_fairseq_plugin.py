@@ -21,11 +21,11 @@ from test_average import Malicious
 
 pytest.importorskip("fairseq_cli", reason="needs the extra 'fairseq'")
 
-from mt_scaffold.apply import BPE  # noqa: E402
-from mt_scaffold.errors import MTScaffoldError, UsageError  # noqa: E402
-from mt_scaffold.experiment.binarise_words import binarise_words  # noqa: E402
-from mt_scaffold.experiment.fairseq_tools import user_dir  # noqa: E402
-from mt_scaffold.learn import learn_bpe  # noqa: E402
+from mt_scaffold.apply import BPE
+from mt_scaffold.errors import MTScaffoldError, UsageError
+from mt_scaffold.experiment.binarise_words import binarise_words
+from mt_scaffold.experiment.fairseq_tools import user_dir
+from mt_scaffold.learn import learn_bpe
 
 MODEL = (
     "--arch transformer --encoder-layers 1 --decoder-layers 1 --encoder-embed-dim 16 --decoder-embed-dim 16 "
@@ -312,7 +312,7 @@ def test_a_dictionary_that_does_not_fit_is_refused(words: Path, tmp_path: Path) 
         training_set(words / "scaffold", "--bpe-codes", str(words / "bpe.codes"))
     with pytest.raises(MTScaffoldError, match="not in the dictionary"):
         training_set(words / "scaffold", "--bpe-separator", "##")
-    with pytest.raises(UsageError, match="--bpe-dropout: the dropout probability must be between 0 and 1, not 1.5"):
+    with pytest.raises(UsageError, match=r"--bpe-dropout: the dropout probability must be between 0 and 1, not 1\.5"):
         training_set(words / "scaffold", "--bpe-dropout", "1.5")
     with pytest.raises(MTScaffoldError, match="make the folder with mt-scaffold binarise-words"):
         fairseq_train([str(words / "bpe"), *MODEL, *ON_THE_FLY, "--valid-subset", "nothing"])
@@ -325,10 +325,10 @@ def train_in_two_processes(arguments: list[str], folder: Path) -> list[list[list
         port = free.getsockname()[1]
     shared = ["--distributed-world-size", "2", "--distributed-backend", "gloo", "--distributed-no-spawn"]
     shared += ["--distributed-init-method", f"tcp://localhost:{port}", "--ddp-backend", "legacy_ddp"]
+    program = [sys.executable, str(Path(__file__).parent / "fairseq_training.py")]
     processes = [
         subprocess.Popen(
-            [sys.executable, Path(__file__).parent / "fairseq_training.py", folder / str(rank)]
-            + [*arguments, *shared, "--distributed-rank", str(rank)],
+            [*program, str(folder / str(rank)), *arguments, *shared, "--distributed-rank", str(rank)],
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
             env={**os.environ, "OMP_NUM_THREADS": "1"},
@@ -439,8 +439,9 @@ def test_raw_text_goes_in_and_raw_text_comes_out(model: Path, tmp_path: Path) ->
     """fairseq-interactive started in another folder: what it translates and what it prints last are ordinary text."""
     from sacremoses import MosesDetokenizer
 
-    command = [sys.executable, "-P", "-m", "fairseq_cli.interactive", model, "--path", model / "checkpoint_last.pt"]
-    command += ["--user-dir", user_dir(), "--bpe", "scaffold_bpe", "--bpe-codes", model / "bpe.codes"]
+    command = [sys.executable, "-P", "-m", "fairseq_cli.interactive", str(model)]
+    command += ["--path", str(model / "checkpoint_last.pt")]
+    command += ["--user-dir", str(user_dir()), "--bpe", "scaffold_bpe", "--bpe-codes", str(model / "bpe.codes")]
     command += ["--tokenizer", "moses", "-s", "en", "-t", "de", "--cpu", "--max-len-b", "20", "--beam", "2"]
     done = subprocess.run(
         command, input="\n".join(RAW), capture_output=True, text=True, cwd=tmp_path, env={**os.environ, "LC_ALL": "C"}

@@ -98,8 +98,8 @@ def experiment(tmp_path_factory: pytest.TempPathFactory) -> Path:
             torch.save({"model": {"encoder.embed_tokens.weight": weights}}, run / "averaged.pt")
             scores.append(run / "scores" / "test.json")
             scores[-1].parent.mkdir()
-            about = {"system": system, "seed": seed, "test_set": "test", "synthetic": True}
-            score(run / "translations" / "test.de", folder / "raw" / "test.de", scores[-1], **about)
+            files = (run / "translations" / "test.de", folder / "raw" / "test.de", scores[-1])
+            score(*files, system=system, seed=seed, test_set="test", synthetic=True)
     compare(scores, "bpe", folder / "comparison", samples=20)
     return folder
 
@@ -192,7 +192,7 @@ def test_the_page_computes_nothing(page: Path, experiment: Path, tmp_path: Path)
     (copy / "statistics.json").write_text(json.dumps(statistics))
     assert "1234.5000" in html_report(copy).read_text(encoding="utf-8")
     (copy / "statistics.json").unlink()
-    with pytest.raises(MTScaffoldError, match="has no statistics.json; run mt-scaffold statistics first"):
+    with pytest.raises(MTScaffoldError, match=r"has no statistics\.json; run mt-scaffold statistics first"):
         html_report(copy)
 
 

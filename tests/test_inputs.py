@@ -20,11 +20,11 @@ CODES = b"#version: 0.2\na b scaffold\nab c</w>\n"
 CALLS: dict[str, Callable[..., Any]] = {
     "count_words": count_words,
     "learn_bpe": learn_bpe,
-    "get_vocab": lambda *infile, **sources: get_vocab(*infile, outfile=io.BytesIO(), **sources),
+    "get_vocab": partial(get_vocab, outfile=io.BytesIO()),
     "stats": partial(stats, [CODES]),
     "compare_vocab": partial(compare_vocab, CODES, CODES),
-    "process_file": lambda *infile, **sources: BPE(CODES).process_file(*infile, outfile=io.BytesIO(), **sources),
-    "apply_bpe": lambda *infile, **sources: apply_bpe(CODES, *infile, outfile=io.BytesIO(), **sources),
+    "process_file": partial(BPE(CODES).process_file, outfile=io.BytesIO()),
+    "apply_bpe": partial(apply_bpe, CODES, outfile=io.BytesIO()),
 }
 SEVERAL = [name for name in CALLS if name not in ("process_file", "apply_bpe")]
 
@@ -111,7 +111,12 @@ def test_codes_are_parsed_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """The merges of Codes are kept; bytes, a file and Codes are the same thing to every call."""
     parsed = []
     parse = _core.parse_codes
-    monkeypatch.setattr(_core, "parse_codes", lambda *arguments: parsed.append(arguments) or parse(*arguments))
+
+    def recording(*arguments: Any) -> object:
+        parsed.append(arguments)
+        return parse(*arguments)
+
+    monkeypatch.setattr(_core, "parse_codes", recording)
     codes = Codes(CODES, "name")
     assert [merge.token for merge in codes.merges] == ["ab", "abc</w>"]
     assert codes.merges is codes.merges and parsed == [(CODES, "name", -1)]

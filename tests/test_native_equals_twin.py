@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import random
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -166,7 +167,7 @@ def many_words() -> tuple[bytes, list[str], str]:
     ids=str,
 )
 def test_the_table_of_words_is_replaced_when_full(
-    many_words: tuple[bytes, list[str], str], limits: dict[str, int], workers: int
+    many_words: tuple[bytes, list[str], str], limits: dict[str, Any], workers: int
 ) -> None:
     """Far more distinct words than the table may remember: the text that comes out does not show it."""
     codes, lines, expected = many_words

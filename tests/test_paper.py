@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -12,7 +14,8 @@ from mt_scaffold.errors import UsageError
 from mt_scaffold.experiment.configuration import Config, load_config
 from mt_scaffold.experiment.paper import own_text, published_scores, read_paper
 
-CONFIGS = Path(__file__).resolve().parent.parent / "configs"
+ROOT = Path(__file__).resolve().parent.parent
+CONFIGS = ROOT / "configs"
 
 
 def load(configuration: str, **overrides: object) -> Config:
@@ -56,5 +59,24 @@ def test_every_figure_names_a_text_and_its_place() -> None:
 
 
 def test_a_test_set_that_is_not_there_is_refused() -> None:
-    with pytest.raises(UsageError, match="paper.test_set: no test set newstest2015"):
+    with pytest.raises(UsageError, match=r"paper\.test_set: no test set newstest2015"):
         load("wmt14_en_de", paper={"test_set": "newstest2015"})
+
+
+def test_the_documentation_shows_the_papers_figures_as_the_data_file_has_them() -> None:
+    """... in blocks that a script writes, and ``git diff`` would show."""
+    command = [sys.executable, "-c", _UNCHANGED, str(ROOT / "scripts")]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["statistics.md", "wmt14.md"]
+
+
+_UNCHANGED = """
+import sys
+sys.path.insert(0, sys.argv[1])
+from paper_tables import DOCS, with_tables
+for page in sorted(DOCS.glob("*.md")):
+    text = page.read_text(encoding="utf-8")
+    assert with_tables(text) == text, f"{page}: run python scripts/paper_tables.py"
+    if "<!-- paper.json" in text:
+        print(page.name)
+"""

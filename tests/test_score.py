@@ -13,9 +13,9 @@ from mt_scaffold.errors import MTScaffoldError
 
 pytest.importorskip("sacrebleu", reason="needs the extra 'workflow'")
 
-from mt_scaffold.experiment.results import read_result  # noqa: E402
-from mt_scaffold.experiment.score import Scores, score, split_compounds  # noqa: E402
-from mt_scaffold.text import read_lines  # noqa: E402
+from mt_scaffold.experiment.results import read_result
+from mt_scaffold.experiment.score import Scores, score, split_compounds
+from mt_scaffold.text import read_lines
 
 REFERENCE = [
     "Ein Mann schläft auf der Couch.",

@@ -3,29 +3,20 @@
 from __future__ import annotations
 
 import io
+import itertools
 import json
 import random
 from collections import Counter
 from pathlib import Path
 
 import pytest
-from segmenting import MULTI30K, hard_text, needs
+from segmenting import MULTI30K, figures_of, hard_text, needs
 
 from mt_scaffold import BPE, MTScaffoldError, UsageError, learn_bpe
 from mt_scaffold.cli import main
 from mt_scaffold.compare_vocab import NewToken, RemovedToken, compare_at_sizes, compare_vocab
 from mt_scaffold.learn import count_words
 from mt_scaffold.stats import entropy, format_stats, redundancy, stats, use_of_vocabulary
-
-# Tokens and types in the text, from the project's worked figures.
-KNOWN = {
-    (1000, "bpe"): (1222584, 1182, 0),
-    (1000, "scaffold"): (1201645, 1184, 178),
-    (4000, "bpe"): (905105, 4165, 0),
-    (4000, "scaffold"): (893942, 4184, 616),
-    (8000, "bpe"): (806351, 8085, 0),
-    (8000, "scaffold"): (798464, 8182, 1170),
-}
 
 
 def write(path: Path, text: str) -> Path:
@@ -37,13 +28,13 @@ def write(path: Path, text: str) -> Path:
 def test_multi30k_gives_the_known_counts() -> None:
     """Tokens, types and scaffold tokens on real text are the worked figures; both algorithms have |V| = N + base."""
     texts = [MULTI30K / "train.en.gz", MULTI30K / "train.de.gz"]
-    for symbols in (1000, 4000, 8000):
-        files = [
-            learn_bpe(paths=texts, num_symbols=symbols, algorithm=algorithm).text for algorithm in ("bpe", "scaffold")
-        ]
-        found = stats(files, paths=texts)
-        for algorithm, row in zip(("bpe", "scaffold"), found, strict=True):
-            assert (row.tokens, row.types, row.scaffold_tokens) == KNOWN[symbols, algorithm]
+    for symbols, group in itertools.groupby(figures_of("multi30k"), key=lambda figures: figures.symbols):
+        known = list(group)
+        assert [figures.algorithm for figures in known] == ["bpe", "scaffold"]
+        codes = [learn_bpe(paths=texts, num_symbols=symbols, algorithm=figures.algorithm).text for figures in known]
+        found = stats(codes, paths=texts)
+        for figures, row in zip(known, found, strict=True):
+            assert (row.tokens, row.types, row.scaffold_tokens) == (figures.tokens, figures.types, figures.scaffold)
             assert row.words == 667356
             assert row.normal_tokens == symbols
         assert found[0].vocabulary_size == found[1].vocabulary_size
@@ -94,9 +85,9 @@ def test_a_text_that_spells_out_the_end_of_word_is_measured(tmp_path: Path) -> N
     # a</w>@@ b </w>@@ b a: the token a</w> occurs twice, b</w> twice, </w> once.
     assert (row.tokens, row.types, row.words) == (5, 3, 3)
     text = hard_text(9, 2000)
-    codes = learn_bpe(write(tmp_path / "text", text), num_symbols=150).codes
-    (row,) = stats([codes], tmp_path / "text")
-    segmented = [BPE(codes).segment(line).split(" ") for line in text.split("\n")]
+    learned = learn_bpe(write(tmp_path / "text", text), num_symbols=150).codes
+    (row,) = stats([learned], tmp_path / "text")
+    segmented = [BPE(learned).segment(line).split(" ") for line in text.split("\n")]
     assert row.tokens == sum(1 for line in segmented for subword in line if subword)
 
 

@@ -8,6 +8,7 @@ import json
 import sys
 import unicodedata
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -88,7 +89,7 @@ def test_no_character_breaks_a_line_or_leaves_other_space(all_steps: bool) -> No
         assert words.replace(" ", "").startswith("one")
 
 
-def run(tmp_path: Path, content: bytes, **options: object) -> bytes:
+def run(tmp_path: Path, content: bytes, **options: Any) -> bytes:
     (tmp_path / "in").write_bytes(content)
     tokenise(tmp_path / "in", tmp_path / "out", "en", **options)
     return (tmp_path / "out").read_bytes()

@@ -14,9 +14,9 @@ from mt_scaffold.experiment.fairseq_tools import gpus_in_all, launcher_command, 
 
 pytest.importorskip("fairseq_cli", reason="needs the extra 'fairseq'")
 
-from mt_scaffold.experiment.checkpoints import load_checkpoint  # noqa: E402
-from mt_scaffold.experiment.results import read_result  # noqa: E402
-from mt_scaffold.experiment.train import TrainingReport, train  # noqa: E402
+from mt_scaffold.experiment.checkpoints import load_checkpoint
+from mt_scaffold.experiment.results import read_result
+from mt_scaffold.experiment.train import TrainingReport, train
 
 
 def test_options_of_a_configuration_become_arguments() -> None:

@@ -11,7 +11,8 @@ from test_average import Malicious
 
 from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.fairseq_tools import user_dir
-from mt_scaffold.experiment.translate import join_subwords, read_hypotheses, translate
+from mt_scaffold.experiment.translate import read_hypotheses, translate
+from mt_scaffold.text import join_subwords
 
 pytest.importorskip("fairseq_cli", reason="needs the extra 'fairseq'")
 
@@ -60,7 +61,7 @@ def test_hypotheses_are_put_in_order_and_none_may_be_missing() -> None:
         read_hypotheses(lines, 4)
     with pytest.raises(MTScaffoldError, match="more hypotheses than sentences"):
         read_hypotheses(lines, 2)
-    with pytest.raises(MTScaffoldError, match="two hypotheses for sentence 1; translate again$"):
+    with pytest.raises(MTScaffoldError, match=r"two hypotheses for sentence 1; translate again$"):
         read_hypotheses([*lines, "H-0\t-1\teins\n"], 3)
 
 

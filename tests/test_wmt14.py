@@ -202,5 +202,5 @@ def test_a_dry_run_shows_the_whole_graph(tmp_path: Path, target: str) -> None:
 def test_a_batch_that_is_not_there_is_an_error() -> None:
     document = wmt14("de").to_dict()
     document["train"]["batch"] = "huge"
-    with pytest.raises(UsageError, match="train.batch: give one of large, small"):
+    with pytest.raises(UsageError, match=r"train\.batch: give one of large, small"):
         parse_config(document)

@@ -59,8 +59,10 @@ def make_archives(folder: Path, target: str, pairs: int = 60, test: int = 20) ->
     for side, kind, language in ((0, "src", "en"), (1, "ref", target)):
         segments = "\n".join(f'<seg id="{number}">{pair[side]}</seg>' for number, pair in enumerate(tested, 1))
         heading = f'<{kind}set setid="newstest2014" srclang="any" trglang="{language}">'
-        text = f'{heading}\n<doc sysid="{kind}" docid="a" genre="news" origlang="en">\n<p>\n{segments}\n</p>\n</doc>\n'
-        members[f"test-full/newstest2014-{target}en-{kind}.{language}.sgm"] = f"{text}</{kind}set>\n".encode()
+        document = (
+            f'{heading}\n<doc sysid="{kind}" docid="a" genre="news" origlang="en">\n<p>\n{segments}\n</p>\n</doc>\n'
+        )
+        members[f"test-full/newstest2014-{target}en-{kind}.{language}.sgm"] = f"{document}</{kind}set>\n".encode()
     make_tar(folder / TEST_ARCHIVE, members)
     names = [*LAYOUT, TEST_ARCHIVE]
     return {name: hashlib.sha256((folder / name).read_bytes()).hexdigest() for name in names}

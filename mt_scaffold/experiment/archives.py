@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import difflib
 import gzip
 import itertools
@@ -11,7 +12,7 @@ import subprocess
 import sys
 import tarfile
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, cast
 
@@ -66,12 +67,13 @@ def extract(archive: PathLike, members: Mapping[str, PathLike], lines: int | Non
     )
 
 
-def _open_checked(archive: PathLike) -> IO[bytes]:
+@contextlib.contextmanager
+def _open_checked(archive: PathLike) -> Iterator[IO[bytes]]:
     """Open an archive, decompressing gzip here: the gzip module verifies the checksum, tarfile does not."""
-    stream = open(archive, "rb")
-    compressed = stream.read(2) == b"\x1f\x8b"
-    stream.seek(0)
-    return cast(IO[bytes], gzip.open(stream)) if compressed else stream
+    with open(archive, "rb") as stream:
+        compressed = stream.read(2) == b"\x1f\x8b"
+        stream.seek(0)
+        yield cast(IO[bytes], gzip.GzipFile(fileobj=stream)) if compressed else stream
 
 
 def _copy(stream: IO[bytes], output: IO[bytes], name: str, lines: int | None) -> None:

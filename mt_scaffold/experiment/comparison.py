@@ -108,12 +108,12 @@ def as_text(comparison: Comparison, markdown: bool = False) -> str:
         f"p: paired bootstrap test against {comparison.baseline}, {comparison.bootstrap_samples} resamples"
         + (", one value for each seed." if len(seeds) > 1 else "."),
     ]
-    for row in rows:
-        if row.t_test is not None:
-            notes.append(
-                f"{row.test_set}, {row.system} against {comparison.baseline}: Welch's t-test over the seeds' BLEU, "
-                f"p {row.t_test:.3f}."
-            )
+    notes += [
+        f"{row.test_set}, {row.system} against {comparison.baseline}: Welch's t-test over the seeds' BLEU, "
+        f"p {row.t_test:.3f}."
+        for row in rows
+        if row.t_test is not None
+    ]
     if len(metrics) > len(COMPARABLE):
         notes.append("*: not comparable with scores from elsewhere; it depends on the tokeniser.")
     quote = "`" if markdown else ""

@@ -154,8 +154,8 @@ class _ResumingDownloader:
                 if response.headers.get("Content-Range") != f"bytes */{have}":
                     # ``part`` is not the start of this file, so fetch it from the beginning.
                     self.part.unlink()
-                    return self._fetch_rest(url)
-                return None
+                    self._fetch_rest(url)
+                return
             response.raise_for_status()
             if response.status_code != requests.codes.partial_content:
                 have = 0

@@ -193,4 +193,4 @@ def _parts_to_show(bpe: Vocabulary, compared: VocabularyComparison) -> list[str]
     parts = [part for part in in_order if part in removed and len(part) >= 4 and any(part in o for o in occurs)][:2]
     kept = [part for part in in_order if part not in removed and len(part) == 3]
     frequent = max(kept, key=lambda part: bpe.frequencies.get(part + END_OF_WORD, 0), default=None)
-    return parts + ["ing" if "ing" in kept else frequent] if parts and frequent else parts
+    return [*parts, "ing" if "ing" in kept else frequent] if parts and frequent else parts

@@ -11,4 +11,4 @@ from pathlib import Path
 if importlib.util.find_spec("mt_scaffold") is None:
     sys.path.append(str(Path(__file__).resolve().parents[5]))
 
-import mt_scaffold.experiment.fairseq_plugin  # noqa: E402, F401
+import mt_scaffold.experiment.fairseq_plugin  # noqa: F401
