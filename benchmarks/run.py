@@ -24,6 +24,7 @@ import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import install
 import report
@@ -111,7 +112,7 @@ class Benchmark:
         # What learn, apply and dropout measure of ours.
         self.ours = [*OURS, *OLD] if old else [*OURS]
         self.lines = count_lines(corpus)
-        self.measured: list[dict[str, object]] = []
+        self.measured: list[dict[str, Any]] = []
         self.failed: list[str] = []
         self.bookkeeping_seconds: dict[str, object] = {}
 
@@ -304,7 +305,7 @@ class Benchmark:
         self.bookkeeping_seconds = json.loads(command.output.read_text(encoding="utf-8"))
 
 
-def against_old(measured: list[dict[str, object]]) -> str:
+def against_old(measured: list[dict[str, Any]]) -> str:
     """This revision's figures relative to the older one's, medians: below 1 is faster, or smaller."""
     found = {(str(row["task"]), str(row["system"])): row for row in measured}
     lines = ["this revision / the older one, medians:"]
@@ -312,7 +313,7 @@ def against_old(measured: list[dict[str, object]]) -> str:
         for new, old in zip(OURS, OLD, strict=True):
             if system == new and (task, old) in found:
                 figures = [
-                    f"{name} {statistics.median(row[key]) / statistics.median(found[task, old][key]):.3f}"  # type: ignore[call-overload]
+                    f"{name} {statistics.median(row[key]) / statistics.median(found[task, old][key]):.3f}"
                     for name, key in (("seconds", "seconds"), ("CPU", "cpu_seconds"), ("memory", "peak_mib"))
                 ]
                 lines.append(f"  {task:20} {system:26} {'  '.join(figures)}")

@@ -14,6 +14,7 @@ import stat
 import sys
 import zlib
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 from typing import BinaryIO, Protocol, TypeVar, cast
 
 from mt_scaffold.errors import MTScaffoldError, UsageError
@@ -117,7 +118,7 @@ def _open_plain_output(path: PathLike) -> Iterator[BinaryIO]:
             mode = stat.S_IMODE(os.stat(target).st_mode)
         descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, mode)
     except FileNotFoundError as error:
-        raise MTScaffoldError(f"{os.fspath(path)}: there is no folder {folder}") from error
+        raise MTScaffoldError(f"{os.fspath(path)}: no folder {folder}; create it first") from error
     except OSError as error:
         raise explain_os_error(error, path) from error
     try:
@@ -144,6 +145,15 @@ def _open_in_place(path: PathLike) -> BinaryIO | None:
     except OSError as error:
         raise explain_os_error(error, path) from error
     return None
+
+
+def make_folder(path: PathLike) -> Path:
+    """Create a folder, and those above it, where needed; return it. Raises MTScaffoldError where that fails."""
+    try:
+        os.makedirs(path, exist_ok=True)
+    except OSError as error:
+        raise explain_os_error(error, path) from error
+    return Path(path)
 
 
 def refuse_overwriting(outputs: Iterable[object], inputs: Iterable[object] = ()) -> None:

@@ -117,7 +117,7 @@ def test_a_part_that_is_longer_than_the_file_is_dropped(tmp_path: Path, server: 
 def test_a_wrong_digest_is_one_line_nothing_is_kept_and_the_next_run_recovers(tmp_path: Path, server: Server) -> None:
     server.content = b"changed" + CONTENT
     with pytest.raises(
-        MTScaffoldError, match="sha256 mismatch: the configuration has .* the download is discarded"
+        MTScaffoldError, match=r"sha256 mismatch: the configuration has .* the download is discarded"
     ) as raised:
         fetch(server.archive, tmp_path)
     assert "\n" not in str(raised.value)

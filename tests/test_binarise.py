@@ -73,6 +73,8 @@ def test_a_folder_with_something_else_in_it_is_left_alone(tiny_subwords: Path, t
     (tmp_path / "notes.txt").write_text("mine")
     with pytest.raises(MTScaffoldError, match="holds something else"):
         binarise(tiny_subwords / "train", tiny_subwords / "valid", [], tmp_path, "en", "de")
+    with pytest.raises(MTScaffoldError, match=r"notes\.txt: a file; choose a new folder"):
+        binarise(tiny_subwords / "train", tiny_subwords / "valid", [], tmp_path / "notes.txt", "en", "de")
     assert (tmp_path / "notes.txt").read_text() == "mine"
 
 

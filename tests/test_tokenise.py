@@ -16,7 +16,7 @@ pytest.importorskip("sacremoses", reason="sacremoses comes with the extra 'workf
 
 from mt_scaffold.cli import main
 from mt_scaffold.errors import MTScaffoldError, UsageError
-from mt_scaffold.experiment.tokenise import CHUNK_LINES, Tokeniser, detokenise, tokenise
+from mt_scaffold.experiment.tokenise import BATCH_LINES, Tokeniser, detokenise, tokenise
 
 MULTI30K = Path(__file__).parent.parent.parent / "shared" / "data" / "multi30k"
 
@@ -109,16 +109,16 @@ def test_an_empty_file_stays_empty(tmp_path: Path) -> None:
 
 
 def test_any_number_of_workers_gives_the_same_bytes(tmp_path: Path) -> None:
-    content = b"".join(b"Line number %d isn't well-known.\n" % number for number in range(2 * CHUNK_LINES + 7))
+    content = b"".join(b"Line number %d isn't well-known.\n" % number for number in range(2 * BATCH_LINES + 7))
     alone = run(tmp_path, content)
-    assert alone.count(b"\n") == 2 * CHUNK_LINES + 7
+    assert alone.count(b"\n") == 2 * BATCH_LINES + 7
     assert run(tmp_path, content, num_workers=3) == alone
 
 
 @pytest.mark.parametrize("num_workers", [1, 2])
 def test_bytes_that_are_not_utf8_are_named_by_file_line_and_byte(tmp_path: Path, num_workers: int) -> None:
-    content = b"good\n" * (CHUNK_LINES + 1) + b"ba\xe4d\n"
-    with pytest.raises(MTScaffoldError, match=rf"in: line {CHUNK_LINES + 2}, byte offset \d+: 0xE4 is not UTF-8"):
+    content = b"good\n" * (BATCH_LINES + 1) + b"ba\xe4d\n"
+    with pytest.raises(MTScaffoldError, match=rf"in: line {BATCH_LINES + 2}, byte offset \d+: 0xE4 is not UTF-8"):
         run(tmp_path, content, num_workers=num_workers)
     assert [path.name for path in tmp_path.iterdir()] == ["in"]
 

@@ -60,7 +60,7 @@ TINY = {
 
 
 def wmt14(target: str, batch: str = "large") -> Config:
-    return load_config(CONFIGS / f"wmt14_en_{target}.yaml", {"train.batch": batch})
+    return load_config(CONFIGS / f"wmt14_en_{target}.yaml", {"train": {"batch": batch}})
 
 
 @pytest.mark.parametrize(("target", "batch"), BOTH)

@@ -14,7 +14,7 @@ from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.fairseq_tools import run_tool
 from mt_scaffold.experiment.provenance import sha256
 from mt_scaffold.experiment.results import read_result, write_result
-from mt_scaffold.files import PathLike, explain_os_error, open_input
+from mt_scaffold.files import PathLike, explain_os_error, make_folder, open_input
 from mt_scaffold.text import check_parallel, not_utf8
 
 DESCRIPTION = "binarised.json"
@@ -54,8 +54,7 @@ def binarise(
     """
     output = Path(output)
     prefixes = subset_prefixes(train, valid, tests, source, target)
-    if output.exists() and any(output.iterdir()) and not (output / DESCRIPTION).exists():
-        raise MTScaffoldError(f"{output}: this folder holds something else; choose a new one")
+    refuse_other_content(output, DESCRIPTION)
 
     pairs: dict[str, int] = {}
     digests: dict[str, str] = {}
@@ -68,7 +67,7 @@ def binarise(
 
     binarised = Binarised(source, target, pairs, digests)
     try:
-        output.parent.mkdir(parents=True, exist_ok=True)
+        make_folder(output.parent)
         temporary = Path(tempfile.mkdtemp(prefix=f".{output.name}.", suffix=".part", dir=output.parent))
     except OSError as error:
         raise explain_os_error(error, output.parent) from error
@@ -112,6 +111,14 @@ def subset_prefixes(
             raise UsageError(f"{test}: fairseq splits the names of test sets at commas; rename the file or its folder")
         prefixes[test.name] = test
     return prefixes
+
+
+def refuse_other_content(output: Path, own: str) -> None:
+    """Raise MTScaffoldError where ``output`` is a file, or a folder with content but without the file ``own``."""
+    if output.exists() and not output.is_dir():
+        raise MTScaffoldError(f"{output}: a file; choose a new folder")
+    if output.exists() and any(output.iterdir()) and not (output / own).exists():
+        raise MTScaffoldError(f"{output}: this folder holds something else; choose a new one")
 
 
 def write_description(folder: Path, binarised: Binarised) -> None:

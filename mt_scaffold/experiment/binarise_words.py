@@ -21,12 +21,13 @@ from mt_scaffold.experiment.binarise import (
     Binarised,
     carriage_return,
     empty_text,
+    refuse_other_content,
     subset_prefixes,
     write_description,
 )
 from mt_scaffold.experiment.dictionary import format_dictionary
 from mt_scaffold.experiment.provenance import digest_of, raw_digest
-from mt_scaffold.files import PathLike, explain_os_error, open_input, open_output, write_text
+from mt_scaffold.files import PathLike, explain_os_error, make_folder, open_input, open_output, write_text
 from mt_scaffold.learn import count_words
 from mt_scaffold.text import SEPARATOR, check_parallel
 
@@ -65,11 +66,10 @@ def binarise_words(
     """
     output = Path(output)
     prefixes = subset_prefixes(train, valid, tests, source, target)
-    if output.exists() and any(output.iterdir()) and not (output / CODES).exists():
-        raise MTScaffoldError(f"{output}: this folder holds something else; choose a new one")
+    refuse_other_content(output, CODES)
     bpe = BPE(codes, separator=separator)
+    make_folder(output)
     try:
-        output.mkdir(parents=True, exist_ok=True)
         (output / DESCRIPTION).unlink(missing_ok=True)
     except OSError as error:
         raise explain_os_error(error, output) from error

@@ -91,9 +91,7 @@ def compare(
                     signatures[f"paired bootstrap, {COMPARABLE[name]}"] = signature
             t_test = _t_test(_bleu(of_system), _bleu(of_baseline)) if system != baseline else None
             spreads = {name: _spread(name, of_system) for name in LABELS}
-            rows.append(
-                Row(test_set, system, list(of_system), **spreads, p=p, t_test=t_test, is_baseline=system == baseline)
-            )
+            rows.append(Row(test_set, system, list(of_system), **spreads, p=p, t_test=t_test))
     for scored in by_key.values():
         for name, metric in scored.scores.metrics.items():
             signatures.setdefault(LABELS[name], metric.signature)

@@ -39,8 +39,12 @@ class Row:
     tokenised_bleu: Spread | None = field(metadata={"omit_none": True})
     tokenised_bleu_split: Spread | None = field(metadata={"omit_none": True})
     p: dict[str, dict[str, float]]
-    t_test: float | None = field(default=None, metadata={"omit_if": "is_baseline"})
-    is_baseline: bool = field(default=False, compare=False, metadata={"hidden": True})
+    t_test: float | None = field(default=None, metadata={"omit_if": "is_untested"})
+
+    @property
+    def is_untested(self) -> bool:
+        """Whether the row was tested against nothing: the baseline's."""
+        return self.t_test is None and not any(self.p.values())
 
     def metric(self, name: str) -> Spread | None:
         """Return the metric of that name (``bleu``, ``chrf``, ``tokenised_bleu``, ``tokenised_bleu_split``)."""

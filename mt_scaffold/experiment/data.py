@@ -24,7 +24,7 @@ from mt_scaffold.experiment.configuration.data import (
 )
 from mt_scaffold.experiment.download import default_cache, fetch
 from mt_scaffold.experiment.synthetic import sentence_pairs
-from mt_scaffold.files import PathLike, explain_os_error, open_output
+from mt_scaffold.files import PathLike, explain_os_error, make_folder, open_output
 from mt_scaffold.text import read_pairs, word_count
 
 # Holds the extracted members of one archive at a time, beside the raw text.
@@ -92,10 +92,7 @@ def get_data(config: Config, output_dir: PathLike, cache: PathLike | None = None
     two sides with different numbers of lines.
     """
     folder = Path(output_dir)
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise explain_os_error(error, folder) from error
+    make_folder(folder)
     report = RawReport(config.name, config.synthetic)
     if config.data.synthetic is not None:
         report.generator = Generator(config.data.synthetic.pairs, config.data.synthetic.seed)

@@ -16,11 +16,18 @@ from mt_scaffold.experiment.configuration import Config, load_config
 from mt_scaffold.experiment.configuration.yaml_file import typed
 from mt_scaffold.experiment.locks import take_lock
 from mt_scaffold.experiment.provenance import write_config
-from mt_scaffold.files import PathLike, explain_os_error
+from mt_scaffold.files import PathLike, make_folder
 
 # The parts of the data that a model is trained on; the others are the test sets.
 TRAINED_ON = ("train", "valid")
 COMPARISON_KINDS = ("txt", "md", "json", "csv")
+# In the folder of a training.
+CHECKPOINTS, TRAINING_COMMAND, TRAINING_LOG, TRAINING_REPORT = (
+    "checkpoints",
+    "command.txt",
+    "train.log",
+    "training.json",
+)
 
 # The sections of the configuration, beyond a step's own parameters, whose change makes its outputs out of date.
 _DEPENDS_ON = {
@@ -125,7 +132,11 @@ class Layout:
 
     def training_report(self, system: str, seed: int | str) -> Path:
         """The outcome of a training; the file appears once it has ended."""
-        return self.training(system, seed, "training.json")
+        return self.training(system, seed, TRAINING_REPORT)
+
+    def checkpoints(self, system: str, seed: int | str) -> Path:
+        """The checkpoints of a training."""
+        return self.training(system, seed, CHECKPOINTS)
 
     def averaged(self, system: str, seed: int | str) -> Path:
         """The averaged model."""
@@ -196,10 +207,7 @@ class Layout:
 
         Raises MTScaffoldError where another run is using the folder, or it cannot be written to.
         """
-        try:
-            self.folder.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise explain_os_error(error, self.folder) from None
+        make_folder(self.folder)
         lock = take_lock(self.folder, "another run is working in this folder; wait until it ends, or stop it")
         write_config(self.config, self.config_file)
         return lock

@@ -14,7 +14,7 @@ BY = "the Scaffold-BPE paper"
 
 
 @dataclass(frozen=True)
-class PaperText:
+class Text:
     """A text of the paper: its N, and the source for that number."""
 
     symbols: int
@@ -51,7 +51,7 @@ class Paper:
     """
 
     title: str
-    texts: dict[str, PaperText]
+    texts: dict[str, Text]
     figures: list[PaperFigure]
     gains: list[PaperPercentage]
     scaffold_share: PaperPercentage

@@ -1,7 +1,7 @@
 """Results as JSON: write the dataclasses of every step, and read them back.
 
 Metadata of a field: ``key``: its name in the file; ``omit_none``: left out where it is None; ``omit_if``: left out
-where that attribute of its owner is true; ``hidden``: never written.
+where that attribute of its owner is true.
 """
 
 from __future__ import annotations
@@ -36,11 +36,7 @@ def to_plain(value: Any) -> Any:
 
 def _is_omitted(owner: Any, entry: dataclasses.Field[Any], content: Any) -> bool:
     condition = entry.metadata.get("omit_if")
-    return bool(
-        entry.metadata.get("hidden")
-        or (content is None and entry.metadata.get("omit_none"))
-        or (condition and getattr(owner, condition))
-    )
+    return bool((content is None and entry.metadata.get("omit_none")) or (condition and getattr(owner, condition)))
 
 
 def to_json(result: Any) -> str:

@@ -33,7 +33,7 @@ from mt_scaffold.files import (
 from mt_scaffold.options import worker_count
 from mt_scaffold.text import not_utf8, word_count
 
-CHUNK_LINES = 2000
+BATCH_LINES = 2000
 
 
 @dataclass(frozen=True)
@@ -215,7 +215,7 @@ def _lines_to(stream: BinaryIO, end: int) -> Iterator[bytes]:
 
 
 @dataclass(frozen=True)
-class _Chunk:
+class _Batch:
     """Lines of a text, with the number of the first one (from 1) and its byte offset in the file."""
 
     first: int
@@ -223,11 +223,11 @@ class _Chunk:
     lines: list[bytes]
 
 
-def _chunks(lines: Iterable[bytes], offset: int) -> Iterator[_Chunk]:
-    """Yield ``lines``, which start at byte ``offset``, in chunks of CHUNK_LINES."""
+def _batches(lines: Iterable[bytes], offset: int) -> Iterator[_Batch]:
+    """Yield ``lines``, which start at byte ``offset``, in batchs of BATCH_LINES."""
     first, lines = 1, iter(lines)
-    while taken := list(itertools.islice(lines, CHUNK_LINES)):
-        yield _Chunk(first, offset, taken)
+    while taken := list(itertools.islice(lines, BATCH_LINES)):
+        yield _Batch(first, offset, taken)
         first += len(taken)
         offset += sum(map(len, taken))
 
@@ -235,17 +235,17 @@ def _chunks(lines: Iterable[bytes], offset: int) -> Iterator[_Chunk]:
 def _map_lines(
     make_tokeniser: Callable[[], Tokeniser], lines: Iterable[bytes], offset: int, name: str, num_workers: int
 ) -> Iterator[list[bytes]]:
-    """Yield the tokenised chunks of ``lines`` in order, with only a few chunks per worker in memory."""
+    """Yield the tokenised batchs of ``lines`` in order, with only a few batchs per worker in memory."""
     if num_workers == 1:
         tokeniser = make_tokeniser()
-        for chunk in _chunks(lines, offset):
-            yield _tokenise_chunk(tokeniser, chunk, name)
+        for batch in _batches(lines, offset):
+            yield _tokenise_batch(tokeniser, batch, name)
         return
     executor = ProcessPoolExecutor(num_workers, initializer=_start_worker, initargs=(make_tokeniser,))
     try:
         pending = collections.deque[Future[list[bytes]]]()
-        for chunk in _chunks(lines, offset):
-            pending.append(executor.submit(_tokenise_in_worker, chunk, name))
+        for batch in _batches(lines, offset):
+            pending.append(executor.submit(_tokenise_in_worker, batch, name))
             if len(pending) >= 3 * num_workers:
                 yield pending.popleft().result()
         while pending:
@@ -267,15 +267,15 @@ def _start_worker(make_tokeniser: Callable[[], Tokeniser]) -> None:
     _worker_tokeniser = make_tokeniser()
 
 
-def _tokenise_in_worker(chunk: _Chunk, name: str) -> list[bytes]:
+def _tokenise_in_worker(batch: _Batch, name: str) -> list[bytes]:
     assert _worker_tokeniser is not None
-    return _tokenise_chunk(_worker_tokeniser, chunk, name)
+    return _tokenise_batch(_worker_tokeniser, batch, name)
 
 
-def _tokenise_chunk(tokeniser: Tokeniser, chunk: _Chunk, name: str) -> list[bytes]:
+def _tokenise_batch(tokeniser: Tokeniser, batch: _Batch, name: str) -> list[bytes]:
     tokenised = []
-    offset = chunk.offset
-    for number, line in enumerate(chunk.lines, chunk.first):
+    offset = batch.offset
+    for number, line in enumerate(batch.lines, batch.first):
         try:
             text = line.decode("utf-8")
         except UnicodeDecodeError as error:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from mt_scaffold.errors import MTScaffoldError
+from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.binarise import DESCRIPTION, read_binarised, task_arguments
 from mt_scaffold.experiment.checkpoints import epoch_checkpoints, load_checkpoint, update_checkpoints
 from mt_scaffold.experiment.fairseq_tools import (
@@ -23,15 +23,14 @@ from mt_scaffold.experiment.fairseq_tools import (
     sees_gpu,
     user_dir,
 )
+from mt_scaffold.experiment.layout import CHECKPOINTS, TRAINING_COMMAND, TRAINING_LOG, TRAINING_REPORT
 from mt_scaffold.experiment.locks import locked
 from mt_scaffold.experiment.provenance import sha256, versions
 from mt_scaffold.experiment.results import write_result
 from mt_scaffold.experiment.training_log import read_training_log
-from mt_scaffold.files import PathLike, explain_os_error, write_text
+from mt_scaffold.files import PathLike, make_folder, write_text
 
 _OWN_OPTIONS = {"save-dir", "seed", "source-lang", "target-lang", "user-dir", "cpu", "restore-file"}
-# File names in the folder of a training.
-_CHECKPOINTS, _COMMAND, _LOG = "checkpoints", "command.txt", "train.log"
 # Options that may differ between two runs of one training: its length, what is kept and logged, the number of cores.
 _MAY_CHANGE = {"--max-epoch", "--max-update", "--stop-time-hours", "--patience", "--keep-last-epochs", "--cpu"}
 _MAY_CHANGE |= {"--log-interval", "--log-format", "--num-workers", "--save-dir", "--user-dir", "--distributed-port"}
@@ -85,12 +84,10 @@ def train(
     refuse_options(options, _OWN_OPTIONS, "fairseq-train")
     launch = launcher_command(launcher, nodes, gpus)
     binarised = read_binarised(data)
+    if keep_epochs is not None and keep_epochs < 1:
+        raise UsageError(f"the number of epochs whose checkpoints are kept must be 1 or more, not {keep_epochs}")
     output = Path(output)
-    checkpoints = output / _CHECKPOINTS
-    try:
-        checkpoints.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise explain_os_error(error, output) from error
+    checkpoints = make_folder(output / CHECKPOINTS)
 
     arguments = [str(data), "--save-dir", str(checkpoints), "--user-dir", str(user_dir())]
     arguments += ["--source-lang", binarised.source, "--target-lang", binarised.target, "--seed", str(seed)]
@@ -113,17 +110,17 @@ def train(
     with locked(output, "another training is running here; waiting until it ends"):
         _note_command(output, command_line("train", arguments, launch), data_digest=sha256(Path(data) / DESCRIPTION))
         _mend_last_checkpoint(checkpoints)
-        run_tool("train", arguments, output / _LOG, launch)
+        run_tool("train", arguments, output / TRAINING_LOG, launch)
         report = _report(output, seed)
-        write_result(output / "training.json", report)
+        write_result(output / TRAINING_REPORT, report)
     return report
 
 
 def _note_command(output: Path, command: list[str], data_digest: str) -> None:
     """Write command.txt; refuse to resume a training that was started with other options or data."""
-    path = output / _COMMAND
+    path = output / TRAINING_COMMAND
     text = f"{shlex.join(command)}\n# data: {data_digest}\n"
-    if path.exists() and any((output / _CHECKPOINTS).glob("*.pt")):
+    if path.exists() and any((output / CHECKPOINTS).glob("*.pt")):
         before, _, comment = path.read_text(encoding="utf-8").partition("\n# data: ")
         old, new = _options(shlex.split(before)), _options(command)
         changed = [name for name in sorted(old.keys() | new.keys()) if old.get(name) != new.get(name)]
@@ -167,7 +164,7 @@ def _mend_last_checkpoint(checkpoints: Path) -> None:
 
 
 def _report(output: Path, seed: int) -> TrainingReport:
-    checkpoints = output / _CHECKPOINTS
+    checkpoints = output / CHECKPOINTS
     last = checkpoints / "checkpoint_last.pt"
     if not last.exists():
         raise MTScaffoldError(
@@ -186,8 +183,8 @@ def _report(output: Path, seed: int) -> TrainingReport:
         parameters=_count_parameters(state["model"]),
         seconds=round(extra.get("previous_training_time", 0.0), 1),
         versions=versions(),
-        command=(output / _COMMAND).read_text(encoding="utf-8"),
-        curves=read_training_log(output / _LOG),
+        command=(output / TRAINING_COMMAND).read_text(encoding="utf-8"),
+        curves=read_training_log(output / TRAINING_LOG),
     )
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.binarise import read_binarised, task_arguments
 from mt_scaffold.experiment.fairseq_tools import WHOLE_DATA_SET, refuse_options, run_tool, sees_gpu, user_dir
-from mt_scaffold.files import PathLike, explain_os_error, open_input, write_text
+from mt_scaffold.files import PathLike, make_folder, open_input, write_text
 from mt_scaffold.text import join_subwords
 
 _OWN_OPTIONS = {"path", "gen-subset", "results-path", "source-lang", "target-lang", "user-dir", "cpu", "seed"}
@@ -46,10 +46,7 @@ def translate(
     if not Path(model).is_file():
         raise MTScaffoldError(f"{model}: no such model; make it with mt-scaffold train or average")
     output = Path(output)
-    try:
-        output.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise explain_os_error(error, output) from error
+    make_folder(output)
 
     # fairseq-generate writes its output into a folder, under a name of its own.
     generated = output / f"{subset}.generate.txt"

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import argparse
 
+from mt_scaffold.commands.arguments import add_separator
 from mt_scaffold.experiment.binarise_words import binarise_words
 from mt_scaffold.experiment.commands.binarise import add_data_arguments
-from mt_scaffold.text import SEPARATOR
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -14,9 +14,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.epilog = "The folder is for fairseq's --task translation_bpe_dropout; see docs/fairseq.md."
     add_data_arguments(parser, "words")
     parser.add_argument("--codes", "-c", required=True, metavar="FILE", help="joint codes, bpe or scaffold")
-    parser.add_argument(
-        "--separator", default=SEPARATOR, help="what every subword but a word's last ends in (default: %(default)s)"
-    )
+    add_separator(parser)
     parser.add_argument("--num-workers", type=int, default=1, metavar="N", help="threads, -1: all cores (default: 1)")
 
 

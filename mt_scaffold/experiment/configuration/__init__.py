@@ -165,7 +165,7 @@ class Published:
 
 
 @dataclass(frozen=True)
-class PaperText:
+class RepeatedText:
     """Which of the paper's experiments this one repeats, so that the paper's figures can be shown beside ours.
 
     text: one of the texts in ``experiment/paper.json``. test_set, metric: what the paper's BLEU is compared with.
@@ -196,7 +196,7 @@ class Config:
     translate: Translate = field(default_factory=Translate)
     score: Score = field(default_factory=Score)
     compare_with: list[Published] = field(default_factory=list)
-    paper: PaperText | None = None
+    paper: RepeatedText | None = None
 
     @property
     def synthetic(self) -> bool:
