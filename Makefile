@@ -2,7 +2,7 @@
 # make demo          a first experiment, from nothing to the comparison table
 # make test          all tests
 # make test-slurm    the workflow on a SLURM started for it (as root, with slurm-wlm and munge installed)
-# make lint          style and types
+# make lint          style and types, of the tests, scripts and benchmarks too
 # make bench         speed and memory beside other BPE implementations (CORPUS=text REPEAT=5 ONLY="learn apply"; with
 #                    OLD=REVISION beside that revision, too; see docs/benchmarks.md)
 # make sanitize      the segmentation tests with a core that checks memory, undefined behaviour and data races

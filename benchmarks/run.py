@@ -84,8 +84,8 @@ def run_measured(command: Command) -> tuple[float, float, float]:
         seconds = time.perf_counter() - start
         process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode:
-        said = complaints.read_text(encoding="utf-8", errors="replace").strip().splitlines()
-        raise Failure(f"status {process.returncode}" + (f": {said[-1][:200]}" if said else ""))
+        printed = complaints.read_text(encoding="utf-8", errors="replace").strip().splitlines()
+        raise Failure(f"status {process.returncode}" + (f": {printed[-1][:200]}" if printed else ""))
     return seconds, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024
 
 
@@ -361,10 +361,10 @@ def versions() -> dict[str, str]:
         "wc": ("wc", "--version"),
     }.items():
         try:
-            said = subprocess.run(command, capture_output=True, text=True, check=True, cwd=systems.HERE).stdout
+            printed = subprocess.run(command, capture_output=True, text=True, check=True, cwd=systems.HERE).stdout
         except (OSError, subprocess.CalledProcessError):
             continue
-        found[name] = said.splitlines()[0].removeprefix(f"{name} ")
+        found[name] = printed.splitlines()[0].removeprefix(f"{name} ")
     return found
 
 

@@ -171,18 +171,18 @@ def main() -> int:
             print("SLURM is running. First run: one archive is missing.", flush=True)
             away = archive.rename(folder / archive.name)
             failed = run(folder, environment, retries=0)
-            said = (folder / "out" / "logs" / "get-data.log").read_text()
+            printed = (folder / "out" / "logs" / "get-data.log").read_text()
             assert failed.returncode != 0, failed.stdout
-            assert f"{archive.name}: cannot be fetched, no connection" in said, said
-            assert "Traceback" not in said, said
+            assert f"{archive.name}: cannot be fetched, no connection" in printed, printed
+            assert "Traceback" not in printed, printed
 
             print("Failed as expected. Second run: complete, with a minute for each attempt to train.", flush=True)
             away.rename(archive)
             start = time.time()
             done = run(folder, environment, retries=20)
-            said = done.stdout + done.stderr
+            printed = done.stdout + done.stderr
             if done.returncode:
-                print(said[-6000:])
+                print(printed[-6000:])
                 for step_log in (folder / "out" / "logs").glob("*.log"):
                     print(f"== {step_log.name}\n{step_log.read_text(errors='replace')[-800:]}")
                 return 1

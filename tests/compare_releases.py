@@ -1,14 +1,14 @@
 """Compare what two releases make of the same texts, byte for byte: a check before a release, not a test.
 
 The old release is checked out beside this one and its core is built. Both then run the same commands, each in a folder
-of its own and through ``python -m mt_scaffold`` only, so that a change of the inside does not matter. Compared are the
+of its own and through ``python -m mt_scaffold`` only, so that internal changes do not matter. They compare the
 codes, subwords, vocabularies, words and fairseq data folders of
 
 - ``tests/vectors``;
 - Multi30k, where it is there;
 - the generated corpus of ``configs/demo.yaml``, up to the trainings; with ``--demo`` the whole experiment too.
 
-Logs, versions and times are not compared. The exit status is 1 where anything differs.
+Logs, versions and times are not compared. The exit status is 1 if anything differs.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class Release:
         self.run(["-c", f"import mt_scaffold._core as core; assert core.__file__.startswith({str(package)!r}), core"])
 
     def artefacts(self) -> dict[str, Path]:
-        """All that the commands have written, by name."""
+        """Everything the commands have written, by name."""
         found = {}
         for path in sorted(path for path in self.folder.rglob("*") if path.is_file()):
             name = path.relative_to(self.folder)
@@ -254,7 +254,7 @@ def say(text: str) -> None:
 
 @contextlib.contextmanager
 def checked_out(revision: str, folder: Path) -> Iterator[Path]:
-    """A work tree of ``revision``, taken away again at the end."""
+    """A work tree of ``revision``, removed at the end."""
     checkout = folder / "checkout"
     git = ["git", "-C", str(ROOT), "worktree"]
     subprocess.run([*git, "add", "--quiet", "--detach", str(checkout), revision], check=True)
@@ -281,7 +281,7 @@ def main() -> int:
         type=Path,
         default=ROOT.parent / "shared" / "data" / "multi30k",
         metavar="FOLDER",
-        help="train, val and test_*, each .en.gz and .de.gz (left out where it is not there)",
+        help="train, val and test_*, each .en.gz and .de.gz (left out if it is missing)",
     )
     parser.add_argument("--keep", type=Path, metavar="FOLDER", help="leave what both made in FOLDER, to be looked at")
     options = parser.parse_args()
@@ -300,7 +300,7 @@ def main() -> int:
                 say("Multi30k")
                 run_multi30k(both, options.multi30k.resolve())
             else:
-                say(f"Multi30k is left out: {options.multi30k} is not there")
+                say(f"Multi30k is left out: {options.multi30k} is missing")
             say("the generated corpus")
             run_generated(both)
             if options.demo:
@@ -308,7 +308,7 @@ def main() -> int:
                 run_experiment(both, options.demo, options.cores)
             differences = compare(both)
     finally:
-        # After an error, too: what it left is what is to be looked at.
+        # After an error, too: what it left helps to find the cause.
         for name in ("old", "new") if options.keep else ():
             shutil.copytree(folder / name, options.keep / name, dirs_exist_ok=True)
         shutil.rmtree(folder, ignore_errors=True)

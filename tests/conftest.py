@@ -46,7 +46,7 @@ def tiny_data(tiny_subwords: Path, tmp_path_factory: pytest.TempPathFactory) -> 
 
 @pytest.fixture(scope="session")
 def tiny_model(tiny_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of a training of three epochs, without a stop."""
+    """The folder of an uninterrupted training of three epochs."""
     from mt_scaffold.experiment.train import train
 
     folder = tmp_path_factory.mktemp("model")
@@ -54,5 +54,5 @@ def tiny_model(tiny_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Pat
     return folder
 
 
-# What is started in the background ignores Ctrl-C, and so would the programs that the tests interrupt.
+# A process started in the background ignores Ctrl-C, and so would the programs that the tests interrupt.
 signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -24,8 +24,8 @@ MULTI30K = SHARED / "data" / "multi30k"
 
 
 def needs(path: Path) -> pytest.MarkDecorator:
-    """Skip where data that does not come with the project is not there."""
-    return pytest.mark.skipif(not path.exists(), reason=f"{os.path.relpath(path)} is not there")
+    """Skip if data that does not come with the project is missing."""
+    return pytest.mark.skipif(not path.exists(), reason=f"{os.path.relpath(path)} is missing")
 
 
 class Figures(NamedTuple):
@@ -99,7 +99,7 @@ ALPHABET = [
     "ä", "é", "e\u0301", "ß", "ж", "נּ", "한", "日", "本", "𝔸", "😀", "👩\u200d👧", "\u0301", "\u200b",
     "\u00a0", "\u3000", "\t", "<", "/", "w", ">", "</w>", "@", "@@", "\\", "\x00",
 ]  # fmt: skip
-# Those that Python's regular expressions take for white space.
+# Those that Python's regular expressions treat as white space.
 UNICODE_SPACES = ["\u00a0", "\u3000", "\t"]
 
 
@@ -111,7 +111,7 @@ def hard_words(generator: random.Random, number: int, alphabet: list[str]) -> li
 
 
 def hard_text(seed: int, words: int, alphabet: list[str] | None = None, long_word: int = 0) -> str:
-    """Text with all that a line may hold: blank lines, CR LF, spaces at both ends and in runs, no LF at the end."""
+    """Text with all that a line may contain: blank lines, CR LF, spaces at both ends and in runs, no LF at the end."""
     generator = random.Random(seed)
     chosen = hard_words(generator, words, alphabet or ALPHABET)
     if long_word:

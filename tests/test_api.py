@@ -51,7 +51,7 @@ def files(tmp_path: Path) -> dict[str, Path]:
 
 
 def test_segment_and_process_line_and_tokens() -> None:
-    """A sentence without its margins, a line with them, and a list of words: the same subwords."""
+    """A sentence without its margins, a line with them, and a list of words give the same subwords."""
     bpe, twin = BPE(CODES), twin_of(CODES)
     for line in lines_at_lf(TEXT)[:200]:
         assert bpe.process_line(line) == twin.process_line(line)
@@ -71,7 +71,7 @@ def test_tokens_are_taken_as_they_are() -> None:
 
 
 def test_codes_of_every_kind(files: dict[str, Path]) -> None:
-    """A path as string or Path, gzip, an open file of bytes or text, bytes, Codes."""
+    """Codes may be a path (string or Path, gzip too), a file open for bytes or text, bytes, or Codes."""
     expected = BPE(CODES).segment(TEXT[:500].replace("\n", " "))
     with open(files["codes"], "rb") as binary, open(files["codes"], encoding="utf-8", newline="\n") as text:
         paths = (files["codes"], str(files["codes"]), files["codes.gz"])
@@ -83,7 +83,7 @@ def test_codes_of_every_kind(files: dict[str, Path]) -> None:
 
 
 def test_files_of_every_kind(files: dict[str, Path], tmp_path: Path) -> None:
-    """Input from a path, gzip, open files and lines; output to a path, an open file and memory."""
+    """Input may be a path, gzip, an open file or lines; output a path, an open file or memory."""
     bpe = BPE(CODES)
     expected = "".join(map(bpe.process_line, lines_at_lf(TEXT))).encode("utf-8")
     output = tmp_path / "output"
@@ -101,8 +101,8 @@ def test_files_of_every_kind(files: dict[str, Path], tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("mode", ["rb", "r"])
-def test_a_file_that_has_been_read_from_is_read_on(mode: str, tmp_path: Path) -> None:
-    """Nothing is lost or repeated when a line has been taken from a file before."""
+def test_a_partly_read_file_is_read_from_there(mode: str, tmp_path: Path) -> None:
+    """Nothing is lost or repeated if a line has already been read from the file."""
     path = tmp_path / "text"
     path.write_text("".join(f"line {number}\n" for number in range(5000)))
     with open(path, mode) as stream:
@@ -113,8 +113,8 @@ def test_a_file_that_has_been_read_from_is_read_on(mode: str, tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("mode", ["r", "rb"])
-def test_a_pipe_that_has_been_read_from_is_read_on(mode: str) -> None:
-    """What Python has taken from the pipe already is not lost, nor what comes later."""
+def test_a_partly_read_pipe_is_read_from_there(mode: str) -> None:
+    """What Python has buffered from the pipe is not lost, nor is what comes later."""
     command = ["sh", "-c", "printf 'header\nab\ncab\n'; sleep .2; echo later"]
     for lines_read in (0, 1):
         output = io.BytesIO()
@@ -129,7 +129,7 @@ def test_a_pipe_that_has_been_read_from_is_read_on(mode: str) -> None:
 
 @pytest.mark.parametrize("encoding", ["latin-1", "utf-16", "utf-8-sig", "utf-8"])
 def test_text_files_of_other_encodings(encoding: str, tmp_path: Path) -> None:
-    """The text of an open file counts, not the bytes that hold it."""
+    """The text of an open file counts, not the bytes that encode it."""
     (tmp_path / "text").write_text("éa ab\n", encoding=encoding)
     output = io.BytesIO()
     with (tmp_path / "text").open(encoding=encoding) as stream:
@@ -137,8 +137,8 @@ def test_text_files_of_other_encodings(encoding: str, tmp_path: Path) -> None:
     assert output.getvalue().decode("utf-8") == "é@@ a ab\n"
 
 
-def test_an_output_that_takes_a_part_at_a_time() -> None:
-    """A raw stream returns how much it took; the rest is written again."""
+def test_an_output_that_accepts_partial_writes() -> None:
+    """A raw stream returns how much it accepted; the rest is written again."""
 
     class Raw(io.RawIOBase):
         taken = b""
@@ -153,7 +153,7 @@ def test_an_output_that_takes_a_part_at_a_time() -> None:
 
 
 def test_a_merge_that_ends_in_cr_is_read_back() -> None:
-    """A CR inside a line is a symbol: codes and vocabulary with it are files like others, and CR LF files too."""
+    """A CR inside a line is a symbol: codes and vocabularies with one are read back, and so are files with CR LF."""
     learned = learn_bpe(io.BytesIO(b"a\rb a\rc \rd \rd\n"), num_symbols=2, algorithm="bpe")
     assert [merge.token for merge in learned.codes.merges] == ["a\r", "\rd</w>"]
     assert BPE(learned.text).segment("xa\rb \rd") == "x@@ a\r@@ b \rd"
@@ -166,7 +166,7 @@ def test_a_merge_that_ends_in_cr_is_read_back() -> None:
 
 
 def test_lines_need_no_line_end() -> None:
-    """Lines of an iterable may come with their LF or without."""
+    """Lines of an iterable may come with or without their LF."""
     output = io.BytesIO()
     BPE(b"#version: 0.2\na b</w>\n").process_file(outfile=output, lines=["ab", "ab ab\n", "", "cd"])
     assert output.getvalue() == b"ab\nab ab\n\nc@@ d\n"
@@ -182,7 +182,7 @@ def test_lines_need_no_line_end() -> None:
     seed=st.integers(0, 2**64 - 1),
 )
 def test_ids_are_those_of_the_text(sentences: list[str], dropout: float, seed: int) -> None:
-    """Encoding gives for each sentence the ids of the subwords that segmenting gives, dropout included."""
+    """Encoding a sentence gives the ids of the subwords that segmenting it gives, dropout included."""
     bpe = BPE(CODES)
     dictionary = {form: number for number, form in enumerate(bpe.surface_forms()) if number % 7}
     ids, offsets = bpe.encoder(dictionary, 100_000).encode(sentences, dropout, seed)
@@ -193,7 +193,7 @@ def test_ids_are_those_of_the_text(sentences: list[str], dropout: float, seed: i
         assert list(ids[offsets[index] : offsets[index + 1]]) == [dictionary.get(piece, 100_000) for piece in pieces]
 
 
-def test_ids_take_what_users_have() -> None:
+def test_ids_accept_what_users_have() -> None:
     """Lines with their LF, lines as bytes, and indices and seeds from NumPy."""
     numpy = pytest.importorskip("numpy", reason="needs the extra 'analysis'")
     bpe = BPE(CODES)
@@ -225,7 +225,7 @@ def test_ids_by_index_and_epoch() -> None:
 
 
 def test_dropout_without_a_seed_is_random() -> None:
-    """None, the default, means another seed every time, for text and for ids."""
+    """None, the default, means a different seed each time, for text and for ids."""
     bpe = BPE(CODES)
     encoder = bpe.encoder({form: number for number, form in enumerate(bpe.surface_forms())}, -1)
     text = " ".join(TEXT.split()[:500])
@@ -235,7 +235,7 @@ def test_dropout_without_a_seed_is_random() -> None:
 
 
 def test_ids_of_a_sentence_that_is_not_utf8() -> None:
-    """A lone surrogate, which no UTF-8 file can hold, is an error and no subword."""
+    """A lone surrogate, which no UTF-8 file can hold, is an error and not a subword."""
     with pytest.raises((MTScaffoldError, UnicodeEncodeError, TypeError)):
         BPE(CODES).encoder({}, 0).encode(["ab", "a\ud800"])
 
@@ -268,7 +268,7 @@ def test_surface_forms_cover_what_dropout_gives() -> None:
 
 
 def test_learning_from_inputs_of_every_kind(files: dict[str, Path], tmp_path: Path) -> None:
-    """Lines, a path, gzip, an open file; several of them are one text; any number of workers."""
+    """Lines, a path, gzip or an open file; several inputs are one text; any number of workers gives the same codes."""
     with open(files["text"], "rb") as stream:
         for source in (files["text"], str(files["text"]), files["text.gz"], stream):
             assert learn_bpe(source, num_symbols=150, num_workers=2).text == CODES
@@ -281,8 +281,8 @@ def test_learning_from_inputs_of_every_kind(files: dict[str, Path], tmp_path: Pa
     assert (tmp_path / "codes").read_bytes() == CODES
 
 
-def test_what_learning_says(capsys: pytest.CaptureFixture[str]) -> None:
-    """A warning where the pairs run out, each merge where that is asked for, the base symbols that are subtracted."""
+def test_what_learning_prints(capsys: pytest.CaptureFixture[str]) -> None:
+    """A warning if the pairs run out, each merge if asked for, and the base symbols that are subtracted."""
     learned = learn_bpe(lines=["abc abc ab"], num_symbols=50, verbose=True, algorithm="bpe")
     assert learned.exhausted and learned.merges == 2
     lines = capsys.readouterr().err.splitlines()
@@ -308,7 +308,7 @@ def test_values_out_of_range() -> None:
 
 
 def test_counting_words(files: dict[str, Path]) -> None:
-    """Words by first occurrence with their counts; a vocabulary by frequency."""
+    """Words come by first occurrence with their counts; a vocabulary comes by frequency."""
     counts = count_words(lines=["b a b", " c  b\r"])
     assert counts.items() == [("b", 3), ("a", 1), ("c", 1)]
     assert (len(counts), counts.total()) == (3, 5)
@@ -320,14 +320,14 @@ def test_counting_words(files: dict[str, Path]) -> None:
 
 
 def test_counts_that_cannot_be_added(tmp_path: Path) -> None:
-    """A count that is no number of words is refused with its line: text, a negative number, more than 64 bits."""
+    """A count that is not a number of words is refused with its line: text, a negative number, more than 64 bits."""
     for wrong in ("x", "-1", "1.5", "99999999999999999999", "", "1 2"):
         with pytest.raises(MTScaffoldError, match="line 2"):
             learn_bpe(lines=["ab 3", f"ab {wrong}"], is_dict=True)
 
 
 def test_joint_learning_is_learning_and_counting(tmp_path: Path) -> None:
-    """The vocabularies are those of the texts segmented with the codes, scaffold codes too."""
+    """The vocabularies are those of the texts segmented with the codes, for scaffold codes too."""
     texts = [hard_text(seed, 800) + "\n" for seed in (42, 43)]
     paths = [tmp_path / name for name in ("text.0", "text.1", "codes", "vocabulary.0", "vocabulary.1")]
     for path, text in zip(paths, texts, strict=False):
@@ -348,7 +348,7 @@ def test_joint_learning_is_learning_and_counting(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["__init__", "apply", "codes", "learn", "tables", "text", "vocab"])
 def test_examples_in_docstrings(name: str) -> None:
-    """What the documentation shows is what happens."""
+    """The examples in the documentation produce what they show."""
     module = importlib.import_module(f"mt_scaffold.{name}".removesuffix(".__init__"))
     assert doctest.testmod(module).failed == 0
 

@@ -1,4 +1,4 @@
-"""The walls of the package: segmentation knows no experiment, no step a later one, and every import is declared."""
+"""The walls of the package: segmentation never imports experiment, no step a later one, every import is declared."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ PACKAGE = Path(__file__).parent.parent / "mt_scaffold"
 SETUP = PACKAGE.parent / "setup.cfg"
 EXPERIMENT = "mt_scaffold.experiment"
 GRAPH = grimp.build_graph("mt_scaffold", include_external_packages=True, cache_dir=None)
-# Imports within functions and under TYPE_CHECKING are among these.
+# Includes imports within functions and under TYPE_CHECKING.
 OWN = sorted(module for module in GRAPH.modules if module.split(".")[0] == "mt_scaffold")
 
-# The modules of experiment, from what all need to what needs all: each imports from its own line and those above it.
+# The modules of experiment, in layers: each imports only from its own line and those above it.
 ORDER = (
     ("configuration", "locks", "synthetic", "training_log", "dictionary"),
     ("results", "provenance"),
@@ -54,7 +54,7 @@ EXTRAS = {
 EXTRAS["workflow"] = PLACE.keys() - EXTRAS["fairseq"]
 # Declared because they are run, not imported.
 RUN = {"snakemake", "snakemake_executor_plugin_slurm"}
-# What a distribution is imported as, where that is another name.
+# What a distribution is imported as, where the name differs.
 IMPORT_NAMES = {"fairseq-fixed": "fairseq", "Jinja2": "jinja2", "MarkupSafe": "markupsafe", "PyYAML": "yaml"}
 
 
@@ -70,13 +70,13 @@ def within_experiment(module: str) -> str | None:
 
 
 def third_party(module: str) -> set[str]:
-    """The packages that a module imports beside Python's own and this one."""
+    """The packages that a module imports besides Python's own and this one."""
     names = {imported.split(".")[0] for imported in GRAPH.find_modules_directly_imported_by(module)}
     return names - sys.stdlib_module_names - {"mt_scaffold"}
 
 
 def test_segmentation_does_not_import_experiment() -> None:
-    """Not indirectly either: a chain from one wing to the other holds one import that crosses over."""
+    """Not indirectly either: any chain of imports from one to the other contains an import that crosses over."""
     crossing = [
         imports(importer, imported)
         for imported in OWN
@@ -101,7 +101,7 @@ def test_no_step_imports_a_later_one() -> None:
 
 
 def test_every_module_of_experiment_has_its_place() -> None:
-    """A new module is given a place in ORDER, or the test above would not see it."""
+    """A new module must be given a place in ORDER, or the test above would not see it."""
     assert {part for module in OWN if (part := within_experiment(module))} == PLACE.keys()
 
 
@@ -166,7 +166,7 @@ def declared() -> dict[str, set[str]]:
 
 
 def test_segmentation_needs_nothing() -> None:
-    """Neither declared nor imported, not even within a function."""
+    """No third-party package is declared or imported, not even within a function."""
     assert declared()[""] == set()
     assert {module: third_party(module) for module in OWN if not within_experiment(module)} == {
         module: set() for module in OWN if not within_experiment(module)
@@ -175,7 +175,7 @@ def test_segmentation_needs_nothing() -> None:
 
 @pytest.mark.parametrize("extra", sorted(EXTRAS))
 def test_an_extra_declares_what_its_modules_import(extra: str) -> None:
-    """Not more, and nothing that comes only because another package happens to need it."""
+    """Nothing unused, and nothing that is installed only because another package happens to need it."""
     served = [module for module in OWN if within_experiment(module) in EXTRAS[extra]]
     imported = {package: module for module in served for package in third_party(module)}
     missing = {package: module for package, module in imported.items() if package not in declared()[extra]}
@@ -186,7 +186,7 @@ def test_an_extra_declares_what_its_modules_import(extra: str) -> None:
 
 @pytest.mark.parametrize("folder", ["scripts", "tests"])
 def test_what_tests_and_scripts_import_is_declared(folder: str) -> None:
-    """``make`` installs the extras and nothing else."""
+    """``make`` installs the extras and nothing else, so an undeclared import would fail in a fresh clone."""
     files = sorted((PACKAGE.parent / folder).glob("*.py"))
     nodes = [(path, node) for path in files for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))]
     imported = {name.name: path for path, node in nodes if isinstance(node, ast.Import) for name in node.names}
@@ -199,7 +199,7 @@ def test_what_tests_and_scripts_import_is_declared(folder: str) -> None:
 
 
 def test_the_version_is_the_same_everywhere() -> None:
-    """Who cites the software names the release that was used."""
+    """Whoever cites the software names the release that was used."""
     from mt_scaffold import __version__
 
     citation = (PACKAGE.parent / "CITATION.cff").read_text(encoding="utf-8")
@@ -207,7 +207,7 @@ def test_the_version_is_the_same_everywhere() -> None:
 
 
 def test_the_snakefile_is_rules_and_nothing_else() -> None:
-    """Its logic is Python that is typed and tested: few lines, and no function of more than ten."""
+    """Its logic belongs in Python that is typed and tested: the file stays short, its functions within ten lines."""
     text = (PACKAGE.parent / "scripts" / "Snakefile").read_text(encoding="utf-8")
     assert len(text.splitlines()) < 330
     for function in re.findall(r"^def .*?(?=^\S)", text, re.MULTILINE | re.DOTALL):
@@ -215,7 +215,7 @@ def test_the_snakefile_is_rules_and_nothing_else() -> None:
 
 
 def test_no_module_of_the_package_is_long() -> None:
-    """What takes more than 350 lines does more than one thing."""
+    """A module of more than 350 lines does more than one thing."""
     modules = [path for ending in ("py", "cpp", "hpp") for path in PACKAGE.rglob(f"*.{ending}")]
     assert len(modules) > 60
     long = {path.name: count for path in modules if (count := len(path.read_text("utf-8").splitlines())) > 350}

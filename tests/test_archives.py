@@ -1,4 +1,4 @@
-"""Archives: downloads that break off, digests, members by name, and one clear line for each thing that can be wrong."""
+"""Archives: interrupted downloads, digests, members by name, and one clear line for each thing that can go wrong."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ PART = f"{DIGEST[:12]}-corpus.tgz.part"
 
 
 class Server:
-    """A web server on this machine with one file; it can break off, and can know nothing of ranges."""
+    """A web server on this machine with one file; it can break off, and can ignore ranges."""
 
     def __init__(self) -> None:
         self.content = CONTENT
@@ -81,8 +81,8 @@ def server() -> Iterator[Server]:
     server.web.server_close()
 
 
-def test_a_download_that_breaks_off_goes_on_where_it_was(tmp_path: Path, server: Server) -> None:
-    """Each attempt brings a part, and none is fetched twice."""
+def test_an_interrupted_download_resumes(tmp_path: Path, server: Server) -> None:
+    """Each attempt fetches a part, and none is fetched twice."""
     server.break_after = 400_000
     path = fetch(server.archive, tmp_path)
     assert path.read_bytes() == CONTENT
@@ -90,7 +90,8 @@ def test_a_download_that_breaks_off_goes_on_where_it_was(tmp_path: Path, server:
     assert not list(tmp_path.glob("*.part"))
 
 
-def test_a_download_that_no_longer_moves_is_one_line_and_the_next_run_goes_on(tmp_path: Path, server: Server) -> None:
+def test_a_stalled_download_fails_in_one_line_and_the_next_run_resumes(tmp_path: Path, server: Server) -> None:
+    """What has been fetched is kept: a lost connection must not cost hours."""
     server.break_after = 0
     part = tmp_path / PART
     part.write_bytes(CONTENT[:300_000])
@@ -102,19 +103,21 @@ def test_a_download_that_no_longer_moves_is_one_line_and_the_next_run_goes_on(tm
     assert server.asked[-1] == "bytes=300000-"
 
 
-def test_a_server_without_ranges_sends_the_whole_again(tmp_path: Path, server: Server) -> None:
-    """The start of the file must not stand in it twice."""
+def test_a_server_without_ranges_sends_the_whole_file_again(tmp_path: Path, server: Server) -> None:
+    """The start of the file must not end up in it twice."""
     server.ranges = False
     (tmp_path / PART).write_bytes(CONTENT[:1000])
     assert fetch(server.archive, tmp_path).read_bytes() == CONTENT
 
 
 def test_a_part_that_is_longer_than_the_file_is_dropped(tmp_path: Path, server: Server) -> None:
+    """A partial download that cannot be resumed must not block every further attempt."""
     (tmp_path / PART).write_bytes(CONTENT + b"more")
     assert fetch(server.archive, tmp_path).read_bytes() == CONTENT
 
 
 def test_a_wrong_digest_is_one_line_nothing_is_kept_and_the_next_run_recovers(tmp_path: Path, server: Server) -> None:
+    """A changed file is never used, and nobody has to delete it by hand."""
     server.content = b"changed" + CONTENT
     with pytest.raises(
         MTScaffoldError, match=r"sha256 mismatch: the configuration has .* the download is discarded"
@@ -126,9 +129,10 @@ def test_a_wrong_digest_is_one_line_nothing_is_kept_and_the_next_run_recovers(tm
     assert fetch(server.archive, tmp_path).read_bytes() == CONTENT
 
 
-def test_a_file_in_the_cache_that_was_damaged_is_fetched_again(
+def test_a_damaged_file_in_the_cache_is_fetched_again(
     tmp_path: Path, server: Server, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    """The digest is checked each time, not only after a download."""
     path = fetch(server.archive, tmp_path)
     path.write_bytes(CONTENT[:-1])
     assert fetch(server.archive, tmp_path).read_bytes() == CONTENT
@@ -136,6 +140,7 @@ def test_a_file_in_the_cache_that_was_damaged_is_fetched_again(
 
 
 def test_an_md5_is_checked_too(tmp_path: Path) -> None:
+    """Some archives publish only an MD5."""
     (tmp_path / "a.tgz").write_bytes(b"x")
     good = Archive("http://127.0.0.1:9/a.tgz", md5=hashlib.md5(b"x").hexdigest())
     assert fetch(good, tmp_path) == tmp_path / "a.tgz"
@@ -143,9 +148,10 @@ def test_an_md5_is_checked_too(tmp_path: Path) -> None:
         fetch(Archive(good.url, md5="0" * 32), tmp_path)
 
 
-def test_an_unknown_digest_is_recorded_with_a_warning_and_checked_ever_after(
+def test_an_unknown_digest_is_recorded_with_a_warning_and_checked_from_then_on(
     tmp_path: Path, server: Server, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    """Even without a published digest, all runs on a machine use the same bytes."""
     archive = Archive(server.archive.url, sha256="unknown")
     path = fetch(archive, tmp_path)
     digest = hashlib.sha256(CONTENT).hexdigest()
@@ -160,7 +166,7 @@ def test_an_unknown_digest_is_recorded_with_a_warning_and_checked_ever_after(
 
 @pytest.mark.parametrize("name", ["a.tgz", "a.tar"])
 def test_members_come_by_name_and_nothing_else_is_written(tmp_path: Path, name: str) -> None:
-    """Whatever other names an archive holds, such as ../evil, they are never made files."""
+    """Whatever other names an archive contains, such as ../evil, no file is written for them."""
     make_tar(tmp_path / name, {"../evil": b"x", "a/one": b"1\n2\n", "a/two.gz": gzip.compress(b"3\n4\n")})
     (tmp_path / "to").mkdir()
     extract(tmp_path / name, {"a/two.gz": tmp_path / "to" / "2.gz", "a/one": tmp_path / "to" / "1"})
@@ -171,7 +177,8 @@ def test_members_come_by_name_and_nothing_else_is_written(tmp_path: Path, name: 
     assert sorted(path.name for path in tmp_path.rglob("*")) == sorted([name, "to", "1", "2", "2.gz"])
 
 
-def test_a_missing_member_is_named_with_what_is_like_it(tmp_path: Path) -> None:
+def test_a_missing_member_is_named_with_similar_ones(tmp_path: Path) -> None:
+    """A typo can be corrected without listing an archive of gigabytes."""
     make_tar(tmp_path / "a.tgz", {"training/europarl-v7.de-en.de": b"x\n"})
     with pytest.raises(MTScaffoldError, match=r"a\.tgz: no member training/europarl-v7\.de-en\.en; .*such as"):
         extract(tmp_path / "a.tgz", {"training/europarl-v7.de-en.en": tmp_path / "x"})
@@ -179,7 +186,8 @@ def test_a_missing_member_is_named_with_what_is_like_it(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("keep", [0, 5, 700])
 @pytest.mark.parametrize("name", ["a.tgz", "a.tar"])
-def test_a_cut_off_archive_is_one_line_and_leaves_no_file(tmp_path: Path, name: str, keep: int) -> None:
+def test_a_truncated_archive_is_one_line_and_leaves_no_file(tmp_path: Path, name: str, keep: int) -> None:
+    """Part of a corpus must not pass for the whole."""
     make_tar(tmp_path / name, {"one": CONTENT, "two": CONTENT})
     (tmp_path / name).write_bytes((tmp_path / name).read_bytes()[:keep])
     with pytest.raises(MTScaffoldError, match=rf"{name}: (damaged or truncated|no member one)") as raised:
@@ -188,7 +196,8 @@ def test_a_cut_off_archive_is_one_line_and_leaves_no_file(tmp_path: Path, name: 
     assert [path.name for path in tmp_path.iterdir()] == [name]
 
 
-def test_an_archive_with_a_flipped_byte_is_damaged(tmp_path: Path) -> None:
+def test_an_archive_with_a_flipped_byte_is_refused(tmp_path: Path) -> None:
+    """The archive's checksum is compared, so that nothing trains on damaged text."""
     make_tar(tmp_path / "a.tgz", {"one": CONTENT})
     content = bytearray((tmp_path / "a.tgz").read_bytes())
     content[len(content) // 2] ^= 0xFF
@@ -199,7 +208,7 @@ def test_an_archive_with_a_flipped_byte_is_damaged(tmp_path: Path) -> None:
 
 @pytest.fixture
 def wmt14(tmp_path: Path) -> dict[str, Any]:
-    """A configuration on small archives that lie in ``cache``."""
+    """A configuration that uses small archives in ``cache``."""
     (tmp_path / "cache").mkdir()
     return derived_config("de", tmp_path / "cache", make_archives(tmp_path / "cache", "de"))
 
@@ -207,6 +216,7 @@ def wmt14(tmp_path: Path) -> dict[str, Any]:
 def test_unequal_sides_in_an_archive_are_one_line_and_the_next_run_recovers(
     tmp_path: Path, wmt14: dict[str, Any]
 ) -> None:
+    """Sides of different length never become a corpus, and correcting the configuration is enough."""
     pair = wmt14["data"]["archives"]["train"][0]
     right = dict(pair)
     pair["source"] = "README"
@@ -220,14 +230,15 @@ def test_unequal_sides_in_an_archive_are_one_line_and_the_next_run_recovers(
     assert not (tmp_path / "raw" / ".members").exists()
 
 
-def test_what_a_killed_run_left_behind_is_in_nobodys_way(tmp_path: Path, wmt14: dict[str, Any]) -> None:
+def test_leftovers_of_a_killed_run_do_no_harm(tmp_path: Path, wmt14: dict[str, Any]) -> None:
+    """The next run replaces them and removes its own."""
     (tmp_path / "raw" / ".members" / "source").mkdir(parents=True)
     get_data(parse_config(wmt14), tmp_path / "raw", tmp_path / "cache")
     assert not (tmp_path / "raw" / ".members").exists()
 
 
 def test_everything_is_fetched_before_anything_is_written(tmp_path: Path, wmt14: dict[str, Any]) -> None:
-    """A rehearsal must not read for an hour and then find out that the last archive is missing."""
+    """A rehearsal must not read for an hour only to find that the last archive is missing."""
     config = parse_config(wmt14)
     assert len(fetch_data(config, tmp_path / "cache")) == 5
     (tmp_path / "cache" / "training-parallel-nc-v9.tgz").unlink()
@@ -240,6 +251,7 @@ def test_everything_is_fetched_before_anything_is_written(tmp_path: Path, wmt14:
 def test_the_command_fills_the_cache_and_writes_nothing_else(
     tmp_path: Path, wmt14: dict[str, Any], capsys: pytest.CaptureFixture[str]
 ) -> None:
+    """``--fetch-only`` prepares a machine without a network."""
     (tmp_path / "c.yaml").write_text(json.dumps(wmt14))
     arguments = ["get-data", "--config", str(tmp_path / "c.yaml"), "--cache", str(tmp_path / "cache")]
     assert main([*arguments, "--fetch-only"]) == 0
@@ -247,10 +259,10 @@ def test_the_command_fills_the_cache_and_writes_nothing_else(
     assert main(arguments) == 2
 
 
-def test_sacrebleus_own_folder_is_used_where_the_set_lies_there(
+def test_sacrebleus_own_folder_is_used_if_it_has_the_test_set(
     tmp_path: Path, wmt14: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """No archive is fetched then: the variable SACREBLEU is how sacreBLEU's users work offline."""
+    """No archive is fetched then: users of sacreBLEU set the variable SACREBLEU to work offline."""
     folder = tmp_path / "sacrebleu" / "wmt14" / "full"
     folder.mkdir(parents=True)
     for field in ("src", "ref", "docid", "genre", "origlang"):
@@ -271,6 +283,7 @@ def test_sacrebleus_own_folder_is_used_where_the_set_lies_there(
 def test_a_test_set_that_sacrebleu_does_not_know_is_one_line(
     tmp_path: Path, name: str, target: str, message: str
 ) -> None:
+    """A wrong name or language pair is reported with what there is instead."""
     with pytest.raises(UsageError) as raised:
         sacrebleu_test_set(name, "en", target, tmp_path, tmp_path)
     assert message in str(raised.value)
@@ -285,9 +298,10 @@ def test_a_test_set_that_sacrebleu_does_not_know_is_one_line(
         (["tests", "newstest2014", "md5"], "12", "must be 32 hexadecimal digits"),
     ],
 )
-def test_a_configuration_of_archives_that_is_wrong_is_refused(
+def test_a_wrong_configuration_of_archives_is_refused(
     wmt14: dict[str, Any], path: list[Any], value: Any, message: str
 ) -> None:
+    """A mistake is found when the configuration is read, not after the downloads."""
     place = wmt14["data"]["archives"]
     for key in path[:-1]:
         place = place[key]

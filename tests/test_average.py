@@ -16,7 +16,7 @@ from mt_scaffold.experiment.checkpoints import load_checkpoint  # noqa: E402
 
 
 def save(path: Path, model: dict[str, Any], **more: Any) -> Path:
-    """A checkpoint as fairseq writes them, as far as averaging looks at it."""
+    """A checkpoint like fairseq's, in all that averaging reads."""
     state = {"args": argparse.Namespace(arch="transformer"), "model": model, "last_optimizer_state": {"big": 1}, **more}
     torch.save(state, path)
     return path
@@ -33,7 +33,7 @@ class Malicious:
 
 
 def test_the_mean_is_taken_in_double_precision(tmp_path: Path) -> None:
-    """In half precision 2048 + 1 is 2048: a sum that is kept there loses the small addends."""
+    """In half precision 2048 + 1 is 2048: a sum kept in it would lose the small addends."""
     values = [2048.0, 1.0, 1.0, 1.0]
     paths = [
         save(tmp_path / f"{i}.pt", {"w": torch.tensor([value], dtype=torch.float16)}) for i, value in enumerate(values)
@@ -44,6 +44,7 @@ def test_the_mean_is_taken_in_double_precision(tmp_path: Path) -> None:
 
 
 def test_tied_parameters_stay_tied_and_counters_are_those_of_the_last(tmp_path: Path) -> None:
+    """The mean loads like any checkpoint, at the size of one."""
     paths = []
     for number in (1, 2):
         shared = torch.full((300, 100), float(number))
@@ -57,6 +58,7 @@ def test_tied_parameters_stay_tied_and_counters_are_those_of_the_last(tmp_path: 
 
 
 def test_checkpoints_of_different_models_are_refused(tmp_path: Path) -> None:
+    """A mean of unrelated parameters would translate, badly, without a word."""
     first = save(tmp_path / "a.pt", {"w": torch.zeros(2)})
     with pytest.raises(MTScaffoldError, match=r"b\.pt: not of the same model .* w is \(3,\), there \(2,\)"):
         average([first, save(tmp_path / "b.pt", {"w": torch.zeros(3)})], tmp_path / "mean.pt")
@@ -66,13 +68,15 @@ def test_checkpoints_of_different_models_are_refused(tmp_path: Path) -> None:
 
 
 def test_a_checkpoint_that_would_run_code_is_refused_and_runs_none(tmp_path: Path) -> None:
+    """A checkpoint is a pickle, and may come from a stranger."""
     path = save(tmp_path / "evil.pt", {"w": torch.zeros(1)}, extra=Malicious(tmp_path / "owned"))
     with pytest.raises(MTScaffoldError, match=r"evil\.pt: refused: .*mkdir, which could run code"):
         average([path], tmp_path / "mean.pt")
     assert not (tmp_path / "owned").exists()
 
 
-def test_files_that_are_no_whole_checkpoints_are_refused(tmp_path: Path) -> None:
+def test_files_that_are_not_whole_checkpoints_are_refused(tmp_path: Path) -> None:
+    """Whether truncated, of another kind or missing, the file is named."""
     whole = save(tmp_path / "a.pt", {"w": torch.zeros(1000)})
     (tmp_path / "cut.pt").write_bytes(whole.read_bytes()[:2000])
     (tmp_path / "text.pt").write_text("not a checkpoint")
@@ -85,7 +89,7 @@ def test_files_that_are_no_whole_checkpoints_are_refused(tmp_path: Path) -> None
 
 
 def test_the_last_checkpoints_are_found_by_number(tmp_path: Path) -> None:
-    """By name, checkpoint10.pt comes before checkpoint9.pt."""
+    """By name, checkpoint10.pt would come before checkpoint9.pt."""
     names = ["checkpoint8.pt", "checkpoint9.pt", "checkpoint10.pt", "checkpoint_best.pt", "checkpoint_last.pt"]
     for name in [*names, "checkpoint_9_900.pt", "checkpoint_10_1000.pt", "checkpoint10.pt.tmp"]:
         (tmp_path / name).touch()

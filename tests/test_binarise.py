@@ -12,6 +12,7 @@ pytest.importorskip("fairseq_cli", reason="needs the extra 'fairseq'")
 
 
 def test_one_dictionary_for_both_languages_and_test_sets_under_their_own_names(tiny_data: Path) -> None:
+    """Embeddings can be shared, and a test set is found by its name."""
     assert (tiny_data / "dict.en.txt").read_bytes() == (tiny_data / "dict.de.txt").read_bytes()
     for subset in ("train", "valid", "odd.1", "test1"):
         assert (tiny_data / f"{subset}.en-de.de.idx").exists()
@@ -22,7 +23,7 @@ def test_one_dictionary_for_both_languages_and_test_sets_under_their_own_names(t
 
 
 def test_each_test_set_holds_its_own_sentences(tiny_data: Path, tiny_subwords: Path) -> None:
-    """A mix-up of the names test, test1, test2 that fairseq gives would score one set against another."""
+    """fairseq names them test, test1, test2; a mix-up would score one set against the reference of another."""
     from fairseq.data import Dictionary, data_utils
 
     dictionary = Dictionary.load(str(tiny_data / "dict.en.txt"))
@@ -33,6 +34,7 @@ def test_each_test_set_holds_its_own_sentences(tiny_data: Path, tiny_subwords: P
 
 
 def test_sides_of_different_length_are_refused_with_both_counts(tiny_subwords: Path, tmp_path: Path) -> None:
+    """fairseq would pair the wrong sentences."""
     shutil.copytree(tiny_subwords, tmp_path / "text")
     with open(tmp_path / "text" / "valid.de", "a") as stream:
         stream.write("one more\n")
@@ -51,6 +53,7 @@ def test_sides_of_different_length_are_refused_with_both_counts(tiny_subwords: P
 def test_lines_that_fairseq_would_misread_are_refused(
     tiny_subwords: Path, tmp_path: Path, line: bytes, says: str
 ) -> None:
+    """The error names what fairseq would silently change."""
     shutil.copytree(tiny_subwords, tmp_path / "text")
     with open(tmp_path / "text" / "train.en", "ab") as stream:
         stream.write(line)
@@ -60,16 +63,19 @@ def test_lines_that_fairseq_would_misread_are_refused(
 
 @pytest.mark.parametrize("name", ["train", "train2", "valid", "valid1"])
 def test_a_test_set_that_fairseq_would_train_on_is_refused(tiny_subwords: Path, tmp_path: Path, name: str) -> None:
+    """fairseq takes train1, train2 for more training data."""
     with pytest.raises(UsageError, match=f"cannot be called {name}"):
         binarise(tiny_subwords / "train", tiny_subwords / "valid", [tmp_path / name], tmp_path / "data", "en", "de")
 
 
 def test_one_language_for_both_sides_is_refused(tiny_subwords: Path, tmp_path: Path) -> None:
+    """The files of one side would overwrite the other's."""
     with pytest.raises(UsageError, match="source and target are the same language: en"):
         binarise(tiny_subwords / "train", tiny_subwords / "valid", [], tmp_path / "data", "en", "en")
 
 
 def test_a_folder_with_something_else_in_it_is_left_alone(tiny_subwords: Path, tmp_path: Path) -> None:
+    """A mistyped output folder must not cost anyone their files."""
     (tmp_path / "notes.txt").write_text("mine")
     with pytest.raises(MTScaffoldError, match="holds something else"):
         binarise(tiny_subwords / "train", tiny_subwords / "valid", [], tmp_path, "en", "de")
@@ -78,6 +84,7 @@ def test_a_folder_with_something_else_in_it_is_left_alone(tiny_subwords: Path, t
     assert (tmp_path / "notes.txt").read_text() == "mine"
 
 
-def test_a_folder_that_binarise_did_not_make_is_said_to_be_one(tmp_path: Path) -> None:
+def test_a_folder_that_binarise_did_not_make_is_refused(tmp_path: Path) -> None:
+    """A wrong --data is reported as such, before fairseq starts."""
     with pytest.raises(MTScaffoldError, match="not a folder that mt-scaffold binarise made"):
         read_binarised(tmp_path)

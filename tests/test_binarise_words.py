@@ -35,6 +35,7 @@ def binarise(text: Path, tests: tuple[str, ...] = ("test.1",)) -> None:
 
 
 def test_every_line_can_be_read_alone(text: Path) -> None:
+    """A batch reads its own sentences, in any order."""
     binarise(text)
     words = WordsFile(text / "data" / "train.en-de.de.words")
     assert [line.decode() for line in words.lines(range(len(words)))] == TEXT
@@ -42,7 +43,8 @@ def test_every_line_can_be_read_alone(text: Path) -> None:
     assert len(WordsFile(text / "data" / "test.1.en-de.en.words")) == 2
 
 
-def test_the_folder_says_what_it_holds(text: Path) -> None:
+def test_the_folder_records_its_contents(text: Path) -> None:
+    """The later steps need no more than the folder: counts, codes and one dictionary."""
     binarise(text)
     binarised = read_binarised(text / "data")
     assert binarised.pairs == {"train": 5, "valid": 1, "test.1": 2} and binarised.storage == "words"
@@ -52,7 +54,7 @@ def test_the_folder_says_what_it_holds(text: Path) -> None:
 
 @pytest.mark.parametrize("algorithm", ["bpe", "scaffold"])
 def test_the_dictionary_holds_whatever_dropout_can_give(algorithm: str) -> None:
-    """Characters of no merge (🙂) and symbols that look like fairseq's own are among it, in both positions."""
+    """It contains characters of no merge (🙂) and symbols that look like fairseq's own, in both positions."""
     bpe = BPE(learn_bpe(lines=TEXT * 2, num_symbols=12, algorithm=algorithm).text)
     entries = dict(dropout_dictionary(bpe, count_words(lines=TEXT)))
     for dropout in (0, 0.3, 0.7, 1):
@@ -65,7 +67,7 @@ def test_the_dictionary_holds_whatever_dropout_can_give(algorithm: str) -> None:
 
 
 def test_subwords_that_end_in_a_spelt_out_end_of_word_are_known() -> None:
-    """`</w>` may stand in the text itself: `low</w>er` has subwords inside a word that end as others do at its end."""
+    """`</w>` may occur in the text itself: inside `low</w>er`, subwords end as others do at the end of a word."""
     merges = ["< /", "</ w", "</w >", "o w", "ow </w>", "ow</w> e", "</w> e", "e r</w>"]
     bpe = BPE(io.StringIO("#version: 0.2\n" + "".join(f"{merge}\n" for merge in merges)))
     forms = set(bpe.surface_forms())
@@ -77,6 +79,7 @@ def test_subwords_that_end_in_a_spelt_out_end_of_word_are_known() -> None:
 
 
 def test_fairseq_reads_the_dictionary_and_keeps_its_own_symbols(tmp_path: Path) -> None:
+    """A subword spelt <unk> must not take the place of fairseq's."""
     data = pytest.importorskip("fairseq.data", reason="needs the extra 'fairseq'")
     (tmp_path / "dict.txt").write_text(format_dictionary([("low", 3), ("<unk>", 1), ("\u00a0", 0)]), encoding="utf-8")
     dictionary = data.Dictionary.load(str(tmp_path / "dict.txt"))
@@ -84,7 +87,8 @@ def test_fairseq_reads_the_dictionary_and_keeps_its_own_symbols(tmp_path: Path) 
     assert dictionary.index("<unk>") == 5 and dictionary.unk() == dictionary.index("never seen") == 3
 
 
-def test_a_run_that_was_stopped_goes_on_and_keeps_what_is_done(text: Path) -> None:
+def test_an_interrupted_run_resumes_and_keeps_what_is_done(text: Path) -> None:
+    """Only missing and incomplete files are written again."""
     binarise(text)
     data = text / "data"
     before = {path.name: path.stat().st_mtime_ns for path in data.glob("*.words*")}
@@ -101,7 +105,8 @@ def test_a_run_that_was_stopped_goes_on_and_keeps_what_is_done(text: Path) -> No
     assert read_binarised(data).pairs["train"] == 5
 
 
-def test_changed_text_is_stored_anew(text: Path) -> None:
+def test_changed_text_is_stored_again(text: Path) -> None:
+    """A folder never mixes the old text with the new."""
     binarise(text)
     for language in ("en", "de"):
         (text / f"valid.{language}").write_text("wide\nwide\n")
@@ -120,6 +125,7 @@ def test_changed_text_is_stored_anew(text: Path) -> None:
     ],
 )
 def test_text_that_cannot_be_trained_on_is_refused(text: Path, content: bytes, says: str) -> None:
+    """The error names the file, and the folder does not count as complete."""
     (text / "valid.en").write_bytes(content)
     if content.startswith(b"low\nl\xff"):
         (text / "valid.de").write_bytes(b"low\nlow\n")
@@ -130,6 +136,7 @@ def test_text_that_cannot_be_trained_on_is_refused(text: Path, content: bytes, s
 
 
 def test_names_and_folders_that_would_be_misread_are_refused(text: Path) -> None:
+    """fairseq would train on train1; a folder of someone's own files is left alone."""
     shutil.copy(text / "test.1.en", text / "train1.en")
     with pytest.raises(UsageError, match="cannot be called train1"):
         binarise(text, ("train1",))
@@ -140,6 +147,6 @@ def test_names_and_folders_that_would_be_misread_are_refused(text: Path) -> None
 
 
 def test_a_filler_does_not_take_the_name_of_a_subword() -> None:
-    """fairseq cannot load a dictionary that has an entry twice."""
+    """fairseq cannot load a dictionary with duplicate entries."""
     names = [line.split(" ")[0] for line in format_dictionary([("madeupword0000", 3), ("a", 2)]).splitlines()]
     assert names == ["madeupword0000", "a", "madeupword0001", "madeupword0002"]

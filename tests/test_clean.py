@@ -20,10 +20,11 @@ def write(folder: Path, source: bytes, target: bytes) -> tuple[Path, Path, Path,
 
 
 def test_each_reason_drops_its_pairs_and_the_others_stay_in_order(tmp_path: Path) -> None:
+    """What is dropped is counted by reason; the rest stays parallel."""
     pairs = [
         (b"a b", b"c d"),  # kept
         (b"", b"c"),  # an empty side
-        (b"a", b"   "),  # spaces are no words
+        (b"a", b"   "),  # spaces are not words
         (b"a b c d e f", b"a b c d e f"),  # more than 5 words
         (b"a b", b"a b c d"),  # twice as long
         (b"a b c", b"a b"),  # 1.5 times as long: still good
@@ -38,7 +39,7 @@ def test_each_reason_drops_its_pairs_and_the_others_stay_in_order(tmp_path: Path
 
 
 def test_a_word_ends_at_a_space_and_a_line_at_lf_only(tmp_path: Path) -> None:
-    """Tabs, no-break spaces and other line breaks must not change the count, nor the bytes that are kept."""
+    """Tabs, no-break spaces and other line breaks change neither the count nor the bytes that are kept."""
     source = "a\tb c\u00a0d\u2028e\x85f\r\n".encode()
     files = write(tmp_path, source, b"x y")
     assert clean(*files, max_ratio=1).pairs_kept == 1
@@ -47,7 +48,7 @@ def test_a_word_ends_at_a_space_and_a_line_at_lf_only(tmp_path: Path) -> None:
 
 
 def test_an_empty_pair_with_cr_lf_line_ends_is_dropped(tmp_path: Path) -> None:
-    """A CR at the end of a line is no word, as in segmenting."""
+    """A CR at the end of a line is not a word, as in segmenting."""
     files = write(tmp_path, b"a b\r\n\r\n \r\nc\r\n", b"c d\r\n\r\n\r\nd\r\n")
     report = clean(*files)
     assert (report.pairs_kept, report.dropped["too short"]) == (2, 2)
@@ -61,6 +62,7 @@ def test_an_empty_pair_with_cr_lf_line_ends_is_dropped(tmp_path: Path) -> None:
 def test_unequal_sides_name_both_counts_and_write_nothing(
     tmp_path: Path, source: bytes, target: bytes, counts: tuple[int, int]
 ) -> None:
+    """From the first missing line on, every pair would be wrong."""
     files = write(tmp_path, source, target)
     with pytest.raises(MTScaffoldError, match=f"in.en has {counts[0]} lines and .*in.de has {counts[1]}"):
         clean(*files)
@@ -68,6 +70,7 @@ def test_unequal_sides_name_both_counts_and_write_nothing(
 
 
 def test_a_corpus_of_which_nothing_is_left_is_an_error(tmp_path: Path) -> None:
+    """The next steps would fail with less to go by."""
     files = write(tmp_path, b"a\n", b"\n")
     with pytest.raises(MTScaffoldError, match="none of 1 pairs"):
         clean(*files)
@@ -78,11 +81,13 @@ def test_a_corpus_of_which_nothing_is_left_is_an_error(tmp_path: Path) -> None:
     "bounds", [{"min_tokens": 0}, {"min_tokens": 3, "max_tokens": 2}, {"max_ratio": 0.5}, {"max_ratio": float("nan")}]
 )
 def test_bounds_that_make_no_sense_are_refused(tmp_path: Path, bounds: dict[str, Any]) -> None:
+    """A bound that no pair can meet is a typo."""
     with pytest.raises(UsageError):
         clean(*write(tmp_path, b"a\n", b"a\n"), **bounds)
 
 
 def test_one_file_for_both_sides_is_refused(tmp_path: Path) -> None:
+    """The second side would overwrite the first, through a link too."""
     source, target, kept, _ = write(tmp_path, b"a\n", b"a\n")
     (tmp_path / "link").symlink_to(kept)
     for other in (kept, tmp_path / "link"):
@@ -92,6 +97,7 @@ def test_one_file_for_both_sides_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_missing_folder_is_named(tmp_path: Path) -> None:
+    """It is noticed before anything is written, even for the other side."""
     source, target, kept, _ = write(tmp_path, b"a\n", b"a\n")
     with pytest.raises(MTScaffoldError, match="there is no folder"):
         clean(source, target, kept, tmp_path / "none" / "out.de")
@@ -99,6 +105,7 @@ def test_a_missing_folder_is_named(tmp_path: Path) -> None:
 
 
 def test_the_command_writes_the_report(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The table of the data comes from it."""
     source, target, kept_source, kept_target = write(tmp_path, b"a\n\n", b"a\nb\n")
     arguments = ["--source", source, "--target", target, "--output-source", kept_source, "--output-target", kept_target]
     assert main(["clean", *map(str, arguments), "--report", str(tmp_path / "report.json")]) == 0

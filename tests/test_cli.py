@@ -107,7 +107,7 @@ def test_a_dash_is_standard_input_and_output(folder: Path, arguments: str) -> No
 
 
 def test_an_output_called_gz_is_compressed(folder: Path) -> None:
-    """... by every command, so that the next one can read it; and so is an open gzip file that is given."""
+    """Every command compresses it, so that the next one can read it; an open gzip file works too."""
     assert main(["learn-bpe", "-s", "100", "-i", "text", "-o", "codes.gz"]) == 0
     assert gzip.decompress(Path("codes.gz").read_bytes()) == CODES
     assert main(["apply-bpe", "-c", "codes.gz", "-i", "text", "-o", "subwords.gz", "--num-workers", "2"]) == 0
@@ -117,8 +117,8 @@ def test_an_output_called_gz_is_compressed(folder: Path) -> None:
     assert gzip.decompress(Path("opened").read_bytes()) == segmented()
 
 
-def test_open_files_are_written_to_as_they_stand(folder: Path) -> None:
-    """``-o >(command)`` and ``-o /dev/stdout >> file``: nothing is replaced, and what stood there stays."""
+def test_open_files_are_written_to_in_place(folder: Path) -> None:
+    """``-o >(command)`` and ``-o /dev/stdout >> file``: nothing is replaced, and earlier content stays."""
     Path("kept").write_bytes(b"kept\n")
     script = f"{shlex.join(COMMAND)} apply-bpe -c codes -i text -o /dev/stdout >> kept"
     subprocess.run(["bash", "-c", script], check=True, timeout=120)
@@ -142,7 +142,7 @@ def test_open_files_are_written_to_as_they_stand(folder: Path) -> None:
         "clean -s text -t text --output-source text --output-target other",
     ],
 )
-def test_no_output_takes_the_place_of_another_file_of_the_command(
+def test_no_output_replaces_another_file_of_the_command(
     folder: Path, capfd: pytest.CaptureFixture[str], arguments: str
 ) -> None:
     """A slip of the hand must not cost a corpus."""
@@ -187,7 +187,7 @@ def test_help_and_version() -> None:
     ],
 )
 def test_malformed_codes(folder: Path, capfd: pytest.CaptureFixture[str], codes: bytes, message: str) -> None:
-    """Each way in which a codes file can be wrong, with its name and the number of the line."""
+    """Each way in which a codes file can be wrong is reported with its name and the line number."""
     (folder / "bad.codes").write_bytes(codes)
     error = fails(capfd, "apply-bpe", "-c", "bad.codes", "-i", "text", "-o", "out")
     assert "bad.codes" in error and message in error
@@ -199,7 +199,7 @@ def test_malformed_codes(folder: Path, capfd: pytest.CaptureFixture[str], codes:
 )
 @pytest.mark.parametrize("bad", [b"\xff", b"\xc3", b"\xed\xa0\x80", b"\xc0\xaf", b"\xf5\x80\x80\x80"])
 def test_invalid_utf8(folder: Path, capfd: pytest.CaptureFixture[str], command: str, bad: bytes) -> None:
-    """A lone byte, a cut sequence, a surrogate, an overlong form: file, line and byte, blocks after the first too."""
+    """A lone byte, a truncated sequence, a surrogate, an overlong form: file, line and byte, in later blocks too."""
     for before in (b"", TEXT, TEXT * 40):
         (folder / "bad").write_bytes(before + b"good\nso good " + bad + b" x\n" + TEXT)
         error = fails(capfd, *command.split(), "-i", "bad", "-o", "out")
@@ -208,8 +208,8 @@ def test_invalid_utf8(folder: Path, capfd: pytest.CaptureFixture[str], command: 
         assert sorted(path.name for path in folder.iterdir()) == ["bad", "codes", "text"]
 
 
-def test_gzip_on_a_pipe_is_called_so(folder: Path) -> None:
-    """... and not a byte that is not UTF-8."""
+def test_gzip_on_a_pipe_is_recognised(folder: Path) -> None:
+    """The error says gzip, not that a byte is not UTF-8."""
     result = run("apply-bpe", "-c", "codes", stdin=gzip.compress(TEXT))
     assert (result.returncode, result.stdout) == (1, b"") and b"compressed by gzip" in result.stderr
 
@@ -233,8 +233,8 @@ def test_a_package_that_is_not_installed(folder: Path, package: str, command: st
     assert f" {package}, which is not installed" in result.stderr and result.stderr.count("\n") == 1
 
 
-def test_the_first_wrong_byte_is_the_one_that_is_named(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    """However many threads find one: the error is that of the earliest block."""
+def test_the_first_wrong_byte_is_the_one_reported(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """However many threads find one, the error is that of the earliest block."""
     (folder / "bad").write_bytes(b"".join(TEXT * 20 + b"\xff\n" for _ in range(4)))
     for command in ("apply-bpe -c codes -i bad -o out --num-workers 4", "get-vocab -i bad -o out --num-workers 4"):
         assert f"line {TEXT.count(10) * 20 + 1}, byte offset {len(TEXT) * 20}:" in fails(capfd, *command.split())
@@ -248,7 +248,7 @@ def test_the_first_wrong_byte_is_the_one_that_is_named(folder: Path, capfd: pyte
     ],
 )  # fmt: skip
 def test_files_that_cannot_be_read(folder: Path, capfd: pytest.CaptureFixture[str], command: str) -> None:
-    """A file that is not there, a folder, a file that is no gzip file: each is named."""
+    """A missing file, a folder, a file that is not gzip: each is named."""
     (folder / "dir").mkdir()
     (folder / "plain.gz").write_bytes(TEXT)
     (folder / "cut.gz").write_bytes(gzip.compress(TEXT)[:-20])
@@ -260,13 +260,13 @@ def test_files_that_cannot_be_read(folder: Path, capfd: pytest.CaptureFixture[st
 
 @pytest.mark.parametrize("line", [b"a", b"a b", b"a 1 2", b" 1", b"", b"a 1.5", b"\xff 3"])
 def test_a_bad_line_in_a_vocabulary(folder: Path, capfd: pytest.CaptureFixture[str], line: bytes) -> None:
-    """A vocabulary's line is a subword, a space and a count; another one is named."""
+    """A vocabulary's line is a subword, a space and a count; any other is reported with its number."""
     (folder / "vocabulary").write_bytes(b"ok@@ 3\n" + line + b"\nok 2\n")
     assert "vocabulary: line 2" in fails(capfd, *"apply-bpe -c codes -i text --vocabulary vocabulary".split())
 
 
 def test_a_vocabulary_that_filters_nothing(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    """Where no subword reaches the threshold, all is segmented as without, with a warning."""
+    """If no subword reaches the threshold, everything is segmented as without one, with a warning."""
     (folder / "vocabulary").write_bytes(b"ab@@ 3\n")
     assert main("apply-bpe -c codes -i text -o out --vocabulary vocabulary --vocabulary-threshold 9".split()) == 0
     assert "warning: vocabulary: " in capfd.readouterr().err
@@ -275,26 +275,27 @@ def test_a_vocabulary_that_filters_nothing(folder: Path, capfd: pytest.CaptureFi
 
 @pytest.mark.parametrize("line", [b"a", b"a b", b"a 1 2", b"", b"a -1", b"a 1.5"])
 def test_a_bad_line_in_a_dictionary(folder: Path, capfd: pytest.CaptureFixture[str], line: bytes) -> None:
-    """So for ``--dict-input``."""
+    """The same for ``--dict-input``."""
     (folder / "words").write_bytes(b"ok 3\n" + line + b"\nok 2\n")
     assert "words: line 2" in fails(capfd, *"learn-bpe --dict-input -i words -o out".split())
 
 
 @pytest.mark.parametrize("count", [2**62, 2**63, 2**64 - 1])
 def test_counts_that_add_up_to_too_much(folder: Path, capfd: pytest.CaptureFixture[str], count: int) -> None:
-    """No sum of counts overflows unseen."""
+    """No sum of counts overflows silently."""
     (folder / "words").write_text(f"ab {count}\nabc 3\n")
     assert "counts of the words are too high" in fails(capfd, *"learn-bpe --dict-input -i words -o out".split())
 
 
 @pytest.mark.parametrize("lines", [f"ab {2**63}\nab {2**63}\n", f"ab {2**64 - 1}\ncd 1\nab 3\n"])
 def test_counts_of_one_word_that_are_too_high(folder: Path, capfd: pytest.CaptureFixture[str], lines: str) -> None:
+    """Nor does the count of a single word, which is then named."""
     (folder / "words").write_text(lines)
     assert "the counts of the word 'ab' are too high" in fails(capfd, *"learn-bpe --dict-input -i words -o o".split())
 
 
 def test_counts_as_high_as_can_be(folder: Path) -> None:
-    """Just below, codes are learned."""
+    """Just below the limit, codes are learned."""
     (folder / "words").write_text(f"ab {2**62 - 1}\n")
     assert main("learn-bpe --dict-input -i words -o out".split()) == 0
     assert (folder / "out").read_text().endswith("\na b</w>\n")
@@ -319,7 +320,7 @@ def test_counts_as_high_as_can_be(folder: Path) -> None:
     ],
 )  # fmt: skip
 def test_wrong_options(folder: Path, capfd: pytest.CaptureFixture[str], arguments: str) -> None:
-    """Values out of range and options that do not exist: one line, status 2, and no output file."""
+    """Values out of range and unknown options: one line, status 2, and no output file."""
     if "-t -s 5" in arguments:  # also prints the numbers that it subtracts
         assert main(arguments.split()) == 2
     else:
@@ -328,7 +329,7 @@ def test_wrong_options(folder: Path, capfd: pytest.CaptureFixture[str], argument
 
 
 def test_fewer_threads_than_asked_for(folder: Path) -> None:
-    """Where a limit keeps threads from starting, those that have started do the work."""
+    """If a limit keeps threads from starting, those that did start do the work."""
     for command in ("apply-bpe -c codes", "learn-bpe -s 100", "get-vocab"):
         program = [sys.executable, "-m", "mt_scaffold", *command.split(), "-i", "text"]
         limited = shlex.join([*program, "--num-workers", "3000"])
@@ -338,7 +339,7 @@ def test_fewer_threads_than_asked_for(folder: Path) -> None:
 
 
 def test_a_terminal_that_cannot_show_the_text(folder: Path) -> None:
-    """Encoding the output fails with a word on what to set."""
+    """The error says which variable to set."""
     program = [sys.executable, "-m", "mt_scaffold", "explain", "-c", "codes", "th\u00e9"]
     done = subprocess.run(program, capture_output=True, env={**os.environ, "PYTHONIOENCODING": "ascii"})
     assert done.returncode == 1 and b"cannot show" in done.stderr and done.stderr.count(b"\n") == 1
@@ -355,7 +356,7 @@ def test_nothing_to_learn_from(folder: Path, capfd: pytest.CaptureFixture[str]) 
 
 @pytest.mark.parametrize("command", ["learn-bpe -s 100", "get-vocab", "apply-bpe -c codes"])
 def test_output_into_a_folder_that_is_not_there(folder: Path, capfd: pytest.CaptureFixture[str], command: str) -> None:
-    """The missing folder is named; a folder in the output's place is no file."""
+    """The missing folder is named; a folder given as the output is an error."""
     for output, message in (("missing/out", "no folder"), (".", "Is a directory")):
         assert main([*command.split(), "-i", "text", "-o", output]) == 1
         error = capfd.readouterr().err.replace("no pair has frequency >= 2. Stopping\n", "")
@@ -364,7 +365,7 @@ def test_output_into_a_folder_that_is_not_there(folder: Path, capfd: pytest.Capt
 
 @pytest.mark.parametrize("command", ["learn-bpe -s 100", "get-vocab", "apply-bpe -c codes --num-workers 2"])
 def test_a_full_disk(folder: Path, command: str) -> None:
-    """Standard output that takes nothing, and a file that may not grow: one line, and no half file."""
+    """Standard output that accepts nothing, and a file that may not grow: one line, and no partial file."""
     with open("/dev/full", "wb") as full:
         result = subprocess.run(
             [*COMMAND, *command.split(), "-i", "text"], stdout=full, stderr=subprocess.PIPE, check=False
@@ -397,13 +398,13 @@ def test_a_closed_pipe_is_quiet(folder: Path) -> None:
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
 @pytest.mark.parametrize("command", ["learn-bpe", "apply-bpe -c codes --num-workers 2"])
 def test_an_interrupted_run(folder: Path, command: str, number: signal.Signals) -> None:
-    """Ctrl-C ends at once and quietly with status 130; killed or interrupted, nothing has the output's name."""
+    """Ctrl-C ends at once and quietly with status 130; killed or interrupted, no file has the output's name."""
     (folder / "out").write_bytes(b"what was there before")
     with subprocess.Popen(
         [*COMMAND, *command.split(), "-o", "out"], stdin=subprocess.PIPE, stderr=subprocess.PIPE
     ) as process:
         assert process.stdin is not None and process.stderr is not None
-        process.stdin.write(TEXT * 5)  # more than a pipe holds: the command has begun to read when this returns
+        process.stdin.write(TEXT * 5)  # more than a pipe holds: the command has started reading when this returns
         process.stdin.flush()
         if number == signal.SIGINT:
             time.sleep(0.3)
@@ -418,7 +419,7 @@ def test_an_interrupted_run(folder: Path, command: str, number: signal.Signals) 
 
 @pytest.mark.parametrize("workers", [1, 2])
 def test_ctrl_c_while_the_output_is_not_read(folder: Path, workers: int) -> None:
-    """A full pipe must not keep the run."""
+    """A full pipe must not keep the run alive."""
     Path("long").write_bytes(TEXT * 20)
     command = [*COMMAND, "apply-bpe", "-c", "codes", "-i", "long", "--num-workers", str(workers)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
@@ -428,8 +429,8 @@ def test_ctrl_c_while_the_output_is_not_read(folder: Path, workers: int) -> None
         assert process.wait(timeout=20) == 130
 
 
-def test_an_output_that_does_not_wait(folder: Path) -> None:
-    """A terminal or pipe that somebody has set to non-blocking gets every byte."""
+def test_a_nonblocking_output(folder: Path) -> None:
+    """A terminal or pipe that somebody has set to non-blocking still gets every byte."""
     with subprocess.Popen([*COMMAND, "apply-bpe", "-c", "codes", "-i", "text"], stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
         os.set_blocking(process.stdout.fileno(), True)
@@ -446,7 +447,7 @@ def test_an_output_that_does_not_wait(folder: Path) -> None:
 
 
 def test_closed_standard_error(folder: Path) -> None:
-    """The work is done, and no message goes into the output instead."""
+    """The work is done, and no message ends up in the output instead."""
     Path("little").write_bytes(b"ab ab\n")
     command = f"{shlex.join(COMMAND)} learn-bpe -i little 2>&-"
     result = subprocess.run(["bash", "-c", command], stdout=subprocess.PIPE, check=True, timeout=60)
@@ -454,7 +455,7 @@ def test_closed_standard_error(folder: Path) -> None:
 
 
 def test_names_that_are_not_utf8(folder: Path) -> None:
-    """... are names like others, and shown with escapes."""
+    """They work like any others, and are shown with escapes."""
     names = [os.fsdecode(name) for name in (b"\xff.text", b"\xff.codes", b"\xff.out")]
     Path(names[0]).write_bytes(TEXT)
     Path(names[1]).write_bytes(CODES)

@@ -60,6 +60,7 @@ def scores(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
 
 
 def test_mean_and_spread_are_over_the_seeds(scores: list[Path]) -> None:
+    """Mean and standard deviation are those of the seeds' own scores."""
     rows = compare(scores, "bpe", samples=50).rows
     assert [row.system for row in rows] == ["bpe", "scaffold"]
     for row in rows:
@@ -73,6 +74,7 @@ def test_mean_and_spread_are_over_the_seeds(scores: list[Path]) -> None:
 
 
 def test_p_values_are_those_of_the_sacrebleu_command(scores: list[Path]) -> None:
+    """Anyone can check them with sacreBLEU alone."""
     row = compare(scores, "bpe", samples=100).rows[1]
     assert row.p["bleu"].keys() == {"1", "2"}
     folder = scores[0].parent
@@ -87,7 +89,7 @@ def test_p_values_are_those_of_the_sacrebleu_command(scores: list[Path]) -> None
 
 
 def test_equal_translations_do_not_differ_significantly(scores: list[Path], tmp_path: Path) -> None:
-    """sacreBLEU gives them its smallest p."""
+    """sacreBLEU itself gives them its smallest p."""
     same = json.loads(scores[2].read_text())
     copy = scores[2].with_name("copy.json")
     copy.write_text(json.dumps({**same, "system": "copy"}))
@@ -97,6 +99,7 @@ def test_equal_translations_do_not_differ_significantly(scores: list[Path], tmp_
 
 
 def test_every_form_of_the_table_says_that_the_data_is_synthetic(scores: list[Path], tmp_path: Path) -> None:
+    """No copy of the table can pass for a result on real data."""
     comparison = compare(scores, "bpe", tmp_path / "table", samples=50, title="demo")
     for kind in ("txt", "md"):
         text = (tmp_path / f"table.{kind}").read_text(encoding="utf-8")
@@ -109,11 +112,13 @@ def test_every_form_of_the_table_says_that_the_data_is_synthetic(scores: list[Pa
 
 
 def test_real_data_is_not_called_synthetic(scores: list[Path]) -> None:
+    """The note is for generated text only."""
     comparison = compare(scores, "bpe", samples=50)
     assert SYNTHETIC_NOTE not in as_text(dataclasses.replace(comparison, synthetic=False))
 
 
 def test_what_does_not_fit_together_is_refused(scores: list[Path], tmp_path: Path) -> None:
+    """An unknown baseline, duplicate scores and malformed files are refused, each with the reason."""
     with pytest.raises(UsageError, match="baseline bep is not among the systems with scores: scaffold, bpe"):
         compare(scores, "bep")
     with pytest.raises(UsageError, match="same test set, system and seed"):
@@ -138,6 +143,7 @@ def test_what_does_not_fit_together_is_refused(scores: list[Path], tmp_path: Pat
 
 
 def test_a_translation_that_has_changed_since_it_was_scored_is_noticed(scores: list[Path], tmp_path: Path) -> None:
+    """The test on the sentences must be about the same translations as the scores."""
     for path in scores[0].parent.iterdir():
         (tmp_path / path.name).write_bytes(path.read_bytes())
     with open(tmp_path / "scaffold-1", "a", encoding="utf-8") as stream:
@@ -147,7 +153,7 @@ def test_a_translation_that_has_changed_since_it_was_scored_is_noticed(scores: l
 
 
 def test_the_t_test_over_the_seeds_is_welchs(scores: list[Path]) -> None:
-    """Over trainings, not over sentences: it needs two seeds on both sides."""
+    """It is over trainings, not sentences, and needs two seeds on both sides."""
     from scipy.stats import ttest_ind
 
     baseline, row = compare(scores, "bpe", samples=20).rows
@@ -158,8 +164,8 @@ def test_the_t_test_over_the_seeds_is_welchs(scores: list[Path]) -> None:
     assert one.rows[1].t_test is None and "t-test" not in as_text(one)
 
 
-def test_published_scores_stand_beside_ours_marked_as_theirs(scores: list[Path], tmp_path: Path) -> None:
-    """Nobody may take a copied figure for one that was measured here."""
+def test_published_scores_are_shown_beside_ours_and_marked(scores: list[Path], tmp_path: Path) -> None:
+    """Nobody may mistake a copied figure for one that was measured here."""
     theirs = [
         Published("made_up", "Somebody 2020", "big model", "scaffold", "bleu", 10.0),
         Published("made_up", "Somebody 2020", "big model", "absent", "bleu", 20.0),

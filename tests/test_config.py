@@ -49,7 +49,7 @@ def load(tmp_path: Path, text: str, **arguments: Any) -> Config:
 
 @pytest.mark.parametrize("path", CONFIGS, ids=lambda path: path.stem)
 def test_every_configuration_of_the_project_loads_under_its_own_name(path: Path) -> None:
-    """A configuration that does not load, or writes into another one's folder, is of no use."""
+    """A configuration that does not load, or that writes into another one's folder, is useless."""
     config = load_config(path)
     assert config.name == path.stem
     assert {system.algorithm for system in config.systems.values()} == {"bpe", "scaffold"}
@@ -63,6 +63,7 @@ def test_to_dict_is_read_back_as_the_same_configuration(path: Path) -> None:
 
 
 def test_defaults_are_filled_in(tmp_path: Path) -> None:
+    """A short configuration is a complete one."""
     config = load(tmp_path, SMALL)
     assert (config.codes.min_frequency, config.clean.max_ratio, config.seeds, config.average.last) == (2, 1.5, [1], 5)
     assert config.tokenise.aggressive_dash_splitting
@@ -71,13 +72,14 @@ def test_defaults_are_filled_in(tmp_path: Path) -> None:
 
 
 def test_generated_text_makes_the_experiment_synthetic() -> None:
-    """The label that must stand beside every figure comes from here."""
+    """Every table and figure takes its label from here."""
     config = load_config(CONFIGS[0].parent / "demo.yaml")
     assert config.synthetic
     assert config.test_sets == ["test"]
 
 
-def test_overrides_take_the_place_of_values_in_the_file(tmp_path: Path) -> None:
+def test_overrides_replace_values_of_the_file(tmp_path: Path) -> None:
+    """``--config`` changes what it names and nothing beside it."""
     config = load(
         tmp_path, SMALL, overrides={"data": {"sample": 7}, "seeds": [3, 4], "train": {"options": {"lr": 0.1}}}
     )
@@ -130,6 +132,7 @@ def test_overrides_take_the_place_of_values_in_the_file(tmp_path: Path) -> None:
 def test_a_wrong_value_is_one_line_with_file_line_and_key(
     tmp_path: Path, old: str, new: str, line: int, message: str
 ) -> None:
+    """The user can go straight to the mistake."""
     assert old in SMALL
     with pytest.raises(UsageError) as raised:
         load(tmp_path, SMALL.replace(old, new, 1))
@@ -138,7 +141,8 @@ def test_a_wrong_value_is_one_line_with_file_line_and_key(
 
 
 @pytest.mark.parametrize("text", ["", "just text", "- a\n- list\n", "name: \x00", "? {a: 1}\n: 2\n"])
-def test_a_file_that_is_no_configuration_at_all_is_refused(tmp_path: Path, text: str) -> None:
+def test_a_file_that_is_not_a_configuration_is_refused(tmp_path: Path, text: str) -> None:
+    """Whatever YAML it holds, the error is one of ours."""
     with pytest.raises(UsageError):
         load(tmp_path, text)
 
@@ -153,16 +157,19 @@ def test_a_file_that_is_no_configuration_at_all_is_refused(tmp_path: Path, text:
     ids=["date", "itself", "deep"],
 )
 def test_yaml_that_python_stumbles_over_is_refused(tmp_path: Path, symbols: str, message: str) -> None:
+    """No traceback for a number that YAML reads and Python does not."""
     with pytest.raises(UsageError, match=rf"small.yaml: {message}"):
         load(tmp_path, SMALL.replace("symbols: 100", f"symbols: {symbols}"))
 
 
 def test_numbers_of_any_length_are_compared_with_their_bounds(tmp_path: Path) -> None:
+    """An integer too large for a float is out of range, not a crash."""
     with pytest.raises(UsageError, match=r"systems\.bpe\.dropout: the dropout probability must be between 0 and 1"):
         load(tmp_path, SMALL.replace("algorithm: bpe", "algorithm: bpe, dropout: 1" + 400 * "0"))
 
 
 def test_bytes_that_are_not_utf8_are_refused(tmp_path: Path) -> None:
+    """A Latin-1 file is reported, not half read."""
     path = tmp_path / "latin.yaml"
     path.write_bytes(b"description: \xe4\n")
     with pytest.raises(UsageError, match="not valid YAML"):
@@ -170,11 +177,13 @@ def test_bytes_that_are_not_utf8_are_refused(tmp_path: Path) -> None:
 
 
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
+    """The error is about the path that was given."""
     with pytest.raises(MTScaffoldError, match=r"none\.yaml"):
         load_config(tmp_path / "none.yaml")
 
 
 def test_the_command_shows_the_error_and_exits_with_2(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """One line on stderr, and nothing written."""
     path = tmp_path / "small.yaml"
     path.write_text(SMALL.replace("symbols", "simbols"), encoding="utf-8")
     assert main(["get-data", "--config", str(path), "--output-dir", str(tmp_path / "raw")]) == 2

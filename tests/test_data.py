@@ -1,4 +1,4 @@
-"""Getting the data: cache, digests, downloads, generated text, and one clear line when something is not there."""
+"""Getting the data: cache, digests, downloads, generated text, and one clear line when something is missing."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def configuration(train: Sequence[Sequence[Any]], other: Sequence[Any], **data: 
 
 @pytest.fixture
 def local(tmp_path: Path) -> Config:
-    """A configuration on files of one's own: train is two plain files and two compressed ones."""
+    """A configuration on local files: train is two plain files and two compressed ones."""
     contents = {
         "a.en": TRAIN_EN,
         "a.de": TRAIN_DE,
@@ -88,7 +88,7 @@ def server(tmp_path: Path) -> Iterator[str]:
 
 
 def test_files_are_joined_in_order_decompressed_and_otherwise_untouched(tmp_path: Path, local: Config) -> None:
-    """A CR stays, a missing LF at a file's end is added: line i must stay line i."""
+    """A CR stays, a missing LF at a file's end is added: line i must remain line i."""
     numbers = get_data(local, tmp_path / "new" / "raw")
     raw = tmp_path / "new" / "raw"
     assert (raw / "train.en").read_bytes() == TRAIN_EN + b"\nfour\n"
@@ -99,6 +99,7 @@ def test_files_are_joined_in_order_decompressed_and_otherwise_untouched(tmp_path
 
 
 def test_a_sample_takes_the_first_pairs_of_each_training_corpus_only(tmp_path: Path, local: Config) -> None:
+    """A rehearsal is short, but scored on the whole test sets."""
     sampled = parse_config(local.to_dict() | {"data": local.to_dict()["data"] | {"sample": 2}})
     get_data(sampled, tmp_path / "raw")
     assert (tmp_path / "raw" / "train.en").read_bytes() == b"A dog .\nTwo dogs .\nfour\n"
@@ -109,6 +110,7 @@ def test_a_sample_takes_the_first_pairs_of_each_training_corpus_only(tmp_path: P
 def test_unequal_sides_name_both_files_and_counts(
     tmp_path: Path, english: bytes, german: bytes, counts: tuple[int, int]
 ) -> None:
+    """From the first missing line on, every pair would be wrong."""
     (tmp_path / "x.en").write_bytes(english)
     (tmp_path / "x.de").write_bytes(german)
     files = ({"path": str(tmp_path / "x.en")}, {"path": str(tmp_path / "x.de")})
@@ -118,19 +120,22 @@ def test_unequal_sides_name_both_files_and_counts(
 
 
 def test_an_empty_corpus_is_an_error(tmp_path: Path) -> None:
+    """It is reported here, not by a later step that cannot explain it."""
     (tmp_path / "x").write_bytes(b"")
     files = ({"path": str(tmp_path / "x")}, {"path": str(tmp_path / "x")})
     with pytest.raises(MTScaffoldError, match="news: the corpus is empty"):
         get_data(configuration([files], files), tmp_path / "raw")
 
 
-def test_a_missing_file_of_ones_own_is_named(tmp_path: Path) -> None:
+def test_a_missing_local_file_is_named(tmp_path: Path) -> None:
+    """The error is about the path in the configuration."""
     files = ({"path": str(tmp_path / "none.en")}, {"path": str(tmp_path / "none.de")})
     with pytest.raises(MTScaffoldError, match=r"none\.en: No such file"):
         get_data(configuration([files], files), tmp_path / "raw")
 
 
-def test_a_file_of_ones_own_with_another_digest_is_refused(tmp_path: Path) -> None:
+def test_a_local_file_with_another_digest_is_refused(tmp_path: Path) -> None:
+    """A digest in the configuration holds for local files too."""
     (tmp_path / "x").write_bytes(b"one\n")
     assert fetch(DataFile(path=str(tmp_path / "x"), sha256=sha256(b"one\n")), tmp_path).name == "x"
     with pytest.raises(MTScaffoldError, match=f"x: sha256 mismatch: found {sha256(b'one' + bytes([10]))}, "):
@@ -138,6 +143,7 @@ def test_a_file_of_ones_own_with_another_digest_is_refused(tmp_path: Path) -> No
 
 
 def test_a_download_lands_in_the_cache_and_is_made_once(tmp_path: Path, server: str) -> None:
+    """Later experiments need no network."""
     content = gzip.compress(b"hello\n")
     served = tmp_path / "served" / "train.en.gz"
     served.write_bytes(content)
@@ -149,6 +155,7 @@ def test_a_download_lands_in_the_cache_and_is_made_once(tmp_path: Path, server: 
 
 
 def test_corpora_with_files_of_the_same_name_share_a_cache(tmp_path: Path, server: str) -> None:
+    """Neither replaces the other."""
     for folder in ("one", "two"):
         (tmp_path / "served" / folder).mkdir()
         (tmp_path / "served" / folder / "train.en").write_bytes(folder.encode())
@@ -158,12 +165,14 @@ def test_corpora_with_files_of_the_same_name_share_a_cache(tmp_path: Path, serve
 
 
 def test_a_file_put_into_the_cache_by_hand_needs_no_network(tmp_path: Path) -> None:
+    """A browser's download is as good as ours."""
     (tmp_path / "train.en").write_bytes(b"hello\n")
     file = DataFile(url="http://127.0.0.1:9/data/train.en", sha256=sha256(b"hello\n"))
     assert fetch(file, tmp_path) == tmp_path / "train.en"
 
 
 def test_a_download_with_another_digest_is_refused_and_not_kept(tmp_path: Path, server: str) -> None:
+    """A changed file is never trained on."""
     (tmp_path / "served" / "train.en").write_bytes(b"changed\n")
     with pytest.raises(MTScaffoldError, match=r"train\.en: sha256 mismatch: the configuration has") as raised:
         fetch(DataFile(url=f"{server}/train.en", sha256=sha256(b"hello\n")), tmp_path / "cache")
@@ -172,6 +181,7 @@ def test_a_download_with_another_digest_is_refused_and_not_kept(tmp_path: Path, 
 
 
 def test_without_a_network_the_error_says_where_to_put_the_file(tmp_path: Path) -> None:
+    """The user can go on with a file from elsewhere."""
     (tmp_path / "train.en").write_bytes(b"half a fi")
     with pytest.raises(MTScaffoldError) as raised:
         fetch(DataFile(url="http://127.0.0.1:9/train.en", sha256=sha256(b"hello\n")), tmp_path)
@@ -181,13 +191,15 @@ def test_without_a_network_the_error_says_where_to_put_the_file(tmp_path: Path) 
 
 
 def test_a_file_that_the_server_does_not_have_is_an_error(tmp_path: Path, server: str) -> None:
+    """The server's answer is shown, not stored as the corpus."""
     with pytest.raises(MTScaffoldError, match="the server answers 404"):
         fetch(DataFile(url=f"{server}/none.en", sha256=sha256(b"")), tmp_path / "cache")
 
 
-def test_the_demonstration_text_is_generated_whole_and_says_that_it_is_synthetic(
+def test_the_demonstration_text_is_generated_whole_and_labelled_synthetic(
     tmp_path: Path,
 ) -> None:
+    """The label comes with the text, from the first step on."""
     arguments = ["--config", CONFIGS / "demo.yaml", "--output-dir", tmp_path / "raw", "--report", tmp_path / "raw.json"]
     assert main(["get-data", *map(str, arguments)]) == 0
     numbers = json.loads((tmp_path / "raw.json").read_text())
@@ -200,7 +212,7 @@ def test_the_demonstration_text_is_generated_whole_and_says_that_it_is_synthetic
 
 
 def test_the_generated_test_set_does_not_depend_on_the_size_of_train(tmp_path: Path) -> None:
-    """Figures of a rehearsal and of the whole experiment are on the same sentences."""
+    """A rehearsal and the whole experiment are scored on the same sentences."""
     for name, overrides in {"all": {}, "few": {"synthetic": {"pairs": 50}}, "sample": {"sample": 50}}.items():
         get_data(load_config(CONFIGS / "demo.yaml", {"data": overrides}), tmp_path / name)
     tests = {(tmp_path / name / "test.qab").read_bytes() for name in ("all", "few", "sample")}
@@ -230,7 +242,7 @@ def test_multi30k_comes_from_a_folder_without_network(
 
 
 def test_reports_of_all_steps_become_one(tmp_path: Path) -> None:
-    """... from which the page takes its table of the data; what is written is read back."""
+    """The page takes its table of the data from it; what is written can be read back."""
     raw = RawReport("small", False, {"train": RawCorpus(2, {"en": 8})}, {"train": [RawPart("train.en", 2)]})
     clean = CleanReport(2, 1, {"too short": 1}, (8, 7), (4, 4))
     write_result(tmp_path / "raw", raw)
@@ -249,7 +261,8 @@ def test_reports_of_all_steps_become_one(tmp_path: Path) -> None:
     ("content", "says"),
     [("{", "not JSON: .*"), ('{"lines": 3}', "lines: unknown key.*"), ("{}", "experiment: missing")],
 )
-def test_a_report_that_is_none_is_named(tmp_path: Path, content: str, says: str) -> None:
+def test_a_malformed_report_is_named(tmp_path: Path, content: str, says: str) -> None:
+    """The error says what is wrong and which step to run again."""
     (tmp_path / "broken").write_text(content)
     with pytest.raises(MTScaffoldError, match=f"broken: {says}; run the step that writes this file again"):
         gather_reports(tmp_path / "broken", {}, {})

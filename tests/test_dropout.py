@@ -1,4 +1,4 @@
-"""BPE-dropout: the distribution over segmentations is exactly the one of the paper, and a seed fixes the output.
+"""BPE-dropout: the distribution over segmentations is exactly the paper's, and a seed fixes the output.
 
 Every seed is fixed, so that the chi-square tests below give the same value each time they run.
 """
@@ -123,7 +123,7 @@ def left_of(pairs: int, dropout: float) -> dict[int, float]:
 
 @pytest.mark.parametrize("pairs", [3, 24, 25, 60, 200])
 def test_one_pair_at_many_places(pairs: int) -> None:
-    """A provable law for words of any length: the short way, the long way, and words too long to be remembered."""
+    """A law provable for words of any length: the short way, the long way, and words too long to be cached."""
     dropout = 0.7
     exact = left_of(pairs, dropout)
     assert sum(exact.values()) == pytest.approx(1)
@@ -145,7 +145,7 @@ def test_long_words_are_drawn_as_the_twin_draws_them(word: str) -> None:
 
 @pytest.mark.parametrize("dropout", [0.1, 0.5])
 def test_as_subword_nmt_draws(dropout: float) -> None:
-    """subword-nmt's own sampling, with codes without scaffold, by a two-sample chi-square test."""
+    """It agrees with subword-nmt's own sampling on codes without scaffold, by a two-sample chi-square test."""
     codes = learn_with_twin({"banana": 5, "bandana": 3, "ananas": 4, "aaaa": 2, "cabana": 1}, 12, 1, "bpe")[1]
     theirs = their_apply.BPE(io.StringIO(codes.decode()))
     random.seed(1)
@@ -155,7 +155,7 @@ def test_as_subword_nmt_draws(dropout: float) -> None:
 
 
 def test_rare_drops_come_at_random() -> None:
-    """Where drops are hundreds of merges apart, the distances between them follow the geometric law."""
+    """When drops are hundreds of merges apart, the distances between them follow the geometric distribution."""
     dropout = 0.004
     unmerged = [word != "ab" for word in words_of(sampled(b"#version: 0.2\na b</w>\n", "ab " * 400_000, 1, dropout)[0])]
     places = [place for place, dropped in enumerate(unmerged) if dropped]
@@ -167,14 +167,14 @@ def test_rare_drops_come_at_random() -> None:
 
 
 def test_a_tiny_probability_takes_no_longer() -> None:
-    """A dropout of 1e-15 ends at once, with the text that no dropout gives."""
+    """A dropout of 1e-15 ends at once, with the text that segmenting without dropout gives."""
     bpe = BPE(CODES)
     assert bpe.segment("aaab abba", dropout=1e-15, seed=1) == bpe.segment("aaab abba")
     assert bpe.segment("aaab abba", dropout=1e-300, seed=1) == bpe.segment("aaab abba")
 
 
 def test_with_a_vocabulary() -> None:
-    """The vocabulary filter comes after dropout: what comes out is in the vocabulary or a base symbol."""
+    """The vocabulary filter comes after dropout: every subword is in the vocabulary or a base symbol."""
     vocabulary = {"aa@@", "a@@", "aaaa", "b"}
     output = io.BytesIO()
     BPE(CODES, vocab=vocabulary).process_file(io.BytesIO(b"aaaab aabab aaaa\n" * 300), output, 0.3, 1, 5)
@@ -206,7 +206,7 @@ def segmented(codes: bytes, text: bytes, dropout: float, seed: int | None, worke
 
 
 def test_no_dropout_at_0(codes: bytes, text: bytes) -> None:
-    """p = 0 is no dropout, with any seed."""
+    """p = 0 means no dropout, with any seed."""
     assert segmented(codes, text, 0, 1) == segmented(codes, text, 0, None)
     assert BPE(codes).segment("aaab", dropout=0.0, seed=1) == BPE(codes).segment("aaab")
 
@@ -220,10 +220,10 @@ def test_base_symbols_at_1(codes: bytes) -> None:
 
 @pytest.mark.parametrize("dropout", [0.02, 0.3, 0.8])
 def test_no_scaffold_token_ever_comes_out(codes: bytes, text: bytes, dropout: float) -> None:
-    """Demolishing is untouched by dropout."""
+    """Dropout does not affect demolishing."""
     scaffold = twin_of(codes).scaffold
     forms = {surface_form(token) for token in scaffold}
-    # A word that holds "@@" or "</w>" could look like a scaffold token: only words of letters are taken.
+    # A word that holds "@@" or "</w>" could look like a scaffold token: only words of letters are used.
     plain = " ".join([word for word in text.decode("utf-8").split() if word.isalpha()][:20_000])
     assert not forms & set(segmented(codes, plain.encode("utf-8"), dropout, 3).decode("utf-8").split())
 
@@ -238,7 +238,7 @@ def expected(codes: bytes, text: bytes) -> bytes:
 
 @pytest.mark.parametrize("workers", [2, 3, 8])
 def test_any_number_of_workers_gives_the_same(codes: bytes, text: bytes, expected: bytes, workers: int) -> None:
-    """The same seed, the same bytes, however the blocks fall to the threads."""
+    """The same seed gives the same bytes, however the blocks are distributed over threads."""
     assert segmented(codes, text, 0.1, 7, workers) == expected
 
 
@@ -264,7 +264,7 @@ def test_blocks_and_kinds_of_input_do_not_matter(codes: bytes, text: bytes, expe
 def test_what_the_table_remembers_does_not_matter(
     codes: bytes, text: bytes, expected: bytes, limits: dict[str, Any]
 ) -> None:
-    """Cold, warm, warmed by another text and another dropout, too small: the same bytes."""
+    """Cold, warm, warmed by another text and another dropout, too small: the bytes are the same."""
     applier = _core.Applier(_core.Segmenter(codes, "@@"), **limits)
     for dropout, seed in ((0.1, 7), (0.1, 7), (0.5, 8), (0.0, 0), (0.1, 7)):
         output = io.BytesIO()
@@ -282,7 +282,7 @@ def test_a_line_is_drawn_by_seed_and_place() -> None:
 
 
 def test_other_seeds_differ(codes: bytes, text: bytes, expected: bytes) -> None:
-    """Another seed gives another text; so does no seed, each time; large and negative seeds are seeds too."""
+    """Another seed gives another text, and so does no seed, each time; large and negative seeds are valid too."""
     some = text[: text.index(b"\n", 50_000)]
     results = [segmented(codes, some, 0.1, seed) for seed in (1, 2, None, None, 2**64 - 1, -2, 2**63)]
     assert len(set(results)) == len(results)
@@ -290,7 +290,7 @@ def test_other_seeds_differ(codes: bytes, text: bytes, expected: bytes) -> None:
 
 
 def test_the_stream_of_random_numbers_stays_the_same() -> None:
-    """A result that was published with a seed can be made again: this text comes out in every version."""
+    """A result that was published with a seed can be reproduced: every version gives this text."""
     lines = sampled(CODES, "aaaab aabab abba", 3, 0.3, seed=2025)
     assert lines == PUBLISHED, lines
 

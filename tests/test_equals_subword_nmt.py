@@ -34,7 +34,7 @@ from subword_nmt import learn_joint_bpe_and_vocab as their_joint
 
 from mt_scaffold import BPE, apply_bpe, get_vocab, learn_bpe, learn_joint_bpe_and_vocab, read_vocabulary
 
-# subword-nmt's learner takes a Unicode space inside a merged symbol for a boundary between symbols: it learns other
+# subword-nmt's learner treats a Unicode space inside a merged symbol as a boundary between symbols: it learns other
 # merges where one occurs. test_their_learner_cuts_at_unicode_spaces shows it.
 LEARNABLE = [letter for letter in ALPHABET if letter not in UNICODE_SPACES]
 # Read from a file, subword-nmt would break lines at these.
@@ -69,7 +69,7 @@ def codes() -> bytes:
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("options", [{}, {"min_frequency": 7}, {"total_symbols": True}], ids=str)
 def test_learning(seed: int, options: dict[str, Any]) -> None:
-    """The codes file, with the options that change it; the text runs out of pairs in some cases."""
+    """The codes files are equal, with the options that change them, also where the text runs out of pairs."""
     text = hard_text(seed, 3000, LEARNABLE)
     symbols = [200, 2000][seed % 2]
     ours = learn_bpe(io.BytesIO(text.encode("utf-8")), None, symbols, algorithm="bpe", **options)
@@ -134,7 +134,7 @@ def test_their_learner_cuts_at_unicode_spaces() -> None:
     ids=str,
 )
 def test_applying(codes: bytes, options: dict[str, Any]) -> None:
-    """Segmented text, with unknown letters, every kind of space, and lines of every shape."""
+    """The segmented text is equal: unknown letters, every kind of space, and lines of every shape."""
     text = hard_text(12, 4000, [*ALPHABET, "Я", "🂡", "x\x85y", "a\u2028b", "a\rb", "\v", "\f", "\ufeff"])
     theirs = their_bpe(codes, **options)
     ours = applied(BPE(codes, **options), text)
@@ -171,7 +171,7 @@ def test_vocabulary_filter(codes: bytes, threshold: int | None, tmp_path: Path) 
     ids=str,
 )
 def test_glossaries(codes: bytes, glossaries: list[str]) -> None:
-    """Words and regular expressions that are isolated and left whole, several at once and overlapping."""
+    """Words and regular expressions are isolated and left whole, several at once and overlapping."""
     text = hard_text(15, 2500, [*LEARNABLE, "USA", "123", "ab", "dé"])
     expected = "".join(their_bpe(codes, glossaries=glossaries).process_line(line) for line in lines_at_lf(text))
     assert applied(BPE(codes, glossaries=glossaries), text) == expected
@@ -187,7 +187,7 @@ def test_glossaries_with_a_vocabulary(codes: bytes) -> None:
 
 
 def test_codes_with_repeated_and_rederived_merges() -> None:
-    """A pair keeps its first rank but is undone by its last mention; a string may be made in several ways."""
+    """A pair keeps its first rank but is undone by its last mention; a string may be built in several ways."""
     lines = ["a b", "b c", "ab c", "a bc", "b c", "abc d</w>", "a b", "bc d</w>", "a bcd</w>", "ab c"]
     codes = "\n".join(["#version: 0.2", *lines, ""]).encode()
     text = "abcd abc bcd abcabcd dabcd\n" * 2

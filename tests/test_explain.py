@@ -17,7 +17,7 @@ ZONA = b"#version: 0.2\nz o scaffold\nzo n\nzon a</w> scaffold\nari zona</w>\na 
 
 
 def test_arizona_is_built_through_scaffolding_and_zona_demolished() -> None:
-    """The paper's example: zona helps to make arizona; alone it is taken down, into the shortest normal pieces."""
+    """The paper's example: zona helps to build arizona; alone it is demolished, into the shortest normal pieces."""
     explainer = Explainer(ARIZONA)
     arizona = explainer.explain("arizona")
     assert [step.left + step.right for step in arizona.steps][-1] == "arizona</w>"
@@ -62,7 +62,7 @@ def test_explained_segmentation_is_the_applied_one(algorithm: str) -> None:
 
 
 def test_command_is_plain_in_a_pipe(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """No colour codes where the output is no terminal; with fewer merges the word stays in more pieces."""
+    """No colour codes unless the output is a terminal; with fewer merges the word stays in more pieces."""
     (tmp_path / "codes").write_bytes(ZONA)
     assert main(["explain", "--codes", str(tmp_path / "codes"), "zona"]) == 0
     shown = capsys.readouterr().out
@@ -71,7 +71,7 @@ def test_command_is_plain_in_a_pipe(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert "z@@ o@@ n@@ a" in capsys.readouterr().out
 
 
-def test_what_is_no_word_is_refused() -> None:
+def test_anything_but_one_word_is_refused() -> None:
     """A space or an empty word is an error of one line, not a wrong explanation."""
     for wrong in ("", "two words", "line\nend"):
         with pytest.raises(UsageError, match="not one word"):

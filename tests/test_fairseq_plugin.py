@@ -1,4 +1,4 @@
-"""The plug-in inside fairseq: what a sentence is in an epoch, and that training, stopping and sharing keep to it."""
+"""The plug-in inside fairseq: how a sentence is segmented in each epoch, however a training is stopped or shared."""
 
 import json
 import os
@@ -112,10 +112,10 @@ def with_dropout(words: Path) -> list[str]:
     return [str(words / "scaffold"), *MODEL, *ON_THE_FLY, "--bpe-dropout", "0.2"]
 
 
-def test_a_training_stopped_in_an_epoch_goes_on_as_if_it_had_not_been(
+def test_a_training_stopped_in_an_epoch_resumes_as_if_never_stopped(
     words: Path, uninterrupted: tuple[list[Step], Path], tmp_path: Path
 ) -> None:
-    """The same batches and losses, also when it goes on with another number of workers."""
+    """The same batches and losses, even if it resumes with another number of workers."""
     import torch
 
     from mt_scaffold.experiment.checkpoints import load_checkpoint
@@ -133,6 +133,7 @@ def test_a_training_stopped_in_an_epoch_goes_on_as_if_it_had_not_been(
 
 
 def test_it_learns(uninterrupted: tuple[list[Step], Path]) -> None:
+    """The loss falls: source and target of a pair belong together."""
     steps, _ = uninterrupted
     tokens = [sum(sum(token != 1 for token in sentence) for sentence in step.target) for step in steps]
     per_token = [step.loss / number for step, number in zip(steps, tokens, strict=True)]
@@ -164,7 +165,7 @@ def test_a_sentence_is_a_function_of_seed_epoch_side_and_number(
 
 
 def test_a_training_set_reads_the_same_however_it_got_there(words: Path) -> None:
-    """Epochs set one after the other, out of order, or at once."""
+    """Epochs may be set one after the other, out of order, or at once."""
     one = training_set(words / "bpe", "--bpe-dropout", "0.3")
     other = training_set(words / "bpe", "--bpe-dropout", "0.3", "--num-workers", "3", epoch=4)
     sentences = {}
@@ -180,7 +181,7 @@ def test_a_training_set_reads_the_same_however_it_got_there(words: Path) -> None
 
 
 def test_batches_keep_to_the_lengths_that_were_drawn(words: Path) -> None:
-    """And sentences that are too long in one epoch are left out of it, and of it alone."""
+    """Sentences that are too long in one epoch are left out of that epoch only."""
     dataset = training_set(words / "scaffold", "--bpe-dropout", "0.5")
     left_out = []
     for epoch in (1, 2, 3):
@@ -199,6 +200,7 @@ def test_batches_keep_to_the_lengths_that_were_drawn(words: Path) -> None:
 
 
 def test_truncating_and_bucketing_use_the_lengths_that_were_drawn(words: Path) -> None:
+    """fairseq's options for lengths act on this epoch's segmentation."""
     dataset = training_set(words / "bpe", "--bpe-dropout", "0.5", "--truncate-source", "--max-source-positions", "20")
     sources = [ids(dataset[number])[0] for number in range(50)]
     assert max(map(len, sources)) == 20 and all(source[-1] == 2 for source in sources)
@@ -210,7 +212,8 @@ def test_truncating_and_bucketing_use_the_lengths_that_were_drawn(words: Path) -
         assert sorted(number for batch in batches for number in batch) == list(range(PAIRS))
 
 
-def test_the_sides_are_drawn_apart_and_may_differ_in_dropout(words: Path, tmp_path: Path) -> None:
+def test_the_sides_are_drawn_independently_and_may_differ_in_dropout(words: Path, tmp_path: Path) -> None:
+    """The same text on both sides is not segmented alike."""
     for name in ("train", "valid"):
         for language in ("en", "de"):
             (tmp_path / f"{name}.{language}").write_bytes((words / f"{name}.en").read_bytes())
@@ -225,8 +228,8 @@ def test_the_sides_are_drawn_apart_and_may_differ_in_dropout(words: Path, tmp_pa
         assert ids(sample) == (ids(without)[0], ids(dropped)[1])
 
 
-def test_validation_and_generation_know_no_dropout(words: Path) -> None:
-    """Generation names the task of the checkpoint, also when it is given the training set."""
+def test_validation_and_generation_use_no_dropout(words: Path) -> None:
+    """Generation takes the task from the checkpoint, and still drops nothing, even on the training set."""
     from fairseq import tasks
 
     task = tasks.setup_task(fairseq_config([str(words / "bpe"), *MODEL, *ON_THE_FLY, "--bpe-dropout", "0.5"]).task)
@@ -275,7 +278,7 @@ def test_a_sentence_is_drawn_from_the_exact_distribution(words: Path, tmp_path: 
 @pytest.mark.parametrize("algorithm", ["bpe", "scaffold"])
 @pytest.mark.parametrize("dropout", [0, 0.1, 0.5, 1])
 def test_no_unknown_subword_is_trained_on(words: Path, tmp_path: Path, algorithm: str, dropout: float) -> None:
-    """Not for characters that the codes do not know, either, nor for words that look like fairseq's own symbols."""
+    """Not even for characters that the codes do not know, or words that look like fairseq's own symbols."""
     odd = "🙂 x🙂y </s> <unk>s 日本\u00a0語\n"
     for name in ("train.en", "train.de"):
         (tmp_path / name).write_text((words / name).read_text(encoding="utf-8") + odd, encoding="utf-8")
@@ -293,13 +296,13 @@ def test_no_unknown_subword_is_trained_on(words: Path, tmp_path: Path, algorithm
 
 
 def test_the_training_set_is_not_validated_on(words: Path) -> None:
-    """It would be validated with dropout, and set back to epoch 1 in the middle of another."""
+    """It would be validated with dropout, and reset to epoch 1 in the middle of another."""
     with pytest.raises(UsageError, match="--valid-subset train"):
         fairseq_train([*with_dropout(words), "--max-epoch", "1", "--no-save", "--valid-subset", "valid,train"])
 
 
 def test_a_folder_that_was_not_finished_is_refused(words: Path, tmp_path: Path) -> None:
-    """It may hold one side of one text and the other of another."""
+    """It may contain one side of one text and the other side of another."""
     data = shutil.copytree(words / "bpe", tmp_path / "data")
     (data / "binarised.json").unlink()
     with pytest.raises(MTScaffoldError, match="not a folder that mt-scaffold binarise made"):
@@ -362,7 +365,7 @@ def test_it_trains_in_processes_that_fairseq_spawns(words: Path) -> None:
 
 
 def test_two_processes_share_the_batches_of_one(words: Path, tmp_path: Path) -> None:
-    """With gloo on the CPU: taken in turn they are the batches, and the losses, of one that gathers two batches."""
+    """With gloo on the CPU, their batches and losses are those of one process that gathers two batches."""
     arguments = [*with_dropout(words), "--max-epoch", "2", "--dropout", "0"]
     # Stopped within the first epoch and started again: the steps of both runs are those of one.
     stopped = train_in_two_processes([*arguments, "--save-dir", str(tmp_path / "model"), "--max-update", "5"], tmp_path)
@@ -402,7 +405,7 @@ model:
 
 
 def test_a_hydra_configuration_trains_as_the_command_line_does(words: Path, tmp_path: Path) -> None:
-    """Options of the task that are named there count, those that are not have their defaults: the same losses."""
+    """Options of the task that it names count, the others have their defaults: the losses are the same."""
     (tmp_path / "training.yaml").write_text(HYDRA.format(user_dir=user_dir(), data=words / "scaffold"))
     hydra = ["fairseq_cli.hydra_train", "--config-dir", str(tmp_path), "--config-name", "training"]
     options = [str(words / "scaffold"), "--user-dir", str(user_dir()), "-s", "en", "-t", "de", *MODEL, *ON_THE_FLY]
@@ -427,7 +430,7 @@ RAW = ["Yu don't know Plack - undra, 3.5 (la) grea!", "Wem na loockmucked?"]
 
 @pytest.fixture(scope="module", params=["bpe", "scaffold"])
 def model(words: Path, tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Path:
-    """A folder as one hands it on: checkpoint, dictionaries and codes."""
+    """A folder ready to be passed on: checkpoint, dictionaries and codes."""
     folder = tmp_path_factory.mktemp("model")
     fairseq_train([str(words / request.param), *MODEL, *ON_THE_FLY, "--save-dir", str(folder), "--max-epoch", "1"])
     for name in ("dict.en.txt", "dict.de.txt", "bpe.codes"):
@@ -436,7 +439,7 @@ def model(words: Path, tmp_path_factory: pytest.TempPathFactory, request: pytest
 
 
 def test_raw_text_goes_in_and_raw_text_comes_out(model: Path, tmp_path: Path) -> None:
-    """fairseq-interactive started in another folder: what it translates and what it prints last are ordinary text."""
+    """fairseq-interactive, started in another folder, translates ordinary text and prints ordinary text."""
     from sacremoses import MosesDetokenizer
 
     command = [sys.executable, "-P", "-m", "fairseq_cli.interactive", str(model)]
@@ -458,6 +461,7 @@ def test_raw_text_goes_in_and_raw_text_comes_out(model: Path, tmp_path: Path) ->
 
 
 def test_the_hub_example_of_the_documentation_runs(model: Path, tmp_path: Path) -> None:
+    """A reader can paste it and translate."""
     from fairseq.models.transformer import TransformerModel
 
     translator = TransformerModel.from_pretrained(
@@ -478,6 +482,7 @@ def test_the_hub_example_of_the_documentation_runs(model: Path, tmp_path: Path) 
 
 
 def test_the_hub_interface_refuses_a_checkpoint_that_would_run_code(model: Path, tmp_path: Path) -> None:
+    """fairseq alone would unpickle whatever it is given."""
     import torch
     from fairseq.models.transformer import TransformerModel
 
@@ -511,7 +516,7 @@ def test_an_option_of_a_checkpoint_is_not_run_as_code(model: Path, tmp_path: Pat
 
 
 def test_checkpoints_with_running_bleu_are_read_again(words: Path, tmp_path: Path) -> None:
-    """``--eval-bleu`` keeps its counts as arrays."""
+    """``--eval-bleu`` stores its counts as arrays, which the safe loader must accept."""
     from mt_scaffold.experiment.checkpoints import load_checkpoint
 
     arguments = [*with_dropout(words), "--save-dir", str(tmp_path), "--eval-bleu", "--eval-bleu-remove-bpe"]
@@ -521,16 +526,16 @@ def test_checkpoints_with_running_bleu_are_read_again(words: Path, tmp_path: Pat
     assert fairseq_train([*arguments, "--maximize-best-checkpoint-metric", "--max-epoch", "2"])
 
 
-def test_codes_that_are_not_named_are_asked_for() -> None:
-    """... in one line, not by Hydra."""
+def test_missing_codes_are_reported() -> None:
+    """One line asks for them, not a traceback from Hydra."""
     from mt_scaffold.experiment.fairseq_plugin.bpe import ScaffoldBPE, ScaffoldBPEConfig
 
     with pytest.raises(UsageError, match="needs --bpe-codes FILE"):
         ScaffoldBPE(ScaffoldBPEConfig())
 
 
-def test_the_commands_train_and_translate_take_a_folder_of_words(words: Path, tmp_path: Path) -> None:
-    """mt-scaffold train and translate name the task by themselves."""
+def test_the_commands_train_and_translate_accept_a_folder_of_words(words: Path, tmp_path: Path) -> None:
+    """mt-scaffold train and translate select the task by themselves."""
     from mt_scaffold.experiment.train import train
     from mt_scaffold.experiment.translate import translate
 

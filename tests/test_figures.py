@@ -1,4 +1,4 @@
-"""Figures: what they show comes out of the data as it should, and every one is written as PNG and SVG."""
+"""Figures: what they show is computed correctly, and each is written as PNG and SVG."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ JSON_LOG = """\
 
 
 def is_drawn(svg: Path) -> str:
-    """The SVG's text, after a look at both files."""
+    """The SVG's text, after a check of both files."""
     assert svg.with_suffix(".png").read_bytes().startswith(b"\x89PNG")
     text = svg.read_text(encoding="utf-8")
     assert "<svg" in text and "</svg>" in text
@@ -39,7 +39,7 @@ def is_drawn(svg: Path) -> str:
 
 
 def test_every_figure_is_written_the_same_each_time(tmp_path: Path) -> None:
-    """PNG and SVG appear, hold labels and the note on synthetic text, and the same data gives the same bytes."""
+    """PNG and SVG exist, with labels and the note on synthetic text, and the same data gives the same bytes."""
     rows = [
         SizeComparison(100, 9, 8, 10.0, 15.0, 0.5),
         SizeComparison(200, 0, 0, None, None, None),
@@ -77,29 +77,30 @@ def test_every_figure_is_written_the_same_each_time(tmp_path: Path) -> None:
 
 
 def test_shares_of_a_string_inside_longer_tokens() -> None:
-    """Each token that holds the string with its share of them all; itself first, what never occurs left out."""
+    """Each token that contains the string, with its share: the string itself first, unused tokens left out."""
     frequencies = {"zona": 1, "zona</w>": 2, "Arizona</w>": 97, "Barizonas": 0, "zone</w>": 50}
     shares = figures.tokens_with("zona", frequencies)
     assert shares == [("zona</w>", 2, 0.02), ("zona", 1, 0.01), ("Arizona</w>", 97, 0.97)]
     assert figures.tokens_with("w>", frequencies) == []
 
 
-def test_a_string_that_never_occurs_is_said(tmp_path: Path) -> None:
-    """No empty panel: the string is named."""
+def test_a_string_that_never_occurs_is_reported(tmp_path: Path) -> None:
+    """The string is named instead of drawing an empty panel."""
     with pytest.raises(MTScaffoldError, match="'qq'"):
         figures.inside_longer_tokens(["qq"], {"a": 1}, tmp_path / "figure")
 
 
 @pytest.mark.parametrize(("log", "epochs"), [(PLAIN_LOG, 2), (JSON_LOG, 1)])
 def test_curves_come_from_fairseqs_log(tmp_path: Path, log: str, epochs: int) -> None:
-    """Updates and losses as logged, in both of fairseq's formats; an epoch that stands there twice as it was last."""
+    """Updates and losses as logged, in both of fairseq's formats; of an epoch logged twice, the last counts."""
     (tmp_path / "log").write_text(log)
     curves = read_training_log(tmp_path / "log")
     assert curves["valid"] == [(30, 6.3), (60, 5.3)][:epochs]
     assert curves["train"] == [(30, 8.4), (60, 7.5)][:epochs]
 
 
-def test_a_log_without_epochs_is_said(tmp_path: Path) -> None:
+def test_a_log_without_epochs_is_reported(tmp_path: Path) -> None:
+    """There is nothing to draw, and the log is named."""
     (tmp_path / "log").write_text("nothing here\n")
     with pytest.raises(MTScaffoldError, match="no epoch"):
         read_training_log(tmp_path / "log")
@@ -129,7 +130,7 @@ def test_interval_is_sacrebleus() -> None:
 
 
 def test_embeddings_must_fit_the_dictionary(tmp_path: Path) -> None:
-    """Rows belong to the dictionary's tokens after fairseq's four; another number of them is an error, not a shift."""
+    """Rows belong to the dictionary's tokens after fairseq's four; a different number is an error, not a shift."""
     torch = pytest.importorskip("torch")
     weights = torch.arange(21.0).reshape(7, 3)
     torch.save({"model": {"encoder.embed_tokens.weight": weights}}, tmp_path / "model.pt")

@@ -54,7 +54,7 @@ def write(path: Path, text: str) -> None:
 
 @pytest.fixture(scope="module")
 def experiment(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A finished experiment as the workflow leaves it, with translations and models that cost no training."""
+    """A finished experiment as the workflow leaves it, with translations and models that needed no training."""
     import torch
 
     from mt_scaffold.experiment.synthetic import sentence_pairs
@@ -138,7 +138,7 @@ class Reader(html.parser.HTMLParser):
 
 
 def test_page_needs_nothing_but_itself(page: Path) -> None:
-    """No address but within the page and of data; no import in its style; well-formed, every id once."""
+    """Every address is inside the page or inline data; no import in its style; well-formed, every id unique."""
     text = page.read_text(encoding="utf-8")
     reader = Reader(text)
     assert reader.open == []
@@ -149,7 +149,7 @@ def test_page_needs_nothing_but_itself(page: Path) -> None:
     assert not re.search(r"\b(fetch|XMLHttpRequest|import)\s*\(", text)
 
 
-def test_page_says_what_the_experiment_found(page: Path, experiment: Path) -> None:
+def test_page_shows_what_the_experiment_found(page: Path, experiment: Path) -> None:
     """Scores, signatures, statistics, commands and examples are those of the files; synthetic text is labelled."""
     text = page.read_text(encoding="utf-8")
     comparison = json.loads((experiment / "comparison.json").read_text())
@@ -171,8 +171,8 @@ def test_page_says_what_the_experiment_found(page: Path, experiment: Path) -> No
     assert text.count("<svg ") == len(list((experiment / "figures").glob("*.svg")))
 
 
-def test_unfinished_experiment_is_said(tmp_path: Path) -> None:
-    """One line that names the folder and what to do; nothing is written."""
+def test_unfinished_experiment_is_reported(tmp_path: Path) -> None:
+    """One line names the folder and what to do; nothing is written."""
     (tmp_path / "config.yaml").write_text(CONFIG)
     with pytest.raises(MTScaffoldError, match="run the experiment to completion"):
         html_report(tmp_path)
@@ -180,8 +180,7 @@ def test_unfinished_experiment_is_said(tmp_path: Path) -> None:
 
 
 def test_the_page_computes_nothing(page: Path, experiment: Path, tmp_path: Path) -> None:
-    """What it shows is in the files of the steps before: other statistics, another page, and neither text nor models
-    of the training are read."""
+    """It shows what earlier steps wrote: other statistics give another page, and neither text nor models are read."""
     copy = tmp_path / "copy"
     shutil.copytree(experiment, copy)
     shutil.rmtree(copy / "raw" / "train.en", ignore_errors=True)

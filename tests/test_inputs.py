@@ -64,12 +64,14 @@ def test_exactly_one_input(name: str, tmp_path: Path) -> None:
 
 
 def test_an_output_is_needed() -> None:
+    """A call without one would compute for nothing."""
     for call in (get_vocab, BPE(CODES).process_file, partial(apply_bpe, CODES)):
         with pytest.raises(UsageError, match="outfile"):
             call(lines=["abc"])
 
 
 def test_the_texts_of_joint_learning_are_files() -> None:
+    """Lists of lines are refused with what is accepted instead."""
     with pytest.raises(UsageError, match="paths= takes paths and open files, not a list"):
         learn_joint_bpe_and_vocab([["ab"], ["cd"]], "codes", ["vocabulary", "another"])  # type: ignore[list-item]
 
@@ -91,7 +93,7 @@ class ReadOnce(io.BytesIO):
 
 
 def test_codes_are_read_once() -> None:
-    """Whatever takes codes takes an open file, and reads it a single time."""
+    """Whatever takes codes accepts an open file, and reads it a single time."""
     calls: list[Callable[[Any], object]] = [
         BPE,
         Codes.read,
@@ -108,7 +110,7 @@ def test_codes_are_read_once() -> None:
 
 
 def test_codes_are_parsed_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The merges of Codes are kept; bytes, a file and Codes are the same thing to every call."""
+    """The merges of Codes are kept; bytes, a file and Codes mean the same to every call."""
     parsed = []
     parse = _core.parse_codes
 

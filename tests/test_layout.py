@@ -23,13 +23,13 @@ def plan(*configurations: Path, **settings: object) -> Layout:
 
 
 def test_settings_replace_values_of_the_file() -> None:
-    """As Snakemake passes them: numbers as text within braces, and the short names."""
+    """Settings come as Snakemake passes them: numbers as text within braces, and the short names."""
     layout, cache = plan_layout(
         [DEMO], {"output": "elsewhere", "cache": "kept", "sample": "7", "train": {"options": {"lr": "0.1"}}}
     )
     assert (layout.folder, cache) == (Path("elsewhere"), Path("kept"))
     assert (layout.config.data.sample, layout.config.train.options["lr"]) == (7, 0.1)
-    # Beside what was replaced everything is as it was.
+    # Everything else is unchanged.
     assert layout.config.data.synthetic == plan().config.data.synthetic
     assert layout.config.train.options["arch"] == "transformer"
     assert plan().folder == Path("experiments/demo")
@@ -45,17 +45,19 @@ def test_settings_replace_values_of_the_file() -> None:
     ],
 )
 def test_a_wrong_setting_is_one_line(settings: dict[str, object], says: str) -> None:
+    """``--config`` is checked like the file, and the error says that it was the setting."""
     with pytest.raises(UsageError, match=re.escape(says)):
         plan(**settings)
 
 
 def test_one_configuration_is_one_experiment() -> None:
+    """Snakemake would merge two into one that nobody wrote."""
     with pytest.raises(UsageError, match="give one experiment: --configfile"):
         plan_layout([DEMO, WMT14], {})
 
 
 def test_no_two_files_of_an_experiment_have_one_path() -> None:
-    """Each method names a place of its own, with Snakemake's wildcards as with names."""
+    """Each method gives a path of its own, with Snakemake's wildcards as with names."""
     layout = plan(WMT14)
     system, part, language, test = "{system}", "{part}", "{lang}", "{test}"
     paths = [
@@ -88,13 +90,14 @@ def test_no_two_files_of_an_experiment_have_one_path() -> None:
     ],
 )
 def test_a_step_is_out_of_date_when_its_own_section_changes(step: str, settings: dict[str, object]) -> None:
-    """... and no other step is: a new beam size must not train again."""
+    """No other step is: a new beam size must not cause a new training."""
     steps = ("get_data", "train", "translate", "compare", "statistics")
     before, after = plan(WMT14), plan(WMT14, **settings)
     assert [name for name in steps if before.depends_on(name) != after.depends_on(name)] == [step]
 
 
 def test_an_opened_experiment_is_locked_and_read_back(tmp_path: Path) -> None:
+    """Two runs must not write into one folder; the steps see the configuration that was resolved."""
     layout = plan(output=str(tmp_path / "demo"))
     with layout.open(), pytest.raises(MTScaffoldError, match="demo: another run is working in this folder"):
         layout.open()
@@ -104,12 +107,14 @@ def test_an_opened_experiment_is_locked_and_read_back(tmp_path: Path) -> None:
 
 
 def test_a_folder_that_cannot_be_made_is_one_line(tmp_path: Path) -> None:
+    """The path is named, without a traceback."""
     (tmp_path / "file").write_text("")
     with pytest.raises(MTScaffoldError, match=r"file/demo: Not a directory"):
         plan(output=str(tmp_path / "file" / "demo")).open()
 
 
 def test_options_of_the_steps_follow_the_configuration() -> None:
+    """A key of the configuration reaches the command that it is about."""
     config = plan(WMT14).config
     assert tokenise_flags(config, "train") == ""
     assert tokenise_flags(config, "newstest2014") == "--keep-punctuation --keep-nonprinting --straight-apostrophes"

@@ -17,7 +17,7 @@ from mt_scaffold.text import END_OF_WORD
 # Few letters, so that ties, overlaps and strings made by several merges are the rule; the letters of "</w>", which
 # a word may spell out; letters of one to four bytes.
 ALPHABETS = ["a", "ab", "abc", "a</w>", "aä日😀"]
-LONGEST_SHORT_WORD = 48  # the core goes another way with longer ones
+LONGEST_SHORT_WORD = 48  # the core handles longer ones differently
 
 thousands = settings(max_examples=1000, derandomize=True, deadline=None, database=None)
 hundreds = settings(max_examples=300, derandomize=True, deadline=None, database=None)
@@ -40,7 +40,7 @@ word_counts = st.sampled_from(ALPHABETS).flatmap(
 @thousands
 @given(counts=word_counts, symbols=st.integers(1, 12), min_frequency=st.integers(1, 4))
 def test_learning(algorithm: str, counts: dict[str, int], symbols: int, min_frequency: int) -> None:
-    """The same merges in the same order with the same marks, the same number restored, the same early end."""
+    """Both give the same merges in the same order with the same marks, the same number restored, the same early end."""
     twin, codes = learn_with_twin(counts, symbols, min_frequency, algorithm)
     native = learn_bpe(
         None, None, symbols, min_frequency, is_dict=True, algorithm=algorithm, lines=dictionary_lines(counts)
@@ -100,30 +100,30 @@ def check(codes: bytes, merges: int, separator: str, vocabulary: set[str] | None
 @settings(thousands, max_examples=2000)
 @given(case=cases())
 def test_applying(case: tuple[bytes, int, str, set[str] | None, str]) -> None:
-    """Scaffolding, demolishing, the vocabulary filter, ``--merges``, separators and margins."""
+    """Both agree on scaffolding, demolishing, the vocabulary filter, ``--merges``, separators and margins."""
     check(*case)
 
 
 @hundreds
 @given(case=cases(LONGEST_SHORT_WORD - 3, LONGEST_SHORT_WORD + 3))
-def test_applying_to_words_about_as_long_as_the_short_way_takes(
+def test_applying_to_words_at_the_limit_of_the_short_way(
     case: tuple[bytes, int, str, set[str] | None, str],
 ) -> None:
-    """Both ways through a word, and the length at which one gives over to the other."""
+    """Both ways through a word agree around the length at which one takes over from the other."""
     check(*case)
 
 
 @hundreds
 @given(case=cases(LONGEST_SHORT_WORD + 1, 6 * LONGEST_SHORT_WORD))
 def test_applying_to_long_words(case: tuple[bytes, int, str, set[str] | None, str]) -> None:
-    """The way through long words, those too long to be remembered among them."""
+    """The way through long words agrees too, including words too long to be cached."""
     check(*case)
 
 
 @hundreds
 @given(counts=word_counts, symbols=st.integers(1, 20), data=st.data())
 def test_learning_then_applying(counts: dict[str, int], symbols: int, data: st.DataObject) -> None:
-    """Codes as learning gives them, applied to words made of the same letters; no scaffold token comes out."""
+    """Codes as learned are applied to words made of the same letters; no scaffold token comes out."""
     learned, codes = learn_with_twin(counts, symbols, 1)
     alphabet = "".join(sorted(set("".join(counts))))
     line = " ".join(data.draw(st.lists(words(alphabet, 1, 12), min_size=1, max_size=6)))
@@ -135,7 +135,7 @@ def test_learning_then_applying(counts: dict[str, int], symbols: int, data: st.D
 
 
 def test_hard_text_with_learned_codes() -> None:
-    """A text with every kind of line and letter: words counted, learned from and segmented as the twin does."""
+    """A text with every kind of line and letter is counted, learned from and segmented as the twin does it."""
     text = hard_text(3, 4000)
     lines = lines_at_lf(text)
     counts = _core.count_words([("text", text.encode("utf-8"))])
@@ -169,7 +169,7 @@ def many_words() -> tuple[bytes, list[str], str]:
 def test_the_table_of_words_is_replaced_when_full(
     many_words: tuple[bytes, list[str], str], limits: dict[str, Any], workers: int
 ) -> None:
-    """Far more distinct words than the table may remember: the text that comes out does not show it."""
+    """With far more distinct words than the table can hold, the output is still the same."""
     codes, lines, expected = many_words
     text = "\n".join(lines).encode("utf-8")
     segmenter = _core.Segmenter(codes, "@@")

@@ -22,7 +22,8 @@ def load(configuration: str, **overrides: object) -> Config:
     return load_config(CONFIGS / f"{configuration}.yaml", overrides)
 
 
-def test_published_scores_stand_beside_the_system_of_the_same_kind() -> None:
+def test_published_scores_are_shown_beside_the_system_of_the_same_kind() -> None:
+    """Each of the paper's systems is compared with ours of the same algorithm and dropout."""
     found = {(each.beside, each.score, each.metric) for each in published_scores(load("wmt14_en_de"))}
     assert found == {
         ("bpe", 29.31, "tokenised_bleu_split"),
@@ -42,16 +43,19 @@ def test_published_scores_stand_beside_the_system_of_the_same_kind() -> None:
     ids=["sample", "N", "none"],
 )
 def test_a_sample_another_n_or_other_data_is_other_text(overrides: dict[str, object]) -> None:
+    """The paper's figures are about its own text, so they are left out."""
     assert own_text(load("wmt14_en_de")) == "WMT'14 En-De"
     config = load("wmt14_en_de", **overrides)
     assert own_text(config) is None and published_scores(config) == []
 
 
 def test_the_name_of_an_experiment_means_nothing() -> None:
+    """What counts is the data, not what the experiment is called."""
     assert own_text(load("demo", name="wmt14_en_de")) is None
 
 
 def test_every_figure_names_a_text_and_its_place() -> None:
+    """A reader can look up each figure in the paper."""
     paper = read_paper()
     assert {figure.text for figure in paper.figures} == set(paper.texts)
     assert all(figure.place and float(figure.bpe) and float(figure.scaffold) for figure in paper.figures)
@@ -59,12 +63,13 @@ def test_every_figure_names_a_text_and_its_place() -> None:
 
 
 def test_a_test_set_that_is_not_there_is_refused() -> None:
+    """The error names the key and the missing test set."""
     with pytest.raises(UsageError, match=r"paper\.test_set: no test set newstest2015"):
         load("wmt14_en_de", paper={"test_set": "newstest2015"})
 
 
 def test_the_documentation_shows_the_papers_figures_as_the_data_file_has_them() -> None:
-    """... in blocks that a script writes, and ``git diff`` would show."""
+    """A script writes them, so no figure is copied by hand."""
     command = [sys.executable, "-c", _UNCHANGED, str(ROOT / "scripts")]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["statistics.md", "wmt14.md"]

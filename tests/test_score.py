@@ -37,6 +37,7 @@ def write(path: Path, lines: list[str]) -> Path:
 
 
 def test_scores_and_signatures_are_those_of_the_sacrebleu_command(tmp_path: Path) -> None:
+    """Anyone can check them with sacreBLEU alone."""
     hypothesis, reference = write(tmp_path / "hyp", HYPOTHESIS), write(tmp_path / "ref", REFERENCE)
     metrics = score(hypothesis, reference, tmp_path / "scores.json").metrics
     command = [
@@ -61,6 +62,7 @@ def test_scores_and_signatures_are_those_of_the_sacrebleu_command(tmp_path: Path
 
 
 def test_tokenised_bleu_is_marked_as_not_comparable(tmp_path: Path) -> None:
+    """It depends on the tokeniser, so it must not be quoted as BLEU."""
     words = [line.replace(".", " .").replace(",", " ,") for line in (*HYPOTHESIS, *REFERENCE)]
     files = [write(tmp_path / "hyp", HYPOTHESIS), write(tmp_path / "ref", REFERENCE), tmp_path / "scores.json"]
     tokenised = [write(tmp_path / "hyp.words", words[:4]), write(tmp_path / "ref.words", words[4:])]
@@ -80,12 +82,13 @@ def test_tokenised_bleu_is_marked_as_not_comparable(tmp_path: Path) -> None:
 
 
 def test_the_compound_split_is_that_of_the_published_scores() -> None:
+    """Hyphens inside a word are split as in the scripts that the papers used."""
     assert split_compounds("rich-text - format -x") == "rich ##AT##-##AT## text - format -x"
     assert split_compounds("a @-@ b") == "a @ ##AT##-##AT## @ b"
 
 
 def test_a_line_ends_at_lf_only(tmp_path: Path) -> None:
-    """Split at U+2028 or U+0085, the lines after would be scored against the wrong references."""
+    """Split at U+2028 or U+0085, the following lines would be scored against the wrong references."""
     lines = ["a\u2028b", "c\x85d", "e\x0cf", "", "g"]
     assert read_lines(write(tmp_path / "text", lines)) == lines
     (tmp_path / "crlf").write_bytes(b"a\r\nb\r\n")
@@ -93,6 +96,7 @@ def test_a_line_ends_at_lf_only(tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_scored_is_refused(tmp_path: Path) -> None:
+    """Unequal, empty or undecodable files give an error and no scores."""
     three, four = write(tmp_path / "three", HYPOTHESIS[:3]), write(tmp_path / "four", REFERENCE)
     with pytest.raises(MTScaffoldError, match=r"three has 3 lines and .*four has 4"):
         score(three, four, tmp_path / "scores.json")

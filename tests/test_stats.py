@@ -42,12 +42,12 @@ def test_multi30k_gives_the_known_counts() -> None:
 
 @pytest.mark.parametrize("algorithm", ["bpe", "scaffold"])
 def test_figures_are_those_of_the_segmented_text(algorithm: str, tmp_path: Path) -> None:
-    """What comes from word counts equals what one counts in the output of apply-bpe, on hard text."""
+    """The figures from word counts equal those counted in the output of apply-bpe, on hard text."""
     text = hard_text(3, 3000)
     codes = learn_bpe(write(tmp_path / "text", text), num_symbols=150, algorithm=algorithm).text
     (row,) = stats([codes], tmp_path / "text", num_workers=2)
 
-    # A separator that no text holds, so that every subword is told from a word's end.
+    # A separator that no text contains, so that a subword inside a word can be told from its end.
     lines = [BPE(codes, separator="\x01\x02").segment(line).split(" ") for line in text.split("\n")]
     lines = [[piece for piece in line if piece] for line in lines]
     frequencies = Counter(piece for line in lines for piece in line)
@@ -79,7 +79,7 @@ def test_vocabulary_on_its_training_text_is_normal_tokens_and_base_symbols(tmp_p
 
 
 def test_a_text_that_spells_out_the_end_of_word_is_measured(tmp_path: Path) -> None:
-    """``</w>`` in the text is letters like others; a token inside a word can then be the string of one at its end."""
+    """``</w>`` in the text is ordinary letters; a token inside a word can then look like one at its end."""
     codes = b"#version: 0.2\n< /\n</ w\n</w >\na </w>\n"
     (row,) = stats([codes], write(tmp_path / "text", "a</w>b </w>b a\n"))
     # a</w>@@ b </w>@@ b a: the token a</w> occurs twice, b</w> twice, </w> once.
@@ -100,7 +100,7 @@ def test_a_character_that_the_codes_do_not_know_is_counted(tmp_path: Path) -> No
 
 
 def test_entropy_and_redundancy_equal_scipy() -> None:
-    """Shannon's entropy in bits is SciPy's on the same counts, over counts of any size, zeros among them."""
+    """Shannon's entropy in bits is SciPy's on the same counts, whatever their size, zeros included."""
     scipy_stats = pytest.importorskip("scipy.stats")
     generator = random.Random(5)
     for _ in range(50):
@@ -127,7 +127,7 @@ def test_entropy_of_real_text_equals_scipy() -> None:
 
 
 def test_compared_vocabularies_differ_as_counted_by_hand(tmp_path: Path) -> None:
-    """Removed and new tokens, their frequencies in each segmentation, and the gain of the averages."""
+    """Removed and new tokens, their frequencies in each segmentation, and the gain in the average are correct."""
     text = write(tmp_path / "text", "xyz xyz xyz abq ab\n")
     bpe = b"#version: 0.2\nx y\nxy z</w>\na b</w>\n"
     scaffold = b"#version: 0.2\nx y scaffold\nxy z</w>\na b</w>\na b\n"
@@ -142,7 +142,7 @@ def test_compared_vocabularies_differ_as_counted_by_hand(tmp_path: Path) -> None
     assert found.gain == 0.5
 
 
-def test_codes_in_each_others_place_are_refused() -> None:
+def test_swapped_codes_are_refused() -> None:
     """Otherwise the removed tokens would be called new, and the gain a loss."""
     bpe, scaffold = b"#version: 0.2\na b\n", b"#version: 0.2\na b scaffold\nab c</w>\n"
     assert compare_vocab(bpe, scaffold, io.BytesIO(b"abc ab\n")).removed
@@ -165,7 +165,7 @@ def test_on_its_training_text_scaffold_removes_only_scaffold_tokens() -> None:
 
 
 def test_command_writes_json_with_the_documented_keys(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The keys that other programs rely on are there, one object a codes file; the other formats are tables."""
+    """The keys that other programs rely on are there, one object per codes file; the other formats are tables."""
     write(tmp_path / "text", "low lower lowest low\n")
     for algorithm in ("bpe", "scaffold"):
         learn_bpe(tmp_path / "text", tmp_path / algorithm, 3, 1, algorithm=algorithm)

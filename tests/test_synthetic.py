@@ -1,4 +1,4 @@
-"""The generated corpus: the same bytes everywhere, and the morphology that makes subwords worth while."""
+"""The generated corpus: the same bytes everywhere, and the morphology that makes subwords worthwhile."""
 
 from __future__ import annotations
 
@@ -16,30 +16,32 @@ def digest(pairs: list[tuple[str, str]]) -> str:
 
 
 def test_a_seed_gives_these_bytes_on_every_platform() -> None:
-    """Figures for the demonstration can be compared only if its text never changes unnoticed."""
+    """Figures of the demonstration are comparable only as long as its text is the same."""
     assert digest(PAIRS[:1000]) == "02320168a43720403601678ea00266e43c0fe18b372cb01988628973483deddb"
 
 
 def test_another_seed_gives_another_language() -> None:
+    """Two seeds share hardly a word."""
     others = list(itertools.islice(sentence_pairs(2), 1000))
     assert digest(others) != digest(PAIRS[:1000])
     words, other_words = ({word for source, _ in pairs for word in source.split()} for pairs in (PAIRS[:1000], others))
     assert len(words & other_words) < 0.1 * len(words)
 
 
-def test_no_source_sentence_comes_twice() -> None:
+def test_no_source_sentence_is_repeated() -> None:
     """So no test sentence is among the training sentences."""
     assert len({source for source, _ in PAIRS}) == len(PAIRS)
 
 
 def test_a_sentence_is_one_clean_line() -> None:
+    """Capitalised, punctuated and with single spaces, as the tokeniser expects."""
     for text in itertools.chain.from_iterable(PAIRS):
         assert text == " ".join(text.split())
         assert text[-1] in ".?" and not text[0].islower()
 
 
 def test_the_target_language_has_the_richer_morphology() -> None:
-    """More word types, most of them rare: otherwise words would do and subwords would not matter."""
+    """It has more word types, most of them rare: otherwise words would do and subwords would not matter."""
     source, target = (collections.Counter(word for pair in PAIRS for word in pair[side].split()) for side in (0, 1))
     assert len(target) > 1.5 * len(source)
     assert sum(count == 1 for count in target.values()) > 0.4 * len(target)
@@ -57,6 +59,7 @@ def test_frequent_nouns_are_much_more_frequent_than_rare_ones() -> None:
 
 
 def test_nouns_inflect_for_case_and_number_with_umlaut_in_the_plural() -> None:
+    """Endings follow case and number, and some stems change their vowel."""
     masculine, feminine = Stem("stone", "krol", "m", umlaut=True), Stem("moon", "lan", "f")
     assert [_inflect(masculine, case, False) for case in range(len(CASES))] == ["krol", "krol", "krole"]
     assert [_inflect(masculine, case, True) for case in range(len(CASES))] == ["kröle", "kröle", "krölen"]

@@ -1,4 +1,4 @@
-"""Joining subwords undoes segmenting; tables are laid out as tabulate does it."""
+"""Joining subwords undoes segmenting; tables are laid out as by tabulate."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ WORDS = st.lists(st.text(st.sampled_from("".join(ALPHABET)), min_size=1, max_siz
     seed=st.integers(0, 2**64 - 1),
 )
 def test_joining_undoes_segmenting(words: list[str], separator: str, dropout: float, seed: int) -> None:
-    """Any words, with single spaces between them: the separator may occur in one, but no word may end in it."""
+    """For any words with single spaces: the separator may occur inside one, but no word may end in it."""
     assume(not any(word.endswith(separator) for word in words))
     line = " ".join(words)
     assume(line == line.strip(LINE_MARGIN))
@@ -32,13 +32,14 @@ def test_joining_undoes_segmenting(words: list[str], separator: str, dropout: fl
 
 
 def test_a_word_that_ends_in_the_separator_is_joined_to_the_next() -> None:
-    """Why no word may: where its end is a subword, nothing tells that subword from one inside a word."""
+    """Nothing tells its last subword from one inside a word; this is why no word may end in it."""
     bpe = BPE(b"#version: 0.2\n@ @</w>\n")
     assert bpe.segment("a@@ b") == "a@@ @@ b"
     assert bpe.join("a@@ @@ b") == "ab"
 
 
 def test_learned_tokens_have_the_surface_forms_of_segmented_text() -> None:
+    """A vocabulary and a segmented text spell a token alike."""
     bpe = BPE(CODES, separator="##")
     normal = {merge.token for merge in CODES.merges if not merge.scaffold}
     assert {surface_form(token, "##") for token in normal if END_OF_WORD not in token[:-4]} <= set(bpe.surface_forms())
@@ -53,7 +54,7 @@ CELLS = st.text(
 @settings(max_examples=300, derandomize=True, deadline=None, database=None)
 @given(data=st.data(), markdown=st.booleans())
 def test_tables_of_text_are_those_of_tabulate(data: st.DataObject, markdown: bool) -> None:
-    """Byte for byte, with empty cells, numbers, wide characters and combining marks."""
+    """They are equal byte for byte, with empty cells, numbers, wide characters and combining marks."""
     tabulate = pytest.importorskip("tabulate", reason="needs the extra 'workflow'")
     columns = data.draw(st.integers(1, 5))
     rows = data.draw(st.lists(st.lists(CELLS, min_size=columns, max_size=columns), min_size=2, max_size=6))
@@ -65,7 +66,7 @@ def test_tables_of_text_are_those_of_tabulate(data: st.DataObject, markdown: boo
 
 
 def test_tables_of_figures() -> None:
-    """The first column to the left, the others to the right, as narrow as their cells."""
+    """The first column is left-aligned, the others right-aligned, as narrow as their cells."""
     rows = [["", "日本", "b"], ["first", "1,234", ""], ["x", "5", "6"]]
     assert format_table(rows) == "          日本  b\n-----  -----  -\nfirst  1,234\nx          5  6\n"
     assert format_table(rows, markdown=True) == (

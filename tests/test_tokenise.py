@@ -1,4 +1,4 @@
-"""Tokenising: a line in, a line out, whatever stands in it; and detokenising takes it back."""
+"""Tokenising: one line out for each line in, whatever it contains; and detokenising reverses it."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ MULTI30K = Path(__file__).parent.parent.parent / "shared" / "data" / "multi30k"
     ],
 )
 def test_words_are_those_of_moses(language: str, raw: str, words: str) -> None:
-    """Punctuation apart, dashes split, quotation marks normalised, Moses' escapes."""
+    """Punctuation apart, dashes split, quotation marks normalised, with Moses' escapes."""
     assert Tokeniser(language)(raw) == words
 
 
@@ -55,12 +55,13 @@ def test_detokenising_takes_tokenising_back(language: str, text: str) -> None:
 
 
 def test_detokenising_puts_spaces_where_a_reader_expects_them() -> None:
+    """Punctuation is attached to its word again."""
     text = "Two well-known men aren't here, (yet)."
     assert detokenise([Tokeniser("en")(text), ""], "en") == [text, ""]
 
 
 def test_a_language_without_rules_is_named(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    """sacremoses takes English rules for whatever it does not know, FR too."""
+    """sacremoses silently uses English rules for any language it does not know, FR included."""
     (tmp_path / "raw").write_text("Aujourd'hui\n")
     for language, known in (("fr", True), ("ja", True), ("FR", False), ("french", False)):
         tokenise(tmp_path / "raw", tmp_path / "words", language)
@@ -68,6 +69,7 @@ def test_a_language_without_rules_is_named(capsys: pytest.CaptureFixture[str], t
 
 
 def test_each_step_can_be_left_out() -> None:
+    """An option of the configuration switches off one step and no other."""
     assert Tokeniser("en", normalise_punctuation=False)("“a”") == "“ a ”"
     assert Tokeniser("en", aggressive_dash_splitting=False)("well-known") == "well-known"
     assert Tokeniser("en")("a\u200bb") == "a b"
@@ -76,7 +78,7 @@ def test_each_step_can_be_left_out() -> None:
 
 @pytest.mark.parametrize("all_steps", [True, False])
 def test_no_character_breaks_a_line_or_leaves_other_space(all_steps: bool) -> None:
-    """CR, U+0085, U+2028, form feed and all their kin: later steps may break lines or words there."""
+    """CR, U+0085, U+2028, form feed and their kin: later steps may break lines or words there."""
     tokeniser = Tokeniser("en", normalise_punctuation=all_steps, remove_nonprinting=all_steps)
     separators = [
         chr(code) for code in range(sys.maxunicode + 1) if unicodedata.category(chr(code)) in ("Zs", "Zl", "Zp", "Cc")
@@ -96,7 +98,7 @@ def run(tmp_path: Path, content: bytes, **options: Any) -> bytes:
 
 
 def test_lines_keep_their_number_and_order(tmp_path: Path) -> None:
-    """Empty lines, lines that become empty, other line breaks inside a line, no LF at the end."""
+    """Empty lines, lines that become empty, other line breaks inside a line, no LF at the end: all stay parallel."""
     content = "One.\r\n\n \u00ad\nTwo\u2028three\x85four\x0cfive\rsix.\n\u200b\nlast".encode()
     lines = run(tmp_path, content).split(b"\n")
     assert lines[:3] == [b"One .", b"", b""]
@@ -105,10 +107,12 @@ def test_lines_keep_their_number_and_order(tmp_path: Path) -> None:
 
 
 def test_an_empty_file_stays_empty(tmp_path: Path) -> None:
+    """No line is made up."""
     assert run(tmp_path, b"") == b""
 
 
 def test_any_number_of_workers_gives_the_same_bytes(tmp_path: Path) -> None:
+    """Speed never changes an experiment."""
     content = b"".join(b"Line number %d isn't well-known.\n" % number for number in range(2 * BATCH_LINES + 7))
     alone = run(tmp_path, content)
     assert alone.count(b"\n") == 2 * BATCH_LINES + 7
@@ -117,6 +121,7 @@ def test_any_number_of_workers_gives_the_same_bytes(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("num_workers", [1, 2])
 def test_bytes_that_are_not_utf8_are_named_by_file_line_and_byte(tmp_path: Path, num_workers: int) -> None:
+    """The byte can be found, and no partial output is left."""
     content = b"good\n" * (BATCH_LINES + 1) + b"ba\xe4d\n"
     with pytest.raises(MTScaffoldError, match=rf"in: line {BATCH_LINES + 2}, byte offset \d+: 0xE4 is not UTF-8"):
         run(tmp_path, content, num_workers=num_workers)
@@ -124,6 +129,7 @@ def test_bytes_that_are_not_utf8_are_named_by_file_line_and_byte(tmp_path: Path,
 
 
 def test_gzip_input_is_read_as_such(tmp_path: Path) -> None:
+    """A name that ends in .gz means a compressed file, here as everywhere."""
     (tmp_path / "in.gz").write_bytes(gzip.compress(b"Hello, you.\n"))
     report = tokenise(tmp_path / "in.gz", tmp_path / "out", "en")
     assert (tmp_path / "out").read_bytes() == b"Hello , you .\n"
@@ -131,6 +137,7 @@ def test_gzip_input_is_read_as_such(tmp_path: Path) -> None:
 
 
 def test_a_full_disk_is_one_clear_line(tmp_path: Path) -> None:
+    """The output is named with the system's reason."""
     if not Path("/dev/full").exists():
         pytest.skip("no /dev/full on this system")
     (tmp_path / "in").write_bytes(b"Hello.\n")
@@ -139,6 +146,7 @@ def test_a_full_disk_is_one_clear_line(tmp_path: Path) -> None:
 
 
 def test_fewer_than_one_worker_is_refused(tmp_path: Path) -> None:
+    """Zero workers would do nothing."""
     with pytest.raises(UsageError, match="number of workers"):
         run(tmp_path, b"", num_workers=0)
 
@@ -146,6 +154,7 @@ def test_fewer_than_one_worker_is_refused(tmp_path: Path) -> None:
 def test_the_command_is_a_filter(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.CaptureFixture[bytes]
 ) -> None:
+    """It works in a pipeline, and its report goes to a file of its own."""
     standard_input = io.TextIOWrapper(io.BytesIO(b"Hello, you.\n"))
     monkeypatch.setattr(sys, "stdin", standard_input)
     assert main(["tokenise", "--language", "en", "--report", str(tmp_path / "report.json")]) == 0
@@ -155,7 +164,7 @@ def test_the_command_is_a_filter(
 
 
 def test_multi30k_comes_back_from_tokenising_nearly_as_it_was() -> None:
-    """Real text: what tokenising and detokenising change is quotation marks and spaces, not words."""
+    """On real text, tokenising and detokenising change quotation marks and spaces, not words."""
     if not MULTI30K.is_dir():
         pytest.skip(f"no Multi30k in {MULTI30K.name} beside the repository")
     with gzip.open(MULTI30K / "test_2016_flickr.de.gz", "rt", encoding="utf-8", newline="\n") as stream:
@@ -167,7 +176,7 @@ def test_multi30k_comes_back_from_tokenising_nearly_as_it_was() -> None:
 
 @pytest.mark.parametrize("count", [1, 2, 3, 7, 40])
 def test_chunks_put_together_are_the_whole(tmp_path: Path, count: int) -> None:
-    """Lines of all lengths, empty ones, more chunks than lines, no LF at the end: nothing twice or lost."""
+    """Lines of all lengths, empty ones, more chunks than lines, no LF at the end: nothing is lost or repeated."""
     lines = [f"Zeile {number}, {'sehr ' * (number * 7 % 31)}lang." if number % 5 else "" for number in range(20)]
     (tmp_path / "raw").write_text("\n".join(lines), encoding="utf-8")
     whole = tokenise(tmp_path / "raw", tmp_path / "whole", "de")
@@ -178,21 +187,23 @@ def test_chunks_put_together_are_the_whole(tmp_path: Path, count: int) -> None:
     assert sum(report.words for report in reports) == whole.words
 
 
-def test_chunks_that_cannot_be_are_refused(tmp_path: Path) -> None:
+def test_impossible_chunks_are_refused(tmp_path: Path) -> None:
+    """There is no chunk 3 of 2, and a compressed file cannot be read from its middle."""
     (tmp_path / "raw.gz").write_bytes(gzip.compress(b"x\n"))
     for path, chunk in ((tmp_path / "raw.gz", (1, 2)), (tmp_path / "raw", (3, 2)), (tmp_path / "raw", (0, 2))):
         with pytest.raises(UsageError):
             tokenise(path, tmp_path / "out", "de", chunk=chunk)
 
 
-def test_a_bad_byte_in_a_chunk_is_placed(tmp_path: Path) -> None:
+def test_a_bad_byte_in_a_chunk_is_located(tmp_path: Path) -> None:
+    """The error says where the chunk starts, from which its lines are counted."""
     (tmp_path / "raw").write_bytes(b"good\n" * 10 + b"b\xffd\n" + b"good\n" * 3)
     with pytest.raises(MTScaffoldError, match=r"raw from byte 35: line 4, byte offset \d+: 0x.. is not UTF-8"):
         tokenise(tmp_path / "raw", tmp_path / "out", "de", chunk=(2, 2))
 
 
 def test_straight_apostrophes_come_before_tokenising() -> None:
-    """Without it, and with punctuation left as it is, the English genitive falls into three words."""
+    """Otherwise, with punctuation left as it is, an English genitive would fall into three words."""
     assert Tokeniser("en", normalise_punctuation=False)("a dog\u2019s bone") == "a dog \u2019 s bone"
     straight = Tokeniser("en", normalise_punctuation=False, straight_apostrophes=True)
     assert straight("a dog\u2019s bone") == "a dog &apos;s bone"

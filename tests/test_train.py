@@ -1,4 +1,4 @@
-"""Training through fairseq: stopping and going on, and what is refused."""
+"""Training through fairseq: stopping and resuming, and what is refused."""
 
 import fcntl
 import shutil
@@ -20,12 +20,14 @@ from mt_scaffold.experiment.train import TrainingReport, train
 
 
 def test_options_of_a_configuration_become_arguments() -> None:
+    """Lists, switches and text reach fairseq as it reads them."""
     options = {"arch": "transformer", "share-all-embeddings": True, "fp16": False, "lr": [0.1, 0.2], "betas": "(0, 1)"}
     expected = "--arch transformer --share-all-embeddings --lr 0.1 0.2 --betas".split()
     assert option_arguments(options) == [*expected, "(0, 1)"]
 
 
 def test_a_training_leaves_command_log_checkpoints_and_report(tiny_model: Path) -> None:
+    """Whoever finds the folder can see and repeat what was run."""
     command = (tiny_model / "command.txt").read_text()
     assert "fairseq_cli.train" in command and "--seed 7" in command and "--max-epoch 3" in command
     assert "done training" in (tiny_model / "train.log").read_text()
@@ -36,8 +38,8 @@ def test_a_training_leaves_command_log_checkpoints_and_report(tiny_model: Path) 
     assert (tiny_model / "checkpoints" / "checkpoint3.pt").exists()
 
 
-def test_a_stopped_training_goes_on_to_the_very_same_model(tiny_data: Path, tiny_model: Path, tmp_path: Path) -> None:
-    """Stopped after two epochs, in the middle of copying checkpoint_last.pt, it must end as if it had never been."""
+def test_a_stopped_training_resumes_to_the_very_same_model(tiny_data: Path, tiny_model: Path, tmp_path: Path) -> None:
+    """Stopped after two epochs, while checkpoint_last.pt was being copied, it must end as if never stopped."""
     import torch
 
     train(tiny_data, tmp_path, [*TINY_MODEL, "--max-epoch", "2"], seed=7)
@@ -53,7 +55,7 @@ def test_a_stopped_training_goes_on_to_the_very_same_model(tiny_data: Path, tiny
         assert torch.equal(tensor, stopped[name]), name
 
 
-def test_a_torn_last_checkpoint_gives_way_to_the_newest_whole_one(tiny_data: Path, tmp_path: Path) -> None:
+def test_a_torn_last_checkpoint_is_replaced_by_the_newest_whole_one(tiny_data: Path, tmp_path: Path) -> None:
     """Killed while it copied a checkpoint within an epoch, a training loses nothing from before that checkpoint."""
     options = [*TINY_MODEL, "--save-interval-updates", "3", "--keep-interval-updates", "1"]
     epoch = train(tiny_data, tmp_path, [*options, "--max-epoch", "1"], seed=7).updates
@@ -67,10 +69,10 @@ def test_a_torn_last_checkpoint_gives_way_to_the_newest_whole_one(tiny_data: Pat
     assert f"@ {stop} updates" in went_on.splitlines()[0]
 
 
-def test_a_training_begun_with_other_options_is_not_continued(
+def test_a_training_started_with_other_options_is_not_resumed(
     tiny_data: Path, tiny_model: Path, tmp_path: Path
 ) -> None:
-    """fairseq would load the checkpoint and go on as if nothing had changed."""
+    """fairseq would load the checkpoint and carry on as if nothing had changed."""
     shutil.copytree(tiny_model, tmp_path / "model")
     log = (tmp_path / "model" / "train.log").read_text()
     other = [*TINY_MODEL, "--max-epoch", "3", "--clip-norm", "1.0"]
@@ -88,18 +90,20 @@ def test_a_training_begun_with_other_options_is_not_continued(
 
 @pytest.mark.parametrize("option", ["--seed", "--save-dir=elsewhere", "--user_dir", "--cpu"])
 def test_options_that_are_set_here_are_refused(tiny_data: Path, tmp_path: Path, option: str) -> None:
+    """A second value would contradict the report of the training."""
     with pytest.raises(UsageError, match="is set by mt-scaffold itself"):
         train(tiny_data, tmp_path, [*TINY_MODEL, option])
 
 
 @pytest.mark.skipif(sees_gpu(), reason="for a machine without GPUs")
-def test_gpus_that_are_not_there_are_missed(tiny_data: Path, tmp_path: Path) -> None:
-    """A training meant for GPUs does not crawl along on the CPU unseen."""
+def test_missing_gpus_are_reported(tiny_data: Path, tmp_path: Path) -> None:
+    """A training meant for GPUs must not crawl along unnoticed on the CPU."""
     with pytest.raises(MTScaffoldError, match="--gpus 8: PyTorch finds no GPU on this machine"):
         train(tiny_data, tmp_path / "model", TINY_MODEL, gpus=8)
 
 
 def test_the_gpus_of_all_nodes_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The batch size depends on their number."""
     monkeypatch.setattr("torch.cuda.device_count", lambda: 8)
     assert [gpus_in_all(1, 0), gpus_in_all(2, 0), gpus_in_all(2, 4), gpus_in_all(1, 1)] == [8, 16, 8, 1]
     with pytest.raises(UsageError, match="the number of GPUs must be 0"):
@@ -107,6 +111,7 @@ def test_the_gpus_of_all_nodes_are_counted(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_a_failing_training_shows_the_end_of_its_log_and_where_it_is(tiny_data: Path, tmp_path: Path) -> None:
+    """The cause is visible without searching for the log."""
     with pytest.raises(MTScaffoldError) as caught:
         train(tiny_data, tmp_path, [*TINY_MODEL, "--encoder-attention-heads", "3"])
     message = str(caught.value)
@@ -115,7 +120,8 @@ def test_a_failing_training_shows_the_end_of_its_log_and_where_it_is(tiny_data: 
     assert not (tmp_path / "training.json").exists()
 
 
-def test_an_option_that_fairseq_does_not_take_is_one_line(tiny_data: Path, tmp_path: Path) -> None:
+def test_an_option_that_fairseq_rejects_is_one_line(tiny_data: Path, tmp_path: Path) -> None:
+    """fairseq's own usage text would hide it."""
     with pytest.raises(UsageError) as caught:
         train(tiny_data, tmp_path, ["--arch", "transfurmer"])
     log = tmp_path / "train.log"
@@ -123,7 +129,7 @@ def test_an_option_that_fairseq_does_not_take_is_one_line(tiny_data: Path, tmp_p
 
 
 def test_a_second_training_in_the_same_folder_waits(tiny_data: Path, tmp_path: Path) -> None:
-    """Two at once would write over each other's checkpoints, as when the workflow was killed and its training not."""
+    """Two at once would overwrite each other's checkpoints, as when the workflow was killed but not its training."""
     with open(tmp_path / ".lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         command = [sys.executable, "-m", "mt_scaffold", "train", "--data", str(tiny_data), "--output", str(tmp_path)]

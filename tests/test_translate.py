@@ -33,7 +33,7 @@ def translated(
 
 
 def test_every_sentence_is_translated_and_in_the_order_of_the_test_set(translated: Path, tiny_subwords: Path) -> None:
-    """13 sentences: with its default batches this fairseq drops the last 5 of them without a word."""
+    """13 sentences: with its default batches this fairseq silently drops the last 5 of them."""
     output = (translated / "odd.1.generate.txt").read_text(encoding="utf-8")
     sources = (tiny_subwords / "odd.1.en").read_text(encoding="utf-8").splitlines()
     subwords = (translated / "odd.1.de.subwords").read_text(encoding="utf-8").splitlines()
@@ -46,7 +46,8 @@ def test_every_sentence_is_translated_and_in_the_order_of_the_test_set(translate
     assert any("<unk>" not in text for text in by_number.values())
 
 
-def test_subwords_words_and_text_lie_side_by_side(translated: Path, tiny_subwords: Path) -> None:
+def test_subwords_words_and_text_are_written_side_by_side(translated: Path, tiny_subwords: Path) -> None:
+    """The scores and the page need all three forms."""
     subwords = (translated / "odd.1.de.subwords").read_text(encoding="utf-8").splitlines()
     words = (translated / "odd.1.de.words").read_text(encoding="utf-8").splitlines()
     assert words == [join_subwords(line) for line in subwords] and any(words) and "@@" not in "".join(words)
@@ -55,6 +56,7 @@ def test_subwords_words_and_text_lie_side_by_side(translated: Path, tiny_subword
 
 
 def test_hypotheses_are_put_in_order_and_none_may_be_missing() -> None:
+    """fairseq writes them by length; a gap would shift every later sentence."""
     lines = ["S-1\tx\n", "H-1\t-0.5\tzwei\n", "D-1\t-0.5\tzwei\n", "H-0\t-1e-05\teins\n", "H-2\t-2.0\t\n", "P-2\t0\n"]
     assert read_hypotheses(lines, 3) == ["eins", "zwei", ""]
     with pytest.raises(MTScaffoldError, match="no hypothesis for sentence 4 "):
@@ -65,7 +67,8 @@ def test_hypotheses_are_put_in_order_and_none_may_be_missing() -> None:
         read_hypotheses([*lines, "H-0\t-1\teins\n"], 3)
 
 
-def test_joining_undoes_splitting_and_takes_a_word_that_was_broken_off() -> None:
+def test_joining_undoes_splitting_and_accepts_an_unfinished_word() -> None:
+    """A hypothesis may end inside a word when it reaches the maximum length."""
     line = "Schaffellösung , a@ b@@c @ ."
     assert join_subwords(split_words(line)) == line
     assert join_subwords("Schaff@@ ell@@") == "Schaffell"
@@ -73,6 +76,7 @@ def test_joining_undoes_splitting_and_takes_a_word_that_was_broken_off() -> None
 
 
 def test_a_missing_subset_or_model_is_named(tiny_data: Path, tmp_path: Path) -> None:
+    """The error is found before fairseq loads anything."""
     with pytest.raises(UsageError, match=r"no subset called odd2; choose one of train, valid, odd\.1, test1$"):
         translate(tiny_data, "odd2", tmp_path / "model.pt", tmp_path)
     with pytest.raises(MTScaffoldError, match="no such model"):
@@ -84,7 +88,7 @@ def test_a_missing_subset_or_model_is_named(tiny_data: Path, tmp_path: Path) -> 
 def test_fairseq_refuses_a_checkpoint_that_would_run_code(
     tiny_data: Path, tiny_model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Also where the variable that switches PyTorch's check off is set."""
+    """This holds even if the variable that switches off PyTorch's check is set."""
     import torch
 
     from mt_scaffold.experiment.checkpoints import load_checkpoint
@@ -98,6 +102,7 @@ def test_fairseq_refuses_a_checkpoint_that_would_run_code(
 
 
 def test_user_dir_is_printed_for_use_with_fairseq_itself() -> None:
+    """fairseq's own commands find the plug-in with it."""
     command = [sys.executable, "-m", "mt_scaffold", "user-dir"]
     printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
     assert printed == str(user_dir()) and (Path(printed) / "__init__.py").exists()

@@ -39,7 +39,7 @@ def test_core_gives_the_vector(name: str, algorithm: str) -> None:
 @pytest.mark.parametrize("algorithm", ["bpe", "scaffold"])
 @pytest.mark.parametrize("name", NAMES)
 def test_twin_gives_the_vector(name: str, algorithm: str) -> None:
-    """So does the plain Python twin, which every other test holds the core to."""
+    """So does the plain Python twin, against which every other test checks the core."""
     vector = VECTORS / name
     symbols, min_frequency = options_of(vector)
     corpus = (vector / "corpus.txt").read_text(encoding="utf-8").split("\n")
@@ -63,7 +63,7 @@ BY_HAND = ["accc accc cc accc", "accc cc accc"]
 
 
 def test_scaffold_by_hand() -> None:
-    """A token becomes scaffold and returns, another stays scaffold; demolishing takes that one apart again."""
+    """One token becomes scaffold and returns, another stays scaffold; demolishing takes the second apart again."""
     learned = learn_bpe(lines=BY_HAND, num_symbols=2)
     assert learned.text == b"#version: 0.2\nc c</w>\nc cc</w> scaffold\na ccc</w>\n"
     assert (learned.merges, learned.scaffold, learned.restored, learned.exhausted) == (3, 1, 1, False)
@@ -76,7 +76,7 @@ def test_scaffold_by_hand() -> None:
 
 
 def test_bpe_by_hand() -> None:
-    """Original BPE takes the same first two merges, stops there, and keeps what they make."""
+    """Original BPE makes the same first two merges, stops there, and keeps what they make."""
     learned = learn_bpe(lines=BY_HAND, num_symbols=2, algorithm="bpe")
     assert learned.text == b"#version: 0.2\nc c</w>\nc cc</w>\n"
     assert BPE(learned.text).segment("accc ccc") == "a@@ ccc ccc"
@@ -107,7 +107,7 @@ def generated(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize("figures", figures_of("generated"), ids=str)
 def test_figures_of_the_generated_text(generated: Path, figures: Figures) -> None:
-    """At a size where thousands of tokens become scaffold and return: the known counts and the known codes files."""
+    """At a size where thousands of tokens become scaffold and return: the known counts and codes files."""
     assert measure([generated], figures.symbols, figures.algorithm) == figures
 
 

@@ -1,4 +1,4 @@
-"""The WMT'14 experiments: their options against the published facts, and the whole of them at small scale."""
+"""The WMT'14 experiments: their options against the published facts, and all of them at small scale."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def wmt14(target: str, batch: str = "large") -> Config:
 
 @pytest.mark.parametrize(("target", "batch"), BOTH)
 def test_the_options_are_those_that_were_published(target: str, batch: str) -> None:
-    """A recipe that departs from the publication in one value compares with nothing."""
+    """A recipe that departs from the publication in one value is comparable with nothing."""
     config = wmt14(target, batch)
     expected = FACTS | OF_PAIR[target] | OF_BATCH[batch]
     options = config.train.all_options
@@ -79,7 +79,8 @@ def test_the_options_are_those_that_were_published(target: str, batch: str) -> N
 
 
 @pytest.mark.parametrize(("target", "batch"), BOTH)
-def test_the_command_line_stands_in_the_documentation_and_fairseq_takes_it(target: str, batch: str) -> None:
+def test_the_command_line_is_documented_and_fairseq_accepts_it(target: str, batch: str) -> None:
+    """What the page shows is what is run."""
     from fairseq import options
 
     arguments = option_arguments(wmt14(target, batch).train.all_options)
@@ -95,13 +96,15 @@ def test_the_command_line_stands_in_the_documentation_and_fairseq_takes_it(targe
     ("batch", "gpus", "update_freq"),
     [("large", 8, 16), ("large", 4, 32), ("large", 16, 8), ("large", 128, 1), ("small", 1, 8), ("large", 0, 16)],
 )
-def test_the_batch_stays_on_any_number_of_gpus(target: str, batch: str, gpus: int, update_freq: int) -> None:
+def test_the_batch_is_the_same_on_any_number_of_gpus(target: str, batch: str, gpus: int, update_freq: int) -> None:
+    """Fewer GPUs gather gradients over more steps."""
     options = wmt14(target, batch).train.options_on(gpus)
     assert options == wmt14(target, batch).train.all_options | {"update-freq": update_freq}
 
 
 @pytest.mark.parametrize(("batch", "gpus"), [("large", 12), ("large", 256), ("small", 16)])
 def test_a_batch_that_the_gpus_cannot_share_is_refused(batch: str, gpus: int) -> None:
+    """A different batch size would be a different experiment."""
     with pytest.raises(UsageError, match=f"train.batches.{batch}: .* cannot be shared by {gpus} GPUs"):
         wmt14("de", batch).train.options_on(gpus)
 
@@ -129,7 +132,7 @@ def test_the_real_architecture_does_an_update(tiny_data: Path, tmp_path: Path, t
     ("target", "systems"), [("de", None), ("fr", ["bpe", "scaffold_dropout"])], ids=["en-de", "en-fr"]
 )
 def test_the_whole_at_small_scale_without_a_network(tmp_path: Path, target: str, systems: list[str] | None) -> None:
-    """From archives with the real names and formats to the table, through the rules as they are."""
+    """From archives with the real names and formats to the table, through the rules unchanged."""
     (tmp_path / "cache").mkdir()
     config = derived_config(target, tmp_path / "cache", make_archives(tmp_path / "cache", target))
     config["codes"]["symbols"] = 200
@@ -187,7 +190,7 @@ def run_workflow(config: Path, **settings: Any) -> subprocess.CompletedProcess[s
 
 @pytest.mark.parametrize("target", ["de", "fr"])
 def test_a_dry_run_shows_the_whole_graph(tmp_path: Path, target: str) -> None:
-    """Also with a cluster's profile, and without leaving anything behind."""
+    """It works with a cluster's profile too, and leaves nothing behind."""
     command = [sys.executable, "-m", "snakemake", "-s", str(ROOT / "scripts" / "Snakefile"), "-n", "--quiet", "rules"]
     command += ["--configfile", str(CONFIGS / f"wmt14_en_{target}.yaml"), "--config", f"output={tmp_path / 'out'}"]
     command += ["--profile", str(CONFIGS / "profiles" / "slurm")]
@@ -199,7 +202,8 @@ def test_a_dry_run_shows_the_whole_graph(tmp_path: Path, target: str) -> None:
     assert not (tmp_path / "out").exists()
 
 
-def test_a_batch_that_is_not_there_is_an_error() -> None:
+def test_an_unknown_batch_is_an_error() -> None:
+    """The error lists those that there are."""
     document = wmt14("de").to_dict()
     document["train"]["batch"] = "huge"
     with pytest.raises(UsageError, match=r"train\.batch: give one of large, small"):

@@ -62,7 +62,7 @@ def run(folder: Path, text: str = CONFIGURATION, *more: str) -> subprocess.Compl
 
 
 def kill_in_training(folder: Path) -> None:
-    """Start the workflow and kill it, with all that it has started, when a training has ended its second epoch."""
+    """Start the workflow and kill it, with every process it started, once a training has finished its second epoch."""
     (folder / "tiny.yaml").write_text(CONFIGURATION)
     with open(folder / "killed.log", "wb") as log:
         process = subprocess.Popen(
@@ -84,7 +84,7 @@ def times(folder: Path) -> dict[str, int]:
 
 @pytest.fixture(scope="module")
 def experiment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, object]:
-    """The tiny experiment, killed in the middle of training and run again to its end."""
+    """The tiny experiment, killed in the middle of training and run again to completion."""
     folder = tmp_path_factory.mktemp("workflow")
     kill_in_training(folder)
     output = folder / "experiments" / "tiny"
@@ -94,7 +94,8 @@ def experiment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, object]:
     return {"folder": folder, "output": output, "before": before, "logs": logs, "second": second}
 
 
-def test_a_killed_experiment_goes_on_to_the_table(experiment: dict[str, object]) -> None:
+def test_a_killed_experiment_resumes_to_the_table(experiment: dict[str, object]) -> None:
+    """The same command, run again, is all that it needs."""
     second, output = experiment["second"], experiment["output"]
     assert isinstance(second, subprocess.CompletedProcess) and isinstance(output, Path)
     assert second.returncode == 0, second.stdout
@@ -108,14 +109,16 @@ def test_a_killed_experiment_goes_on_to_the_table(experiment: dict[str, object])
         assert translations.count("\n") == 20
 
 
-def test_finished_steps_are_not_done_again(experiment: dict[str, object]) -> None:
+def test_finished_steps_are_not_repeated(experiment: dict[str, object]) -> None:
+    """What was finished before the kill is left untouched."""
     output, before = experiment["output"], experiment["before"]
     assert isinstance(output, Path) and isinstance(before, dict)
     for part, files in before.items():
         assert files and files == times(output / part), part
 
 
-def test_training_goes_on_from_the_last_checkpoint(experiment: dict[str, object]) -> None:
+def test_training_resumes_from_the_last_checkpoint(experiment: dict[str, object]) -> None:
+    """The epochs before the kill are not trained again."""
     output, logs = experiment["output"], experiment["logs"]
     assert isinstance(output, Path) and isinstance(logs, dict)
     continued = 0
@@ -129,8 +132,8 @@ def test_training_goes_on_from_the_last_checkpoint(experiment: dict[str, object]
     assert continued
 
 
-def test_what_the_demo_says_lies_where_it_says(experiment: dict[str, object]) -> None:
-    """Every file that `make demo` names at its end is there after such an experiment."""
+def test_the_files_that_the_demo_names_exist(experiment: dict[str, object]) -> None:
+    """Every file that `make demo` names when it ends is there after such an experiment."""
     sys.path.insert(0, str(SNAKEFILE.parent))
     try:
         from demo import guide
@@ -143,6 +146,7 @@ def test_what_the_demo_says_lies_where_it_says(experiment: dict[str, object]) ->
 
 
 def test_a_finished_experiment_has_nothing_left_to_do(experiment: dict[str, object]) -> None:
+    """Running it again changes no file."""
     folder, output = experiment["folder"], experiment["output"]
     assert isinstance(folder, Path) and isinstance(output, Path)
     before = times(output)
@@ -152,6 +156,7 @@ def test_a_finished_experiment_has_nothing_left_to_do(experiment: dict[str, obje
 
 
 def test_two_runs_do_not_work_in_one_folder(experiment: dict[str, object]) -> None:
+    """The second one is refused with one line."""
     import fcntl
 
     folder, output = experiment["folder"], experiment["output"]
@@ -164,6 +169,7 @@ def test_two_runs_do_not_work_in_one_folder(experiment: dict[str, object]) -> No
 
 
 def test_a_wrong_key_ends_in_one_line_before_anything_is_done(tmp_path: Path) -> None:
+    """A typo costs seconds, not the hours until its step."""
     wrong = run(tmp_path, CONFIGURATION.replace("symbols:", "simbols:"))
     assert wrong.returncode == 2
     assert re.search(r"^mt-scaffold: .*tiny\.yaml:8: codes\.simbols: unknown key.*symbols", wrong.stdout, re.MULTILINE)
@@ -181,7 +187,7 @@ def test_a_wrong_key_ends_in_one_line_before_anything_is_done(tmp_path: Path) ->
 def test_an_option_unknown_to_fairseq_is_named_before_anything_is_done(
     tmp_path: Path, wrong: tuple[str, str], says: str
 ) -> None:
-    """One of fairseq-generate would otherwise show itself when all trainings are over."""
+    """A wrong option of fairseq-generate would otherwise show only after all trainings."""
     result = run(tmp_path, CONFIGURATION.replace(*wrong))
     assert result.returncode != 0
     assert any(line.startswith(f"mt-scaffold: {says}") for line in result.stdout.splitlines()), result.stdout
@@ -189,13 +195,14 @@ def test_an_option_unknown_to_fairseq_is_named_before_anything_is_done(
 
 
 def test_a_dry_run_leaves_nothing_behind(tmp_path: Path) -> None:
+    """It makes no folder, no lock and no copy of the configuration."""
     dry = run(tmp_path, CONFIGURATION, "--dry-run", "--config", f"output={tmp_path}/elsewhere")
     assert dry.returncode == 0 and "train" in dry.stdout
     assert not (tmp_path / "elsewhere").exists() and not (tmp_path / "experiments").exists()
 
 
 def test_a_failing_step_shows_the_end_of_its_log_and_where_it_is(tmp_path: Path) -> None:
-    """Here cleaning, which is left with no pair: an early step, to be quick."""
+    """Here cleaning fails, because no pair is left: an early step, to be quick."""
     failing = run(tmp_path, CONFIGURATION.replace("max_ratio: 4.0", "max_ratio: 1.0, min_tokens: 200"))
     assert failing.returncode == 1
     assert re.search(r"experiments/tiny/logs/clean-(train|valid)\.log", failing.stdout)

@@ -38,7 +38,7 @@ def make_tar(path: Path, members: dict[str, bytes]) -> None:
 
 
 def make_archives(folder: Path, target: str, pairs: int = 60, test: int = 20) -> dict[str, str]:
-    """Write all archives for English and ``target`` into ``folder``: ``pairs`` a member, ``test`` in the test set.
+    """Write all archives for English and ``target`` into ``folder``: ``pairs`` per member, ``test`` in the test set.
 
     The first test sentence has U+2019 in it, the last one occurs in the training data. Returns sha256 by archive.
     """
