@@ -214,7 +214,7 @@ def test_word_box_segments_as_apply_bpe(page: Path, experiment: Path, tmp_path: 
     }
     boxes = json.dumps([{"systems": [name], "codes": codes} for name, codes in hard.items()]).replace("<", "\\u003c")
     content = re.sub(
-        r'(<script type="application/json" id="codes">).*?(</script>)',
+        r'(<script type="application/json" id="codes"[^>]*>).*?(</script>)',
         lambda match: match[1] + boxes + match[2],
         page.read_text(encoding="utf-8"),
         flags=re.DOTALL,

@@ -23,7 +23,7 @@ from mt_scaffold.experiment.statistics import Figure, Statistics
 from mt_scaffold.experiment.train import TrainingReport
 from mt_scaffold.files import PathLike, open_input, shown, write_text
 from mt_scaffold.stats import table
-from mt_scaffold.text import decode, read_lines, surface_form
+from mt_scaffold.text import END_OF_WORD, SEPARATOR, decode, read_lines, surface_form
 
 _SECTIONS = ("scores", "training", "vocabularies", "embeddings")
 
@@ -76,6 +76,8 @@ def html_report(experiment: PathLike, output: PathLike | None = None, examples: 
         runs=_runs(layout),
         config_text=_text(layout.config_file),
         surface=surface_form,
+        end_of_word=END_OF_WORD,
+        separator=SEPARATOR,
         css=(here / "page.css").read_text(encoding="utf-8"),
         script=(here / "word_box.js").read_text(encoding="utf-8"),
         systems_of_codes=[box["systems"] for box in boxes],

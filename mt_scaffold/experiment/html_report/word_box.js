@@ -1,7 +1,7 @@
 "use strict";
 // Segments typed words with the codes in the page: Algorithm 2 of the Scaffold-BPE paper, as in apply-bpe.
 
-const END_OF_WORD = "</w>";
+const {endOfWord: END_OF_WORD, separator: SEPARATOR} = document.getElementById("codes").dataset;
 
 function makeSegmenter(codes) {
   const rank = new Map();         // "left right" → position in the file
@@ -66,7 +66,7 @@ function makeSegmenter(codes) {
       (symbol) => demolish(symbol).map((text) => ({text, demolished: scaffold.has(symbol)})));
     return pieces.map((piece, i) => {
       const last = i + 1 === pieces.length;
-      return {...piece, text: last ? piece.text.slice(0, -END_OF_WORD.length) : piece.text + "@@"};
+      return {...piece, text: last ? piece.text.slice(0, -END_OF_WORD.length) : piece.text + SEPARATOR};
     });
   };
 }
