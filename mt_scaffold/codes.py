@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
 
@@ -26,7 +25,6 @@ class Merge(NamedTuple):
         return self.left + self.right
 
 
-@dataclass(frozen=True)
 class Codes:
     """A codes file in memory, read once. A malformed one is reported where its merges are first needed.
 
@@ -37,8 +35,13 @@ class Codes:
     ['an', 'ban']
     """
 
-    text: bytes = field(repr=False)
-    name: str = "codes"
+    # No dataclass: importing those takes longer than segmenting a short text.
+    def __init__(self, text: bytes, name: str = "codes") -> None:
+        self.text = text
+        self.name = name
+
+    def __repr__(self) -> str:
+        return f"Codes(name={self.name!r})"
 
     @classmethod
     def read(cls, file: PathLike | Readable[bytes] | Readable[str]) -> Codes:

@@ -14,7 +14,6 @@ import stat
 import sys
 import zlib
 from collections.abc import Iterable, Iterator
-from pathlib import Path
 from typing import BinaryIO, Protocol, TypeVar, cast
 
 from mt_scaffold.errors import MTScaffoldError, UsageError
@@ -147,13 +146,12 @@ def _open_in_place(path: PathLike) -> BinaryIO | None:
     return None
 
 
-def make_folder(path: PathLike) -> Path:
-    """Create a folder, and those above it, where needed; return it. Raises MTScaffoldError where that fails."""
+def make_folder(path: PathLike) -> None:
+    """Create a folder, and those above it, where needed. Raises MTScaffoldError where that fails."""
     try:
         os.makedirs(path, exist_ok=True)
     except OSError as error:
         raise explain_os_error(error, path) from error
-    return Path(path)
 
 
 def refuse_overwriting(outputs: Iterable[object], inputs: Iterable[object] = ()) -> None:

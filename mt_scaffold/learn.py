@@ -6,7 +6,7 @@ import contextlib
 import io
 import sys
 from collections.abc import Iterable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from mt_scaffold import _core
 from mt_scaffold.codes import Codes
@@ -17,8 +17,7 @@ from mt_scaffold.options import check_learning, worker_count
 from mt_scaffold.progress import progress_line
 
 
-@dataclass(frozen=True)
-class LearnedCodes:
+class LearnedCodes(NamedTuple):
     """The outcome of learning.
 
     codes: the merges that were learned, as ``BPE`` takes them.

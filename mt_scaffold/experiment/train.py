@@ -87,7 +87,8 @@ def train(
     if keep_epochs is not None and keep_epochs < 1:
         raise UsageError(f"the number of epochs whose checkpoints are kept must be 1 or more, not {keep_epochs}")
     output = Path(output)
-    checkpoints = make_folder(output / CHECKPOINTS)
+    checkpoints = output / CHECKPOINTS
+    make_folder(checkpoints)
 
     arguments = [str(data), "--save-dir", str(checkpoints), "--user-dir", str(user_dir())]
     arguments += ["--source-lang", binarised.source, "--target-lang", binarised.target, "--seed", str(seed)]
