@@ -44,6 +44,8 @@ RESULTS = (
     "statistics.json",
 )
 NOT_RESULTS = (".log", ".generate.txt")
+# Of JSON.
+_NOT_COMPARED = {"versions", "figures"}
 
 
 @dataclass
@@ -222,14 +224,14 @@ def run_experiment(both: Both, config: Path, cores: int) -> None:
 
 
 def digest(path: Path | None) -> str:
-    """The sha256 of a file; of JSON, without the versions of what made it."""
+    """The sha256 of a file; of JSON, without the versions of what made it and the list of the figures beside it."""
     if path is None:
         return "missing"
     content = path.read_bytes()
     if path.suffix == ".json":
         document = json.loads(content)
-        if isinstance(document, dict) and document.pop("versions", None):
-            content = json.dumps(document).encode()
+        if isinstance(document, dict) and document.keys() & _NOT_COMPARED:
+            content = json.dumps({key: document[key] for key in document if key not in _NOT_COMPARED}).encode()
     return hashlib.sha256(content).hexdigest()
 
 
