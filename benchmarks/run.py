@@ -43,7 +43,7 @@ ALPHABETS = {"one letter": "a", "four letters": "abcd", "26 letters": "abcdefghi
 
 
 class Failure(Exception):
-    """A measured command failed or gave a wrong result; the message tells why."""
+    """A measured command failed or gave a wrong result; the message says why."""
 
 
 @dataclass

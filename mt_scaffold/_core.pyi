@@ -15,7 +15,7 @@ class _Class(type): ...
 # A name for error messages, with a file descriptor, the bytes themselves, or an object to read from.
 _Input = tuple[str, int | bytes | _Readable]
 _Output = tuple[str, int | _Writable]
-# Called with the bytes or merges done so far.
+# Called with the number of bytes read or merges learned so far.
 _Progress = Callable[[int], object] | None
 
 class _Learned(TypedDict):

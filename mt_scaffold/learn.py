@@ -103,8 +103,8 @@ def _without_base_symbols(num_symbols: int, internal: int, final: int) -> int:
     print(f"Reducing number of merge operations by {base}", file=sys.stderr)
     if num_symbols <= base:
         raise UsageError(
-            f"--total-symbols leaves nothing to learn: the text has {base} base symbols, and only {num_symbols} "
-            "symbols are wanted"
+            f"--total-symbols leaves nothing to learn: the text has {base} base symbols, and --symbols is only "
+            f"{num_symbols}; raise --symbols, or omit --total-symbols"
         )
     return num_symbols - base
 

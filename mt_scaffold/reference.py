@@ -134,7 +134,7 @@ Survives = Callable[[], bool]
 
 
 def always() -> bool:
-    """Without dropout every merge survives."""
+    """Return True: without dropout every merge survives."""
     return True
 
 

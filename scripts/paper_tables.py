@@ -1,6 +1,6 @@
 """Write the tables of the paper's figures into the documentation, from mt_scaffold/experiment/paper.json.
 
-Each stands between ``<!-- paper.json: NAME -->`` and ``<!-- end of paper.json -->``.
+Each table is between ``<!-- paper.json: NAME -->`` and ``<!-- end of paper.json -->``.
 """
 
 import re

@@ -14,7 +14,7 @@ TINY_MODEL = (
 
 
 def split_words(line: str) -> str:
-    """Words of more than three characters in two subwords: enough of a segmentation to train on."""
+    """Split each word of more than three characters into two subwords: enough of a segmentation to train on."""
     return " ".join(f"{word[:3]}@@ {word[3:]}" if len(word) > 3 else word for word in line.split(" "))
 
 

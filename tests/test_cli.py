@@ -152,7 +152,7 @@ def test_no_output_replaces_another_file_of_the_command(
 
 
 def test_bpe_and_several_inputs(folder: Path) -> None:
-    """``--algorithm bpe`` learns no scaffold tokens; several inputs are one text."""
+    """``--algorithm bpe`` learns no scaffold tokens; several inputs are read as one text."""
     assert main("learn-bpe -i text text -o twice -s 50 --algorithm bpe".split()) == 0
     assert (folder / "twice").read_bytes() == learn_bpe(lines=[TEXT.decode() * 2], num_symbols=50, algorithm="bpe").text
 

@@ -26,7 +26,7 @@ VOCABULARY = "der die das Hund Katze läuft schläft im Haus Garten schnell lang
 
 
 def disturbed(lines: list[str], share: float, seed: int) -> list[str]:
-    """The lines with a share of their words replaced."""
+    """Return the lines with a share of their words replaced."""
     draw = random.Random(seed)
     return [
         " ".join(draw.choice(VOCABULARY) if draw.random() < share else word for word in line.split()) for line in lines
@@ -129,8 +129,8 @@ def test_what_does_not_fit_together_is_refused(scores: list[Path], tmp_path: Pat
     with pytest.raises(MTScaffoldError, match=r"x\.json: system: missing; run the step that writes this file again"):
         compare([tmp_path / "x.json"], "bpe")
     for part, content, says in (
-        ("files", {}, "names no hypothesis; score again"),
-        ("metrics", {}, "holds no BLEU; score again"),
+        ("files", {}, "does not name the hypothesis file; score again"),
+        ("metrics", {}, "has no BLEU score; score again"),
         ("metrics", {"bleu": 3}, "metrics.bleu: must be 'key: value' lines, not 3"),
         ("metrics", {"bleu": {"score": "high"}}, "metrics.bleu.score: must be a number, not 'high'"),
     ):

@@ -167,7 +167,7 @@ def test_rare_drops_come_at_random() -> None:
 
 
 def test_a_tiny_probability_takes_no_longer() -> None:
-    """A dropout of 1e-15 ends at once, with the text that segmenting without dropout gives."""
+    """A dropout of 1e-15 takes no longer than none, and gives the same text as segmenting without dropout."""
     bpe = BPE(CODES)
     assert bpe.segment("aaab abba", dropout=1e-15, seed=1) == bpe.segment("aaab abba")
     assert bpe.segment("aaab abba", dropout=1e-300, seed=1) == bpe.segment("aaab abba")

@@ -310,7 +310,7 @@ def test_a_folder_that_was_not_finished_is_refused(words: Path, tmp_path: Path) 
 
 
 def test_a_dictionary_that_does_not_fit_is_refused(words: Path, tmp_path: Path) -> None:
-    """Codes of another folder would train on <unk> without a word."""
+    """Codes of another folder would silently train on <unk>."""
     with pytest.raises(MTScaffoldError, match=r"bpe\.codes: gives \d+ subwords that are not in the dictionary"):
         training_set(words / "scaffold", "--bpe-codes", str(words / "bpe.codes"))
     with pytest.raises(MTScaffoldError, match="not in the dictionary"):

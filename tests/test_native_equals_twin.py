@@ -73,7 +73,7 @@ def codes_of(draw: st.DrawFn, alphabet: str) -> bytes:
 
 @st.composite
 def cases(draw: st.DrawFn, min_size: int = 1, max_size: int = 12) -> tuple[bytes, int, str, set[str] | None, str]:
-    """Codes, how many of their merges, a separator, perhaps a vocabulary, and a line of text."""
+    """Draw codes, the number of merges to use, a separator, perhaps a vocabulary, and a line of text."""
     alphabet = draw(st.sampled_from(ALPHABETS))
     codes = draw(codes_of(alphabet))
     merges = draw(st.just(-1) | st.integers(0, 14))

@@ -15,7 +15,7 @@ def add_input(parser: argparse.ArgumentParser) -> None:
 
 
 def add_inputs(parser: argparse.ArgumentParser, what: str = "input texts") -> None:
-    """``--input`` for several texts; ``input_paths`` gives what it names."""
+    """Add ``--input`` for several texts; ``input_paths`` returns what it names."""
     parser.add_argument(
         "--input", "-i", nargs="+", metavar="PATH", help=f"{what}, .gz too, read as one (default: standard input)"
     )
@@ -61,7 +61,7 @@ def add_format(parser: argparse.ArgumentParser) -> None:
 
 
 def add_learning(parser: argparse.ArgumentParser) -> None:
-    """The options of ``learn-bpe`` and ``learn-joint-bpe-and-vocab``."""
+    """Add the options that ``learn-bpe`` and ``learn-joint-bpe-and-vocab`` share."""
     parser.add_argument(
         "--algorithm", choices=ALGORITHMS, default="scaffold", help="what to learn (default: %(default)s)"
     )

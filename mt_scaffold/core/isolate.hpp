@@ -9,7 +9,7 @@
 
 namespace mt_scaffold {
 
-// Longer words are rare and would fill the memories of words, so they are processed each time.
+// Longer words are rare and would fill the caches of words, so they are processed each time.
 constexpr size_t kLongestRememberedWord = 255;
 
 // Bytes of a word; a glossary entry is printed as it is, any other part is segmented like a word.
@@ -21,7 +21,7 @@ struct WordPart {
 // Splits a word at its glossary entries. Called by several threads at once.
 using Isolate = std::function<std::vector<WordPart>(std::string_view word)>;
 
-// `isolate` with a memory of the words it was called for.
+// `isolate` with a cache of the words it was called for.
 Isolate remembering(Isolate isolate);
 
 }  // namespace mt_scaffold

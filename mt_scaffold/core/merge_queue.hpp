@@ -32,12 +32,12 @@ class MergeQueue {
     Token token;
   };
 
-  // Brings the entries with the highest counts to the heads. Call before any of the following after counts changed.
+  // Brings the entries with the highest counts to the heads. Call it after counts changed, before any of the following.
   void settle();
   // Whether the head of the queue is a waiting token, not a pair.
   bool waiting_is_head() const;
   bool has_pair() const { return !pair_heap_.empty(); }
-  // With settled heads.
+  // Only with settled heads.
   PairEntry pop_pair();
   Token pop_waiting();
   // The frequency of the head, even if it is below the minimum; 0 if the queue is empty. Settles the heads.

@@ -39,9 +39,9 @@ class WordCounts {
     for (const WordCounter& part : parts_) part.for_each(on_entry);
   }
 
-  // Word types.
+  // The number of word types.
   size_t size() const;
-  // Words.
+  // The number of words.
   uint64_t total() const;
   // The UTF-8 bytes of all words.
   uint64_t word_bytes() const;

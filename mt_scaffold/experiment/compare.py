@@ -119,10 +119,10 @@ def _read(path: PathLike) -> _Scored:
     scored = _Scored(Path(path), read_result(Scores, path))
     for name, label in COMPARABLE.items():
         if name not in scored.scores.metrics:
-            raise MTScaffoldError(f"{path}: holds no {label}; score again")
+            raise MTScaffoldError(f"{path}: has no {label} score; score again")
     for name in ("hypothesis", "reference"):
         if name not in scored.scores.files:
-            raise MTScaffoldError(f"{path}: names no {name}; score again")
+            raise MTScaffoldError(f"{path}: does not name the {name} file; score again")
     return scored
 
 

@@ -17,7 +17,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--subset", required=True, metavar="NAME", help="the test set in it to translate")
     parser.add_argument("--model", "-m", required=True, metavar="FILE", help="a checkpoint or an averaged model")
     parser.add_argument("--output", "-o", required=True, metavar="FOLDER", help="folder for the translations")
-    parser.add_argument("--source-words", metavar="FILE", help="the source in words, to be copied beside them")
+    parser.add_argument("--source-words", metavar="FILE", help="the source in words, copied beside the translations")
     parser.add_argument("--seed", type=int, default=1, help="random seed, for sampling (default: 1)")
     parser.add_argument("--config", metavar="FILE", help="take fairseq's options from this experiment configuration")
     parser.add_argument(

@@ -72,7 +72,7 @@ class Learn:
 class System:
     """How one of the compared systems segments words.
 
-    With ``dropout`` the training text is segmented again in every epoch, each merge left out with this probability.
+    With ``dropout`` the training text is segmented again in every epoch, each merge skipped with this probability.
     """
 
     algorithm: Literal["scaffold", "bpe"]

@@ -37,7 +37,7 @@ class TranslationBPEDropoutConfig(TranslationConfig):
     )
     bpe_separator: str = field(default=SEPARATOR, metadata={"help": "what every subword but a word's last ends in"})
     bpe_dropout: float = field(
-        default=0.1, metadata={"help": "probability of leaving out a merge in training; 0: always the same subwords"}
+        default=0.1, metadata={"help": "probability of skipping a merge in training; 0: always the same subwords"}
     )
     bpe_dropout_src: Optional[float] = field(default=None, metadata={"help": "the same, for the source side only"})
     bpe_dropout_tgt: Optional[float] = field(default=None, metadata={"help": "the same, for the target side only"})
@@ -61,10 +61,10 @@ class TranslationBPEDropoutTask(CarefulTranslationTask):
         if multiprocessing.get_start_method(allow_none=True) not in (None, "fork"):
             multiprocessing.set_start_method("fork", force=True)
         if cfg.load_alignments:
-            raise UsageError("--load-alignments: not possible with dropout, which changes the subwords; leave it out")
+            raise UsageError("--load-alignments: not possible with dropout, which changes the subwords; omit it")
 
     def dropout_of(self, side: int) -> float:
-        """Return the probability of leaving out a merge on the source (0) or target (1) side in training."""
+        """Return the probability of skipping a merge on the source (0) or target (1) side in training."""
         cfg = self.cfg
         own = cfg.bpe_dropout_src if side == SOURCE else cfg.bpe_dropout_tgt
         option, dropout = ("--bpe-dropout", cfg.bpe_dropout) if own is None else (f"--bpe-dropout-{_SIDES[side]}", own)

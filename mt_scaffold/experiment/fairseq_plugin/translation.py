@@ -22,7 +22,7 @@ def _warn_of_lost_sentences(multiple: int) -> None:
 
 
 class CarefulTranslationTask(TranslationTask):
-    """fairseq's translation with a warning that it lacks; the base of both tasks of this package."""
+    """fairseq's translation with a warning about dropped sentences; the base of both tasks of this package."""
 
     def get_batch_iterator(self, *arguments: Any, **options: Any) -> EpochBatchIterator:
         """Return fairseq's iterator, with a warning where sentences will be dropped."""
