@@ -14,7 +14,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from systems import BPE, FASTBPE, OUT, SCAFFOLD, SENTENCEPIECE, SUBWORD_NMT, WC, YOUTOKENTOME
+from systems import BPE, FASTBPE, OLD, OUT, SCAFFOLD, SENTENCEPIECE, SUBWORD_NMT, WC, YOUTOKENTOME
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 BEGIN, END = "<!-- benchmarks: begin -->", "<!-- benchmarks: end -->"
@@ -71,7 +71,7 @@ class Verdicts:
 def verdicts(results: Results) -> list[tuple[str, str, str]]:
     """(aim, figures, "met", "NOT met" or "not measured") for each of the project's aims on speed and memory."""
     verdict = Verdicts()
-    peers = [one for one in records(results, "learn") if one["system"] not in (BPE, SCAFFOLD, WC)]
+    peers = [one for one in records(results, "learn") if one["system"] not in (BPE, SCAFFOLD, WC, *OLD)]
     fastest = min((statistics.median(one["seconds"]) for one in peers), default=None)
     leanest = min(
         (max(one["peak_mib"]) for one in peers if one["system"] in (YOUTOKENTOME, SENTENCEPIECE, FASTBPE)), default=None

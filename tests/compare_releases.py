@@ -268,7 +268,12 @@ def checked_out(revision: str, folder: Path) -> Iterator[Path]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--old", default="ee4a7ad", metavar="REV", help="the release to compare with (%(default)s)")
+    parser.add_argument(
+        "--old",
+        default="ee4a7ad",
+        metavar="REV",
+        help="the release to compare with (default: %(default)s, the last one before the package had two wings)",
+    )
     parser.add_argument(
         "--demo",
         type=Path,
