@@ -120,6 +120,8 @@ def _read(path: PathLike) -> _Scored:
     for name, label in COMPARABLE.items():
         if name not in scored.scores.metrics:
             raise MTScaffoldError(f"{path}: holds no {label}; score again")
+    if unknown := scored.scores.metrics.keys() - LABELS.keys():
+        raise MTScaffoldError(f"{path}: holds an unknown metric, {min(unknown)}; score again")
     for name in ("hypothesis", "reference"):
         if name not in scored.scores.files:
             raise MTScaffoldError(f"{path}: names no {name}; score again")
