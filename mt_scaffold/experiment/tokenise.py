@@ -224,7 +224,7 @@ class _Batch:
 
 
 def _batches(lines: Iterable[bytes], offset: int) -> Iterator[_Batch]:
-    """Yield ``lines``, which start at byte ``offset``, in batchs of BATCH_LINES."""
+    """Yield ``lines``, which start at byte ``offset``, in batches of BATCH_LINES."""
     first, lines = 1, iter(lines)
     while taken := list(itertools.islice(lines, BATCH_LINES)):
         yield _Batch(first, offset, taken)
@@ -235,7 +235,7 @@ def _batches(lines: Iterable[bytes], offset: int) -> Iterator[_Batch]:
 def _map_lines(
     make_tokeniser: Callable[[], Tokeniser], lines: Iterable[bytes], offset: int, name: str, num_workers: int
 ) -> Iterator[list[bytes]]:
-    """Yield the tokenised batchs of ``lines`` in order, with only a few batchs per worker in memory."""
+    """Yield the tokenised batches of ``lines`` in order, with only a few batches per worker in memory."""
     if num_workers == 1:
         tokeniser = make_tokeniser()
         for batch in _batches(lines, offset):
