@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from mt_scaffold import _core
 from mt_scaffold.codes import Codes, CodesSource
 from mt_scaffold.errors import MTScaffoldError, UsageError
-from mt_scaffold.files import PathLike, Writable, open_input, refuse_overwriting, shown, writing_to
+from mt_scaffold.files import PathLike, Writable, open_input, refuse_overwriting, shown, stream_name, writing_to
 from mt_scaffold.inputs import Lines, TextFile, core_input, text_source
 from mt_scaffold.options import check_dropout, check_merges, core_seed, worker_count
 from mt_scaffold.progress import progress_line
@@ -184,7 +184,7 @@ def _core_output(stream: Writable, name: str | None = None) -> _core._Output:
 
     A stream that compresses has a descriptor too, but not for these bytes.
     """
-    name = name or str(getattr(stream, "name", "output"))
+    name = name or stream_name(stream, "output")
     if isinstance(stream, io.FileIO) or (isinstance(stream, io.BufferedWriter) and isinstance(stream.raw, io.FileIO)):
         stream.flush()
         return name, stream.fileno()

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from mt_scaffold import _core
 from mt_scaffold.errors import UsageError
-from mt_scaffold.files import PathLike, Readable, open_input, shown
+from mt_scaffold.files import PathLike, Readable, open_input, shown, stream_name
 from mt_scaffold.options import check_merges
 
 
@@ -56,7 +56,7 @@ class Codes:
             raise UsageError(f"codes are a path, an open file, bytes or Codes, not a {type(file).__name__}")
         content = file.read()
         text = content.encode("utf-8") if isinstance(content, str) else content
-        return cls(text, str(getattr(file, "name", "codes")))
+        return cls(text, stream_name(file, "codes"))
 
     @classmethod
     def of(cls, source: CodesSource) -> Codes:

@@ -43,6 +43,12 @@ def shown(path: PathLike) -> str:
     return os.fsencode(path).decode("utf-8", "backslashreplace")
 
 
+def stream_name(stream: object, otherwise: str) -> str:
+    """Return the name of an open file as messages show it, or ``otherwise`` where it has none."""
+    name = getattr(stream, "name", otherwise)
+    return shown(name) if isinstance(name, str | os.PathLike) else str(name)
+
+
 def explain_os_error(error: OSError, path: PathLike) -> MTScaffoldError:
     """Return the error, in one line, for what went wrong with ``path``."""
     reason = error.strerror or str(error) or type(error).__name__

@@ -11,7 +11,7 @@ from typing import BinaryIO, TextIO, cast
 
 from mt_scaffold import _core
 from mt_scaffold.errors import UsageError
-from mt_scaffold.files import PathLike, Readable, open_input, shown
+from mt_scaffold.files import PathLike, Readable, open_input, shown, stream_name
 
 # A path (``.gz`` too), or a file open for bytes or text.
 TextFile = PathLike | Readable[bytes] | Readable[str]
@@ -65,6 +65,10 @@ def _line_stream(lines: Lines) -> Readable[bytes]:
     return _Lines(lines)
 
 
+# What no line is.
+_END = object()
+
+
 class _Lines(io.RawIOBase):
     """Lines of text as a stream of bytes."""
 
@@ -75,10 +79,9 @@ class _Lines(io.RawIOBase):
     def read(self, size: int = -1) -> bytes:
         parts = [self._rest]
         length = len(self._rest)
-        while length < size:
-            line = next(self._lines, None)
-            if line is None:
-                break
+        while length < size and (line := next(self._lines, _END)) is not _END:
+            if not isinstance(line, str | bytes):
+                raise UsageError(f"lines= takes strings or UTF-8, not a {type(line).__name__}")
             data = line if isinstance(line, bytes) else line.encode("utf-8")
             parts.append(data if data.endswith(b"\n") else data + b"\n")
             length += len(parts[-1])
@@ -119,8 +122,8 @@ def core_input(source: TextFile) -> Iterator[_core._Input]:
             compressed = os.fspath(source).endswith(".gz")
             yield shown(source), stream if compressed else stream.fileno()
         return
-    name = getattr(source, "name", "input")
-    name = "standard input" if name in ("<stdin>", 0) else str(name)
+    name = stream_name(source, "input")
+    name = "standard input" if name in ("<stdin>", "0") else name
     if isinstance(source, io.TextIOBase):
         buffer = getattr(source, "buffer", None)
         if buffer is None or not _is_utf8(source) or _holds_text(source, buffer):

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import gzip
 import hashlib
 import http.server
 import json
+import math
 import threading
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -255,6 +257,22 @@ def test_reports_of_all_steps_become_one(tmp_path: Path) -> None:
     written = json.loads((tmp_path / "report.json").read_text())
     assert written["get-data"]["parts"]["train"] == [{"from": "train.en", "lines": 2}]
     assert "generator" not in written["get-data"]
+
+
+def test_what_a_diverged_training_leaves_is_read_back(tmp_path: Path) -> None:
+    """Only what has bounds must be finite; names of other types than text are checked, too."""
+    write_result(tmp_path / "result", Measured(math.nan, {3: math.inf}))
+    found = read_result(Measured, tmp_path / "result")
+    assert found.loss is not None and math.isnan(found.loss) and found.by_epoch == {3: math.inf}
+    (tmp_path / "result").write_text('{"by_epoch": {"x": 1}}')
+    with pytest.raises(MTScaffoldError, match=r"result: by_epoch\.x: not a valid name; must be a whole number"):
+        read_result(Measured, tmp_path / "result")
+
+
+@dataclasses.dataclass(frozen=True)
+class Measured:
+    loss: float | None = dataclasses.field(metadata={"omit_none": True})
+    by_epoch: dict[int, float]
 
 
 @pytest.mark.parametrize(

@@ -99,11 +99,10 @@ def test_curves_come_from_fairseqs_log(tmp_path: Path, log: str, epochs: int) ->
     assert curves["train"] == [(30, 8.4), (60, 7.5)][:epochs]
 
 
-def test_a_log_without_epochs_is_reported(tmp_path: Path) -> None:
-    """There is nothing to draw, and the log is named."""
+def test_a_log_without_epochs_has_no_curves(tmp_path: Path) -> None:
+    """fairseq logs none with ``--log-format none``: the training is complete all the same."""
     (tmp_path / "log").write_text("nothing here\n")
-    with pytest.raises(MTScaffoldError, match="no epoch"):
-        read_training_log(tmp_path / "log")
+    assert read_training_log(tmp_path / "log") == {"train": [], "valid": []}
 
 
 def test_projection_keeps_the_two_largest_directions() -> None:
@@ -138,6 +137,9 @@ def test_embeddings_must_fit_the_dictionary(tmp_path: Path) -> None:
     read = figures.read_embeddings(tmp_path / "model.pt", tmp_path / "dict.txt", {})
     assert read.tokens == ["the", "zon@@", "<s>"]
     assert read.vectors.tolist() == weights[4:].tolist()
+    (tmp_path / "dict.txt").write_text("the 9\nzon@@ \u00b2\n", encoding="utf-8")
+    with pytest.raises(MTScaffoldError, match=r"dict\.txt: line 2: expected a subword, one space and its count"):
+        figures.read_embeddings(tmp_path / "model.pt", tmp_path / "dict.txt", {})
     (tmp_path / "dict.txt").write_text("the 9\n")
     with pytest.raises(MTScaffoldError, match="7 embeddings"):
         figures.read_embeddings(tmp_path / "model.pt", tmp_path / "dict.txt", {})

@@ -27,6 +27,7 @@ from mt_scaffold.experiment.data_report import DataReport  # noqa: E402
 from mt_scaffold.experiment.html_report import html_report  # noqa: E402
 from mt_scaffold.experiment.results import write_result  # noqa: E402
 from mt_scaffold.experiment.score import score  # noqa: E402
+from mt_scaffold.experiment.statistics import statistics  # noqa: E402
 from mt_scaffold.experiment.tokenise import TokeniseReport  # noqa: E402
 from mt_scaffold.experiment.train import TrainingReport  # noqa: E402
 
@@ -183,7 +184,6 @@ def test_the_page_computes_nothing(page: Path, experiment: Path, tmp_path: Path)
     """It shows what earlier steps wrote: other statistics give another page, and neither text nor models are read."""
     copy = tmp_path / "copy"
     shutil.copytree(experiment, copy)
-    shutil.rmtree(copy / "raw" / "train.en", ignore_errors=True)
     for path in [*copy.glob("*/train.*"), *copy.glob("*/seed-*/averaged.pt"), *copy.glob("*/binarised/*")]:
         path.unlink()
     statistics = json.loads((copy / "statistics.json").read_text())
@@ -193,6 +193,32 @@ def test_the_page_computes_nothing(page: Path, experiment: Path, tmp_path: Path)
     (copy / "statistics.json").unlink()
     with pytest.raises(MTScaffoldError, match=r"has no statistics\.json; run mt-scaffold statistics first"):
         html_report(copy)
+
+
+def test_a_training_without_logged_epochs_has_no_curve(experiment: Path, tmp_path: Path) -> None:
+    """The page shows the rest."""
+    copy = tmp_path / "copy"
+    shutil.copytree(experiment, copy)
+    for path in copy.glob("*/seed-*/training.json"):
+        training = json.loads(path.read_text()) | {"curves": {"train": [], "valid": []}}
+        path.write_text(json.dumps(training))
+    drawn = statistics(copy).figures
+    assert drawn and not [figure for figure in drawn if figure.section == "training"]
+    assert "training.svg" not in html_report(copy).read_text(encoding="utf-8")
+
+
+def test_a_test_set_that_the_data_report_lacks_is_reported(page: Path, experiment: Path, tmp_path: Path) -> None:
+    """As after a test set was added and the new run has stopped: one line, without a traceback."""
+    copy = tmp_path / "copy"
+    shutil.copytree(experiment, copy)
+    for group, name in (("get-data", "corpora"), ("tokenise", "")):
+        report = json.loads((experiment / "data-report.json").read_text())
+        entries = report[group][name] if name else report[group]
+        for key in [key for key in entries if key.startswith("test")]:
+            del entries[key]
+        (copy / "data-report.json").write_text(json.dumps(report))
+        with pytest.raises(MTScaffoldError, match=r"data-report\.json: no test"):
+            html_report(copy)
 
 
 @pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium to run the word box in")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -10,7 +11,18 @@ from typing import Any
 
 import pytest
 
-from mt_scaffold import BPE, Codes, UsageError, _core, apply_bpe, count_words, get_vocab, learn_bpe, read_codes
+from mt_scaffold import (
+    BPE,
+    Codes,
+    MTScaffoldError,
+    UsageError,
+    _core,
+    apply_bpe,
+    count_words,
+    get_vocab,
+    learn_bpe,
+    read_codes,
+)
 from mt_scaffold.compare_vocab import compare_vocab
 from mt_scaffold.explain import explain
 from mt_scaffold.stats import stats
@@ -61,6 +73,26 @@ def test_exactly_one_input(name: str, tmp_path: Path) -> None:
             CALLS[name](paths=path)
         with pytest.raises(UsageError, match="not a list"):
             CALLS[name](paths=[["abc"]])
+
+
+def test_a_line_is_a_string_or_bytes() -> None:
+    """None among the lines must not end the text unnoticed."""
+    for wrong in (None, 3, ["abc"]):
+        with pytest.raises(UsageError, match="lines= takes strings or UTF-8, not a"):
+            count_words(lines=["abc", wrong, "abc"])  # type: ignore[list-item]
+
+
+def test_an_open_file_may_have_any_name(tmp_path: Path) -> None:
+    """A name that is not UTF-8 is shown with escapes, as a path's is."""
+    path = tmp_path / os.fsdecode(b"b\xffd")
+    path.write_bytes(CODES)
+    with open(path, "rb") as stream:
+        assert BPE(stream).segment("abc") == "abc"
+    with open(path, "rb") as stream, pytest.raises(MTScaffoldError, match=r"b\\xffd: line 1: expected a word"):
+        count_words(stream, is_dict=True)
+    with open(path, "wb") as stream:
+        BPE(CODES).process_file(outfile=stream, lines=["abc"])
+    assert path.read_bytes() == b"abc\n"
 
 
 def test_an_output_is_needed() -> None:

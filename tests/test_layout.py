@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import errno
+import fcntl
+import os
 import re
 from pathlib import Path
 
@@ -42,6 +45,9 @@ def test_settings_replace_values_of_the_file() -> None:
         ({"sampel": 3}, "demo.yaml with --config: sampel: unknown key"),
         ({"sample": "many"}, "demo.yaml with --config: data.sample: must be a whole number, not 'many'"),
         ({"codes": {"symbols": "0"}}, "codes.symbols: must be 1 or more, not 0"),
+        ({"data": "5", "sample": 3}, "data: must be 'key: value' lines, not 5"),
+        ({"data": None, "sample": 3}, "data: must be 'key: value' lines, not nothing"),
+        ({"description": "a: b: c"}, "--config: 'a: b: c' is not valid YAML"),
     ],
 )
 def test_a_wrong_setting_is_one_line(settings: dict[str, object], says: str) -> None:
@@ -104,6 +110,17 @@ def test_an_opened_experiment_is_locked_and_read_back(tmp_path: Path) -> None:
     layout.open().close()
     assert read_layout(layout.folder) == layout
     assert closing_words(layout).startswith(f"All results are in {layout.folder}")
+
+
+def test_a_file_system_without_locks_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Some network file systems have none; the folder is named, without a traceback."""
+
+    def refuse(*_: object) -> None:
+        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+
+    monkeypatch.setattr(fcntl, "flock", refuse)
+    with pytest.raises(MTScaffoldError, match=f"demo: {os.strerror(errno.ENOLCK)}"):
+        plan(output=str(tmp_path / "demo")).open()
 
 
 def test_a_folder_that_cannot_be_made_is_one_line(tmp_path: Path) -> None:

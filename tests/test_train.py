@@ -128,6 +128,13 @@ def test_an_option_that_fairseq_rejects_is_one_line(tiny_data: Path, tmp_path: P
     assert str(caught.value) == f"fairseq-train: argument --arch/-a: invalid choice: 'transfurmer'; whole log: {log}"
 
 
+def test_a_training_that_logs_no_epoch_is_complete(tiny_data: Path, tmp_path: Path) -> None:
+    """``--log-format none`` is fairseq's: there are no curves to report, and nothing has failed."""
+    report = train(tiny_data, tmp_path, [*TINY_MODEL, "--max-epoch", "1", "--log-format", "none"], seed=7)
+    assert report.epochs == 1 and report.curves == {"train": [], "valid": []}
+    assert read_result(TrainingReport, tmp_path / "training.json") == report
+
+
 def test_a_second_training_in_the_same_folder_waits(tiny_data: Path, tmp_path: Path) -> None:
     """Two at once would overwrite each other's checkpoints, as when the workflow was killed but not its training."""
     with open(tmp_path / ".lock", "w") as lock:

@@ -116,3 +116,4 @@ def test_no_vector_is_missing() -> None:
     assert len(NAMES) == 23
     sizes = [(symbols, algorithm) for symbols in (500, 1000, 2000) for algorithm in ("bpe", "scaffold")]
     assert [(row.symbols, row.algorithm) for row in figures_of("generated")] == sizes
+    assert len(figures_of("multi30k")) == 6

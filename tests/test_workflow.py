@@ -155,6 +155,30 @@ def test_a_finished_experiment_has_nothing_left_to_do(experiment: dict[str, obje
     assert times(output) == before
 
 
+@pytest.mark.parametrize(
+    ("change", "repeated", "kept"),
+    [
+        (("max_ratio: 4.0", "max_ratio: 3.5"), {"clean", "learn", "train"}, {"get_data"}),
+        (("symbols: 150", "symbols: 140"), {"learn", "segment", "train", "statistics"}, {"clean"}),
+        (("last: 2", "last: 1"), {"average", "translate", "report"}, {"train"}),
+        (("beam: 1", "beam: 2"), {"translate", "score", "statistics"}, {"average"}),
+        (("seeds: [1]", "seeds: [1, 2]"), {"train", "compare", "statistics"}, {"binarise"}),
+        (("samples: 20", "samples: 30"), {"compare", "statistics", "report"}, {"score"}),
+        (("a rehearsal", "another one"), {"compare", "report"}, {"statistics"}),
+    ],
+    ids=lambda value: value[1] if isinstance(value, tuple) else "",
+)
+def test_a_changed_value_repeats_the_steps_that_use_it(
+    experiment: dict[str, object], change: tuple[str, str], repeated: set[str], kept: set[str]
+) -> None:
+    """No result of the old value stays beside those of the new one, and nothing is repeated for nothing."""
+    folder = experiment["folder"]
+    assert isinstance(folder, Path)
+    dry = run(folder, CONFIGURATION.replace(*change), "--dry-run")
+    planned = set(re.findall(r"^(\w+) +\d+$", dry.stdout, re.MULTILINE))
+    assert dry.returncode == 0 and repeated <= planned and not kept & planned, dry.stdout
+
+
 def test_two_runs_do_not_work_in_one_folder(experiment: dict[str, object]) -> None:
     """The second one is refused with one line."""
     import fcntl

@@ -35,7 +35,7 @@ def read_dictionary(path: PathLike) -> list[tuple[str, int]]:
     for number, line in enumerate(lines, start=1):
         # From the right: a subword may hold any character but a space.
         form, _, count = line.removesuffix(f" {_OVERWRITE}").rpartition(" ")
-        if not form or not count.isdigit():
+        if not form or not count.isdecimal():
             raise MTScaffoldError(
                 f"{shown(path)}: line {number}: expected a subword, one space and its count; give a fairseq dictionary"
             )

@@ -234,7 +234,9 @@ def plan_layout(configurations: Sequence[PathLike], settings: Mapping[str, Any])
     for short, (section, key) in _SHORT.items():
         value = given.pop(short, None)
         if value is not None:
-            given[section] = {**given.get(section, {}), key: value}
+            inner = given.get(section, {})
+            # Anything but a mapping is left for load_config to refuse.
+            given[section] = {**inner, key: value} if isinstance(inner, Mapping) else inner
     config = load_config(configurations[0], given)
     folder = Path(str(output or f"experiments/{config.name}"))
     return Layout(folder, config), None if cache is None else Path(str(cache))

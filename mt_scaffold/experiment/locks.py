@@ -27,6 +27,9 @@ def take_lock(folder: PathLike, busy: str) -> IO[str]:
     except BlockingIOError:
         lock.close()
         raise MTScaffoldError(f"{folder}: {busy}") from None
+    except OSError as error:  # a file system without locks, for one
+        lock.close()
+        raise explain_os_error(error, folder) from error
     return lock
 
 

@@ -14,7 +14,7 @@ from mt_scaffold.experiment.layout import Layout, read_layout
 from mt_scaffold.experiment.provenance import versions
 from mt_scaffold.experiment.results import read_result, write_result
 from mt_scaffold.experiment.train import TrainingReport
-from mt_scaffold.files import PathLike, explain_os_error
+from mt_scaffold.files import PathLike, make_folder
 from mt_scaffold.learn import count_words
 from mt_scaffold.stats import Summary, Vocabulary, summarise, use_of_vocabulary
 from mt_scaffold.text import END_OF_WORD, read_lines, surface_form
@@ -72,10 +72,7 @@ def statistics(experiment: PathLike) -> Statistics:
         sizes_around = sorted({max(1, symbols // 4), max(1, symbols // 2), symbols, symbols * 2})
         sizes = compare_at_sizes(counts, sizes_around, config.codes.min_frequency)
     intervals = _intervals(layout)
-    try:
-        layout.figures.mkdir(exist_ok=True)
-    except OSError as error:
-        raise explain_os_error(error, layout.figures) from error
+    make_folder(layout.figures)
     result = Statistics(
         text="training words, source and target",
         stats=[replace(summarise(vocabulary), codes=name) for name, vocabulary in vocabularies.items()],
@@ -143,12 +140,14 @@ def _draw(
         for system in config.systems
         for seed in config.seeds
     }
-    show(
-        "training",
-        figures.training_curves(curves, folder / "training", note),
-        "Training and validation loss, in bits per subword. Systems whose segmentations differ divide the text into "
-        "different numbers of subwords: compare the shape of the curves, not their height.",
-    )
+    # fairseq logs no epoch with --log-format none.
+    if any(points for training in curves.values() for points in training.values()):
+        show(
+            "training",
+            figures.training_curves(curves, folder / "training", note),
+            "Training and validation loss, in bits per subword. Systems whose segmentations differ divide the text "
+            "into different numbers of subwords: compare the shape of the curves, not their height.",
+        )
     frequencies = {name: vocabulary.sorted_frequencies for name, vocabulary in vocabularies.items()}
     show(
         "vocabularies",

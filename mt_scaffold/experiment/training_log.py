@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 
-from mt_scaffold.errors import MTScaffoldError
 from mt_scaffold.files import PathLike, open_input
 
 
@@ -13,7 +12,7 @@ def read_training_log(path: PathLike) -> dict[str, list[tuple[float, float]]]:
     """Return the curves in a fairseq-train log (plain or JSON): ``train`` and ``valid`` → (updates, loss), by updates.
 
     The loss is nll_loss in bits per token where the log has it, else loss. Where a resumed training logged an epoch
-    twice, the last values count. Raises MTScaffoldError where the log holds no epoch.
+    twice, the last values count. A log without epochs (``--log-format none``) has empty curves.
     """
     curves: dict[str, dict[float, float]] = {"train": {}, "valid": {}}
     with open_input(path) as stream:
@@ -25,10 +24,6 @@ def read_training_log(path: PathLike) -> dict[str, list[tuple[float, float]]]:
             loss = values.get("nll_loss", values.get("loss"))
             if loss is not None and "num_updates" in values:
                 curves[found[1]][values["num_updates"]] = loss
-    if not any(curves.values()):
-        raise MTScaffoldError(
-            f"{path}: no epoch of fairseq-train found; give the log of a training of an epoch or more"
-        )
     return {name: sorted(curve.items()) for name, curve in curves.items()}
 
 

@@ -95,8 +95,8 @@ def build(kind: Any, value: Any, key: str = "", limits: Mapping[str, Any] = {}) 
         )
     if origin is dict:
         named_by, inner = typing.get_args(kind)
-        # In JSON every name is text.
-        return {named_by(name): entry for name, entry in _build_dict(inner, value, key, limits).items()}
+        entries = _build_dict(inner, value, key, limits)
+        return {_build_name(named_by, name, key): entry for name, entry in entries.items()}
     return _build_scalar(kind, value, key, limits)
 
 
@@ -132,6 +132,14 @@ def _build_dict(inner: Any, value: Any, key: str, limits: Mapping[str, Any]) -> 
     return {name: build(inner, entry, join_key(key, name), {}) for name, entry in value.items()}
 
 
+def _build_name(kind: type, name: str, key: str) -> Any:
+    """Return a name in a dictionary as its type; in JSON every name is text."""
+    try:
+        return kind(name)
+    except ValueError:
+        raise WrongValue(join_key(key, name), f"not a valid name; must be {_TYPE_NAMES[kind]}") from None
+
+
 def _build_option(value: Any, key: str) -> OptionValue:
     """Return an option's value: a scalar, or a list of scalars."""
     entries = value if isinstance(value, list) else [value]
@@ -155,7 +163,7 @@ def _build_scalar(kind: type, value: Any, key: str, limits: Mapping[str, Any]) -
     if kind in (int, float):
         least, most = limits.get("least"), limits.get("most")
         # Results may hold the loss of a diverged training; what has bounds must be finite.
-        if limits and isinstance(value, float) and not math.isfinite(value):
+        if "least" in limits and isinstance(value, float) and not math.isfinite(value):
             raise WrongValue(key, f"must be a finite number, not {value}")
         if least is not None and value < least:
             raise WrongValue(key, f"must be {least} or more, not {value}")

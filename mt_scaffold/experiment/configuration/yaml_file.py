@@ -39,7 +39,7 @@ def read(path: PathLike) -> tuple[dict[str, Any], dict[str, int]]:
 
 
 def typed(value: Any) -> Any:
-    """Return a value from a command line as YAML reads it.
+    """Return a value from a command line as YAML reads it; UsageError where it is not YAML.
 
     >>> typed({"batch": "2", "lr": "1e-3"})
     {'batch': 2, 'lr': '1e-3'}
@@ -48,7 +48,12 @@ def typed(value: Any) -> Any:
         return {key: typed(entry) for key, entry in value.items()}
     if isinstance(value, list):
         return [typed(entry) for entry in value]
-    return yaml.safe_load(value) if isinstance(value, str) else value
+    if not isinstance(value, str):
+        return value
+    try:
+        return yaml.safe_load(value)
+    except (yaml.YAMLError, ValueError) as error:
+        raise UsageError(f"--config: '{value}' is not valid YAML; quote special characters") from error
 
 
 def merged(document: Mapping[str, Any], overrides: Mapping[str, Any]) -> dict[str, Any]:

@@ -98,6 +98,10 @@ def _data_rows(layout: Layout) -> list[dict[str, Any]]:
     report = read_result(DataReport, layout.data_report)
     rows = []
     for part in layout.parts:
+        missing = {part} - report.raw.corpora.keys()
+        missing |= {f"{part}.{language}" for language in layout.languages} - report.tokenise.keys()
+        if missing:
+            raise MTScaffoldError(f"{layout.data_report}: no {min(missing)}; run the experiment to completion first")
         corpus = report.raw.corpora[part]
         cleaned = report.clean.get(part)
         rows.append(
