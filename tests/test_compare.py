@@ -130,14 +130,9 @@ def test_what_does_not_fit_together_is_refused(scores: list[Path], tmp_path: Pat
         compare([tmp_path / "x.json"], "bpe")
     scored = json.loads(scores[0].read_text())["metrics"]
     for part, content, says in (
-<<<<<<< HEAD
         ("files", {}, "does not name the hypothesis file; score again"),
         ("metrics", {}, "has no BLEU score; score again"),
-=======
-        ("files", {}, "names no hypothesis; score again"),
-        ("metrics", {}, "holds no BLEU; score again"),
         ("metrics", scored | {"ter": scored["bleu"]}, "holds an unknown metric, ter; score again"),
->>>>>>> review
         ("metrics", {"bleu": 3}, "metrics.bleu: must be 'key: value' lines, not 3"),
         ("metrics", {"bleu": {"score": "high"}}, "metrics.bleu.score: must be a number, not 'high'"),
     ):

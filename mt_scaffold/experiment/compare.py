@@ -119,13 +119,9 @@ def _read(path: PathLike) -> _Scored:
     scored = _Scored(Path(path), read_result(Scores, path))
     for name, label in COMPARABLE.items():
         if name not in scored.scores.metrics:
-<<<<<<< HEAD
             raise MTScaffoldError(f"{path}: has no {label} score; score again")
-=======
-            raise MTScaffoldError(f"{path}: holds no {label}; score again")
     if unknown := scored.scores.metrics.keys() - LABELS.keys():
         raise MTScaffoldError(f"{path}: holds an unknown metric, {min(unknown)}; score again")
->>>>>>> review
     for name in ("hypothesis", "reference"):
         if name not in scored.scores.files:
             raise MTScaffoldError(f"{path}: does not name the {name} file; score again")
