@@ -130,6 +130,12 @@ def test_a_folder_that_cannot_be_made_is_one_line(tmp_path: Path) -> None:
         plan(output=str(tmp_path / "file" / "demo")).open()
 
 
+def test_a_folder_of_no_experiment_is_reported(tmp_path: Path) -> None:
+    """``report`` and ``statistics`` take one: a wrong path must not end in a file name that the user never gave."""
+    with pytest.raises(MTScaffoldError, match=r"not the folder of an experiment \(no config\.yaml\)"):
+        read_layout(tmp_path)
+
+
 def test_options_of_the_steps_follow_the_configuration() -> None:
     """A key of the configuration reaches the command that it is about."""
     config = plan(WMT14).config

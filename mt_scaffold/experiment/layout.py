@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
-from mt_scaffold.errors import UsageError
+from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.configuration import Config, load_config
 from mt_scaffold.experiment.configuration.yaml_file import typed
 from mt_scaffold.experiment.locks import take_lock
@@ -21,6 +21,7 @@ from mt_scaffold.files import PathLike, make_folder
 # The parts of the data that a model is trained on; the others are the test sets.
 TRAINED_ON = ("train", "valid")
 COMPARISON_KINDS = ("txt", "md", "json", "csv")
+_CONFIG = "config.yaml"
 # In the folder of a training.
 CHECKPOINTS, TRAINING_COMMAND, TRAINING_LOG, TRAINING_REPORT = (
     "checkpoints",
@@ -78,7 +79,7 @@ class Layout:
     @property
     def config_file(self) -> Path:
         """The resolved configuration."""
-        return self.folder / "config.yaml"
+        return self.folder / _CONFIG
 
     def raw(self, part: str, language: str) -> Path:
         """The raw text of a part."""
@@ -214,8 +215,14 @@ class Layout:
 
 
 def read_layout(folder: PathLike) -> Layout:
-    """Return the layout of an experiment that was started, from the configuration in its folder."""
-    return Layout(Path(folder), load_config(Path(folder) / "config.yaml"))
+    """Return the layout of an experiment that has been started, from the configuration in its folder.
+
+    Raises MTScaffoldError for a folder that is none of an experiment, and UsageError as load_config does.
+    """
+    place = Path(folder)
+    if not (place / _CONFIG).is_file():
+        raise MTScaffoldError(f"{folder}: not the folder of an experiment (no {_CONFIG}); give experiments/NAME")
+    return Layout(place, load_config(place / _CONFIG))
 
 
 def plan_layout(configurations: Sequence[PathLike], settings: Mapping[str, Any]) -> tuple[Layout, Path | None]:
