@@ -17,6 +17,7 @@ class DataReport:
     """How much text there is after every step.
 
     raw: what get_data returns. tokenise: step report by PART.LANGUAGE. clean: step report by part (train and valid).
+    A validation set that was held out of the training text is only in ``clean``, as the ``held_out`` of ``train``.
     """
 
     raw: RawReport = field(metadata={"key": "get-data"})

@@ -38,8 +38,21 @@ def tokenise_flags(config: Config, part: str) -> str:
         "--keep-nonprinting": not choices.remove_nonprinting,
         "--keep-dashes": not choices.aggressive_dash_splitting,
         "--straight-apostrophes": choices.straight_apostrophes,
+        "--lowercase": choices.lowercase,
     }
     return " ".join(flag for flag, wanted in flags.items() if wanted)
+
+
+def raw_parts(config: Config) -> list[str]:
+    """Return the parts that have raw text: not ``valid``, where cleaning takes it out of the training words."""
+    trained_on = [part for part in TRAINED_ON if part == "train" or config.data.valid_every is None]
+    return [*trained_on, *config.test_sets]
+
+
+def hold_out_flags(config: Config) -> str:
+    """Return the options of ``mt-scaffold clean`` that say which pairs are the validation set."""
+    before = " --count-before-cleaning" if config.data.valid_cut == "before_cleaning" else ""
+    return f"--valid-every {config.data.valid_every}{before}"
 
 
 def dropout_options(config: Config, system: str) -> str:
@@ -81,7 +94,7 @@ def data_reports(layout: Layout) -> list[str]:
     names = [
         "get-data",
         *(f"tokenise-{name}" for name in _tokenised(layout)),
-        *(f"clean-{part}" for part in TRAINED_ON),
+        *(f"clean-{part}" for part in _cleaned(layout)),
     ]
     return [str(layout.step_report(name)) for name in names]
 
@@ -91,7 +104,7 @@ def write_data_report(layout: Layout) -> None:
     report = gather_reports(
         layout.step_report("get-data"),
         {name: layout.step_report(f"tokenise-{name}") for name in _tokenised(layout)},
-        {part: layout.step_report(f"clean-{part}") for part in TRAINED_ON},
+        {part: layout.step_report(f"clean-{part}") for part in _cleaned(layout)},
     )
     write_result(layout.data_report, report)
 
@@ -109,4 +122,8 @@ def closing_words(layout: Layout) -> str:
 
 
 def _tokenised(layout: Layout) -> list[str]:
-    return [f"{part}.{language}" for part in layout.parts for language in layout.languages]
+    return [f"{part}.{language}" for part in raw_parts(layout.config) for language in layout.languages]
+
+
+def _cleaned(layout: Layout) -> list[str]:
+    return [part for part in raw_parts(layout.config) if part in TRAINED_ON]
