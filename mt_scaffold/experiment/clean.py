@@ -68,7 +68,7 @@ def clean(
             "give 1 <= min_tokens <= max_tokens and max_ratio >= 1"
         )
     if hold_out is not None and hold_out.every < 2:
-        raise UsageError(f"clean: every {hold_out.every}th pair for validation leaves none to train on; give 2 or more")
+        raise UsageError(f"clean: holding out one pair in {hold_out.every} leaves none to train on; give 2 or more")
     valid = [] if hold_out is None else [hold_out.output_source, hold_out.output_target]
     refuse_overwriting([output_source, output_target, *valid], [source, target])
     with contextlib.ExitStack() as stack:
@@ -94,8 +94,8 @@ def clean(
             train.report.held_out = held_out.report
             if not held_out.report.pairs_kept:
                 raise MTScaffoldError(
-                    f"{source}, {target}: no validation pair among {number} pairs, of which every {hold_out.every}th "
-                    "is one; lower data.valid_every, or take a larger sample"
+                    f"{source}, {target}: no validation pair among {number} pairs, of which one in {hold_out.every} "
+                    "is held out; lower data.valid_every, or take a larger sample"
                 )
     return train.report
 

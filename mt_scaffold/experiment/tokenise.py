@@ -78,7 +78,7 @@ class Tokeniser:
         if self._nonprinting is not None:
             line = self._nonprinting.sub(" ", line)
         words = self._tokeniser.tokenize(line, aggressive_dash_splits=self._aggressive, escape=True, return_str=True)
-        # Last: Moses' rules (abbreviations among them) look at capitals.
+        # Last, because Moses' rules for full stops look at capitals.
         return " ".join((words.lower() if self._lowercase else words).split())
 
 
