@@ -10,7 +10,14 @@ from mt_scaffold.experiment.paper import figures_table, percentages_table
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 BLOCK = re.compile(r"(<!-- paper\.json: (\w+) -->\n).*?(<!-- end of paper\.json -->)", re.DOTALL)
-TABLES = {"figures": figures_table, "BLEU": lambda: figures_table("BLEU"), "percentages": percentages_table}
+TABLES = {
+    "figures": figures_table,
+    "percentages": percentages_table,
+    "BLEU": lambda: figures_table("BLEU"),
+    "compression": lambda: figures_table("bytes per token"),
+    "entropy": lambda: figures_table("entropy"),
+    "redundancy": lambda: figures_table("redundancy"),
+}
 
 
 def with_tables(text: str) -> str:

@@ -42,7 +42,7 @@ FRENCH = {"arch": "transformer_vaswani_wmt_en_fr_big", "dropout": 0.1, "max-toke
 # By the configuration's name without wmt14_en_.
 OF_CONFIG = {"de": GERMAN, "de_gehring": GERMAN, "fr": FRENCH}
 # For French the learning rate of the published log, for German that of the published page.
-OF_BATCH = {"large": {"update-freq": 16}, "small": {"lr": 0.0005, "update-freq": 1}}
+OF_BATCH: dict[str, dict[str, Any]] = {"large": {"update-freq": 16}, "small": {"lr": 0.0005, "update-freq": 1}}
 LARGE_RATE = {"de": 0.001, "de_gehring": 0.001, "fr": 0.0007}
 BOTH = [(name, batch) for name in OF_CONFIG for batch in OF_BATCH]
 # Merges; words and ratio that are kept; normalised, non-printing characters removed, dashes split, in training text.
@@ -75,7 +75,7 @@ def wmt14(name: str, batch: str = "large") -> Config:
 def test_the_options_are_those_that_were_published(name: str, batch: str) -> None:
     """A recipe that departs from the publication in one value is comparable with nothing."""
     config = wmt14(name, batch)
-    expected = {"lr": LARGE_RATE[name]} | FACTS | OF_CONFIG[name] | OF_BATCH[batch]
+    expected = {**FACTS, **OF_CONFIG[name], "lr": LARGE_RATE[name], **OF_BATCH[batch]}
     options = config.train.all_options
     assert {name: options.get(name) for name in expected} == expected
     assert float(str(options["warmup-init-lr"])) == 1e-7

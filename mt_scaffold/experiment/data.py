@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import contextlib
 import itertools
 import shutil
@@ -12,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from mt_scaffold.errors import MTScaffoldError
+from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.archives import extract, sacrebleu_archives, sacrebleu_test_set
 from mt_scaffold.experiment.configuration import Config, Languages
 from mt_scaffold.experiment.configuration.data import (
@@ -25,13 +26,11 @@ from mt_scaffold.experiment.configuration.data import (
 )
 from mt_scaffold.experiment.download import default_cache, fetch
 from mt_scaffold.experiment.markup import Markup, plain_lines
+from mt_scaffold.experiment.overlap import Overlap, Pairs, TestOverlap
 from mt_scaffold.experiment.synthetic import sentence_pairs
 from mt_scaffold.files import PathLike, explain_os_error, make_folder, open_input, open_output
 from mt_scaffold.text import read_pairs, word_count
 
-# Holds the extracted members of one archive at a time, beside the raw text.
-_MEMBERS = ".members"
-Pairs = Iterable[tuple[bytes, bytes]]
 # The name of a corpus, and its parts in order, each with its origin.
 Corpus = tuple[str, Iterable[tuple[str, Pairs]]]
 
@@ -60,18 +59,6 @@ class Generator:
     seed: int
 
 
-@dataclass(frozen=True)
-class TestOverlap:
-    """Lines of a test set, and how many of them the training data has too: as a source, as a target, as a pair."""
-
-    __test__ = False  # pytest would collect the class because of its name
-
-    lines: int
-    source_in_train: int
-    target_in_train: int
-    pair_in_train: int
-
-
 @dataclass
 class RawReport:
     """The origin and size of an experiment's raw text, by corpus."""
@@ -85,27 +72,44 @@ class RawReport:
     warnings: list[str] = field(default_factory=list)
 
 
-def get_data(config: Config, output_dir: PathLike, cache: PathLike | None = None) -> RawReport:
+def get_data(
+    config: Config, output_dir: PathLike, cache: PathLike | None = None, parts: Sequence[str] | None = None
+) -> RawReport:
     """Write the raw text of ``config`` to ``output_dir`` and return its origin and size.
 
     Writes ``{train,valid,TEST}.{SOURCE,TARGET}`` (UTF-8, unchanged but for an LF at the end of every line, and markup
     that the configuration names); the folder is created where needed. There is no ``valid`` where cleaning takes it
     out of the training text (``data.valid_every``). ``cache`` is the download cache (default: default_cache()).
-    Raises MTScaffoldError for a file that cannot be fetched or whose digest differs from the configuration, for
-    malformed markup, and for two sides with different numbers of lines.
+    With ``parts``, only these are written; the training text is read all the same where a test set is among them, to
+    count the sentences that occur in both.
+    Raises UsageError for a part that the configuration does not have; MTScaffoldError for a file that cannot be
+    fetched or whose digest differs from the configuration, for malformed markup, and for two sides with different
+    numbers of lines.
     """
+    every_part = ["train", "valid", *config.test_sets]
+    wanted = set(every_part if parts is None else parts)
+    if unknown := wanted.difference(every_part):
+        raise UsageError(f"get-data: no part {min(unknown)}; give some of {', '.join(every_part)}")
     folder = Path(output_dir)
     make_folder(folder)
     report = RawReport(config.name, config.synthetic)
     if config.data.synthetic is not None:
         report.generator = Generator(config.data.synthetic.pairs, config.data.synthetic.seed)
-    overlap, other_tags = _Overlap(), Counter[str]()
+    overlap, other_tags = Overlap(), Counter[str]()
+    # Holds the extracted members of one archive at a time; another call may be writing other parts at the same time.
+    members = _Members(folder / f".members-{'all' if parts is None else '-'.join(sorted(wanted))}", other_tags)
     try:
-        for name, parts in _corpora(config, folder, Path(cache) if cache is not None else None, other_tags):
-            watched = overlap.watch(name, parts)
-            report.corpora[name], report.parts[name] = _write(folder, name, config.languages, watched)
+        for name, text in _corpora(config, members, Path(cache) if cache is not None else None):
+            if name == "train" or name in wanted:
+                text = overlap.watch(name, text)
+            if name in wanted:
+                report.corpora[name], report.parts[name] = _write(folder, name, config.languages, text)
+            elif config.synthetic or (name == "train" and wanted.intersection(config.test_sets)):
+                # Generated parts come one after the other out of the same sequence.
+                for _, pairs in text:
+                    collections.deque(pairs, maxlen=0)
     finally:
-        shutil.rmtree(folder / _MEMBERS, ignore_errors=True)
+        shutil.rmtree(members.folder, ignore_errors=True)
     report.test_overlap = overlap.counts()
     report.warnings = overlap.warnings()
     if other_tags:
@@ -114,66 +118,6 @@ def get_data(config: Config, output_dir: PathLike, cache: PathLike | None = None
     for warning in report.warnings:
         print(f"mt-scaffold: warning: {warning}", file=sys.stderr)
     return report
-
-
-class _Overlap:
-    """Counts the test sentences that also occur in the training data, which must be watched after the test sets."""
-
-    def __init__(self) -> None:
-        self._tests: dict[str, list[tuple[bytes, bytes]]] = {}
-        self._sources: dict[bytes, bool] = {}
-        self._targets: dict[bytes, bool] = {}
-        self._pairs: dict[tuple[bytes, bytes], bool] = {}
-
-    def watch(self, corpus: str, parts: Iterable[tuple[str, Pairs]]) -> Iterator[tuple[str, Pairs]]:
-        """Yield the same parts, noting or looking up each pair on the way."""
-        for origin, pairs in parts:
-            if corpus == "train":
-                yield origin, self._look(pairs)
-            elif corpus == "valid":
-                yield origin, pairs
-            else:
-                yield origin, self._note(self._tests.setdefault(corpus, []), pairs)
-
-    def _note(self, test: list[tuple[bytes, bytes]], pairs: Pairs) -> Iterator[tuple[bytes, bytes]]:
-        for pair in pairs:
-            source, target = pair[0].strip(), pair[1].strip()
-            test.append((source, target))
-            self._sources[source] = self._targets[target] = self._pairs[source, target] = False
-            yield pair
-
-    def _look(self, pairs: Pairs) -> Iterator[tuple[bytes, bytes]]:
-        for pair in pairs:
-            source, target = pair[0].strip(), pair[1].strip()
-            in_source, in_target = source in self._sources, target in self._targets
-            if in_source:
-                self._sources[source] = True
-            if in_target:
-                self._targets[target] = True
-            if in_source and in_target and (source, target) in self._pairs:
-                self._pairs[source, target] = True
-            yield pair
-
-    def counts(self) -> dict[str, TestOverlap]:
-        """Return the overlap of each test set with the training data, once that has been read."""
-        return {
-            name: TestOverlap(
-                lines=len(test),
-                source_in_train=sum(self._sources[source] for source, _ in test),
-                target_in_train=sum(self._targets[target] for _, target in test),
-                pair_in_train=sum(self._pairs[pair] for pair in test),
-            )
-            for name, test in self._tests.items()
-        }
-
-    def warnings(self) -> list[str]:
-        """Return one line for each test set that shares sentences with the training data."""
-        return [
-            f"{name}: of its {count.lines} sentences, {count.source_in_train} occur in the training data as a "
-            f"source, {count.target_in_train} as a target, {count.pair_in_train} with the same translation"
-            for name, count in self.counts().items()
-            if count.source_in_train or count.target_in_train
-        ]
 
 
 def fetch_data(config: Config, cache: PathLike | None = None) -> list[Path]:
@@ -199,7 +143,7 @@ def fetch_data(config: Config, cache: PathLike | None = None) -> list[Path]:
     return [fetch(file, folder) for file in files]
 
 
-def _corpora(config: Config, folder: Path, cache: Path | None, other_tags: Counter[str]) -> Iterator[Corpus]:
+def _corpora(config: Config, members: _Members, cache: Path | None) -> Iterator[Corpus]:
     """Yield the test sets first: their sentences are looked up in the training data as it is read."""
     data = config.data
     if data.synthetic is not None:
@@ -207,7 +151,6 @@ def _corpora(config: Config, folder: Path, cache: Path | None, other_tags: Count
     if data.files is not None:
         yield from _from_files(data.files, data.sample, cache or default_cache())
     if data.archives is not None:
-        members = _Members(folder / _MEMBERS, other_tags)
         yield from _from_archives(data.archives, config.languages, data.sample, members, cache or default_cache())
 
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 import re
+import shlex
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 
 from mt_scaffold.errors import UsageError
 from mt_scaffold.experiment.configuration import Config
@@ -49,10 +51,22 @@ def raw_parts(config: Config) -> list[str]:
     return [*trained_on, *config.test_sets]
 
 
-def hold_out_flags(config: Config) -> str:
-    """Return the options of ``mt-scaffold clean`` that say which pairs are the validation set."""
-    before = " --count-before-cleaning" if config.data.valid_cut == "before_cleaning" else ""
-    return f"--valid-every {config.data.valid_every}{before}"
+def held_out(layout: Layout) -> list[Path]:
+    """Return the words of the validation set where cleaning takes it out of the training words, else nothing."""
+    if layout.config.data.valid_every is None:
+        return []
+    return [layout.words("valid", language) for language in layout.languages]
+
+
+def hold_out_flags(layout: Layout) -> str:
+    """Return the options of ``mt-scaffold clean`` that say which pairs are the validation set, and where it goes."""
+    paths = held_out(layout)
+    if not paths:
+        return ""
+    flags = ["--valid-every", str(layout.config.data.valid_every)]
+    flags += ["--valid-source", str(paths[0]), "--valid-target", str(paths[1])]
+    before = ["--count-before-cleaning"] if layout.config.data.valid_cut == "before_cleaning" else []
+    return shlex.join(flags + before)
 
 
 def dropout_options(config: Config, system: str) -> str:
