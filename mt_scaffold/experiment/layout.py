@@ -13,6 +13,7 @@ from typing import IO, Any
 
 from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.configuration import Config, load_config
+from mt_scaffold.experiment.configuration.data import DATA_KINDS
 from mt_scaffold.experiment.configuration.yaml_file import typed
 from mt_scaffold.experiment.locks import take_lock
 from mt_scaffold.experiment.provenance import write_config
@@ -32,11 +33,11 @@ CHECKPOINTS, TRAINING_COMMAND, TRAINING_LOG, TRAINING_REPORT = (
 
 # The sections of the configuration, beyond a step's own parameters, whose change makes its outputs out of date.
 _DEPENDS_ON = {
-    "get_data": ("data", "languages"),
+    "get_data": (),
     "train": ("train",),
     "translate": ("translate",),
     "compare": ("compare_with", "paper"),
-    "statistics": ("codes", "systems", "seeds", "score"),
+    "statistics": ("systems", "seeds", "score"),
 }
 # The short names that --config accepts.
 _SHORT = {"sample": ("data", "sample"), "batch": ("train", "batch")}
@@ -69,11 +70,6 @@ class Layout:
         """``train``, ``valid`` and the test sets."""
         return [*TRAINED_ON, *self.config.test_sets]
 
-    @property
-    def algorithms(self) -> list[str]:
-        """The algorithms of all systems, each once."""
-        return list(dict.fromkeys(system.algorithm for system in self.config.systems.values()))
-
     # -- configuration and data
 
     @property
@@ -101,29 +97,46 @@ class Layout:
         """A chunk of the tokenised training text, or (``suffix`` json) its step report."""
         return self.folder / "words" / "chunks" / f"train.{language}.{item}.{suffix}"
 
-    def codes(self, algorithm: str) -> Path:
-        """The joint codes of an algorithm."""
-        return self.folder / "codes" / f"{algorithm}.codes"
+    def codes(self, name: str) -> Path:
+        """A codes file (``CodesSetting.name``)."""
+        return self.folder / "codes" / f"{name}.codes"
 
-    def codes_of(self, system: str) -> Path:
-        """The codes that a system segments with."""
-        return self.codes(self.config.systems[system].algorithm)
+    def codes_of(self, system: str) -> tuple[Path, Path]:
+        """The codes that a system segments source and target with; twice the same for joint ones."""
+        setting = self.config.segmentation(system)
+        return self.codes(setting.source.name), self.codes(setting.target.name)
 
-    def subwords(self, system: str, part: str, language: str) -> Path:
-        """The text of a part as a system segments it."""
-        return Path(f"{self.subwords_prefix(system, part)}.{language}")
+    def segmentation_of(self, system: str) -> str:
+        """The name of a system's segmentation (``SegmentationSetting.name``)."""
+        return self.config.segmentation(system).name
 
-    def subwords_prefix(self, system: str, part: str) -> Path:
-        """The path of subwords without the language."""
-        return self.folder / system / "subwords" / part
+    def vocabulary(self, segmentation: str, language: str) -> Path:
+        """The subwords of the training text of a language with their frequencies, for a vocabulary threshold."""
+        return self.folder / "vocabularies" / f"{segmentation}.{language}"
 
-    def binarised(self, system: str) -> Path:
-        """The fairseq data folder of a system."""
-        return self.folder / system / "binarised"
+    def dictionaries(self, segmentation: str) -> Path:
+        """The folder of a segmentation's dictionaries."""
+        return self.folder / "dictionaries" / segmentation
 
-    def dictionary(self, system: str) -> Path:
-        """The dictionary of a system, the same for both languages."""
-        return self.binarised(system) / f"dict.{self.source}.txt"
+    def dictionary(self, segmentation: str, language: str) -> Path:
+        """The dictionary of a language, which may be that of both."""
+        return self.dictionaries(segmentation) / f"dict.{language}.txt"
+
+    def subwords(self, segmentation: str, part: str, language: str) -> Path:
+        """The text of a part as subwords, for people: no step reads it."""
+        return self.folder / "subwords" / segmentation / f"{part}.{language}"
+
+    def binarised(self, segmentation: str, words: bool = False) -> Path:
+        """The fairseq data folder that is trained on: ids, or words for the systems with BPE-dropout."""
+        return self.folder / "binarised" / (f"{segmentation}.words" if words else segmentation)
+
+    def binarised_of(self, system: str) -> Path:
+        """The fairseq data folder that a system is trained on."""
+        return self.binarised(self.segmentation_of(system), self.config.systems[system].uses_dropout)
+
+    def binarised_test(self, segmentation: str, test: str) -> Path:
+        """The fairseq data folder of a test set, which all systems with a segmentation translate."""
+        return self.folder / "test-sets" / test / segmentation
 
     # -- training and translating
 
@@ -198,10 +211,18 @@ class Layout:
 
     # -- what a run needs
 
-    def depends_on(self, step: str) -> str:
-        """Return the sections of the configuration that a step depends on, as text: a change repeats the step."""
+    def depends_on(self, step: str, name: str = "") -> str:
+        """Return what a step depends on in the configuration, as text: a change repeats the step.
+
+        name: the test set that is fetched, or the system that is trained.
+        """
         whole = self.config.to_dict()
-        return json.dumps([whole.get(section) for section in _DEPENDS_ON[step]], sort_keys=True)
+        parts = [whole.get(section) for section in _DEPENDS_ON[step]]
+        if step == "get_data":
+            parts = [_data_of(whole["data"], name), whole["languages"]]
+        elif step == "train":
+            parts.append(whole["systems"][name].get("train"))
+        return json.dumps(parts, sort_keys=True)
 
     def open(self) -> IO[str]:
         """Create the folder, lock it, write the resolved configuration and return the lock, which closing releases.
@@ -251,3 +272,14 @@ def plan_layout(configurations: Sequence[PathLike], settings: Mapping[str, Any])
 
 def _with(name: str, suffix: str) -> str:
     return f"{name}.{suffix}" if suffix else name
+
+
+def _data_of(data: Mapping[str, Any], test: str) -> object:
+    """Return the part of the data section that one test set depends on, or (no name) everything but the test sets."""
+    kind = next(key for key in DATA_KINDS if key in data)
+    section = data[kind]
+    if kind == "synthetic":
+        return section
+    if test:
+        return section["tests"][test]
+    return {**data, kind: {key: value for key, value in section.items() if key != "tests"}}

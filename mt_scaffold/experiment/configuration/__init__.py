@@ -22,8 +22,15 @@ from mt_scaffold.experiment.configuration.schema import (
     self_and_parents,
     without_none,
 )
+from mt_scaffold.experiment.configuration.systems import (
+    CodesSetting,
+    Learn,
+    Limits,
+    SegmentationSetting,
+    System,
+    segmentation_of,
+)
 from mt_scaffold.files import PathLike
-from mt_scaffold.options import check_dropout
 
 _LANGUAGE = r"[A-Za-z]+([_-][A-Za-z0-9]+)*"
 _LANGUAGE_SAYS = "a language code such as en"
@@ -58,25 +65,6 @@ class Clean:
     min_tokens: int = field(default=1, metadata=bounds(least=1))
     max_tokens: int = field(default=250, metadata=bounds(least=1))
     max_ratio: float = field(default=1.5, metadata=bounds(least=1))
-
-
-@dataclass(frozen=True)
-class Learn:
-    """How many joint merges are learned, from source and target training words together."""
-
-    symbols: int = field(metadata=bounds(least=1))
-    min_frequency: int = field(default=2, metadata=bounds(least=1))
-
-
-@dataclass(frozen=True)
-class System:
-    """How one of the compared systems segments words.
-
-    With ``dropout`` the training text is segmented again in every epoch, each merge skipped with this probability.
-    """
-
-    algorithm: Literal["scaffold", "bpe"]
-    dropout: float = field(default=0.0, metadata=bounds(check=check_dropout))
 
 
 @dataclass(frozen=True)
@@ -190,6 +178,7 @@ class Config:
     description: str = ""
     tokenise: Tokenise = field(default_factory=Tokenise)
     clean: Clean = field(default_factory=Clean)
+    binarise: Limits = field(default_factory=Limits)
     prepare: Prepare = field(default_factory=Prepare)
     seeds: list[int] = field(default_factory=lambda: [1], metadata=bounds(least=1, filled=True))
     average: Average = field(default_factory=Average)
@@ -213,6 +202,34 @@ class Config:
         """The test sets that the data section names (None: the data is synthetic)."""
         text = self.data.files or self.data.archives
         return None if text is None else text.tests
+
+    def segmentation(self, system: str) -> SegmentationSetting:
+        """Return how a system segments words."""
+        languages = (self.languages.source, self.languages.target)
+        return segmentation_of(self.systems[system], self.codes, languages)
+
+    @property
+    def segmentations(self) -> dict[str, SegmentationSetting]:
+        """The segmentations of all systems, by name, each once."""
+        settings = map(self.segmentation, self.systems)
+        return {setting.name: setting for setting in settings}
+
+    @property
+    def all_codes(self) -> dict[str, CodesSetting]:
+        """The codes of all systems, by name, each once."""
+        return {codes.name: codes for setting in self.segmentations.values() for codes in setting.codes}
+
+    def shares_dropout(self, segmentation: str) -> bool:
+        """Return whether any system with this segmentation uses BPE-dropout; its dictionary then serves both kinds."""
+        return any(
+            system.uses_dropout and self.segmentation(name).name == segmentation
+            for name, system in self.systems.items()
+        )
+
+    def baseline_of(self, system: str) -> str | None:
+        """Return the system that a system is tested against; None for the experiment's baseline itself."""
+        own = self.systems[system].baseline or self.baseline
+        return None if own == system else own
 
     def tokenise_for(self, part: str) -> Tokenise:
         """Return how ``part`` (``train``, ``valid`` or a test set) is tokenised: all of them lowercased, or none."""

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from mt_scaffold.errors import UsageError
 from mt_scaffold.experiment.configuration.data import DATA_KINDS, UNKNOWN, ArchiveData, Data, DataFile
 from mt_scaffold.experiment.configuration.schema import WrongValue, nearest
+from mt_scaffold.experiment.configuration.systems import check_system
 
 if TYPE_CHECKING:
     from mt_scaffold.experiment.configuration import Config
 
-# Folders in experiments/NAME beside those of the systems.
-RESERVED_NAMES = ("raw", "words", "codes", "logs", "figures")
+# Folders in experiments/NAME beside those of the systems (layout.py).
+RESERVED_NAMES = (
+    *("raw", "words", "codes", "vocabularies", "dictionaries", "subwords", "binarised", "test-sets"),
+    *("logs", "figures"),
+)
 
 
 def check(config: Config) -> None:
@@ -45,6 +50,16 @@ def check(config: Config) -> None:
     for name in config.systems:
         if name in RESERVED_NAMES:
             raise WrongValue(f"systems.{name}", "reserved for a folder of the experiment; choose another name")
+    for name, system in config.systems.items():
+        for key, problem in check_system(system):
+            raise WrongValue(f"systems.{name}.{key}", problem)
+        if system.baseline is not None and system.baseline not in config.systems:
+            hint = nearest(system.baseline, config.systems)
+            raise WrongValue(f"systems.{name}.baseline", f"no system is called {system.baseline}{hint}")
+    try:
+        config.binarise.check()
+    except UsageError as error:
+        raise WrongValue("binarise", str(error)) from None
     if config.baseline not in config.systems:
         hint = nearest(config.baseline, config.systems)
         raise WrongValue("baseline", f"no system is called {config.baseline}{hint}")
