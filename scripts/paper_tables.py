@@ -7,6 +7,7 @@ The paper's are from mt_scaffold/experiment/paper.json, each between ``<!-- pape
 
 import json
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 from mt_scaffold.experiment.paper import figures_table, percentages_table
@@ -14,7 +15,7 @@ from mt_scaffold.tables import format_table
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 BLOCK = re.compile(r"(<!-- (paper\.json|results): (\w+) -->\n).*?(<!-- end of \2 -->)", re.DOTALL)
-TABLES = {
+TABLES: dict[str, Callable[[], str]] = {
     "figures": figures_table,
     "percentages": percentages_table,
     "BLEU": lambda: figures_table("BLEU"),

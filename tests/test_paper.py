@@ -31,7 +31,8 @@ def load(configuration: str, **overrides: object) -> Config:
 def papers_numbers() -> set[str]:
     """All of the paper's results, as it prints them."""
     paper = read_paper()
-    pairs = [(each.bpe, each.scaffold) for each in [*paper.figures, *paper.language_models]]
+    pairs = [(each.bpe, each.scaffold) for each in paper.figures]
+    pairs += [(each.bpe, each.scaffold) for each in paper.language_models]
     percentages = [each.percent for each in [*paper.gains, paper.scaffold_share]]
     return {number for pair in pairs for number in pair} | set(percentages)
 
