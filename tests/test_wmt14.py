@@ -22,6 +22,7 @@ from wmt14_archives import CONFIGS, derived_config, make_archives
 from mt_scaffold.errors import UsageError
 from mt_scaffold.experiment.configuration import Config, load_config, parse_config
 from mt_scaffold.experiment.fairseq_tools import option_arguments, run_tool, user_dir
+from mt_scaffold.experiment.layout import plan_layout
 
 ROOT = CONFIGS.parent
 # Every value as the publication has it, by the option's name.
@@ -256,6 +257,33 @@ def test_a_dry_run_shows_the_whole_graph(tmp_path: Path, name: str) -> None:
     assert counts["train"] == counts["score"] == "4" and counts["compare"] == "1"
     assert counts["tokenise_chunk"] == {"fr": "256"}.get(name, "32")
     assert not (tmp_path / "out").exists()
+
+
+def settings_of(command: str) -> dict[str, str]:
+    """What follows ``--config`` in a command of docs/wmt14.md."""
+    return dict(each.split("=", 1) for each in shlex.split(command.removeprefix("--config ")))
+
+
+@pytest.mark.parametrize("name", list(OF_CONFIG))
+def test_every_documented_command_leaves_enough_epochs_to_average(name: str) -> None:
+    """Averaging would refuse after the whole training, which is days for a table of four systems."""
+    from mt_scaffold.experiment.averaging_check import check_averaging
+
+    text = (ROOT / "docs" / "wmt14.md").read_text(encoding="utf-8")
+    commands = re.findall(r"`(--config [^`]+)`", text)
+    assert sum("sample=" in command for command in commands) == 2 and len(commands) >= 6
+    for command in ("", *commands):
+        layout, _ = plan_layout([CONFIGS / f"wmt14_en_{name}.yaml"], settings_of(command) if command else {})
+        check_averaging(layout.config)
+
+
+def test_the_published_number_of_small_french_batches_is_too_few_to_average() -> None:
+    """By the published log, an epoch has 34,400 small batches; so 300,000 are refused unless fewer are averaged."""
+    from mt_scaffold.experiment.averaging_check import check_averaging
+
+    small = {"batch": "small", "batches": {"small": {"options": {"max-update": 300000}}}}
+    with pytest.raises(UsageError, match=r"300,000 at 34,400 updates per epoch: 8\.7 epochs"):
+        check_averaging(load_config(CONFIGS / "wmt14_en_fr.yaml", {"train": small}))
 
 
 def test_an_unknown_batch_is_an_error() -> None:
