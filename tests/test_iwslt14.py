@@ -15,7 +15,7 @@ pytest.importorskip("snakemake", reason="needs the extra 'workflow'")
 
 import yaml
 from iwslt14_archive import SENTENCES, TEST_PARTS, make_archive
-from test_wmt14 import run_workflow
+from test_wmt14 import TINY, run_workflow
 from wmt14_archives import CONFIGS, make_tar
 
 from mt_scaffold.errors import MTScaffoldError, UsageError
@@ -107,6 +107,32 @@ def test_every_23rd_pair_after_cleaning_is_validation(prepared: tuple[Path, dict
     assert (train["pairs_kept"] + valid["pairs_kept"], valid["pairs_kept"]) == (len(kept), len(kept) // 23)
     assert train["pairs_read"] + valid["pairs_read"] == len(words) == 12 * (SENTENCES + 2)
     assert "valid" not in report["get-data"]["corpora"] and "valid.de" not in report["tokenise"]
+
+
+def test_the_whole_at_small_scale_without_a_network(tmp_path: Path) -> None:
+    """From the archive to the table, with a dictionary for each language, through the rules unchanged."""
+    (tmp_path / "cache").mkdir()
+    make_archive(tmp_path / "cache", talks=30)
+    config = document()
+    config["codes"]["symbols"] = 100
+    config["systems"] = {name: config["systems"][name] for name in ("bpe", "scaffold+dropout")}
+    config["train"]["options"] |= TINY | {"max-epoch": 2, "max-tokens": 2000, "warmup-updates": 2}
+    config["average"]["last"] = 2
+    config["translate"]["options"] |= {"max-len-b": 10}
+    config["score"]["bootstrap_samples"] = 20
+    (tmp_path / "iwslt14.yaml").write_text(yaml.safe_dump(config), encoding="utf-8")
+    out = tmp_path / "out"
+    done = run_workflow(tmp_path / "iwslt14.yaml", tmp_path, output=out, cache=tmp_path / "cache")
+    assert done.returncode == 0, done.stdout + done.stderr
+    comparison = json.loads((out / "comparison.json").read_text(encoding="utf-8"))
+    assert {row["system"] for row in comparison["rows"]} == {"bpe", "scaffold+dropout"}
+    assert {"bleu", "chrf", "tokenised_bleu", "tokenised_bleu_lc"} <= comparison["rows"][0]["scores"].keys()
+    assert "valid (held out of train)" in (out / "report.html").read_text(encoding="utf-8")
+    german, english = (set(lines(path)) for path in sorted(out.glob("dictionaries/bpe-100*/dict.*.txt")))
+    assert german != english, "joined_dictionary: false"
+    for translation in out.glob("*/seed-1/translations/ted.en"):
+        text = translation.read_text(encoding="utf-8")
+        assert text == text.lower()
 
 
 BROKEN: list[tuple[Markup, str, int, str]] = [
