@@ -27,9 +27,9 @@ def trace_of(text: str, symbols: int, algorithm: str = "scaffold", min_frequency
 def test_a_trace_worked_by_hand() -> None:
     """Merges with their frequency, what they make scaffold, and its return, in the columns that the heading names.
 
-    After abcd (6 times) is whole, ab stands 4 times and cd</w> nowhere, fewer than the next pair, p q</w> (5). When that
-    is merged, ab with its 4 is more frequent than ab y</w> (2). The last merge uses up ab, but nothing is left to replace
-    it: the head is 0.
+    Once abcd (6 times) is whole, ab stands 4 times and cd</w> nowhere, less often than the next pair, p q</w> (5). When
+    that is merged, ab with its 4 is more frequent than ab y</w> (2), and returns. The last merge uses it up, but
+    nothing is left that could replace it: the head is 0.
     """
     text = "abcd " * 6 + "abx abx aby aby " + "pq " * 5
     trace = io.BytesIO()
