@@ -12,6 +12,7 @@ from segmenting import hard_text
 
 from mt_scaffold import UsageError, learn_bpe
 from mt_scaffold.cli import main
+from mt_scaffold.reference import learn
 from mt_scaffold.trace import COLUMNS, Step, format_step
 
 
@@ -100,9 +101,12 @@ def test_what_would_break_a_line_is_escaped() -> None:
 
 def test_a_token_that_another_pair_makes_again_has_returned() -> None:
     """It is normal again by that merge, and its line holds both: here aa</w>, first made inside a word."""
-    *_, last = trace_of("aa " * 2 + "aa</w>a " * 6 + "a</w>aaa " * 7, 20, min_frequency=1)
+    counts = {"aa": 2, "aa</w>a": 6, "a</w>aaa": 7}
+    text = " ".join(word for word, count in counts.items() for _ in range(count))
+    *_, last = trace_of(text, 20, min_frequency=1)
     assert (last["left"], last["right"], last["frequency"]) == ("a", "a</w>", "2")
     assert (last["returned"], last["returned_frequency"]) == ("aa</w>", "2")
+    assert learn(counts, 20, 1).steps[-1] == Step("a", "a</w>", 2, 0, (), ("aa</w>", 2))
 
 
 def test_learning_is_the_same_with_a_trace(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -31,6 +31,6 @@ def run(options: argparse.Namespace) -> None:
         print(format_inside(found, options.format, shown_top(options)), end="")
         return
     if options.top is not None:
-        raise UsageError("--top belongs to --inside; give both or neither")
+        raise UsageError("--top lists the tokens of --inside; name the strings there, or omit --top")
     summaries = stats(options.codes, num_workers=options.num_workers, paths=paths)
     print(format_stats(summaries, options.format), end="")
