@@ -39,6 +39,7 @@ ORDER = (
     ("score",),
     ("comparison",),
     ("compare",),
+    ("embeddings",),
     ("figures",),
     ("statistics",),
     ("html_report",),
@@ -49,7 +50,16 @@ PLACE = {name: place for place, line in enumerate(ORDER) for name in line}
 # Which modules of experiment an extra of setup.cfg serves; "workflow" serves all that "fairseq" does not.
 EXTRAS = {
     "fairseq": {"average", "binarise_words", "checkpoints", "fairseq_plugin", "fairseq_tools"},
-    "analysis": {"configuration", "comparison", "figures", "html_report", "provenance", "score", "statistics"},
+    "analysis": {
+        "configuration",
+        "comparison",
+        "embeddings",
+        "figures",
+        "html_report",
+        "provenance",
+        "score",
+        "statistics",
+    },
 }
 EXTRAS["workflow"] = PLACE.keys() - EXTRAS["fairseq"]
 # Declared because they are run, not imported.
@@ -123,11 +133,14 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "",
         "--help",
         "learn-bpe --symbols 5 --input text --output codes",
+        "learn-bpe --symbols 5 --input text --output codes --trace trace",
         "apply-bpe --codes scaffold --input text --output subwords --dropout 0.1 --seed 1",
         "get-vocab --input text --output vocabulary",
         "learn-joint-bpe-and-vocab --symbols 5 --input text --output codes --write-vocabulary vocabulary",
         "stats --codes bpe scaffold --input text",
+        "stats --codes bpe scaffold --input text --inside low",
         "compare-vocab bpe scaffold --input text",
+        "compare-vocab --sizes 2 4 --input text",
         "explain --codes scaffold lowest",
     ],
     ids=lambda command: command.split(" ")[0] or "import",

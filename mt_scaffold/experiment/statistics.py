@@ -10,6 +10,7 @@ from pathlib import Path
 from mt_scaffold.compare_vocab import SizeComparison, VocabularyComparison, compare_at_sizes, compare_vocabularies
 from mt_scaffold.experiment import figures
 from mt_scaffold.experiment.comparison import SYNTHETIC_NOTE
+from mt_scaffold.experiment.embeddings import Embeddings, Spread, read_embeddings, spread
 from mt_scaffold.experiment.layout import Layout, read_layout
 from mt_scaffold.experiment.provenance import versions
 from mt_scaffold.experiment.results import read_result, write_result
@@ -39,7 +40,8 @@ class Statistics:
     """The measurements of an experiment beyond its scores.
 
     stats: one summary per algorithm, on the training words of both languages. vocabularies, sizes: BPE against
-    Scaffold-BPE, as trained and at several sizes; None where the experiment has only one of them.
+    Scaffold-BPE, as trained and at several sizes; None where the experiment has only one of them. embeddings: of the
+    source, of each system's first seed; none where there is nothing to compare.
     """
 
     text: str
@@ -51,6 +53,7 @@ class Statistics:
     experiment: str
     versions: dict[str, str]
     figures: list[Figure]
+    embeddings: list[Spread] = field(default_factory=list)  # none in results of earlier versions
 
 
 def statistics(experiment: PathLike) -> Statistics:
@@ -72,6 +75,7 @@ def statistics(experiment: PathLike) -> Statistics:
         sizes_around = sorted({max(1, symbols // 4), max(1, symbols // 2), symbols, symbols * 2})
         sizes = compare_at_sizes(counts, sizes_around, config.codes.min_frequency)
     intervals = _intervals(layout)
+    models = _models(layout, compared) if compared else {}
     make_folder(layout.figures)
     result = Statistics(
         text="training words, source and target",
@@ -82,7 +86,8 @@ def statistics(experiment: PathLike) -> Statistics:
         synthetic=config.synthetic,
         experiment=config.name,
         versions=versions(),
-        figures=_draw(layout, vocabularies, compared, sizes, intervals),
+        figures=_draw(layout, vocabularies, compared, sizes, intervals, models),
+        embeddings=[row for system, model in models.items() for row in spread(system, model)],
     )
     write_result(layout.statistics, result)
     return result
@@ -114,12 +119,25 @@ def _intervals(layout: Layout) -> list[figures.Interval]:
     return intervals
 
 
+def _models(layout: Layout, compared: VocabularyComparison) -> dict[str, Embeddings]:
+    """Read the source embeddings of each system's first seed, and mark the tokens that Scaffold-BPE exchanges."""
+    removed = frozenset(surface_form(entry.token) for entry in compared.removed)
+    new = frozenset(surface_form(entry.token) for entry in compared.new)
+    models = {}
+    for system, choice in layout.config.systems.items():
+        marked = {"tokens Scaffold-BPE removes": removed} if choice.algorithm == "bpe" else {"new tokens": new}
+        checkpoint = layout.averaged(system, layout.config.seeds[0])
+        models[system] = read_embeddings(checkpoint, layout.dictionary(system), marked)
+    return models
+
+
 def _draw(
     layout: Layout,
     vocabularies: Mapping[str, Vocabulary],
     compared: VocabularyComparison | None,
     sizes: Sequence[SizeComparison] | None,
     intervals: Sequence[figures.Interval],
+    models: Mapping[str, Embeddings],
 ) -> list[Figure]:
     """Draw every figure and return them in the order of the page."""
     config, folder = layout.config, layout.figures
@@ -170,16 +188,11 @@ def _draw(
             "Where a string occurs in the text as BPE segments it: as a token of its own (orange), or in longer ones.",
             wide=True,
         )
-    removed = frozenset(surface_form(entry.token) for entry in compared.removed)
-    new = frozenset(surface_form(entry.token) for entry in compared.new)
-    seed = config.seeds[0]
-    for system, choice in config.systems.items():
-        marked = {"tokens Scaffold-BPE removes": removed} if choice.algorithm == "bpe" else {"new tokens": new}
-        model = figures.read_embeddings(layout.averaged(system, seed), layout.dictionary(system), marked)
+    for system, model in models.items():
         show(
             "embeddings",
             figures.embeddings({system: model}, folder / f"embeddings-{system}", note),
-            f"Source embeddings of {system}, seed {seed}, less their mean, projected by SVD.",
+            f"Source embeddings of {system}, seed {config.seeds[0]}, less their mean, projected by SVD.",
         )
     return drawn
 
