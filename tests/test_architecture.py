@@ -25,7 +25,7 @@ ORDER = (
     ("configuration", "locks", "synthetic", "training_log", "dictionary"),
     ("results", "provenance"),
     ("layout", "paper"),
-    ("download", "archives"),
+    ("download", "archives", "markup", "overlap"),
     ("data",),
     ("tokenise",),
     ("clean",),

@@ -138,7 +138,7 @@ def test_a_folder_of_no_experiment_is_reported(tmp_path: Path) -> None:
 
 def test_options_of_the_steps_follow_the_configuration() -> None:
     """A key of the configuration reaches the command that it is about."""
-    config = plan(WMT14).config
+    config = plan(WMT14.with_stem("wmt14_en_de_gehring")).config
     assert tokenise_flags(config, "train") == ""
     assert tokenise_flags(config, "newstest2014") == "--keep-punctuation --keep-nonprinting --straight-apostrophes"
     assert dropout_options(config, "bpe") == "" and dropout_options(config, "bpe_dropout") == "-- --bpe-dropout 0.1"

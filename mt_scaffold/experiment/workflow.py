@@ -36,8 +36,33 @@ def tokenise_flags(config: Config, part: str) -> str:
         "--keep-nonprinting": not choices.remove_nonprinting,
         "--keep-dashes": not choices.aggressive_dash_splitting,
         "--straight-apostrophes": choices.straight_apostrophes,
+        "--lowercase": choices.lowercase,
     }
     return " ".join(flag for flag, wanted in flags.items() if wanted)
+
+
+def raw_parts(config: Config) -> list[str]:
+    """Return the parts that have raw text: not ``valid``, where cleaning takes it out of the training words."""
+    trained_on = [part for part in TRAINED_ON if part == "train" or config.data.valid_every is None]
+    return [*trained_on, *config.test_sets]
+
+
+def held_out(layout: Layout) -> list[Path]:
+    """Return the words of the validation set where cleaning takes it out of the training words, else nothing."""
+    if layout.config.data.valid_every is None:
+        return []
+    return [layout.words("valid", language) for language in layout.languages]
+
+
+def hold_out_flags(layout: Layout) -> str:
+    """Return the options of ``mt-scaffold clean`` that say which pairs are the validation set, and where it goes."""
+    paths = held_out(layout)
+    if not paths:
+        return ""
+    flags = ["--valid-every", str(layout.config.data.valid_every)]
+    flags += ["--valid-source", str(paths[0]), "--valid-target", str(paths[1])]
+    before = ["--count-before-cleaning"] if layout.config.data.valid_cut == "before_cleaning" else []
+    return shlex.join(flags + before)
 
 
 def learned_from(layout: Layout, codes: str) -> list[Path]:
@@ -168,7 +193,7 @@ def data_reports(layout: Layout) -> list[str]:
     names = [
         *_fetched(layout),
         *(f"tokenise-{name}" for name in _tokenised(layout)),
-        *(f"clean-{part}" for part in TRAINED_ON),
+        *(f"clean-{part}" for part in _cleaned(layout)),
     ]
     return [str(layout.step_report(name)) for name in names]
 
@@ -178,7 +203,7 @@ def write_data_report(layout: Layout) -> None:
     report = gather_reports(
         [layout.step_report(name) for name in _fetched(layout)],
         {name: layout.step_report(f"tokenise-{name}") for name in _tokenised(layout)},
-        {part: layout.step_report(f"clean-{part}") for part in TRAINED_ON},
+        {part: layout.step_report(f"clean-{part}") for part in _cleaned(layout)},
     )
     write_result(layout.data_report, report)
 
@@ -196,6 +221,12 @@ def closing_words(layout: Layout) -> str:
 
 
 def _tokenised(layout: Layout) -> list[str]:
+    return [f"{part}.{language}" for part in raw_parts(layout.config) for language in layout.languages]
+
+
+def _cleaned(layout: Layout) -> list[str]:
+    return [part for part in raw_parts(layout.config) if part in TRAINED_ON]
+
     return [f"{part}.{language}" for part in layout.parts for language in layout.languages]
 
 

@@ -232,9 +232,10 @@ class Config:
         return None if own == system else own
 
     def tokenise_for(self, part: str) -> Tokenise:
-        """Return how ``part`` (``train``, ``valid`` or a test set) is tokenised."""
+        """Return how ``part`` (``train``, ``valid`` or a test set) is tokenised: all of them lowercased, or none."""
         if self.data.archives is not None and part in self.data.archives.tests:
-            return self.data.archives.tests[part].tokenise or self.tokenise
+            own = self.data.archives.tests[part].tokenise or self.tokenise
+            return dataclasses.replace(own, lowercase=self.tokenise.lowercase)
         return self.tokenise
 
     def to_dict(self) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from typing import Any
 
 from mt_scaffold.apply import BPE
 from mt_scaffold.errors import MTScaffoldError, UsageError
+from mt_scaffold.experiment.clean import CleanReport
 from mt_scaffold.experiment.comparison import SYNTHETIC_NOTE, Comparison
 from mt_scaffold.experiment.data_report import DataReport
 from mt_scaffold.experiment.layout import Layout, read_layout
@@ -96,8 +97,12 @@ def _text(path: Path) -> str:
 def _data_rows(layout: Layout) -> list[dict[str, Any]]:
     """Return one row per part (train, valid, each test set): pairs and words at every step."""
     report = read_result(DataReport, layout.data_report)
+    held_out = report.clean["train"].held_out if "train" in report.clean else None
     rows = []
     for part in layout.parts:
+        if part == "valid" and held_out is not None:
+            rows.append(_held_out_row(held_out))
+            continue
         missing = {part} - report.raw.corpora.keys()
         missing |= {f"{part}.{language}" for language in layout.languages} - report.tokenise.keys()
         if missing:
@@ -116,6 +121,19 @@ def _data_rows(layout: Layout) -> list[dict[str, Any]]:
             }
         )
     return rows
+
+
+def _held_out_row(cleaned: CleanReport) -> dict[str, Any]:
+    """Return the row of a validation set that cleaning took out of the training text."""
+    return {
+        "part": "valid (held out of train)",
+        "raw_pairs": cleaned.pairs_read,
+        "raw_words": None,
+        "tokenised_words": cleaned.words_read,
+        "kept_pairs": cleaned.pairs_kept,
+        "kept_words": cleaned.words_kept,
+        "dropped": cleaned.dropped,
+    }
 
 
 def _figures(layout: Layout, figures: Sequence[Figure]) -> dict[str, list[dict[str, Any]]]:
