@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from mt_scaffold.errors import UsageError
@@ -39,7 +40,7 @@ def check_averaging(config: Config) -> None:
         check_checkpoints(options, epoch, wanted, config.average.by)
 
 
-def check_checkpoints(options: dict[str, OptionValue], epoch: Epoch | None, wanted: int, by: str = "epochs") -> None:
+def check_checkpoints(options: Mapping[str, OptionValue], epoch: Epoch | None, wanted: int, by: str = "epochs") -> None:
     """Raise UsageError where a training with fairseq-train's ``options`` saves fewer than ``wanted`` checkpoints.
 
     epoch: its length; None: unknown, so that only a number of epochs can be checked. by: ``epochs``, for checkpoints of
@@ -82,7 +83,7 @@ def _epochs(limits: dict[str, int], epoch: Epoch | None) -> tuple[float, str]:
 
 
 def _expected_epoch(
-    config: Config, expected: Expected | None, gpus: int, options: dict[str, OptionValue]
+    config: Config, expected: Expected | None, gpus: int, options: Mapping[str, OptionValue]
 ) -> Epoch | None:
     """Return the expected length of an epoch; None where the configuration does not say enough."""
     if expected is None:

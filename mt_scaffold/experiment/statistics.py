@@ -19,6 +19,12 @@ from mt_scaffold.learn import count_words
 from mt_scaffold.stats import Summary, Vocabulary, summarise, use_of_vocabulary
 from mt_scaffold.text import END_OF_WORD, read_lines, surface_form
 
+_PER_BYTE = "Training and validation loss, in bits per byte of the target text, whatever subwords it is divided into."
+_PER_SUBWORD = (
+    "Training and validation loss, in bits per subword. Systems whose segmentations differ divide the text into "
+    "different numbers of subwords: compare the shape of the curves, not their height."
+)
+
 
 @dataclass(frozen=True)
 class Figure:
@@ -145,8 +151,14 @@ def _draw(
         show(
             "training",
             figures.training_curves(curves, folder / "training", note),
-            "Training and validation loss, in bits per subword. Systems whose segmentations differ divide the text "
-            "into different numbers of subwords: compare the shape of the curves, not their height.",
+            _PER_BYTE if figures.has_curve(curves, "valid_bits_per_byte") else _PER_SUBWORD,
+        )
+    if figures.has_curve(curves, "valid_bleu"):
+        show(
+            "training",
+            figures.bleu_curves(curves, folder / "validation-bleu", note),
+            "BLEU of the validation set during training, against its own subwords, joined and detokenised: for the "
+            "shape of the curves, not to be compared with the scores above.",
         )
     frequencies = {name: vocabulary.sorted_frequencies for name, vocabulary in vocabularies.items()}
     show(

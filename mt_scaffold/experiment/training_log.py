@@ -14,9 +14,9 @@ _METRICS = ("bits_per_byte", "bleu")
 def read_training_log(path: PathLike) -> dict[str, list[tuple[float, float]]]:
     """Return the curves in a fairseq-train log (plain or JSON): name → (updates, value), by updates.
 
-    ``train`` and ``valid``: the loss, nll_loss in bits per token where the log has it, else loss. Where they are logged,
-    ``train_bits_per_byte``, ``valid_bits_per_byte`` and ``valid_bleu`` as well. Where a resumed training logged an epoch
-    twice, the last values count. A log without epochs (``--log-format none``) has empty curves.
+    ``train`` and ``valid``: the loss, nll_loss in bits per token where the log has it, else loss. Where they are
+    logged, ``train_bits_per_byte``, ``valid_bits_per_byte`` and ``valid_bleu`` as well. Where a resumed training logged
+    an epoch twice, the last values count. A log without epochs (``--log-format none``) has empty curves.
     """
     curves: dict[str, dict[float, float]] = {"train": {}, "valid": {}}
     with open_input(path) as stream:

@@ -63,9 +63,7 @@ def train_section(config: Config, system: str | None) -> Train:
 
 def _bleu_options(config: Config) -> dict[str, OptionValue]:
     """Return the options with which fairseq translates the validation set as the test sets are translated."""
-    search = {
-        name.replace("-", "_"): value for name, value in config.translate.options.items() if name in _SEARCH
-    }
+    search = {name.replace("-", "_"): value for name, value in config.translate.options.items() if name in _SEARCH}
     languages = {"source_lang": config.languages.source, "target_lang": config.languages.target}
     return {
         "eval-bleu": True,

@@ -48,7 +48,10 @@ def run(options: argparse.Namespace) -> None:
         from mt_scaffold.experiment.training_options import training_options
 
         gpus = gpus_in_all(options.nodes, options.gpus)
-        arguments = option_arguments(training_options(load_config(options.config), options.system, gpus)) + arguments
+        chosen = training_options(load_config(options.config), options.system, gpus)
+        if options.keep_epochs is not None:
+            del chosen["keep-last-epochs"]
+        arguments = option_arguments(chosen) + arguments
     train(
         options.data,
         options.output,

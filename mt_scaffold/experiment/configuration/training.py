@@ -73,10 +73,10 @@ class Train:
 
     ``batch`` chooses one of ``batches``, whose options are added to ``options``.
 
-    ``stop`` ends the training, instead of max-update or max-epoch in the options. With ``patience`` it ends earlier, once
-    that many validations in a row have not improved ``patience_on``: BLEU of the validation set, or the loss per byte of
-    its text; checkpoint_best.pt follows the same. ``validate_bleu``: compute that BLEU in any case. ``expected``: for a
-    check of the averaging before anything runs.
+    ``stop`` ends the training, instead of max-update or max-epoch in the options. With ``patience`` it ends earlier,
+    once that many validations in a row have not improved ``patience_on``: BLEU of the validation set, or the loss per
+    byte of its text; checkpoint_best.pt follows the same. ``validate_bleu``: compute that BLEU in any case.
+    ``expected``: for a check of the averaging before anything runs.
     """
 
     options: dict[str, OptionValue] = field(metadata=bounds(key_pattern=OPTION, key_pattern_says=OPTION_SAYS))
@@ -196,7 +196,8 @@ def unfair_patience(options: Mapping[str, str]) -> str | None:
     A loss per subword depends on how many subwords the text is divided into, so that it cannot stop systems with
     different vocabularies alike.
     """
-    if options.get("patience", "-1").startswith(("-", "0")) or options.get("best-checkpoint-metric") in METRICS.values():
+    without = options.get("patience", "-1").startswith(("-", "0"))
+    if without or options.get("best-checkpoint-metric") in METRICS.values():
         return None
     return (
         "would stop on the loss per subword, which differs between vocabularies; use train.patience with "

@@ -23,6 +23,7 @@ class CountedBatches(EpochBatchIterator):
     processes, so that all end at once. State and counts are exact in the middle of an epoch, too.
     """
 
+    shard_id: int
     _counts: Any
     _before: Any
     _limits: Any
@@ -63,7 +64,8 @@ class CountedBatches(EpochBatchIterator):
         """Return this process's batches of an epoch up to the limit, and note what each step of all processes adds."""
         own, shards = self.shard_id, []
         try:
-            for self.shard_id in range(self.num_shards):
+            for shard in range(self.num_shards):
+                self.shard_id = shard
                 shards.append(super().ordered_batches(epoch, fix_batches_to_gpus, shuffle))
         finally:
             self.shard_id = own

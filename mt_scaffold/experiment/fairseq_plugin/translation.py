@@ -41,7 +41,7 @@ class CarefulTranslationConfig(TranslationConfig):
         default=None, metadata={"help": "end after this many UTF-8 bytes of source and target text"}
     )
     average_last: int = field(
-        default=0, metadata={"help": "how many of the last checkpoints will be averaged: refused if there will be fewer"}
+        default=0, metadata={"help": "refuse to train where fewer than this many checkpoints will be saved to average"}
     )
     average_by: ChoiceEnum(["epochs", "updates"]) = field(  # type: ignore[valid-type]
         default="epochs", metadata={"help": "whether those are of whole epochs or of --save-interval-updates"}
@@ -49,7 +49,7 @@ class CarefulTranslationConfig(TranslationConfig):
     valid_subset: str = II("dataset.valid_subset")
     max_epoch: int = II("optimization.max_epoch")
     max_update: int = II("optimization.max_update")
-    update_freq: list[int] = II("optimization.update_freq")
+    update_freq: list[int] = field(default=II("optimization.update_freq"))
     patience: int = II("checkpoint.patience")
     save_interval: int = II("checkpoint.save_interval")
     save_interval_updates: int = II("checkpoint.save_interval_updates")
