@@ -156,23 +156,45 @@ def scores(
     return drawing.svg
 
 
-def training_curves(
-    trainings: Mapping[str, Mapping[str, Sequence[tuple[float, float]]]], path: PathLike, note: str = ""
-) -> Path:
-    """Plot training loss (dashed) and validation loss against updates.
+Curves = Mapping[str, Sequence[tuple[float, float]]]
+
+
+def has_curve(trainings: Mapping[str, Curves], name: str) -> bool:
+    """Return whether every training has the curve ``name`` (``valid_bleu``, ``valid_bits_per_byte``)."""
+    return bool(trainings) and all(curves.get(name) for curves in trainings.values())
+
+
+def training_curves(trainings: Mapping[str, Curves], path: PathLike, note: str = "") -> Path:
+    """Plot training loss (dashed) and validation loss against updates, per byte of text where all trainings have that.
 
     trainings: name of the training → its curves (``TrainingReport.curves``).
     """
+    per_byte = has_curve(trainings, "valid_bits_per_byte")
+    ending, unit = ("_bits_per_byte", "byte of text") if per_byte else ("", "token")
     with _Drawing(path, note) as drawing:
         axes = drawing.axes
         for number, (name, curves) in enumerate(trainings.items()):
             for kind, style in (("train", "--"), ("valid", "-")):
-                if curves[kind]:
+                if points := curves.get(kind + ending):
                     marker = _MARKERS[number % len(_MARKERS)] if kind == "valid" else None
                     label = f"{_literal(name)}: {'validation' if kind == 'valid' else 'training'}"
-                    axes.plot(*zip(*curves[kind], strict=True), style, color=_colour(number), marker=marker,
+                    axes.plot(*zip(*points, strict=True), style, color=_colour(number), marker=marker,
                               markersize=4, label=label)  # fmt: skip
-        axes.set(xlabel="updates", ylabel="loss, bits per token")
+        axes.set(xlabel="updates", ylabel=f"loss, bits per {unit}")
+        axes.legend(fontsize=8)
+    return drawing.svg
+
+
+def bleu_curves(trainings: Mapping[str, Curves], path: PathLike, note: str = "") -> Path:
+    """Plot BLEU of the validation set against updates, for the trainings that have it (``validate_bleu``)."""
+    with _Drawing(path, note) as drawing:
+        axes = drawing.axes
+        for number, (name, curves) in enumerate(trainings.items()):
+            if points := curves.get("valid_bleu"):
+                marker = _MARKERS[number % len(_MARKERS)]
+                axes.plot(*zip(*points, strict=True), color=_colour(number), marker=marker, markersize=4,
+                          label=_literal(name))  # fmt: skip
+        axes.set(xlabel="updates", ylabel="BLEU of the validation set")
         axes.legend(fontsize=8)
     return drawing.svg
 

@@ -7,9 +7,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from mt_scaffold._core import WordCounts
 from mt_scaffold.compare_vocab import SizeComparison, VocabularyComparison, compare_at_sizes, compare_vocabularies
 from mt_scaffold.experiment import figures
 from mt_scaffold.experiment.comparison import SYNTHETIC_NOTE
+from mt_scaffold.experiment.configuration import Config
+from mt_scaffold.experiment.configuration.systems import CodesSetting
 from mt_scaffold.experiment.embeddings import Embeddings, Spread, read_embeddings, spread
 from mt_scaffold.experiment.layout import Layout, read_layout
 from mt_scaffold.experiment.provenance import versions
@@ -19,6 +22,12 @@ from mt_scaffold.files import PathLike, make_folder
 from mt_scaffold.learn import count_words
 from mt_scaffold.stats import Summary, Vocabulary, summarise, use_of_vocabulary
 from mt_scaffold.text import END_OF_WORD, read_lines, surface_form
+
+_PER_BYTE = "Training and validation loss, in bits per byte of the target text, whatever subwords it is divided into."
+_PER_SUBWORD = (
+    "Training and validation loss, in bits per subword. Systems whose segmentations differ divide the text into "
+    "different numbers of subwords: compare the shape of the curves, not their height."
+)
 
 
 @dataclass(frozen=True)
@@ -65,15 +74,21 @@ def statistics(experiment: PathLike) -> Statistics:
     """
     layout = read_layout(experiment)
     config = layout.config
-    counts = count_words(paths=[layout.words("train", language) for language in layout.languages])
-    vocabularies = {algorithm: use_of_vocabulary(layout.codes(algorithm), counts) for algorithm in layout.algorithms}
-    compared, sizes = None, None
-    if {"bpe", "scaffold"} <= vocabularies.keys():
-        compared = compare_vocabularies(vocabularies["bpe"], vocabularies["scaffold"])
-        compared = replace(compared, bpe="bpe", scaffold="scaffold")
-        symbols = config.codes.symbols
-        sizes_around = sorted({max(1, symbols // 4), max(1, symbols // 2), symbols, symbols * 2})
-        sizes = compare_at_sizes(counts, sizes_around, config.codes.min_frequency)
+    counts = {language: count_words(layout.words("train", language)) for language in layout.languages}
+    joint = WordCounts()
+    for each in counts.values():
+        joint.add(each)
+    vocabularies = {
+        name: use_of_vocabulary(layout.codes(name), joint if len(codes.languages) > 1 else counts[codes.languages[0]])
+        for name, codes in config.all_codes.items()
+    }
+    pair, compared, sizes = _pair(config), None, None
+    if pair is not None:
+        bpe, scaffold = pair
+        compared = compare_vocabularies(vocabularies[bpe.name], vocabularies[scaffold.name])
+        compared = replace(compared, bpe=bpe.name, scaffold=scaffold.name)
+        sizes_around = sorted({max(1, bpe.symbols // 4), max(1, bpe.symbols // 2), bpe.symbols, bpe.symbols * 2})
+        sizes = compare_at_sizes(joint, sizes_around, bpe.min_frequency)
     intervals = _intervals(layout)
     models = _models(layout, compared) if compared else {}
     make_folder(layout.figures)
@@ -119,15 +134,28 @@ def _intervals(layout: Layout) -> list[figures.Interval]:
     return intervals
 
 
+def _pair(config: Config) -> tuple[CodesSetting, CodesSetting] | None:
+    """Return joint BPE and Scaffold-BPE codes that differ in nothing else, of the experiment's N where there are such."""
+    found = {}
+    for bpe in config.all_codes.values():
+        scaffold = replace(bpe, algorithm="scaffold")
+        if bpe.algorithm == "bpe" and len(bpe.languages) > 1 and scaffold.name in config.all_codes:
+            found[bpe.symbols] = (bpe, scaffold)
+    return found.get(config.codes.symbols, next(reversed(found.values()), None))
+
+
 def _models(layout: Layout, compared: VocabularyComparison) -> dict[str, Embeddings]:
     """Read the source embeddings of each system's first seed, and mark the tokens that Scaffold-BPE exchanges."""
     removed = frozenset(surface_form(entry.token) for entry in compared.removed)
     new = frozenset(surface_form(entry.token) for entry in compared.new)
     models = {}
-    for system, choice in layout.config.systems.items():
-        marked = {"tokens Scaffold-BPE removes": removed} if choice.algorithm == "bpe" else {"new tokens": new}
+    for system in layout.config.systems:
+        segmentation = layout.config.segmentation(system)
+        if segmentation.name not in (compared.bpe, compared.scaffold):
+            continue
+        marked = {"tokens Scaffold-BPE removes": removed} if segmentation.name == compared.bpe else {"new tokens": new}
         checkpoint = layout.averaged(system, layout.config.seeds[0])
-        models[system] = read_embeddings(checkpoint, layout.dictionary(system), marked)
+        models[system] = read_embeddings(checkpoint, layout.dictionary(segmentation.name, layout.source), marked)
     return models
 
 
@@ -163,8 +191,14 @@ def _draw(
         show(
             "training",
             figures.training_curves(curves, folder / "training", note),
-            "Training and validation loss, in bits per subword. Systems whose segmentations differ divide the text "
-            "into different numbers of subwords: compare the shape of the curves, not their height.",
+            _PER_BYTE if figures.has_curve(curves, "valid_bits_per_byte") else _PER_SUBWORD,
+        )
+    if figures.has_curve(curves, "valid_bleu"):
+        show(
+            "training",
+            figures.bleu_curves(curves, folder / "validation-bleu", note),
+            "BLEU of the validation set during training, against its own subwords, joined and detokenised: for the "
+            "shape of the curves, not to be compared with the scores above.",
         )
     frequencies = {name: vocabulary.sorted_frequencies for name, vocabulary in vocabularies.items()}
     show(
@@ -181,10 +215,10 @@ def _draw(
             "Average frequency of the tokens that Scaffold-BPE removes from BPE's vocabulary and of the new ones that "
             "replace them, for codes of several sizes learned from the same text.",
         )
-    if parts := _parts_to_show(vocabularies["bpe"], compared):
+    if parts := _parts_to_show(vocabularies[compared.bpe], compared):
         show(
             "vocabularies",
-            figures.inside_longer_tokens(parts, vocabularies["bpe"].frequencies, folder / "inside-longer", note),
+            figures.inside_longer_tokens(parts, vocabularies[compared.bpe].frequencies, folder / "inside-longer", note),
             "Where a string occurs in the text as BPE segments it: as a token of its own (orange), or in longer ones.",
             wide=True,
         )

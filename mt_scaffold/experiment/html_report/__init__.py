@@ -170,7 +170,7 @@ def _examples(layout: Layout, number: int) -> list[dict[str, Any]]:
     references = read_lines(layout.raw(test, layout.target))
     translations = {
         system: (
-            BPE(layout.codes_of(system)),
+            BPE(layout.codes_of(system)[0]),
             read_lines(layout.translation(system, seed, test)),
             read_lines(layout.translation(system, seed, test, "subwords")),
         )
@@ -210,7 +210,8 @@ def _word_boxes(layout: Layout) -> list[dict[str, Any]]:
     """Return each codes file in use, with the names of the systems that use it."""
     systems: dict[Path, list[str]] = {}
     for system in layout.config.systems:
-        systems.setdefault(layout.codes_of(system), []).append(system)
+        # For codes of each side, those of the source: it is what the examples show.
+        systems.setdefault(layout.codes_of(system)[0], []).append(system)
     return [{"systems": names, "codes": _text(path)} for path, names in systems.items()]
 
 
