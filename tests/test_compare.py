@@ -17,7 +17,8 @@ from mt_scaffold.errors import MTScaffoldError, UsageError
 pytest.importorskip("sacrebleu", reason="needs the extra 'workflow'")
 
 from mt_scaffold.experiment.compare import compare
-from mt_scaffold.experiment.comparison import SYNTHETIC_NOTE, Comparison, Row, Spread, as_text
+from mt_scaffold.experiment.comparison import SYNTHETIC_NOTE, Comparison, Row, Spread
+from mt_scaffold.experiment.comparison_tables import as_text
 from mt_scaffold.experiment.configuration import Published
 from mt_scaffold.experiment.results import read_result, to_plain
 from mt_scaffold.experiment.score import score

@@ -30,6 +30,10 @@ _LANGUAGE_SAYS = "a language code such as en"
 _OPTION = r"[A-Za-z0-9][A-Za-z0-9_-]*"
 _OPTION_SAYS = "an option without its leading dashes, such as max-tokens"
 
+MetricName = Literal[
+    "bleu", "chrf", "chrf++", "ter", "spbleu", "tokenised_bleu", "tokenised_bleu_split", "tokenised_bleu_lc"
+]
+
 
 @dataclass(frozen=True)
 class Languages:
@@ -147,9 +151,14 @@ class Translate:
 
 @dataclass(frozen=True)
 class Score:
-    """Paired bootstrap resampling: the number of resamples."""
+    """The metrics (mt_scaffold.experiment.metrics), COMET's checkpoint, and the number of bootstrap resamples."""
 
     bootstrap_samples: int = field(default=1000, metadata=bounds(least=1))
+    metrics: list[MetricName] = field(
+        default_factory=lambda: ["bleu", "chrf", "chrf++", "tokenised_bleu", "tokenised_bleu_split"],
+        metadata=bounds(filled=True),
+    )
+    comet: str | None = None
 
 
 @dataclass(frozen=True)
@@ -160,7 +169,7 @@ class Published:
     by: str
     system: str
     beside: str
-    metric: Literal["bleu", "tokenised_bleu", "tokenised_bleu_split"]
+    metric: MetricName
     score: float = field(metadata=bounds(least=0))
 
 
@@ -173,7 +182,7 @@ class RepeatedText:
 
     text: str
     test_set: str
-    metric: Literal["bleu", "tokenised_bleu", "tokenised_bleu_split"]
+    metric: MetricName
 
 
 @dataclass(frozen=True)
