@@ -132,18 +132,19 @@ def test_compounds_are_split_in_plain_moses_words_whatever_the_experiment_does(
     for name, text in (("text", outputs), ("detokenised", detokenised)):
         lines = {"hyp": text, "ref": references, "hyp.words": words[0], "ref.words": words[1]}
         files = {key: write(tmp_path / f"{name}.{key}", side) for key, side in lines.items()}
-        paths = [files["hyp"], files["ref"], tmp_path / "scores.json"]
+        paths = (files["hyp"], files["ref"], tmp_path / "scores.json")
         chosen = ["tokenised_bleu", "tokenised_bleu_split", "tokenised_bleu_lc"]
-        given = {"language": "de", "metrics": chosen}
-        found = score(*paths, files["hyp.words"], files["ref.words"], **given).metrics  # type: ignore[arg-type]
+        given = (files["hyp.words"], files["ref.words"])
+        found = score(*paths, *given, language="de", metrics=chosen).metrics
         assert found["tokenised_bleu_split"].score == pytest.approx(published_bleu(text, references), abs=1e-9)
         assert found["tokenised_bleu_lc"].score == pytest.approx(published_bleu(text, references, True), abs=1e-9)
         assert "words:moses.de|compounds:split" in found["tokenised_bleu_split"].signature
         assert "case:lc" in found["tokenised_bleu_lc"].signature
         assert 10 < found["tokenised_bleu_split"].score < 90
-        wrong = [write(tmp_path / name, list(map(split_compounds, side))) for name, side in zip("ab", words, strict=True)]
         # The split in the experiment's own words is another figure.
-        own = score(*paths, *wrong, metrics=["tokenised_bleu"]).metrics["tokenised_bleu"].score
+        wrong = [list(map(split_compounds, side)) for side in words]
+        split = (write(tmp_path / "a", wrong[0]), write(tmp_path / "b", wrong[1]))
+        own = score(*paths, *split, metrics=["tokenised_bleu"]).metrics["tokenised_bleu"].score
         assert not dashes or own > found["tokenised_bleu_split"].score + 1
 
 
@@ -169,9 +170,13 @@ def test_score_needs_no_experiment(tmp_path: Path, capsys: pytest.CaptureFixture
     assert [line.partition(":")[0] for line in shown] == ["BLEU", "TER ↓", "tokenised BLEU, compounds split"]
     assert list(read_result(Scores, output).metrics) == ["bleu", "ter", "tokenised_bleu_split"]
     plain = {
-        **{"name": "x", "languages": {"source": "en", "target": "de"}, "baseline": "bpe"},
-        **{"data": {"synthetic": {"pairs": 9, "valid": 1, "test": 1}}, "codes": {"symbols": 9}},
-        **{"systems": {"bpe": {"algorithm": "bpe"}}, "train": {"options": {"arch": "transformer"}}},
+        "name": "x",
+        "languages": {"source": "en", "target": "de"},
+        "data": {"synthetic": {"pairs": 9, "valid": 1, "test": 1}},
+        "codes": {"symbols": 9},
+        "systems": {"bpe": {"algorithm": "bpe"}},
+        "baseline": "bpe",
+        "train": {"options": {"arch": "transformer"}},
     }
     config = parse_config({**plain, "score": {"metrics": ["chrf++", "tokenised_bleu_lc"]}})
     found = score(hypothesis, reference, output, config=config, checkpoint="checkpoint9")

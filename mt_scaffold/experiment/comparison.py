@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from mt_scaffold.experiment.configuration import Published
 from mt_scaffold.experiment.metrics import METRICS
-from mt_scaffold.experiment.significance import Difference
+from mt_scaffold.experiment.significance import LEVEL, Difference
 
 SYNTHETIC_NOTE = "SYNTHETIC DATA: generated text; these figures say nothing about any real language."
 
@@ -120,44 +121,45 @@ class Comparison:
     @property
     def notes(self) -> list[str]:
         """What a reader must know of the scores and the tests, as sentences."""
-        seeds = self.seeds
-        spread = "mean ± standard deviation over them" if len(seeds) > 1 else "one training per system"
-        notes = [
-            "Scores: on detokenised text against the untouched reference, unless marked otherwise. "
-            f"{'Seeds' if len(seeds) > 1 else 'Seed'}: {', '.join(map(str, seeds))}; {spread}."
-        ]
+        seeds = ", ".join(map(str, self.seeds))
+        what = "on detokenised text against the untouched reference, unless marked otherwise"
+        if len(self.seeds) > 1:
+            notes = [f"Scores: {what}. Seeds: {seeds}; mean ± standard deviation over them."]
+        else:
+            notes = [f"Scores: {what}. Seed: {seeds}; one training per system."]
         if any(METRICS[name].lower_is_better for name in self.metrics):
             notes.append("↓: lower is better.")
         if any(not METRICS[name].comparable for name in self.metrics):
             notes.append("*: not comparable with scores from elsewhere; it depends on the tokeniser.")
-        return [*notes, *self._notes_on_tests()]
-
-    def _notes_on_tests(self) -> list[str]:
         tests = [row.tests[self.main_metric] for row in self.rows if self.main_metric in row.tests]
-        if not tests:
-            return []
-        seeds = max(len(row.seeds) for row in self.rows)
+        return [*notes, *self._notes_on(tests)] if tests else notes
+
+    def _notes_on(self, tests: Sequence[Difference]) -> list[str]:
+        """Return the notes on the tests of the main metric."""
         number, label = len(tests), METRICS[self.main_metric].label
-        what = "trainings and segments resampled together" if seeds > 1 else "segments resampled"
+        comparisons = f"{number} comparison{'s' if number > 1 else ''}"
+        seeds = [len(row.seeds) for row in self.rows]
+        drawn = "trainings and segments resampled together" if max(seeds) > 1 else "segments resampled"
+        test = f"{drawn}, {self.bootstrap_samples} resamples, random seed {self.random_seed}"
+        sizes = [f"{size(test.detectable for test in tests):.2f}" for size in (min, max)]
+        found = " to ".join(dict.fromkeys(sizes))
+        corrected = f", corrected for {comparisons}" if number > 1 else ""
         notes = [
-            f"Difference: from the system under 'against', with its 95 % interval. p: two-sided, Multi-Bootstrap "
-            f"(Sellam et al. 2022), {what}, {self.bootstrap_samples} resamples, random seed {self.random_seed}. "
-            f"Holm: p corrected for the {number} comparison{'s' if number > 1 else ''} of this table in one metric "
-            "(Holm 1979)."
+            "Difference: from the system under 'against', with its 95 % interval, not corrected.",
+            f"p: two-sided, Multi-Bootstrap (Sellam et al. 2022), {test}.",
+            f"p, Holm: corrected for the {comparisons} of this table in one metric (Holm 1979).",
         ]
-        least = [f"{size:.2f}" for size in (min(t.detectable for t in tests), max(t.detectable for t in tests))]
-        corrected = f", corrected for {number} comparisons" if number > 1 else ""
         notes.append(
-            f"Power: a true difference of {least[0] if least[0] == least[1] else ' to '.join(least)} {label} would be "
-            f"found with probability 80 % (level 5 %{corrected}; normal approximation); smaller ones more seldom."
+            f"Power: with probability 80 %, a true difference of {found} {label} would be found (level 5 %{corrected}; "
+            "normal approximation); a smaller one more seldom."
         )
-        if seeds == 1:
+        if max(seeds) == 1:
             notes.append("One training per system does not show how far trainings differ by chance: p is about these.")
-        elif min(len(row.seeds) for row in self.rows) < 5:
+        elif min(seeds) < 5:
             notes.append("With fewer than 5 seeds the spread between trainings is a rough estimate, and so is p.")
-        if number / (self.bootstrap_samples + 1) > 0.05:
+        if number / (self.bootstrap_samples + 1) > LEVEL:
             notes.append(
-                f"{self.bootstrap_samples} resamples are too few for {number} comparisons: no corrected p can be below "
-                "0.05; raise score.bootstrap_samples."
+                f"{self.bootstrap_samples} resamples are too few for {comparisons}: no corrected p can reach {LEVEL}; "
+                "raise score.bootstrap_samples."
             )
         return notes

@@ -68,9 +68,10 @@ class SegmentMean:
 
 
 def sacrebleu_metric(name: str, references: list[list[str]] | None = None) -> Any:
-    """Return sacreBLEU's metric for ``name`` (COMET: the mean over segments); with ``references`` their n-grams are counted once, for many systems.
+    """Return sacreBLEU's metric for ``name``; for COMET, the mean over the segments.
 
-    Raises MTScaffoldError where spBLEU's tokeniser or its model cannot be had.
+    With ``references``, their n-grams are counted once, for many systems. Raises MTScaffoldError where spBLEU's
+    tokeniser or its model cannot be had.
     """
     from sacrebleu.metrics import BLEU, CHRF, TER
 

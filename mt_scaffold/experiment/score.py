@@ -210,5 +210,6 @@ def _comet(model: PathLike, sources: list[str], hypotheses: list[str], reference
     segments, signature = comet_scores(model, sources, hypotheses, references[0])
     mean = statistics.fmean(segments)
     # As for the other metrics, a sum and what it is divided by.
-    return Metric(mean, f"COMET = {mean:.2f}", signature, METRICS["comet"].comparable, [f"{x:.6g} 1" for x in segments])
-
+    return Metric(
+        mean, f"COMET = {mean:.2f}", signature, METRICS["comet"].comparable, [f"{x:.10g} 1" for x in segments]
+    )

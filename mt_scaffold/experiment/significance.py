@@ -77,9 +77,9 @@ def resample(metric: Any, statistics: Sequence[Sequence[float]], drawn: Floats) 
     import numpy
 
     rows = numpy.asarray(statistics, dtype=numpy.float64)
-    scores = [metric._compute_score_from_stats(list(sums)).score for sums in drawn @ rows]
+    scores = [metric._compute_score_from_stats(sums).score for sums in (drawn @ rows).tolist()]
     return Resampled(
-        float(metric._compute_score_from_stats(list(rows.sum(axis=0))).score),
+        float(metric._compute_score_from_stats(rows.sum(axis=0).tolist()).score),
         numpy.array(scores, dtype=numpy.float64),
     )
 
