@@ -24,7 +24,7 @@ def comet_scores(
         import comet
         import torch
     except ImportError as error:
-        raise MTScaffoldError(f"comet: {error}; pip install 'mt_scaffold[comet]', or leave COMET out") from error
+        raise MTScaffoldError(f"comet: {error}; pip install '.[comet]', or leave COMET out") from error
     data = [
         {"src": source, "mt": hypothesis, "ref": reference}
         for source, hypothesis, reference in zip(sources, hypotheses, references, strict=True)

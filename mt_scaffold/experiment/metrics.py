@@ -81,7 +81,7 @@ def sacrebleu_metric(name: str, references: list[list[str]] | None = None) -> An
         except (Exception, SystemExit) as error:
             said = " ".join(str(error).split()) or type(error).__name__
             raise MTScaffoldError(
-                f"spbleu: sacreBLEU cannot load its flores200 tokeniser ({said}); pip install 'mt_scaffold[spbleu]', "
+                f"spbleu: sacreBLEU cannot load its flores200 tokeniser ({said}); pip install '.[spbleu]', "
                 "let sacreBLEU download the model once, or leave this metric out"
             ) from error
     if name == "comet":
