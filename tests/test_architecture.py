@@ -36,8 +36,11 @@ ORDER = (
     ("average",),
     ("translate",),
     ("fairseq_plugin",),
+    ("metrics", "comet_scores"),
     ("score",),
+    ("significance",),
     ("comparison",),
+    ("comparison_tables",),
     ("compare",),
     ("embeddings",),
     ("figures",),
@@ -47,25 +50,36 @@ ORDER = (
 )
 PLACE = {name: place for place, line in enumerate(ORDER) for name in line}
 
-# Which modules of experiment an extra of setup.cfg serves; "workflow" serves all that "fairseq" does not.
+# Which modules of experiment an extra of setup.cfg serves; "workflow" serves all that "fairseq" and "comet" do not.
 EXTRAS = {
     "fairseq": {"average", "binarise_words", "checkpoints", "fairseq_plugin", "fairseq_tools"},
     "analysis": {
-        "configuration",
-        "comparison",
-        "embeddings",
-        "figures",
-        "html_report",
-        "provenance",
-        "score",
+        *(
+            "configuration",
+            "comparison",
+            "embeddings",
+            "figures",
+            "html_report",
+            "metrics",
+            "provenance",
+            "score",
+            "significance",
+        ),
         "statistics",
     },
+    "comet": {"comet_scores"},
 }
-EXTRAS["workflow"] = PLACE.keys() - EXTRAS["fairseq"]
+EXTRAS["workflow"] = PLACE.keys() - EXTRAS["fairseq"] - EXTRAS["comet"]
 # Declared because they are run, not imported.
 RUN = {"snakemake", "snakemake_executor_plugin_slurm"}
 # What a distribution is imported as, where the name differs.
-IMPORT_NAMES = {"fairseq-fixed": "fairseq", "Jinja2": "jinja2", "MarkupSafe": "markupsafe", "PyYAML": "yaml"}
+IMPORT_NAMES = {
+    "fairseq-fixed": "fairseq",
+    "unbabel-comet": "comet",
+    "Jinja2": "jinja2",
+    "MarkupSafe": "markupsafe",
+    "PyYAML": "yaml",
+}
 
 
 def imports(importer: str, imported: str) -> str:

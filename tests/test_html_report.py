@@ -155,7 +155,13 @@ def test_page_shows_what_the_experiment_found(page: Path, experiment: Path) -> N
     text = page.read_text(encoding="utf-8")
     comparison = json.loads((experiment / "comparison.json").read_text())
     for row in comparison["rows"]:
-        assert f"{row['bleu']['mean']:.2f} ± {row['bleu']['sd']:.2f}" in text
+        for spread in row["scores"].values():
+            assert f"{spread['mean']:.2f} ± {spread['sd']:.2f}" in text
+        if row["tests"]:
+            test = row["tests"]["bleu"]
+            shown = [row["baseline"], f"{test['difference']:+.2f}", f"{test['low']:+.2f} to {test['high']:+.2f}"]
+            shown += [f"{test['p']:.3f}", f"{test['p_holm']:.3f}"]
+            assert re.search("</td><td[^>]*>".join(map(re.escape, shown)), text)
     for signature in comparison["signatures"].values():
         assert signature in text
     assert text.count("SYNTHETIC DATA") >= 4

@@ -17,9 +17,7 @@ pytest.importorskip("fairseq_cli", reason="needs the extra 'fairseq'")
 
 
 @pytest.fixture(scope="module")
-def translated(
-    tiny_data: Path, tiny_model: Path, tiny_words: Path, tmp_path_factory: pytest.TempPathFactory
-) -> Path:
+def translated(tiny_data: Path, tiny_model: Path, tiny_words: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """odd.1 translated with the mean of the last two checkpoints."""
     from mt_scaffold.experiment.average import average, last_checkpoints
 

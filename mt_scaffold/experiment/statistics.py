@@ -135,7 +135,7 @@ def _intervals(layout: Layout) -> list[figures.Interval]:
 
 
 def _pair(config: Config) -> tuple[CodesSetting, CodesSetting] | None:
-    """Return joint BPE and Scaffold-BPE codes that differ in nothing else, of the experiment's N where there are such."""
+    """Return joint BPE and Scaffold-BPE codes that differ in nothing else, of the experiment's N if there are such."""
     found = {}
     for bpe in config.all_codes.values():
         scaffold = replace(bpe, algorithm="scaffold")

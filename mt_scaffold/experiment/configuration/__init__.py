@@ -36,6 +36,10 @@ from mt_scaffold.files import PathLike
 _LANGUAGE = r"[A-Za-z]+([_-][A-Za-z0-9]+)*"
 _LANGUAGE_SAYS = "a language code such as en"
 
+MetricName = Literal[
+    "bleu", "chrf", "chrf++", "ter", "spbleu", "tokenised_bleu", "tokenised_bleu_split", "tokenised_bleu_lc"
+]
+
 
 @dataclass(frozen=True)
 class Languages:
@@ -77,12 +81,17 @@ class Translate:
 
 @dataclass(frozen=True)
 class Score:
-    """Paired bootstrap resampling: the number of resamples.
+    """The metrics (mt_scaffold.experiment.metrics), COMET's checkpoint, and the number of bootstrap resamples.
 
-    last_checkpoints: how many of a training's last checkpoints are also scored, each by itself.
+    last_checkpoints: how many of a training's last checkpoints are scored as well, each by itself.
     """
 
     bootstrap_samples: int = field(default=1000, metadata=bounds(least=1))
+    metrics: list[MetricName] = field(
+        default_factory=lambda: ["bleu", "chrf", "chrf++", "tokenised_bleu", "tokenised_bleu_split"],
+        metadata=bounds(filled=True),
+    )
+    comet: str | None = None
     last_checkpoints: int = field(default=0, metadata=bounds(least=0))
 
 
@@ -94,7 +103,7 @@ class Published:
     by: str
     system: str
     beside: str
-    metric: Literal["bleu", "tokenised_bleu", "tokenised_bleu_split"]
+    metric: MetricName
     score: float = field(metadata=bounds(least=0))
 
 
@@ -107,7 +116,7 @@ class RepeatedText:
 
     text: str
     test_set: str
-    metric: Literal["bleu", "tokenised_bleu", "tokenised_bleu_split"]
+    metric: MetricName
 
 
 @dataclass(frozen=True)
