@@ -56,6 +56,7 @@ class Generator:
 
     pairs: int
     seed: int
+    stems: int
 
 
 @dataclass(frozen=True)
@@ -95,7 +96,8 @@ def get_data(config: Config, output_dir: PathLike, cache: PathLike | None = None
     make_folder(folder)
     report = RawReport(config.name, config.synthetic)
     if config.data.synthetic is not None:
-        report.generator = Generator(config.data.synthetic.pairs, config.data.synthetic.seed)
+        data = config.data.synthetic
+        report.generator = Generator(data.pairs, data.seed, data.stems)
     overlap = _Overlap()
     try:
         for name, parts in _corpora(config, folder, Path(cache) if cache is not None else None):
@@ -206,7 +208,8 @@ def _corpora(config: Config, folder: Path, cache: Path | None) -> Iterator[Corpu
 
 def _generated(data: SyntheticData, sample: int | None) -> Iterator[Corpus]:
     """Yield the test set first: it must not depend on the number of training pairs."""
-    pairs = ((source.encode() + b"\n", target.encode() + b"\n") for source, target in sentence_pairs(data.seed))
+    sentences = sentence_pairs(data.seed, data.stems)
+    pairs = ((source.encode() + b"\n", target.encode() + b"\n") for source, target in sentences)
     yield "test", [("generated", itertools.islice(pairs, data.test))]
     yield "valid", [("generated", itertools.islice(pairs, data.valid))]
     yield "train", [("generated", itertools.islice(pairs, min(data.pairs, sample or data.pairs)))]
