@@ -70,8 +70,8 @@ EXTRAS = {
     "comet": {"comet_scores"},
 }
 EXTRAS["workflow"] = PLACE.keys() - EXTRAS["fairseq"] - EXTRAS["comet"]
-# Declared because they are run, not imported.
-RUN = {"snakemake", "snakemake_executor_plugin_slurm"}
+# Declared because they are run, or imported by scripts/, not by the package.
+RUN = {"snakemake", "snakemake_executor_plugin_slurm", "snakemake_interface_logger_plugins"}
 # What a distribution is imported as, where the name differs.
 IMPORT_NAMES = {
     "fairseq-fixed": "fairseq",
@@ -217,11 +217,14 @@ def test_an_extra_declares_what_its_modules_import(extra: str) -> None:
 @pytest.mark.parametrize("folder", ["scripts", "tests"])
 def test_what_tests_and_scripts_import_is_declared(folder: str) -> None:
     """``make`` installs the extras and nothing else, so an undeclared import would fail in a fresh clone."""
-    files = sorted((PACKAGE.parent / folder).glob("*.py"))
+    files = sorted((PACKAGE.parent / folder).rglob("*.py"))
     nodes = [(path, node) for path in files for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))]
     imported = {name.name: path for path, node in nodes if isinstance(node, ast.Import) for name in node.names}
-    imported |= {node.module: path for path, node in nodes if isinstance(node, ast.ImportFrom) and node.module}
+    imported |= {
+        node.module: path for path, node in nodes if isinstance(node, ast.ImportFrom) and node.module and not node.level
+    }
     beside = {path.stem for part in ("scripts", "tests") for path in (PACKAGE.parent / part).glob("*.py")}
+    beside |= {path.parent.name for path in (PACKAGE.parent / "scripts").glob("*/__init__.py")}
     beside |= {"mt_scaffold", "fairseq_cli"}  # fairseq's second package
     known = sys.stdlib_module_names | beside | set.union(*declared().values())
     missing = {name: path.name for name, path in imported.items() if name.split(".")[0] not in known}

@@ -13,6 +13,7 @@ numpy = pytest.importorskip("numpy")
 
 from mt_scaffold.compare_vocab import SizeComparison  # noqa: E402
 from mt_scaffold.experiment import figures  # noqa: E402
+from mt_scaffold.experiment.comparison import SYNTHETIC_NOTE  # noqa: E402
 from mt_scaffold.experiment.embeddings import Embeddings  # noqa: E402
 from mt_scaffold.experiment.statistics import bootstrap_interval  # noqa: E402
 from mt_scaffold.experiment.training_log import read_training_log  # noqa: E402
@@ -73,6 +74,41 @@ def test_every_figure_is_written_the_same_each_time(tmp_path: Path) -> None:
         assert one.with_suffix(".png").read_bytes() == other.with_suffix(".png").read_bytes()
     assert "+50.0%" in first[1].read_text() and "N = 200" not in first[1].read_text()
     assert "ba$c" in first[2].read_text()
+
+
+LONG = [f"a_system_whose_name_is_rather_long_{number}" for number in range(8)]
+
+
+@pytest.mark.parametrize("systems", [["bpe"], ["bpe", "scaffold", "bpe+dropout", "scaffold+dropout"], LONG])
+def test_no_text_is_cut_off(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, systems: list[str]) -> None:
+    """Notes, titles, labels and legends lie inside their figure, and the legend hides no mark."""
+    from matplotlib.figure import Figure
+
+    drawn: list[Figure] = []
+    monkeypatch.setattr(Figure, "savefig", lambda self, *_, **options: drawn.append(self))
+    model = Embeddings(["a", "b"], numpy.eye(2, 4), {"tokens that Scaffold-BPE removes": frozenset("a")})
+    curves = {"train": [(1.0, 9.0), (2.0, 7.0)], "valid": [(1.0, 8.0), (2.0, 6.0)]}
+    tests = ["test"] if len(systems) == 1 else ["test_2016_flickr", "test_2017_flickr", "test_2017_mscoco"]
+    part = systems[-1]
+    figures.token_frequencies({system: [5, 3, 2] for system in systems}, tmp_path / "f", SYNTHETIC_NOTE)
+    sizes = [SizeComparison(500 * 2**number, 9, 8, 10.0, 15.0, 0.5) for number in range(len(systems))]
+    figures.replaced_tokens(sizes, tmp_path / "r", SYNTHETIC_NOTE)
+    figures.inside_longer_tokens([part], {part: 1, f"anti{part}ation</w>": 9}, tmp_path / "i", SYNTHETIC_NOTE)
+    figures.embeddings({part: model}, tmp_path / "e", SYNTHETIC_NOTE)
+    figures.embeddings(dict.fromkeys(systems[:3], model), tmp_path / "e3", SYNTHETIC_NOTE)
+    intervals = [figures.Interval(test, system, 1, 30.0, 1.5) for test in tests for system in systems]
+    figures.scores(intervals, tmp_path / "s", SYNTHETIC_NOTE)
+    figures.training_curves({f"{system}, seed 1": curves for system in systems}, tmp_path / "t", SYNTHETIC_NOTE)
+
+    for figure in drawn:
+        figure.draw_without_rendering()
+        everything = figure.get_tightbbox()
+        assert everything.x0 >= 0 and everything.x1 <= figure.get_figwidth()
+        assert everything.y0 >= 0 and everything.y1 <= figure.get_figheight()
+        assert "SYNTHETIC" in figure.get_supxlabel()
+        for legend in figure.legends:
+            assert not any(legend.get_window_extent().overlaps(axes.bbox) for axes in figure.axes)
+    assert len(drawn) == 2 * 7
 
 
 def test_a_string_that_never_occurs_is_reported(tmp_path: Path) -> None:

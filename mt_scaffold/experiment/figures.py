@@ -7,6 +7,7 @@ transparent background, so that a page can show them in light and dark mode.
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,7 +25,11 @@ if TYPE_CHECKING:
 # Okabe and Ito's colours, distinguishable to colour-blind readers and legible on white and on black.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 _MARKERS = ("o", "s", "^", "D", "v", "P")
+_LINES = ("-", "--", ":")
 _GREY = "#888888"
+# About the width of a character of 10 points, and what stays free at each border of a figure, in inches.
+_CHARACTER, _BORDER = 0.085, 0.1
+_NOTE_SIZE = 8
 
 _STYLE = {
     "svg.fonttype": "none",
@@ -45,9 +50,10 @@ def token_frequencies(frequencies: Mapping[str, Sequence[int]], path: PathLike, 
         axes = drawing.axes
         for number, (system, values) in enumerate(frequencies.items()):
             ordered = sorted((value for value in values if value), reverse=True)
-            axes.plot(range(1, len(ordered) + 1), ordered, color=_colour(number), label=system)
+            style = _LINES[number // len(COLOURS) % len(_LINES)]
+            axes.plot(range(1, len(ordered) + 1), ordered, style, color=_colour(number), label=_literal(system))
         axes.set(xscale="log", yscale="log", xlabel="rank of the token", ylabel="frequency in the training text")
-        axes.legend()
+        drawing.legend()
     return drawing.svg
 
 
@@ -57,7 +63,7 @@ def replaced_tokens(rows: Sequence[SizeComparison], path: PathLike, note: str = 
     rows: from ``mt_scaffold.compare_vocab.compare_at_sizes``, one per size.
     """
     kept = [row for row in rows if row.gain is not None]
-    with _Drawing(path, note) as drawing:
+    with _Drawing(path, note, width=max(6.0, 1.2 + 0.9 * len(kept))) as drawing:
         axes = drawing.axes
         places = range(len(kept))
         for number, (key, label) in enumerate([("removed", "removed"), ("new", "new")]):
@@ -70,7 +76,7 @@ def replaced_tokens(rows: Sequence[SizeComparison], path: PathLike, note: str = 
         axes.set_xticks(list(places), [f"N = {row.symbols:,}" for row in kept])
         axes.set_ylabel("average frequency in the training text")
         axes.margins(y=0.12)
-        axes.legend()
+        drawing.legend()
     return drawing.svg
 
 
@@ -85,7 +91,9 @@ def inside_longer_tokens(
     for part, rows in shares.items():
         if not rows:
             raise MTScaffoldError(f"'{part}': no token of the text contains it; choose another string")
-    with _Drawing(path, note, columns=len(parts), width=1.4 + 3.2 * len(parts)) as drawing:
+    longest = max(len(surface_form(token)) for rows in shares.values() for token, *_ in rows)
+    width = (2.8 + _CHARACTER * longest) * len(parts)
+    with _Drawing(path, note, columns=len(parts), width=width) as drawing:
         for axes, (part, rows) in zip(drawing.all_axes, shares.items(), strict=True):
             names = [surface_form(token) for token, *_ in rows]
             own = [token.removesuffix(END_OF_WORD) == part for token, *_ in rows]
@@ -130,7 +138,8 @@ def scores(
     test_sets = list(dict.fromkeys(interval.test_set for interval in intervals))
     systems = list(dict.fromkeys(interval.system for interval in intervals))
     seeds = list(dict.fromkeys(interval.seed for interval in intervals))
-    with _Drawing(path, note, width=max(4.5, 1.2 + 0.9 * len(test_sets) + 0.3 * len(intervals))) as drawing:
+    room = max(0.9 + 0.3 * len(intervals) / len(test_sets), 0.3 + _CHARACTER * max(map(len, test_sets)))
+    with _Drawing(path, note, width=max(4.5, 1.2 + room * len(test_sets))) as drawing:
         axes = drawing.axes
         columns = [(system, seed) for system in systems for seed in seeds]
         step = 0.7 / max(1, len(columns))
@@ -144,7 +153,7 @@ def scores(
                 places,
                 [entry.score for entry in chosen],
                 [entry.half_width for entry in chosen],
-                fmt=_MARKERS[number % len(_MARKERS)],
+                fmt=_marker(number),
                 color=_colour(number),
                 capsize=3,
                 label=_literal(system),
@@ -152,7 +161,7 @@ def scores(
         axes.set_xticks(range(len(test_sets)), [_literal(name) for name in test_sets])
         axes.set_xlim(-0.6, len(test_sets) - 0.4)
         axes.set_ylabel(label)
-        axes.legend()
+        drawing.legend()
     return drawing.svg
 
 
@@ -176,12 +185,14 @@ def training_curves(trainings: Mapping[str, Curves], path: PathLike, note: str =
         for number, (name, curves) in enumerate(trainings.items()):
             for kind, style in (("train", "--"), ("valid", "-")):
                 if points := curves.get(kind + ending):
-                    marker = _MARKERS[number % len(_MARKERS)] if kind == "valid" else None
-                    label = f"{_literal(name)}: {'validation' if kind == 'valid' else 'training'}"
+                    marker = _marker(number) if kind == "valid" else None
                     axes.plot(*zip(*points, strict=True), style, color=_colour(number), marker=marker,
-                              markersize=4, label=label)  # fmt: skip
+                              markersize=4)  # fmt: skip
+            axes.plot([], [], color=_colour(number), marker=_marker(number), markersize=4, label=_literal(name))
+        for style, label in (("--", "training"), ("-", "validation")):
+            axes.plot([], [], style, color=_GREY, label=label)
         axes.set(xlabel="updates", ylabel=f"loss, bits per {unit}")
-        axes.legend(fontsize=8)
+        drawing.legend()
     return drawing.svg
 
 
@@ -191,16 +202,20 @@ def bleu_curves(trainings: Mapping[str, Curves], path: PathLike, note: str = "")
         axes = drawing.axes
         for number, (name, curves) in enumerate(trainings.items()):
             if points := curves.get("valid_bleu"):
-                marker = _MARKERS[number % len(_MARKERS)]
-                axes.plot(*zip(*points, strict=True), color=_colour(number), marker=marker, markersize=4,
+                axes.plot(*zip(*points, strict=True), color=_colour(number), marker=_marker(number), markersize=4,
                           label=_literal(name))  # fmt: skip
         axes.set(xlabel="updates", ylabel="BLEU of the validation set")
-        axes.legend(fontsize=8)
+        drawing.legend()
     return drawing.svg
 
 
 def _colour(number: int) -> str:
     return COLOURS[number % len(COLOURS)]
+
+
+def _marker(number: int) -> str:
+    """Return the marker of a system: beyond the six colours, a colour comes back with another marker."""
+    return _MARKERS[(number + number // len(COLOURS)) % len(_MARKERS)]
 
 
 def _literal(text: str) -> str:
@@ -213,6 +228,7 @@ class _Drawing:
 
     def __init__(self, path: PathLike, note: str, columns: int = 1, width: float = 6.0, height: float = 3.6) -> None:
         import matplotlib
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
 
         self._path = Path(path)
@@ -220,10 +236,34 @@ class _Drawing:
         self._style = matplotlib.rc_context(_STYLE | {"svg.hashsalt": self._path.name})
         self._style.__enter__()
         self._figure = Figure(figsize=(width, height), layout="constrained")
+        self._renderer = FigureCanvasAgg(self._figure).get_renderer()
         self.all_axes: Iterable[Any] = self._figure.subplots(1, columns, squeeze=False)[0]
         self.axes: Any = next(iter(self.all_axes))
-        if note:
-            self._figure.supxlabel(note, fontsize=8, color=_GREY)
+        self._note = note
+
+    def legend(self) -> None:
+        """Put the legend above the axes, where it hides nothing, in as many columns as fit; make room for it."""
+        handles, labels = self.axes.get_legend_handles_labels()
+        for columns in range(len(labels), 0, -1):
+            legend: Any = self._figure.legend(handles, labels, loc="outside upper center", ncols=columns, fontsize=9)
+            width, height = legend.get_window_extent(self._renderer).size / self._figure.dpi
+            if columns == 1 or width <= self._figure.get_figwidth() - 2 * _BORDER:
+                break
+            legend.remove()
+        self._figure.set_figwidth(max(self._figure.get_figwidth(), width + 2 * _BORDER))
+        self._figure.set_figheight(self._figure.get_figheight() + height)
+
+    def _finish(self) -> None:
+        """Add the note, in as many lines as it needs, and shrink the titles that are wider than their axes."""
+        if self._note:
+            # Not matplotlib's own wrapping, which leaves no border: a browser's font may be a little wider.
+            characters = int((self._figure.get_figwidth() - 2 * _BORDER) / (_NOTE_SIZE / 10 * _CHARACTER))
+            self._figure.supxlabel(textwrap.fill(self._note, characters), fontsize=_NOTE_SIZE, color=_GREY)
+        self._figure.draw_without_rendering()
+        for axes in self.all_axes:
+            room, width = axes.bbox.width, axes.title.get_window_extent(self._renderer).width
+            if width > room:
+                axes.title.set_fontsize(axes.title.get_fontsize() * room / width)
 
     @property
     def svg(self) -> Path:
@@ -236,6 +276,7 @@ class _Drawing:
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         try:
             if kind is None:
+                self._finish()
                 for suffix, options in (("png", {"dpi": 150, "metadata": {"Software": None}}), ("svg", _SVG)):
                     with open_output(self._path.with_name(f"{self._path.name}.{suffix}")) as stream:
                         self._figure.savefig(stream, format=suffix, **options)

@@ -123,13 +123,12 @@ def bootstrap_interval(
 
 def _intervals(layout: Layout) -> list[figures.Interval]:
     intervals = []
-    samples = layout.config.score.bootstrap_samples
     for test in layout.config.test_sets:
         references = read_lines(layout.raw(test, layout.target))
         for system in layout.config.systems:
             for seed in layout.config.seeds:
                 translation = read_lines(layout.translation(system, seed, test))
-                score, half_width = bootstrap_interval(translation, references, samples)
+                score, half_width = bootstrap_interval(translation, references)
                 intervals.append(figures.Interval(test, system, seed, score, half_width))
     return intervals
 

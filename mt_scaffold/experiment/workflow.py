@@ -167,6 +167,21 @@ def average_flags(config: Config) -> str:
     return f"--last {config.average.last}" + (" --updates" if config.average.by == "updates" else "")
 
 
+def checkpoint_flags(config: Config, checkpoint: str) -> str:
+    """Return the options of ``mt-scaffold average`` that take one of the last checkpoints, ``last-1`` the newest."""
+    skip = int(checkpoint.removeprefix("last-")) - 1
+    return f"--last 1 --skip {skip}" + (" --updates" if config.average.by == "updates" else "")
+
+
+def trainings(layout: Layout) -> list[str]:
+    """Return the reports of all trainings as ``mt-scaffold compare`` takes them."""
+    return [
+        f"{system}={layout.training_report(system, seed)}"
+        for system in layout.config.systems
+        for seed in layout.config.seeds
+    ]
+
+
 def training_threads(config: Config, cores: int) -> int:
     """Return the threads of one training: on a CPU trainings share the cores, on a GPU they run one at a time."""
     trainings = len(config.systems) * len(config.seeds)
