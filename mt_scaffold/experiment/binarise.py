@@ -17,7 +17,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from mt_scaffold.errors import MTScaffoldError, UsageError
-from mt_scaffold.experiment.dictionary import NO_LIMITS, Limits, make_dictionaries, read_ids
+from mt_scaffold.experiment.configuration.systems import Limits
+from mt_scaffold.experiment.dictionary import NO_LIMITS, make_dictionaries, read_ids
 from mt_scaffold.experiment.mmap_dataset import Counts, write_ids
 from mt_scaffold.experiment.provenance import sha256
 from mt_scaffold.experiment.results import read_result, write_result

@@ -57,6 +57,7 @@ class Generator:
 
     pairs: int
     seed: int
+    stems: int
 
 
 @dataclass
@@ -94,7 +95,8 @@ def get_data(
     make_folder(folder)
     report = RawReport(config.name, config.synthetic)
     if config.data.synthetic is not None:
-        report.generator = Generator(config.data.synthetic.pairs, config.data.synthetic.seed)
+        data = config.data.synthetic
+        report.generator = Generator(data.pairs, data.seed, data.stems)
     overlap, other_tags = Overlap(), Counter[str]()
     # Holds the extracted members of one archive at a time; another call may be writing other parts at the same time.
     members = _Members(folder / f".members-{'all' if parts is None else '-'.join(sorted(wanted))}", other_tags)
@@ -156,7 +158,8 @@ def _corpora(config: Config, members: _Members, cache: Path | None) -> Iterator[
 
 def _generated(data: SyntheticData, sample: int | None) -> Iterator[Corpus]:
     """Yield the test set first: it must not depend on the number of training pairs."""
-    pairs = ((source.encode() + b"\n", target.encode() + b"\n") for source, target in sentence_pairs(data.seed))
+    sentences = sentence_pairs(data.seed, data.stems)
+    pairs = ((source.encode() + b"\n", target.encode() + b"\n") for source, target in sentences)
     yield "test", [("generated", itertools.islice(pairs, data.test))]
     yield "valid", [("generated", itertools.islice(pairs, data.valid))]
     yield "train", [("generated", itertools.islice(pairs, min(data.pairs, sample or data.pairs)))]

@@ -5,6 +5,7 @@ An argument that names a part, a language, a system and so on may also be a Snak
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -36,8 +37,9 @@ _DEPENDS_ON = {
     "get_data": (),
     "train": ("train",),
     "translate": ("translate",),
+    "score": (),
     "compare": ("compare_with", "paper"),
-    "statistics": ("systems", "seeds", "score"),
+    "statistics": ("systems", "seeds"),
 }
 # The short names that --config accepts.
 _SHORT = {"sample": ("data", "sample"), "batch": ("train", "batch")}
@@ -156,23 +158,34 @@ class Layout:
         """The averaged model."""
         return self.training(system, seed, "averaged.pt")
 
-    def translation(self, system: str, seed: int | str, test: str, form: str = "") -> Path:
-        """A translation, detokenised or (``form``) as ``words`` or ``subwords``."""
-        return self.training(system, seed, "translations") / _with(f"{test}.{self.target}", form)
+    def checkpoint(self, system: str, seed: int | str, checkpoint: str) -> Path:
+        """One of the last checkpoints (``last-1`` is the newest), to be scored by itself."""
+        return self.training(system, seed, f"{checkpoint}.pt")
 
-    def translated_source(self, system: str, seed: int | str, test: str) -> Path:
+    def translation(self, system: str, seed: int | str, test: str, form: str = "", checkpoint: str = "") -> Path:
+        """A translation by the averaged model or one checkpoint, detokenised or (``form``) ``words``, ``subwords``."""
+        return self.training(system, seed, "translations") / checkpoint / _with(f"{test}.{self.target}", form)
+
+    def translated_source(self, system: str, seed: int | str, test: str, checkpoint: str = "") -> Path:
         """The source of a translation, in words, beside it."""
-        return self.training(system, seed, "translations") / f"{test}.{self.source}.words"
+        return self.training(system, seed, "translations") / checkpoint / f"{test}.{self.source}.words"
 
-    def scores(self, system: str, seed: int | str, test: str) -> Path:
+    def scores(self, system: str, seed: int | str, test: str, checkpoint: str = "") -> Path:
         """The scores of a translation."""
-        return self.training(system, seed, "scores") / f"{test}.json"
+        return self.training(system, seed, "scores") / checkpoint / f"{test}.json"
+
+    def every_scores(self) -> list[Path]:
+        """The scores of all translations: of the averaged models, and of the last checkpoints if they are wanted."""
+        models = ["", *(f"last-{number + 1}" for number in range(self.config.score.last_checkpoints))]
+        return self.every_run(self.scores, self.config.test_sets, models)
 
     def every_run(self, path: Callable[..., Path], *axes: Sequence[str]) -> list[Path]:
-        """Return ``path`` (one of the methods above) for each system and seed, and for each entry of a further axis."""
-        axis = [(entry,) for entry in axes[0]] if axes else [()]
+        """Return ``path`` (one of the methods above) for each system and seed, and for each entry of further axes."""
         return [
-            path(system, seed, *rest) for rest in axis for system in self.config.systems for seed in self.config.seeds
+            path(system, seed, *rest)
+            for rest in itertools.product(*axes)
+            for system in self.config.systems
+            for seed in self.config.seeds
         ]
 
     # -- results
@@ -222,6 +235,10 @@ class Layout:
             parts = [_data_of(whole["data"], name), whole["languages"]]
         elif step == "train":
             parts.append(whole["systems"][name].get("train"))
+        elif step == "score":
+            parts = [self.config.score.metrics, self.config.score.comet]
+        elif step == "compare":
+            parts.append([self.config.baseline_of(system) for system in self.config.systems])
         return json.dumps(parts, sort_keys=True)
 
     def open(self) -> IO[str]:

@@ -10,12 +10,14 @@ from pathlib import Path
 
 from mt_scaffold.codes import Codes
 from mt_scaffold.errors import UsageError
+from mt_scaffold.experiment.averaging_check import check_averaging as check_averaging
 from mt_scaffold.experiment.configuration import Config
 from mt_scaffold.experiment.data_report import DataReport, gather_reports
 from mt_scaffold.experiment.fairseq_tools import check_options, option_arguments, sees_gpu
 from mt_scaffold.experiment.layout import TRAINED_ON, Layout
 from mt_scaffold.experiment.results import read_result, write_result
 from mt_scaffold.experiment.tokenise import TokeniseReport, gather_chunks
+from mt_scaffold.experiment.training_options import training_options
 from mt_scaffold.files import PathLike, open_output
 
 
@@ -160,6 +162,26 @@ def dropout_options(config: Config, system: str) -> str:
     return f"-- --bpe-dropout-src {source} --bpe-dropout-tgt {target}"
 
 
+def average_flags(config: Config) -> str:
+    """Return the options of ``mt-scaffold average`` that choose the checkpoints."""
+    return f"--last {config.average.last}" + (" --updates" if config.average.by == "updates" else "")
+
+
+def checkpoint_flags(config: Config, checkpoint: str) -> str:
+    """Return the options of ``mt-scaffold average`` that take one of the last checkpoints, ``last-1`` the newest."""
+    skip = int(checkpoint.removeprefix("last-")) - 1
+    return f"--last 1 --skip {skip}" + (" --updates" if config.average.by == "updates" else "")
+
+
+def trainings(layout: Layout) -> list[str]:
+    """Return the reports of all trainings as ``mt-scaffold compare`` takes them."""
+    return [
+        f"{system}={layout.training_report(system, seed)}"
+        for system in layout.config.systems
+        for seed in layout.config.seeds
+    ]
+
+
 def training_threads(config: Config, cores: int) -> int:
     """Return the threads of one training: on a CPU trainings share the cores, on a GPU they run one at a time."""
     trainings = len(config.systems) * len(config.seeds)
@@ -177,7 +199,7 @@ def check_fairseq_options(config: Config) -> None:
     """Raise UsageError for an option that fairseq does not accept, before anything runs."""
     all_in_training = all(system.uses_dropout for system in config.systems.values())
     task = ["--task", "translation_bpe_dropout" if all_in_training else "translation_resumable"]
-    options = {"train": config.train.all_options, "generate": config.translate.options}
+    options = {"train": training_options(config), "generate": config.translate.options}
     check_options({program: task + option_arguments(chosen) for program, chosen in options.items()})
 
 

@@ -1,7 +1,7 @@
 """The experiment configuration: one YAML file, its schema, its defaults and its errors.
 
-The dataclasses here and in ``data.py`` are the whole schema. Whatever does not fit it raises a UsageError of one line
-that names the file, the line and the key.
+The dataclasses here, in ``data.py`` and in ``training.py`` are the whole schema. Whatever does not fit it raises a
+UsageError of one line that names the file, the line and the key.
 """
 
 from __future__ import annotations
@@ -30,12 +30,15 @@ from mt_scaffold.experiment.configuration.systems import (
     System,
     segmentation_of,
 )
+from mt_scaffold.experiment.configuration.training import OPTION, OPTION_SAYS, Average, Train
 from mt_scaffold.files import PathLike
 
 _LANGUAGE = r"[A-Za-z]+([_-][A-Za-z0-9]+)*"
 _LANGUAGE_SAYS = "a language code such as en"
-_OPTION = r"[A-Za-z0-9][A-Za-z0-9_-]*"
-_OPTION_SAYS = "an option without its leading dashes, such as max-tokens"
+
+MetricName = Literal[
+    "bleu", "chrf", "chrf++", "ter", "spbleu", "tokenised_bleu", "tokenised_bleu_split", "tokenised_bleu_lc"
+]
 
 
 @dataclass(frozen=True)
@@ -68,76 +71,28 @@ class Clean:
 
 
 @dataclass(frozen=True)
-class Batch:
-    """The plain fairseq-train options of one batch size; their ``update-freq`` is meant for this number of ``gpus``."""
-
-    options: dict[str, OptionValue] = field(metadata=bounds(key_pattern=_OPTION, key_pattern_says=_OPTION_SAYS))
-    gpus: int | None = field(default=None, metadata=bounds(least=1))
-
-
-@dataclass(frozen=True)
-class Train:
-    """Plain fairseq-train options: ``true`` is a flag, ``false`` leaves it out, a list gives several values.
-
-    ``batch`` chooses one of ``batches``, whose options are added to ``options``.
-    """
-
-    options: dict[str, OptionValue] = field(metadata=bounds(key_pattern=_OPTION, key_pattern_says=_OPTION_SAYS))
-    batch: str | None = None
-    batches: dict[str, Batch] = field(
-        default_factory=dict, metadata=bounds(key_pattern=NAME, key_pattern_says=NAME_SAYS)
-    )
-
-    @property
-    def all_options(self) -> dict[str, OptionValue]:
-        """The options, including those of the chosen batch."""
-        return self.options | (self.batches[self.batch].options if self.batch is not None else {})
-
-    def options_on(self, gpus: int) -> dict[str, OptionValue]:
-        """Return all options, with the ``update-freq`` that gives the chosen batch on this number of GPUs (0: a CPU).
-
-        On a CPU, where such a batch is only rehearsed, ``update-freq`` is unchanged. Raises UsageError where the batch
-        cannot be divided evenly.
-        """
-        options = self.all_options
-        batch = self.batches[self.batch] if self.batch is not None else None
-        if batch is None or batch.gpus is None or gpus == 0:
-            return options
-        update_freq = options.get("update-freq", 1)
-        if type(update_freq) is not int:
-            raise UsageError(
-                f"train.batches.{self.batch}: update-freq must be a whole number where gpus is given, not {update_freq}"
-            )
-        parts = batch.gpus * update_freq
-        if parts % gpus:
-            raise UsageError(
-                f"train.batches.{self.batch}: a batch of {batch.gpus} GPUs x update-freq {update_freq} = {parts} parts "
-                f"cannot be shared by {gpus} GPUs; use a number of GPUs that divides {parts}, or another batch"
-            )
-        return options | {"update-freq": parts // gpus}
-
-
-@dataclass(frozen=True)
-class Average:
-    """How many of the last epoch checkpoints are averaged; 0 takes the one with the best validation loss."""
-
-    last: int = field(default=5, metadata=bounds(least=0))
-
-
-@dataclass(frozen=True)
 class Translate:
     """Plain fairseq-generate options, as in Train."""
 
     options: dict[str, OptionValue] = field(
-        default_factory=dict, metadata=bounds(key_pattern=_OPTION, key_pattern_says=_OPTION_SAYS)
+        default_factory=dict, metadata=bounds(key_pattern=OPTION, key_pattern_says=OPTION_SAYS)
     )
 
 
 @dataclass(frozen=True)
 class Score:
-    """Paired bootstrap resampling: the number of resamples."""
+    """The metrics (mt_scaffold.experiment.metrics), COMET's checkpoint, and the number of bootstrap resamples.
+
+    last_checkpoints: how many of a training's last checkpoints are scored as well, each by itself.
+    """
 
     bootstrap_samples: int = field(default=1000, metadata=bounds(least=1))
+    metrics: list[MetricName] = field(
+        default_factory=lambda: ["bleu", "chrf", "chrf++", "tokenised_bleu", "tokenised_bleu_split"],
+        metadata=bounds(filled=True),
+    )
+    comet: str | None = None
+    last_checkpoints: int = field(default=0, metadata=bounds(least=0))
 
 
 @dataclass(frozen=True)
@@ -148,7 +103,7 @@ class Published:
     by: str
     system: str
     beside: str
-    metric: Literal["bleu", "tokenised_bleu", "tokenised_bleu_split"]
+    metric: MetricName
     score: float = field(metadata=bounds(least=0))
 
 
@@ -161,7 +116,7 @@ class RepeatedText:
 
     text: str
     test_set: str
-    metric: Literal["bleu", "tokenised_bleu", "tokenised_bleu_split"]
+    metric: MetricName
 
 
 @dataclass(frozen=True)

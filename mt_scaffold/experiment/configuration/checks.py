@@ -8,6 +8,7 @@ from mt_scaffold.errors import UsageError
 from mt_scaffold.experiment.configuration.data import DATA_KINDS, UNKNOWN, ArchiveData, Data, DataFile
 from mt_scaffold.experiment.configuration.schema import WrongValue, nearest
 from mt_scaffold.experiment.configuration.systems import check_system
+from mt_scaffold.experiment.configuration.training import check_training
 
 if TYPE_CHECKING:
     from mt_scaffold.experiment.configuration import Config
@@ -69,6 +70,7 @@ def check(config: Config) -> None:
         raise WrongValue("train.batch", f"give one of {', '.join(config.train.batches)}")
     if config.train.batch is not None and not config.train.batches:
         raise WrongValue("train.batch", "there are no train.batches to choose from; define them, or leave this out")
+    check_training(config.train, config.average, config.score.last_checkpoints)
     if config.paper is not None and config.paper.test_set not in config.test_sets:
         hint = nearest(config.paper.test_set, dict.fromkeys(config.test_sets))
         raise WrongValue("paper.test_set", f"no test set {config.paper.test_set}{hint}")

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from mt_scaffold.experiment.configuration.schema import bounds
+from mt_scaffold.experiment.synthetic import STEMS
 
 # A name becomes a folder or a file name, so it starts with a letter or digit (not as in ".." or "-x").
 NAME = r"[A-Za-z0-9][A-Za-z0-9+_.-]*"
@@ -20,12 +21,16 @@ UNKNOWN = "unknown"
 
 @dataclass(frozen=True)
 class SyntheticData:
-    """A corpus from mt_scaffold.experiment.synthetic: numbers of sentence pairs, and the seed that fixes every byte."""
+    """A corpus from mt_scaffold.experiment.synthetic: numbers of sentence pairs, and the seed that fixes every byte.
+
+    stems: of each language. The fewer, the sooner a model has learned them.
+    """
 
     pairs: int = field(default=12000, metadata=bounds(least=1))
     valid: int = field(default=500, metadata=bounds(least=1))
     test: int = field(default=1000, metadata=bounds(least=1))
     seed: int = field(default=1, metadata=bounds(least=0))
+    stems: int = field(default=STEMS, metadata=bounds(least=37))
 
 
 @dataclass(frozen=True)

@@ -8,12 +8,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from mt_scaffold.experiment.configuration.schema import OptionValue, bounds
 from mt_scaffold.errors import UsageError
+from mt_scaffold.experiment.configuration.schema import bounds
+from mt_scaffold.experiment.configuration.training import SystemTrain
 from mt_scaffold.options import check_dropout
 
-_OPTION = r"[A-Za-z0-9][A-Za-z0-9_-]*"
-_OPTION_SAYS = "an option without its leading dashes, such as max-tokens"
 _DROPOUT = bounds(check=check_dropout)
 _LEAST_FREQUENCY = 2
 # The first ids of every dictionary of fairseq.
@@ -30,15 +29,6 @@ class Learn:
     symbols: int = field(metadata=bounds(least=1))
     min_frequency: int = field(default=_LEAST_FREQUENCY, metadata=bounds(least=1))
     total_symbols: bool = False
-
-
-@dataclass(frozen=True)
-class SystemTraining:
-    """Plain fairseq-train options of one system, which replace those of the experiment."""
-
-    options: dict[str, OptionValue] = field(
-        default_factory=dict, metadata=bounds(key_pattern=_OPTION, key_pattern_says=_OPTION_SAYS)
-    )
 
 
 @dataclass(frozen=True)
@@ -74,7 +64,7 @@ class System:
     dropout_source: float | None = field(default=None, metadata=_DROPOUT)
     dropout_target: float | None = field(default=None, metadata=_DROPOUT)
     baseline: str | None = None
-    train: SystemTraining = field(default_factory=SystemTraining)
+    train: SystemTrain | None = None
 
     @property
     def dropouts(self) -> tuple[float, float]:

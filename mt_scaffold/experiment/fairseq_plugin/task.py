@@ -2,7 +2,6 @@
 
 import dataclasses
 import logging
-import multiprocessing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Optional
@@ -10,7 +9,6 @@ from typing import Any, Optional
 from fairseq import utils
 from fairseq.data import Dictionary
 from fairseq.tasks import register_task
-from fairseq.tasks.translation import TranslationConfig
 from omegaconf import II
 
 from mt_scaffold.apply import Encoder
@@ -22,7 +20,7 @@ from mt_scaffold.options import check_dropout
 from mt_scaffold.text import check_parallel
 
 from .dataset import SOURCE, TARGET, SegmentedPairs, SegmentedText, side_seed
-from .translation import CarefulTranslationTask
+from .translation import CarefulTranslationConfig, CarefulTranslationTask
 
 logger = logging.getLogger(__name__)
 _SIDES = {SOURCE: "src", TARGET: "tgt"}
@@ -31,8 +29,8 @@ _SIDES = {SOURCE: "src", TARGET: "tgt"}
 # fairseq derives options from Optional[X], not from X | None.
 # ruff: noqa: UP045
 @dataclass
-class TranslationBPEDropoutConfig(TranslationConfig):
-    """The options of fairseq's task ``translation``, and those for segmenting."""
+class TranslationBPEDropoutConfig(CarefulTranslationConfig):
+    """The options of the task ``translation_resumable``, and those for segmenting."""
 
     bpe_codes: Optional[str] = field(
         default=None, metadata={"help": f"joint codes, bpe or scaffold (default: {CODES} in the data folder)"}
@@ -47,7 +45,6 @@ class TranslationBPEDropoutConfig(TranslationConfig):
     bpe_dropout_tgt: Optional[float] = field(default=None, metadata={"help": "the same, for the target side only"})
     seed: int = II("common.seed")
     num_workers: int = II("dataset.num_workers")
-    valid_subset: str = II("dataset.valid_subset")
 
 
 @register_task("translation_bpe_dropout", dataclass=TranslationBPEDropoutConfig)
@@ -61,9 +58,6 @@ class TranslationBPEDropoutTask(CarefulTranslationTask):
     def __init__(self, cfg: TranslationBPEDropoutConfig, src_dict: Dictionary, tgt_dict: Dictionary) -> None:
         super().__init__(cfg, src_dict, tgt_dict)
         self._encoders: tuple[Encoder, Encoder] | None = None
-        # In a process that fairseq has spawned, data-loading workers would be spawned too, copying everything.
-        if multiprocessing.get_start_method(allow_none=True) not in (None, "fork"):
-            multiprocessing.set_start_method("fork", force=True)
         if cfg.load_alignments:
             raise UsageError("--load-alignments: not possible with dropout, which changes the subwords; omit it")
 
