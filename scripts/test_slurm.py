@@ -164,7 +164,7 @@ def main() -> int:
         config["translate"]["options"] |= {"fp16": False, "max-len-b": 10}
         config["score"]["bootstrap_samples"] = 20
         # Nothing listens on port 9.
-        archive = folder / "cache" / "training-parallel-nc-v9.tgz"
+        archive = folder / "cache" / "training-parallel-nc-v11.tgz"
         config["data"]["archives"]["train"][2]["archive"]["url"] = f"http://127.0.0.1:9/{archive.name}"
         (folder / "wmt14.yaml").write_text(yaml.safe_dump(config), encoding="utf-8")
         with slurm(folder) as environment:
