@@ -18,8 +18,8 @@ from fairseq import options, tasks, utils
 from fairseq.dataclass.utils import convert_namespace_to_omegaconf
 
 from mt_scaffold.experiment.binarise_words import binarise_words
-from mt_scaffold.experiment.segmentation import joint_segmentation
 from mt_scaffold.experiment.fairseq_tools import user_dir
+from mt_scaffold.experiment.segmentation import joint_segmentation
 from mt_scaffold.experiment.synthetic import sentence_pairs
 from mt_scaffold.learn import learn_bpe
 

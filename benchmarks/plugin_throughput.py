@@ -25,9 +25,9 @@ from pathlib import Path
 
 from mt_scaffold.apply import BPE
 from mt_scaffold.experiment.binarise_words import binarise_words
-from mt_scaffold.experiment.segmentation import joint_segmentation
 from mt_scaffold.experiment.fairseq_tools import WHOLE_DATA_SET, run_tool, sees_gpu, user_dir
 from mt_scaffold.experiment.provenance import versions
+from mt_scaffold.experiment.segmentation import joint_segmentation
 from mt_scaffold.experiment.synthetic import sentence_pairs
 from mt_scaffold.learn import learn_bpe
 

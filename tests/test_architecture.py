@@ -22,7 +22,7 @@ OWN = sorted(module for module in GRAPH.modules if module.split(".")[0] == "mt_s
 
 # The modules of experiment, in layers: each imports only from its own line and those above it.
 ORDER = (
-    ("configuration", "locks", "synthetic", "training_log", "dictionary"),
+    ("configuration", "locks", "synthetic", "training_log"),
     ("results", "provenance"),
     ("layout", "paper"),
     ("download", "archives", "markup", "overlap"),
@@ -31,7 +31,10 @@ ORDER = (
     ("clean",),
     ("data_report",),
     ("fairseq_tools", "checkpoints"),
+    ("segmentation", "dictionary"),
+    ("mmap_dataset",),
     ("binarise", "binarise_words"),
+    ("averaging_check", "training_options"),
     ("train",),
     ("average",),
     ("translate",),
@@ -52,7 +55,7 @@ PLACE = {name: place for place, line in enumerate(ORDER) for name in line}
 
 # Which modules of experiment an extra of setup.cfg serves; "workflow" serves all that "fairseq" and "comet" do not.
 EXTRAS = {
-    "fairseq": {"average", "binarise_words", "checkpoints", "fairseq_plugin", "fairseq_tools"},
+    "fairseq": {"average", "binarise_words", "checkpoints", "fairseq_plugin", "fairseq_tools", "mmap_dataset"},
     "analysis": {
         *(
             "configuration",

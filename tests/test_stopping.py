@@ -1,6 +1,7 @@
 """The end of a training: by updates, epochs, subwords or text, across stops, processes and vocabularies."""
 
 import json
+import shutil
 import socket
 import subprocess
 import sys
@@ -16,8 +17,7 @@ pytest.importorskip("fairseq_cli", reason="needs the extra 'fairseq'")
 
 from mt_scaffold.experiment.binarise_words import binarise_words
 from mt_scaffold.experiment.checkpoints import load_checkpoint
-from mt_scaffold.learn import learn_bpe
-from mt_scaffold.text import join_subwords
+from mt_scaffold.experiment.segmentation import joint_segmentation
 
 PAIRS = 200
 
@@ -28,15 +28,13 @@ def plugin() -> None:
 
 
 @pytest.fixture(scope="module")
-def words(tiny_subwords: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def words(tiny_words: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The same text as tiny_data, as words that are segmented with dropout."""
     folder = tmp_path_factory.mktemp("words")
     for name in ("train.en", "train.de", "valid.en", "valid.de"):
-        lines = (tiny_subwords / name).read_text().splitlines()
-        (folder / name).write_text("".join(f"{join_subwords(line)}\n" for line in lines))
-    texts = [folder / "train.en", folder / "train.de"]
-    (folder / "codes").write_bytes(learn_bpe(paths=texts, num_symbols=200).text)
-    binarise_words(folder / "train", folder / "valid", [], folder / "data", "en", "de", folder / "codes")
+        shutil.copy(tiny_words / name, folder)
+    codes = joint_segmentation(tiny_words / "codes")
+    binarise_words(folder / "data", "en", "de", codes, folder / "train", folder / "valid")
     return folder
 
 

@@ -13,7 +13,7 @@ import re
 import shutil
 import tempfile
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from mt_scaffold.errors import MTScaffoldError, UsageError
@@ -36,7 +36,7 @@ class Binarised:
 
     source, target: the languages. pairs: the sentence pairs of each subset. sha256: the digest of each input file.
     storage: ``ids``, or ``words`` (binarise_words.py), segmented as they are read.
-    counts: subset → language → what its text consists of.
+    counts: subset → language → what its text consists of. separator: what every subword but a word's last ends in.
     """
 
     source: str
@@ -44,7 +44,8 @@ class Binarised:
     pairs: dict[str, int]
     sha256: dict[str, str]
     storage: str
-    counts: dict[str, dict[str, Counts]] = field(default_factory=dict)
+    counts: dict[str, dict[str, Counts]]
+    separator: str
 
     @property
     def languages(self) -> tuple[str, str]:
@@ -103,7 +104,7 @@ def binarise(
             lines = [counts[subset][language].lines for language in (source, target)]
             check_parallel(f"{prefix}.{source}", lines[0], f"{prefix}.{target}", lines[1])
             pairs[subset] = lines[0]
-        binarised = Binarised(source, target, pairs, digests, "ids", counts)
+        binarised = Binarised(source, target, pairs, digests, "ids", counts, segmentation.separator)
         write_description(folder, binarised)
     return binarised
 

@@ -173,6 +173,23 @@ def has_curve(trainings: Mapping[str, Curves], name: str) -> bool:
     return bool(trainings) and all(curves.get(name) for curves in trainings.values())
 
 
+def over_sizes(series: Mapping[str, Sequence[tuple[int, float]]], path: PathLike, label: str, note: str = "") -> Path:
+    """Plot a measure over the number of tokens N that codes were learned with, one line for each kind of system.
+
+    series: name of the line → (N, value), in order of N. label: what is measured.
+    """
+    with _Drawing(path, note) as drawing:
+        axes = drawing.axes
+        for number, (name, points) in enumerate(series.items()):
+            axes.plot(*zip(*points, strict=True), color=_colour(number), marker=_marker(number), label=_literal(name))
+        sizes = sorted({size for points in series.values() for size, _ in points})
+        axes.set(xscale="log", xlabel="N", ylabel=label)
+        axes.set_xticks(sizes, [f"{size:,}" for size in sizes])
+        axes.minorticks_off()
+        drawing.legend()
+    return drawing.svg
+
+
 def training_curves(trainings: Mapping[str, Curves], path: PathLike, note: str = "") -> Path:
     """Plot training loss (dashed) and validation loss against updates, per byte of text where all trainings have that.
 

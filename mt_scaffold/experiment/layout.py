@@ -39,7 +39,7 @@ _DEPENDS_ON = {
     "translate": ("translate",),
     "score": (),
     "compare": ("compare_with", "paper"),
-    "statistics": ("systems", "seeds"),
+    "statistics": ("seeds",),
 }
 # The short names that --config accepts.
 _SHORT = {"sample": ("data", "sample"), "batch": ("train", "batch")}
@@ -237,6 +237,8 @@ class Layout:
             parts.append(whole["systems"][name].get("train"))
         elif step == "score":
             parts = [self.config.score.metrics, self.config.score.comet]
+        elif step == "statistics":
+            parts.append({system: self.segmentation_of(system) for system in self.config.systems})
         elif step == "compare":
             parts.append([self.config.baseline_of(system) for system in self.config.systems])
         return json.dumps(parts, sort_keys=True)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from statistics import fmean
 
 from mt_scaffold._core import WordCounts
 from mt_scaffold.compare_vocab import SizeComparison, VocabularyComparison, compare_at_sizes, compare_vocabularies
@@ -180,6 +181,8 @@ def _draw(
         "BLEU with the 95 % confidence interval of sacreBLEU's bootstrap over the sentences of the test set. Systems "
         "are compared by the paired test in the table, not by whether these intervals overlap.",
     )
+    for section, name, label, series in _over_sizes(layout, vocabularies, intervals):
+        show(section, figures.over_sizes(series, folder / name, label, note), f"{label}, over N.")
     curves = {
         f"{system}, seed {seed}": read_result(TrainingReport, layout.training_report(system, seed)).curves
         for system in config.systems
@@ -228,6 +231,42 @@ def _draw(
             f"Source embeddings of {system}, seed {config.seeds[0]}, less their mean, projected by SVD.",
         )
     return drawn
+
+
+def _over_sizes(
+    layout: Layout, vocabularies: Mapping[str, Vocabulary], intervals: Sequence[figures.Interval]
+) -> Iterator[tuple[str, str, str, dict[str, list[tuple[int, float]]]]]:
+    """Yield what to draw over N where systems differ in it: section, file, label and series of each figure."""
+    for test in layout.config.test_sets:
+        scores: dict[str, list[float]] = {}
+        for entry in intervals:
+            if entry.test_set == test:
+                scores.setdefault(entry.system, []).append(entry.score)
+        series = _by_size(layout, {system: fmean(values) for system, values in scores.items()})
+        if series:
+            yield "scores", f"bleu-over-n-{test}", f"BLEU on {test}, mean over the seeds", series
+    bytes_per_token = {
+        system: summarise(vocabularies[layout.segmentation_of(system)]).bytes_per_token
+        for system in layout.config.systems
+        if layout.segmentation_of(system) in vocabularies and not layout.config.systems[system].uses_dropout
+    }
+    if series := _by_size(layout, bytes_per_token):
+        yield "vocabularies", "bytes-per-token-over-n", "bytes per token in the training text", series
+
+
+def _by_size(layout: Layout, values: Mapping[str, float]) -> dict[str, list[tuple[int, float]]]:
+    """Return a value of each system over N, by what else sets systems with joint codes apart; none for a single N.
+
+    values: system → value; systems without one are left out.
+    """
+    series: dict[str, list[tuple[int, float]]] = {}
+    for name, system in layout.config.systems.items():
+        codes = layout.config.segmentation(name).codes
+        if name in values and len(codes) == 1 and codes[0].file is None:
+            kind = f"{system.algorithm}+dropout" if system.uses_dropout else str(system.algorithm)
+            series.setdefault(kind, []).append((codes[0].symbols, values[name]))
+    ordered = {kind: sorted(points) for kind, points in series.items()}
+    return {kind: points for kind, points in ordered.items() if len({size for size, _ in points}) > 1}
 
 
 def _parts_to_show(bpe: Vocabulary, compared: VocabularyComparison) -> list[str]:

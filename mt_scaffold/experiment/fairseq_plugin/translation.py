@@ -19,7 +19,6 @@ from omegaconf import II
 from mt_scaffold.errors import UsageError
 from mt_scaffold.experiment.averaging_check import Epoch, check_checkpoints
 from mt_scaffold.experiment.binarise import DESCRIPTION, read_binarised
-from mt_scaffold.text import SEPARATOR
 
 from .counting import CountedBatches
 from .text_bytes import BatchWithBytes, log_loss_per_byte, note_loss, sentence_bytes
@@ -134,10 +133,15 @@ class CarefulTranslationTask(TranslationTask):
         binarised = read_binarised(folders[0])
         totals: dict[str, int] = {}
         if len(folders) == 1 and binarised.pairs.get(subset) == len(dataset):
-            totals = (getattr(binarised, "bytes", None) or {}).get(subset, {})
-        separator = getattr(binarised, "separator", SEPARATOR)
-        source = sentence_bytes(dataset.src, self.src_dict, totals.get(self.cfg.source_lang), separator)
-        return source, sentence_bytes(dataset.tgt, self.tgt_dict, totals.get(self.cfg.target_lang), separator)
+            totals = {language: counts.bytes for language, counts in binarised.counts[subset].items()}
+        source, target = (
+            sentence_bytes(text, dictionary, totals.get(language), binarised.separator)
+            for text, dictionary, language in (
+                (dataset.src, self.src_dict, self.cfg.source_lang),
+                (dataset.tgt, self.tgt_dict, self.cfg.target_lang),
+            )
+        )
+        return source, target
 
     def _check_averaging(self, batches: CountedBatches, known_text: bool) -> None:
         """Raise UsageError where the checkpoints to be averaged will not all be saved."""
