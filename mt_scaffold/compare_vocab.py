@@ -69,7 +69,7 @@ class SizeComparison:
 
     removed, new: how many tokens only BPE has and only Scaffold-BPE has. The rest is as in VocabularyComparison.
     scaffold_share: the share of BPE's vocabulary, base symbols included, that Scaffold-BPE marks as scaffold: the
-        paper's 6.07 % (section "Introduction"). None where it was not measured.
+        paper's percentage of scaffold tokens (section "Introduction"). None where it was not measured.
     """
 
     symbols: int
