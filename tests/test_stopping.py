@@ -14,8 +14,10 @@ from fairseq_training import Step, fairseq_train, load_plugin
 
 pytest.importorskip("fairseq_cli", reason="needs the extra 'fairseq'")
 
+from mt_scaffold.apply import BPE
 from mt_scaffold.experiment.binarise_words import binarise_words
 from mt_scaffold.experiment.checkpoints import load_checkpoint
+from mt_scaffold.experiment.train import train
 from mt_scaffold.learn import learn_bpe
 from mt_scaffold.text import join_subwords
 
@@ -121,6 +123,19 @@ def test_two_processes_end_at_once_and_count_together(
     ranks = [[Step(*step) for step in json.loads(output.read_text())] for output in outputs]
     amounts = [sum(seen(step, bytes_of_pairs)[1] for step in steps) for steps in zip(*ranks, strict=True)]
     assert sum(amounts[:-1]) < budget <= sum(amounts) == state(tmp_path)["seen"]["text_bytes"]
+
+
+def test_the_loss_per_byte_is_that_of_the_whole_validation_set(words: Path, tmp_path: Path) -> None:
+    """It is what systems with different vocabularies are stopped and drawn by."""
+    options = [*TINY_MODEL, "--max-epoch", "1", "--patience", "1", "--best-checkpoint-metric", "bits_per_byte"]
+    report = train(words / "data", tmp_path, options)
+    bpe = BPE(words / "codes")
+    lines = (words / "valid.de").read_text().splitlines()
+    subwords = sum(len(bpe.segment(line).split()) + 1 for line in lines)
+    ((_, per_subword),), ((_, per_byte),) = report.curves["valid"], report.curves["valid_bits_per_byte"]
+    assert per_byte == pytest.approx(per_subword * subwords / (words / "valid.de").stat().st_size, abs=1e-3)
+    assert report.valid_metric == "bits_per_byte" and report.valid_loss == per_byte
+    assert len(report.curves["train_bits_per_byte"]) == 1 and "valid_bleu" not in report.curves
 
 
 def test_bytes_of_ids_are_those_of_the_text(tiny_data: Path, words: Path, bytes_of_pairs: list[int]) -> None:

@@ -24,7 +24,7 @@ class CountedBatches(EpochBatchIterator):
     """
 
     shard_id: int
-    _counts: Any
+    _of_batches: Any
     _before: Any
     _limits: Any
     _steps: Any
@@ -46,13 +46,16 @@ class CountedBatches(EpochBatchIterator):
     ) -> CountedBatches:
         """Make ``iterator``, which fairseq has built, one of this class.
 
-        counts: subwords and bytes of each sentence (sentences × 2). limits: of both; ``inf`` for none. before: what
+        counts: subwords and bytes of each sentence (sentences × 2), which is not kept. limits: of both; ``inf`` for none. before: what
         earlier iterators of this training counted. update_freq, patience: fairseq's.
         """
         # fairseq's task builds its own class; building this one instead would repeat all its options.
         iterator.__class__ = cls
         assert isinstance(iterator, cls)
-        iterator._counts = counts
+        # The last row is for the empty batches that fill up the last step.
+        iterator._of_batches = np.zeros((len(iterator.frozen_batches) + 1, len(COUNTED)), np.int64)
+        for number, batch in enumerate(iterator.frozen_batches):
+            iterator._of_batches[number] = counts[batch].sum(axis=0, dtype=np.int64)
         iterator._limits = np.array(limits)
         iterator._before = np.zeros(len(COUNTED), np.int64) if before is None else before
         iterator._steps = np.zeros((1, len(COUNTED)), np.int64)
@@ -70,11 +73,7 @@ class CountedBatches(EpochBatchIterator):
         finally:
             self.shard_id = own
         numbers = {id(batch): number for number, batch in enumerate(self.frozen_batches)}
-        # The last row is for the empty batches that fill up the last step.
-        counts = np.zeros((len(numbers) + 1, len(COUNTED)), np.int64)
-        for number, batch in enumerate(self.frozen_batches):
-            counts[number] = self._counts[batch].sum(axis=0)
-        steps = sum(counts[[numbers.get(id(batch), -1) for batch in shard]] for shard in shards)
+        steps = sum(self._of_batches[[numbers.get(id(batch), -1) for batch in shard]] for shard in shards)
         self._steps = np.concatenate([np.zeros((1, len(COUNTED)), np.int64), np.cumsum(steps, axis=0)])
         enough = np.flatnonzero(self._reaches(self._before + self._steps[1:]))
         self._end = len(self._steps) - 1
@@ -89,7 +88,7 @@ class CountedBatches(EpochBatchIterator):
     @property
     def in_an_epoch(self) -> Any:
         """The subwords and bytes of the sentences that are trained on in this epoch."""
-        return sum(self._counts[batch].sum(axis=0) for batch in self.frozen_batches)
+        return self._of_batches.sum(axis=0)
 
     @property
     def seen(self) -> Any:
