@@ -1,6 +1,7 @@
 """The end of a training: by updates, epochs, subwords or text, across stops, processes and vocabularies."""
 
 import json
+import shutil
 import socket
 import subprocess
 import sys
@@ -15,6 +16,7 @@ from fairseq_training import Step, fairseq_train, load_plugin
 pytest.importorskip("fairseq_cli", reason="needs the extra 'fairseq'")
 
 from mt_scaffold.apply import BPE
+from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.binarise_words import binarise_words
 from mt_scaffold.experiment.checkpoints import load_checkpoint
 from mt_scaffold.experiment.train import train
@@ -123,6 +125,36 @@ def test_two_processes_end_at_once_and_count_together(
     ranks = [[Step(*step) for step in json.loads(output.read_text())] for output in outputs]
     amounts = [sum(seen(step, bytes_of_pairs)[1] for step in steps) for steps in zip(*ranks, strict=True)]
     assert sum(amounts[:-1]) < budget <= sum(amounts) == state(tmp_path)["seen"]["text_bytes"]
+
+
+def test_text_is_not_guessed(tiny_data: Path, commands: dict[str, list[str]], tmp_path: Path) -> None:
+    """In a folder from elsewhere a subword may be written in another way; its subwords count all the same."""
+    shutil.copytree(tiny_data, tmp_path / "data", ignore=shutil.ignore_patterns("binarised.json"))
+    command = [str(tmp_path / "data"), *commands["translation_resumable"][1:], "--save-dir", str(tmp_path)]
+    with pytest.raises(UsageError, match=r"--stop-text: .*data does not say how many bytes its text has"):
+        fairseq_train([*command, "--stop-text", "100"])
+    with pytest.raises(UsageError, match="--skip-remainder-batch: would drop the end"):
+        fairseq_train([*command, "--stop-tokens", "100", "--skip-remainder-batch"])
+    (step,) = fairseq_train([*command, "--max-update", "1"])
+    assert state(tmp_path)["seen"] == {"subwords": seen(step, [0] * PAIRS)[0]}
+
+
+def test_a_checkpoint_that_counted_nothing_cannot_be_continued_to_a_budget(
+    commands: dict[str, list[str]], tmp_path: Path
+) -> None:
+    """What was seen before is unknown: a number that starts at the resume would be wrong."""
+    import torch
+
+    command = [*commands["translation_resumable"], "--save-dir", str(tmp_path)]
+    fairseq_train([*command, "--max-update", "2"])
+    checkpoint = load_checkpoint(tmp_path / "checkpoint_last.pt")
+    for name in ("seen", "before_epoch"):
+        del checkpoint["extra_state"]["train_iterator"][name]
+    torch.save(checkpoint, tmp_path / "checkpoint_last.pt")
+    with pytest.raises(MTScaffoldError, match="does not say how much text was seen"):
+        fairseq_train([*command, "--stop-tokens", "10000"])
+    assert len(fairseq_train([*command, "--max-update", "3"])) == 1
+    assert "seen" not in state(tmp_path)
 
 
 def test_the_loss_per_byte_is_that_of_the_whole_validation_set(words: Path, tmp_path: Path) -> None:
