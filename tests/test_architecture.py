@@ -30,6 +30,7 @@ ORDER = (
     ("tokenise",),
     ("clean",),
     ("data_report",),
+    ("training_options", "averaging_check"),
     ("fairseq_tools", "checkpoints"),
     ("segmentation", "dictionary"),
     ("mmap_dataset",),

@@ -96,6 +96,10 @@ def test_the_last_checkpoints_are_found_by_number(tmp_path: Path) -> None:
     assert [path.name for path in last_checkpoints(tmp_path, 2)] == ["checkpoint9.pt", "checkpoint10.pt"]
     assert [path.name for path in last_checkpoints(tmp_path, 1, by_updates=True)] == ["checkpoint_10_1000.pt"]
     assert [path.name for path in last_checkpoints(tmp_path, 0)] == ["checkpoint_best.pt"]
+    assert [path.name for path in last_checkpoints(tmp_path, 1, skip=1)] == ["checkpoint9.pt"]
+    assert [path.name for path in last_checkpoints(tmp_path, 2, skip=1)] == ["checkpoint8.pt", "checkpoint9.pt"]
+    with pytest.raises(MTScaffoldError, match=r"the last 1 before the last 3 epoch checkpoints .* there are only 3"):
+        last_checkpoints(tmp_path, 1, skip=3)
     with pytest.raises(MTScaffoldError, match="last 4 epoch checkpoints are to be averaged, but there are only 3"):
         last_checkpoints(tmp_path, 4)
     with pytest.raises(UsageError, match="0 or more"):

@@ -132,6 +132,26 @@ def test_a_log_without_epochs_has_no_curves(tmp_path: Path) -> None:
     assert read_training_log(tmp_path / "log") == {"train": [], "valid": []}
 
 
+PER_BYTE_LOG = """\
+2026-01-01 10:00:01 | INFO | valid | epoch 001 | loss 7 | nll_loss 6.3 | bits_per_byte 1.9 | bleu 12.5 | num_updates 30
+2026-01-01 10:00:01 | INFO | train | epoch 001 | loss 9 | nll_loss 8.4 | bits_per_byte 2.5 | num_updates 30
+"""
+
+
+def test_bleu_and_loss_per_byte_are_drawn_where_the_log_has_them(tmp_path: Path) -> None:
+    """Per byte, the losses of different vocabularies share one axis; a mixture of units must not."""
+    curves = {}
+    for name, text in (("plain", PLAIN_LOG), ("per byte", PER_BYTE_LOG)):
+        (tmp_path / "log").write_text(text)
+        curves[name] = read_training_log(tmp_path / "log")
+    alone = {"per byte": curves["per byte"]}
+    assert curves["per byte"]["valid_bits_per_byte"] == [(30, 1.9)] and curves["per byte"]["valid_bleu"] == [(30, 12.5)]
+    assert figures.has_curve(alone, "valid_bleu") and not figures.has_curve(curves, "valid_bits_per_byte")
+    assert "bits per byte of text" in is_drawn(figures.training_curves(alone, tmp_path / "alone"))
+    assert "bits per token" in is_drawn(figures.training_curves(curves, tmp_path / "both"))
+    assert "BLEU of the validation set" in is_drawn(figures.bleu_curves(alone, tmp_path / "bleu"))
+
+
 def test_interval_is_sacrebleus() -> None:
     """The score is sacreBLEU's, within an interval that more sentences make narrower, the same each time."""
     sacrebleu = pytest.importorskip("sacrebleu")

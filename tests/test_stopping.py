@@ -15,9 +15,12 @@ from fairseq_training import Step, fairseq_train, load_plugin
 
 pytest.importorskip("fairseq_cli", reason="needs the extra 'fairseq'")
 
+from mt_scaffold.apply import BPE
+from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.binarise_words import binarise_words
 from mt_scaffold.experiment.checkpoints import load_checkpoint
 from mt_scaffold.experiment.segmentation import joint_segmentation
+from mt_scaffold.experiment.train import train
 
 PAIRS = 200
 
@@ -119,6 +122,49 @@ def test_two_processes_end_at_once_and_count_together(
     ranks = [[Step(*step) for step in json.loads(output.read_text())] for output in outputs]
     amounts = [sum(seen(step, bytes_of_pairs)[1] for step in steps) for steps in zip(*ranks, strict=True)]
     assert sum(amounts[:-1]) < budget <= sum(amounts) == state(tmp_path)["seen"]["text_bytes"]
+
+
+def test_text_is_not_guessed(tiny_data: Path, commands: dict[str, list[str]], tmp_path: Path) -> None:
+    """In a folder from elsewhere a subword may be written in another way; its subwords count all the same."""
+    shutil.copytree(tiny_data, tmp_path / "data", ignore=shutil.ignore_patterns("binarised.json"))
+    command = [str(tmp_path / "data"), *commands["translation_resumable"][1:], "--save-dir", str(tmp_path)]
+    with pytest.raises(UsageError, match=r"--stop-text: .*data does not say how many bytes its text has"):
+        fairseq_train([*command, "--stop-text", "100"])
+    with pytest.raises(UsageError, match="--skip-remainder-batch: would drop the end"):
+        fairseq_train([*command, "--stop-tokens", "100", "--skip-remainder-batch"])
+    (step,) = fairseq_train([*command, "--max-update", "1"])
+    assert state(tmp_path)["seen"] == {"subwords": seen(step, [0] * PAIRS)[0]}
+
+
+def test_a_checkpoint_that_counted_nothing_cannot_be_continued_to_a_budget(
+    commands: dict[str, list[str]], tmp_path: Path
+) -> None:
+    """What was seen before is unknown: a number that starts at the resume would be wrong."""
+    import torch
+
+    command = [*commands["translation_resumable"], "--save-dir", str(tmp_path)]
+    fairseq_train([*command, "--max-update", "2"])
+    checkpoint = load_checkpoint(tmp_path / "checkpoint_last.pt")
+    for name in ("seen", "before_epoch"):
+        del checkpoint["extra_state"]["train_iterator"][name]
+    torch.save(checkpoint, tmp_path / "checkpoint_last.pt")
+    with pytest.raises(MTScaffoldError, match="does not say how much text was seen"):
+        fairseq_train([*command, "--stop-tokens", "10000"])
+    assert len(fairseq_train([*command, "--max-update", "3"])) == 1
+    assert "seen" not in state(tmp_path)
+
+
+def test_the_loss_per_byte_is_that_of_the_whole_validation_set(words: Path, tmp_path: Path) -> None:
+    """It is what systems with different vocabularies are stopped and drawn by."""
+    options = [*TINY_MODEL, "--max-epoch", "1", "--patience", "1", "--best-checkpoint-metric", "bits_per_byte"]
+    report = train(words / "data", tmp_path, options)
+    bpe = BPE(words / "codes")
+    lines = (words / "valid.de").read_text().splitlines()
+    subwords = sum(len(bpe.segment(line).split()) + 1 for line in lines)
+    ((_, per_subword),), ((_, per_byte),) = report.curves["valid"], report.curves["valid_bits_per_byte"]
+    assert per_byte == pytest.approx(per_subword * subwords / (words / "valid.de").stat().st_size, abs=1e-3)
+    assert report.valid_metric == "bits_per_byte" and report.valid_loss == per_byte
+    assert len(report.curves["train_bits_per_byte"]) == 1 and "valid_bleu" not in report.curves
 
 
 def test_bytes_of_ids_are_those_of_the_text(tiny_data: Path, words: Path, bytes_of_pairs: list[int]) -> None:

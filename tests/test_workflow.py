@@ -278,6 +278,13 @@ def test_a_dry_run_leaves_nothing_behind(tmp_path: Path) -> None:
     assert not (tmp_path / "elsewhere").exists() and not (tmp_path / "experiments").exists()
 
 
+def test_an_average_of_more_checkpoints_than_are_saved_is_refused_in_a_dry_run(tmp_path: Path) -> None:
+    """The averaging itself would refuse only after all trainings."""
+    dry = run(tmp_path, CONFIGURATION.replace("last: 2", f"last: {EPOCHS + 1}"), "--dry-run")
+    says = f"average.last: {EPOCHS + 1} checkpoints are needed, but this training saves {EPOCHS} (max-epoch {EPOCHS})"
+    assert dry.returncode == 2 and f"mt-scaffold: {says}" in dry.stdout, dry.stdout
+
+
 def test_a_failing_step_shows_the_end_of_its_log_and_where_it_is(tmp_path: Path) -> None:
     """Here cleaning fails, because no pair is left: an early step, to be quick."""
     failing = run(tmp_path, CONFIGURATION.replace("max_ratio: 4.0", "max_ratio: 1.0, min_tokens: 200"))

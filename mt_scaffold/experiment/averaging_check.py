@@ -46,17 +46,17 @@ def check_checkpoints(options: Mapping[str, OptionValue], epoch: Epoch | None, w
     epoch: its length; None: unknown, so that only a number of epochs can be checked. by: ``epochs``, for checkpoints of
     whole epochs (and of the end, where tokens or text end the training), or ``updates``, for those within epochs.
     """
-    limits = {name: _number(options.get(name)) for name in ("max-epoch", "max-update", "stop-tokens", "stop-text")}
+    limits = {name: number_of(options.get(name)) for name in ("max-epoch", "max-update", "stop-tokens", "stop-text")}
     if wanted < 1 or not any(limits.values()):
         return
     epochs, said = _epochs(limits, epoch)
     if math.isinf(epochs):
         return
-    interval = _number(options.get("save-interval-updates"))
+    interval = number_of(options.get("save-interval-updates"))
     if by == "epochs":
         # What tokens or text end counts as a whole epoch.
         whole = math.ceil(epochs) if said.startswith(("stop-tokens", "stop-text")) else math.floor(epochs)
-        saved = whole // (_number(options.get("save-interval")) or 1)
+        saved = whole // (number_of(options.get("save-interval")) or 1)
     elif epoch is None or not interval:
         return
     else:
@@ -94,10 +94,10 @@ def _expected_epoch(
     elif config.data.sample is not None:
         pairs = min(pairs, config.data.sample)
     share = pairs / expected.pairs
-    at_once = (_number(options.get("update-freq")) or 1) * gpus
-    if tokens := _number(options.get("max-tokens")):
+    at_once = (number_of(options.get("update-freq")) or 1) * gpus
+    if tokens := number_of(options.get("max-tokens")):
         updates = expected.subwords * share / (tokens * at_once)
-    elif sentences := _number(options.get("batch-size")):
+    elif sentences := number_of(options.get("batch-size")):
         updates = pairs / (sentences * at_once)
     else:
         return None
@@ -106,7 +106,7 @@ def _expected_epoch(
     return Epoch(max(1, math.ceil(updates)), math.ceil(2 * expected.subwords * share), text)
 
 
-def _number(value: OptionValue | None) -> int:
+def number_of(value: OptionValue | None) -> int:
     """Return the value of an option that is a number, the last one of several; 0 where it is none."""
     last = value[-1] if isinstance(value, list) else value
     try:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from mt_scaffold.errors import MTScaffoldError, UsageError
+from mt_scaffold.experiment.averaging_check import number_of
 from mt_scaffold.experiment.binarise import DESCRIPTION, read_binarised, task_arguments
 from mt_scaffold.experiment.checkpoints import epoch_checkpoints, load_checkpoint, update_checkpoints
 from mt_scaffold.experiment.configuration.training import STOP_OPTIONS, unfair_patience
@@ -136,14 +137,14 @@ def _check_options(options: dict[str, str]) -> None:
         raise UsageError(f"--patience {refusal}")
     by_updates = options.get("--average-by") == "updates"
     keep = "--keep-interval-updates" if by_updates else "--keep-last-epochs"
-    kept, last = int(options.get(keep, -1)), int(options.get("--average-last", 0))
+    kept, last = number_of(options.get(keep)), number_of(options.get("--average-last"))
     if 0 < kept < last:
         raise UsageError(f"--average-last {last}: {keep} {kept} keeps fewer; keep {last} or more, or average fewer")
 
 
 def _has_made_its_updates(checkpoints: Path, options: dict[str, str]) -> bool:
     """Return whether a training has reached its --max-update, beyond which fairseq would add one at every start."""
-    last, limit = checkpoints / "checkpoint_last.pt", int(options.get("--max-update", 0))
+    last, limit = checkpoints / "checkpoint_last.pt", number_of(options.get("--max-update"))
     return limit > 0 and last.exists() and _updates(load_checkpoint(last)) >= limit
 
 
@@ -251,10 +252,10 @@ def _report(output: Path, seed: int, options: dict[str, str]) -> TrainingReport:
 def _stop(reached: dict[str, int | None], iterator: dict[str, Any], options: dict[str, str]) -> str:
     """Return the rule that ended a training."""
     for rule, value in reached.items():
-        limit = int(options.get(f"--{STOP_OPTIONS[rule]}", 0))
+        limit = number_of(options.get(f"--{STOP_OPTIONS[rule]}"))
         if limit and value is not None and value >= limit:
             return rule
-    waited, patience = iterator.get("without_improvement"), int(options.get("--patience", -1))
+    waited, patience = iterator.get("without_improvement"), number_of(options.get("--patience"))
     return "patience" if waited and 0 < patience <= waited["validations"] else "other"
 
 

@@ -24,14 +24,14 @@ class CountedBatches(EpochBatchIterator):
     """
 
     shard_id: int
-    _counts: Any
+    _of_batches: Any
     _before: Any
     _limits: Any
     _steps: Any
     _end: int
     _update_freq: tuple[int, ...]
     _patience: int
-    _known: bool
+    counted: tuple[str, ...]
     finished: bool
 
     @classmethod
@@ -40,24 +40,30 @@ class CountedBatches(EpochBatchIterator):
         iterator: EpochBatchIterator,
         counts: Any,
         limits: tuple[float, float],
-        before: Any = None,
+        before: CountedBatches | None = None,
+        counted: tuple[str, ...] = COUNTED,
         update_freq: Sequence[int] = (1,),
         patience: int = 0,
     ) -> CountedBatches:
         """Make ``iterator``, which fairseq has built, one of this class.
 
-        counts: subwords and bytes of each sentence (sentences × 2). limits: of both; ``inf`` for none. before: what
-        earlier iterators of this training counted. update_freq, patience: fairseq's.
+        counts: subwords and bytes of each sentence (sentences × 2), which is not kept. limits: of both; ``inf`` for
+        none. before: the iterator of the epochs before. counted: what the counts hold, if not all of COUNTED.
+        update_freq, patience: fairseq's.
         """
         # fairseq's task builds its own class; building this one instead would repeat all its options.
         iterator.__class__ = cls
         assert isinstance(iterator, cls)
-        iterator._counts = counts
+        # The last row is for the empty batches that fill up the last step.
+        iterator._of_batches = np.zeros((len(iterator.frozen_batches) + 1, len(COUNTED)), np.int64)
+        for number, batch in enumerate(iterator.frozen_batches):
+            iterator._of_batches[number] = counts[batch].sum(axis=0, dtype=np.int64)
         iterator._limits = np.array(limits)
-        iterator._before = np.zeros(len(COUNTED), np.int64) if before is None else before
+        iterator._before = np.zeros(len(COUNTED), np.int64) if before is None else before.seen
+        iterator.counted = counted if before is None else before.counted
         iterator._steps = np.zeros((1, len(COUNTED)), np.int64)
         iterator._end, iterator._update_freq, iterator._patience = 0, tuple(update_freq), patience
-        iterator._known, iterator.finished = True, False
+        iterator.finished = False
         return iterator
 
     def ordered_batches(self, epoch: int, fix_batches_to_gpus: bool, shuffle: bool) -> list[Any]:
@@ -70,11 +76,7 @@ class CountedBatches(EpochBatchIterator):
         finally:
             self.shard_id = own
         numbers = {id(batch): number for number, batch in enumerate(self.frozen_batches)}
-        # The last row is for the empty batches that fill up the last step.
-        counts = np.zeros((len(numbers) + 1, len(COUNTED)), np.int64)
-        for number, batch in enumerate(self.frozen_batches):
-            counts[number] = self._counts[batch].sum(axis=0)
-        steps = sum(counts[[numbers.get(id(batch), -1) for batch in shard]] for shard in shards)
+        steps = sum(self._of_batches[[numbers.get(id(batch), -1) for batch in shard]] for shard in shards)
         self._steps = np.concatenate([np.zeros((1, len(COUNTED)), np.int64), np.cumsum(steps, axis=0)])
         enough = np.flatnonzero(self._reaches(self._before + self._steps[1:]))
         self._end = len(self._steps) - 1
@@ -89,7 +91,7 @@ class CountedBatches(EpochBatchIterator):
     @property
     def in_an_epoch(self) -> Any:
         """The subwords and bytes of the sentences that are trained on in this epoch."""
-        return sum(self._counts[batch].sum(axis=0) for batch in self.frozen_batches)
+        return self._of_batches.sum(axis=0)
 
     @property
     def seen(self) -> Any:
@@ -120,25 +122,29 @@ class CountedBatches(EpochBatchIterator):
         state: dict[str, Any] = super().state_dict()
         if self.end_of_epoch() and self._end < len(self._steps) - 1:
             state |= {"epoch": self.epoch, "iterations_in_epoch": self._end}
-        if self._known:
-            state["before_epoch"] = dict(zip(COUNTED, self._before.tolist(), strict=True))
-            state["seen"] = dict(zip(COUNTED, self.seen.tolist(), strict=True))
+        if self.counted:
+            state["before_epoch"] = dict(zip(self.counted, self._before.tolist(), strict=False))
+            state["seen"] = dict(zip(self.counted, self.seen.tolist(), strict=False))
         return state | {"without_improvement": _waiting()}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Continue from ``state_dict``; a training that had ended has no further epoch."""
-        self._known = "seen" in state_dict
-        if not self._known and np.isfinite(self._limits).any():
+        if "seen" not in state_dict:
+            self.counted = ()
+        if not self.counted and np.isfinite(self._limits).any():
             raise MTScaffoldError(
                 "the checkpoint does not say how much text was seen, which --stop-tokens and --stop-text need; train "
                 "from scratch"
             )
-        if self._known:
-            self._before = np.array([state_dict["before_epoch"][name] for name in COUNTED], np.int64)
+        before, seen = (
+            np.array([state_dict.get(key, {}).get(name, 0) for name in COUNTED], np.int64)
+            for key in ("before_epoch", "seen")
+        )
+        self._before = before
         waiting = state_dict.get("without_improvement")
         _wait(waiting)
         impatient = waiting is not None and 0 < self._patience <= waiting["validations"]
-        if impatient or (self._known and self._reaches(np.array([state_dict["seen"][name] for name in COUNTED]))):
+        if impatient or self._reaches(seen):
             self.epoch, self.finished = state_dict["epoch"], True
             return
         super().load_state_dict(state_dict)

@@ -69,7 +69,7 @@ class BatchWithBytes:
 
     def __init__(self, collater: Callable[[Sequence[Mapping[str, Any]]], dict[str, Any]], target_bytes: Any) -> None:
         self._collater = collater
-        self._target_bytes = target_bytes
+        self._target_bytes = target_bytes.astype(np.int32)
 
     def __call__(self, samples: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         """Return the batch of ``samples``; an empty one stays empty."""

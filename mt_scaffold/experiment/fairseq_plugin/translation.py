@@ -20,7 +20,7 @@ from mt_scaffold.errors import UsageError
 from mt_scaffold.experiment.averaging_check import Epoch, check_checkpoints
 from mt_scaffold.experiment.binarise import DESCRIPTION, read_binarised
 
-from .counting import CountedBatches
+from .counting import COUNTED, CountedBatches
 from .text_bytes import BatchWithBytes, log_loss_per_byte, note_loss, sentence_bytes
 
 logger = logging.getLogger(__name__)
@@ -118,7 +118,8 @@ class CarefulTranslationTask(TranslationTask):
             iterator,
             np.stack([subwords, text], axis=1),
             limits,
-            before=None if self._training is None else self._training.seen,
+            before=self._training,
+            counted=COUNTED[:1] if sides is None else COUNTED,
             update_freq=self.cfg.update_freq,
             patience=self.cfg.patience,
         )
