@@ -1,6 +1,7 @@
 """``make demo``: run a complete experiment on a generated corpus, then print what to look at and do next."""
 
 import argparse
+import os
 import subprocess
 import sys
 import time
@@ -39,12 +40,14 @@ def main() -> int:
     print(
         "BPE and Scaffold-BPE, each with and without dropout, on a generated corpus: from raw text to the comparison."
     )
-    print(f"This takes some minutes, mostly training; follow it in {OUTPUT}/SYSTEM/seed-1/train.log.", flush=True)
+    print(f"This takes some minutes, mostly training; follow it in {OUTPUT}/SYSTEM/seed-1/train.log.\n", flush=True)
     start = time.time()
     command = [sys.executable, "-m", "snakemake", "-s", "scripts/Snakefile", "--configfile", str(CONFIG)]
-    command += ["--cores", str(cores), "--config", f"output={OUTPUT}", "--quiet", "rules", "host", "reason"]
+    command += ["--cores", str(cores), "--config", f"output={OUTPUT}", "--logger", "steps"]
+    # Where Snakemake finds that logger.
+    path = os.pathsep.join(filter(None, [str(ROOT / "scripts"), os.environ.get("PYTHONPATH")]))
     try:
-        status = subprocess.run(command, cwd=ROOT).returncode
+        status = subprocess.run(command, cwd=ROOT, env=os.environ | {"PYTHONPATH": path}).returncode
     except KeyboardInterrupt:
         status = 130
     if status:

@@ -121,8 +121,11 @@ def run(folder: Path, environment: dict[str, str], retries: int) -> subprocess.C
     command += ["--default-resources", "mem_mb=500", "runtime=20", "--seconds-between-status-checks", "5"]
     # This SLURM has no accounting, so sacct shows nothing.
     command += ["--slurm-init-seconds-before-status-checks", "5", "--slurm-status-command", "squeue"]
-    command += ["--set-threads", *(f"{rule}=1" for rule in ("learn", "segment_train", "binarise", "binarise_words"))]
-    rules = ("learn", "segment_train", "binarise", "binarise_words", "get_data")
+    command += [
+        "--set-threads",
+        *(f"{rule}=1" for rule in ("learn", "dictionary", "binarise", "binarise_words", "binarise_test_set")),
+    ]
+    rules = ("learn", "dictionary", "binarise", "binarise_words", "binarise_test_set", "get_data")
     command += ["--set-resources", *(f"{rule}:mem_mb=500" for rule in rules)]
     # A minute is SLURM's shortest limit. This also tests srun from within a job step.
     command += ["train:gpu=0", "train:cpus_per_gpu=0", "train:mem_mb=500", "train:runtime=1", "train:launcher=srun"]

@@ -27,6 +27,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+import yaml
+
 ROOT = Path(__file__).resolve().parent.parent
 VECTORS = ROOT / "tests" / "vectors"
 ALGORITHMS = ("bpe", "scaffold")
@@ -192,10 +194,15 @@ def binarise(both: Both, folder: str, parts: tuple[str, ...], codes: dict[str, s
 def run_generated(both: Both) -> None:
     """The steps of the demonstration before its trainings."""
     for release in (both.old, both.new):
-        config = release.checkout / "configs" / "demo.yaml"
+        # The same text in both, whatever each demonstrates with.
+        config = yaml.safe_load((release.checkout / "configs" / "demo.yaml").read_text(encoding="utf-8"))
+        config["data"] = {"synthetic": {"pairs": 12000, "valid": 500, "test": 1000, "seed": 1}}
         folder = release.folder / "generated"
         folder.mkdir()
-        release.run(["-m", "mt_scaffold", "get-data", "--config", str(config), "--output-dir", "generated/raw"])
+        (folder / ".demo.yaml").write_text(yaml.safe_dump(config), encoding="utf-8")
+        release.run(
+            ["-m", "mt_scaffold", "get-data", "--config", "generated/.demo.yaml", "--output-dir", "generated/raw"]
+        )
     both.make_folder("generated/words")
     source, target = "qaa", "qab"
     for part in ("train", "valid", "test"):

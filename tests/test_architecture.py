@@ -22,16 +22,19 @@ OWN = sorted(module for module in GRAPH.modules if module.split(".")[0] == "mt_s
 
 # The modules of experiment, in layers: each imports only from its own line and those above it.
 ORDER = (
-    ("configuration", "locks", "synthetic", "training_log", "dictionary"),
+    ("configuration", "locks", "synthetic", "training_log"),
     ("results", "provenance"),
     ("layout", "paper"),
-    ("download", "archives"),
+    ("download", "archives", "markup", "overlap"),
     ("data",),
     ("tokenise",),
     ("clean",),
     ("data_report",),
     ("fairseq_tools", "checkpoints"),
+    ("segmentation", "dictionary"),
+    ("mmap_dataset",),
     ("binarise", "binarise_words"),
+    ("averaging_check", "training_options"),
     ("train",),
     ("average",),
     ("translate",),
@@ -42,6 +45,7 @@ ORDER = (
     ("comparison",),
     ("comparison_tables",),
     ("compare",),
+    ("embeddings",),
     ("figures",),
     ("statistics",),
     ("html_report",),
@@ -51,16 +55,26 @@ PLACE = {name: place for place, line in enumerate(ORDER) for name in line}
 
 # Which modules of experiment an extra of setup.cfg serves; "workflow" serves all that "fairseq" and "comet" do not.
 EXTRAS = {
-    "fairseq": {"average", "binarise_words", "checkpoints", "fairseq_plugin", "fairseq_tools"},
+    "fairseq": {"average", "binarise_words", "checkpoints", "fairseq_plugin", "fairseq_tools", "mmap_dataset"},
     "analysis": {
-        *("configuration", "comparison", "figures", "html_report", "metrics", "provenance", "score", "significance"),
+        *(
+            "configuration",
+            "comparison",
+            "embeddings",
+            "figures",
+            "html_report",
+            "metrics",
+            "provenance",
+            "score",
+            "significance",
+        ),
         "statistics",
     },
     "comet": {"comet_scores"},
 }
 EXTRAS["workflow"] = PLACE.keys() - EXTRAS["fairseq"] - EXTRAS["comet"]
-# Declared because they are run, not imported.
-RUN = {"snakemake", "snakemake_executor_plugin_slurm"}
+# Declared because they are run, or imported by scripts/, not by the package.
+RUN = {"snakemake", "snakemake_executor_plugin_slurm", "snakemake_interface_logger_plugins"}
 # What a distribution is imported as, where the name differs.
 IMPORT_NAMES = {
     "fairseq-fixed": "fairseq",
@@ -136,11 +150,14 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "",
         "--help",
         "learn-bpe --symbols 5 --input text --output codes",
+        "learn-bpe --symbols 5 --input text --output codes --trace trace",
         "apply-bpe --codes scaffold --input text --output subwords --dropout 0.1 --seed 1",
         "get-vocab --input text --output vocabulary",
         "learn-joint-bpe-and-vocab --symbols 5 --input text --output codes --write-vocabulary vocabulary",
         "stats --codes bpe scaffold --input text",
+        "stats --codes bpe scaffold --input text --inside low",
         "compare-vocab bpe scaffold --input text",
+        "compare-vocab --sizes 2 4 --input text",
         "explain --codes scaffold lowest",
     ],
     ids=lambda command: command.split(" ")[0] or "import",
@@ -203,11 +220,14 @@ def test_an_extra_declares_what_its_modules_import(extra: str) -> None:
 @pytest.mark.parametrize("folder", ["scripts", "tests"])
 def test_what_tests_and_scripts_import_is_declared(folder: str) -> None:
     """``make`` installs the extras and nothing else, so an undeclared import would fail in a fresh clone."""
-    files = sorted((PACKAGE.parent / folder).glob("*.py"))
+    files = sorted((PACKAGE.parent / folder).rglob("*.py"))
     nodes = [(path, node) for path in files for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))]
     imported = {name.name: path for path, node in nodes if isinstance(node, ast.Import) for name in node.names}
-    imported |= {node.module: path for path, node in nodes if isinstance(node, ast.ImportFrom) and node.module}
+    imported |= {
+        node.module: path for path, node in nodes if isinstance(node, ast.ImportFrom) and node.module and not node.level
+    }
     beside = {path.stem for part in ("scripts", "tests") for path in (PACKAGE.parent / part).glob("*.py")}
+    beside |= {path.parent.name for path in (PACKAGE.parent / "scripts").glob("*/__init__.py")}
     beside |= {"mt_scaffold", "fairseq_cli"}  # fairseq's second package
     known = sys.stdlib_module_names | beside | set.union(*declared().values())
     missing = {name: path.name for name, path in imported.items() if name.split(".")[0] not in known}

@@ -13,6 +13,8 @@ numpy = pytest.importorskip("numpy")
 
 from mt_scaffold.compare_vocab import SizeComparison  # noqa: E402
 from mt_scaffold.experiment import figures  # noqa: E402
+from mt_scaffold.experiment.comparison import SYNTHETIC_NOTE  # noqa: E402
+from mt_scaffold.experiment.embeddings import Embeddings  # noqa: E402
 from mt_scaffold.experiment.statistics import bootstrap_interval  # noqa: E402
 from mt_scaffold.experiment.training_log import read_training_log  # noqa: E402
 
@@ -52,9 +54,7 @@ def test_every_figure_is_written_the_same_each_time(tmp_path: Path) -> None:
     ]
     log = tmp_path / "train.log"
     log.write_text(PLAIN_LOG)
-    model = figures.Embeddings(
-        ["a", "b@@", "c"], numpy.random.default_rng(1).normal(size=(3, 8)), {"new": frozenset("a")}
-    )
+    model = Embeddings(["a", "b@@", "c"], numpy.random.default_rng(1).normal(size=(3, 8)), {"new": frozenset("a")})
 
     def draw(folder: Path) -> list[Path]:
         folder.mkdir()
@@ -76,12 +76,39 @@ def test_every_figure_is_written_the_same_each_time(tmp_path: Path) -> None:
     assert "ba$c" in first[2].read_text()
 
 
-def test_shares_of_a_string_inside_longer_tokens() -> None:
-    """Each token that contains the string, with its share: the string itself first, unused tokens left out."""
-    frequencies = {"zona": 1, "zona</w>": 2, "Arizona</w>": 97, "Barizonas": 0, "zone</w>": 50}
-    shares = figures.tokens_with("zona", frequencies)
-    assert shares == [("zona</w>", 2, 0.02), ("zona", 1, 0.01), ("Arizona</w>", 97, 0.97)]
-    assert figures.tokens_with("w>", frequencies) == []
+LONG = [f"a_system_whose_name_is_rather_long_{number}" for number in range(8)]
+
+
+@pytest.mark.parametrize("systems", [["bpe"], ["bpe", "scaffold", "bpe+dropout", "scaffold+dropout"], LONG])
+def test_no_text_is_cut_off(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, systems: list[str]) -> None:
+    """Notes, titles, labels and legends lie inside their figure, and the legend hides no mark."""
+    from matplotlib.figure import Figure
+
+    drawn: list[Figure] = []
+    monkeypatch.setattr(Figure, "savefig", lambda self, *_, **options: drawn.append(self))
+    model = Embeddings(["a", "b"], numpy.eye(2, 4), {"tokens that Scaffold-BPE removes": frozenset("a")})
+    curves = {"train": [(1.0, 9.0), (2.0, 7.0)], "valid": [(1.0, 8.0), (2.0, 6.0)]}
+    tests = ["test"] if len(systems) == 1 else ["test_2016_flickr", "test_2017_flickr", "test_2017_mscoco"]
+    part = systems[-1]
+    figures.token_frequencies({system: [5, 3, 2] for system in systems}, tmp_path / "f", SYNTHETIC_NOTE)
+    sizes = [SizeComparison(500 * 2**number, 9, 8, 10.0, 15.0, 0.5) for number in range(len(systems))]
+    figures.replaced_tokens(sizes, tmp_path / "r", SYNTHETIC_NOTE)
+    figures.inside_longer_tokens([part], {part: 1, f"anti{part}ation</w>": 9}, tmp_path / "i", SYNTHETIC_NOTE)
+    figures.embeddings({part: model}, tmp_path / "e", SYNTHETIC_NOTE)
+    figures.embeddings(dict.fromkeys(systems[:3], model), tmp_path / "e3", SYNTHETIC_NOTE)
+    intervals = [figures.Interval(test, system, 1, 30.0, 1.5) for test in tests for system in systems]
+    figures.scores(intervals, tmp_path / "s", SYNTHETIC_NOTE)
+    figures.training_curves({f"{system}, seed 1": curves for system in systems}, tmp_path / "t", SYNTHETIC_NOTE)
+
+    for figure in drawn:
+        figure.draw_without_rendering()
+        everything = figure.get_tightbbox()
+        assert everything.x0 >= 0 and everything.x1 <= figure.get_figwidth()
+        assert everything.y0 >= 0 and everything.y1 <= figure.get_figheight()
+        assert "SYNTHETIC" in figure.get_supxlabel()
+        for legend in figure.legends:
+            assert not any(legend.get_window_extent().overlaps(axes.bbox) for axes in figure.axes)
+    assert len(drawn) == 2 * 7
 
 
 def test_a_string_that_never_occurs_is_reported(tmp_path: Path) -> None:
@@ -105,17 +132,6 @@ def test_a_log_without_epochs_has_no_curves(tmp_path: Path) -> None:
     assert read_training_log(tmp_path / "log") == {"train": [], "valid": []}
 
 
-def test_projection_keeps_the_two_largest_directions() -> None:
-    """Points in a plane keep their distances, and turning the space only turns the picture (signs are fixed)."""
-    generator = numpy.random.default_rng(3)
-    plane = generator.normal(size=(40, 2)) * [5, 2]
-    turn, _ = numpy.linalg.qr(generator.normal(size=(10, 10)))
-    points = figures.project(numpy.hstack([plane, numpy.zeros((40, 8))]) @ turn + 7)
-    centred = plane - plane.mean(axis=0)
-    assert numpy.allclose(numpy.linalg.norm(points, axis=1), numpy.linalg.norm(centred, axis=1))
-    assert points[:, 0].var() > points[:, 1].var()
-
-
 def test_interval_is_sacrebleus() -> None:
     """The score is sacreBLEU's, within an interval that more sentences make narrower, the same each time."""
     sacrebleu = pytest.importorskip("sacrebleu")
@@ -126,22 +142,3 @@ def test_interval_is_sacrebleus() -> None:
     assert (score, half_width) == bootstrap_interval(hypotheses, references, 200)
     _, narrower = bootstrap_interval(hypotheses * 10, references * 10, 200)
     assert 0 < narrower < half_width
-
-
-def test_embeddings_must_fit_the_dictionary(tmp_path: Path) -> None:
-    """Rows belong to the dictionary's tokens after fairseq's four; a different number is an error, not a shift."""
-    torch = pytest.importorskip("torch")
-    weights = torch.arange(21.0).reshape(7, 3)
-    torch.save({"model": {"encoder.embed_tokens.weight": weights}}, tmp_path / "model.pt")
-    (tmp_path / "dict.txt").write_text("the 9\nzon@@ 5\n<s> 2 #fairseq:overwrite\n")
-    read = figures.read_embeddings(tmp_path / "model.pt", tmp_path / "dict.txt", {})
-    assert read.tokens == ["the", "zon@@", "<s>"]
-    assert read.vectors.tolist() == weights[4:].tolist()
-    (tmp_path / "dict.txt").write_text("the 9\nzon@@ \u00b2\n", encoding="utf-8")
-    with pytest.raises(MTScaffoldError, match=r"dict\.txt: line 2: expected a subword, one space and its count"):
-        figures.read_embeddings(tmp_path / "model.pt", tmp_path / "dict.txt", {})
-    (tmp_path / "dict.txt").write_text("the 9\n")
-    with pytest.raises(MTScaffoldError, match="7 embeddings"):
-        figures.read_embeddings(tmp_path / "model.pt", tmp_path / "dict.txt", {})
-    with pytest.raises(MTScaffoldError, match="decoder"):
-        figures.read_embeddings(tmp_path / "model.pt", tmp_path / "dict.txt", {}, side="decoder")

@@ -28,6 +28,15 @@ def test_another_seed_gives_another_language() -> None:
     assert len(words & other_words) < 0.1 * len(words)
 
 
+def test_fewer_stems_are_another_language_of_fewer_words() -> None:
+    """What makes the demonstration quick to learn; the default is the full lexicon, and few stems still suffice."""
+    full, few, fewest = (list(itertools.islice(sentence_pairs(1, stems), 1000)) for stems in (740, 74, 37))
+    assert full == PAIRS[:1000]
+    words = [len({word for _, target in pairs for word in target.split()}) for pairs in (full, few, fewest)]
+    assert words[0] > 2 * words[1] > 2 * words[2]
+    assert digest(few) == "9d21285bfb7822d95022ec8eb9742fe4ed2a604bab808a7772d873541fdf42d8"
+
+
 def test_no_source_sentence_is_repeated() -> None:
     """So no test sentence is among the training sentences."""
     assert len({source for source, _ in PAIRS}) == len(PAIRS)

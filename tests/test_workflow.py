@@ -20,7 +20,11 @@ name: tiny
 description: a rehearsal
 languages: {{source: en, target: de}}
 data:
-  synthetic: {{pairs: 500, valid: 20, test: 20, seed: 1}}
+  files:
+    train: [{{source: {{path: text/train.en}}, target: {{path: text/train.de}}}}]
+    valid: [{{source: {{path: text/valid.en}}, target: {{path: text/valid.de}}}}]
+    tests:
+      test: [{{source: {{path: text/test.en}}, target: {{path: text/test.de}}}}]
 clean: {{max_ratio: 4.0}}
 codes: {{symbols: 150}}
 systems:
@@ -51,12 +55,27 @@ score: {{bootstrap_samples: 20}}
 """
 
 
+def write_text(folder: Path) -> None:
+    """text/{train,valid,test,later}.{en,de}: what the configuration names, and a test set that is added later."""
+    from mt_scaffold.experiment.synthetic import sentence_pairs
+
+    (folder / "text").mkdir()
+    pairs = sentence_pairs(1)
+    for name, number in {"test": 20, "valid": 20, "train": 500, "later": 7}.items():
+        chosen = [next(pairs) for _ in range(number)]
+        for side, language in enumerate(("en", "de")):
+            text = "".join(f"{pair[side]}\n" for pair in chosen)
+            (folder / "text" / f"{name}.{language}").write_text(text, encoding="utf-8")
+
+
 def command(configuration: Path) -> list[str]:
     return [sys.executable, "-m", "snakemake", "-s", str(SNAKEFILE), "--configfile", str(configuration), "--cores", "2"]
 
 
 def run(folder: Path, text: str = CONFIGURATION, *more: str) -> subprocess.CompletedProcess[str]:
     (folder / "tiny.yaml").write_text(text)
+    if not (folder / "text").exists():
+        write_text(folder)
     arguments = [*command(folder / "tiny.yaml"), *more]
     return subprocess.run(arguments, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
 
@@ -64,6 +83,7 @@ def run(folder: Path, text: str = CONFIGURATION, *more: str) -> subprocess.Compl
 def kill_in_training(folder: Path) -> None:
     """Start the workflow and kill it, with every process it started, once a training has finished its second epoch."""
     (folder / "tiny.yaml").write_text(CONFIGURATION)
+    write_text(folder)
     with open(folder / "killed.log", "wb") as log:
         process = subprocess.Popen(
             command(folder / "tiny.yaml"), cwd=folder, stdout=log, stderr=log, start_new_session=True
@@ -88,7 +108,7 @@ def experiment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, object]:
     folder = tmp_path_factory.mktemp("workflow")
     kill_in_training(folder)
     output = folder / "experiments" / "tiny"
-    before = {part: times(output / part) for part in ("raw", "words", "codes", "bpe/binarised", "scaffold/binarised")}
+    before = {part: times(output / part) for part in ("raw", "words", "codes", "dictionaries", "binarised")}
     logs = {system: (output / system / "seed-1" / "train.log").read_text() for system in ("bpe", "scaffold")}
     second = run(folder)
     return {"folder": folder, "output": output, "before": before, "logs": logs, "second": second}
@@ -101,7 +121,7 @@ def test_a_killed_experiment_resumes_to_the_table(experiment: dict[str, object])
     assert second.returncode == 0, second.stdout
     table = (output / "comparison.txt").read_text(encoding="utf-8")
     assert re.search(r"^test +bpe ", table, re.MULTILINE) and re.search(r"^test +scaffold ", table, re.MULTILINE)
-    assert "SYNTHETIC DATA" in table and table in second.stdout
+    assert table in second.stdout
     for name in ("config.yaml", "data-report.json", "comparison.md", "comparison.json", "comparison.csv"):
         assert (output / name).stat().st_size > 0
     for system in ("bpe", "scaffold"):
@@ -159,11 +179,15 @@ def test_a_finished_experiment_has_nothing_left_to_do(experiment: dict[str, obje
     ("change", "repeated", "kept"),
     [
         (("max_ratio: 4.0", "max_ratio: 3.5"), {"clean", "learn", "train"}, {"get_data"}),
-        (("symbols: 150", "symbols: 140"), {"learn", "segment", "train", "statistics"}, {"clean"}),
+        (
+            ("symbols: 150", "symbols: 140"),
+            {"learn", "segment", "dictionary", "binarise", "train", "statistics"},
+            {"clean"},
+        ),
         (("last: 2", "last: 1"), {"average", "translate", "report"}, {"train"}),
         (("beam: 1", "beam: 2"), {"translate", "score", "statistics"}, {"average"}),
         (("seeds: [1]", "seeds: [1, 2]"), {"train", "compare", "statistics"}, {"binarise"}),
-        (("samples: 20", "samples: 30"), {"compare", "statistics", "report"}, {"score"}),
+        (("samples: 20", "samples: 30"), {"compare", "report"}, {"score", "statistics"}),
         (("a rehearsal", "another one"), {"compare", "report"}, {"statistics"}),
     ],
     ids=lambda value: value[1] if isinstance(value, tuple) else "",
@@ -177,6 +201,35 @@ def test_a_changed_value_repeats_the_steps_that_use_it(
     dry = run(folder, CONFIGURATION.replace(*change), "--dry-run")
     planned = set(re.findall(r"^(\w+) +\d+$", dry.stdout, re.MULTILINE))
     assert dry.returncode == 0 and repeated <= planned and not kept & planned, dry.stdout
+
+
+def test_a_test_set_can_be_added_to_a_finished_experiment(experiment: dict[str, object]) -> None:
+    """Only its own steps run, and what gathers all test sets; no text, codes, data or training is touched."""
+    folder, output = experiment["folder"], experiment["output"]
+    assert isinstance(folder, Path) and isinstance(output, Path)
+    later = "      later: [{source: {path: text/later.en}, target: {path: text/later.de}}]\n"
+    kept = (
+        "raw/train.en",
+        "raw/test.de",
+        "words",
+        "codes",
+        "dictionaries",
+        "binarised",
+        "test-sets/test",
+        "bpe/seed-1",
+    )
+    before = {
+        path: time for part in kept for path, time in times(output / part).items() if "later" not in Path(path).name
+    } | {str(output / name): (output / name).stat().st_mtime_ns for name in ("raw/train.en", "raw/test.de")}
+    added = run(folder, CONFIGURATION.replace("clean:", later + "clean:", 1))
+    assert added.returncode == 0, added.stdout
+    done = set(re.findall(r"^rule (\w+):", added.stdout, re.MULTILINE))
+    own = {"get_test_set", "tokenise_test", "segment", "binarise_test_set", "translate", "score"}
+    assert done == own | {"report_data", "compare", "statistics", "report", "all"}
+    assert {path: Path(path).stat().st_mtime_ns for path in before} == before
+    table = (output / "comparison.txt").read_text(encoding="utf-8")
+    assert re.search(r"^later +scaffold ", table, re.MULTILINE) and re.search(r"^test +scaffold ", table, re.MULTILINE)
+    assert (output / "bpe" / "seed-1" / "translations" / "later.de").read_text(encoding="utf-8").count("\n") == 7
 
 
 def test_two_runs_do_not_work_in_one_folder(experiment: dict[str, object]) -> None:
@@ -196,7 +249,7 @@ def test_a_wrong_key_ends_in_one_line_before_anything_is_done(tmp_path: Path) ->
     """A typo costs seconds, not the hours until its step."""
     wrong = run(tmp_path, CONFIGURATION.replace("symbols:", "simbols:"))
     assert wrong.returncode == 2
-    assert re.search(r"^mt-scaffold: .*tiny\.yaml:8: codes\.simbols: unknown key.*symbols", wrong.stdout, re.MULTILINE)
+    assert re.search(r"^mt-scaffold: .*tiny\.yaml:12: codes\.simbols: unknown key.*symbols", wrong.stdout, re.MULTILINE)
     assert "Traceback" not in wrong.stdout and not (tmp_path / "experiments").exists()
 
 

@@ -7,25 +7,29 @@ transparent background, so that a page can show them in light and dark mode.
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mt_scaffold.errors import MTScaffoldError
-from mt_scaffold.experiment.dictionary import SPECIAL_SYMBOLS, read_dictionary
+from mt_scaffold.experiment.embeddings import Embeddings, project
 from mt_scaffold.files import PathLike, open_output
+from mt_scaffold.inside import tokens_with
 from mt_scaffold.text import END_OF_WORD, surface_form
 
 if TYPE_CHECKING:
-    import numpy
-
     from mt_scaffold.compare_vocab import SizeComparison
 
 # Okabe and Ito's colours, distinguishable to colour-blind readers and legible on white and on black.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 _MARKERS = ("o", "s", "^", "D", "v", "P")
+_LINES = ("-", "--", ":")
 _GREY = "#888888"
+# About the width of a character of 10 points, and what stays free at each border of a figure, in inches.
+_CHARACTER, _BORDER = 0.085, 0.1
+_NOTE_SIZE = 8
 
 _STYLE = {
     "svg.fonttype": "none",
@@ -46,9 +50,10 @@ def token_frequencies(frequencies: Mapping[str, Sequence[int]], path: PathLike, 
         axes = drawing.axes
         for number, (system, values) in enumerate(frequencies.items()):
             ordered = sorted((value for value in values if value), reverse=True)
-            axes.plot(range(1, len(ordered) + 1), ordered, color=_colour(number), label=system)
+            style = _LINES[number // len(COLOURS) % len(_LINES)]
+            axes.plot(range(1, len(ordered) + 1), ordered, style, color=_colour(number), label=_literal(system))
         axes.set(xscale="log", yscale="log", xlabel="rank of the token", ylabel="frequency in the training text")
-        axes.legend()
+        drawing.legend()
     return drawing.svg
 
 
@@ -58,7 +63,7 @@ def replaced_tokens(rows: Sequence[SizeComparison], path: PathLike, note: str = 
     rows: from ``mt_scaffold.compare_vocab.compare_at_sizes``, one per size.
     """
     kept = [row for row in rows if row.gain is not None]
-    with _Drawing(path, note) as drawing:
+    with _Drawing(path, note, width=max(6.0, 1.2 + 0.9 * len(kept))) as drawing:
         axes = drawing.axes
         places = range(len(kept))
         for number, (key, label) in enumerate([("removed", "removed"), ("new", "new")]):
@@ -71,23 +76,8 @@ def replaced_tokens(rows: Sequence[SizeComparison], path: PathLike, note: str = 
         axes.set_xticks(list(places), [f"N = {row.symbols:,}" for row in kept])
         axes.set_ylabel("average frequency in the training text")
         axes.margins(y=0.12)
-        axes.legend()
+        drawing.legend()
     return drawing.svg
-
-
-def tokens_with(part: str, frequencies: Mapping[str, int], top: int = 10) -> list[tuple[str, int, float]]:
-    """Return the tokens that contain ``part``: token, frequency, share of all their frequencies; the ``top`` first.
-
-    frequencies: token as in a codes file → frequency (``Vocabulary.frequencies``). The token ``part`` itself, inside
-    words and at their ends, comes first; the others follow by frequency. Empty where none of them occurs.
-    """
-    found = {token: count for token, count in frequencies.items() if part in token.removesuffix(END_OF_WORD)}
-    total = sum(found.values())
-    if not total:
-        return []
-    own = {part, part + END_OF_WORD}
-    ordered = sorted(found.items(), key=lambda entry: (entry[0] not in own, -entry[1], entry[0]))
-    return [(token, count, count / total) for token, count in ordered[:top] if count or token in own]
 
 
 def inside_longer_tokens(
@@ -101,7 +91,9 @@ def inside_longer_tokens(
     for part, rows in shares.items():
         if not rows:
             raise MTScaffoldError(f"'{part}': no token of the text contains it; choose another string")
-    with _Drawing(path, note, columns=len(parts), width=1.4 + 3.2 * len(parts)) as drawing:
+    longest = max(len(surface_form(token)) for rows in shares.values() for token, *_ in rows)
+    width = (2.8 + _CHARACTER * longest) * len(parts)
+    with _Drawing(path, note, columns=len(parts), width=width) as drawing:
         for axes, (part, rows) in zip(drawing.all_axes, shares.items(), strict=True):
             names = [surface_form(token) for token, *_ in rows]
             own = [token.removesuffix(END_OF_WORD) == part for token, *_ in rows]
@@ -111,57 +103,6 @@ def inside_longer_tokens(
             axes.set_yticks(list(places), [_literal(name) for name in names])
             axes.set(xlabel="% of the tokens that contain it", title=_literal(part))
     return drawing.svg
-
-
-@dataclass(frozen=True)
-class Embeddings:
-    """The embeddings of one model, for ``embeddings``.
-
-    tokens: as in segmented text, in the order of the rows of ``vectors`` (tokens × dimensions).
-    marked: the tokens to highlight, by their label in the legend.
-    """
-
-    tokens: Sequence[str]
-    vectors: numpy.ndarray[Any, Any]
-    marked: Mapping[str, frozenset[str]]
-
-
-def read_embeddings(
-    checkpoint: PathLike, dictionary: PathLike, marked: Mapping[str, frozenset[str]], side: str = "encoder"
-) -> Embeddings:
-    """Read the embeddings of a trained fairseq model: its ``side`` (encoder, decoder) and the dictionary of that side.
-
-    Raises MTScaffoldError where the checkpoint is unsafe or damaged, or does not match the dictionary.
-    """
-    from mt_scaffold.experiment.checkpoints import load_checkpoint
-
-    model = load_checkpoint(checkpoint)["model"]
-    name = f"{side}.embed_tokens.weight"
-    if name not in model:
-        raise MTScaffoldError(f"{checkpoint}: no parameter {name}; give a checkpoint of a transformer")
-    weights = model[name].float().numpy()
-    tokens = [token for token, _ in read_dictionary(dictionary)]
-    special = len(SPECIAL_SYMBOLS)
-    if len(weights) - len(tokens) != special:
-        raise MTScaffoldError(
-            f"{checkpoint}: has {len(weights)} embeddings, but {dictionary} has {len(tokens)} tokens "
-            f"(and {special} of fairseq); give the dictionary that it was trained with"
-        )
-    return Embeddings(tokens, weights[special:], marked)
-
-
-def project(vectors: numpy.ndarray[Any, Any]) -> numpy.ndarray[Any, Any]:
-    """Project the rows of ``vectors``, less their mean, on the first two right singular vectors (tokens × 2).
-
-    The sign of each direction is fixed by its largest entry, so that the same vectors always give the same picture.
-    """
-    import numpy
-
-    centred = vectors - vectors.mean(axis=0)
-    _, _, directions = numpy.linalg.svd(centred, full_matrices=False)
-    directions = directions[:2]
-    largest = numpy.take_along_axis(directions, numpy.abs(directions).argmax(axis=1)[:, None], axis=1)
-    return numpy.asarray(centred @ (directions * numpy.sign(largest)).T)
 
 
 def embeddings(models: Mapping[str, Embeddings], path: PathLike, note: str = "") -> Path:
@@ -197,7 +138,8 @@ def scores(
     test_sets = list(dict.fromkeys(interval.test_set for interval in intervals))
     systems = list(dict.fromkeys(interval.system for interval in intervals))
     seeds = list(dict.fromkeys(interval.seed for interval in intervals))
-    with _Drawing(path, note, width=max(4.5, 1.2 + 0.9 * len(test_sets) + 0.3 * len(intervals))) as drawing:
+    room = max(0.9 + 0.3 * len(intervals) / len(test_sets), 0.3 + _CHARACTER * max(map(len, test_sets)))
+    with _Drawing(path, note, width=max(4.5, 1.2 + room * len(test_sets))) as drawing:
         axes = drawing.axes
         columns = [(system, seed) for system in systems for seed in seeds]
         step = 0.7 / max(1, len(columns))
@@ -211,7 +153,7 @@ def scores(
                 places,
                 [entry.score for entry in chosen],
                 [entry.half_width for entry in chosen],
-                fmt=_MARKERS[number % len(_MARKERS)],
+                fmt=_marker(number),
                 color=_colour(number),
                 capsize=3,
                 label=_literal(system),
@@ -219,33 +161,78 @@ def scores(
         axes.set_xticks(range(len(test_sets)), [_literal(name) for name in test_sets])
         axes.set_xlim(-0.6, len(test_sets) - 0.4)
         axes.set_ylabel(label)
-        axes.legend()
+        drawing.legend()
     return drawing.svg
 
 
-def training_curves(
-    trainings: Mapping[str, Mapping[str, Sequence[tuple[float, float]]]], path: PathLike, note: str = ""
-) -> Path:
-    """Plot training loss (dashed) and validation loss against updates.
+Curves = Mapping[str, Sequence[tuple[float, float]]]
+
+
+def has_curve(trainings: Mapping[str, Curves], name: str) -> bool:
+    """Return whether every training has the curve ``name`` (``valid_bleu``, ``valid_bits_per_byte``)."""
+    return bool(trainings) and all(curves.get(name) for curves in trainings.values())
+
+
+def over_sizes(series: Mapping[str, Sequence[tuple[int, float]]], path: PathLike, label: str, note: str = "") -> Path:
+    """Plot a measure over the number of tokens N that codes were learned with, one line for each kind of system.
+
+    series: name of the line → (N, value), in order of N. label: what is measured.
+    """
+    with _Drawing(path, note) as drawing:
+        axes = drawing.axes
+        for number, (name, points) in enumerate(series.items()):
+            axes.plot(*zip(*points, strict=True), color=_colour(number), marker=_marker(number), label=_literal(name))
+        sizes = sorted({size for points in series.values() for size, _ in points})
+        axes.set(xscale="log", xlabel="N", ylabel=label)
+        axes.set_xticks(sizes, [f"{size:,}" for size in sizes])
+        axes.minorticks_off()
+        drawing.legend()
+    return drawing.svg
+
+
+def training_curves(trainings: Mapping[str, Curves], path: PathLike, note: str = "") -> Path:
+    """Plot training loss (dashed) and validation loss against updates, per byte of text where all trainings have that.
 
     trainings: name of the training → its curves (``TrainingReport.curves``).
     """
+    per_byte = has_curve(trainings, "valid_bits_per_byte")
+    ending, unit = ("_bits_per_byte", "byte of text") if per_byte else ("", "token")
     with _Drawing(path, note) as drawing:
         axes = drawing.axes
         for number, (name, curves) in enumerate(trainings.items()):
             for kind, style in (("train", "--"), ("valid", "-")):
-                if curves[kind]:
-                    marker = _MARKERS[number % len(_MARKERS)] if kind == "valid" else None
-                    label = f"{_literal(name)}: {'validation' if kind == 'valid' else 'training'}"
-                    axes.plot(*zip(*curves[kind], strict=True), style, color=_colour(number), marker=marker,
-                              markersize=4, label=label)  # fmt: skip
-        axes.set(xlabel="updates", ylabel="loss, bits per token")
-        axes.legend(fontsize=8)
+                if points := curves.get(kind + ending):
+                    marker = _marker(number) if kind == "valid" else None
+                    axes.plot(*zip(*points, strict=True), style, color=_colour(number), marker=marker,
+                              markersize=4)  # fmt: skip
+            axes.plot([], [], color=_colour(number), marker=_marker(number), markersize=4, label=_literal(name))
+        for style, label in (("--", "training"), ("-", "validation")):
+            axes.plot([], [], style, color=_GREY, label=label)
+        axes.set(xlabel="updates", ylabel=f"loss, bits per {unit}")
+        drawing.legend()
+    return drawing.svg
+
+
+def bleu_curves(trainings: Mapping[str, Curves], path: PathLike, note: str = "") -> Path:
+    """Plot BLEU of the validation set against updates, for the trainings that have it (``validate_bleu``)."""
+    with _Drawing(path, note) as drawing:
+        axes = drawing.axes
+        for number, (name, curves) in enumerate(trainings.items()):
+            if points := curves.get("valid_bleu"):
+                axes.plot(*zip(*points, strict=True), color=_colour(number), marker=_marker(number), markersize=4,
+                          label=_literal(name))  # fmt: skip
+        axes.set(xlabel="updates", ylabel="BLEU of the validation set")
+        drawing.legend()
     return drawing.svg
 
 
 def _colour(number: int) -> str:
     return COLOURS[number % len(COLOURS)]
+
+
+def _marker(number: int) -> str:
+    """Return the marker of a system: beyond the six colours, a colour comes back with another marker."""
+    return _MARKERS[(number + number // len(COLOURS)) % len(_MARKERS)]
 
 
 def _literal(text: str) -> str:
@@ -258,6 +245,7 @@ class _Drawing:
 
     def __init__(self, path: PathLike, note: str, columns: int = 1, width: float = 6.0, height: float = 3.6) -> None:
         import matplotlib
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
 
         self._path = Path(path)
@@ -265,10 +253,34 @@ class _Drawing:
         self._style = matplotlib.rc_context(_STYLE | {"svg.hashsalt": self._path.name})
         self._style.__enter__()
         self._figure = Figure(figsize=(width, height), layout="constrained")
+        self._renderer = FigureCanvasAgg(self._figure).get_renderer()
         self.all_axes: Iterable[Any] = self._figure.subplots(1, columns, squeeze=False)[0]
         self.axes: Any = next(iter(self.all_axes))
-        if note:
-            self._figure.supxlabel(note, fontsize=8, color=_GREY)
+        self._note = note
+
+    def legend(self) -> None:
+        """Put the legend above the axes, where it hides nothing, in as many columns as fit; make room for it."""
+        handles, labels = self.axes.get_legend_handles_labels()
+        for columns in range(len(labels), 0, -1):
+            legend: Any = self._figure.legend(handles, labels, loc="outside upper center", ncols=columns, fontsize=9)
+            width, height = legend.get_window_extent(self._renderer).size / self._figure.dpi
+            if columns == 1 or width <= self._figure.get_figwidth() - 2 * _BORDER:
+                break
+            legend.remove()
+        self._figure.set_figwidth(max(self._figure.get_figwidth(), width + 2 * _BORDER))
+        self._figure.set_figheight(self._figure.get_figheight() + height)
+
+    def _finish(self) -> None:
+        """Add the note, in as many lines as it needs, and shrink the titles that are wider than their axes."""
+        if self._note:
+            # Not matplotlib's own wrapping, which leaves no border: a browser's font may be a little wider.
+            characters = int((self._figure.get_figwidth() - 2 * _BORDER) / (_NOTE_SIZE / 10 * _CHARACTER))
+            self._figure.supxlabel(textwrap.fill(self._note, characters), fontsize=_NOTE_SIZE, color=_GREY)
+        self._figure.draw_without_rendering()
+        for axes in self.all_axes:
+            room, width = axes.bbox.width, axes.title.get_window_extent(self._renderer).width
+            if width > room:
+                axes.title.set_fontsize(axes.title.get_fontsize() * room / width)
 
     @property
     def svg(self) -> Path:
@@ -281,6 +293,7 @@ class _Drawing:
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         try:
             if kind is None:
+                self._finish()
                 for suffix, options in (("png", {"dpi": 150, "metadata": {"Software": None}}), ("svg", _SVG)):
                     with open_output(self._path.with_name(f"{self._path.name}.{suffix}")) as stream:
                         self._figure.savefig(stream, format=suffix, **options)

@@ -27,6 +27,10 @@ from typing import Generic, TypeVar
 
 Item = TypeVar("Item")
 
+# The stems of the full lexicon: nouns, verbs, adjectives and names.
+_SHARES = (400, 140, 120, 80)
+STEMS = sum(_SHARES)
+
 GENDERS = ("m", "f", "n")
 PERSONS = ("1sg", "2sg", "3sg", "1pl", "2pl", "3pl")
 
@@ -133,15 +137,19 @@ def _pick(rng: Random, items: Sequence[Item]) -> Item:
 
 
 class Language:
-    """The lexicon and grammar of one seed: draws sentences and spells them out in both languages."""
+    """The lexicon and grammar of one seed: draws sentences and spells them out in both languages.
 
-    def __init__(self, seed: int) -> None:
+    ``stems``: how many each language has, about half of them nouns. The fewer, the sooner a model has learned them.
+    """
+
+    def __init__(self, seed: int, stems: int = STEMS) -> None:
         self.rng = Random(seed)
         self._taken = set(FUNCTION_WORDS)
-        self.nouns = Zipf([self._stem(2) for _ in range(400)])
-        self.verbs = Zipf([self._stem(2) for _ in range(140)])
-        self.adjectives = Zipf([self._stem(2) for _ in range(120)])
-        self.names = Zipf([self._name() for _ in range(80)])
+        nouns, verbs, adjectives, names = (max(1, share * stems // STEMS) for share in _SHARES)
+        self.nouns = Zipf([self._stem(2) for _ in range(nouns)])
+        self.verbs = Zipf([self._stem(2) for _ in range(verbs)])
+        self.adjectives = Zipf([self._stem(2) for _ in range(adjectives)])
+        self.names = Zipf([self._name() for _ in range(names)])
 
     def sentence(self) -> tuple[str, str]:
         """Return a sentence and its translation, capitalised and punctuated."""
@@ -295,9 +303,12 @@ def _inflect(noun: Stem, case: int, plural: bool) -> str:
     return stem + NOUN_PLURAL[noun.gender][case]
 
 
-def sentence_pairs(seed: int) -> Iterator[tuple[str, str]]:
-    """Yield (source sentence, target sentence) for ``seed`` without end, no source sentence twice."""
-    language = Language(seed)
+def sentence_pairs(seed: int, stems: int = STEMS) -> Iterator[tuple[str, str]]:
+    """Yield (source sentence, target sentence) for ``seed`` without end, no source sentence twice.
+
+    ``stems``: how many stems each language has.
+    """
+    language = Language(seed, stems)
     seen = set()
     while True:
         source, target = language.sentence()

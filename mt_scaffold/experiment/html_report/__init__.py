@@ -14,6 +14,7 @@ from typing import Any
 
 from mt_scaffold.apply import BPE
 from mt_scaffold.errors import MTScaffoldError, UsageError
+from mt_scaffold.experiment.clean import CleanReport
 from mt_scaffold.experiment.comparison import SYNTHETIC_NOTE, Comparison
 from mt_scaffold.experiment.comparison_tables import checkpoints_table, main_table, other_metrics_table
 from mt_scaffold.experiment.data_report import DataReport
@@ -114,8 +115,12 @@ def _score_tables(comparison: Comparison) -> list[dict[str, Any]]:
 def _data_rows(layout: Layout) -> list[dict[str, Any]]:
     """Return one row per part (train, valid, each test set): pairs and words at every step."""
     report = read_result(DataReport, layout.data_report)
+    held_out = report.clean["train"].held_out if "train" in report.clean else None
     rows = []
     for part in layout.parts:
+        if part == "valid" and held_out is not None:
+            rows.append(_held_out_row(held_out))
+            continue
         missing = {part} - report.raw.corpora.keys()
         missing |= {f"{part}.{language}" for language in layout.languages} - report.tokenise.keys()
         if missing:
@@ -134,6 +139,19 @@ def _data_rows(layout: Layout) -> list[dict[str, Any]]:
             }
         )
     return rows
+
+
+def _held_out_row(cleaned: CleanReport) -> dict[str, Any]:
+    """Return the row of a validation set that cleaning took out of the training text."""
+    return {
+        "part": "valid (held out of train)",
+        "raw_pairs": cleaned.pairs_read,
+        "raw_words": None,
+        "tokenised_words": cleaned.words_read,
+        "kept_pairs": cleaned.pairs_kept,
+        "kept_words": cleaned.words_kept,
+        "dropped": cleaned.dropped,
+    }
 
 
 def _figures(layout: Layout, figures: Sequence[Figure]) -> dict[str, list[dict[str, Any]]]:
@@ -170,7 +188,7 @@ def _examples(layout: Layout, number: int) -> list[dict[str, Any]]:
     references = read_lines(layout.raw(test, layout.target))
     translations = {
         system: (
-            BPE(layout.codes_of(system)),
+            BPE(layout.codes_of(system)[0]),
             read_lines(layout.translation(system, seed, test)),
             read_lines(layout.translation(system, seed, test, "subwords")),
         )
@@ -213,7 +231,8 @@ def _word_boxes(layout: Layout) -> list[dict[str, Any]]:
     """Return each codes file in use, with the names of the systems that use it."""
     systems: dict[Path, list[str]] = {}
     for system in layout.config.systems:
-        systems.setdefault(layout.codes_of(system), []).append(system)
+        # For codes of each side, those of the source: it is what the examples show.
+        systems.setdefault(layout.codes_of(system)[0], []).append(system)
     return [{"systems": names, "codes": _text(path)} for path, names in systems.items()]
 
 
