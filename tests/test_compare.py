@@ -17,7 +17,7 @@ pytest.importorskip("sacrebleu", reason="needs the extra 'workflow'")
 from mt_scaffold.experiment.compare import compare
 from mt_scaffold.experiment.comparison import SYNTHETIC_NOTE, Comparison, Row, Spread
 from mt_scaffold.experiment.comparison_tables import as_text, trainings_table
-from mt_scaffold.experiment.configuration import Published
+from mt_scaffold.experiment.configuration import Published, System
 from mt_scaffold.experiment.results import read_result, write_result
 from mt_scaffold.experiment.score import score
 from mt_scaffold.experiment.train import TrainingReport
@@ -170,6 +170,34 @@ def test_each_system_is_tested_against_its_own_baseline(scores: list[Path], caps
     assert main(["compare", *map(str, scores)]) == 2 and "give --baseline" in capsys.readouterr().err
 
 
+def test_a_configuration_gives_baselines_and_resamples(
+    scores: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The workflow's command names neither; what is given by hand comes before the configuration."""
+    own = "baseline: scaffold, " if "baseline" in {entry.name for entry in dataclasses.fields(System)} else ""
+    (tmp_path / "made_up.yaml").write_text(
+        f"""\
+name: made_up
+languages: {{source: en, target: de}}
+data: {{synthetic: {{pairs: 9, valid: 1, test: 1}}}}
+codes: {{symbols: 9}}
+systems: {{bpe: {{algorithm: bpe}}, scaffold: {{algorithm: scaffold}}, third: {{{own}algorithm: bpe}}}}
+baseline: bpe
+train: {{options: {{arch: transformer}}}}
+score: {{bootstrap_samples: 30}}
+"""
+    )
+    several = [*scores, *(change(path, system="third") for path in scores[:2])]
+    command = ["compare", *map(str, several), "--config", str(tmp_path / "made_up.yaml")]
+    assert main(command) == 0
+    baselines = {"third": "scaffold"} if own else {}
+    expected = compare(several, "bpe", samples=30, baselines=baselines)
+    assert capsys.readouterr().out == as_text(expected)
+    assert main([*command, "--baseline", "scaffold", "--samples", "25"]) == 0
+    expected = compare(several, "scaffold", samples=25, baselines=baselines)
+    assert capsys.readouterr().out == as_text(expected)
+
+
 def test_the_table_says_what_it_may_and_may_not_tell(scores: list[Path]) -> None:
     """The power of the design, the number of comparisons, and what few seeds and few resamples cannot show."""
     comparison = compare(scores, "bpe", samples=50)
@@ -232,6 +260,9 @@ def test_scores_computed_differently_are_not_compared(scores: list[Path]) -> Non
     wrong = {**metrics, "bleu": {**metrics["bleu"], "score": 1.0}}
     with pytest.raises(MTScaffoldError, match=r"BLEU was 1\.0000 when this was written and is .* now"):
         compare([change(scores[0], metrics=wrong, system="scaffold"), *scores[1:]], "bpe", samples=20)
+    earlier = {"tokenised_bleu_split": {**metrics["bleu"], "signature": "nrefs:1|tok:none"}}
+    with pytest.raises(MTScaffoldError, match=r"earlier release, which split words made with -a .*; score again"):
+        compare([change(scores[0], metrics=earlier), *scores[1:]], "bpe", samples=20)
     with pytest.raises(MTScaffoldError, match="no metric in common"):
         compare([change(scores[0], metrics={}), *scores[1:]], "bpe", samples=20)
 

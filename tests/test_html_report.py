@@ -25,6 +25,7 @@ from mt_scaffold.experiment.compare import compare  # noqa: E402
 from mt_scaffold.experiment.data import RawCorpus, RawReport  # noqa: E402
 from mt_scaffold.experiment.data_report import DataReport  # noqa: E402
 from mt_scaffold.experiment.html_report import html_report  # noqa: E402
+from mt_scaffold.experiment.layout import read_layout  # noqa: E402
 from mt_scaffold.experiment.results import write_result  # noqa: E402
 from mt_scaffold.experiment.score import score  # noqa: E402
 from mt_scaffold.experiment.statistics import statistics  # noqa: E402
@@ -69,10 +70,11 @@ def experiment(tmp_path_factory: pytest.TempPathFactory) -> Path:
             write(folder / "raw" / f"{part}.{code}", text)
             write(folder / "words" / f"{part}.{code}", text)
     write(folder / "config.yaml", CONFIG)
+    layout = read_layout(folder)
     trained_on = [folder / "words" / f"train.{code}" for code in ("en", "de")]
     for algorithm in ("bpe", "scaffold"):
         (folder / "codes").mkdir(exist_ok=True)
-        learn_bpe(None, folder / "codes" / f"{algorithm}.codes", 60, algorithm=algorithm, paths=trained_on)
+        learn_bpe(None, layout.codes_of(algorithm)[0], 60, algorithm=algorithm, paths=trained_on)
     parts = ("train", "valid", "test")
     report = DataReport(
         RawReport("small", True, {part: RawCorpus(4, {"en": 20, "de": 18}) for part in parts}),
@@ -83,9 +85,10 @@ def experiment(tmp_path_factory: pytest.TempPathFactory) -> Path:
     references = (folder / "raw" / "test.de").read_text(encoding="utf-8").splitlines()
     scores = []
     for number, system in enumerate(("bpe", "scaffold", "scaffold+dropout")):
-        bpe = BPE(folder / "codes" / ("bpe.codes" if system == "bpe" else "scaffold.codes"))
+        bpe = BPE(layout.codes_of(system)[0])
         forms = sorted(bpe.surface_forms())
-        write(folder / system / "binarised" / "dict.en.txt", "".join(f"{form} 1\n" for form in forms))
+        dictionary = layout.dictionary(layout.segmentation_of(system), "en")
+        write(dictionary, "".join(f"{form} 1\n" for form in forms))
         for seed in (1, 2):
             run = folder / system / f"seed-{seed}"
             translated = [line if index != number else f"{line} <i> & so" for index, line in enumerate(references)]
@@ -171,7 +174,7 @@ def test_page_shows_what_the_experiment_found(page: Path, experiment: Path) -> N
     assert text.count('class="example"') == 6
     statistics = json.loads((experiment / "statistics.json").read_text())
     assert f"{statistics['stats'][1]['entropy_bits']:.4f}" in text
-    assert statistics["synthetic"] and statistics["stats"][0]["codes"] == "bpe"
+    assert statistics["synthetic"] and statistics["stats"][0]["codes"] == "bpe-60"
     assert [row["symbols"] for row in statistics["sizes"]][:3] == [15, 30, 60]
     spread = {(row["system"], row["tokens"]): row for row in statistics["embeddings"]}
     assert {"all tokens", "tokens Scaffold-BPE removes"} == {tokens for system, tokens in spread if system == "bpe"}
@@ -291,6 +294,6 @@ def test_word_box_segments_as_apply_bpe(page: Path, experiment: Path, tmp_path: 
         assert outcome is not None
         shown = json.loads(unquote(outcome[1]))
         for number, algorithm in enumerate(("bpe", "scaffold")):
-            path = experiment / "codes" / f"{algorithm}.codes"
+            path = read_layout(experiment).codes_of(algorithm)[0]
             bpe = BPE(codes[algorithm].encode("utf-8") if codes else path)
             assert shown[number].split("\n") == [bpe.segment(line) for line in lines]

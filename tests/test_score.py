@@ -148,8 +148,10 @@ def test_compounds_are_split_in_plain_moses_words_whatever_the_experiment_does(
         assert not dashes or own > found["tokenised_bleu_split"].score + 1
 
 
-def test_without_a_language_what_dashes_split_is_joined_again(tmp_path: Path) -> None:
-    """The split figure then rests on the words given, and its signature says so."""
+def test_without_a_language_what_dashes_split_is_joined_again(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The split figure then rests on the words given, and its signature and a warning say so."""
     tokenise = Tokeniser("de", False, False, True)
     outputs = [line.replace("Plan", "Ziel").replace("US-Magazin", "Magazin") for line in HYPHENS]
     lines = {"hyp": outputs, "ref": HYPHENS}
@@ -158,6 +160,12 @@ def test_without_a_language_what_dashes_split_is_joined_again(tmp_path: Path) ->
     found = score(files[0], files[1], tmp_path / "scores.json", files[2], files[3]).metrics["tokenised_bleu_split"]
     assert found.score == pytest.approx(published_bleu(outputs, HYPHENS), abs=1e-9)
     assert "words:joined" in found.signature
+    assert "the target language is not known" in capsys.readouterr().err
+    # A file name that ends in a language is as good as the option.
+    german = files[1].rename(tmp_path / "ref.de")
+    found = score(files[0], german, tmp_path / "scores.json").metrics["tokenised_bleu_split"]
+    assert found.score == pytest.approx(published_bleu(outputs, HYPHENS), abs=1e-9)
+    assert "words:moses.de" in found.signature and capsys.readouterr().err == ""
 
 
 def test_score_needs_no_experiment(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -11,6 +11,7 @@ import pytest
 from conftest import TINY_MODEL
 
 from mt_scaffold.cli import main
+from mt_scaffold.apply import BPE
 from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.fairseq_tools import gpus_in_all, launcher_command, option_arguments, sees_gpu
 
@@ -19,7 +20,6 @@ pytest.importorskip("fairseq_cli", reason="needs the extra 'fairseq'")
 from mt_scaffold.experiment.checkpoints import load_checkpoint
 from mt_scaffold.experiment.results import read_result
 from mt_scaffold.experiment.train import TrainingReport, train
-from mt_scaffold.text import join_subwords
 
 
 def test_options_of_a_configuration_become_arguments() -> None:
@@ -29,7 +29,7 @@ def test_options_of_a_configuration_become_arguments() -> None:
     assert option_arguments(options) == [*expected, "(0, 1)"]
 
 
-def test_a_training_leaves_command_log_checkpoints_and_report(tiny_model: Path, tiny_subwords: Path) -> None:
+def test_a_training_leaves_command_log_checkpoints_and_report(tiny_model: Path, tiny_words: Path) -> None:
     """Whoever finds the folder can see and repeat what was run."""
     command = (tiny_model / "command.txt").read_text()
     assert "fairseq_cli.train" in command and "--seed 7" in command and "--max-epoch 3" in command
@@ -37,9 +37,10 @@ def test_a_training_leaves_command_log_checkpoints_and_report(tiny_model: Path, 
     report = read_result(TrainingReport, tiny_model / "training.json")
     assert report.epochs == 3 and report.seed == 7 and report.updates > 3
     assert report.parameters > 1000 and report.versions["fairseq-fixed"]
-    lines = "".join((tiny_subwords / f"train.{language}").read_text() for language in ("en", "de")).splitlines()
-    assert report.subwords == 3 * sum(len(line.split()) + 1 for line in lines)
-    assert report.text_bytes == 3 * sum(len(join_subwords(line).encode()) + 1 for line in lines)
+    bpe = BPE(tiny_words / "codes")
+    lines = "".join((tiny_words / f"train.{language}").read_text() for language in ("en", "de")).splitlines()
+    assert report.subwords == 3 * sum(len(bpe.segment(line).split()) + 1 for line in lines)
+    assert report.text_bytes == 3 * sum(len(line.encode()) + 1 for line in lines)
     assert report.stop == "epochs" and report.valid_metric == "loss"
     assert report.command == command and [updates for updates, _ in report.curves["valid"]][-1] == report.updates
     assert (tiny_model / "checkpoints" / "checkpoint3.pt").exists()

@@ -146,6 +146,12 @@ def _read(path: PathLike) -> _Scored:
     scored = _Scored(Path(path), read_result(Scores, path))
     if unknown := scored.scores.metrics.keys() - METRICS.keys():
         raise MTScaffoldError(f"{path}: holds an unknown metric, {min(unknown)}; score again")
+    split = scored.scores.metrics.get("tokenised_bleu_split")
+    if split is not None and "compounds:split" not in split.signature:
+        raise MTScaffoldError(
+            f"{path}: its {LABELS['tokenised_bleu_split']}, is of an earlier release, which split words made with -a "
+            "(too high a figure); score again"
+        )
     for name in ("hypothesis", "reference"):
         if name not in scored.scores.files:
             raise MTScaffoldError(f"{path}: does not name the {name} file; score again")

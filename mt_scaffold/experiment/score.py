@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import statistics
+import sys
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,6 +17,7 @@ from mt_scaffold.experiment.configuration import Config
 from mt_scaffold.experiment.metrics import DEFAULT_METRICS, METRICS, moses_words, sacrebleu_metric, split_compounds
 from mt_scaffold.experiment.provenance import sha256, versions
 from mt_scaffold.experiment.results import write_result
+from mt_scaffold.experiment.tokenise import has_rules, warn_of_unknown
 from mt_scaffold.files import PathLike
 from mt_scaffold.text import check_parallel, read_lines
 
@@ -93,8 +95,10 @@ def score(
     ``tokenised_bleu_split`` is the tokenised BLEU of Vaswani et al. 2017 and Ott et al. 2018: hypothesis and reference
     text in plain Moses words of ``language`` (no ``-a``, nothing normalised, whatever the experiment does), compounds
     split, as in fairseq's ``compound_split_bleu.sh``. ``tokenised_bleu_lc`` is BLEU of those words in lower case,
-    without the split, as papers on IWSLT'14 and Multi30k report. Without a language, both use the words given, with
-    what ``-a`` split joined again, and their signature has ``words:joined``. These three are marked as not comparable.
+    without the split, as papers on IWSLT'14 and Multi30k report. ``language`` is by default what the reference's file
+    name ends in (``test.de``); without one, both use the words given, with what ``-a`` split joined again, which is the
+    published figure only where nothing was normalised: a warning, and ``words:joined`` in their signature, say so.
+    These three metrics are marked as not comparable.
 
     ``comet``, a checkpoint, adds ``comet`` (against the first reference); it needs ``source``, the raw source text.
     ``metrics``: what to compute; default: ``bleu``, ``chrf``, ``chrf++``, and ``tokenised_bleu`` and its split where
@@ -112,24 +116,25 @@ def score(
         metrics = config.score.metrics if metrics is None else metrics
         comet = config.score.comet if comet is None else comet
     references, words = _named("reference", reference), _named("reference_words", reference_words)
+    language = language or _suffix(references["reference"])
     files = {"hypothesis": hypothesis, **references}
     files |= {"hypothesis_words": hypothesis_words, **words} if hypothesis_words is not None else {}
     files |= {"source": source} if comet is not None and source is not None else {}
     texts = _read_parallel(files)
-    sides = {
-        "text": ("hypothesis", list(references)),
-        "words": ("hypothesis_words", list(words)),
-        "moses": ("hypothesis", list(references)) if language else ("hypothesis_words", list(words)),
-    }
-    inputs = {
-        form: (texts[ours], [texts[name] for name in theirs]) for form, (ours, theirs) in sides.items() if ours in texts
-    }
+    inputs = {"text": [texts[name] for name in ("hypothesis", *references)]}
+    if hypothesis_words is not None:
+        inputs["words"] = [texts[name] for name in ("hypothesis_words", *words)]
+    if language is not None or "words" in inputs:
+        inputs["moses"] = inputs["words" if language is None else "text"]
     chosen = _chosen(metrics, inputs)
-    found = {name: _metric(name, *inputs[METRICS[name].input], language) for name in chosen}
+    if any(METRICS[name].input == "moses" for name in chosen):
+        _warn(language)
+        inputs["moses"] = [moses_words(side, language) for side in inputs["moses"]]
+    found = {name: _metric(name, inputs[METRICS[name].input], language) for name in chosen}
     if comet is not None:
         if source is None:
             raise UsageError("score: COMET also reads the source text; give --source")
-        found["comet"] = _comet(comet, texts["source"], *inputs["text"])
+        found["comet"] = _comet(comet, texts["source"], inputs["text"])
     folder = Path(output).resolve().parent
     scores = Scores(
         system=system or Path(hypothesis).name,
@@ -148,6 +153,23 @@ def score(
     )
     write_result(output, scores)
     return scores
+
+
+def _suffix(reference: PathLike) -> str | None:
+    """Return the language that a file name such as ``test.de`` or ``test.de.gz`` ends in."""
+    suffix = Path(str(reference).removesuffix(".gz")).suffix.removeprefix(".")
+    return suffix if has_rules(suffix) else None
+
+
+def _warn(language: str | None) -> None:
+    if language is not None:
+        warn_of_unknown(language)
+    else:
+        print(
+            "mt-scaffold: warning: the target language is not known, so tokenised BLEU with compounds split or in "
+            "lower case is of the words given: not the published figure where they were normalised; give --language",
+            file=sys.stderr,
+        )
 
 
 def _named(name: str, paths: PathLike | Sequence[PathLike] | None) -> dict[str, PathLike]:
@@ -186,15 +208,14 @@ def _chosen(metrics: Sequence[str] | None, given: Collection[str]) -> list[str]:
     return list(dict.fromkeys(metrics))
 
 
-def _metric(name: str, hypotheses: list[str], references: list[list[str]], language: str | None) -> Metric:
+def _metric(name: str, sides: Sequence[list[str]], language: str | None) -> Metric:
+    """Score the first of ``sides``, the hypotheses, against the others, each a reference."""
     kind = METRICS[name]
-    added = ""
-    if kind.input == "moses":
-        hypotheses, *references = [moses_words(lines, language) for lines in (hypotheses, *references)]
-        added = f"|words:moses.{language}" if language else "|words:joined"
+    added = "" if kind.input != "moses" else f"|words:moses.{language}" if language else "|words:joined"
     if name == "tokenised_bleu_split":
-        hypotheses, *references = [[split_compounds(line) for line in side] for side in (hypotheses, *references)]
+        sides = [[split_compounds(line) for line in side] for side in sides]
         added += "|compounds:split"
+    hypotheses, *references = sides
     metric = sacrebleu_metric(name)
     segments = None
     if kind.slow:
@@ -206,10 +227,9 @@ def _metric(name: str, hypotheses: list[str], references: list[list[str]], langu
     return Metric(found.score, str(found), f"{metric.get_signature()}{added}", kind.comparable, segments)
 
 
-def _comet(model: PathLike, sources: list[str], hypotheses: list[str], references: list[list[str]]) -> Metric:
-    segments, signature = comet_scores(model, sources, hypotheses, references[0])
-    mean = statistics.fmean(segments)
+def _comet(model: PathLike, sources: list[str], sides: Sequence[list[str]]) -> Metric:
+    scores, signature = comet_scores(model, sources, sides[0], sides[1])
+    mean = statistics.fmean(scores)
     # As for the other metrics, a sum and what it is divided by.
-    return Metric(
-        mean, f"COMET = {mean:.2f}", signature, METRICS["comet"].comparable, [f"{x:.10g} 1" for x in segments]
-    )
+    segments = [f"{score:.10g} 1" for score in scores]
+    return Metric(mean, f"COMET = {mean:.2f}", signature, METRICS["comet"].comparable, segments)

@@ -106,7 +106,7 @@ def tokenise(
     or an impossible chunk.
     """
     num_workers = worker_count(num_workers)
-    _warn_of_unknown(language)
+    warn_of_unknown(language)
     if not 1 <= chunk[0] <= chunk[1]:
         raise UsageError(f"chunk {chunk[0]}-of-{chunk[1]}: give K-of-N with K from 1 to N")
     refuse_overwriting([output_path], [input_path])
@@ -170,11 +170,16 @@ def detokenise(lines: Iterable[str], language: str) -> list[str]:
     return [detokeniser.detokenize(line.split(), return_str=True, unescape=True) for line in lines]
 
 
-def _warn_of_unknown(language: str) -> None:
-    """Warn of a language without rules, for which sacremoses silently falls back to English."""
+def has_rules(language: str) -> bool:
+    """Whether sacremoses has rules for a language; without, it silently falls back to those of English."""
     from sacremoses.corpus import NonbreakingPrefixes
 
-    if language not in {*NonbreakingPrefixes().available_langs.values(), "ja", "ko", "cjk"}:
+    return language in {*NonbreakingPrefixes().available_langs.values(), "ja", "ko", "cjk"}
+
+
+def warn_of_unknown(language: str) -> None:
+    """Warn of a language without rules."""
+    if not has_rules(language):
         print(
             f"mt-scaffold: warning: sacremoses has no rules for the language '{language}' and uses those of English; "
             "give a code such as en, de or fr",

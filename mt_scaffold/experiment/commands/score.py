@@ -22,7 +22,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--source", metavar="FILE", help="the raw source text, which COMET reads")
     parser.add_argument("--output", "-o", required=True, metavar="FILE", help="the scores, as JSON")
     parser.add_argument(
-        "--language", metavar="CODE", help="the target language, for tokenised_bleu_split and tokenised_bleu_lc"
+        "--language",
+        metavar="CODE",
+        help="the target language, for tokenised_bleu_split and tokenised_bleu_lc (default: what the reference's name "
+        "ends in, as in test.de)",
     )
     parser.add_argument(
         "--metrics",
