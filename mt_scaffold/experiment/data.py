@@ -57,6 +57,7 @@ class Generator:
     pairs: int
     seed: int
     stems: int
+    clauses: int
 
 
 @dataclass(frozen=True)
@@ -97,7 +98,7 @@ def get_data(config: Config, output_dir: PathLike, cache: PathLike | None = None
     report = RawReport(config.name, config.synthetic)
     if config.data.synthetic is not None:
         data = config.data.synthetic
-        report.generator = Generator(data.pairs, data.seed, data.stems)
+        report.generator = Generator(data.pairs, data.seed, data.stems, data.clauses)
     overlap = _Overlap()
     try:
         for name, parts in _corpora(config, folder, Path(cache) if cache is not None else None):
@@ -208,7 +209,7 @@ def _corpora(config: Config, folder: Path, cache: Path | None) -> Iterator[Corpu
 
 def _generated(data: SyntheticData, sample: int | None) -> Iterator[Corpus]:
     """Yield the test set first: it must not depend on the number of training pairs."""
-    sentences = sentence_pairs(data.seed, data.stems)
+    sentences = sentence_pairs(data.seed, data.stems, data.clauses)
     pairs = ((source.encode() + b"\n", target.encode() + b"\n") for source, target in sentences)
     yield "test", [("generated", itertools.islice(pairs, data.test))]
     yield "valid", [("generated", itertools.islice(pairs, data.valid))]
