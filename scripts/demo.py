@@ -22,20 +22,29 @@ better: for that, run real data (below)."""
 
 def guide(output: Path, source: str, target: str, cores: int) -> str:
     """Tell where the results are and what to run next."""
+    apply = f"mt-scaffold apply-bpe --codes {output}/codes"
+    results = {
+        "comparison.txt": "the table; also .md .csv .json",
+        "report.html": "everything on one page, for a browser",
+        "codes/scaffold.codes": "the learned codes; scaffold tokens are marked",
+        f"words/train.{source}": "the training text",
+        f"scaffold/seed-1/translations/test.{target}": "the translations",
+        f"raw/test.{target}": "the reference",
+    }
+    listed = "\n".join(f"  {f'{output}/{name}':62} {what}" for name, what in results.items())
     return f"""The results are in {output}/:
-  {output}/comparison.txt                                       the table; also .md .csv .json
-  {output}/report.html                                          everything on one page, for a browser
-  {output}/codes/scaffold.codes                                 the learned codes; scaffold tokens are marked
-  {output}/scaffold/subwords/train.{source}                         the segmented training text
-  {output}/scaffold/seed-1/translations/test.{target}               the translations
-  {output}/raw/test.{target}                                        the reference
+{listed}
 
 What to run next:
   source .venv/bin/activate
-  diff -y {output}/bpe/subwords/test.{target} {output}/scaffold/subwords/test.{target} | less    # the two segmentations
-  mt-scaffold learn-bpe --symbols 8000 < YOUR_TEXT > codes                               # your own text
+  # the test set's target side as both systems segment it
+  diff -y <({apply}/bpe.codes < {output}/words/test.{target}) \\
+          <({apply}/scaffold.codes < {output}/words/test.{target}) | less
+  # your own text
+  mt-scaffold learn-bpe --symbols 8000 < YOUR_TEXT > codes
   mt-scaffold apply-bpe --codes codes < YOUR_TEXT
-  snakemake -s scripts/Snakefile --configfile configs/multi30k_en_de.yaml --cores {cores}     # real data"""
+  # real data
+  snakemake -s scripts/Snakefile --configfile configs/multi30k_en_de.yaml --cores {cores}"""
 
 
 def profile_options() -> list[str]:
