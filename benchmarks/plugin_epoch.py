@@ -18,6 +18,7 @@ from fairseq import options, tasks, utils
 from fairseq.dataclass.utils import convert_namespace_to_omegaconf
 
 from mt_scaffold.experiment.binarise_words import binarise_words
+from mt_scaffold.experiment.segmentation import joint_segmentation
 from mt_scaffold.experiment.fairseq_tools import user_dir
 from mt_scaffold.experiment.synthetic import sentence_pairs
 from mt_scaffold.learn import learn_bpe
@@ -41,7 +42,7 @@ def main() -> None:
         codes = Path(folder) / "codes"
         texts = [Path(f"{words}.{side}") for side in ("en", "de")]
         codes.write_bytes(learn_bpe(paths=texts, num_symbols=asked.symbols).text)
-        binarise_words(words, words, [], Path(folder) / "data", "en", "de", codes)
+        binarise_words(Path(folder) / "data", "en", "de", joint_segmentation(codes), words, words)
 
         arguments = [f"{folder}/data", "--user-dir", str(user_dir()), "--task", "translation_bpe_dropout"]
         arguments += ["--bpe-dropout", str(asked.dropout), "--arch", "transformer", "--max-tokens", "4000"]

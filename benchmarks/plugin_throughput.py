@@ -25,6 +25,7 @@ from pathlib import Path
 
 from mt_scaffold.apply import BPE
 from mt_scaffold.experiment.binarise_words import binarise_words
+from mt_scaffold.experiment.segmentation import joint_segmentation
 from mt_scaffold.experiment.fairseq_tools import WHOLE_DATA_SET, run_tool, sees_gpu, user_dir
 from mt_scaffold.experiment.provenance import versions
 from mt_scaffold.experiment.synthetic import sentence_pairs
@@ -46,7 +47,7 @@ def prepare(
     codes = folder / "codes"
     texts = [Path(f"{words}.{language}") for language in languages]
     codes.write_bytes(learn_bpe(paths=texts, num_symbols=symbols).text)
-    binarise_words(words, words, [], folder / "words", source, target, codes)
+    binarise_words(folder / "words", source, target, joint_segmentation(codes), words, words)
     bpe = BPE(codes)
     for side, language in enumerate(languages):
         bpe.process_file(Path(f"{words}.{language}"), folder / f"subwords.{language}", dropout=dropout, seed=1 + side)

@@ -42,13 +42,17 @@ class WordCounts(metaclass=_Class):
 def count_words(inputs: Sequence[_Input], workers: int = 1, progress: _Progress = None) -> WordCounts: ...
 def read_word_counts(inputs: Sequence[_Input], progress: _Progress = None) -> WordCounts: ...
 
+# Called after each step of learning with left and right (empty where nothing was merged), the frequency of the pair,
+# that of the queue's head, those of left and right where they became scaffold, and what became normal again.
+_OnStep = Callable[[str, str, int, int | None, int | None, int | None, tuple[str, int] | None], object] | None
+
 # Uses up the counts, which frees their memory.
 def learn(
     counts: WordCounts,
     scaffold: bool,
     symbols: int,
     min_frequency: int,
-    on_merge: Callable[[int, str, str, int], object] | None = None,
+    on_step: _OnStep = None,
     progress: _Progress = None,
 ) -> _Learned: ...
 def parse_codes(text: bytes, name: str = "codes", merges: int = -1) -> list[tuple[str, str, bool]]: ...

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from mt_scaffold import _core
 from mt_scaffold.codes import Codes, CodesSource
-from mt_scaffold.errors import UsageError
+from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.inputs import Lines, TextFile
 from mt_scaffold.learn import count_words, learn_from_counts
-from mt_scaffold.options import FORMATS, check_choice
+from mt_scaffold.options import FORMATS, check_choice, check_learning, check_top
 from mt_scaffold.stats import Vocabulary, use_of_vocabulary
-from mt_scaffold.tables import format_table
+from mt_scaffold.tables import format_table, token_cell
 
 
 @dataclass(frozen=True)
@@ -67,6 +68,8 @@ class SizeComparison:
     """A comparison of BPE and Scaffold-BPE vocabularies of ``symbols`` merged tokens, with counts instead of lists.
 
     removed, new: how many tokens only BPE has and only Scaffold-BPE has. The rest is as in VocabularyComparison.
+    scaffold_share: the share of BPE's vocabulary, base symbols included, that Scaffold-BPE marks as scaffold: the
+        paper's 6.07 % (section "Introduction"). None where it was not measured.
     """
 
     symbols: int
@@ -75,6 +78,7 @@ class SizeComparison:
     average_frequency_removed: float | None
     average_frequency_new: float | None
     gain: float | None
+    scaffold_share: float | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Return the comparison under the keys of the JSON output."""
@@ -126,11 +130,36 @@ def compare_vocabularies(bpe: Vocabulary, scaffold: Vocabulary) -> VocabularyCom
     )
 
 
+def compare_sizes(
+    sizes: Sequence[int],
+    infile: TextFile | None = None,
+    num_workers: int = 1,
+    *,
+    paths: Iterable[TextFile] | None = None,
+    lines: Lines | None = None,
+) -> list[SizeComparison]:
+    """Learn BPE and Scaffold-BPE codes of each size from a text, and compare the vocabularies on it, as the paper does.
+
+    sizes: numbers of symbols, as ``learn_bpe`` takes them. The text is as in ``compare_vocab``.
+
+    A size for which the text has too few pairs is left out, with a line on stderr. Raises MTScaffoldError where that
+    leaves none, and where a file is missing or not UTF-8 or has no words; UsageError for none or several inputs, and
+    for sizes out of range.
+    """
+    for symbols in sizes:
+        check_learning(symbols, 1, "bpe")
+    counts = count_words(infile, num_workers=num_workers, paths=paths, lines=lines)
+    rows = compare_at_sizes(counts, sizes)
+    if not rows:
+        raise MTScaffoldError("the text has too few pairs for any of the sizes; give more text or smaller sizes")
+    return rows
+
+
 def compare_at_sizes(counts: _core.WordCounts, sizes: Sequence[int], min_frequency: int = 2) -> list[SizeComparison]:
     """Learn BPE and Scaffold-BPE codes of each size on counted words, and compare the vocabularies on those words.
 
     counts: from ``count_words``; they remain usable. sizes: numbers of symbols; one for which the text runs out of
-    pairs is left out.
+    pairs is left out, with a line on stderr.
     """
     rows = []
     for symbols in sizes:
@@ -140,13 +169,26 @@ def compare_at_sizes(counts: _core.WordCounts, sizes: Sequence[int], min_frequen
             copy.add(counts)
             learned = learn_from_counts(copy, symbols, min_frequency, algorithm)
             if learned.exhausted:
+                print(f"N = {symbols:,} is left out: the text has too few pairs ({algorithm})", file=sys.stderr)
                 break
             measured.append(use_of_vocabulary(learned.codes, counts))
         if len(measured) == 2:
-            found = compare_vocabularies(*measured)
-            averages = found.average_frequency_removed, found.average_frequency_new
-            rows.append(SizeComparison(symbols, len(found.removed), len(found.new), *averages, found.gain))
+            rows.append(_at_size(symbols, *measured))
     return rows
+
+
+def _at_size(symbols: int, bpe: Vocabulary, scaffold: Vocabulary) -> SizeComparison:
+    found = compare_vocabularies(bpe, scaffold)
+    marked = sum(entry.scaffold for entry in found.removed)
+    return SizeComparison(
+        symbols=symbols,
+        removed=len(found.removed),
+        new=len(found.new),
+        average_frequency_removed=found.average_frequency_removed,
+        average_frequency_new=found.average_frequency_new,
+        gain=found.gain,
+        scaffold_share=marked / len(bpe.frequencies),
+    )
 
 
 def _by_frequency(tokens: frozenset[str], vocabulary: Vocabulary) -> list[tuple[str, int]]:
@@ -165,8 +207,7 @@ def format_comparison(comparison: VocabularyComparison, form: str = "text", top:
     or a negative number.
     """
     check_choice("format", form, FORMATS)
-    if top is not None and top < 0:
-        raise UsageError(f"the number of tokens to show must not be negative, not {top}")
+    check_top(top)
     if form == "json":
         return json.dumps(comparison.to_dict(), indent=2, ensure_ascii=False) + "\n"
     markdown = form == "markdown"
@@ -175,12 +216,33 @@ def format_comparison(comparison: VocabularyComparison, form: str = "text", top:
         ["", "tokens", "average frequency"],
         ["removed", f"{len(removed):,}", _shown_average(comparison.average_frequency_removed)],
         ["new", f"{len(new):,}", _shown_average(comparison.average_frequency_new)],
-        ["gain", "", "" if gain is None else f"{gain:+.2%}"],
+        ["gain", "", _shown_gain(gain)],
     ]
     blocks = [format_table(summary, markdown)]
     blocks += _token_table("removed from BPE's vocabulary", removed, top, markdown)
     blocks += _token_table("new in Scaffold-BPE's vocabulary", new, top, markdown)
     return "\n".join(blocks)
+
+
+def format_sizes(rows: Sequence[SizeComparison], form: str = "text") -> str:
+    """Return what ``compare_sizes`` gives as a table (``text``, ``markdown``) or as ``json``, a list of objects.
+
+    Raises UsageError for another form.
+    """
+    check_choice("format", form, FORMATS)
+    if form == "json":
+        return json.dumps([row.to_dict() for row in rows], indent=2, ensure_ascii=False) + "\n"
+    heading = ["N", "removed", "new", "average frequency, removed", "average frequency, new", "gain", "scaffold"]
+    table = [heading]
+    for row in rows:
+        averages = _shown_average(row.average_frequency_removed), _shown_average(row.average_frequency_new)
+        share = "" if row.scaffold_share is None else f"{row.scaffold_share:.2%}"
+        table.append([f"{row.symbols:,}", f"{row.removed:,}", f"{row.new:,}", *averages, _shown_gain(row.gain), share])
+    return format_table(table, markdown=form == "markdown")
+
+
+def _shown_gain(gain: float | None) -> str:
+    return "" if gain is None else f"{gain:+.2%}"
 
 
 def _shown_average(average: float | None) -> str:
@@ -193,14 +255,9 @@ def _token_table(heading: str, tokens: Sequence[RemovedToken | NewToken], top: i
     if not listed:
         return []
     rows = [[heading, "frequency"]]
-    rows += [[_shown_token(entry.token, markdown), f"{entry.frequency:,}"] for entry in listed]
+    rows += [[token_cell(entry.token, markdown), f"{entry.frequency:,}"] for entry in listed]
     drawn = format_table(rows, markdown)
     if more := len(tokens) - len(listed):
         # In Markdown a line right below a table would be another row.
         drawn += ("\n" if markdown else "") + f"and {more:,} more\n"
     return [drawn]
-
-
-def _shown_token(token: str, markdown: bool) -> str:
-    # A bar would end the cell, even within back quotes.
-    return f"`{token}`".replace("|", "\\|") if markdown else token

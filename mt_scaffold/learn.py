@@ -15,6 +15,7 @@ from mt_scaffold.files import PathLike, Writable, refuse_overwriting, writing_to
 from mt_scaffold.inputs import Lines, TextFile, core_input, text_sources
 from mt_scaffold.options import check_learning, worker_count
 from mt_scaffold.progress import progress_line
+from mt_scaffold.trace import Step, TraceWriter
 
 
 class LearnedCodes(NamedTuple):
@@ -80,16 +81,17 @@ def learn_from_counts(
     algorithm: str = "scaffold",
     total_symbols: bool = False,
     verbose: bool = False,
+    trace: Writable | None = None,
 ) -> LearnedCodes:
-    """Learn merges as ``learn_bpe`` does, from counted words; the counts are used up."""
+    """Learn merges as ``learn_bpe`` does, from counted words; the counts are used up. ``trace``: open for bytes."""
     check_learning(num_symbols, min_frequency, algorithm)
     if len(counts) == 0:
         raise MTScaffoldError("there are no words in the input to learn from")
     if total_symbols:
         num_symbols = _without_base_symbols(num_symbols, *counts.base_symbols())
-    on_merge = _print_merge if verbose else None
     with progress_line("learning", "merges") as show:
-        learned = _core.learn(counts, algorithm == "scaffold", num_symbols, min_frequency, on_merge, show)
+        on_step = _reporter(verbose, trace)
+        learned = _core.learn(counts, algorithm == "scaffold", num_symbols, min_frequency, on_step, show)
     if learned["exhausted"]:
         print(f"no pair has frequency >= {min_frequency}. Stopping", file=sys.stderr)
     return LearnedCodes(Codes(learned["codes"]), learned["restored"], learned["exhausted"])
@@ -109,8 +111,33 @@ def _without_base_symbols(num_symbols: int, internal: int, final: int) -> int:
     return num_symbols - base
 
 
-def _print_merge(index: int, left: str, right: str, frequency: int) -> None:
-    print(f"pair {index}: {left} {right} -> {left}{right} (frequency {frequency})", file=sys.stderr)
+def _reporter(verbose: bool, trace: Writable | None) -> _core._OnStep:
+    """What the core calls after each step; None, which costs learning nothing, unless something is to be reported."""
+    if not verbose and trace is None:
+        return None
+    writer = None if trace is None else TraceWriter(trace)
+    merges = 0
+
+    def report(
+        left: str,
+        right: str,
+        frequency: int,
+        head: int | None,
+        left_marked: int | None,
+        right_marked: int | None,
+        returned: tuple[str, int] | None,
+    ) -> None:
+        nonlocal merges
+        if writer is not None:
+            marks = ((left, left_marked), (right, right_marked))
+            marked = tuple((token, count) for token, count in marks if count is not None)
+            writer.add(Step(left, right, frequency, head, marked, returned))
+        if left:
+            if verbose:
+                print(f"pair {merges}: {left} {right} -> {left}{right} (frequency {frequency})", file=sys.stderr)
+            merges += 1
+
+    return report
 
 
 def learn_bpe(
@@ -126,6 +153,7 @@ def learn_bpe(
     *,
     paths: Iterable[TextFile] | None = None,
     lines: Lines | None = None,
+    trace: PathLike | Writable | None = None,
 ) -> LearnedCodes:
     """Learn merges from text (Algorithm 1 of the Scaffold-BPE paper, or original BPE) and write the codes file.
 
@@ -138,18 +166,27 @@ def learn_bpe(
     is_dict: each line of the input is a word and its count.
     total_symbols: subtract the number of base symbols from ``num_symbols``.
     num_workers: threads that count words, -1 for all cores; the result does not depend on it.
+    trace: a path or a file open for bytes, for what each step of Algorithm 1 did (the paper's figure of one iteration,
+    for all of them): tab-separated, with a line that names the columns. A step either merges ``left`` and ``right``,
+    whose pair has ``frequency``, and lists in ``marked`` those of the two that are now rarer than the ``head`` of the
+    queue and become scaffold tokens; or it makes ``returned``, a scaffold token, normal again. docs/statistics.md has
+    every column.
 
     Raises MTScaffoldError for input that has no words, cannot be read or is not UTF-8; UsageError for values out of
-    range, for none or several inputs, and for an output that is an input.
+    range, for none or several inputs, for an output that is an input, and for codes and trace in the same file.
 
     >>> learn_bpe(lines=["low lower", "low"], num_symbols=2).codes.merges
     [Merge(left='l', right='o', scaffold=False), Merge(left='lo', right='w</w>', scaffold=False)]
     """
     check_learning(num_symbols, min_frequency, algorithm)
     sources = text_sources(infile, paths, lines)
-    refuse_overwriting([outfile], sources)
-    with writing_to(io.BytesIO() if outfile is None else outfile) as stream:
+    refuse_overwriting([outfile, trace], sources)
+    if trace is not None and trace is outfile:
+        raise UsageError("codes and trace would be mixed in one output; give each its own file")
+    with contextlib.ExitStack() as stack:
+        stream = stack.enter_context(writing_to(io.BytesIO() if outfile is None else outfile))
+        steps = None if trace is None else stack.enter_context(writing_to(trace))
         counts = count_words(paths=sources, is_dict=is_dict, num_workers=num_workers)
-        learned = learn_from_counts(counts, num_symbols, min_frequency, algorithm, total_symbols, verbose)
+        learned = learn_from_counts(counts, num_symbols, min_frequency, algorithm, total_symbols, verbose, steps)
         stream.write(learned.text)
     return learned

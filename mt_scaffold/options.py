@@ -61,6 +61,12 @@ def check_learning(num_symbols: int, min_frequency: int, algorithm: str) -> None
             raise UsageError(f"the {what} must be positive and less than 2^63, not {value}")
 
 
+def check_top(top: int | None) -> None:
+    """Raise UsageError where the number of tokens to show, None for all, is negative."""
+    if top is not None and top < 0:
+        raise UsageError(f"the number of tokens to show must not be negative, not {top}")
+
+
 def check_choice(kind: str, value: str, choices: Collection[str]) -> str:
     """Return a value that is one of several; UsageError, listing them, for any other."""
     if value not in choices:

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from mt_scaffold.text import END_OF_WORD, LINE_MARGIN, SEPARATOR, is_base_symbol, words_of
+from mt_scaffold.trace import Step
 
 Pair = tuple[str, str]
 
@@ -43,9 +44,10 @@ def replace_all(symbols: list[str], pair: Pair) -> list[str]:
 
 @dataclass
 class Learned:
-    """The result of learning: the merges in order, and which of the merged tokens are scaffold at the end."""
+    """The result of learning: the merges in order, which of the merged tokens are scaffold at the end, every step."""
 
     merges: list[Pair] = field(default_factory=list)
+    steps: list[Step] = field(default_factory=list)
     scaffold: set[str] = field(default_factory=set)
     restored: int = 0
     exhausted: bool = False  # no pair reached the minimum frequency before N was reached
@@ -67,32 +69,38 @@ def learn(word_counts: Mapping[str, int], symbols: int, min_frequency: int = 2, 
         if head is None or head[0] < min_frequency:
             learned.exhausted = True
             break
-        _, (a, b), token = head
+        count, (a, b), token = head
 
         if token is not None:  # a scaffold token has come back to the head: it is normal again
             del waiting[token]
             normal.add(token)
             learned.restored += 1
+            learned.steps.append(Step("", "", 0, None, (), (token, count)))
             continue
 
         t = a + b
         learned.merges.append((a, b))
         text = [(replace_all(word, (a, b)), count) for word, count in text]
         if algorithm == "bpe":
+            learned.steps.append(Step(a, b, count, None, (), None))
             continue
 
         first_pair.setdefault(t, (a, b))
-        waiting.pop(t, None)
+        came_back = waiting.pop(t, None) is not None
         if not is_base_symbol(t):
             normal.add(t)
 
         frequency = _token_frequencies(text)
         head = _head(_queue(text, waiting))
         head_frequency = head[0] if head else 0
+        marked = []
         for child in (a, b):
             if child in normal and frequency[child] < head_frequency:
                 normal.remove(child)
                 waiting[child] = first_pair[child]
+                marked.append((child, frequency[child]))
+        returned = (t, frequency[t]) if came_back else None
+        learned.steps.append(Step(a, b, count, head_frequency, tuple(marked), returned))
 
     learned.scaffold = set(waiting)
     return learned

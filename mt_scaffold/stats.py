@@ -9,14 +9,14 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from mt_scaffold import _core
 from mt_scaffold.apply import BPE
 from mt_scaffold.codes import Codes, CodesSource
-from mt_scaffold.errors import MTScaffoldError
+from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.inputs import Lines, TextFile
 from mt_scaffold.learn import count_words
 from mt_scaffold.options import FORMATS, check_choice
@@ -26,6 +26,9 @@ from mt_scaffold.text import END_OF_WORD, is_base_symbol
 # The ranks of the vocabulary whose frequencies are given, as far as it reaches.
 RANKS = (1, 10, 100, 1000, 2000, 5000, 10000, 20000, 50000, 100000)
 RARE = 100
+# The powers (α) of Rényi efficiency: the one whose correlation with BLEU is highest in Zouhar et al. 2023, and the
+# default of their program, tokenization-scorer.
+RENYI_POWERS = (2.5, 3.0)
 
 # A separator that no word can hold: it tells a subword inside a word from one at its end.
 _INSIDE = "\n"
@@ -106,6 +109,28 @@ def entropy(frequencies: Iterable[int]) -> float:
     return max(0.0, -math.fsum(count / total * math.log2(count / total) for count in counts)) if total else 0.0
 
 
+def renyi_efficiency(frequencies: Iterable[int], power: float) -> float:
+    """Return H_α / log2 n: Rényi's entropy of order α = ``power`` over that of n equally frequent types.
+
+    H_α = log2(Σ p^α) / (1 - α), where p is the relative frequency; for α = 1, Shannon's entropy. As in
+    tokenization-scorer, n counts the types that occur, not the whole vocabulary, so zeros change nothing; it is 1 for
+    a single type, and 0 for none.
+
+    Source: Zouhar et al. 2023, "Tokenization and the Noiseless Channel". Raises UsageError unless ``power`` > 0.
+    """
+    if not power > 0:
+        raise UsageError(f"the power of Rényi's entropy must be positive, not {power}")
+    counts = [count for count in frequencies if count]
+    if len(counts) < 2:
+        return float(len(counts))
+    total = sum(counts)
+    if power == 1:
+        bits = entropy(counts)
+    else:
+        bits = math.log2(math.fsum((count / total) ** power for count in counts)) / (1 - power)
+    return bits / math.log2(len(counts))
+
+
 def redundancy(entropy_bits: float, vocabulary_size: int) -> float:
     """Return 1 - H / log2 |V|: how far the entropy is below the maximum for a vocabulary of this size."""
     return 1 - entropy_bits / math.log2(vocabulary_size) if vocabulary_size > 1 else 0.0
@@ -115,6 +140,7 @@ def redundancy(entropy_bits: float, vocabulary_size: int) -> float:
 class Summary:
     """The figures of one codes file on a text; docs/statistics.md explains each, under the same name.
 
+    renyi_efficiency: power → efficiency.
     frequency_at_rank: rank, from 1 → frequency of the token at that rank of the vocabulary.
     """
 
@@ -136,11 +162,13 @@ class Summary:
     frequency_0: int
     frequency_under_100: int
     frequency_at_rank: dict[int, int]
+    renyi_efficiency: dict[float, float] = field(default_factory=dict)  # none in results of earlier versions
 
     def to_dict(self) -> dict[str, Any]:
         """Return the figures under the keys of the JSON that ``stats`` prints."""
         return asdict(self) | {
-            "frequency_at_rank": {str(rank): count for rank, count in self.frequency_at_rank.items()}
+            "frequency_at_rank": {str(rank): count for rank, count in self.frequency_at_rank.items()},
+            "renyi_efficiency": {str(power): value for power, value in self.renyi_efficiency.items()},
         }
 
 
@@ -169,6 +197,7 @@ def summarise(vocabulary: Vocabulary) -> Summary:
         frequency_0=size - used,
         frequency_under_100=sum(1 for frequency in ordered if frequency < RARE),
         frequency_at_rank={rank: ordered[rank - 1] for rank in RANKS if rank <= size},
+        renyi_efficiency={power: renyi_efficiency(ordered, power) for power in RENYI_POWERS},
     )
 
 
@@ -219,10 +248,19 @@ def table(summaries: Sequence[Summary]) -> list[list[str]]:
     rows = [["", *(summary.codes for summary in summaries)]]
     for key, label in _LABELS.items():
         rows.append([label, *(_shown(key, getattr(summary, key)) for summary in summaries)])
-    for rank in sorted({rank for summary in summaries for rank in summary.frequency_at_rank}):
-        found = [summary.frequency_at_rank.get(rank) for summary in summaries]
-        rows.append([f"frequency at rank {rank:,}", *("" if value is None else f"{value:,}" for value in found)])
+        if key == "redundancy":
+            efficiencies = [summary.renyi_efficiency for summary in summaries]
+            rows += _rows_of("Rényi efficiency, power {:g}", efficiencies, "{:.4f}")
+    rows += _rows_of("frequency at rank {:,}", [summary.frequency_at_rank for summary in summaries], "{:,}")
     return rows
+
+
+def _rows_of(label: str, columns: Sequence[Mapping[Any, float]], shown: str) -> list[list[str]]:
+    """One row per key that any column has; blank where a column lacks it."""
+    keys = sorted({key for column in columns for key in column})
+    return [
+        [label.format(key), *(shown.format(column[key]) if key in column else "" for column in columns)] for key in keys
+    ]
 
 
 def _shown(key: str, value: float) -> str:

@@ -13,34 +13,32 @@ TINY_MODEL = (
 ).split()
 
 
-def split_words(line: str) -> str:
-    """Split each word of more than three characters into two subwords: enough of a segmentation to train on."""
-    return " ".join(f"{word[:3]}@@ {word[3:]}" if len(word) > 3 else word for word in line.split(" "))
-
-
 @pytest.fixture(scope="session")
-def tiny_subwords(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with {train,valid,odd.1,test1}.{en,de}: 200, 20, 13 and 9 pairs, in subwords."""
+def tiny_words(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with {train,valid,odd.1,test1}.{en,de}: 200, 20, 13 and 9 pairs, in words; and ``codes``."""
     from mt_scaffold.experiment.synthetic import sentence_pairs
+    from mt_scaffold.learn import learn_bpe
 
-    folder = tmp_path_factory.mktemp("subwords")
+    folder = tmp_path_factory.mktemp("words")
     pairs = sentence_pairs(1)
     for name, number in {"train": 200, "valid": 20, "odd.1": 13, "test1": 9}.items():
         chosen = [next(pairs) for _ in range(number)]
         for side, language in enumerate(("en", "de")):
-            text = "".join(f"{split_words(pair[side])}\n" for pair in chosen)
+            text = "".join(f"{pair[side]}\n" for pair in chosen)
             (folder / f"{name}.{language}").write_text(text, encoding="utf-8")
+    learn_bpe(paths=[folder / "train.en", folder / "train.de"], outfile=folder / "codes", num_symbols=150)
     return folder
 
 
 @pytest.fixture(scope="session")
-def tiny_data(tiny_subwords: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def tiny_data(tiny_words: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The same, binarised; the test sets keep their names, odd as they are."""
     from mt_scaffold.experiment.binarise import binarise
+    from mt_scaffold.experiment.segmentation import joint_segmentation
 
     folder = tmp_path_factory.mktemp("data") / "binarised"
-    tests = [tiny_subwords / "odd.1", tiny_subwords / "test1"]
-    binarise(tiny_subwords / "train", tiny_subwords / "valid", tests, folder, "en", "de")
+    texts = [tiny_words / name for name in ("train", "valid", "odd.1", "test1")]
+    binarise(folder, "en", "de", joint_segmentation(tiny_words / "codes"), texts[0], texts[1], texts[2:])
     return folder
 
 

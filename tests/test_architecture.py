@@ -22,23 +22,30 @@ OWN = sorted(module for module in GRAPH.modules if module.split(".")[0] == "mt_s
 
 # The modules of experiment, in layers: each imports only from its own line and those above it.
 ORDER = (
-    ("configuration", "locks", "synthetic", "training_log", "dictionary"),
+    ("configuration", "locks", "synthetic", "training_log"),
     ("results", "provenance"),
     ("layout", "paper"),
-    ("download", "archives"),
+    ("download", "archives", "markup", "overlap"),
     ("data",),
     ("tokenise",),
     ("clean",),
     ("data_report",),
     ("fairseq_tools", "checkpoints"),
+    ("segmentation", "dictionary"),
+    ("mmap_dataset",),
     ("binarise", "binarise_words"),
+    ("averaging_check", "training_options"),
     ("train",),
     ("average",),
     ("translate",),
     ("fairseq_plugin",),
+    ("metrics", "comet_scores"),
     ("score",),
+    ("significance",),
     ("comparison",),
+    ("comparison_tables",),
     ("compare",),
+    ("embeddings",),
     ("figures",),
     ("statistics",),
     ("html_report",),
@@ -46,16 +53,36 @@ ORDER = (
 )
 PLACE = {name: place for place, line in enumerate(ORDER) for name in line}
 
-# Which modules of experiment an extra of setup.cfg serves; "workflow" serves all that "fairseq" does not.
+# Which modules of experiment an extra of setup.cfg serves; "workflow" serves all that "fairseq" and "comet" do not.
 EXTRAS = {
-    "fairseq": {"average", "binarise_words", "checkpoints", "fairseq_plugin", "fairseq_tools"},
-    "analysis": {"configuration", "comparison", "figures", "html_report", "provenance", "score", "statistics"},
+    "fairseq": {"average", "binarise_words", "checkpoints", "fairseq_plugin", "fairseq_tools", "mmap_dataset"},
+    "analysis": {
+        *(
+            "configuration",
+            "comparison",
+            "embeddings",
+            "figures",
+            "html_report",
+            "metrics",
+            "provenance",
+            "score",
+            "significance",
+        ),
+        "statistics",
+    },
+    "comet": {"comet_scores"},
 }
-EXTRAS["workflow"] = PLACE.keys() - EXTRAS["fairseq"]
+EXTRAS["workflow"] = PLACE.keys() - EXTRAS["fairseq"] - EXTRAS["comet"]
 # Declared because they are run, or imported by scripts/, not by the package.
 RUN = {"snakemake", "snakemake_executor_plugin_slurm", "snakemake_interface_logger_plugins"}
 # What a distribution is imported as, where the name differs.
-IMPORT_NAMES = {"fairseq-fixed": "fairseq", "Jinja2": "jinja2", "MarkupSafe": "markupsafe", "PyYAML": "yaml"}
+IMPORT_NAMES = {
+    "fairseq-fixed": "fairseq",
+    "unbabel-comet": "comet",
+    "Jinja2": "jinja2",
+    "MarkupSafe": "markupsafe",
+    "PyYAML": "yaml",
+}
 
 
 def imports(importer: str, imported: str) -> str:
@@ -123,11 +150,14 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "",
         "--help",
         "learn-bpe --symbols 5 --input text --output codes",
+        "learn-bpe --symbols 5 --input text --output codes --trace trace",
         "apply-bpe --codes scaffold --input text --output subwords --dropout 0.1 --seed 1",
         "get-vocab --input text --output vocabulary",
         "learn-joint-bpe-and-vocab --symbols 5 --input text --output codes --write-vocabulary vocabulary",
         "stats --codes bpe scaffold --input text",
+        "stats --codes bpe scaffold --input text --inside low",
         "compare-vocab bpe scaffold --input text",
+        "compare-vocab --sizes 2 4 --input text",
         "explain --codes scaffold lowest",
     ],
     ids=lambda command: command.split(" ")[0] or "import",

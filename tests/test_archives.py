@@ -223,18 +223,18 @@ def test_unequal_sides_in_an_archive_are_one_line_and_the_next_run_recovers(
     with pytest.raises(MTScaffoldError, match=r"README has 1 lines and .*europarl-v7\.de-en\.de has 60") as raised:
         get_data(parse_config(wmt14), tmp_path / "raw", tmp_path / "cache")
     assert "\n" not in str(raised.value)
-    assert not list((tmp_path / "raw").glob("train*")) and not (tmp_path / "raw" / ".members").exists()
+    assert not list((tmp_path / "raw").glob("train*")) and not (tmp_path / "raw" / ".members-all").exists()
     wmt14["data"]["archives"]["train"][0] = right
     numbers = get_data(parse_config(wmt14), tmp_path / "raw", tmp_path / "cache")
     assert numbers.corpora["train"].lines == 180
-    assert not (tmp_path / "raw" / ".members").exists()
+    assert not (tmp_path / "raw" / ".members-all").exists()
 
 
 def test_leftovers_of_a_killed_run_do_no_harm(tmp_path: Path, wmt14: dict[str, Any]) -> None:
     """The next run replaces them and removes its own."""
-    (tmp_path / "raw" / ".members" / "source").mkdir(parents=True)
+    (tmp_path / "raw" / ".members-all" / "source").mkdir(parents=True)
     get_data(parse_config(wmt14), tmp_path / "raw", tmp_path / "cache")
-    assert not (tmp_path / "raw" / ".members").exists()
+    assert not (tmp_path / "raw" / ".members-all").exists()
 
 
 def test_everything_is_fetched_before_anything_is_written(tmp_path: Path, wmt14: dict[str, Any]) -> None:

@@ -12,8 +12,9 @@ pytest.importorskip("numpy", reason="needs the extra 'fairseq'")
 from mt_scaffold.apply import BPE
 from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.binarise import read_binarised
-from mt_scaffold.experiment.binarise_words import CODES, WordsFile, binarise_words, dropout_dictionary
-from mt_scaffold.experiment.dictionary import format_dictionary
+from mt_scaffold.experiment.binarise_words import WordsFile, binarise_words
+from mt_scaffold.experiment.dictionary import dropout_forms, format_dictionary, limited
+from mt_scaffold.experiment.segmentation import CODES, joint_segmentation
 from mt_scaffold.learn import count_words, learn_bpe
 
 TEXT = ["low lower lowest", "", "newest 🙂 wide", "</s> <unk> low", "wider\u00a0new"]
@@ -31,7 +32,8 @@ def text(tmp_path: Path) -> Path:
 
 def binarise(text: Path, tests: tuple[str, ...] = ("test.1",)) -> None:
     tests_there = [text / test for test in tests]
-    binarise_words(text / "train", text / "valid", tests_there, text / "data", "en", "de", text / "codes")
+    codes = joint_segmentation(text / "codes")
+    binarise_words(text / "data", "en", "de", codes, text / "train", text / "valid", tests_there)
 
 
 def test_every_line_can_be_read_alone(text: Path) -> None:
@@ -56,14 +58,16 @@ def test_the_folder_records_its_contents(text: Path) -> None:
 def test_the_dictionary_holds_whatever_dropout_can_give(algorithm: str) -> None:
     """It contains characters of no merge (🙂) and symbols that look like fairseq's own, in both positions."""
     bpe = BPE(learn_bpe(lines=TEXT * 2, num_symbols=12, algorithm=algorithm).text)
-    entries = dict(dropout_dictionary(bpe, count_words(lines=TEXT)))
+    counts = count_words(lines=TEXT)
+    occurring = limited(dict(bpe.count_subwords(counts).items()))
+    entries = occurring | dict.fromkeys(dropout_forms(bpe, counts, occurring), 0) | occurring
     for dropout in (0, 0.3, 0.7, 1):
         for seed in range(50):
             for line in TEXT:
                 assert set(bpe.segment(line, dropout, seed).split(" ")) - {""} <= entries.keys()
     assert {"🙂", "🙂@@", "\u00a0", "\u00a0@@", "w", "w@@"} <= entries.keys()
-    counts = list(entries.values())
-    assert counts == sorted(counts, reverse=True) and counts[0] > 1 and counts[-1] == 0
+    values = list(entries.values())
+    assert values == sorted(values, reverse=True) and values[0] > 1 and values[-1] == 0
 
 
 def test_subwords_that_end_in_a_spelt_out_end_of_word_are_known() -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from mt_scaffold.cli import main
 from mt_scaffold.errors import MTScaffoldError, UsageError
-from mt_scaffold.experiment.clean import clean
+from mt_scaffold.experiment.clean import HoldOut, clean
 
 
 def write(folder: Path, source: bytes, target: bytes) -> tuple[Path, Path, Path, Path]:
@@ -111,3 +111,41 @@ def test_the_command_writes_the_report(tmp_path: Path, capsys: pytest.CaptureFix
     assert main(["clean", *map(str, arguments), "--report", str(tmp_path / "report.json")]) == 0
     assert json.loads((tmp_path / "report.json").read_text())["dropped"] == {"too short": 1, "too long": 0, "ratio": 0}
     assert "kept 1 of 2 pairs" in capsys.readouterr().err
+
+
+def held_out(folder: Path, text: str, before_cleaning: bool) -> tuple[list[bytes], list[bytes]]:
+    """The two parts of a text of one-word pairs, of which every 3rd is held out; the target of ``x`` is too long."""
+    words = text.split()
+    target = "".join("x x x\n" if word == "x" else f"{word}\n" for word in words)
+    files = write(folder, "".join(f"{word}\n" for word in words).encode(), target.encode())
+    valid = folder / "valid.en", folder / "valid.de"
+    report = clean(*files, hold_out=HoldOut(3, *valid, before_cleaning=before_cleaning))
+    assert report.held_out is not None
+    assert report.pairs_read + report.held_out.pairs_read == len(words)
+    for kept, (english, german) in ((report.pairs_kept, files[2:]), (report.held_out.pairs_kept, valid)):
+        assert english.read_bytes() == german.read_bytes() and kept == len(english.read_bytes().split())
+    return files[2].read_bytes().split(), valid[0].read_bytes().split()
+
+
+def test_every_nth_pair_is_held_out_counted_after_cleaning_or_before(tmp_path: Path) -> None:
+    """The two published recipes differ in this; a pair that cleaning drops counts only before it."""
+    assert held_out(tmp_path, "a x b c d e f", False) == ([b"a", b"b", b"d", b"e"], [b"c", b"f"])
+    assert held_out(tmp_path, "a x b c d x f", True) == ([b"a", b"c", b"d", b"f"], [b"b"])
+
+
+def test_no_validation_pair_is_an_error(tmp_path: Path) -> None:
+    """A small sample may have none; training without one would stop much later."""
+    files = write(tmp_path, b"a\nb\n", b"c\nd\n")
+    with pytest.raises(MTScaffoldError, match=r"no validation pair among 2 pairs, of which one in 3 "):
+        clean(*files, hold_out=HoldOut(3, tmp_path / "valid.en", tmp_path / "valid.de"))
+    assert not list(tmp_path.glob("out.*")) and not list(tmp_path.glob("valid.*"))
+
+
+def test_the_command_holds_out_too(tmp_path: Path) -> None:
+    """Its options go together."""
+    files = write(tmp_path, b"a\nb\nc\n", b"d\ne\nf\n")
+    command = ["clean", "-s", files[0], "-t", files[1], "--output-source", files[2], "--output-target", files[3]]
+    command += ["--valid-every", "2", "--valid-source", tmp_path / "v.en"]
+    assert main(list(map(str, command))) == 2
+    assert main([*map(str, command), "--valid-target", str(tmp_path / "v.de")]) == 0
+    assert (tmp_path / "v.de").read_bytes() == b"e\n" and files[3].read_bytes() == b"d\nf\n"

@@ -19,7 +19,7 @@ import pytest
 pytest.importorskip("pooch", reason="pooch comes with the extra 'workflow'")
 
 from mt_scaffold.cli import main
-from mt_scaffold.errors import MTScaffoldError
+from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.clean import CleanReport
 from mt_scaffold.experiment.configuration import Config, load_config, parse_config
 from mt_scaffold.experiment.configuration.data import DataFile
@@ -284,3 +284,33 @@ def test_a_malformed_report_is_named(tmp_path: Path, content: str, says: str) ->
     (tmp_path / "broken").write_text(content)
     with pytest.raises(MTScaffoldError, match=f"broken: {says}; run the step that writes this file again"):
         gather_reports(tmp_path / "broken", {}, {})
+
+
+def test_a_part_can_be_written_by_itself(tmp_path: Path, local: Config) -> None:
+    """A test set that is added later changes no other file, and its overlap with the training text is counted."""
+    assert local.data.files is not None
+    whole = get_data(local, tmp_path / "whole")
+    folder = tmp_path / "parts"
+    train = get_data(local, folder, parts=["train", "valid"])
+    assert {path.name for path in folder.iterdir()} == {"train.en", "train.de", "valid.en", "valid.de"}
+    assert train.test_overlap == {} and train.corpora.keys() == {"train", "valid"}
+    (folder / "train.en").write_bytes(b"mine\n")
+    news = get_data(local, folder, parts=["news"])
+    assert (folder / "train.en").read_bytes() == b"mine\n" and (folder / "news.en").is_file()
+    assert news.test_overlap == whole.test_overlap and news.test_overlap["news"].pair_in_train == 1
+    assert whole.corpora == train.corpora | news.corpora
+    write_result(tmp_path / "train.json", train)
+    write_result(tmp_path / "news.json", news)
+    assert gather_reports([tmp_path / "train.json", tmp_path / "news.json"], {}, {}).raw == whole
+    with pytest.raises(UsageError, match="no part test; give some of train, valid, news"):
+        get_data(local, folder, parts=["test"])
+
+
+def test_generated_parts_are_the_same_each_by_itself(tmp_path: Path) -> None:
+    """They come out of one sequence, in which the test set is first."""
+    config = load_config(CONFIGS / "demo.yaml", {"data": {"synthetic": {"pairs": 30, "valid": 5, "test": 7}}})
+    get_data(config, tmp_path / "whole")
+    for part in ("train", "valid", "test"):
+        get_data(config, tmp_path / "parts", parts=[part])
+    for path in (tmp_path / "whole").iterdir():
+        assert path.read_bytes() == (tmp_path / "parts" / path.name).read_bytes()

@@ -25,6 +25,7 @@ from mt_scaffold.apply import BPE
 from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.binarise_words import binarise_words
 from mt_scaffold.experiment.fairseq_tools import user_dir
+from mt_scaffold.experiment.segmentation import joint_segmentation
 from mt_scaffold.learn import learn_bpe
 
 MODEL = (
@@ -42,6 +43,11 @@ def plugin() -> None:
     load_plugin()
 
 
+def store(output: Path, train: Path, valid: Path, codes: Path, *tests: Path) -> None:
+    """Make a data folder of words with joint codes."""
+    binarise_words(output, "en", "de", joint_segmentation(codes), train, valid, tests)
+
+
 @pytest.fixture(scope="module")
 def words(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """{train,valid,valid.x}.{en,de} (400, 30 and 30 pairs), and of either kind KIND.codes and the data folder KIND."""
@@ -57,7 +63,7 @@ def words(tmp_path_factory: pytest.TempPathFactory) -> Path:
         codes = folder / f"{algorithm}.codes"
         texts = [folder / "train.en", folder / "train.de"]
         codes.write_bytes(learn_bpe(paths=texts, num_symbols=300, algorithm=algorithm).text)
-        binarise_words(folder / "train", folder / "valid", [], folder / algorithm, "en", "de", codes)
+        store(folder / algorithm, folder / "train", folder / "valid", codes)
     return folder
 
 
@@ -218,7 +224,7 @@ def test_the_sides_are_drawn_independently_and_may_differ_in_dropout(words: Path
         for language in ("en", "de"):
             (tmp_path / f"{name}.{language}").write_bytes((words / f"{name}.en").read_bytes())
     codes = words / "bpe.codes"
-    binarise_words(tmp_path / "train", tmp_path / "valid", [], tmp_path / "data", "en", "de", codes)
+    store(tmp_path / "data", tmp_path / "train", tmp_path / "valid", codes)
     both = training_set(tmp_path / "data", "--bpe-dropout", "0.5")
     same = sum(source == target for source, target in map(ids, both.__getitems__(range(PAIRS))))
     assert same < 0.1 * PAIRS
@@ -260,7 +266,7 @@ def test_a_sentence_is_drawn_from_the_exact_distribution(words: Path, tmp_path: 
     sentence = " ".join(word for word, _ in chosen)
     for name in ("train.en", "train.de", "valid.en", "valid.de"):
         (tmp_path / name).write_text(f"{sentence}\n" * 3)
-    binarise_words(tmp_path / "train", tmp_path / "valid", [], tmp_path / "data", "en", "de", codes)
+    store(tmp_path / "data", tmp_path / "train", tmp_path / "valid", codes)
     dataset = training_set(tmp_path / "data", "--bpe-dropout", "0.4")
     for side in ("source", "target"):
         found: Counter[str] = Counter()
@@ -283,7 +289,7 @@ def test_no_unknown_subword_is_trained_on(words: Path, tmp_path: Path, algorithm
     for name in ("train.en", "train.de"):
         (tmp_path / name).write_text((words / name).read_text(encoding="utf-8") + odd, encoding="utf-8")
     codes = words / f"{algorithm}.codes"
-    binarise_words(tmp_path / "train", words / "valid", [], tmp_path / "data", "en", "de", codes)
+    store(tmp_path / "data", tmp_path / "train", words / "valid", codes)
     dataset = training_set(tmp_path / "data", "--bpe-dropout", str(dropout))
     for epoch in range(1, 6):
         dataset.set_epoch(epoch)
@@ -540,7 +546,7 @@ def test_the_commands_train_and_translate_accept_a_folder_of_words(words: Path, 
     from mt_scaffold.experiment.translate import translate
 
     data = tmp_path / "data"
-    binarise_words(words / "train", words / "valid", [words / "valid.x"], data, "en", "de", words / "scaffold.codes")
+    store(data, words / "train", words / "valid", words / "scaffold.codes", words / "valid.x")
     assert train(data, tmp_path / "model", [*MODEL[:-2], "--max-epoch", "1", "--bpe-dropout", "0.1"]).epochs == 1
     checkpoint = tmp_path / "model" / "checkpoints" / "checkpoint_last.pt"
     translations = translate(data, "valid.x", checkpoint, tmp_path, ["--beam", "1", "--max-len-b", "10"])

@@ -14,6 +14,7 @@ numpy = pytest.importorskip("numpy")
 from mt_scaffold.compare_vocab import SizeComparison  # noqa: E402
 from mt_scaffold.experiment import figures  # noqa: E402
 from mt_scaffold.experiment.comparison import SYNTHETIC_NOTE  # noqa: E402
+from mt_scaffold.experiment.embeddings import Embeddings  # noqa: E402
 from mt_scaffold.experiment.statistics import bootstrap_interval  # noqa: E402
 from mt_scaffold.experiment.training_log import read_training_log  # noqa: E402
 
@@ -53,9 +54,7 @@ def test_every_figure_is_written_the_same_each_time(tmp_path: Path) -> None:
     ]
     log = tmp_path / "train.log"
     log.write_text(PLAIN_LOG)
-    model = figures.Embeddings(
-        ["a", "b@@", "c"], numpy.random.default_rng(1).normal(size=(3, 8)), {"new": frozenset("a")}
-    )
+    model = Embeddings(["a", "b@@", "c"], numpy.random.default_rng(1).normal(size=(3, 8)), {"new": frozenset("a")})
 
     def draw(folder: Path) -> list[Path]:
         folder.mkdir()
@@ -87,7 +86,7 @@ def test_no_text_is_cut_off(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sys
 
     drawn: list[Figure] = []
     monkeypatch.setattr(Figure, "savefig", lambda self, *_, **options: drawn.append(self))
-    model = figures.Embeddings(["a", "b"], numpy.eye(2, 4), {"tokens that Scaffold-BPE removes": frozenset("a")})
+    model = Embeddings(["a", "b"], numpy.eye(2, 4), {"tokens that Scaffold-BPE removes": frozenset("a")})
     curves = {"train": [(1.0, 9.0), (2.0, 7.0)], "valid": [(1.0, 8.0), (2.0, 6.0)]}
     tests = ["test"] if len(systems) == 1 else ["test_2016_flickr", "test_2017_flickr", "test_2017_mscoco"]
     part = systems[-1]
@@ -112,14 +111,6 @@ def test_no_text_is_cut_off(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sys
     assert len(drawn) == 2 * 7
 
 
-def test_shares_of_a_string_inside_longer_tokens() -> None:
-    """Each token that contains the string, with its share: the string itself first, unused tokens left out."""
-    frequencies = {"zona": 1, "zona</w>": 2, "Arizona</w>": 97, "Barizonas": 0, "zone</w>": 50}
-    shares = figures.tokens_with("zona", frequencies)
-    assert shares == [("zona</w>", 2, 0.02), ("zona", 1, 0.01), ("Arizona</w>", 97, 0.97)]
-    assert figures.tokens_with("w>", frequencies) == []
-
-
 def test_a_string_that_never_occurs_is_reported(tmp_path: Path) -> None:
     """The string is named instead of drawing an empty panel."""
     with pytest.raises(MTScaffoldError, match="'qq'"):
@@ -141,17 +132,6 @@ def test_a_log_without_epochs_has_no_curves(tmp_path: Path) -> None:
     assert read_training_log(tmp_path / "log") == {"train": [], "valid": []}
 
 
-def test_projection_keeps_the_two_largest_directions() -> None:
-    """Points in a plane keep their distances, and turning the space only turns the picture (signs are fixed)."""
-    generator = numpy.random.default_rng(3)
-    plane = generator.normal(size=(40, 2)) * [5, 2]
-    turn, _ = numpy.linalg.qr(generator.normal(size=(10, 10)))
-    points = figures.project(numpy.hstack([plane, numpy.zeros((40, 8))]) @ turn + 7)
-    centred = plane - plane.mean(axis=0)
-    assert numpy.allclose(numpy.linalg.norm(points, axis=1), numpy.linalg.norm(centred, axis=1))
-    assert points[:, 0].var() > points[:, 1].var()
-
-
 def test_interval_is_sacrebleus() -> None:
     """The score is sacreBLEU's, within an interval that more sentences make narrower, the same each time."""
     sacrebleu = pytest.importorskip("sacrebleu")
@@ -162,22 +142,3 @@ def test_interval_is_sacrebleus() -> None:
     assert (score, half_width) == bootstrap_interval(hypotheses, references, 200)
     _, narrower = bootstrap_interval(hypotheses * 10, references * 10, 200)
     assert 0 < narrower < half_width
-
-
-def test_embeddings_must_fit_the_dictionary(tmp_path: Path) -> None:
-    """Rows belong to the dictionary's tokens after fairseq's four; a different number is an error, not a shift."""
-    torch = pytest.importorskip("torch")
-    weights = torch.arange(21.0).reshape(7, 3)
-    torch.save({"model": {"encoder.embed_tokens.weight": weights}}, tmp_path / "model.pt")
-    (tmp_path / "dict.txt").write_text("the 9\nzon@@ 5\n<s> 2 #fairseq:overwrite\n")
-    read = figures.read_embeddings(tmp_path / "model.pt", tmp_path / "dict.txt", {})
-    assert read.tokens == ["the", "zon@@", "<s>"]
-    assert read.vectors.tolist() == weights[4:].tolist()
-    (tmp_path / "dict.txt").write_text("the 9\nzon@@ \u00b2\n", encoding="utf-8")
-    with pytest.raises(MTScaffoldError, match=r"dict\.txt: line 2: expected a subword, one space and its count"):
-        figures.read_embeddings(tmp_path / "model.pt", tmp_path / "dict.txt", {})
-    (tmp_path / "dict.txt").write_text("the 9\n")
-    with pytest.raises(MTScaffoldError, match="7 embeddings"):
-        figures.read_embeddings(tmp_path / "model.pt", tmp_path / "dict.txt", {})
-    with pytest.raises(MTScaffoldError, match="decoder"):
-        figures.read_embeddings(tmp_path / "model.pt", tmp_path / "dict.txt", {}, side="decoder")

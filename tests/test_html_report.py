@@ -155,7 +155,13 @@ def test_page_shows_what_the_experiment_found(page: Path, experiment: Path) -> N
     text = page.read_text(encoding="utf-8")
     comparison = json.loads((experiment / "comparison.json").read_text())
     for row in comparison["rows"]:
-        assert f"{row['bleu']['mean']:.2f} ± {row['bleu']['sd']:.2f}" in text
+        for spread in row["scores"].values():
+            assert f"{spread['mean']:.2f} ± {spread['sd']:.2f}" in text
+        if row["tests"]:
+            test = row["tests"]["bleu"]
+            shown = [row["baseline"], f"{test['difference']:+.2f}", f"{test['low']:+.2f} to {test['high']:+.2f}"]
+            shown += [f"{test['p']:.3f}", f"{test['p_holm']:.3f}"]
+            assert re.search("</td><td[^>]*>".join(map(re.escape, shown)), text)
     for signature in comparison["signatures"].values():
         assert signature in text
     assert text.count("SYNTHETIC DATA") >= 4
@@ -167,6 +173,11 @@ def test_page_shows_what_the_experiment_found(page: Path, experiment: Path) -> N
     assert f"{statistics['stats'][1]['entropy_bits']:.4f}" in text
     assert statistics["synthetic"] and statistics["stats"][0]["codes"] == "bpe"
     assert [row["symbols"] for row in statistics["sizes"]][:3] == [15, 30, 60]
+    spread = {(row["system"], row["tokens"]): row for row in statistics["embeddings"]}
+    assert {"all tokens", "tokens Scaffold-BPE removes"} == {tokens for system, tokens in spread if system == "bpe"}
+    assert spread["scaffold", "new tokens"]["count"] > 1
+    for row in statistics["embeddings"]:
+        assert f"<td>{row['uniformity']:.3f}</td>\n<td>{row['mean_cosine']:.3f}</td>" in text
     names = {"bleu", "training", "token-frequencies", "replaced-tokens", "embeddings-bpe", "embeddings-scaffold"}
     assert names <= {path.stem for path in (experiment / "figures").glob("*.svg")}
     assert text.count("<svg ") == len(list((experiment / "figures").glob("*.svg")))
@@ -193,6 +204,22 @@ def test_the_page_computes_nothing(page: Path, experiment: Path, tmp_path: Path)
     (copy / "statistics.json").unlink()
     with pytest.raises(MTScaffoldError, match=r"has no statistics\.json; run mt-scaffold statistics first"):
         html_report(copy)
+
+
+def test_statistics_of_an_earlier_version_are_shown(page: Path, experiment: Path, tmp_path: Path) -> None:
+    """The page leaves out what they lack; nobody has to measure an old experiment again to read it."""
+    copy = tmp_path / "copy"
+    shutil.copytree(experiment, copy)
+    statistics = json.loads((copy / "statistics.json").read_text())
+    del statistics["embeddings"]
+    for row in statistics["stats"]:
+        del row["renyi_efficiency"]
+    for row in statistics["sizes"]:
+        del row["scaffold_share"]
+    (copy / "statistics.json").write_text(json.dumps(statistics))
+    text = html_report(copy).read_text(encoding="utf-8")
+    assert "Rényi" in page.read_text(encoding="utf-8") and "Rényi" not in text
+    assert "mean cosine" in page.read_text(encoding="utf-8") and "mean cosine" not in text
 
 
 def test_a_training_without_logged_epochs_has_no_curve(experiment: Path, tmp_path: Path) -> None:

@@ -65,11 +65,15 @@ def test_one_configuration_is_one_experiment() -> None:
 def test_no_two_files_of_an_experiment_have_one_path() -> None:
     """Each method gives a path of its own, with Snakemake's wildcards as with names."""
     layout = plan(WMT14)
-    system, part, language, test = "{system}", "{part}", "{lang}", "{test}"
+    system, part, language, test, name = "{system}", "{part}", "{lang}", "{test}", "{segmentation}"
     paths = [
         *(layout.raw(part, language), layout.words(part, language), layout.uncleaned(part, language)),
-        *(layout.chunk(language, "{item}"), layout.chunk(language, "{item}", "json"), layout.codes("{algorithm}")),
-        *(layout.subwords(system, part, language), layout.binarised(system), layout.dictionary(system)),
+        *(layout.chunk(language, "{item}"), layout.chunk(language, "{item}", "json"), layout.codes("{codes}")),
+        *(layout.vocabulary(name, language), layout.dictionaries(name), layout.dictionary(name, language)),
+        *(layout.subwords(name, part, language), layout.binarised(name), layout.binarised(name, words=True)),
+        *(layout.binarised_test(name, test), layout.checkpoint(system, "{seed}", "{checkpoint}")),
+        layout.scores(system, "{seed}", test, "{checkpoint}"),
+        layout.translation(system, "{seed}", test, "words", "{checkpoint}"),
         *(layout.training_report(system, "{seed}"), layout.averaged(system, "{seed}")),
         *(layout.translation(system, "{seed}", test, form) for form in ("", "words", "subwords")),
         *(layout.translated_source(system, "{seed}", test), layout.scores(system, "{seed}", test)),
@@ -80,7 +84,7 @@ def test_no_two_files_of_an_experiment_have_one_path() -> None:
     assert len(set(paths)) == len(paths)
     assert all(path.is_relative_to("experiments/wmt14_en_de") for path in paths)
     assert str(layout.words(part, language)) == f"{layout.words_prefix(part)}.{language}"
-    assert layout.codes_of("scaffold_dropout") == layout.codes("scaffold")
+    assert layout.codes_of("scaffold_dropout") == (layout.codes("scaffold-32000"),) * 2
     assert len(layout.every_run(layout.scores, ["a", "b"])) == 2 * 4
     assert len(layout.every_run(layout.averaged)) == 4
 
@@ -90,16 +94,30 @@ def test_no_two_files_of_an_experiment_have_one_path() -> None:
     [
         ("get_data", {"sample": 5}),
         ("train", {"train": {"options": {"lr": 0.5}}}),
+        ("train", {"systems": {"bpe": {"train": {"options": {"lr": 0.5}}}}}),
         ("translate", {"translate": {"options": {"beam": 9}}}),
+        ("score", {"score": {"metrics": ["bleu", "ter"]}}),
         ("compare", {"compare_with": []}),
-        ("statistics", {"score": {"bootstrap_samples": 7}}),
+        ("compare", {"systems": {"scaffold_dropout": {"baseline": "scaffold"}}}),
+        ("statistics", {"seeds": [3]}),
     ],
 )
 def test_a_step_is_out_of_date_when_its_own_section_changes(step: str, settings: dict[str, object]) -> None:
     """No other step is: a new beam size must not cause a new training."""
-    steps = ("get_data", "train", "translate", "compare", "statistics")
+    names = {"get_data": "", "train": "bpe", "translate": "", "score": "", "compare": "", "statistics": ""}
     before, after = plan(WMT14), plan(WMT14, **settings)
-    assert [name for name in steps if before.depends_on(name) != after.depends_on(name)] == [step]
+    changed = [each for each, name in names.items() if before.depends_on(each, name) != after.depends_on(each, name)]
+    assert changed == [step]
+
+
+def test_a_new_test_set_is_no_reason_to_repeat_anything() -> None:
+    """Training data depends on everything but the test sets, and each of these on itself alone."""
+    before = plan(WMT14)
+    test = {"sacrebleu": "wmt15"}
+    after = plan(WMT14, data={"archives": {"tests": {"newstest2015": test}}})
+    assert after.config.test_sets == ["newstest2014", "newstest2015"]
+    for step, name in (("get_data", ""), ("get_data", "newstest2014"), ("train", "bpe"), ("translate", "")):
+        assert before.depends_on(step, name) == after.depends_on(step, name)
 
 
 def test_an_opened_experiment_is_locked_and_read_back(tmp_path: Path) -> None:
@@ -138,7 +156,7 @@ def test_a_folder_of_no_experiment_is_reported(tmp_path: Path) -> None:
 
 def test_options_of_the_steps_follow_the_configuration() -> None:
     """A key of the configuration reaches the command that it is about."""
-    config = plan(WMT14).config
+    config = plan(WMT14.with_stem("wmt14_en_de_gehring")).config
     assert tokenise_flags(config, "train") == ""
     assert tokenise_flags(config, "newstest2014") == "--keep-punctuation --keep-nonprinting --straight-apostrophes"
     assert dropout_options(config, "bpe") == "" and dropout_options(config, "bpe_dropout") == "-- --bpe-dropout 0.1"

@@ -13,6 +13,7 @@ from segmenting import dictionary_lines, hard_text, learn_with_twin, lines_at_lf
 
 from mt_scaffold import BPE, _core, learn_bpe
 from mt_scaffold.text import END_OF_WORD
+from mt_scaffold.trace import format_step
 
 # Few letters, so that ties, overlaps and strings made by several merges are the rule; the letters of "</w>", which
 # a word may spell out; letters of one to four bytes.
@@ -40,12 +41,16 @@ word_counts = st.sampled_from(ALPHABETS).flatmap(
 @thousands
 @given(counts=word_counts, symbols=st.integers(1, 12), min_frequency=st.integers(1, 4))
 def test_learning(algorithm: str, counts: dict[str, int], symbols: int, min_frequency: int) -> None:
-    """Both give the same merges in the same order with the same marks, the same number restored, the same early end."""
+    """Both take the same steps and end alike: merges, marks, frequencies, returns, the same early end."""
     twin, codes = learn_with_twin(counts, symbols, min_frequency, algorithm)
+    trace = io.BytesIO()
     native = learn_bpe(
-        None, None, symbols, min_frequency, is_dict=True, algorithm=algorithm, lines=dictionary_lines(counts)
-    )
+        None, None, symbols, min_frequency, is_dict=True, algorithm=algorithm, lines=dictionary_lines(counts),
+        trace=trace,
+    )  # fmt: skip
     assert native.text == codes
+    _, *lines = trace.getvalue().decode("utf-8").split("\n")
+    assert lines == [*(format_step(number, step)[:-1] for number, step in enumerate(twin.steps, 1)), ""]
     marked = {left + right for left, right in twin.merges} & twin.scaffold
     assert (native.merges, native.scaffold) == (len(twin.merges), len(marked))
     assert (native.restored, native.exhausted) == (twin.restored, twin.exhausted)

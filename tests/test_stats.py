@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import itertools
 import json
+import math
 import random
 from collections import Counter
 from pathlib import Path
@@ -14,9 +15,17 @@ from segmenting import MULTI30K, figures_of, hard_text, needs
 
 from mt_scaffold import BPE, MTScaffoldError, UsageError, learn_bpe
 from mt_scaffold.cli import main
-from mt_scaffold.compare_vocab import NewToken, RemovedToken, compare_at_sizes, compare_vocab
+from mt_scaffold.compare_vocab import (
+    NewToken,
+    RemovedToken,
+    SizeComparison,
+    compare_at_sizes,
+    compare_sizes,
+    compare_vocab,
+    format_sizes,
+)
 from mt_scaffold.learn import count_words
-from mt_scaffold.stats import entropy, format_stats, redundancy, stats, use_of_vocabulary
+from mt_scaffold.stats import entropy, format_stats, redundancy, renyi_efficiency, stats, use_of_vocabulary
 
 
 def write(path: Path, text: str) -> Path:
@@ -112,6 +121,62 @@ def test_entropy_and_redundancy_equal_scipy() -> None:
     assert entropy([7]) == 0 and entropy([]) == 0 and redundancy(0.0, 1) == 0
 
 
+def test_renyi_efficiency_equals_the_reference_program() -> None:
+    """On the two texts that its tests use, with the values that they expect (tokenization-scorer 1.1.8)."""
+    first = Counter("pick @@ed pick @@l @@ed pick @@les".split()).values()
+    second = Counter("pick @@e @@d pick @@l @@e @@d pick @@l @@e @@s".split()).values()
+    assert renyi_efficiency(first, 2.5) == pytest.approx(0.8265064834225245, rel=1e-12)
+    assert renyi_efficiency(second, 2.5) == pytest.approx(0.9204840242168808, rel=1e-12)
+    assert renyi_efficiency(first, 1) == pytest.approx(0.9211854965885544, rel=1e-12)
+    assert renyi_efficiency(second, 1) == pytest.approx(0.9609557933859342, rel=1e-12)
+
+
+def test_renyi_efficiency_worked_by_hand() -> None:
+    """With p = 1/2, 1/4, 1/4: Σ p³ = 5/32, so H₃ = log2(32/5) / 2; it divides by log2 of the types that occur."""
+    expected = math.log2(32 / 5) / 2 / math.log2(3)
+    assert renyi_efficiency([2, 1, 1], 3) == pytest.approx(expected, rel=1e-12)
+    assert renyi_efficiency([2000, 0, 1000, 1000, 0], 3) == pytest.approx(expected, rel=1e-12)
+    # Σ p^2.5 = 2^-2.5 + 2 * 4^-2.5 = 2^-2.5 + 2^-4
+    assert renyi_efficiency([2, 1, 1], 2.5) == pytest.approx(
+        -math.log2(2**-2.5 + 2**-4) / 1.5 / math.log2(3), rel=1e-12
+    )
+    assert renyi_efficiency([5] * 7, 2.5) == pytest.approx(1, rel=1e-12)
+    assert renyi_efficiency([3], 2.5) == 1 and renyi_efficiency([0], 2.5) == 0
+    with pytest.raises(UsageError, match="positive"):
+        renyi_efficiency([1, 2], 0)
+
+
+def test_renyi_efficiency_equals_numpy() -> None:
+    """The same as from NumPy's norms, on long-tailed counts; the greater the power, the more frequent types cost."""
+    numpy = pytest.importorskip("numpy")
+    generator = random.Random(6)
+    for _ in range(30):
+        counts = [int(generator.paretovariate(0.5)) * generator.randint(0, 1) for _ in range(2000)] + [1, 2]
+        kept = numpy.array([count for count in counts if count], dtype=float)
+        found = []
+        for power in (2.5, 3.0):
+            norm = numpy.linalg.norm(kept / kept.sum(), ord=power)
+            # H_α is α / (1 - α) log2 of the α-norm.
+            expected = power / (1 - power) * numpy.log2(norm) / numpy.log2(len(kept))
+            found.append(renyi_efficiency(counts, power))
+            assert found[-1] == pytest.approx(float(expected), rel=1e-9)
+        shannon = entropy(counts) / math.log2(len(kept))
+        assert shannon >= found[0] >= found[1]
+
+
+def test_renyi_efficiency_of_a_summary(tmp_path: Path) -> None:
+    """It is that of the tokens as segmented, and rows and keys name the power."""
+    text = write(tmp_path / "text", "abq ab ab cq q\n")
+    (row,) = stats([b"#version: 0.2\na b</w>\nx y\n"], text)
+    # a b q</w> ab</w> ab</w> c q</w> q</w>
+    counts = [1, 1, 3, 2, 1]
+    assert row.renyi_efficiency == {power: renyi_efficiency(counts, power) for power in (2.5, 3.0)}
+    assert set(row.to_dict()["renyi_efficiency"]) == {"2.5", "3.0"}
+    shown = {line[:28].strip(): line[28:].strip() for line in format_stats([row]).splitlines()}
+    assert shown["Rényi efficiency, power 2.5"] == f"{row.renyi_efficiency[2.5]:.4f}"
+    assert shown["Rényi efficiency, power 3"] == f"{row.renyi_efficiency[3.0]:.4f}"
+
+
 @needs(MULTI30K)
 def test_entropy_of_real_text_equals_scipy() -> None:
     """The same on the token counts of a real text and vocabulary."""
@@ -162,6 +227,72 @@ def test_on_its_training_text_scaffold_removes_only_scaffold_tokens() -> None:
     (at_size,) = compare_at_sizes(count_words(lines=iter(lines)), [60, 10**6])
     assert at_size.symbols == 60
     assert (at_size.gain, at_size.removed) == (found.gain, len(found.removed))
+    base = len("abcdefgh") + len({stem[-1] for stem in stems[:5]})  # inside words, and at their ends
+    assert at_size.scaffold_share == len(found.removed) / (60 + base)
+
+
+def test_sizes_are_compared_from_one_text(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Each size gives what two codes files of that size give; one that the text is too small for is named."""
+    text = write(tmp_path / "text", hard_text(8, 3000))
+    rows = compare_sizes([50, 100], text)
+    for row in rows:
+        bpe, scaffold = (learn_bpe(text, num_symbols=row.symbols, algorithm=name).text for name in ("bpe", "scaffold"))
+        found = compare_vocab(bpe, scaffold, text)
+        assert (row.removed, row.new, row.gain) == (len(found.removed), len(found.new), found.gain)
+    arguments = ["compare-vocab", "--input", str(text), "--sizes", "50", "100", "1000000"]
+    assert main([*arguments, "--format", "json"]) == 0
+    output, error = capsys.readouterr()
+    assert json.loads(output) == [row.to_dict() for row in rows]
+    assert "N = 1,000,000 is left out: the text has too few pairs" in error
+    with pytest.raises(MTScaffoldError, match="for any of the sizes"):
+        compare_sizes([10**6], lines=["ab ab"])
+
+
+def test_the_table_of_sizes() -> None:
+    """A row per N with both counts, both averages, the gain and the share of scaffold tokens."""
+    rows = [SizeComparison(32000, 1943, 1943, 100.0, 176.4, 0.764, 0.0607), SizeComparison(9, 0, 0, None, None, None)]
+    table = format_sizes(rows, "markdown").splitlines()
+    assert [cell.strip() for cell in table[0].split("|")[1:-1]] == [
+        "N", "removed", "new", "average frequency, removed", "average frequency, new", "gain", "scaffold",
+    ]  # fmt: skip
+    cells = [cell.strip() for cell in table[2].split("|")[1:-1]]
+    assert cells == ["32,000", "1,943", "1,943", "100.00", "176.40", "+76.40%", "6.07%"]
+    assert [cell.strip() for cell in table[3].split("|")[1:-1]] == ["9", "0", "0", "", "", "", ""]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        "",
+        "bpe",
+        "bpe scaffold --sizes 5",
+        "bpe --sizes 5 --input text",
+        "--sizes 5 --top 3",
+        "--sizes 0",
+        "--sizes",
+        "--sizes 5.5",
+        "bpe scaffold text",
+    ],
+)
+def test_wrong_combinations_are_one_line(arguments: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """Status 2 before anything is read: what was wrong, and what to give instead."""
+    try:
+        status = main(["compare-vocab", *arguments.split()])
+    except SystemExit as stop:
+        status = int(stop.code or 0)
+    output, error = capsys.readouterr()
+    assert (status, output) == (2, "")
+    assert error.startswith("mt-scaffold") and error.count("\n") == 1, error
+
+
+def test_codes_files_may_stand_on_both_sides_of_an_option(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """As before there were sizes."""
+    for name in ("bpe", "scaffold"):
+        write(tmp_path / name, "#version: 0.2\na b\n")
+    write(tmp_path / "text", "abc ab\n")
+    first, second, text = (str(tmp_path / name) for name in ("bpe", "scaffold", "text"))
+    assert main(["compare-vocab", first, "--top", "3", second, "--input", text]) == 0
+    assert main(["compare-vocab", "--top", "3", first, second, "--input", text]) == 0
 
 
 def test_command_writes_json_with_the_documented_keys(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -68,6 +68,11 @@ def test_a_language_without_rules_is_named(capsys: pytest.CaptureFixture[str], t
         assert ("no rules" in capsys.readouterr().err) != known
 
 
+def test_lowercasing_comes_last() -> None:
+    """Moses splits off a full stop before a capital; lowercased first, "fell." would stay one word."""
+    assert Tokeniser("en", lowercase=True)("ÖL fell. Then it rose.") == "öl fell . then it rose ."
+
+
 def test_each_step_can_be_left_out() -> None:
     """An option of the configuration switches off one step and no other."""
     assert Tokeniser("en", normalise_punctuation=False)("“a”") == "“ a ”"

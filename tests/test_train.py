@@ -1,6 +1,7 @@
 """Training through fairseq: stopping and resuming, and what is refused."""
 
 import fcntl
+import re
 import shutil
 import subprocess
 import sys
@@ -9,6 +10,7 @@ from pathlib import Path
 import pytest
 from conftest import TINY_MODEL
 
+from mt_scaffold.cli import main
 from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.fairseq_tools import gpus_in_all, launcher_command, option_arguments, sees_gpu
 
@@ -17,6 +19,7 @@ pytest.importorskip("fairseq_cli", reason="needs the extra 'fairseq'")
 from mt_scaffold.experiment.checkpoints import load_checkpoint
 from mt_scaffold.experiment.results import read_result
 from mt_scaffold.experiment.train import TrainingReport, train
+from mt_scaffold.text import join_subwords
 
 
 def test_options_of_a_configuration_become_arguments() -> None:
@@ -26,7 +29,7 @@ def test_options_of_a_configuration_become_arguments() -> None:
     assert option_arguments(options) == [*expected, "(0, 1)"]
 
 
-def test_a_training_leaves_command_log_checkpoints_and_report(tiny_model: Path) -> None:
+def test_a_training_leaves_command_log_checkpoints_and_report(tiny_model: Path, tiny_subwords: Path) -> None:
     """Whoever finds the folder can see and repeat what was run."""
     command = (tiny_model / "command.txt").read_text()
     assert "fairseq_cli.train" in command and "--seed 7" in command and "--max-epoch 3" in command
@@ -34,8 +37,23 @@ def test_a_training_leaves_command_log_checkpoints_and_report(tiny_model: Path) 
     report = read_result(TrainingReport, tiny_model / "training.json")
     assert report.epochs == 3 and report.seed == 7 and report.updates > 3
     assert report.parameters > 1000 and report.versions["fairseq-fixed"]
+    lines = "".join((tiny_subwords / f"train.{language}").read_text() for language in ("en", "de")).splitlines()
+    assert report.subwords == 3 * sum(len(line.split()) + 1 for line in lines)
+    assert report.text_bytes == 3 * sum(len(join_subwords(line).encode()) + 1 for line in lines)
+    assert report.stop == "epochs" and report.valid_metric == "loss"
     assert report.command == command and [updates for updates, _ in report.curves["valid"]][-1] == report.updates
     assert (tiny_model / "checkpoints" / "checkpoint3.pt").exists()
+
+
+def test_the_loss_per_byte_is_that_of_the_whole_validation_set(tiny_model: Path, tiny_subwords: Path) -> None:
+    """It is what systems with different vocabularies are stopped and drawn by."""
+    curves = read_result(TrainingReport, tiny_model / "training.json").curves
+    lines = (tiny_subwords / "valid.de").read_text().splitlines()
+    subwords = sum(len(line.split()) + 1 for line in lines)
+    text = sum(len(join_subwords(line).encode()) + 1 for line in lines)
+    for (updates, bits), (same, per_byte) in zip(curves["valid"], curves["valid_bits_per_byte"], strict=True):
+        assert updates == same and per_byte == pytest.approx(bits * subwords / text, abs=1e-3)
+    assert len(curves["train_bits_per_byte"]) == 3 and "valid_bleu" not in curves
 
 
 def test_a_stopped_training_resumes_to_the_very_same_model(tiny_data: Path, tiny_model: Path, tmp_path: Path) -> None:
@@ -126,6 +144,78 @@ def test_an_option_that_fairseq_rejects_is_one_line(tiny_data: Path, tmp_path: P
         train(tiny_data, tmp_path, ["--arch", "transfurmer"])
     log = tmp_path / "train.log"
     assert str(caught.value) == f"fairseq-train: argument --arch/-a: invalid choice: 'transfurmer'; whole log: {log}"
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ("--patience 3", "--patience would stop on the loss per subword"),
+        ("--patience 3 --best-checkpoint-metric nll_loss", "--patience would stop on the loss per subword"),
+        ("--average-last 4 --keep-last-epochs 3", "--average-last 4: --keep-last-epochs 3 keeps fewer"),
+    ],
+)
+def test_options_that_could_not_be_compared_or_averaged_are_refused(
+    tiny_data: Path, tmp_path: Path, options: str, says: str
+) -> None:
+    """Before anything runs."""
+    with pytest.raises(UsageError, match=says):
+        train(tiny_data, tmp_path, [*TINY_MODEL, *options.split()])
+    assert not (tmp_path / "train.log").exists()
+
+
+def test_too_few_epochs_to_average_are_one_line_before_the_first_update(tiny_data: Path, tmp_path: Path) -> None:
+    """The task knows the real batches; the averaging itself would refuse only after the training."""
+    with pytest.raises(UsageError) as refusal:
+        train(tiny_data, tmp_path, [*TINY_MODEL, "--max-update", "20", "--average-last", "2"])
+    assert re.fullmatch(
+        r"average\.last: 2 checkpoints are needed, but this training saves 1 \(max-update 20 at 1\d updates per epoch: "
+        r"1\.\d epochs\); .*; whole log: .*train\.log",
+        str(refusal.value),
+    )
+    assert not list((tmp_path / "checkpoints").iterdir())
+
+
+def test_a_finished_training_makes_no_further_update(tiny_data: Path, tmp_path: Path) -> None:
+    """fairseq would add one whenever it is started, as when only the report is missing."""
+    options = [*TINY_MODEL, "--max-update", "3", "--disable-validation"]
+    first = train(tiny_data, tmp_path, options, seed=7)
+    assert (first.updates, first.epochs, first.stop) == (3, 0, "updates")
+    assert train(tiny_data, tmp_path, options, seed=7) == first
+
+
+CONFIGURATION = """
+name: small
+languages: {source: en, target: de}
+data: {synthetic: {pairs: 100, valid: 10, test: 10}}
+codes: {symbols: 50}
+systems: {bpe: {algorithm: bpe}}
+baseline: bpe
+train:
+  options: {%s}
+  stop: {epochs: 30}
+  patience: 2
+  patience_on: bleu
+average: {last: 2}
+translate: {options: {beam: 2, max-len-b: 10}}
+"""
+
+
+def test_bleu_of_the_validation_set_ends_a_training_even_across_a_stop(tiny_data: Path, tmp_path: Path) -> None:
+    """fairseq forgets at a stop how long nothing has improved; here it is part of the checkpoint."""
+    options = "arch: transformer, encoder-layers: 1, decoder-layers: 1, encoder-embed-dim: 16, decoder-embed-dim: 16, "
+    options += "encoder-attention-heads: 2, decoder-attention-heads: 2, optimizer: adam, lr: 1e-30, max-tokens: 400"
+    (tmp_path / "small.yaml").write_text(CONFIGURATION % options)
+    command = ["train", "--config", str(tmp_path / "small.yaml"), "--system", "bpe", "--data", str(tiny_data)]
+    command += ["--output", str(tmp_path / "model")]
+    # Nothing is learned, so the second and the third validation, of whole epochs, are no better than that of the stop.
+    assert main([*command, "--", "--max-update", "5"]) == 0
+    stopped = read_result(TrainingReport, tmp_path / "model" / "training.json")
+    assert main(command) == 0
+    report = read_result(TrainingReport, tmp_path / "model" / "training.json")
+    assert (stopped.stop, stopped.epochs, report.stop, report.epochs) == ("updates", 0, "patience", 2)
+    assert report.valid_metric == "bleu" and len(report.curves["valid_bleu"]) == 3
+    assert main(command) == 0
+    assert read_result(TrainingReport, tmp_path / "model" / "training.json").updates == report.updates
 
 
 def test_a_training_that_logs_no_epoch_is_complete(tiny_data: Path, tmp_path: Path) -> None:

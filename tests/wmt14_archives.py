@@ -22,6 +22,7 @@ LAYOUT = {
     "training-parallel-commoncrawl.tgz": ["commoncrawl.{pair}"],
     "training-parallel-un.tgz": ["un/undoc.2000.{pair}"],
     "training-parallel-nc-v9.tgz": ["training/news-commentary-v9.{pair}"],
+    "training-parallel-nc-v11.tgz": ["training-parallel-nc-v11/news-commentary-v11.{pair}"],
     "training-giga-fren.tar": ["giga-fren.release2.fixed"],
     "dev.tgz": ["dev/newstest2012", "dev/newstest2013"],
 }
@@ -72,11 +73,11 @@ def take(source: Iterator[tuple[str, str]], number: int) -> list[tuple[str, str]
     return list(itertools.islice(source, number))
 
 
-def derived_config(target: str, folder: Path, digests: dict[str, str]) -> dict[str, Any]:
-    """configs/wmt14_en_TARGET.yaml with the digests of ``make_archives``; the unknown ones stay unknown."""
-    config: dict[str, Any] = yaml.safe_load((CONFIGS / f"wmt14_en_{target}.yaml").read_text(encoding="utf-8"))
+def derived_config(name: str, folder: Path, digests: dict[str, str]) -> dict[str, Any]:
+    """configs/wmt14_en_NAME.yaml with the digests of ``make_archives``; the unknown ones stay unknown."""
+    config: dict[str, Any] = yaml.safe_load((CONFIGS / f"wmt14_en_{name}.yaml").read_text(encoding="utf-8"))
     archives = config["data"]["archives"]
-    for pair in archives["train"] + archives["valid"]:
+    for pair in archives["train"] + archives.get("valid", []):
         archive = pair["archive"]
         if archive["sha256"] != "unknown":
             archive["sha256"] = digests[archive["url"].rsplit("/", 1)[-1]]

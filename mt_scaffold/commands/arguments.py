@@ -9,6 +9,8 @@ from mt_scaffold.files import input_or_standard
 from mt_scaffold.options import ALGORITHMS, FORMATS
 from mt_scaffold.text import SEPARATOR
 
+_DEFAULT_TOP = 20
+
 
 def add_input(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--input", "-i", metavar="PATH", help="input text, .gz too (default: standard input)")
@@ -58,6 +60,16 @@ def add_num_workers(parser: argparse.ArgumentParser) -> None:
 
 def add_format(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--format", choices=FORMATS, default="text", help="output format (default: %(default)s)")
+
+
+def add_top(parser: argparse.ArgumentParser, what: str) -> None:
+    """Add ``--top``; ``shown_top`` returns its value, and the option itself stays None where it is not given."""
+    parser.add_argument("--top", type=int, metavar="N", help=f"{what}; JSON holds all (default: {_DEFAULT_TOP})")
+
+
+def shown_top(options: argparse.Namespace) -> int:
+    """Return how many tokens to list."""
+    return _DEFAULT_TOP if options.top is None else int(options.top)
 
 
 def add_learning(parser: argparse.ArgumentParser) -> None:

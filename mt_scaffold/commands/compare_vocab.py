@@ -4,26 +4,49 @@ from __future__ import annotations
 
 import argparse
 
-from mt_scaffold.commands.arguments import add_format, add_inputs, add_num_workers, input_paths
-from mt_scaffold.compare_vocab import compare_vocab, format_comparison
+from mt_scaffold.commands.arguments import add_format, add_inputs, add_num_workers, add_top, input_paths, shown_top
+from mt_scaffold.compare_vocab import compare_sizes, compare_vocab, format_comparison, format_sizes
+from mt_scaffold.errors import UsageError
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("bpe", metavar="BPE.codes", help="codes learned with --algorithm bpe")
-    parser.add_argument("scaffold", metavar="SCAFFOLD.codes", help="codes learned with --algorithm scaffold")
+    parser.usage = (
+        "%(prog)s [options] BPE.codes SCAFFOLD.codes [--input PATH [PATH ...]]\n"
+        "       %(prog)s [options] --sizes N [N ...] [--input PATH [PATH ...]]"
+    )
+    for name, algorithm in (("bpe", "bpe"), ("scaffold", "scaffold")):
+        codes = parser.add_argument(
+            name, metavar=f"{name.upper()}.codes", help=f"codes learned with --algorithm {algorithm}"
+        )
+        codes.required = False  # nargs="?" would do so too, but not take the two files on both sides of an option
+    parser.add_argument(
+        "--sizes",
+        type=int,
+        nargs="+",
+        metavar="N",
+        help="instead of two codes files: learn both from the texts with each number of symbols, and compare those",
+    )
     add_inputs(parser, "texts of words")
     add_format(parser)
-    parser.add_argument(
-        "--top",
-        type=int,
-        default=20,
-        metavar="N",
-        help="list only the N most frequent removed and new tokens; JSON holds all (default: %(default)s)",
-    )
+    add_top(parser, "list only the N most frequent removed and new tokens")
     add_num_workers(parser)
 
 
 def run(options: argparse.Namespace) -> None:
+    if options.sizes is None:
+        _compare_codes(options)
+        return
+    if options.bpe is not None:
+        raise UsageError(f"--sizes learns its own codes; omit {options.bpe}, or --sizes to compare codes files")
+    if options.top is not None:
+        raise UsageError("--sizes lists no tokens; omit --top, or compare two codes files")
+    rows = compare_sizes(options.sizes, num_workers=options.num_workers, paths=input_paths(options))
+    print(format_sizes(rows, options.format), end="")
+
+
+def _compare_codes(options: argparse.Namespace) -> None:
+    if options.scaffold is None:
+        raise UsageError("give two codes files, BPE's first, or --sizes to learn them from the text")
     paths = input_paths(options)
     comparison = compare_vocab(options.bpe, options.scaffold, num_workers=options.num_workers, paths=paths)
-    print(format_comparison(comparison, options.format, options.top), end="")
+    print(format_comparison(comparison, options.format, shown_top(options)), end="")

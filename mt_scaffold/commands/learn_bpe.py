@@ -15,6 +15,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--dict-input", action="store_true", help="each line of the input is a word, a space and its count"
     )
+    parser.add_argument(
+        "--trace",
+        metavar="PATH",
+        help="write what each step of Algorithm 1 did, tab-separated: the merge, what became scaffold, what came back",
+    )
     add_learning(parser)
 
 
@@ -23,5 +28,6 @@ def run(options: argparse.Namespace) -> None:
         paths=input_paths(options),
         outfile=output_or_standard(options.output),
         is_dict=options.dict_input,
+        trace=None if options.trace is None else output_or_standard(options.trace),
         **learning_options(options),
     )

@@ -4,17 +4,33 @@ from __future__ import annotations
 
 import argparse
 
-from mt_scaffold.commands.arguments import add_format, add_inputs, add_num_workers, input_paths
+from mt_scaffold.commands.arguments import add_format, add_inputs, add_num_workers, add_top, input_paths, shown_top
+from mt_scaffold.errors import UsageError
+from mt_scaffold.inside import format_inside, inside
 from mt_scaffold.stats import format_stats, stats
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--codes", "-c", nargs="+", required=True, metavar="PATH", help="codes files, bpe or scaffold")
     add_inputs(parser, "texts of words")
+    parser.add_argument(
+        "--inside",
+        nargs="+",
+        metavar="STR",
+        help="print, instead of the figures, which tokens contain each of these strings, and how often they occur",
+    )
     add_format(parser)
+    add_top(parser, "list only the first N tokens that contain a string of --inside")
     add_num_workers(parser)
 
 
 def run(options: argparse.Namespace) -> None:
-    summaries = stats(options.codes, num_workers=options.num_workers, paths=input_paths(options))
+    paths = input_paths(options)
+    if options.inside is not None:
+        found = inside(options.codes, options.inside, num_workers=options.num_workers, paths=paths)
+        print(format_inside(found, options.format, shown_top(options)), end="")
+        return
+    if options.top is not None:
+        raise UsageError("--top lists the tokens of --inside; name the strings there, or omit --top")
+    summaries = stats(options.codes, num_workers=options.num_workers, paths=paths)
     print(format_stats(summaries, options.format), end="")

@@ -205,14 +205,17 @@ PYBIND11_MODULE(_core, module) {
 
   module.def(
       "learn",
-      [](PyWordCounts& counts, bool scaffold, uint64_t symbols, int64_t min_frequency, py::object on_merge,
+      [](PyWordCounts& counts, bool scaffold, uint64_t symbols, int64_t min_frequency, py::object on_step,
          py::object progress) {
         const LearnOptions options{scaffold ? Algorithm::kScaffold : Algorithm::kBpe, symbols, min_frequency};
-        OnMerge report;
-        if (!on_merge.is_none()) {
-          report = [&](uint64_t index, const std::string& left, const std::string& right, int64_t count) {
+        OnStep report;
+        if (!on_step.is_none()) {
+          report = [&](const Step& step) {
             py::gil_scoped_acquire gil;
-            on_merge(index, left, right, count);
+            py::object returned = py::none();
+            if (step.returned) returned = py::make_tuple(decode(step.returned->text), step.returned->frequency);
+            on_step(decode(step.left), decode(step.right), step.frequency, step.head, step.left_marked,
+                    step.right_marked, returned);
           };
         }
         const Tick tick = make_tick(std::move(progress));
@@ -227,7 +230,7 @@ PYBIND11_MODULE(_core, module) {
         return learned;
       },
       py::arg("counts"), py::arg("scaffold"), py::arg("symbols"), py::arg("min_frequency"),
-      py::arg("on_merge") = py::none(), py::arg("progress") = py::none());
+      py::arg("on_step") = py::none(), py::arg("progress") = py::none());
 
   module.def(
       "parse_codes",

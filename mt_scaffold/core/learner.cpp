@@ -19,21 +19,25 @@ class Learner {
         tokens_(text_.tokens),
         queue_(text_.tokens, text_.pairs, options.min_frequency) {}
 
-  LearnResult learn(const OnMerge& on_merge, const Tick& tick) {
+  LearnResult learn(const OnStep& on_step, const Tick& tick) {
     LearnResult result;
     for (uint64_t iteration = 0; (scaffold_ ? normal_ : merges_.size()) < symbols_; ++iteration) {
       if (iteration % kIterationsPerTick == 0) tick(merges_.size());
       queue_.settle();
+      Step step;
       if (queue_.waiting_is_head()) {
-        tokens_[queue_.pop_waiting()].state = TokenState::kNormal;
+        const Token token = queue_.pop_waiting();
+        tokens_[token].state = TokenState::kNormal;
         ++normal_;
         ++result.restored;
+        step.returned = counted(token);
       } else if (queue_.has_pair()) {
-        merge(on_merge);
+        merge(step);
       } else {
         result.exhausted = true;
         break;
       }
+      if (on_step) on_step(step);
     }
     result.merges.reserve(merges_.size());
     for (const Made& made : merges_)
@@ -49,17 +53,22 @@ class Learner {
   };
   static constexpr uint64_t kIterationsPerTick = 256;
 
-  void merge(const OnMerge& on_merge) {
+  CountedToken counted(Token token) const { return {tokens_[token].text, tokens_[token].frequency}; }
+
+  void merge(Step& step) {
     const MergeQueue::PairEntry top = queue_.pop_pair();
     const Token a = text_.pairs[top.pair].left, b = text_.pairs[top.pair].right;
-    if (on_merge) on_merge(merges_.size(), std::string(tokens_[a].text), std::string(tokens_[b].text), top.count);
+    step.left = tokens_[a].text;
+    step.right = tokens_[b].text;
+    step.frequency = top.count;
     merged_text_.assign(tokens_[a].text).append(tokens_[b].text);
     const Token token = tokens_.intern(merged_text_);
     merges_.push_back({a, b, token});
     text_.replace(top.pair, token);
     text_.for_each_raised_pair([&](uint32_t pair) { queue_.push_pair(pair); });
+    if (tokens_[token].state == TokenState::kWaiting) step.returned = counted(token);
     make_normal(token, a, b);
-    if (scaffold_) mark_scaffold(a, b);
+    if (scaffold_) mark_scaffold(a, b, step);
   }
 
   void make_normal(Token token, Token left, Token right) {
@@ -76,13 +85,15 @@ class Learner {
   }
 
   // What Scaffold-BPE adds to BPE: a child that is now rarer than the next candidate becomes scaffold.
-  void mark_scaffold(Token left, Token right) {
+  void mark_scaffold(Token left, Token right, Step& step) {
     const int64_t head = queue_.head_frequency();
+    step.head = head;
     for (const Token child : {left, right}) {
       TokenInfo& info = tokens_[child];
       if (info.state != TokenState::kNormal || info.frequency >= head) continue;
       info.state = TokenState::kWaiting;
       --normal_;
+      (child == left ? step.left_marked : step.right_marked) = info.frequency;
       if (info.frequency > 0) queue_.push_waiting(child);
     }
   }
@@ -99,8 +110,8 @@ class Learner {
 
 }  // namespace
 
-LearnResult learn(WordCounts words, const LearnOptions& options, const OnMerge& on_merge, const Tick& tick) {
-  return Learner(std::move(words), options).learn(on_merge, tick);
+LearnResult learn(WordCounts words, const LearnOptions& options, const OnStep& on_step, const Tick& tick) {
+  return Learner(std::move(words), options).learn(on_step, tick);
 }
 
 }  // namespace mt_scaffold

@@ -3,7 +3,8 @@
 
 #include <cstdint>
 #include <functional>
-#include <string>
+#include <optional>
+#include <string_view>
 #include <vector>
 
 #include "codes.hpp"
@@ -27,9 +28,24 @@ struct LearnResult {
   bool exhausted = false;  // stopped early: no pair reached min_frequency
 };
 
-using OnMerge = std::function<void(uint64_t index, const std::string& left, const std::string& right, int64_t count)>;
+struct CountedToken {
+  std::string_view text;
+  int64_t frequency;
+};
 
-// Takes `words` by value to free them as soon as they are laid out as text. `on_merge` may be empty.
-LearnResult learn(WordCounts words, const LearnOptions& options, const OnMerge& on_merge, const Tick& tick);
+// What one iteration of Algorithm 1 did. Its strings live as long as the learner.
+struct Step {
+  std::string_view left, right;        // the merged pair; empty where a scaffold token returned instead
+  int64_t frequency = 0;               // of the pair, by which it was chosen
+  std::optional<int64_t> head;         // frequency of the queue's head after the merge; none for BPE
+  std::optional<int64_t> left_marked;  // frequency of `left` after the merge that made it a scaffold token
+  std::optional<int64_t> right_marked;
+  std::optional<CountedToken> returned;  // the scaffold token that became normal again
+};
+
+using OnStep = std::function<void(const Step&)>;
+
+// Takes `words` by value to free them as soon as they are laid out as text. `on_step` may be empty.
+LearnResult learn(WordCounts words, const LearnOptions& options, const OnStep& on_step, const Tick& tick);
 
 }  // namespace mt_scaffold

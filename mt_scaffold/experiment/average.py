@@ -54,27 +54,28 @@ def average(checkpoints: Sequence[PathLike], output: PathLike) -> list[str]:
     return names
 
 
-def last_checkpoints(folder: PathLike, last: int, by_updates: bool = False) -> list[Path]:
+def last_checkpoints(folder: PathLike, last: int, by_updates: bool = False, skip: int = 0) -> list[Path]:
     """Return the ``last`` checkpoints in fairseq's ``--save-dir``: of whole epochs, or (``by_updates``) within epochs.
 
-    ``last`` = 0 means the one with the best validation loss. Raises MTScaffoldError where there are fewer than
-    ``last``.
+    ``last`` = 0 means the best one on the validation set. ``skip``: leave out that many of the newest. Raises
+    MTScaffoldError where there are too few.
     """
-    if last < 0:
-        raise UsageError(f"average: the number of checkpoints must be 0 or more, not {last}")
+    if last < 0 or skip < 0:
+        raise UsageError(f"average: the number of checkpoints must be 0 or more, not {min(last, skip)}")
     if last == 0:
         best = Path(folder) / "checkpoint_best.pt"
         if not best.exists():
             raise MTScaffoldError(f"{folder}: no checkpoint_best.pt; train with validation, or average the last ones")
         return [best]
     found = list((update_checkpoints(folder) if by_updates else epoch_checkpoints(folder)).values())
-    if len(found) < last:
+    if len(found) < last + skip:
         kind = "update" if by_updates else "epoch"
+        which = f"the last {last}" + (f" before the last {skip}" if skip else "")
         raise MTScaffoldError(
-            f"{folder}: the last {last} {kind} checkpoints are to be averaged, but there are only {len(found)}; "
+            f"{folder}: {which} {kind} checkpoints are to be averaged, but there are only {len(found)}; "
             "train longer, keep more, or average fewer"
         )
-    return found[-last:]
+    return found[len(found) - skip - last : len(found) - skip]
 
 
 def _check_same_parameters(sums: dict[str, Any], model: dict[str, Any], path: PathLike, first: PathLike) -> None:

@@ -1,106 +1,150 @@
-"""Subwords → a fairseq data folder, with one dictionary for both languages."""
+"""Words → a fairseq data folder: the dictionaries, and the ids of the subwords of every sentence, memory-mapped.
+
+The files are those of fairseq-preprocess on the segmented text, byte for byte, made without it and without the text of
+the subwords. Two things differ on purpose: fairseq would split a word at a Unicode space inside it, and take a subword
+spelt ``</s>`` or ``<unk>`` for its own symbol.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import shutil
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from mt_scaffold.errors import MTScaffoldError, UsageError
-from mt_scaffold.experiment.fairseq_tools import run_tool
+from mt_scaffold.experiment.configuration.systems import Limits
+from mt_scaffold.experiment.dictionary import NO_LIMITS, make_dictionaries, read_ids
+from mt_scaffold.experiment.mmap_dataset import Counts, write_ids
 from mt_scaffold.experiment.provenance import sha256
 from mt_scaffold.experiment.results import read_result, write_result
-from mt_scaffold.files import PathLike, explain_os_error, make_folder, open_input
-from mt_scaffold.text import check_parallel, not_utf8
+from mt_scaffold.experiment.segmentation import Segmentation
+from mt_scaffold.files import PathLike, explain_os_error, make_folder, open_input, open_output
+from mt_scaffold.options import worker_count
+from mt_scaffold.text import check_parallel
 
 DESCRIPTION = "binarised.json"
 
 
 @dataclass(frozen=True)
 class Binarised:
-    """What a data folder holds: the languages, the sentence pairs of each subset, the digests of its input files.
+    """What a data folder holds.
 
-    ``storage``: ``subwords``, stored as ids, or ``words`` (binarise_words.py), segmented as they are read.
+    source, target: the languages. pairs: the sentence pairs of each subset. sha256: the digest of each input file.
+    storage: ``ids``, or ``words`` (binarise_words.py), segmented as they are read.
+    counts: subset → language → what its text consists of. separator: what every subword but a word's last ends in.
     """
 
     source: str
     target: str
     pairs: dict[str, int]
     sha256: dict[str, str]
-    storage: str = "subwords"
+    storage: str
+    counts: dict[str, dict[str, Counts]]
+    separator: str
+
+    @property
+    def languages(self) -> tuple[str, str]:
+        """Source and target language."""
+        return self.source, self.target
 
 
 def binarise(
-    train: PathLike,
-    valid: PathLike,
-    tests: Sequence[PathLike],
     output: PathLike,
     source: str,
     target: str,
+    segmentation: Segmentation,
+    train: PathLike | None = None,
+    valid: PathLike | None = None,
+    tests: Sequence[PathLike] = (),
+    dictionaries: PathLike | None = None,
+    limits: Limits = NO_LIMITS,
     num_workers: int = 1,
 ) -> Binarised:
-    """Make the fairseq data folder ``output`` with ``fairseq-preprocess --joined-dictionary``.
+    """Make the fairseq data folder ``output`` for the task ``translation`` (or ``translation_resumable``).
 
-    ``train``, ``valid`` and each of ``tests`` are prefixes: ``subwords/train`` stands for the files
-    ``subwords/train.SOURCE`` and ``subwords/train.TARGET``, one sentence per line, subwords separated by spaces. A test
-    set becomes the subset of the same name. The folder appears only once it is complete, with ``preprocess.log``
-    (fairseq's own) and ``binarised.json`` (its description); an earlier data folder is replaced.
+    ``train``, ``valid`` and each of ``tests`` are prefixes: ``words/train`` stands for the files ``words/train.SOURCE``
+    and ``words/train.TARGET``, one sentence per line, words separated by spaces. A test set becomes the subset of the
+    same name. ``dictionaries`` is a folder with ``dict.LANGUAGE.txt`` (of ``make_dictionaries``, or an earlier data
+    folder); without it they are made from ``train``, within ``limits``. A subword that is not in its dictionary becomes
+    ``<unk>``, and the description counts it. ``num_workers``: threads, -1 for all cores.
 
-    Raises MTScaffoldError where sides differ in length, a file is empty or not UTF-8, or fairseq fails.
+    The folder appears only once it is complete, with ``binarised.json`` (its description); an earlier data folder is
+    replaced. Raises MTScaffoldError where sides differ in length, or a file is missing, empty, not UTF-8 or holds a
+    carriage return; UsageError for a test set whose name fairseq would misread, and without anything to binarise.
     """
     output = Path(output)
     prefixes = subset_prefixes(train, valid, tests, source, target)
+    if train is None and dictionaries is None:
+        raise UsageError("binarise: without a training set, give the folder of the dictionaries")
     refuse_other_content(output, DESCRIPTION)
+    threads = worker_count(num_workers)
+    with _appears_complete(output) as folder:
+        if dictionaries is None:
+            assert train is not None
+            make_dictionaries(train, folder, source, target, segmentation, limits, num_workers=num_workers)
+        else:
+            copy_dictionaries(Path(dictionaries), folder, (source, target))
+        ids = {language: read_ids(folder / f"dict.{language}.txt") for language in (source, target)}
+        segmenters = dict(zip((source, target), segmentation.segmenters(), strict=True))
+        pairs: dict[str, int] = {}
+        counts: dict[str, dict[str, Counts]] = {}
+        digests: dict[str, str] = {}
+        for subset, prefix in prefixes.items():
+            counts[subset] = {}
+            for language, bpe in segmenters.items():
+                path = Path(f"{prefix}.{language}")
+                stored = folder / f"{subset}.{source}-{target}.{language}"
+                counts[subset][language] = write_ids(path, stored, bpe, ids[language], threads)
+                digests[f"{subset}.{language}"] = sha256(path)
+            lines = [counts[subset][language].lines for language in (source, target)]
+            check_parallel(f"{prefix}.{source}", lines[0], f"{prefix}.{target}", lines[1])
+            pairs[subset] = lines[0]
+        binarised = Binarised(source, target, pairs, digests, "ids", counts, segmentation.separator)
+        write_description(folder, binarised)
+    return binarised
 
-    pairs: dict[str, int] = {}
-    digests: dict[str, str] = {}
-    for subset, prefix in prefixes.items():
-        files = {language: Path(f"{prefix}.{language}") for language in (source, target)}
-        lines = {language: _count_sentences(file) for language, file in files.items()}
-        check_parallel(files[source], lines[source], files[target], lines[target])
-        pairs[subset] = lines[source]
-        digests |= {f"{subset}.{language}": sha256(file) for language, file in files.items()}
 
-    binarised = Binarised(source, target, pairs, digests)
+@contextlib.contextmanager
+def _appears_complete(output: Path) -> Iterator[Path]:
+    """Give a temporary folder, which takes the place of ``output`` when the block ends without an error."""
     try:
         make_folder(output.parent)
         temporary = Path(tempfile.mkdtemp(prefix=f".{output.name}.", suffix=".part", dir=output.parent))
     except OSError as error:
         raise explain_os_error(error, output.parent) from error
-    log = output.parent / f"{output.name}.log"
     try:
-        log.unlink(missing_ok=True)
-        arguments = ["--source-lang", source, "--target-lang", target, "--joined-dictionary"]
-        arguments += ["--trainpref", str(train), "--validpref", str(valid)]
-        arguments += ["--destdir", str(temporary), "--workers", str(num_workers)]
-        if tests:
-            arguments += ["--testpref", ",".join(map(str, tests))]
-        run_tool("preprocess", arguments, log)
-        _name_subsets(temporary, [Path(test).name for test in tests])
-        write_description(temporary, binarised)
-        shutil.rmtree(output, ignore_errors=True)
+        yield temporary
         temporary.chmod(0o755)
+        shutil.rmtree(output, ignore_errors=True)
         temporary.rename(output)
-        log.unlink()
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
-    return binarised
+
+
+def copy_dictionaries(dictionaries: Path, folder: Path, languages: Sequence[str]) -> None:
+    """Copy the dictionary of each language into a data folder."""
+    for language in languages:
+        name = f"dict.{language}.txt"
+        with open_input(dictionaries / name) as stream, open_output(folder / name) as copy:
+            copy.write(stream.read())
 
 
 def subset_prefixes(
-    train: PathLike, valid: PathLike, tests: Sequence[PathLike], source: str, target: str
+    train: PathLike | None, valid: PathLike | None, tests: Sequence[PathLike], source: str, target: str
 ) -> dict[str, Path]:
     """Return the prefix of the files of each subset.
 
-    Raises UsageError for a test set whose name fairseq would misread, and where both languages are the same.
+    Raises UsageError for a test set whose name fairseq would misread, where both languages are the same, and where
+    there is no text at all.
     """
     if source == target:
         raise UsageError(f"source and target are the same language: {source}; give two languages")
-    prefixes = {"train": Path(train), "valid": Path(valid)}
+    prefixes = {name: Path(prefix) for name, prefix in (("train", train), ("valid", valid)) if prefix is not None}
     for test in map(Path, tests):
         # fairseq reads train, train1, train2 and so on as one training set.
         if re.fullmatch(r"train\d*|valid\d*", test.name) or test.name in prefixes:
@@ -110,6 +154,8 @@ def subset_prefixes(
         if "," in os.fspath(test):
             raise UsageError(f"{test}: fairseq splits the names of test sets at commas; rename the file or its folder")
         prefixes[test.name] = test
+    if not prefixes:
+        raise UsageError("nothing to binarise: give --train, --valid or --test")
     return prefixes
 
 
@@ -144,44 +190,3 @@ def task_arguments(binarised: Binarised, options: Sequence[str]) -> list[str]:
     if any(option.split("=")[0] == "--task" for option in options):
         return []
     return ["--task", "translation_bpe_dropout" if binarised.storage == "words" else "translation_resumable"]
-
-
-def _count_sentences(path: Path) -> int:
-    """Count the lines of ``path``, refusing what fairseq would crash on or, worse, count differently."""
-    number = offset = 0
-    with open_input(path) as stream:
-        for number, line in enumerate(stream, start=1):
-            if b"\r" in line:
-                raise carriage_return(path, number)
-            try:
-                line.decode("utf-8")
-            except UnicodeDecodeError as error:
-                raise not_utf8(str(path), number, offset + error.start, line[error.start]) from None
-            offset += len(line)
-    if number == 0:
-        raise empty_text(path)
-    return number
-
-
-def carriage_return(path: Path, line: int) -> MTScaffoldError:
-    """Return the error for a text that fairseq would split into other lines; line: counted from 1."""
-    return MTScaffoldError(
-        f"{path}: line {line}: a carriage return, which fairseq treats as a line end; remove it (mt-scaffold tokenise "
-        "does)"
-    )
-
-
-def empty_text(path: Path) -> MTScaffoldError:
-    """Return the error for a text without lines."""
-    return MTScaffoldError(f"{path}: empty; every subset needs at least one sentence pair")
-
-
-def _name_subsets(folder: Path, names: Sequence[str]) -> None:
-    """Give the test sets their own names, instead of fairseq's test, test1, test2 and so on."""
-    numbered = {f"test{number or ''}": name for number, name in enumerate(names)}
-    moved = [(file, numbered[file.name.split(".")[0]], file.name.split(".", 1)[1]) for file in folder.glob("test*.*")]
-    # In two steps, because a test set may itself be called test1.
-    for file, _, _ in moved:
-        file.rename(folder / f"renaming.{file.name}")
-    for file, name, rest in moved:
-        (folder / f"renaming.{file.name}").rename(folder / f"{name}.{rest}")

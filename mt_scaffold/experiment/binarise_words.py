@@ -1,8 +1,8 @@
-"""Words → a fairseq data folder that is segmented during training: the text itself, an index, and the dictionary.
+"""Words → a fairseq data folder that is segmented during training: the text itself, an index, and the dictionaries.
 
 For each subset and language, a folder holds ``SUBSET.SOURCE-TARGET.LANGUAGE.words`` (one sentence per line, UTF-8) and
 beside it ``.words.npy`` (the byte offset of each line, int64), both memory-mapped by the task
-``translation_bpe_dropout``; ``bpe.codes``; and one dictionary for both languages.
+``translation_bpe_dropout``; the segmentation (``bpe.codes``); and the dictionaries.
 """
 
 from __future__ import annotations
@@ -11,52 +11,51 @@ import hashlib
 import mmap
 import os
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mt_scaffold.apply import BPE
-from mt_scaffold.errors import MTScaffoldError
+from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.binarise import (
     DESCRIPTION,
     Binarised,
-    carriage_return,
-    empty_text,
+    copy_dictionaries,
     refuse_other_content,
     subset_prefixes,
     write_description,
 )
-from mt_scaffold.experiment.dictionary import format_dictionary
-from mt_scaffold.experiment.provenance import digest_of, raw_digest
-from mt_scaffold.files import PathLike, explain_os_error, make_folder, open_input, open_output, write_text
+from mt_scaffold.experiment.configuration.systems import Limits
+from mt_scaffold.experiment.dictionary import NO_LIMITS, make_dictionaries, read_ids
+from mt_scaffold.experiment.mmap_dataset import Counts, carriage_return, empty_text
+from mt_scaffold.experiment.provenance import digest_of
+from mt_scaffold.experiment.segmentation import STORED, Segmentation
+from mt_scaffold.files import PathLike, explain_os_error, make_folder, open_input, open_output
 from mt_scaffold.learn import count_words
-from mt_scaffold.text import SEPARATOR, check_parallel
+from mt_scaffold.text import check_parallel
 
 if TYPE_CHECKING:
     import numpy
 
-    from mt_scaffold._core import WordCounts
-
-CODES = "bpe.codes"
 _BLOCK = 1 << 22
 
 
 def binarise_words(
-    train: PathLike,
-    valid: PathLike,
-    tests: Sequence[PathLike],
     output: PathLike,
     source: str,
     target: str,
-    codes: PathLike,
-    separator: str = SEPARATOR,
+    segmentation: Segmentation,
+    train: PathLike | None = None,
+    valid: PathLike | None = None,
+    tests: Sequence[PathLike] = (),
+    dictionaries: PathLike | None = None,
+    limits: Limits = NO_LIMITS,
     num_workers: int = 1,
 ) -> Binarised:
     """Make the fairseq data folder ``output`` for the task ``translation_bpe_dropout``.
 
-    ``train``, ``valid`` and each of ``tests`` are prefixes: ``words/train`` stands for the files
-    ``words/train.SOURCE`` and ``words/train.TARGET``, one sentence per line, words separated by spaces. ``codes`` are
-    the joint codes, which are copied into the folder. The dictionary holds every subword that the codes can give and
-    every character of the training text, inside and at the end of words, so that whatever dropout produces has an id.
+    The arguments are those of ``binarise``. The segmentation is copied into the folder. Dictionaries that are made here
+    hold every subword that the codes can give, and every character of the training text, inside and at the end of
+    words, so that whatever dropout produces has an id (``make_dictionaries`` with ``dropout``); given ones must.
 
     The same call resumes an interrupted run: complete files are kept, and ``binarised.json``, without which the folder
     is not accepted, is written last.
@@ -66,49 +65,44 @@ def binarise_words(
     """
     output = Path(output)
     prefixes = subset_prefixes(train, valid, tests, source, target)
-    refuse_other_content(output, CODES)
-    bpe = BPE(codes, separator=separator)
+    if train is None and dictionaries is None:
+        raise UsageError("binarise-words: without a training set, give the folder of the dictionaries")
+    refuse_other_content(output, STORED)
+    # Malformed codes are reported before anything is written.
+    segmenters = segmentation.segmenters()
     make_folder(output)
     try:
         (output / DESCRIPTION).unlink(missing_ok=True)
     except OSError as error:
         raise explain_os_error(error, output) from error
-    with open_input(codes) as stream, open_output(output / CODES) as copy:
-        copy.write(stream.read())
+    languages = (source, target)
+    digests = segmentation.store(output, languages)
+
+    if dictionaries is not None:
+        copy_dictionaries(Path(dictionaries), output, languages)
+    else:
+        assert train is not None
+        make_dictionaries(train, output, source, target, segmentation, limits, dropout=True, num_workers=num_workers)
+    ids = {language: read_ids(output / f"dict.{language}.txt") for language in languages}
 
     pairs: dict[str, int] = {}
-    digests = {CODES: raw_digest(output / CODES)}
+    counts: dict[str, dict[str, Counts]] = {}
     for subset, prefix in prefixes.items():
-        lines = {}
-        for language in (source, target):
+        counts[subset] = {}
+        for language, bpe in zip(languages, segmenters, strict=True):
+            text = Path(f"{prefix}.{language}")
             stored = output / f"{subset}.{source}-{target}.{language}.words"
-            digests[f"{subset}.{language}"], lines[language] = _store(Path(f"{prefix}.{language}"), stored)
-        check_parallel(f"{prefix}.{source}", lines[source], f"{prefix}.{target}", lines[target])
-        pairs[subset] = lines[source]
-
-    for subset, prefix in prefixes.items():
-        # Counting also reports where a text is not UTF-8.
-        counts = count_words(paths=[f"{prefix}.{language}" for language in (source, target)], num_workers=num_workers)
-        if subset == "train":
-            dictionary = format_dictionary(dropout_dictionary(bpe, counts, separator))
-    for language in (source, target):
-        write_text(output / f"dict.{language}.txt", dictionary)
-    binarised = Binarised(source, target, pairs, digests, storage="words")
+            digests[f"{subset}.{language}"], copied = _store(text, stored)
+            # Counting also reports where a text is not UTF-8.
+            subwords = bpe.count_subwords(count_words(text, num_workers=num_workers))
+            unknown = sum(count for form, count in subwords.items() if form not in ids[language])
+            counts[subset][language] = replace(copied, subwords=subwords.total(), unknown=unknown)
+        lines = [counts[subset][language].lines for language in languages]
+        check_parallel(f"{prefix}.{source}", lines[0], f"{prefix}.{target}", lines[1])
+        pairs[subset] = lines[0]
+    binarised = Binarised(source, target, pairs, digests, "words", counts, segmentation.separator)
     write_description(output, binarised)
     return binarised
-
-
-def dropout_dictionary(bpe: BPE, counts: WordCounts, separator: str = SEPARATOR) -> list[tuple[str, int]]:
-    """Return every subword that any dropout can produce from the counted words, with its count without dropout.
-
-    These are the subwords that the codes can give (``BPE.surface_forms``) and the characters of the words, each inside
-    a word and at its end; the most frequent first, those that only dropout produces (count 0) last.
-    """
-    found = bpe.count_subwords(counts).items()
-    characters = sorted(set().union(*(word for word, _ in counts.items())))
-    possible = [*bpe.surface_forms(), *(form for each in characters for form in (each + separator, each))]
-    frequency = dict(sorted(found, key=lambda entry: -entry[1]))
-    return list((frequency | {form: 0 for form in possible if form not in frequency}).items())
 
 
 class WordsFile:
@@ -145,8 +139,8 @@ def _damaged(path: str) -> MTScaffoldError:
     return MTScaffoldError(f"{path}: not as binarise-words stored it; run mt-scaffold binarise-words again")
 
 
-def _store(source: Path, stored: Path) -> tuple[str, int]:
-    """Copy a text and index it, unless that is done, and return its SHA-256 digest and its number of lines."""
+def _store(source: Path, stored: Path) -> tuple[str, Counts]:
+    """Copy a text and index it, unless that is done, and return its SHA-256 digest and what it consists of."""
     import numpy
 
     index = Path(f"{stored}.npy")
@@ -155,7 +149,7 @@ def _store(source: Path, stored: Path) -> tuple[str, int]:
     except MTScaffoldError:
         done = None
     if done and (digest := digest_of(_blocks(source))) == digest_of(_blocks(stored)):
-        return digest, len(done)
+        return digest, Counts(len(done), stored.stat().st_size)
     index.unlink(missing_ok=True)
     sha256, begins, position = hashlib.sha256(), [numpy.zeros(1, numpy.int64)], 0
     with open_output(stored) as stream:
@@ -173,7 +167,7 @@ def _store(source: Path, stored: Path) -> tuple[str, int]:
     offsets = numpy.concatenate(begins)
     with open_output(index) as stream:
         numpy.save(stream, offsets, allow_pickle=False)
-    return sha256.hexdigest(), len(offsets) - 1
+    return sha256.hexdigest(), Counts(len(offsets) - 1, position)
 
 
 def _blocks(path: Path) -> Iterator[bytes]:

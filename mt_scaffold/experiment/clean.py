@@ -1,12 +1,14 @@
-"""Words → words: drop the pairs that no system should train on, before segmentation.
+"""Words → words: drop the pairs that no system should train on, before segmentation, and hold out a validation set.
 
-Cleaning counts words, not subwords, so that every system trains on the same pairs; fairseq's published recipes clean
+Cleaning counts words, not subwords, so that every system trains on the same pairs; fairseq's WMT'14 recipes clean
 after BPE, where each segmentation would keep different pairs.
 """
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import dataclass, field
+from typing import BinaryIO
 
 from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.files import PathLike, open_output, refuse_overwriting
@@ -17,7 +19,8 @@ from mt_scaffold.text import read_pairs, word_count
 class CleanReport:
     """What cleaning kept and dropped; a dropped pair counts under the first reason that applies.
 
-    ``words_read`` and ``words_kept`` are (source, target).
+    ``words_read`` and ``words_kept`` are (source, target). ``held_out`` is the same for the validation set that was
+    taken out of the text, whose pairs count there only.
     """
 
     pairs_read: int = 0
@@ -25,6 +28,20 @@ class CleanReport:
     dropped: dict[str, int] = field(default_factory=lambda: {"too short": 0, "too long": 0, "ratio": 0})
     words_read: tuple[int, int] = (0, 0)
     words_kept: tuple[int, int] = (0, 0)
+    held_out: CleanReport | None = field(default=None, metadata={"omit_none": True})
+
+
+@dataclass(frozen=True)
+class HoldOut:
+    """A validation set taken out of the text: every ``every``-th pair goes to the two outputs.
+
+    Pairs are counted after cleaning, or ``before_cleaning``, where a pair that is then dropped counts too.
+    """
+
+    every: int
+    output_source: PathLike
+    output_target: PathLike
+    before_cleaning: bool = False
 
 
 def clean(
@@ -35,48 +52,91 @@ def clean(
     min_tokens: int = 1,
     max_tokens: int = 250,
     max_ratio: float = 1.5,
+    hold_out: HoldOut | None = None,
 ) -> CleanReport:
     """Copy the pairs of two parallel tokenised files whose lengths are within bounds, byte for byte and in order.
 
     A pair is kept where both sides have ``min_tokens`` to ``max_tokens`` words (between ASCII spaces) and neither
-    has more than ``max_ratio`` times the words of the other. With ``min_tokens`` 1, an empty side is too short.
-    Raises MTScaffoldError where the sides differ in length or no pair is left; UsageError for bounds that no pair can
-    meet, or an output that is also another output or an input.
+    has more than ``max_ratio`` times the words of the other, as in Moses' ``clean-corpus-n.perl``. With ``min_tokens``
+    1, an empty side is too short.
+    Raises MTScaffoldError where the sides differ in length, or no pair is left for an output; UsageError for bounds
+    that no pair can meet, or an output that is also another output or an input.
     """
     if min_tokens < 1 or max_tokens < min_tokens or not max_ratio >= 1:
         raise UsageError(
             f"clean: min_tokens {min_tokens}, max_tokens {max_tokens}, max_ratio {max_ratio}: "
             "give 1 <= min_tokens <= max_tokens and max_ratio >= 1"
         )
-    refuse_overwriting([output_source, output_target], [source, target])
-    report = CleanReport()
-    with (
-        open_output(output_source) as kept_source,
-        open_output(output_target) as kept_target,
-    ):
-        for source_line, target_line in read_pairs(source, target):
+    if hold_out is not None and hold_out.every < 2:
+        raise UsageError(f"clean: holding out one pair in {hold_out.every} leaves none to train on; give 2 or more")
+    valid = [] if hold_out is None else [hold_out.output_source, hold_out.output_target]
+    refuse_overwriting([output_source, output_target, *valid], [source, target])
+    with contextlib.ExitStack() as stack:
+
+        def open_part(*paths: PathLike) -> _Part:
+            return _Part(*(stack.enter_context(open_output(path)) for path in paths))
+
+        train = open_part(output_source, output_target)
+        held_out = open_part(*valid) if valid else None
+        kept = 0
+        for number, (source_line, target_line) in enumerate(read_pairs(source, target), 1):
             lengths = word_count(source_line), word_count(target_line)
-            report.pairs_read += 1
-            report.words_read = _add(report.words_read, lengths)
-            shorter, longer = sorted(lengths)
-            if shorter < min_tokens:
-                report.dropped["too short"] += 1
-            elif longer > max_tokens:
-                report.dropped["too long"] += 1
-            elif longer > max_ratio * shorter:
-                report.dropped["ratio"] += 1
-            else:
-                kept_source.write(source_line.rstrip(b"\n") + b"\n")
-                kept_target.write(target_line.rstrip(b"\n") + b"\n")
-                report.pairs_kept += 1
-                report.words_kept = _add(report.words_kept, lengths)
-        if not report.pairs_kept:
-            dropped = ", ".join(f"{reason} {count}" for reason, count in report.dropped.items())
-            raise MTScaffoldError(
-                f"{source}, {target}: cleaning leaves none of {report.pairs_read} pairs (dropped: {dropped}); "
-                "relax min_tokens, max_tokens or max_ratio"
-            )
-    return report
+            reason = _reason(lengths, min_tokens, max_tokens, max_ratio)
+            kept += reason is None
+            part = train
+            if hold_out is not None and held_out is not None:
+                before = hold_out.before_cleaning
+                if (before or reason is None) and (number if before else kept) % hold_out.every == 0:
+                    part = held_out
+            part.add(source_line, target_line, lengths, reason)
+        _check_filled(train.report, f"{source}, {target}")
+        if hold_out is not None and held_out is not None:
+            train.report.held_out = held_out.report
+            if not held_out.report.pairs_kept:
+                raise MTScaffoldError(
+                    f"{source}, {target}: no validation pair among {number} pairs, of which one in {hold_out.every} "
+                    "is held out; lower data.valid_every, or take a larger sample"
+                )
+    return train.report
+
+
+class _Part:
+    """The two outputs of the kept pairs, and the count of all."""
+
+    def __init__(self, source: BinaryIO, target: BinaryIO) -> None:
+        self._source, self._target = source, target
+        self.report = CleanReport()
+
+    def add(self, source: bytes, target: bytes, lengths: tuple[int, int], reason: str | None) -> None:
+        report = self.report
+        report.pairs_read += 1
+        report.words_read = _add(report.words_read, lengths)
+        if reason is not None:
+            report.dropped[reason] += 1
+            return
+        self._source.write(source.rstrip(b"\n") + b"\n")
+        self._target.write(target.rstrip(b"\n") + b"\n")
+        report.pairs_kept += 1
+        report.words_kept = _add(report.words_kept, lengths)
+
+
+def _reason(lengths: tuple[int, int], min_tokens: int, max_tokens: int, max_ratio: float) -> str | None:
+    """Return why a pair is dropped, None for one that is kept."""
+    shorter, longer = sorted(lengths)
+    if shorter < min_tokens:
+        return "too short"
+    if longer > max_tokens:
+        return "too long"
+    return "ratio" if longer > max_ratio * shorter else None
+
+
+def _check_filled(report: CleanReport, origin: str) -> None:
+    if not report.pairs_kept:
+        dropped = ", ".join(f"{reason} {count}" for reason, count in report.dropped.items())
+        raise MTScaffoldError(
+            f"{origin}: cleaning leaves none of {report.pairs_read} pairs (dropped: {dropped}); "
+            "relax min_tokens, max_tokens or max_ratio"
+        )
 
 
 def _add(total: tuple[int, int], lengths: tuple[int, int]) -> tuple[int, int]:

@@ -1,18 +1,33 @@
-"""Scores of several systems → one table: mean and spread over the seeds, and paired tests against a baseline."""
+"""Scores of several systems → one table: mean and spread over the seeds, and a test against each one's baseline."""
 
 from __future__ import annotations
 
+import math
 import statistics
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from mt_scaffold.errors import MTScaffoldError, UsageError
-from mt_scaffold.experiment.comparison import Comparison, PublishedBeside, Row, Spread, as_csv, as_text
+from mt_scaffold.experiment.comparison import Checkpoints, Comparison, PublishedBeside, Row, Spread, Training
+from mt_scaffold.experiment.comparison_tables import as_csv, as_text
 from mt_scaffold.experiment.configuration import Published
+from mt_scaffold.experiment.metrics import LABELS, METRICS, NOT_COMPARABLE, sacrebleu_metric
 from mt_scaffold.experiment.provenance import sha256, versions
 from mt_scaffold.experiment.results import read_result, write_result
-from mt_scaffold.experiment.score import COMPARABLE, LABELS, NOT_COMPARABLE, Scores
+from mt_scaffold.experiment.score import Scores
+from mt_scaffold.experiment.significance import (
+    RANDOM_SEED,
+    Difference,
+    Resampled,
+    compare_trainings,
+    correct,
+    detectable,
+    draw_segments,
+    resample,
+)
+from mt_scaffold.experiment.train import TrainingReport
 from mt_scaffold.files import PathLike, write_text
 from mt_scaffold.text import read_lines
 
@@ -25,16 +40,20 @@ class _Scored:
     scores: Scores
 
     @property
-    def key(self) -> tuple[str, str, int]:
-        return self.scores.test_set, self.scores.system, self.scores.seed
+    def key(self) -> tuple[str, str, int, str | None]:
+        return self.scores.test_set, self.scores.system, self.scores.seed, self.scores.checkpoint
 
     def lines(self, name: str) -> list[str]:
-        """Return the lines of the ``hypothesis`` or ``reference`` that was scored; raise where it has changed since."""
+        """Return the lines of a file that was scored; raise where it has changed since."""
         file = self.scores.files[name]
         path = self.path.resolve().parent / file.path
         if sha256(path) != file.sha256:
             raise MTScaffoldError(f"{path}: has changed since {self.path} was written; score again")
         return read_lines(path)
+
+
+# The trainings of one system on one test set, by seed.
+_Runs = dict[int, _Scored]
 
 
 def compare(
@@ -44,69 +63,77 @@ def compare(
     samples: int = 1000,
     title: str = "",
     published: Sequence[Published] = (),
+    *,
+    baselines: Mapping[str, str] = {},
+    trainings: Mapping[str, Sequence[PathLike]] = {},
 ) -> Comparison:
-    """Compare each system in the files that ``score`` wrote with the system ``baseline``.
+    """Compare each system in the files that ``score`` wrote with ``baselines[system]``, or else with ``baseline``.
 
-    For each test set and system: mean and standard deviation (of the sample, n - 1) of each score over the seeds, the
-    difference between its mean BLEU and the baseline's, and, for each seed that both were trained with, the p-value of
-    sacreBLEU's paired bootstrap test (Koehn 2004) with ``samples`` resamples, for BLEU and chrF.
+    For each test set and system: mean and standard deviation (of the sample, n - 1) of each score over the seeds, and,
+    for each metric on detokenised text, the difference from the baseline's mean with its 95 % interval, its p-value and
+    the one corrected for all comparisons of the table in that metric (``significance``), from ``samples`` resamples.
 
-    Where a system and the baseline have two or more seeds each, Welch's t-test over the seeds' BLEU is added: it asks
-    whether the trainings differ, the bootstrap test whether the translations of two trainings do.
-    ``published`` are scores from elsewhere, shown beside ours with the difference and marked as theirs.
+    Scores of single checkpoints (``score(checkpoint=...)``) are summed up beside those of the final models.
+    ``published`` are scores from elsewhere, shown beside ours with the difference and marked as theirs. ``trainings``:
+    each system's training.json files, whose figures make a second table.
 
     With ``output`` the comparison is written to ``output.txt``, ``.md``, ``.json`` and ``.csv``. Raises MTScaffoldError
     where score files are not as ``score`` wrote them, or were scored against different references; UsageError where two
-    are for the same run, or none is for the baseline.
+    are for the same run, or a baseline has no scores.
     """
     if samples < 1:
         raise UsageError(f"compare: the number of bootstrap samples must be 1 or more, not {samples}")
-    by_key: dict[tuple[str, str, int], _Scored] = {}
+    by_key: dict[tuple[str, str, int, str | None], _Scored] = {}
     for scored in map(_read, scores):
         if scored.key in by_key:
             raise UsageError(
                 f"{scored.path} and {by_key[scored.key].path} are for the same test set, system and seed; give only one"
             )
         by_key[scored.key] = scored
-    systems = list(dict.fromkeys(system for _, system, _ in by_key))
-    if baseline not in systems:
-        raise UsageError(
-            f"compare: the baseline {baseline} is not among the systems with scores: {', '.join(systems)}; choose one"
+    runs: dict[tuple[str, str], _Runs] = {}
+    single: dict[tuple[str, str], list[_Scored]] = {}
+    for (test_set, system, seed, checkpoint), scored in by_key.items():
+        if checkpoint is None:
+            runs.setdefault((test_set, system), {})[seed] = scored
+        else:
+            single.setdefault((test_set, system), []).append(scored)
+    for key in single.keys() - runs.keys():
+        raise UsageError(f"{single[key][0].path}: is for a single checkpoint; give the score of the final model, too")
+    against = _baselines([system for _, system in runs], baseline, baselines)
+    if unknown := trainings.keys() - against.keys():
+        raise UsageError(f"compare: no scores of the system {min(unknown)}, whose training is given; leave it out")
+    test_sets = list(dict.fromkeys(test_set for test_set, _ in runs))
+    order = [(test_set, system) for test_set in test_sets for system in against if (test_set, system) in runs]
+
+    tests = _test(order, runs, against, samples)
+    rows = [
+        Row(
+            test_set,
+            system,
+            against[system],
+            list(runs[test_set, system]),
+            scores={name: _spread(name, runs[test_set, system]) for name in _common(runs[test_set, system].values())},
+            tests={name: found[test_set, system] for name, found in tests.items() if (test_set, system) in found},
+            checkpoints=_checkpoints(single.get((test_set, system), [])),
         )
-    systems.sort(key=lambda system: system != baseline)
-    test_sets = list(dict.fromkeys(test_set for test_set, _, _ in by_key))
-
-    rows = []
-    signatures: dict[str, str] = {}
-    for test_set in test_sets:
-        for system in systems:
-            of_system = {key[2]: scored for key, scored in by_key.items() if key[:2] == (test_set, system)}
-            of_baseline = {key[2]: scored for key, scored in by_key.items() if key[:2] == (test_set, baseline)}
-            if not of_system:
-                continue
-            p: dict[str, dict[str, float]] = {name: {} for name in COMPARABLE}
-            for seed in [seed for seed in of_system if seed in of_baseline and system != baseline]:
-                for name, (value, signature) in _paired_bootstrap(of_baseline[seed], of_system[seed], samples).items():
-                    p[name][str(seed)] = value
-                    signatures[f"paired bootstrap, {COMPARABLE[name]}"] = signature
-            t_test = _t_test(_bleu(of_system), _bleu(of_baseline)) if system != baseline else None
-            spreads = {name: _spread(name, of_system) for name in LABELS}
-            rows.append(Row(test_set, system, list(of_system), **spreads, p=p, t_test=t_test))
-    for scored in by_key.values():
-        for name, metric in scored.scores.metrics.items():
-            signatures.setdefault(LABELS[name], metric.signature)
-
+        for test_set, system in order
+    ]
     comparison = Comparison(
         title=title,
         synthetic=any(scored.scores.synthetic for scored in by_key.values()),
         baseline=baseline,
         bootstrap_samples=samples,
+        random_seed=RANDOM_SEED,
+        comparisons={name: len(found) for name, found in tests.items()},
         rows=rows,
+        trainings=[_training(system, path) for system in against for path in trainings.get(system, ())],
         published=_beside(published, rows),
-        signatures=dict(sorted(signatures.items())),
+        signatures=_signatures(by_key.values()),
         not_comparable=list(NOT_COMPARABLE),
         versions=versions(),
     )
+    if not comparison.metrics:
+        raise MTScaffoldError("compare: the score files have no metric in common; score again with the same --metrics")
     if output is not None:
         write_text(f"{output}.txt", as_text(comparison))
         write_text(f"{output}.md", as_text(comparison, markdown=True))
@@ -117,10 +144,7 @@ def compare(
 
 def _read(path: PathLike) -> _Scored:
     scored = _Scored(Path(path), read_result(Scores, path))
-    for name, label in COMPARABLE.items():
-        if name not in scored.scores.metrics:
-            raise MTScaffoldError(f"{path}: has no {label} score; score again")
-    if unknown := scored.scores.metrics.keys() - LABELS.keys():
+    if unknown := scored.scores.metrics.keys() - METRICS.keys():
         raise MTScaffoldError(f"{path}: holds an unknown metric, {min(unknown)}; score again")
     for name in ("hypothesis", "reference"):
         if name not in scored.scores.files:
@@ -128,52 +152,148 @@ def _read(path: PathLike) -> _Scored:
     return scored
 
 
-def _spread(name: str, of_system: Mapping[int, _Scored]) -> Spread | None:
-    """Return a metric over the seeds of a system; None where a seed lacks it."""
-    if not all(name in scored.scores.metrics for scored in of_system.values()):
-        return None
-    by_seed = {str(seed): scored.scores.metrics[name].score for seed, scored in of_system.items()}
+def _baselines(systems: Sequence[str], baseline: str, baselines: Mapping[str, str]) -> dict[str, str | None]:
+    """Return each system's baseline (None: its own), the default baseline first, the others in the order given."""
+    ordered = sorted(dict.fromkeys(systems), key=lambda system: system != baseline)
+    for name in (baseline, *baselines.values(), *baselines):
+        if name not in ordered:
+            role = "system" if name in baselines and name not in baselines.values() else "baseline"
+            raise UsageError(
+                f"compare: the {role} {name} is not among the systems with scores: {', '.join(ordered)}; choose one"
+            )
+    against = {system: baselines.get(system, baseline) for system in ordered}
+    return {system: None if other == system else other for system, other in against.items()}
+
+
+def _common(several: Iterable[_Scored]) -> list[str]:
+    """Return the metrics that each of the score files has, in the order of METRICS."""
+    held = [scored.scores.metrics.keys() for scored in several]
+    return [name for name in METRICS if all(name in metrics for metrics in held)]
+
+
+def _spread(name: str, runs: _Runs) -> Spread:
+    by_seed = {str(seed): scored.scores.metrics[name].score for seed, scored in runs.items()}
     values = list(by_seed.values())
     return Spread(statistics.fmean(values), statistics.stdev(values) if len(values) > 1 else None, by_seed)
 
 
-def _bleu(of_system: Mapping[int, _Scored]) -> list[float]:
-    return [scored.scores.metrics["bleu"].score for scored in of_system.values()]
-
-
-def _paired_bootstrap(baseline: _Scored, system: _Scored, samples: int) -> dict[str, tuple[float, str]]:
-    """Return the p-value and signature of each metric, from sacreBLEU's own test."""
-    from sacrebleu.metrics import BLEU, CHRF
-    from sacrebleu.significance import PairedTest
-
-    references = system.lines("reference")
-    if baseline.lines("reference") != references:
-        raise MTScaffoldError(
-            f"{baseline.path} and {system.path} were scored against different references; score both against the same"
+def _checkpoints(several: Sequence[_Scored]) -> dict[str, Checkpoints]:
+    """Sum up the scores of single checkpoints: their mean, and their spread within a training."""
+    found = {}
+    for name in _common(several) if several else ():
+        by_seed: dict[int, list[float]] = {}
+        for scored in several:
+            by_seed.setdefault(scored.scores.seed, []).append(scored.scores.metrics[name].score)
+        squares = sum((value - statistics.fmean(values)) ** 2 for values in by_seed.values() for value in values)
+        freedom = len(several) - len(by_seed)
+        found[name] = Checkpoints(
+            mean=statistics.fmean(value for values in by_seed.values() for value in values),
+            sd=math.sqrt(squares / freedom) if freedom else None,
+            count=max(map(len, by_seed.values())),
         )
-    of_baseline, of_system = baseline.lines("hypothesis"), system.lines("hypothesis")
-    test = PairedTest(
-        [("baseline", of_baseline), ("system", of_system)],
-        {"bleu": BLEU(), "chrf": CHRF()},
-        [references],
-        test_type="bs",
-        n_samples=samples,
+    return found
+
+
+def _test(
+    order: Sequence[tuple[str, str]],
+    runs: Mapping[tuple[str, str], _Runs],
+    against: Mapping[str, str | None],
+    samples: int,
+) -> dict[str, dict[tuple[str, str], Difference]]:
+    """Return, for each metric, the test of each system on each test set, corrected for their number."""
+    found: dict[str, dict[tuple[str, str], Difference]] = {}
+    for test_set in dict.fromkeys(test_set for test_set, _ in order):
+        pairs = {system: against[system] for name, system in order if name == test_set}
+        pairs = {system: other for system, other in pairs.items() if (test_set, other) in runs}
+        involved = {system: runs[test_set, system] for pair in pairs.items() for system in pair if system is not None}
+        if not involved:
+            continue
+        _check_references(involved)
+        drawn = draw_segments(next(iter(next(iter(involved.values())).values())).scores.lines, samples)
+        for name in [name for name, kind in METRICS.items() if kind.tested]:
+            having = {system: each for system, each in involved.items() if name in _common(each.values())}
+            tested = {system: other for system, other in pairs.items() if system in having and other in having}
+            needed = {system for pair in tested.items() for system in pair}
+            resampled = _resample(name, {system: having[system] for system in having if system in needed}, drawn)
+            for system, other in tested.items():
+                assert other is not None
+                difference = compare_trainings(resampled[system], resampled[other])
+                found.setdefault(name, {})[test_set, system] = difference
+    for tests in found.values():
+        corrected = correct({key: test.p for key, test in tests.items()})
+        for key, test in tests.items():
+            least = detectable(test.standard_error, len(tests))
+            tests[key] = replace(test, p_holm=corrected[key], detectable=least)
+    return {name: found[name] for name in METRICS if name in found}
+
+
+def _resample(name: str, systems: Mapping[str, _Runs], drawn: Any) -> dict[str, list[Resampled]]:
+    """Return the scores of every training of ``systems`` on the resamples of one test set."""
+    if not systems:
+        return {}
+    first = next(iter(next(iter(systems.values())).values()))
+    metric = sacrebleu_metric(name, [first.lines(reference) for reference in first.scores.references])
+    found: dict[str, list[Resampled]] = {}
+    for system, trained in systems.items():
+        for scored in trained.values():
+            own = scored.scores.metrics[name]
+            lines = scored.lines("hypothesis")
+            rows = [list(map(float, row.split())) for row in own.segments or ()]
+            resampled = resample(metric, rows or metric._extract_corpus_statistics(lines, None), drawn)
+            if not math.isclose(resampled.score, own.score, rel_tol=1e-6, abs_tol=1e-6):
+                raise MTScaffoldError(
+                    f"{scored.path}: {LABELS[name]} was {own.score:.4f} when this was written and is "
+                    f"{resampled.score:.4f} now (another sacreBLEU?); score again"
+                )
+            found.setdefault(system, []).append(resampled)
+    return found
+
+
+def _check_references(systems: Mapping[str, _Runs]) -> None:
+    """Raise where trainings on one test set were scored against different references."""
+    first, *others = [scored for trained in systems.values() for scored in trained.values()]
+    digests = [first.scores.files[name].sha256 for name in first.scores.references]
+    for other in others:
+        if [other.scores.files[name].sha256 for name in other.scores.references] != digests:
+            raise MTScaffoldError(
+                f"{first.path} and {other.path} were scored against different references; score both against the same"
+            )
+
+
+def _signatures(several: Iterable[_Scored]) -> dict[str, str]:
+    """Return the signature of each metric; raise where scores of one test set were computed differently."""
+    found: dict[str, dict[str, tuple[str, _Scored]]] = {}
+    for scored in several:
+        for name, metric in scored.scores.metrics.items():
+            by_test_set = found.setdefault(name, {})
+            signature, other = by_test_set.setdefault(scored.scores.test_set, (metric.signature, scored))
+            if signature != metric.signature:
+                raise MTScaffoldError(
+                    f"{other.path} and {scored.path}: {LABELS[name]} was computed differently ({signature} and "
+                    f"{metric.signature}); score both again"
+                )
+    shown = {}
+    for name in [name for name in METRICS if name in found]:
+        different = {signature for signature, _ in found[name].values()}
+        for test_set, (signature, _) in found[name].items():
+            shown[LABELS[name] if len(different) == 1 else f"{LABELS[name]}, {test_set}"] = signature
+    return shown
+
+
+def _training(system: str, path: PathLike) -> Training:
+    report = read_result(TrainingReport, path)
+    return Training(
+        system=system,
+        seed=report.seed,
+        parameters=report.parameters,
+        updates=report.updates,
+        epochs=report.epochs,
+        # Missing where another release trained.
+        subwords=getattr(report, "subwords", None),
+        text_bytes=getattr(report, "text_bytes", None),
+        stop=getattr(report, "stop", None),
+        hours=report.seconds / 3600,
     )
-    signatures, results = test()
-    # sacreBLEU names the results by the score: BLEU, chrF2.
-    names = {"bleu": "BLEU", "chrf": "chrF2"}
-    # sacreBLEU never ascribes a difference of exactly 0 to chance: equal translations would get the smallest p.
-    same = of_baseline == of_system
-    return {name: (1.0 if same else results[shown][1].p_value, str(signatures[shown])) for name, shown in names.items()}
-
-
-def _t_test(ours: Sequence[float], baseline: Sequence[float]) -> float | None:
-    """Return the p-value of Welch's t-test; None with fewer than two seeds on a side, or where no score differs."""
-    if len(ours) < 2 or len(baseline) < 2 or len({*ours, *baseline}) == 1:
-        return None
-    from scipy.stats import ttest_ind
-
-    return float(ttest_ind(ours, baseline, equal_var=False).pvalue)
 
 
 def _beside(published: Sequence[Published], rows: Sequence[Row]) -> list[PublishedBeside]:

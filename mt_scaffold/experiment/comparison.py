@@ -1,15 +1,13 @@
-"""A comparison of systems: what it holds, and its tables for people (text, Markdown) and programs (CSV)."""
+"""A comparison of systems: what ``compare`` writes, and its tables and the report read."""
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from mt_scaffold.experiment.configuration import Published
-from mt_scaffold.experiment.score import COMPARABLE, LABELS, NOT_COMPARABLE
-from mt_scaffold.tables import format_table
+from mt_scaffold.experiment.metrics import METRICS
+from mt_scaffold.experiment.significance import LEVEL, Difference
 
 SYNTHETIC_NOTE = "SYNTHETIC DATA: generated text; these figures say nothing about any real language."
 
@@ -24,32 +22,56 @@ class Spread:
 
 
 @dataclass(frozen=True)
+class Checkpoints:
+    """A score over the single checkpoints of a system's trainings.
+
+    sd: of the checkpoints of one training around their mean, pooled over the trainings (None for one checkpoint each).
+    count: checkpoints of one training.
+    """
+
+    mean: float
+    sd: float | None
+    count: int
+
+
+@dataclass(frozen=True)
 class Row:
     """One system on one test set.
 
-    Metrics that not every seed has are None. p: metric → seed → p-value of the paired test against the baseline.
-    t_test: p-value of Welch's t-test over the seeds; None for the baseline itself, and where it cannot be computed.
+    baseline: what it was tested against; None for the baseline itself. scores: of the metrics that every seed has.
+    tests: by metric; empty where the baseline has no scores on this test set.
     """
 
     test_set: str
     system: str
+    baseline: str | None = field(metadata={"omit_none": True})
     seeds: list[int]
-    bleu: Spread | None = field(metadata={"omit_none": True})
-    chrf: Spread | None = field(metadata={"omit_none": True})
-    tokenised_bleu: Spread | None = field(metadata={"omit_none": True})
-    tokenised_bleu_split: Spread | None = field(metadata={"omit_none": True})
-    p: dict[str, dict[str, float]]
-    t_test: float | None = field(default=None, metadata={"omit_if": "is_untested"})
-
-    @property
-    def is_untested(self) -> bool:
-        """Whether the row was tested against nothing: the baseline's."""
-        return self.t_test is None and not any(self.p.values())
+    scores: dict[str, Spread]
+    tests: dict[str, Difference]
+    checkpoints: dict[str, Checkpoints]
 
     def metric(self, name: str) -> Spread | None:
-        """Return the metric of that name (``bleu``, ``chrf``, ``tokenised_bleu``, ``tokenised_bleu_split``)."""
-        spread: Spread | None = getattr(self, name)
-        return spread
+        """Return the metric of that name (``bleu``, ``chrf++``, ...), None where a seed lacks it."""
+        return self.scores.get(name)
+
+
+@dataclass(frozen=True)
+class Training:
+    """What one training cost and saw; None where it is not known.
+
+    subwords, text_bytes: of source and target, seen in training. stop: what ended it (``updates``, ``epochs``,
+    ``tokens``, ``text``, ``patience``).
+    """
+
+    system: str
+    seed: int
+    parameters: int
+    updates: int
+    epochs: int
+    subwords: int | None
+    text_bytes: int | None
+    stop: str | None
+    hours: float
 
 
 @dataclass(frozen=True)
@@ -62,121 +84,82 @@ class PublishedBeside(Published):
 
 @dataclass(frozen=True)
 class Comparison:
-    """All systems on all test sets, the baseline first, with what a reader needs to interpret the scores."""
+    """All systems on all test sets, with what a reader needs to interpret the scores.
+
+    baseline: of all systems that have none of their own. bootstrap_samples, random_seed: of the tests. comparisons:
+    how many tests in each metric Holm's method corrects for.
+    """
 
     title: str
     synthetic: bool
     baseline: str
     bootstrap_samples: int
+    random_seed: int
+    comparisons: dict[str, int]
     rows: list[Row]
+    trainings: list[Training]
     published: list[PublishedBeside]
     signatures: dict[str, str]
     not_comparable: list[str]
     versions: dict[str, str]
 
-    def difference(self, row: Row) -> float | None:
-        """Return the mean BLEU of a row minus the baseline's on the same test set; None for the baseline itself."""
-        base = next((each for each in self.rows if (each.test_set, each.system) == (row.test_set, self.baseline)), None)
-        if base is None or base is row or base.bleu is None or row.bleu is None:
-            return None
-        return row.bleu.mean - base.bleu.mean
-
     @property
     def metrics(self) -> list[str]:
-        """The metrics that every row has, in the order of LABELS."""
-        return [name for name in LABELS if all(row.metric(name) for row in self.rows)]
+        """The metrics that every row has, in the order of METRICS."""
+        return [name for name in METRICS if all(row.metric(name) for row in self.rows)]
 
+    @property
+    def main_metric(self) -> str:
+        """The metric of the first table: BLEU, or the first that every row has."""
+        return self.metrics[0]
 
-def as_text(comparison: Comparison, markdown: bool = False) -> str:
-    """Return the comparison as a table for people, with the notes they need to interpret it."""
-    rows, metrics = comparison.rows, comparison.metrics
-    heading = ["test set", "system", "BLEU", "difference", "p", "chrF", "p"]
-    heading += [f"{NOT_COMPARABLE[name]} *" for name in metrics if name in NOT_COMPARABLE]
-    table = []
-    for row in rows:
-        difference = comparison.difference(row)
-        line = [row.test_set, row.system, _mean(row.bleu), "" if difference is None else f"{difference:+.2f}"]
-        line += [_p_values(row, "bleu"), _mean(row.chrf), _p_values(row, "chrf")]
-        line += [_mean(row.metric(name)) for name in metrics if name in NOT_COMPARABLE]
-        table.append(line)
-    drawn = format_table([heading, *table], markdown, figures=False).rstrip("\n")
+    @property
+    def seeds(self) -> list[int]:
+        """The seeds of all rows."""
+        return sorted({seed for row in self.rows for seed in row.seeds})
 
-    seeds = sorted({seed for row in rows for seed in row.seeds})
-    notes = [
-        f"BLEU and chrF: sacreBLEU on detokenised text against the untouched reference. Seeds: {_listed(seeds)}"
-        + (
-            "; mean ± standard deviation over them."
-            if len(seeds) > 1
-            else "; one training does not show how far trainings differ by chance."
-        ),
-        f"p: paired bootstrap test against {comparison.baseline}, {comparison.bootstrap_samples} resamples"
-        + (", one value for each seed." if len(seeds) > 1 else "."),
-    ]
-    notes += [
-        f"{row.test_set}, {row.system} against {comparison.baseline}: Welch's t-test over the seeds' BLEU, "
-        f"p {row.t_test:.3f}."
-        for row in rows
-        if row.t_test is not None
-    ]
-    if len(metrics) > len(COMPARABLE):
-        notes.append("*: not comparable with scores from elsewhere; it depends on the tokeniser.")
-    quote = "`" if markdown else ""
-    notes += [f"{name}: {quote}{signature}{quote}" for name, signature in comparison.signatures.items()]
-    if markdown:
-        notes = [f"- {note.replace('*:', chr(92) + '*:')}" for note in notes]
-    blocks = [comparison.title] if comparison.title else []
-    if comparison.synthetic:
-        blocks.append(f"**{SYNTHETIC_NOTE}**" if markdown else SYNTHETIC_NOTE)
-    blocks.append(drawn)
-    if comparison.published:
-        blocks.append("Published elsewhere (THEIRS: copied from the papers, not measured here):")
-        blocks.append(_published_table(comparison.published, markdown))
-    return "\n\n".join([*blocks, "\n".join(notes)]) + "\n"
+    @property
+    def notes(self) -> list[str]:
+        """What a reader must know of the scores and the tests, as sentences."""
+        seeds = ", ".join(map(str, self.seeds))
+        what = "on detokenised text against the untouched reference, unless marked otherwise"
+        if len(self.seeds) > 1:
+            notes = [f"Scores: {what}. Seeds: {seeds}; mean ± standard deviation over them."]
+        else:
+            notes = [f"Scores: {what}. Seed: {seeds}; one training per system."]
+        if any(METRICS[name].lower_is_better for name in self.metrics):
+            notes.append("↓: lower is better.")
+        if any(not METRICS[name].comparable for name in self.metrics):
+            notes.append("*: not comparable with scores from elsewhere; it depends on the tokeniser.")
+        tests = [row.tests[self.main_metric] for row in self.rows if self.main_metric in row.tests]
+        return [*notes, *self._notes_on(tests)] if tests else notes
 
-
-def as_csv(comparison: Comparison) -> str:
-    """Return the comparison as CSV: one line per test set and system, scores as mean and standard deviation."""
-    metrics = [name for name in LABELS if any(row.metric(name) for row in comparison.rows)]
-    heading = ["test_set", "system", "baseline", "synthetic", "seeds"]
-    heading += [f"{name}_{part}" for name in metrics for part in ("mean", "sd")] + ["p_bleu", "p_chrf"]
-    stream = io.StringIO()
-    writer = csv.writer(stream, lineterminator="\n")
-    writer.writerow(heading)
-    for row in comparison.rows:
-        line: list[object] = [row.test_set, row.system, comparison.baseline, comparison.synthetic]
-        line.append(" ".join(map(str, row.seeds)))
-        for name in metrics:
-            spread = row.metric(name)
-            line += ["", ""] if spread is None else [spread.mean, spread.sd]
-        line += [" ".join(map(str, row.p[name].values())) for name in COMPARABLE]
-        writer.writerow(["" if entry is None else entry for entry in line])
-    return stream.getvalue()
-
-
-def _published_table(published: Sequence[PublishedBeside], markdown: bool) -> str:
-    heading = ["test set", "our system", "score", "ours", "THEIRS", "ours - theirs", "who", "their system"]
-    table = [
-        [
-            *(entry.test_set, entry.beside, LABELS[entry.metric]),
-            "" if entry.ours is None else f"{entry.ours:.2f}",
-            f"{entry.score:.2f}",
-            "" if entry.difference is None else f"{entry.difference:+.2f}",
-            *(entry.by, entry.system),
+    def _notes_on(self, tests: Sequence[Difference]) -> list[str]:
+        """Return the notes on the tests of the main metric."""
+        number, label = len(tests), METRICS[self.main_metric].label
+        comparisons = f"{number} comparison{'s' if number > 1 else ''}"
+        seeds = [len(row.seeds) for row in self.rows]
+        drawn = "trainings and segments resampled together" if max(seeds) > 1 else "segments resampled"
+        test = f"{drawn}, {self.bootstrap_samples} resamples, random seed {self.random_seed}"
+        sizes = [f"{size(test.detectable for test in tests):.2f}" for size in (min, max)]
+        found = " to ".join(dict.fromkeys(sizes))
+        corrected = f", corrected for {comparisons}" if number > 1 else ""
+        notes = [
+            "Difference: from the system under 'against', with its 95 % interval, not corrected.",
+            f"p: two-sided, Multi-Bootstrap (Sellam et al. 2022), {test}.",
+            f"p, Holm: corrected for the {comparisons} of this table in one metric (Holm 1979).",
         ]
-        for entry in published
-    ]
-    return format_table([heading, *table], markdown, figures=False).rstrip("\n")
-
-
-def _mean(spread: Spread | None) -> str:
-    if spread is None:
-        return ""
-    return f"{spread.mean:.2f}" + ("" if spread.sd is None else f" ± {spread.sd:.2f}")
-
-
-def _p_values(row: Row, name: str) -> str:
-    return ", ".join(f"{p:.3f}" for p in row.p[name].values())
-
-
-def _listed(entries: Sequence[object]) -> str:
-    return ", ".join(map(str, entries))
+        notes.append(
+            f"Power: with probability 80 %, a true difference of {found} {label} would be found (level 5 %{corrected}; "
+            "normal approximation); a smaller one more seldom."
+        )
+        if max(seeds) == 1:
+            notes.append("One training per system does not show how far trainings differ by chance: p is about these.")
+        elif min(seeds) < 5:
+            notes.append("With fewer than 5 seeds the spread between trainings is a rough estimate, and so is p.")
+        if number / (self.bootstrap_samples + 1) > LEVEL:
+            notes.append(
+                f"{self.bootstrap_samples} resamples are too few for {comparisons}: no corrected p can reach {LEVEL}; "
+                "raise score.bootstrap_samples."
+            )
+        return notes

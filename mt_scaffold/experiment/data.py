@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import collections
 import contextlib
 import itertools
 import shutil
 import sys
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from mt_scaffold.errors import MTScaffoldError
+from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.archives import extract, sacrebleu_archives, sacrebleu_test_set
 from mt_scaffold.experiment.configuration import Config, Languages
 from mt_scaffold.experiment.configuration.data import (
@@ -23,13 +25,12 @@ from mt_scaffold.experiment.configuration.data import (
     SyntheticData,
 )
 from mt_scaffold.experiment.download import default_cache, fetch
+from mt_scaffold.experiment.markup import Markup, plain_lines
+from mt_scaffold.experiment.overlap import Overlap, Pairs, TestOverlap
 from mt_scaffold.experiment.synthetic import sentence_pairs
-from mt_scaffold.files import PathLike, explain_os_error, make_folder, open_output
+from mt_scaffold.files import PathLike, explain_os_error, make_folder, open_input, open_output
 from mt_scaffold.text import read_pairs, word_count
 
-# Holds the extracted members of one archive at a time, beside the raw text.
-_MEMBERS = ".members"
-Pairs = Iterable[tuple[bytes, bytes]]
 # The name of a corpus, and its parts in order, each with its origin.
 Corpus = tuple[str, Iterable[tuple[str, Pairs]]]
 
@@ -60,18 +61,6 @@ class Generator:
     clauses: int
 
 
-@dataclass(frozen=True)
-class TestOverlap:
-    """Lines of a test set, and how many of them the training data has too: as a source, as a target, as a pair."""
-
-    __test__ = False  # pytest would collect the class because of its name
-
-    lines: int
-    source_in_train: int
-    target_in_train: int
-    pair_in_train: int
-
-
 @dataclass
 class RawReport:
     """The origin and size of an experiment's raw text, by corpus."""
@@ -85,92 +74,53 @@ class RawReport:
     warnings: list[str] = field(default_factory=list)
 
 
-def get_data(config: Config, output_dir: PathLike, cache: PathLike | None = None) -> RawReport:
+def get_data(
+    config: Config, output_dir: PathLike, cache: PathLike | None = None, parts: Sequence[str] | None = None
+) -> RawReport:
     """Write the raw text of ``config`` to ``output_dir`` and return its origin and size.
 
-    Writes ``{train,valid,TEST}.{SOURCE,TARGET}`` (UTF-8, unchanged but for an LF at the end of every line); the folder
-    is created where needed. ``cache`` is the download cache (default: default_cache()).
-    Raises MTScaffoldError for a file that cannot be fetched or whose digest differs from the configuration, and for
-    two sides with different numbers of lines.
+    Writes ``{train,valid,TEST}.{SOURCE,TARGET}`` (UTF-8, unchanged but for an LF at the end of every line, and markup
+    that the configuration names); the folder is created where needed. There is no ``valid`` where cleaning takes it
+    out of the training text (``data.valid_every``). ``cache`` is the download cache (default: default_cache()).
+    With ``parts``, only these are written; the training text is read all the same where a test set is among them, to
+    count the sentences that occur in both.
+    Raises UsageError for a part that the configuration does not have; MTScaffoldError for a file that cannot be
+    fetched or whose digest differs from the configuration, for malformed markup, and for two sides with different
+    numbers of lines.
     """
+    every_part = ["train", "valid", *config.test_sets]
+    wanted = set(every_part if parts is None else parts)
+    if unknown := wanted.difference(every_part):
+        raise UsageError(f"get-data: no part {min(unknown)}; give some of {', '.join(every_part)}")
     folder = Path(output_dir)
     make_folder(folder)
     report = RawReport(config.name, config.synthetic)
     if config.data.synthetic is not None:
         data = config.data.synthetic
         report.generator = Generator(data.pairs, data.seed, data.stems, data.clauses)
-    overlap = _Overlap()
+    overlap, other_tags = Overlap(), Counter[str]()
+    # Holds the extracted members of one archive at a time; another call may be writing other parts at the same time.
+    members = _Members(folder / f".members-{'all' if parts is None else '-'.join(sorted(wanted))}", other_tags)
     try:
-        for name, parts in _corpora(config, folder, Path(cache) if cache is not None else None):
-            watched = overlap.watch(name, parts)
-            report.corpora[name], report.parts[name] = _write(folder, name, config.languages, watched)
+        for name, text in _corpora(config, members, Path(cache) if cache is not None else None):
+            if name == "train" or name in wanted:
+                text = overlap.watch(name, text)
+            if name in wanted:
+                report.corpora[name], report.parts[name] = _write(folder, name, config.languages, text)
+            elif config.synthetic or (name == "train" and wanted.intersection(config.test_sets)):
+                # Generated parts come one after the other out of the same sequence.
+                for _, pairs in text:
+                    collections.deque(pairs, maxlen=0)
     finally:
-        shutil.rmtree(folder / _MEMBERS, ignore_errors=True)
+        shutil.rmtree(members.folder, ignore_errors=True)
     report.test_overlap = overlap.counts()
     report.warnings = overlap.warnings()
+    if other_tags:
+        counts = ", ".join(f"<{tag}> {count}" for tag, count in other_tags.items())
+        report.warnings.append(f"lines with a tag that the markup does not name are kept as sentences: {counts}")
     for warning in report.warnings:
         print(f"mt-scaffold: warning: {warning}", file=sys.stderr)
     return report
-
-
-class _Overlap:
-    """Counts the test sentences that also occur in the training data, which must be watched after the test sets."""
-
-    def __init__(self) -> None:
-        self._tests: dict[str, list[tuple[bytes, bytes]]] = {}
-        self._sources: dict[bytes, bool] = {}
-        self._targets: dict[bytes, bool] = {}
-        self._pairs: dict[tuple[bytes, bytes], bool] = {}
-
-    def watch(self, corpus: str, parts: Iterable[tuple[str, Pairs]]) -> Iterator[tuple[str, Pairs]]:
-        """Yield the same parts, noting or looking up each pair on the way."""
-        for origin, pairs in parts:
-            if corpus == "train":
-                yield origin, self._look(pairs)
-            elif corpus == "valid":
-                yield origin, pairs
-            else:
-                yield origin, self._note(self._tests.setdefault(corpus, []), pairs)
-
-    def _note(self, test: list[tuple[bytes, bytes]], pairs: Pairs) -> Iterator[tuple[bytes, bytes]]:
-        for pair in pairs:
-            source, target = pair[0].strip(), pair[1].strip()
-            test.append((source, target))
-            self._sources[source] = self._targets[target] = self._pairs[source, target] = False
-            yield pair
-
-    def _look(self, pairs: Pairs) -> Iterator[tuple[bytes, bytes]]:
-        for pair in pairs:
-            source, target = pair[0].strip(), pair[1].strip()
-            in_source, in_target = source in self._sources, target in self._targets
-            if in_source:
-                self._sources[source] = True
-            if in_target:
-                self._targets[target] = True
-            if in_source and in_target and (source, target) in self._pairs:
-                self._pairs[source, target] = True
-            yield pair
-
-    def counts(self) -> dict[str, TestOverlap]:
-        """Return the overlap of each test set with the training data, once that has been read."""
-        return {
-            name: TestOverlap(
-                lines=len(test),
-                source_in_train=sum(self._sources[source] for source, _ in test),
-                target_in_train=sum(self._targets[target] for _, target in test),
-                pair_in_train=sum(self._pairs[pair] for pair in test),
-            )
-            for name, test in self._tests.items()
-        }
-
-    def warnings(self) -> list[str]:
-        """Return one line for each test set that shares sentences with the training data."""
-        return [
-            f"{name}: of its {count.lines} sentences, {count.source_in_train} occur in the training data as a "
-            f"source, {count.target_in_train} as a target, {count.pair_in_train} with the same translation"
-            for name, count in self.counts().items()
-            if count.source_in_train or count.target_in_train
-        ]
 
 
 def fetch_data(config: Config, cache: PathLike | None = None) -> list[Path]:
@@ -182,12 +132,12 @@ def fetch_data(config: Config, cache: PathLike | None = None) -> list[Path]:
     files: dict[Any, None] = {}
     if config.data.files is not None:
         data = config.data.files
-        for pair in itertools.chain(data.train, data.valid, *data.tests.values()):
+        for pair in itertools.chain(data.train, data.valid or [], *data.tests.values()):
             files |= {pair.source: None, pair.target: None}
     if config.data.archives is not None:
         tests = config.data.archives.tests.values()
         for of_archive in itertools.chain(
-            config.data.archives.train, config.data.archives.valid, *(test.pairs or [] for test in tests)
+            config.data.archives.train, config.data.archives.valid or [], *(test.pairs or [] for test in tests)
         ):
             files[of_archive.archive] = None
         for test in tests:
@@ -196,7 +146,7 @@ def fetch_data(config: Config, cache: PathLike | None = None) -> list[Path]:
     return [fetch(file, folder) for file in files]
 
 
-def _corpora(config: Config, folder: Path, cache: Path | None) -> Iterator[Corpus]:
+def _corpora(config: Config, members: _Members, cache: Path | None) -> Iterator[Corpus]:
     """Yield the test sets first: their sentences are looked up in the training data as it is read."""
     data = config.data
     if data.synthetic is not None:
@@ -204,7 +154,7 @@ def _corpora(config: Config, folder: Path, cache: Path | None) -> Iterator[Corpu
     if data.files is not None:
         yield from _from_files(data.files, data.sample, cache or default_cache())
     if data.archives is not None:
-        yield from _from_archives(data.archives, config.languages, data.sample, folder, cache or default_cache())
+        yield from _from_archives(data.archives, config.languages, data.sample, members, cache or default_cache())
 
 
 def _generated(data: SyntheticData, sample: int | None) -> Iterator[Corpus]:
@@ -218,11 +168,12 @@ def _generated(data: SyntheticData, sample: int | None) -> Iterator[Corpus]:
 
 def _from_files(data: FileData, sample: int | None, cache: Path) -> Iterator[Corpus]:
     # Fetch everything before reading anything, so that a missing file is reported at once.
-    train, valid = _fetch_pairs(data.train, cache), _fetch_pairs(data.valid, cache)
+    train, valid = _fetch_pairs(data.train, cache), _fetch_pairs(data.valid or [], cache)
     tests = {name: _fetch_pairs(pairs, cache) for name, pairs in data.tests.items()}
     for name, pairs in tests.items():
         yield name, [(source.name, read_pairs(source, target)) for source, target in pairs]
-    yield "valid", [(source.name, read_pairs(source, target)) for source, target in valid]
+    if valid:
+        yield "valid", [(source.name, read_pairs(source, target)) for source, target in valid]
     yield "train", [(source.name, itertools.islice(read_pairs(source, target), sample)) for source, target in train]
 
 
@@ -231,45 +182,64 @@ def _fetch_pairs(pairs: Sequence[ParallelFiles], cache: Path) -> list[tuple[Path
 
 
 def _from_archives(
-    data: ArchiveData, languages: Languages, sample: int | None, folder: Path, cache: Path
+    data: ArchiveData, languages: Languages, sample: int | None, members: _Members, cache: Path
 ) -> Iterator[Corpus]:
     # As in _from_files: fetch everything before reading anything.
-    members = folder / _MEMBERS
     archives = {
         pair.archive: fetch(pair.archive, cache)
-        for pairs in (data.train, data.valid, *(test.pairs or [] for test in data.tests.values()))
+        for pairs in (data.train, data.valid or [], *(test.pairs or [] for test in data.tests.values()))
         for pair in pairs
     }
 
     def parts(pairs: Sequence[ArchivePair], lines: int | None = None) -> Iterator[tuple[str, Pairs]]:
         for pair in pairs:
-            with _empty_folder(members):
-                yield pair.source, _from_archive(archives[pair.archive], pair, lines, members)
+            with _empty_folder(members.folder):
+                yield pair.source, members.read(archives[pair.archive], pair, lines)
 
     def test_parts(test: ArchiveTest) -> Iterator[tuple[str, Pairs]]:
         if test.sacrebleu is None:
             yield from parts(test.pairs or [])
             return
-        with _empty_folder(members):
+        with _empty_folder(members.folder):
             source, target = languages.source, languages.target
-            paths = sacrebleu_test_set(test.sacrebleu, source, target, cache, members, test.md5)
+            paths = sacrebleu_test_set(test.sacrebleu, source, target, cache, members.folder, test.md5)
             yield f"sacreBLEU {test.sacrebleu}", read_pairs(*paths)
 
     for name, test in data.tests.items():
         yield name, test_parts(test)
-    yield "valid", parts(data.valid)
+    if data.valid is not None:
+        yield "valid", parts(data.valid)
     yield "train", parts(data.train, sample)
 
 
-def _from_archive(archive: Path, pair: ArchivePair, lines: int | None, folder: Path) -> Pairs:
-    paths = []
-    for side, member in (("source", pair.source), ("target", pair.target)):
-        (folder / side).mkdir()
-        name = member.rsplit("/", 1)[-1]
-        # With ``lines``, extract decompresses.
-        paths.append(folder / side / (name.removesuffix(".gz") if lines is not None else name))
-    extract(archive, dict(zip((pair.source, pair.target), paths, strict=True)), lines)
-    return read_pairs(*paths)
+@dataclass(frozen=True)
+class _Members:
+    """The folder of the members extracted last, and the count of tags in them that their markup does not name."""
+
+    folder: Path
+    other_tags: Counter[str]
+
+    def read(self, archive: Path, pair: ArchivePair, lines: int | None) -> Pairs:
+        """Extract two members and return their pairs, or the first ``lines`` of them, without markup."""
+        paths = []
+        # Only plain members can be cut while they are extracted.
+        cut = lines if pair.markup is None else None
+        for side, member in (("source", pair.source), ("target", pair.target)):
+            (self.folder / side).mkdir()
+            name = member.rsplit("/", 1)[-1]
+            # With ``lines``, extract decompresses.
+            paths.append(self.folder / side / (name.removesuffix(".gz") if cut is not None else name))
+        extract(archive, dict(zip((pair.source, pair.target), paths, strict=True)), cut)
+        if pair.markup is not None:
+            members = zip(paths, (pair.source, pair.target), strict=True)
+            paths = [self._plain(path, pair.markup, f"{archive}: member {name}") for path, name in members]
+        return itertools.islice(read_pairs(*paths), lines)
+
+    def _plain(self, member: Path, markup: Markup, name: str) -> Path:
+        plain = member.with_name(f"{member.name.removesuffix('.gz')}.plain")
+        with open_input(member) as text, open_output(plain) as output:
+            output.writelines(plain_lines(text, markup, name, self.other_tags))
+        return plain
 
 
 @contextlib.contextmanager

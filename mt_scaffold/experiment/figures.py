@@ -14,13 +14,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mt_scaffold.errors import MTScaffoldError
-from mt_scaffold.experiment.dictionary import SPECIAL_SYMBOLS, read_dictionary
+from mt_scaffold.experiment.embeddings import Embeddings, project
 from mt_scaffold.files import PathLike, open_output
+from mt_scaffold.inside import tokens_with
 from mt_scaffold.text import END_OF_WORD, surface_form
 
 if TYPE_CHECKING:
-    import numpy
-
     from mt_scaffold.compare_vocab import SizeComparison
 
 # Okabe and Ito's colours, distinguishable to colour-blind readers and legible on white and on black.
@@ -81,21 +80,6 @@ def replaced_tokens(rows: Sequence[SizeComparison], path: PathLike, note: str = 
     return drawing.svg
 
 
-def tokens_with(part: str, frequencies: Mapping[str, int], top: int = 10) -> list[tuple[str, int, float]]:
-    """Return the tokens that contain ``part``: token, frequency, share of all their frequencies; the ``top`` first.
-
-    frequencies: token as in a codes file → frequency (``Vocabulary.frequencies``). The token ``part`` itself, inside
-    words and at their ends, comes first; the others follow by frequency. Empty where none of them occurs.
-    """
-    found = {token: count for token, count in frequencies.items() if part in token.removesuffix(END_OF_WORD)}
-    total = sum(found.values())
-    if not total:
-        return []
-    own = {part, part + END_OF_WORD}
-    ordered = sorted(found.items(), key=lambda entry: (entry[0] not in own, -entry[1], entry[0]))
-    return [(token, count, count / total) for token, count in ordered[:top] if count or token in own]
-
-
 def inside_longer_tokens(
     parts: Sequence[str], frequencies: Mapping[str, int], path: PathLike, note: str = "", top: int = 8
 ) -> Path:
@@ -119,57 +103,6 @@ def inside_longer_tokens(
             axes.set_yticks(list(places), [_literal(name) for name in names])
             axes.set(xlabel="% of the tokens that contain it", title=_literal(part))
     return drawing.svg
-
-
-@dataclass(frozen=True)
-class Embeddings:
-    """The embeddings of one model, for ``embeddings``.
-
-    tokens: as in segmented text, in the order of the rows of ``vectors`` (tokens × dimensions).
-    marked: the tokens to highlight, by their label in the legend.
-    """
-
-    tokens: Sequence[str]
-    vectors: numpy.ndarray[Any, Any]
-    marked: Mapping[str, frozenset[str]]
-
-
-def read_embeddings(
-    checkpoint: PathLike, dictionary: PathLike, marked: Mapping[str, frozenset[str]], side: str = "encoder"
-) -> Embeddings:
-    """Read the embeddings of a trained fairseq model: its ``side`` (encoder, decoder) and the dictionary of that side.
-
-    Raises MTScaffoldError where the checkpoint is unsafe or damaged, or does not match the dictionary.
-    """
-    from mt_scaffold.experiment.checkpoints import load_checkpoint
-
-    model = load_checkpoint(checkpoint)["model"]
-    name = f"{side}.embed_tokens.weight"
-    if name not in model:
-        raise MTScaffoldError(f"{checkpoint}: no parameter {name}; give a checkpoint of a transformer")
-    weights = model[name].float().numpy()
-    tokens = [token for token, _ in read_dictionary(dictionary)]
-    special = len(SPECIAL_SYMBOLS)
-    if len(weights) - len(tokens) != special:
-        raise MTScaffoldError(
-            f"{checkpoint}: has {len(weights)} embeddings, but {dictionary} has {len(tokens)} tokens "
-            f"(and {special} of fairseq); give the dictionary that it was trained with"
-        )
-    return Embeddings(tokens, weights[special:], marked)
-
-
-def project(vectors: numpy.ndarray[Any, Any]) -> numpy.ndarray[Any, Any]:
-    """Project the rows of ``vectors``, less their mean, on the first two right singular vectors (tokens × 2).
-
-    The sign of each direction is fixed by its largest entry, so that the same vectors always give the same picture.
-    """
-    import numpy
-
-    centred = vectors - vectors.mean(axis=0)
-    _, _, directions = numpy.linalg.svd(centred, full_matrices=False)
-    directions = directions[:2]
-    largest = numpy.take_along_axis(directions, numpy.abs(directions).argmax(axis=1)[:, None], axis=1)
-    return numpy.asarray(centred @ (directions * numpy.sign(largest)).T)
 
 
 def embeddings(models: Mapping[str, Embeddings], path: PathLike, note: str = "") -> Path:
@@ -232,25 +165,46 @@ def scores(
     return drawing.svg
 
 
-def training_curves(
-    trainings: Mapping[str, Mapping[str, Sequence[tuple[float, float]]]], path: PathLike, note: str = ""
-) -> Path:
-    """Plot training loss (dashed) and validation loss against updates.
+Curves = Mapping[str, Sequence[tuple[float, float]]]
+
+
+def has_curve(trainings: Mapping[str, Curves], name: str) -> bool:
+    """Return whether every training has the curve ``name`` (``valid_bleu``, ``valid_bits_per_byte``)."""
+    return bool(trainings) and all(curves.get(name) for curves in trainings.values())
+
+
+def training_curves(trainings: Mapping[str, Curves], path: PathLike, note: str = "") -> Path:
+    """Plot training loss (dashed) and validation loss against updates, per byte of text where all trainings have that.
 
     trainings: name of the training → its curves (``TrainingReport.curves``).
     """
+    per_byte = has_curve(trainings, "valid_bits_per_byte")
+    ending, unit = ("_bits_per_byte", "byte of text") if per_byte else ("", "token")
     with _Drawing(path, note) as drawing:
         axes = drawing.axes
         for number, (name, curves) in enumerate(trainings.items()):
             for kind, style in (("train", "--"), ("valid", "-")):
-                if curves[kind]:
+                if points := curves.get(kind + ending):
                     marker = _marker(number) if kind == "valid" else None
-                    axes.plot(*zip(*curves[kind], strict=True), style, color=_colour(number), marker=marker,
+                    axes.plot(*zip(*points, strict=True), style, color=_colour(number), marker=marker,
                               markersize=4)  # fmt: skip
             axes.plot([], [], color=_colour(number), marker=_marker(number), markersize=4, label=_literal(name))
         for style, label in (("--", "training"), ("-", "validation")):
             axes.plot([], [], style, color=_GREY, label=label)
-        axes.set(xlabel="updates", ylabel="loss, bits per token")
+        axes.set(xlabel="updates", ylabel=f"loss, bits per {unit}")
+        drawing.legend()
+    return drawing.svg
+
+
+def bleu_curves(trainings: Mapping[str, Curves], path: PathLike, note: str = "") -> Path:
+    """Plot BLEU of the validation set against updates, for the trainings that have it (``validate_bleu``)."""
+    with _Drawing(path, note) as drawing:
+        axes = drawing.axes
+        for number, (name, curves) in enumerate(trainings.items()):
+            if points := curves.get("valid_bleu"):
+                axes.plot(*zip(*points, strict=True), color=_colour(number), marker=_marker(number), markersize=4,
+                          label=_literal(name))  # fmt: skip
+        axes.set(xlabel="updates", ylabel="BLEU of the validation set")
         drawing.legend()
     return drawing.svg
 

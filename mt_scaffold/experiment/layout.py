@@ -5,6 +5,7 @@ An argument that names a part, a language, a system and so on may also be a Snak
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,6 +14,7 @@ from typing import IO, Any
 
 from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.configuration import Config, load_config
+from mt_scaffold.experiment.configuration.data import DATA_KINDS
 from mt_scaffold.experiment.configuration.yaml_file import typed
 from mt_scaffold.experiment.locks import take_lock
 from mt_scaffold.experiment.provenance import write_config
@@ -32,11 +34,12 @@ CHECKPOINTS, TRAINING_COMMAND, TRAINING_LOG, TRAINING_REPORT = (
 
 # The sections of the configuration, beyond a step's own parameters, whose change makes its outputs out of date.
 _DEPENDS_ON = {
-    "get_data": ("data", "languages"),
+    "get_data": (),
     "train": ("train",),
     "translate": ("translate",),
+    "score": (),
     "compare": ("compare_with", "paper"),
-    "statistics": ("codes", "systems", "seeds", "score"),
+    "statistics": ("seeds",),
 }
 # The short names that --config accepts.
 _SHORT = {"sample": ("data", "sample"), "batch": ("train", "batch")}
@@ -69,11 +72,6 @@ class Layout:
         """``train``, ``valid`` and the test sets."""
         return [*TRAINED_ON, *self.config.test_sets]
 
-    @property
-    def algorithms(self) -> list[str]:
-        """The algorithms of all systems, each once."""
-        return list(dict.fromkeys(system.algorithm for system in self.config.systems.values()))
-
     # -- configuration and data
 
     @property
@@ -101,29 +99,46 @@ class Layout:
         """A chunk of the tokenised training text, or (``suffix`` json) its step report."""
         return self.folder / "words" / "chunks" / f"train.{language}.{item}.{suffix}"
 
-    def codes(self, algorithm: str) -> Path:
-        """The joint codes of an algorithm."""
-        return self.folder / "codes" / f"{algorithm}.codes"
+    def codes(self, name: str) -> Path:
+        """A codes file (``CodesSetting.name``)."""
+        return self.folder / "codes" / f"{name}.codes"
 
-    def codes_of(self, system: str) -> Path:
-        """The codes that a system segments with."""
-        return self.codes(self.config.systems[system].algorithm)
+    def codes_of(self, system: str) -> tuple[Path, Path]:
+        """The codes that a system segments source and target with; twice the same for joint ones."""
+        setting = self.config.segmentation(system)
+        return self.codes(setting.source.name), self.codes(setting.target.name)
 
-    def subwords(self, system: str, part: str, language: str) -> Path:
-        """The text of a part as a system segments it."""
-        return Path(f"{self.subwords_prefix(system, part)}.{language}")
+    def segmentation_of(self, system: str) -> str:
+        """The name of a system's segmentation (``SegmentationSetting.name``)."""
+        return self.config.segmentation(system).name
 
-    def subwords_prefix(self, system: str, part: str) -> Path:
-        """The path of subwords without the language."""
-        return self.folder / system / "subwords" / part
+    def vocabulary(self, segmentation: str, language: str) -> Path:
+        """The subwords of the training text of a language with their frequencies, for a vocabulary threshold."""
+        return self.folder / "vocabularies" / f"{segmentation}.{language}"
 
-    def binarised(self, system: str) -> Path:
-        """The fairseq data folder of a system."""
-        return self.folder / system / "binarised"
+    def dictionaries(self, segmentation: str) -> Path:
+        """The folder of a segmentation's dictionaries."""
+        return self.folder / "dictionaries" / segmentation
 
-    def dictionary(self, system: str) -> Path:
-        """The dictionary of a system, the same for both languages."""
-        return self.binarised(system) / f"dict.{self.source}.txt"
+    def dictionary(self, segmentation: str, language: str) -> Path:
+        """The dictionary of a language, which may be that of both."""
+        return self.dictionaries(segmentation) / f"dict.{language}.txt"
+
+    def subwords(self, segmentation: str, part: str, language: str) -> Path:
+        """The text of a part as subwords, for people: no step reads it."""
+        return self.folder / "subwords" / segmentation / f"{part}.{language}"
+
+    def binarised(self, segmentation: str, words: bool = False) -> Path:
+        """The fairseq data folder that is trained on: ids, or words for the systems with BPE-dropout."""
+        return self.folder / "binarised" / (f"{segmentation}.words" if words else segmentation)
+
+    def binarised_of(self, system: str) -> Path:
+        """The fairseq data folder that a system is trained on."""
+        return self.binarised(self.segmentation_of(system), self.config.systems[system].uses_dropout)
+
+    def binarised_test(self, segmentation: str, test: str) -> Path:
+        """The fairseq data folder of a test set, which all systems with a segmentation translate."""
+        return self.folder / "test-sets" / test / segmentation
 
     # -- training and translating
 
@@ -143,23 +158,34 @@ class Layout:
         """The averaged model."""
         return self.training(system, seed, "averaged.pt")
 
-    def translation(self, system: str, seed: int | str, test: str, form: str = "") -> Path:
-        """A translation, detokenised or (``form``) as ``words`` or ``subwords``."""
-        return self.training(system, seed, "translations") / _with(f"{test}.{self.target}", form)
+    def checkpoint(self, system: str, seed: int | str, checkpoint: str) -> Path:
+        """One of the last checkpoints (``last-1`` is the newest), to be scored by itself."""
+        return self.training(system, seed, f"{checkpoint}.pt")
 
-    def translated_source(self, system: str, seed: int | str, test: str) -> Path:
+    def translation(self, system: str, seed: int | str, test: str, form: str = "", checkpoint: str = "") -> Path:
+        """A translation by the averaged model or one checkpoint, detokenised or (``form``) ``words``, ``subwords``."""
+        return self.training(system, seed, "translations") / checkpoint / _with(f"{test}.{self.target}", form)
+
+    def translated_source(self, system: str, seed: int | str, test: str, checkpoint: str = "") -> Path:
         """The source of a translation, in words, beside it."""
-        return self.training(system, seed, "translations") / f"{test}.{self.source}.words"
+        return self.training(system, seed, "translations") / checkpoint / f"{test}.{self.source}.words"
 
-    def scores(self, system: str, seed: int | str, test: str) -> Path:
+    def scores(self, system: str, seed: int | str, test: str, checkpoint: str = "") -> Path:
         """The scores of a translation."""
-        return self.training(system, seed, "scores") / f"{test}.json"
+        return self.training(system, seed, "scores") / checkpoint / f"{test}.json"
+
+    def every_scores(self) -> list[Path]:
+        """The scores of all translations: of the averaged models, and of the last checkpoints if they are wanted."""
+        models = ["", *(f"last-{number + 1}" for number in range(self.config.score.last_checkpoints))]
+        return self.every_run(self.scores, self.config.test_sets, models)
 
     def every_run(self, path: Callable[..., Path], *axes: Sequence[str]) -> list[Path]:
-        """Return ``path`` (one of the methods above) for each system and seed, and for each entry of a further axis."""
-        axis = [(entry,) for entry in axes[0]] if axes else [()]
+        """Return ``path`` (one of the methods above) for each system and seed, and for each entry of further axes."""
         return [
-            path(system, seed, *rest) for rest in axis for system in self.config.systems for seed in self.config.seeds
+            path(system, seed, *rest)
+            for rest in itertools.product(*axes)
+            for system in self.config.systems
+            for seed in self.config.seeds
         ]
 
     # -- results
@@ -198,10 +224,24 @@ class Layout:
 
     # -- what a run needs
 
-    def depends_on(self, step: str) -> str:
-        """Return the sections of the configuration that a step depends on, as text: a change repeats the step."""
+    def depends_on(self, step: str, name: str = "") -> str:
+        """Return what a step depends on in the configuration, as text: a change repeats the step.
+
+        name: the test set that is fetched, or the system that is trained.
+        """
         whole = self.config.to_dict()
-        return json.dumps([whole.get(section) for section in _DEPENDS_ON[step]], sort_keys=True)
+        parts = [whole.get(section) for section in _DEPENDS_ON[step]]
+        if step == "get_data":
+            parts = [_data_of(whole["data"], name), whole["languages"]]
+        elif step == "train":
+            parts.append(whole["systems"][name].get("train"))
+        elif step == "score":
+            parts = [self.config.score.metrics, self.config.score.comet]
+        elif step == "statistics":
+            parts.append({system: self.segmentation_of(system) for system in self.config.systems})
+        elif step == "compare":
+            parts.append([self.config.baseline_of(system) for system in self.config.systems])
+        return json.dumps(parts, sort_keys=True)
 
     def open(self) -> IO[str]:
         """Create the folder, lock it, write the resolved configuration and return the lock, which closing releases.
@@ -251,3 +291,14 @@ def plan_layout(configurations: Sequence[PathLike], settings: Mapping[str, Any])
 
 def _with(name: str, suffix: str) -> str:
     return f"{name}.{suffix}" if suffix else name
+
+
+def _data_of(data: Mapping[str, Any], test: str) -> object:
+    """Return the part of the data section that one test set depends on, or (no name) everything but the test sets."""
+    kind = next(key for key in DATA_KINDS if key in data)
+    section = data[kind]
+    if kind == "synthetic":
+        return section
+    if test:
+        return section["tests"][test]
+    return {**data, kind: {key: value for key, value in section.items() if key != "tests"}}

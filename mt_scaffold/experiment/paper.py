@@ -10,14 +10,18 @@ from mt_scaffold.experiment.configuration import Config, Published
 from mt_scaffold.experiment.results import read_result
 from mt_scaffold.tables import format_table
 
-BY = "the Scaffold-BPE paper"
+# The paper never says which BLEU it reports. Its baseline has the tokenised BLEU of Ott et al. 2018, to the digit.
+BY = "the Scaffold-BPE paper (likely this BLEU)"
+LIKELY_BLEU = "BLEU (likely tokenised)"
+# What a system of an experiment may have instead of the experiment's own codes.
+_OWN_CODES = ("symbols", "symbols_source", "symbols_target", "min_frequency", "total_symbols", "codes", "codes_source")
 
 
 @dataclass(frozen=True)
 class Text:
-    """A text of the paper: its N, and the source for that number."""
+    """A text of the paper: N, or the values of N that come into question, and the source for them."""
 
-    symbols: int
+    symbols: list[int]
     symbols_from: str
 
 
@@ -43,11 +47,22 @@ class PaperPercentage:
 
 
 @dataclass(frozen=True)
+class LanguageModelScore:
+    """A score of the paper's language models: the beginning of its table's caption, its setting, and both scores."""
+
+    table: str
+    setting: str
+    benchmark: str
+    bpe: str
+    scaffold: str
+
+
+@dataclass(frozen=True)
 class Paper:
-    """All figures of the paper that the kit shows beside its own.
+    """All results of the paper.
 
     gains: by how much the average frequency of the new tokens exceeds that of the removed ones, by N.
-    scaffold_share: scaffold tokens of the vocabulary.
+    scaffold_share: how much of the original BPE's vocabulary is scaffold tokens.
     """
 
     title: str
@@ -55,6 +70,7 @@ class Paper:
     figures: list[PaperFigure]
     gains: list[PaperPercentage]
     scaffold_share: PaperPercentage
+    language_models: list[LanguageModelScore]
 
 
 @functools.cache
@@ -68,7 +84,7 @@ def own_text(config: Config) -> str | None:
     if config.paper is None or config.data.sample is not None:
         return None
     text = read_paper().texts.get(config.paper.text)
-    return config.paper.text if text is not None and text.symbols == config.codes.symbols else None
+    return config.paper.text if text is not None and config.codes.symbols in text.symbols else None
 
 
 def published_scores(config: Config) -> list[Published]:
@@ -83,7 +99,9 @@ def published_scores(config: Config) -> list[Published]:
             ours = [
                 key
                 for key, system in config.systems.items()
-                if system.algorithm == algorithm and bool(system.dropout) == bool(suffix)
+                if system.algorithm == algorithm
+                and bool(system.dropout) == bool(suffix)
+                and all(getattr(system, field, None) is None for field in _OWN_CODES)
             ]
             if quantity not in figures or not ours:
                 continue
@@ -98,8 +116,9 @@ def figures_table(quantities: str = "") -> str:
     paper = read_paper()
     for figure in paper.figures:
         if figure.quantity.startswith(quantities):
-            symbols = f"{paper.texts[figure.text].symbols:,}"
-            rows.append([figure.quantity, figure.text, symbols, figure.bpe, figure.scaffold, figure.place])
+            quantity = figure.quantity.replace("BLEU", LIKELY_BLEU, 1)
+            symbols = " or ".join(f"{number:,}" for number in paper.texts[figure.text].symbols)
+            rows.append([quantity, figure.text, symbols, figure.bpe, figure.scaffold, figure.place])
     return format_table(rows, markdown=True, figures=False)
 
 
@@ -107,6 +126,7 @@ def percentages_table() -> str:
     """Return the paper's percentages as a Markdown table."""
     paper = read_paper()
     rows = [["percentage", "text", "N", "%", "where in the paper"]]
-    for name, found in [*(("gain", gain) for gain in paper.gains), ("scaffold tokens", paper.scaffold_share)]:
+    share = "scaffold tokens in the original BPE's vocabulary"
+    for name, found in [*(("gain", gain) for gain in paper.gains), (share, paper.scaffold_share)]:
         rows.append([name, found.text, f"{found.symbols:,}", found.percent, found.place])
     return format_table(rows, markdown=True, figures=False)

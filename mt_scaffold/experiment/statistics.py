@@ -7,9 +7,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from mt_scaffold._core import WordCounts
 from mt_scaffold.compare_vocab import SizeComparison, VocabularyComparison, compare_at_sizes, compare_vocabularies
 from mt_scaffold.experiment import figures
 from mt_scaffold.experiment.comparison import SYNTHETIC_NOTE
+from mt_scaffold.experiment.configuration import Config
+from mt_scaffold.experiment.configuration.systems import CodesSetting
+from mt_scaffold.experiment.embeddings import Embeddings, Spread, read_embeddings, spread
 from mt_scaffold.experiment.layout import Layout, read_layout
 from mt_scaffold.experiment.provenance import versions
 from mt_scaffold.experiment.results import read_result, write_result
@@ -18,6 +22,12 @@ from mt_scaffold.files import PathLike, make_folder
 from mt_scaffold.learn import count_words
 from mt_scaffold.stats import Summary, Vocabulary, summarise, use_of_vocabulary
 from mt_scaffold.text import END_OF_WORD, read_lines, surface_form
+
+_PER_BYTE = "Training and validation loss, in bits per byte of the target text, whatever subwords it is divided into."
+_PER_SUBWORD = (
+    "Training and validation loss, in bits per subword. Systems whose segmentations differ divide the text into "
+    "different numbers of subwords: compare the shape of the curves, not their height."
+)
 
 
 @dataclass(frozen=True)
@@ -39,7 +49,8 @@ class Statistics:
     """The measurements of an experiment beyond its scores.
 
     stats: one summary per algorithm, on the training words of both languages. vocabularies, sizes: BPE against
-    Scaffold-BPE, as trained and at several sizes; None where the experiment has only one of them.
+    Scaffold-BPE, as trained and at several sizes; None where the experiment has only one of them. embeddings: of the
+    source, of each system's first seed; none where there is nothing to compare.
     """
 
     text: str
@@ -51,6 +62,7 @@ class Statistics:
     experiment: str
     versions: dict[str, str]
     figures: list[Figure]
+    embeddings: list[Spread] = field(default_factory=list)  # none in results of earlier versions
 
 
 def statistics(experiment: PathLike) -> Statistics:
@@ -62,16 +74,23 @@ def statistics(experiment: PathLike) -> Statistics:
     """
     layout = read_layout(experiment)
     config = layout.config
-    counts = count_words(paths=[layout.words("train", language) for language in layout.languages])
-    vocabularies = {algorithm: use_of_vocabulary(layout.codes(algorithm), counts) for algorithm in layout.algorithms}
-    compared, sizes = None, None
-    if {"bpe", "scaffold"} <= vocabularies.keys():
-        compared = compare_vocabularies(vocabularies["bpe"], vocabularies["scaffold"])
-        compared = replace(compared, bpe="bpe", scaffold="scaffold")
-        symbols = config.codes.symbols
-        sizes_around = sorted({max(1, symbols // 4), max(1, symbols // 2), symbols, symbols * 2})
-        sizes = compare_at_sizes(counts, sizes_around, config.codes.min_frequency)
+    counts = {language: count_words(layout.words("train", language)) for language in layout.languages}
+    joint = WordCounts()
+    for each in counts.values():
+        joint.add(each)
+    vocabularies = {
+        name: use_of_vocabulary(layout.codes(name), joint if len(codes.languages) > 1 else counts[codes.languages[0]])
+        for name, codes in config.all_codes.items()
+    }
+    pair, compared, sizes = _pair(config), None, None
+    if pair is not None:
+        bpe, scaffold = pair
+        compared = compare_vocabularies(vocabularies[bpe.name], vocabularies[scaffold.name])
+        compared = replace(compared, bpe=bpe.name, scaffold=scaffold.name)
+        sizes_around = sorted({max(1, bpe.symbols // 4), max(1, bpe.symbols // 2), bpe.symbols, bpe.symbols * 2})
+        sizes = compare_at_sizes(joint, sizes_around, bpe.min_frequency)
     intervals = _intervals(layout)
+    models = _models(layout, compared) if compared else {}
     make_folder(layout.figures)
     result = Statistics(
         text="training words, source and target",
@@ -82,7 +101,8 @@ def statistics(experiment: PathLike) -> Statistics:
         synthetic=config.synthetic,
         experiment=config.name,
         versions=versions(),
-        figures=_draw(layout, vocabularies, compared, sizes, intervals),
+        figures=_draw(layout, vocabularies, compared, sizes, intervals, models),
+        embeddings=[row for system, model in models.items() for row in spread(system, model)],
     )
     write_result(layout.statistics, result)
     return result
@@ -103,15 +123,39 @@ def bootstrap_interval(
 
 def _intervals(layout: Layout) -> list[figures.Interval]:
     intervals = []
-    samples = layout.config.score.bootstrap_samples
     for test in layout.config.test_sets:
         references = read_lines(layout.raw(test, layout.target))
         for system in layout.config.systems:
             for seed in layout.config.seeds:
                 translation = read_lines(layout.translation(system, seed, test))
-                score, half_width = bootstrap_interval(translation, references, samples)
+                score, half_width = bootstrap_interval(translation, references)
                 intervals.append(figures.Interval(test, system, seed, score, half_width))
     return intervals
+
+
+def _pair(config: Config) -> tuple[CodesSetting, CodesSetting] | None:
+    """Return joint BPE and Scaffold-BPE codes that differ in nothing else, of the experiment's N if there are such."""
+    found = {}
+    for bpe in config.all_codes.values():
+        scaffold = replace(bpe, algorithm="scaffold")
+        if bpe.algorithm == "bpe" and len(bpe.languages) > 1 and scaffold.name in config.all_codes:
+            found[bpe.symbols] = (bpe, scaffold)
+    return found.get(config.codes.symbols, next(reversed(found.values()), None))
+
+
+def _models(layout: Layout, compared: VocabularyComparison) -> dict[str, Embeddings]:
+    """Read the source embeddings of each system's first seed, and mark the tokens that Scaffold-BPE exchanges."""
+    removed = frozenset(surface_form(entry.token) for entry in compared.removed)
+    new = frozenset(surface_form(entry.token) for entry in compared.new)
+    models = {}
+    for system in layout.config.systems:
+        segmentation = layout.config.segmentation(system)
+        if segmentation.name not in (compared.bpe, compared.scaffold):
+            continue
+        marked = {"tokens Scaffold-BPE removes": removed} if segmentation.name == compared.bpe else {"new tokens": new}
+        checkpoint = layout.averaged(system, layout.config.seeds[0])
+        models[system] = read_embeddings(checkpoint, layout.dictionary(segmentation.name, layout.source), marked)
+    return models
 
 
 def _draw(
@@ -120,6 +164,7 @@ def _draw(
     compared: VocabularyComparison | None,
     sizes: Sequence[SizeComparison] | None,
     intervals: Sequence[figures.Interval],
+    models: Mapping[str, Embeddings],
 ) -> list[Figure]:
     """Draw every figure and return them in the order of the page."""
     config, folder = layout.config, layout.figures
@@ -145,8 +190,14 @@ def _draw(
         show(
             "training",
             figures.training_curves(curves, folder / "training", note),
-            "Training and validation loss, in bits per subword. Systems whose segmentations differ divide the text "
-            "into different numbers of subwords: compare the shape of the curves, not their height.",
+            _PER_BYTE if figures.has_curve(curves, "valid_bits_per_byte") else _PER_SUBWORD,
+        )
+    if figures.has_curve(curves, "valid_bleu"):
+        show(
+            "training",
+            figures.bleu_curves(curves, folder / "validation-bleu", note),
+            "BLEU of the validation set during training, against its own subwords, joined and detokenised: for the "
+            "shape of the curves, not to be compared with the scores above.",
         )
     frequencies = {name: vocabulary.sorted_frequencies for name, vocabulary in vocabularies.items()}
     show(
@@ -163,23 +214,18 @@ def _draw(
             "Average frequency of the tokens that Scaffold-BPE removes from BPE's vocabulary and of the new ones that "
             "replace them, for codes of several sizes learned from the same text.",
         )
-    if parts := _parts_to_show(vocabularies["bpe"], compared):
+    if parts := _parts_to_show(vocabularies[compared.bpe], compared):
         show(
             "vocabularies",
-            figures.inside_longer_tokens(parts, vocabularies["bpe"].frequencies, folder / "inside-longer", note),
+            figures.inside_longer_tokens(parts, vocabularies[compared.bpe].frequencies, folder / "inside-longer", note),
             "Where a string occurs in the text as BPE segments it: as a token of its own (orange), or in longer ones.",
             wide=True,
         )
-    removed = frozenset(surface_form(entry.token) for entry in compared.removed)
-    new = frozenset(surface_form(entry.token) for entry in compared.new)
-    seed = config.seeds[0]
-    for system, choice in config.systems.items():
-        marked = {"tokens Scaffold-BPE removes": removed} if choice.algorithm == "bpe" else {"new tokens": new}
-        model = figures.read_embeddings(layout.averaged(system, seed), layout.dictionary(system), marked)
+    for system, model in models.items():
         show(
             "embeddings",
             figures.embeddings({system: model}, folder / f"embeddings-{system}", note),
-            f"Source embeddings of {system}, seed {seed}, less their mean, projected by SVD.",
+            f"Source embeddings of {system}, seed {config.seeds[0]}, less their mean, projected by SVD.",
         )
     return drawn
 

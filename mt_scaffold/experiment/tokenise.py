@@ -56,6 +56,7 @@ class Tokeniser:
         remove_nonprinting: bool = True,
         aggressive_dash_splitting: bool = True,
         straight_apostrophes: bool = False,
+        lowercase: bool = False,
     ) -> None:
         import regex  # type: ignore[import-untyped]
         from sacremoses import MosesPunctNormalizer, MosesTokenizer
@@ -66,6 +67,7 @@ class Tokeniser:
         self._tokeniser = MosesTokenizer(lang=language)
         self._straight = straight_apostrophes
         self._aggressive = aggressive_dash_splitting
+        self._lowercase = lowercase
 
     def __call__(self, line: str) -> str:
         """Return the words of ``line`` separated by single spaces; no line break or other white space is left."""
@@ -76,7 +78,8 @@ class Tokeniser:
         if self._nonprinting is not None:
             line = self._nonprinting.sub(" ", line)
         words = self._tokeniser.tokenize(line, aggressive_dash_splits=self._aggressive, escape=True, return_str=True)
-        return " ".join(words.split())
+        # Last, because Moses' rules for full stops look at capitals.
+        return " ".join((words.lower() if self._lowercase else words).split())
 
 
 def tokenise(
@@ -88,6 +91,7 @@ def tokenise(
     remove_nonprinting: bool = True,
     aggressive_dash_splitting: bool = True,
     straight_apostrophes: bool = False,
+    lowercase: bool = False,
     num_workers: int = 1,
     chunk: tuple[int, int] = (1, 1),
 ) -> TokeniseReport:
@@ -118,6 +122,7 @@ def tokenise(
         remove_nonprinting=remove_nonprinting,
         aggressive_dash_splitting=aggressive_dash_splitting,
         straight_apostrophes=straight_apostrophes,
+        lowercase=lowercase,
     )
     name = "standard input" if input_path is None else str(input_path)
     lines = words = start = 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import shutil
 import zipfile
@@ -14,6 +15,7 @@ from typing import Any
 from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.binarise import DESCRIPTION, read_binarised, task_arguments
 from mt_scaffold.experiment.checkpoints import epoch_checkpoints, load_checkpoint, update_checkpoints
+from mt_scaffold.experiment.configuration.training import STOP_OPTIONS, unfair_patience
 from mt_scaffold.experiment.fairseq_tools import (
     WHOLE_DATA_SET,
     command_line,
@@ -34,15 +36,18 @@ _OWN_OPTIONS = {"save-dir", "seed", "source-lang", "target-lang", "user-dir", "c
 # Options that may differ between two runs of one training: its length, what is kept and logged, the number of cores.
 _MAY_CHANGE = {"--max-epoch", "--max-update", "--stop-time-hours", "--patience", "--keep-last-epochs", "--cpu"}
 _MAY_CHANGE |= {"--log-interval", "--log-format", "--num-workers", "--save-dir", "--user-dir", "--distributed-port"}
+_MAY_CHANGE |= {"--stop-tokens", "--stop-text", "--average-last", "--average-by", "--keep-interval-updates"}
 
 
 @dataclass(frozen=True)
 class TrainingReport:
     """The outcome of a training.
 
-    epochs: completed ones. valid_loss, best_valid_loss: in the units of fairseq's criterion; None without validation.
-    parameters: tied ones count once. seconds: of all runs together. command: of the last run. curves: ``train`` and
-    ``valid`` → (updates, loss) by epoch.
+    epochs: completed ones. valid_loss, best_valid_loss: of ``valid_metric``, which chooses checkpoint_best.pt (loss: in
+    the units of fairseq's criterion); None without validation. parameters: tied ones count once. seconds: of all runs
+    together. command: of the last run. curves: see read_training_log. subwords, text_bytes: seen in all, as Stop counts
+    them; None where fairseq's own task trained, which does not count, or the data folder does not say. stop: the rule
+    that ended the training: ``updates``, ``epochs``, ``tokens``, ``text``, ``patience``, or ``other`` (see train.log).
     """
 
     seed: int
@@ -55,6 +60,10 @@ class TrainingReport:
     versions: dict[str, str]
     command: str
     curves: dict[str, list[tuple[float, float]]]
+    subwords: int | None = None
+    text_bytes: int | None = None
+    stop: str = "other"
+    valid_metric: str = "loss"
 
 
 def train(
@@ -79,7 +88,8 @@ def train(
     started with other options or data is refused.
 
     Raises MTScaffoldError where fairseq fails, with the end of its log, and where GPUs are requested but there are
-    none; UsageError for an option that is set here.
+    none; UsageError for an option that is set here, for ``--patience`` on the loss per subword, and where fewer
+    checkpoints will be saved or kept than ``--average-last`` needs.
     """
     refuse_options(options, _OWN_OPTIONS, "fairseq-train")
     launch = launcher_command(launcher, nodes, gpus)
@@ -95,6 +105,8 @@ def train(
     arguments += ["--no-progress-bar", *WHOLE_DATA_SET, *task_arguments(binarised, options), *options]
     if keep_epochs and "--keep-last-epochs" not in options:
         arguments += ["--keep-last-epochs", str(keep_epochs)]
+    chosen = {name: " ".join(values) for name, values in _options(arguments).items()}
+    _check_options(chosen)
     if not sees_gpu():
         if gpus:
             raise MTScaffoldError(
@@ -111,10 +123,47 @@ def train(
     with locked(output, "another training is running here; waiting until it ends"):
         _note_command(output, command_line("train", arguments, launch), data_digest=sha256(Path(data) / DESCRIPTION))
         _mend_last_checkpoint(checkpoints)
-        run_tool("train", arguments, output / TRAINING_LOG, launch)
-        report = _report(output, seed)
+        if not _has_made_its_updates(checkpoints, chosen):
+            _run(arguments, output / TRAINING_LOG, launch)
+        report = _report(output, seed, chosen)
         write_result(output / TRAINING_REPORT, report)
     return report
+
+
+def _check_options(options: dict[str, str]) -> None:
+    """Raise UsageError for options with which a training could not be compared or averaged."""
+    if refusal := unfair_patience({name.removeprefix("--"): value for name, value in options.items()}):
+        raise UsageError(f"--patience {refusal}")
+    by_updates = options.get("--average-by") == "updates"
+    keep = "--keep-interval-updates" if by_updates else "--keep-last-epochs"
+    kept, last = int(options.get(keep, -1)), int(options.get("--average-last", 0))
+    if 0 < kept < last:
+        raise UsageError(f"--average-last {last}: {keep} {kept} keeps fewer; keep {last} or more, or average fewer")
+
+
+def _has_made_its_updates(checkpoints: Path, options: dict[str, str]) -> bool:
+    """Return whether a training has reached its --max-update, beyond which fairseq would add one at every start."""
+    last, limit = checkpoints / "checkpoint_last.pt", int(options.get("--max-update", 0))
+    return limit > 0 and last.exists() and _updates(load_checkpoint(last)) >= limit
+
+
+def _updates(state: dict[str, Any]) -> int:
+    return int(state["optimizer_history"][-1]["num_updates"])
+
+
+def _run(arguments: Sequence[str], log: Path, launch: Sequence[str]) -> None:
+    """Run fairseq-train; where this package's own task refuses something, its one line is the error."""
+    begin = log.stat().st_size if log.exists() else 0
+    try:
+        run_tool("train", arguments, log, launch)
+    except MTScaffoldError as failure:
+        with open(log, "rb") as stream:
+            stream.seek(begin)
+            text = stream.read().decode("utf-8", "replace")
+        if refused := re.search(r"mt_scaffold\.errors\.(UsageError|MTScaffoldError): (.+)", text):
+            kind = UsageError if refused[1] == "UsageError" else MTScaffoldError
+            raise kind(f"{refused[2]}; whole log: {log}") from failure
+        raise
 
 
 def _note_command(output: Path, command: list[str], data_digest: str) -> None:
@@ -123,7 +172,7 @@ def _note_command(output: Path, command: list[str], data_digest: str) -> None:
     text = f"{shlex.join(command)}\n# data: {data_digest}\n"
     if path.exists() and any((output / CHECKPOINTS).glob("*.pt")):
         before, _, comment = path.read_text(encoding="utf-8").partition("\n# data: ")
-        old, new = _options(shlex.split(before)), _options(command)
+        old, new = (_options(_own_part(words)) for words in (shlex.split(before), command))
         changed = [name for name in sorted(old.keys() | new.keys()) if old.get(name) != new.get(name)]
         changed = [name for name in changed if name not in _MAY_CHANGE]
         if comment.strip() != data_digest:
@@ -136,11 +185,16 @@ def _note_command(output: Path, command: list[str], data_digest: str) -> None:
     write_text(path, text)
 
 
-def _options(command: Sequence[str]) -> dict[str, list[str]]:
-    """Return the values of each option; what precedes the first one (the program, the data folder) is left out."""
+def _own_part(command: Sequence[str]) -> Sequence[str]:
+    """Return the arguments of fairseq-train in a command, without those of the launcher."""
+    return command[command.index("fairseq_cli.train") + 1 :]
+
+
+def _options(arguments: Sequence[str]) -> dict[str, list[str]]:
+    """Return the values of each option; what precedes the first one (the data folder) is left out."""
     options: dict[str, list[str]] = {}
     name = None
-    for argument in command[command.index("fairseq_cli.train") + 1 :]:
+    for argument in arguments:
         if argument.startswith("--"):
             name, _, value = argument.partition("=")
             options[name] = [value] if value else []
@@ -164,7 +218,7 @@ def _mend_last_checkpoint(checkpoints: Path) -> None:
     beside.replace(last)
 
 
-def _report(output: Path, seed: int) -> TrainingReport:
+def _report(output: Path, seed: int, options: dict[str, str]) -> TrainingReport:
     checkpoints = output / CHECKPOINTS
     last = checkpoints / "checkpoint_last.pt"
     if not last.exists():
@@ -174,11 +228,12 @@ def _report(output: Path, seed: int) -> TrainingReport:
     state = load_checkpoint(last)
     extra = state["extra_state"]
     iterator = extra["train_iterator"]
+    seen = iterator.get("seen", {})
+    # At the end of an epoch fairseq's iterator is already at the start of the next.
+    reached = {"updates": _updates(state), "epochs": iterator["epoch"] - 1}
     return TrainingReport(
         seed=seed,
-        updates=state["optimizer_history"][-1]["num_updates"],
-        # At the end of an epoch fairseq's iterator is already at the start of the next.
-        epochs=iterator["epoch"] - (1 if iterator["iterations_in_epoch"] == 0 else 0),
+        **reached,
         valid_loss=extra.get("val_loss"),
         best_valid_loss=extra.get("best"),
         parameters=_count_parameters(state["model"]),
@@ -186,7 +241,21 @@ def _report(output: Path, seed: int) -> TrainingReport:
         versions=versions(),
         command=(output / TRAINING_COMMAND).read_text(encoding="utf-8"),
         curves=read_training_log(output / TRAINING_LOG),
+        subwords=seen.get("subwords"),
+        text_bytes=seen.get("text_bytes"),
+        stop=_stop(reached | {"tokens": seen.get("subwords"), "text": seen.get("text_bytes")}, iterator, options),
+        valid_metric=options.get("--best-checkpoint-metric", "loss"),
     )
+
+
+def _stop(reached: dict[str, int | None], iterator: dict[str, Any], options: dict[str, str]) -> str:
+    """Return the rule that ended a training."""
+    for rule, value in reached.items():
+        limit = int(options.get(f"--{STOP_OPTIONS[rule]}", 0))
+        if limit and value is not None and value >= limit:
+            return rule
+    waited, patience = iterator.get("without_improvement"), int(options.get("--patience", -1))
+    return "patience" if waited and 0 < patience <= waited["validations"] else "other"
 
 
 def _count_parameters(model: dict[str, Any]) -> int:

@@ -7,12 +7,16 @@ import re
 
 from mt_scaffold.files import PathLike, open_input
 
+# Beside the loss; the first is logged by this package's tasks.
+_METRICS = ("bits_per_byte", "bleu")
+
 
 def read_training_log(path: PathLike) -> dict[str, list[tuple[float, float]]]:
-    """Return the curves in a fairseq-train log (plain or JSON): ``train`` and ``valid`` → (updates, loss), by updates.
+    """Return the curves in a fairseq-train log (plain or JSON): name → (updates, value), by updates.
 
-    The loss is nll_loss in bits per token where the log has it, else loss. Where a resumed training logged an epoch
-    twice, the last values count. A log without epochs (``--log-format none``) has empty curves.
+    ``train`` and ``valid``: the loss, nll_loss in bits per token where the log has it, else loss. Where they are
+    logged, ``train_bits_per_byte``, ``valid_bits_per_byte`` and ``valid_bleu`` as well. Where a resumed training logged
+    an epoch twice, the last values count. A log without epochs (``--log-format none``) has empty curves.
     """
     curves: dict[str, dict[float, float]] = {"train": {}, "valid": {}}
     with open_input(path) as stream:
@@ -22,8 +26,13 @@ def read_training_log(path: PathLike) -> dict[str, list[tuple[float, float]]]:
                 continue
             values = _log_values(found[2], found[1])
             loss = values.get("nll_loss", values.get("loss"))
-            if loss is not None and "num_updates" in values:
+            if "num_updates" not in values:
+                continue
+            if loss is not None:
                 curves[found[1]][values["num_updates"]] = loss
+            for metric in _METRICS:
+                if metric in values:
+                    curves.setdefault(f"{found[1]}_{metric}", {})[values["num_updates"]] = values[metric]
     return {name: sorted(curve.items()) for name, curve in curves.items()}
 
 

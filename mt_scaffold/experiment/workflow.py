@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import math
 import re
+import shlex
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 
+from mt_scaffold.codes import Codes
 from mt_scaffold.errors import UsageError
+from mt_scaffold.experiment.averaging_check import check_averaging as check_averaging
 from mt_scaffold.experiment.configuration import Config
 from mt_scaffold.experiment.data_report import DataReport, gather_reports
 from mt_scaffold.experiment.fairseq_tools import check_options, option_arguments, sees_gpu
 from mt_scaffold.experiment.layout import TRAINED_ON, Layout
 from mt_scaffold.experiment.results import read_result, write_result
 from mt_scaffold.experiment.tokenise import TokeniseReport, gather_chunks
-from mt_scaffold.files import PathLike
+from mt_scaffold.experiment.training_options import training_options
+from mt_scaffold.files import PathLike, open_output
 
 
 def one_of(names: Iterable[str]) -> str:
@@ -25,11 +30,6 @@ def one_of(names: Iterable[str]) -> str:
     return "|".join(map(re.escape, names)) or r"(?!)"
 
 
-def segmented_in_training(config: Config) -> list[str]:
-    """Return the systems with dropout, whose data is stored as words and resegmented in every epoch."""
-    return [name for name, system in config.systems.items() if system.dropout]
-
-
 def tokenise_flags(config: Config, part: str) -> str:
     """Return the options of ``mt-scaffold tokenise`` for ``train``, ``valid`` or a test set."""
     choices = config.tokenise_for(part)
@@ -38,14 +38,148 @@ def tokenise_flags(config: Config, part: str) -> str:
         "--keep-nonprinting": not choices.remove_nonprinting,
         "--keep-dashes": not choices.aggressive_dash_splitting,
         "--straight-apostrophes": choices.straight_apostrophes,
+        "--lowercase": choices.lowercase,
     }
     return " ".join(flag for flag, wanted in flags.items() if wanted)
 
 
+def raw_parts(config: Config) -> list[str]:
+    """Return the parts that have raw text: not ``valid``, where cleaning takes it out of the training words."""
+    trained_on = [part for part in TRAINED_ON if part == "train" or config.data.valid_every is None]
+    return [*trained_on, *config.test_sets]
+
+
+def held_out(layout: Layout) -> list[Path]:
+    """Return the words of the validation set where cleaning takes it out of the training words, else nothing."""
+    if layout.config.data.valid_every is None:
+        return []
+    return [layout.words("valid", language) for language in layout.languages]
+
+
+def hold_out_flags(layout: Layout) -> str:
+    """Return the options of ``mt-scaffold clean`` that say which pairs are the validation set, and where it goes."""
+    paths = held_out(layout)
+    if not paths:
+        return ""
+    flags = ["--valid-every", str(layout.config.data.valid_every)]
+    flags += ["--valid-source", str(paths[0]), "--valid-target", str(paths[1])]
+    before = ["--count-before-cleaning"] if layout.config.data.valid_cut == "before_cleaning" else []
+    return shlex.join(flags + before)
+
+
+def learned_from(layout: Layout, codes: str) -> list[Path]:
+    """Return the training words that codes are learned from."""
+    return [layout.words("train", language) for language in layout.config.all_codes[codes].languages]
+
+
+def learn_flags(config: Config, codes: str) -> str:
+    """Return the options of ``mt-scaffold learn-bpe`` for some codes."""
+    setting = config.all_codes[codes]
+    flags = f"--algorithm {setting.algorithm} --symbols {setting.symbols} --min-frequency {setting.min_frequency}"
+    return flags + " --total-symbols" * setting.total_symbols
+
+
+def given_codes(config: Config) -> list[str]:
+    """Return the codes that are copied from files."""
+    return [name for name, codes in config.all_codes.items() if codes.file is not None]
+
+
+def copy_codes(source: PathLike, output: PathLike) -> None:
+    """Copy a codes file from elsewhere. Raises MTScaffoldError where it is not one."""
+    codes = Codes.read(source)
+    with open_output(output) as stream:
+        stream.write(codes.text)
+
+
+def codes_of_side(layout: Layout, segmentation: str, language: str) -> Path:
+    """Return the codes that a segmentation uses for one language."""
+    setting = layout.config.segmentations[segmentation]
+    return layout.codes((setting.source if language == layout.source else setting.target).name)
+
+
+def segmented_with(layout: Layout, segmentation: str, *languages: str) -> list[Path]:
+    """Return the files that a segmentation needs for these languages: codes, and vocabularies for a threshold."""
+    files = [codes_of_side(layout, segmentation, language) for language in languages]
+    if layout.config.segmentations[segmentation].vocabulary_threshold is not None:
+        files += [layout.vocabulary(segmentation, language) for language in languages]
+    return list(dict.fromkeys(files))
+
+
+def apply_flags(layout: Layout, segmentation: str, language: str) -> str:
+    """Return the options of ``mt-scaffold apply-bpe`` for one language."""
+    return _segmentation_flags(layout, segmentation, [language])
+
+
+def segmentation_flags(layout: Layout, segmentation: str) -> str:
+    """Return the options for both languages, of ``mt-scaffold dictionary``, ``binarise`` and ``binarise-words``."""
+    return _segmentation_flags(layout, segmentation, layout.languages)
+
+
+def _segmentation_flags(layout: Layout, segmentation: str, languages: Sequence[str]) -> str:
+    setting = layout.config.segmentations[segmentation]
+    arguments = ["--codes", *dict.fromkeys(str(codes_of_side(layout, segmentation, each)) for each in languages)]
+    if setting.vocabulary_threshold is not None:
+        arguments += ["--vocabulary", *(str(layout.vocabulary(segmentation, language)) for language in languages)]
+        arguments += ["--vocabulary-threshold", str(setting.vocabulary_threshold)]
+    if setting.glossaries:
+        arguments += ["--glossaries", *setting.glossaries]
+    return shlex.join(arguments)
+
+
+def dictionary_flags(config: Config, segmentation: str) -> str:
+    """Return the options of ``mt-scaffold dictionary`` beyond the segmentation."""
+    limits = config.binarise
+    numbers = {"nwordssrc": limits.nwordssrc, "nwordstgt": limits.nwordstgt}
+    numbers |= {"thresholdsrc": limits.thresholdsrc, "thresholdtgt": limits.thresholdtgt}
+    flags = [f"--{name} {value}" for name, value in numbers.items() if value > 0]
+    flags.append(f"--padding-factor {limits.padding_factor}")
+    if not limits.joined_dictionary:
+        flags.append("--separate-dictionaries")
+    if config.shares_dropout(segmentation):
+        flags.append("--with-dropout")
+    return " ".join(flags)
+
+
+def kept_subwords(layout: Layout) -> list[Path]:
+    """Return the subwords as text that are wanted beside the data folders."""
+    if not layout.config.prepare.keep_text:
+        return []
+    return [
+        layout.subwords(name, part, language)
+        for name in layout.config.segmentations
+        for part in layout.parts
+        for language in layout.languages
+    ]
+
+
 def dropout_options(config: Config, system: str) -> str:
     """Return the training options of a system that are not in the configuration's train section."""
-    dropout = config.systems[system].dropout
-    return f"-- --bpe-dropout {dropout}" if dropout else ""
+    if not config.systems[system].uses_dropout:
+        return ""
+    source, target = config.systems[system].dropouts
+    if source == target:
+        return f"-- --bpe-dropout {source}"
+    return f"-- --bpe-dropout-src {source} --bpe-dropout-tgt {target}"
+
+
+def average_flags(config: Config) -> str:
+    """Return the options of ``mt-scaffold average`` that choose the checkpoints."""
+    return f"--last {config.average.last}" + (" --updates" if config.average.by == "updates" else "")
+
+
+def checkpoint_flags(config: Config, checkpoint: str) -> str:
+    """Return the options of ``mt-scaffold average`` that take one of the last checkpoints, ``last-1`` the newest."""
+    skip = int(checkpoint.removeprefix("last-")) - 1
+    return f"--last 1 --skip {skip}" + (" --updates" if config.average.by == "updates" else "")
+
+
+def trainings(layout: Layout) -> list[str]:
+    """Return the reports of all trainings as ``mt-scaffold compare`` takes them."""
+    return [
+        f"{system}={layout.training_report(system, seed)}"
+        for system in layout.config.systems
+        for seed in layout.config.seeds
+    ]
 
 
 def training_threads(config: Config, cores: int) -> int:
@@ -63,9 +197,9 @@ def gpus_per_node(gpus: int, nodes: int) -> int:
 
 def check_fairseq_options(config: Config) -> None:
     """Raise UsageError for an option that fairseq does not accept, before anything runs."""
-    all_in_training = len(segmented_in_training(config)) == len(config.systems)
+    all_in_training = all(system.uses_dropout for system in config.systems.values())
     task = ["--task", "translation_bpe_dropout" if all_in_training else "translation_resumable"]
-    options = {"train": config.train.all_options, "generate": config.translate.options}
+    options = {"train": training_options(config), "generate": config.translate.options}
     check_options({program: task + option_arguments(chosen) for program, chosen in options.items()})
 
 
@@ -79,9 +213,9 @@ def gather_training_text(
 def data_reports(layout: Layout) -> list[str]:
     """Return the step reports that ``write_data_report`` reads."""
     names = [
-        "get-data",
+        *_fetched(layout),
         *(f"tokenise-{name}" for name in _tokenised(layout)),
-        *(f"clean-{part}" for part in TRAINED_ON),
+        *(f"clean-{part}" for part in _cleaned(layout)),
     ]
     return [str(layout.step_report(name)) for name in names]
 
@@ -89,9 +223,9 @@ def data_reports(layout: Layout) -> list[str]:
 def write_data_report(layout: Layout) -> None:
     """Gather the step reports of every data step into data-report.json."""
     report = gather_reports(
-        layout.step_report("get-data"),
+        [layout.step_report(name) for name in _fetched(layout)],
         {name: layout.step_report(f"tokenise-{name}") for name in _tokenised(layout)},
-        {part: layout.step_report(f"clean-{part}") for part in TRAINED_ON},
+        {part: layout.step_report(f"clean-{part}") for part in _cleaned(layout)},
     )
     write_result(layout.data_report, report)
 
@@ -109,4 +243,14 @@ def closing_words(layout: Layout) -> str:
 
 
 def _tokenised(layout: Layout) -> list[str]:
+    return [f"{part}.{language}" for part in raw_parts(layout.config) for language in layout.languages]
+
+
+def _cleaned(layout: Layout) -> list[str]:
+    return [part for part in raw_parts(layout.config) if part in TRAINED_ON]
+
     return [f"{part}.{language}" for part in layout.parts for language in layout.languages]
+
+
+def _fetched(layout: Layout) -> list[str]:
+    return ["get-data", *(f"get-data-{test}" for test in layout.config.test_sets)]

@@ -23,6 +23,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--updates", action="store_true", help="with --checkpoints: those within epochs, not at their ends"
     )
+    parser.add_argument(
+        "--skip", type=int, default=0, metavar="N", help="with --checkpoints: leave out the newest N (default: 0)"
+    )
     parser.add_argument("--output", "-o", required=True, metavar="FILE", help="the averaged model")
 
 
@@ -30,5 +33,7 @@ def run(options: argparse.Namespace) -> None:
     """Run the command."""
     if bool(options.inputs) == bool(options.checkpoints):
         raise UsageError("average: give either checkpoints by name, or --checkpoints with their folder")
-    inputs = options.inputs or last_checkpoints(options.checkpoints, options.last, by_updates=options.updates)
+    inputs = options.inputs or last_checkpoints(
+        options.checkpoints, options.last, by_updates=options.updates, skip=options.skip
+    )
     print("averaged:", *average(inputs, options.output))

@@ -5,23 +5,48 @@ from __future__ import annotations
 import argparse
 
 from mt_scaffold.experiment.configuration import load_config
-from mt_scaffold.experiment.score import LABELS, score
+from mt_scaffold.experiment.metrics import METRICS
+from mt_scaffold.experiment.score import score
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     parser.add_argument("--hypothesis", required=True, metavar="FILE", help="translations, detokenised")
-    parser.add_argument("--reference", required=True, metavar="FILE", help="the untouched reference")
+    parser.add_argument(
+        "--reference", required=True, nargs="+", metavar="FILE", help="the untouched reference, or several"
+    )
     parser.add_argument("--hypothesis-words", metavar="FILE", help="translations in words, for tokenised BLEU")
-    parser.add_argument("--reference-words", metavar="FILE", help="the reference in words, for tokenised BLEU")
+    parser.add_argument(
+        "--reference-words", nargs="+", metavar="FILE", help="each reference in words, for tokenised BLEU"
+    )
+    parser.add_argument("--source", metavar="FILE", help="the raw source text, which COMET reads")
     parser.add_argument("--output", "-o", required=True, metavar="FILE", help="the scores, as JSON")
+    parser.add_argument(
+        "--language", metavar="CODE", help="the target language, for tokenised_bleu_split and tokenised_bleu_lc"
+    )
+    parser.add_argument(
+        "--metrics",
+        nargs="+",
+        metavar="NAME",
+        choices=[name for name in METRICS if name != "comet"],
+        help=f"what to compute, from: {', '.join(name for name in METRICS if name != 'comet')} "
+        "(default: bleu, chrf, chrf++, and tokenised_bleu and tokenised_bleu_split where words or language are given)",
+    )
+    parser.add_argument("--comet", metavar="MODEL", help="also compute COMET with this checkpoint (file or folder)")
     parser.add_argument(
         "--system", metavar="NAME", help="the system, for compare (default: the hypothesis file's name)"
     )
     parser.add_argument("--test-set", metavar="NAME", help="the test set (default: the reference file's name)")
     parser.add_argument("--seed", type=int, default=1, help="the training's random seed (default: 1)")
+    parser.add_argument(
+        "--checkpoint", metavar="NAME", help="the translation is by this single checkpoint, not by the final model"
+    )
     parser.add_argument("--synthetic", action="store_true", help="label the scores as those of synthetic data")
-    parser.add_argument("--config", metavar="FILE", help="write this experiment configuration into the result")
+    parser.add_argument(
+        "--config",
+        metavar="FILE",
+        help="take target language, metrics and COMET from this experiment configuration, and write it into the result",
+    )
 
 
 def run(options: argparse.Namespace) -> None:
@@ -32,9 +57,14 @@ def run(options: argparse.Namespace) -> None:
         options.output,
         hypothesis_words=options.hypothesis_words,
         reference_words=options.reference_words,
+        language=options.language,
+        metrics=options.metrics,
+        source=options.source,
+        comet=options.comet,
         system=options.system,
         test_set=options.test_set,
         seed=options.seed,
+        checkpoint=options.checkpoint,
         synthetic=options.synthetic,
         config=load_config(options.config) if options.config else None,
     )
@@ -42,4 +72,4 @@ def run(options: argparse.Namespace) -> None:
         print("synthetic data")
     for name, metric in scores.metrics.items():
         remark = "" if metric.comparable else "  (not comparable with scores from elsewhere)"
-        print(f"{LABELS[name]}: {metric.score:.2f}  {metric.signature}{remark}")
+        print(f"{METRICS[name].heading.removesuffix(' *')}: {metric.score:.2f}  {metric.signature}{remark}")

@@ -22,6 +22,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--keep-dashes", action="store_true", help="do not split words at dashes (well @-@ known)")
     parser.add_argument("--straight-apostrophes", action="store_true", help="first turn U+2019 into an apostrophe")
+    parser.add_argument("--lowercase", action="store_true", help="lowercase the words")
     parser.add_argument(
         "--chunk", metavar="K-of-N", type=_chunk, default=(1, 1), help="take only the K-th of N parts of the input"
     )
@@ -47,6 +48,7 @@ def run(options: argparse.Namespace) -> None:
         remove_nonprinting=not options.keep_nonprinting,
         aggressive_dash_splitting=not options.keep_dashes,
         straight_apostrophes=options.straight_apostrophes,
+        lowercase=options.lowercase,
         chunk=options.chunk,
         num_workers=options.num_workers,
     )

@@ -17,6 +17,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--seed", type=int, default=1, help="random seed (default: 1)")
     parser.add_argument("--config", metavar="FILE", help="take fairseq's options from this experiment configuration")
+    parser.add_argument("--system", metavar="NAME", help="with --config: the system, which may have its own options")
+    parser.add_argument(
+        "--average-last",
+        type=int,
+        metavar="N",
+        help="refuse to train where fewer than N checkpoints will be saved for mt-scaffold average",
+    )
+    parser.add_argument("--average-by", choices=("epochs", "updates"), help="whether those are of epochs or updates")
     parser.add_argument("--keep-epochs", type=int, metavar="N", help="keep the checkpoints of the last N epochs only")
     parser.add_argument(
         "--launcher",
@@ -31,20 +39,25 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Run the command."""
-    arguments, keep_epochs = list(options.fairseq_options), options.keep_epochs
+    arguments = list(options.fairseq_options)
+    for name in ("average-last", "average-by"):
+        if (value := getattr(options, name.replace("-", "_"))) is not None:
+            arguments += [f"--{name}", str(value)]
     if options.config:
         from mt_scaffold.experiment.configuration import load_config
+        from mt_scaffold.experiment.training_options import training_options
 
-        config = load_config(options.config)
-        arguments = option_arguments(config.train.options_on(gpus_in_all(options.nodes, options.gpus))) + arguments
-        # Where only the best checkpoint is used, one epoch checkpoint is enough; 0 would keep them all.
-        keep_epochs = keep_epochs or max(config.average.last, 1)
+        gpus = gpus_in_all(options.nodes, options.gpus)
+        chosen = training_options(load_config(options.config), options.system, gpus)
+        if options.keep_epochs is not None:
+            del chosen["keep-last-epochs"]
+        arguments = option_arguments(chosen) + arguments
     train(
         options.data,
         options.output,
         arguments,
         seed=options.seed,
-        keep_epochs=keep_epochs,
+        keep_epochs=options.keep_epochs,
         launcher=options.launcher,
         nodes=options.nodes,
         gpus=options.gpus,

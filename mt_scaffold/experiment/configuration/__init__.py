@@ -1,7 +1,7 @@
 """The experiment configuration: one YAML file, its schema, its defaults and its errors.
 
-The dataclasses here and in ``data.py`` are the whole schema. Whatever does not fit it raises a UsageError of one line
-that names the file, the line and the key.
+The dataclasses here, in ``data.py`` and in ``training.py`` are the whole schema. Whatever does not fit it raises a
+UsageError of one line that names the file, the line and the key.
 """
 
 from __future__ import annotations
@@ -22,13 +22,23 @@ from mt_scaffold.experiment.configuration.schema import (
     self_and_parents,
     without_none,
 )
+from mt_scaffold.experiment.configuration.systems import (
+    CodesSetting,
+    Learn,
+    Limits,
+    SegmentationSetting,
+    System,
+    segmentation_of,
+)
+from mt_scaffold.experiment.configuration.training import OPTION, OPTION_SAYS, Average, Train
 from mt_scaffold.files import PathLike
-from mt_scaffold.options import check_dropout
 
 _LANGUAGE = r"[A-Za-z]+([_-][A-Za-z0-9]+)*"
 _LANGUAGE_SAYS = "a language code such as en"
-_OPTION = r"[A-Za-z0-9][A-Za-z0-9_-]*"
-_OPTION_SAYS = "an option without its leading dashes, such as max-tokens"
+
+MetricName = Literal[
+    "bleu", "chrf", "chrf++", "ter", "spbleu", "tokenised_bleu", "tokenised_bleu_split", "tokenised_bleu_lc"
+]
 
 
 @dataclass(frozen=True)
@@ -61,95 +71,28 @@ class Clean:
 
 
 @dataclass(frozen=True)
-class Learn:
-    """How many joint merges are learned, from source and target training words together."""
-
-    symbols: int = field(metadata=bounds(least=1))
-    min_frequency: int = field(default=2, metadata=bounds(least=1))
-
-
-@dataclass(frozen=True)
-class System:
-    """How one of the compared systems segments words.
-
-    With ``dropout`` the training text is segmented again in every epoch, each merge skipped with this probability.
-    """
-
-    algorithm: Literal["scaffold", "bpe"]
-    dropout: float = field(default=0.0, metadata=bounds(check=check_dropout))
-
-
-@dataclass(frozen=True)
-class Batch:
-    """The plain fairseq-train options of one batch size; their ``update-freq`` is meant for this number of ``gpus``."""
-
-    options: dict[str, OptionValue] = field(metadata=bounds(key_pattern=_OPTION, key_pattern_says=_OPTION_SAYS))
-    gpus: int | None = field(default=None, metadata=bounds(least=1))
-
-
-@dataclass(frozen=True)
-class Train:
-    """Plain fairseq-train options: ``true`` is a flag, ``false`` leaves it out, a list gives several values.
-
-    ``batch`` chooses one of ``batches``, whose options are added to ``options``.
-    """
-
-    options: dict[str, OptionValue] = field(metadata=bounds(key_pattern=_OPTION, key_pattern_says=_OPTION_SAYS))
-    batch: str | None = None
-    batches: dict[str, Batch] = field(
-        default_factory=dict, metadata=bounds(key_pattern=NAME, key_pattern_says=NAME_SAYS)
-    )
-
-    @property
-    def all_options(self) -> dict[str, OptionValue]:
-        """The options, including those of the chosen batch."""
-        return self.options | (self.batches[self.batch].options if self.batch is not None else {})
-
-    def options_on(self, gpus: int) -> dict[str, OptionValue]:
-        """Return all options, with the ``update-freq`` that gives the chosen batch on this number of GPUs (0: a CPU).
-
-        On a CPU, where such a batch is only rehearsed, ``update-freq`` is unchanged. Raises UsageError where the batch
-        cannot be divided evenly.
-        """
-        options = self.all_options
-        batch = self.batches[self.batch] if self.batch is not None else None
-        if batch is None or batch.gpus is None or gpus == 0:
-            return options
-        update_freq = options.get("update-freq", 1)
-        if type(update_freq) is not int:
-            raise UsageError(
-                f"train.batches.{self.batch}: update-freq must be a whole number where gpus is given, not {update_freq}"
-            )
-        parts = batch.gpus * update_freq
-        if parts % gpus:
-            raise UsageError(
-                f"train.batches.{self.batch}: a batch of {batch.gpus} GPUs x update-freq {update_freq} = {parts} parts "
-                f"cannot be shared by {gpus} GPUs; use a number of GPUs that divides {parts}, or another batch"
-            )
-        return options | {"update-freq": parts // gpus}
-
-
-@dataclass(frozen=True)
-class Average:
-    """How many of the last epoch checkpoints are averaged; 0 takes the one with the best validation loss."""
-
-    last: int = field(default=5, metadata=bounds(least=0))
-
-
-@dataclass(frozen=True)
 class Translate:
     """Plain fairseq-generate options, as in Train."""
 
     options: dict[str, OptionValue] = field(
-        default_factory=dict, metadata=bounds(key_pattern=_OPTION, key_pattern_says=_OPTION_SAYS)
+        default_factory=dict, metadata=bounds(key_pattern=OPTION, key_pattern_says=OPTION_SAYS)
     )
 
 
 @dataclass(frozen=True)
 class Score:
-    """Paired bootstrap resampling: the number of resamples."""
+    """The metrics (mt_scaffold.experiment.metrics), COMET's checkpoint, and the number of bootstrap resamples.
+
+    last_checkpoints: how many of a training's last checkpoints are scored as well, each by itself.
+    """
 
     bootstrap_samples: int = field(default=1000, metadata=bounds(least=1))
+    metrics: list[MetricName] = field(
+        default_factory=lambda: ["bleu", "chrf", "chrf++", "tokenised_bleu", "tokenised_bleu_split"],
+        metadata=bounds(filled=True),
+    )
+    comet: str | None = None
+    last_checkpoints: int = field(default=0, metadata=bounds(least=0))
 
 
 @dataclass(frozen=True)
@@ -160,7 +103,7 @@ class Published:
     by: str
     system: str
     beside: str
-    metric: Literal["bleu", "tokenised_bleu", "tokenised_bleu_split"]
+    metric: MetricName
     score: float = field(metadata=bounds(least=0))
 
 
@@ -173,7 +116,7 @@ class RepeatedText:
 
     text: str
     test_set: str
-    metric: Literal["bleu", "tokenised_bleu", "tokenised_bleu_split"]
+    metric: MetricName
 
 
 @dataclass(frozen=True)
@@ -190,6 +133,7 @@ class Config:
     description: str = ""
     tokenise: Tokenise = field(default_factory=Tokenise)
     clean: Clean = field(default_factory=Clean)
+    binarise: Limits = field(default_factory=Limits)
     prepare: Prepare = field(default_factory=Prepare)
     seeds: list[int] = field(default_factory=lambda: [1], metadata=bounds(least=1, filled=True))
     average: Average = field(default_factory=Average)
@@ -214,10 +158,39 @@ class Config:
         text = self.data.files or self.data.archives
         return None if text is None else text.tests
 
+    def segmentation(self, system: str) -> SegmentationSetting:
+        """Return how a system segments words."""
+        languages = (self.languages.source, self.languages.target)
+        return segmentation_of(self.systems[system], self.codes, languages)
+
+    @property
+    def segmentations(self) -> dict[str, SegmentationSetting]:
+        """The segmentations of all systems, by name, each once."""
+        settings = map(self.segmentation, self.systems)
+        return {setting.name: setting for setting in settings}
+
+    @property
+    def all_codes(self) -> dict[str, CodesSetting]:
+        """The codes of all systems, by name, each once."""
+        return {codes.name: codes for setting in self.segmentations.values() for codes in setting.codes}
+
+    def shares_dropout(self, segmentation: str) -> bool:
+        """Return whether any system with this segmentation uses BPE-dropout; its dictionary then serves both kinds."""
+        return any(
+            system.uses_dropout and self.segmentation(name).name == segmentation
+            for name, system in self.systems.items()
+        )
+
+    def baseline_of(self, system: str) -> str | None:
+        """Return the system that a system is tested against; None for the experiment's baseline itself."""
+        own = self.systems[system].baseline or self.baseline
+        return None if own == system else own
+
     def tokenise_for(self, part: str) -> Tokenise:
-        """Return how ``part`` (``train``, ``valid`` or a test set) is tokenised."""
+        """Return how ``part`` (``train``, ``valid`` or a test set) is tokenised: all of them lowercased, or none."""
         if self.data.archives is not None and part in self.data.archives.tests:
-            return self.data.archives.tests[part].tokenise or self.tokenise
+            own = self.data.archives.tests[part].tokenise or self.tokenise
+            return dataclasses.replace(own, lowercase=self.tokenise.lowercase)
         return self.tokenise
 
     def to_dict(self) -> dict[str, Any]:

@@ -4,14 +4,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mt_scaffold.experiment.configuration.data import DATA_KINDS, UNKNOWN, ArchiveData, DataFile
+from mt_scaffold.errors import UsageError
+from mt_scaffold.experiment.configuration.data import DATA_KINDS, UNKNOWN, ArchiveData, Data, DataFile
 from mt_scaffold.experiment.configuration.schema import WrongValue, nearest
+from mt_scaffold.experiment.configuration.systems import check_system
+from mt_scaffold.experiment.configuration.training import check_training
 
 if TYPE_CHECKING:
     from mt_scaffold.experiment.configuration import Config
 
-# Folders in experiments/NAME beside those of the systems.
-RESERVED_NAMES = ("raw", "words", "codes", "logs", "figures")
+# Folders in experiments/NAME beside those of the systems (layout.py).
+RESERVED_NAMES = (
+    *("raw", "words", "codes", "vocabularies", "dictionaries", "subwords", "binarised", "test-sets"),
+    *("logs", "figures"),
+)
 
 
 def check(config: Config) -> None:
@@ -26,10 +32,15 @@ def check(config: Config) -> None:
         for name in text.tests if text is not None else ():
             if name in ("train", "valid"):
                 raise WrongValue(f"data.{kind}.tests.{name}", "a test set cannot be called train or valid; rename it")
+    _check_validation_set(config.data)
     if config.data.archives is not None:
         _check_archives(config.data.archives)
+        for name, test in config.data.archives.tests.items():
+            if test.tokenise is not None and test.tokenise.lowercase and not config.tokenise.lowercase:
+                key = f"data.archives.tests.{name}.tokenise.lowercase"
+                raise WrongValue(key, "the systems train on cased words; set tokenise.lowercase, for all of the text")
     if config.data.files is not None:
-        corpora = {"train": config.data.files.train, "valid": config.data.files.valid}
+        corpora = {"train": config.data.files.train, "valid": config.data.files.valid or []}
         corpora |= {f"tests.{name}": pairs for name, pairs in config.data.files.tests.items()}
         for corpus, pairs in corpora.items():
             for number, pair in enumerate(pairs):
@@ -40,6 +51,16 @@ def check(config: Config) -> None:
     for name in config.systems:
         if name in RESERVED_NAMES:
             raise WrongValue(f"systems.{name}", "reserved for a folder of the experiment; choose another name")
+    for name, system in config.systems.items():
+        for key, problem in check_system(system):
+            raise WrongValue(f"systems.{name}.{key}", problem)
+        if system.baseline is not None and system.baseline not in config.systems:
+            hint = nearest(system.baseline, config.systems)
+            raise WrongValue(f"systems.{name}.baseline", f"no system is called {system.baseline}{hint}")
+    try:
+        config.binarise.check()
+    except UsageError as error:
+        raise WrongValue("binarise", str(error)) from None
     if config.baseline not in config.systems:
         hint = nearest(config.baseline, config.systems)
         raise WrongValue("baseline", f"no system is called {config.baseline}{hint}")
@@ -49,6 +70,7 @@ def check(config: Config) -> None:
         raise WrongValue("train.batch", f"give one of {', '.join(config.train.batches)}")
     if config.train.batch is not None and not config.train.batches:
         raise WrongValue("train.batch", "there are no train.batches to choose from; define them, or leave this out")
+    check_training(config.train, config.average, config.score.last_checkpoints)
     if config.paper is not None and config.paper.test_set not in config.test_sets:
         hint = nearest(config.paper.test_set, dict.fromkeys(config.test_sets))
         raise WrongValue("paper.test_set", f"no test set {config.paper.test_set}{hint}")
@@ -61,6 +83,18 @@ def check(config: Config) -> None:
             raise WrongValue(f"compare_with[{number}].beside", f"no system is called {published.beside}{hint}")
 
 
+def _check_validation_set(data: Data) -> None:
+    if data.synthetic is not None:
+        if data.valid_every is not None:
+            raise WrongValue("data.valid_every", "synthetic data has a validation set of its own; leave this out")
+        return
+    kind = "files" if data.files is not None else "archives"
+    text = data.files or data.archives
+    if text is not None and (text.valid is None) == (data.valid_every is None):
+        given = "neither" if text.valid is None else "both"
+        raise WrongValue("data", f"give either {kind}.valid or valid_every (given: {given})")
+
+
 def _check_file(key: str, file: DataFile) -> None:
     if (file.url is None) == (file.path is None):
         raise WrongValue(key, "give either url or path")
@@ -69,7 +103,7 @@ def _check_file(key: str, file: DataFile) -> None:
 
 
 def _check_archives(archives: ArchiveData) -> None:
-    corpora = {"train": archives.train, "valid": archives.valid}
+    corpora = {"train": archives.train, "valid": archives.valid or []}
     for name, test in archives.tests.items():
         key = f"data.archives.tests.{name}"
         if (test.sacrebleu is None) == (test.pairs is None):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Literal
 
 from mt_scaffold.experiment.configuration.schema import bounds
 from mt_scaffold.experiment.synthetic import STEMS
@@ -55,26 +56,28 @@ class ParallelFiles:
 
 @dataclass(frozen=True)
 class FileData:
-    """Parallel text in files; the files of a list are concatenated."""
+    """Parallel text in files; the files of a list are concatenated. ``valid`` is left out with ``data.valid_every``."""
 
     train: list[ParallelFiles] = field(metadata=bounds(filled=True))
-    valid: list[ParallelFiles] = field(metadata=bounds(filled=True))
     tests: dict[str, list[ParallelFiles]] = field(
         metadata=bounds(key_pattern=NAME, key_pattern_says=NAME_SAYS, filled=True)
     )
+    valid: list[ParallelFiles] | None = field(default=None, metadata=bounds(filled=True))
 
 
 @dataclass(frozen=True)
 class Tokenise:
     """How raw text becomes words (mt_scaffold.experiment.tokenise).
 
-    ``straight_apostrophes`` first turns the right single quotation mark (U+2019) into an apostrophe.
+    ``straight_apostrophes`` first turns the right single quotation mark (U+2019) into an apostrophe; ``lowercase``
+    lowercases the words.
     """
 
     normalise_punctuation: bool = True
     remove_nonprinting: bool = True
     aggressive_dash_splitting: bool = True
     straight_apostrophes: bool = False
+    lowercase: bool = False
 
 
 @dataclass(frozen=True)
@@ -95,11 +98,15 @@ class Archive:
 
 @dataclass(frozen=True)
 class ArchivePair:
-    """Two members of an archive, by their names in it, with the same number of lines; ``.gz`` is decompressed."""
+    """Two members of an archive, by their names in it, with the same number of lines; ``.gz`` is decompressed.
+
+    ``markup`` is that of both (mt_scaffold.experiment.markup); without it, every line is a sentence.
+    """
 
     archive: Archive
     source: str
     target: str
+    markup: Literal["ted", "seg"] | None = None
 
 
 @dataclass(frozen=True)
@@ -117,11 +124,11 @@ class ArchiveTest:
 
 @dataclass(frozen=True)
 class ArchiveData:
-    """Parallel text in archives; the pairs of a list are concatenated."""
+    """Parallel text in archives; the pairs of a list are concatenated. ``valid`` as in FileData."""
 
     train: list[ArchivePair] = field(metadata=bounds(filled=True))
-    valid: list[ArchivePair] = field(metadata=bounds(filled=True))
     tests: dict[str, ArchiveTest] = field(metadata=bounds(key_pattern=NAME, key_pattern_says=NAME_SAYS, filled=True))
+    valid: list[ArchivePair] | None = field(default=None, metadata=bounds(filled=True))
 
 
 @dataclass(frozen=True)
@@ -129,12 +136,16 @@ class Data:
     """Where the text comes from: exactly one of the kinds in DATA_KINDS.
 
     ``sample`` keeps only that many pairs at the start of each training corpus, to rehearse an experiment.
+    ``valid_every: N`` takes the validation set out of the training text, every Nth pair of it, counted
+    (``valid_cut``) after cleaning or before.
     """
 
     synthetic: SyntheticData | None = None
     files: FileData | None = None
     archives: ArchiveData | None = None
     sample: int | None = field(default=None, metadata=bounds(least=1))
+    valid_every: int | None = field(default=None, metadata=bounds(least=2))
+    valid_cut: Literal["after_cleaning", "before_cleaning"] = "after_cleaning"
 
 
 # The fields of Data that give the origin of the text; a new kind needs a dataclass, a field and its name here.

@@ -29,7 +29,8 @@ class SegmentedText:
     """One side of the text: the ids of its sentences in the current epoch, each ending in ``</s>``.
 
     ``sizes`` (int32, one per sentence) holds their lengths in this epoch, from which batches are formed. ``longest``
-    truncates sentences to that many ids. ``buckets`` pads them to one of at most that many lengths.
+    truncates sentences to that many ids. ``buckets`` pads them to one of at most that many lengths. ``complete``:
+    a subword without an id is an error.
     """
 
     def __init__(
@@ -43,7 +44,7 @@ class SegmentedText:
         longest: int | None = None,
         buckets: int = 0,
         left_pad: bool = False,
-        training: bool = False,
+        complete: bool = False,
         threads: int = 1,
         epoch: int = 1,
     ) -> None:
@@ -55,7 +56,7 @@ class SegmentedText:
         self._longest = longest
         self._buckets = buckets
         self._left_pad = left_pad
-        self._training = training
+        self._complete = complete
         self._threads = threads
         self._epoch = epoch
         self.sizes = self._draw_sizes()
@@ -103,7 +104,7 @@ class SegmentedText:
 
         def chunk_sizes(begin: int) -> np.ndarray:
             ids, offsets = self._encode(range(begin, min(begin + _LINES_AT_ONCE, len(self))))
-            if self._training and (unknown := np.flatnonzero(ids == self._dictionary.unk())).size:
+            if self._complete and (unknown := np.flatnonzero(ids == self._dictionary.unk())).size:
                 line = begin + int(np.searchsorted(offsets, unknown[0], side="right"))
                 raise MTScaffoldError(
                     f"{self._words.path}: line {line}: a subword that is not in the dictionary; "

@@ -1,7 +1,7 @@
 """``--task translation_bpe_dropout``: training from words, segmented again in every epoch."""
 
+import dataclasses
 import logging
-import multiprocessing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Optional
@@ -9,18 +9,18 @@ from typing import Any, Optional
 from fairseq import utils
 from fairseq.data import Dictionary
 from fairseq.tasks import register_task
-from fairseq.tasks.translation import TranslationConfig
 from omegaconf import II
 
-from mt_scaffold.apply import BPE, Encoder
+from mt_scaffold.apply import Encoder
 from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.binarise import read_binarised
-from mt_scaffold.experiment.binarise_words import CODES, WordsFile
+from mt_scaffold.experiment.binarise_words import WordsFile
+from mt_scaffold.experiment.segmentation import CODES, joint_segmentation, stored_segmentation
 from mt_scaffold.options import check_dropout
-from mt_scaffold.text import SEPARATOR, check_parallel
+from mt_scaffold.text import check_parallel
 
 from .dataset import SOURCE, TARGET, SegmentedPairs, SegmentedText, side_seed
-from .translation import CarefulTranslationTask
+from .translation import CarefulTranslationConfig, CarefulTranslationTask
 
 logger = logging.getLogger(__name__)
 _SIDES = {SOURCE: "src", TARGET: "tgt"}
@@ -29,13 +29,15 @@ _SIDES = {SOURCE: "src", TARGET: "tgt"}
 # fairseq derives options from Optional[X], not from X | None.
 # ruff: noqa: UP045
 @dataclass
-class TranslationBPEDropoutConfig(TranslationConfig):
-    """The options of fairseq's task ``translation``, and those for segmenting."""
+class TranslationBPEDropoutConfig(CarefulTranslationConfig):
+    """The options of the task ``translation_resumable``, and those for segmenting."""
 
     bpe_codes: Optional[str] = field(
         default=None, metadata={"help": f"joint codes, bpe or scaffold (default: {CODES} in the data folder)"}
     )
-    bpe_separator: str = field(default=SEPARATOR, metadata={"help": "what every subword but a word's last ends in"})
+    bpe_separator: Optional[str] = field(
+        default=None, metadata={"help": "what every subword but a word's last ends in (default: as in the data folder)"}
+    )
     bpe_dropout: float = field(
         default=0.1, metadata={"help": "probability of skipping a merge in training; 0: always the same subwords"}
     )
@@ -43,7 +45,6 @@ class TranslationBPEDropoutConfig(TranslationConfig):
     bpe_dropout_tgt: Optional[float] = field(default=None, metadata={"help": "the same, for the target side only"})
     seed: int = II("common.seed")
     num_workers: int = II("dataset.num_workers")
-    valid_subset: str = II("dataset.valid_subset")
 
 
 @register_task("translation_bpe_dropout", dataclass=TranslationBPEDropoutConfig)
@@ -57,9 +58,6 @@ class TranslationBPEDropoutTask(CarefulTranslationTask):
     def __init__(self, cfg: TranslationBPEDropoutConfig, src_dict: Dictionary, tgt_dict: Dictionary) -> None:
         super().__init__(cfg, src_dict, tgt_dict)
         self._encoders: tuple[Encoder, Encoder] | None = None
-        # In a process that fairseq has spawned, data-loading workers would be spawned too, copying everything.
-        if multiprocessing.get_start_method(allow_none=True) not in (None, "fork"):
-            multiprocessing.set_start_method("fork", force=True)
         if cfg.load_alignments:
             raise UsageError("--load-alignments: not possible with dropout, which changes the subwords; omit it")
 
@@ -84,7 +82,7 @@ class TranslationBPEDropoutTask(CarefulTranslationTask):
             )
         folders = [Path(path) for path in utils.split_paths(cfg.data)]
         folder = folders[(epoch - 1) % len(folders)] if training else folders[0]
-        read_binarised(folder)
+        counts = read_binarised(folder).counts
         encoders = self._encoders or self._make_encoders(folders[0])
         sides = []
         for side, language in enumerate((cfg.source_lang, cfg.target_lang)):
@@ -99,7 +97,8 @@ class TranslationBPEDropoutTask(CarefulTranslationTask):
                     longest=cfg.max_source_positions if side == SOURCE and cfg.truncate_source else None,
                     buckets=cfg.num_batch_buckets,
                     left_pad=left_pad,
-                    training=training,
+                    # A dictionary of limited size leaves some subwords out, which is known from the start.
+                    complete=training and not any(side.unknown for side in counts.get(split, {}).values()),
                     threads=max(1, cfg.num_workers),
                     epoch=epoch,
                 )
@@ -123,19 +122,23 @@ class TranslationBPEDropoutTask(CarefulTranslationTask):
 
     def _make_encoders(self, folder: Path) -> tuple[Encoder, Encoder]:
         """Return the encoders of source and target, one for both with a joint dictionary; kept for every subset."""
-        codes = Path(self.cfg.bpe_codes or folder / CODES)
-        bpe = BPE(codes, separator=self.cfg.bpe_separator)
-        forms = bpe.surface_forms()
-        for dictionary in (self.src_dict, self.tgt_dict):
-            missing = [form for form in forms if form not in dictionary.indices]
+        segmentation = stored_segmentation(folder)
+        if self.cfg.bpe_codes:
+            segmentation = joint_segmentation(self.cfg.bpe_codes, segmentation.separator)
+        if self.cfg.bpe_separator is not None:
+            segmentation = dataclasses.replace(segmentation, separator=self.cfg.bpe_separator)
+        segmenters = segmentation.segmenters()
+        dictionaries = (self.src_dict, self.tgt_dict)
+        for side, (bpe, dictionary) in enumerate(zip(segmenters, dictionaries, strict=True)):
+            missing = [form for form in bpe.surface_forms() if form not in dictionary.indices]
             if missing:
                 raise MTScaffoldError(
-                    f"{codes}: gives {len(missing)} subwords that are not in the dictionary of {folder} (such as "
-                    f"'{missing[0]}'); make the folder with mt-scaffold binarise-words and these codes"
+                    f"{segmentation.codes[side]}: gives {len(missing)} subwords that are not in the dictionary of "
+                    f"{folder} (such as '{missing[0]}'); make it with mt-scaffold binarise-words and these codes"
                 )
-        source = bpe.encoder(self.src_dict.indices, self.src_dict.unk())
-        same = self.src_dict == self.tgt_dict
-        target = source if same else bpe.encoder(self.tgt_dict.indices, self.tgt_dict.unk())
+        source = segmenters[SOURCE].encoder(self.src_dict.indices, self.src_dict.unk())
+        same = segmenters[SOURCE] is segmenters[TARGET] and self.src_dict == self.tgt_dict
+        target = source if same else segmenters[TARGET].encoder(self.tgt_dict.indices, self.tgt_dict.unk())
         self._encoders = source, target
         return self._encoders
 

@@ -2,13 +2,56 @@
 
 import functools
 import logging
-from typing import Any
+import math
+import multiprocessing
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Optional
 
-from fairseq.data import EpochBatchIterator, FairseqDataset
+import numpy as np
+from fairseq import utils
+from fairseq.data import Dictionary, EpochBatchIterator, FairseqDataset
+from fairseq.dataclass import ChoiceEnum
 from fairseq.tasks import register_task
 from fairseq.tasks.translation import TranslationConfig, TranslationTask
+from omegaconf import II
+
+from mt_scaffold.errors import UsageError
+from mt_scaffold.experiment.averaging_check import Epoch, check_checkpoints
+from mt_scaffold.experiment.binarise import DESCRIPTION, read_binarised
+
+from .counting import CountedBatches
+from .text_bytes import BatchWithBytes, log_loss_per_byte, note_loss, sentence_bytes
 
 logger = logging.getLogger(__name__)
+
+
+# fairseq derives options from Optional[X], not from X | None.
+# ruff: noqa: UP045
+@dataclass
+class CarefulTranslationConfig(TranslationConfig):
+    """The options of fairseq's task ``translation``, and those for the end of a training."""
+
+    stop_tokens: Optional[int] = field(
+        default=None,
+        metadata={"help": "end after this many subwords of source and target, with one </s> per sentence"},
+    )
+    stop_text: Optional[int] = field(
+        default=None, metadata={"help": "end after this many UTF-8 bytes of source and target text"}
+    )
+    average_last: int = field(
+        default=0, metadata={"help": "refuse to train where fewer than this many checkpoints will be saved to average"}
+    )
+    average_by: ChoiceEnum(["epochs", "updates"]) = field(  # type: ignore[valid-type]
+        default="epochs", metadata={"help": "whether those are of whole epochs or of --save-interval-updates"}
+    )
+    valid_subset: str = II("dataset.valid_subset")
+    max_epoch: int = II("optimization.max_epoch")
+    max_update: int = II("optimization.max_update")
+    update_freq: list[int] = field(default=II("optimization.update_freq"))
+    patience: int = II("checkpoint.patience")
+    save_interval: int = II("checkpoint.save_interval")
+    save_interval_updates: int = II("checkpoint.save_interval_updates")
 
 
 @functools.cache
@@ -22,15 +65,116 @@ def _warn_of_lost_sentences(multiple: int) -> None:
 
 
 class CarefulTranslationTask(TranslationTask):
-    """fairseq's translation with a warning about dropped sentences; the base of both tasks of this package."""
+    """fairseq's translation, the base of both tasks of this package.
 
-    def get_batch_iterator(self, *arguments: Any, **options: Any) -> EpochBatchIterator:
-        """Return fairseq's iterator, with a warning where sentences will be dropped."""
+    It warns of dropped sentences, counts what a training has seen and ends it by that, logs the loss per byte, and
+    checks before the first update that enough checkpoints will be saved.
+    """
+
+    cfg: CarefulTranslationConfig
+
+    def __init__(self, cfg: CarefulTranslationConfig, src_dict: Dictionary, tgt_dict: Dictionary) -> None:
+        super().__init__(cfg, src_dict, tgt_dict)
+        self._training: CountedBatches | None = None
+        # In a process that fairseq has spawned, data-loading workers would be spawned too, copying everything.
+        if multiprocessing.get_start_method(allow_none=True) not in (None, "fork"):
+            multiprocessing.set_start_method("fork", force=True)
+
+    def get_batch_iterator(self, dataset: FairseqDataset, *arguments: Any, **options: Any) -> EpochBatchIterator:
+        """Return fairseq's iterator; that over the training set counts, and none follows once a limit is reached."""
+        subsets = [name for name, opened in self.datasets.items() if opened is dataset]
+        training = self.cfg.train_subset in subsets
+        if training and self._training is not None and self._training.used_up:
+            self._training.finished = True
+            return self._training
         _warn_of_lost_sentences(options.get("required_batch_size_multiple", 1))
-        return super().get_batch_iterator(*arguments, **options)
+        iterator = self._fairseq_iterator(dataset, *arguments, **options)
+        in_training = [name for name in subsets if name in (self.cfg.train_subset, *self.cfg.valid_subset.split(","))]
+        if in_training and not isinstance(iterator.collate_fn, BatchWithBytes):
+            self._count(in_training[0], dataset, iterator, options)
+        return iterator
+
+    def _fairseq_iterator(self, dataset: FairseqDataset, *arguments: Any, **options: Any) -> EpochBatchIterator:
+        return super().get_batch_iterator(dataset, *arguments, **options)
+
+    def _count(self, subset: str, dataset: Any, iterator: EpochBatchIterator, options: dict[str, Any]) -> None:
+        """Have the iterator note the bytes of each batch and, over the training set, count and check."""
+        sides = self._bytes_of_sides(subset, dataset)
+        if sides is not None:
+            iterator.collate_fn = BatchWithBytes(iterator.collate_fn, sides[1])
+        if subset != self.cfg.train_subset or isinstance(iterator, CountedBatches):
+            return
+        limits = (self.cfg.stop_tokens or math.inf, self.cfg.stop_text or math.inf)
+        if self.cfg.stop_text and sides is None:
+            raise UsageError(
+                f"--stop-text: {self.cfg.data} does not say how many bytes its text has; make it with mt-scaffold"
+            )
+        if options.get("skip_remainder_batch") and min(limits) < math.inf:
+            raise UsageError("--skip-remainder-batch: would drop the end of a training that --stop-* cuts; omit it")
+        subwords = np.asarray(dataset.src_sizes, np.int64) + (0 if dataset.tgt is None else dataset.tgt_sizes)
+        text = np.zeros(len(subwords), np.int64) if sides is None else sides[0] + sides[1]
+        first = self._training is None
+        self._training = CountedBatches.count(
+            iterator,
+            np.stack([subwords, text], axis=1),
+            limits,
+            before=None if self._training is None else self._training.seen,
+            update_freq=self.cfg.update_freq,
+            patience=self.cfg.patience,
+        )
+        if first and self.cfg.average_last:
+            self._check_averaging(self._training, known_text=sides is not None)
+
+    def _bytes_of_sides(self, subset: str, dataset: Any) -> tuple[Any, Any] | None:
+        """Return the bytes of each sentence's source and target; None where mt-scaffold did not make the data."""
+        folders = utils.split_paths(self.cfg.data)
+        if dataset.tgt is None or not (Path(folders[0]) / DESCRIPTION).exists():
+            return None
+        binarised = read_binarised(folders[0])
+        totals: dict[str, int] = {}
+        if len(folders) == 1 and binarised.pairs.get(subset) == len(dataset):
+            totals = {language: counts.bytes for language, counts in binarised.counts[subset].items()}
+        source, target = (
+            sentence_bytes(text, dictionary, totals.get(language), binarised.separator)
+            for text, dictionary, language in (
+                (dataset.src, self.src_dict, self.cfg.source_lang),
+                (dataset.tgt, self.tgt_dict, self.cfg.target_lang),
+            )
+        )
+        return source, target
+
+    def _check_averaging(self, batches: CountedBatches, known_text: bool) -> None:
+        """Raise UsageError where the checkpoints to be averaged will not all be saved."""
+        cfg = self.cfg
+        names = ("max_epoch", "max_update", "stop_tokens", "stop_text", "save_interval", "save_interval_updates")
+        subwords, text = batches.in_an_epoch.tolist()
+        updates = math.ceil(len(batches) / int(cfg.update_freq[-1]))
+        check_checkpoints(
+            {name.replace("_", "-"): value for name in names if (value := getattr(cfg, name))},
+            Epoch(max(updates, 1), subwords, text if known_text else None),
+            cfg.average_last,
+            str(cfg.average_by),
+        )
+
+    def train_step(self, sample: Any, model: Any, criterion: Any, *arguments: Any, **options: Any) -> Any:
+        """Train on a batch, as fairseq does, and log its loss per byte."""
+        loss, sample_size, logged = super().train_step(sample, model, criterion, *arguments, **options)
+        note_loss(sample, logged, criterion)
+        return loss, sample_size, logged
+
+    def valid_step(self, sample: Any, model: Any, criterion: Any) -> Any:
+        """Validate on a batch, as fairseq does, and log its loss per byte."""
+        loss, sample_size, logged = super().valid_step(sample, model, criterion)
+        note_loss(sample, logged, criterion)
+        return loss, sample_size, logged
+
+    def reduce_metrics(self, logging_outputs: Any, criterion: Any) -> None:
+        """Log fairseq's metrics and the loss per byte of all processes."""
+        super().reduce_metrics(logging_outputs, criterion)
+        log_loss_per_byte(logging_outputs)
 
 
-@register_task("translation_resumable", dataclass=TranslationConfig)
+@register_task("translation_resumable", dataclass=CarefulTranslationConfig)
 class ResumableTranslationTask(CarefulTranslationTask):
     """The task ``translation``; a training that is never stopped is the same in both.
 
@@ -39,14 +183,14 @@ class ResumableTranslationTask(CarefulTranslationTask):
     rebuild the batches in every epoch (``--update-epoch-batch-itr``, ``--grouped-shuffling``) work as in fairseq.
     """
 
-    def get_batch_iterator(
+    def _fairseq_iterator(
         self, dataset: FairseqDataset, *arguments: Any, epoch: int = 1, **options: Any
     ) -> EpochBatchIterator:
         """Return fairseq's iterator, which starts in ``epoch`` with the batches of epoch 1."""
         if options.get("update_epoch_batch_itr") or options.get("disable_iterator_cache"):
-            return super().get_batch_iterator(dataset, *arguments, epoch=epoch, **options)
+            return super()._fairseq_iterator(dataset, *arguments, epoch=epoch, **options)
         kept = dataset in self.dataset_to_epoch_iter
-        iterator = super().get_batch_iterator(dataset, *arguments, epoch=1, **options)
+        iterator = super()._fairseq_iterator(dataset, *arguments, epoch=1, **options)
         if not kept:
             iterator.epoch = epoch
         return iterator

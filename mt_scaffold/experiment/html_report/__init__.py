@@ -5,6 +5,7 @@ The page is built from ``page.html.jinja``, ``page.css`` and ``word_box.js`` in 
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 from collections.abc import Sequence
@@ -13,12 +14,13 @@ from typing import Any
 
 from mt_scaffold.apply import BPE
 from mt_scaffold.errors import MTScaffoldError, UsageError
+from mt_scaffold.experiment.clean import CleanReport
 from mt_scaffold.experiment.comparison import SYNTHETIC_NOTE, Comparison
+from mt_scaffold.experiment.comparison_tables import checkpoints_table, main_table, other_metrics_table
 from mt_scaffold.experiment.data_report import DataReport
 from mt_scaffold.experiment.layout import Layout, read_layout
 from mt_scaffold.experiment.paper import own_text, read_paper
 from mt_scaffold.experiment.results import read_result
-from mt_scaffold.experiment.score import LABELS, NOT_COMPARABLE
 from mt_scaffold.experiment.statistics import Figure, Statistics
 from mt_scaffold.experiment.train import TrainingReport
 from mt_scaffold.files import PathLike, open_input, shown, write_text
@@ -64,8 +66,7 @@ def html_report(experiment: PathLike, output: PathLike | None = None, examples: 
         config=config,
         synthetic_note=SYNTHETIC_NOTE if config.synthetic else "",
         comparison=comparison,
-        labels=LABELS,
-        not_comparable=NOT_COMPARABLE,
+        score_tables=_score_tables(comparison),
         data=_data_rows(layout),
         statistics=statistics,
         statistics_table=table(statistics.stats),
@@ -93,11 +94,33 @@ def _text(path: Path) -> str:
         return decode(stream.read(), shown(path))
 
 
+def _score_tables(comparison: Comparison) -> list[dict[str, Any]]:
+    """Return the tables of the scores: heading, rows in groups of one test set, and the columns that hold names."""
+    tables: list[tuple[str, list[list[str]], tuple[int, ...]]] = [("", main_table(comparison), (1, 3))]
+    if len(comparison.metrics) > 1:
+        tables.append(("Other metrics", other_metrics_table(comparison), (1,)))
+    if any(row.checkpoints for row in comparison.rows):
+        tables.append(("Single checkpoints beside the final model", checkpoints_table(comparison), (1,)))
+    return [
+        {
+            "title": title,
+            "heading": rows[0],
+            "groups": [list(group) for _, group in itertools.groupby(rows[1:], key=lambda row: row[0])],
+            "left": left,
+        }
+        for title, rows, left in tables
+    ]
+
+
 def _data_rows(layout: Layout) -> list[dict[str, Any]]:
     """Return one row per part (train, valid, each test set): pairs and words at every step."""
     report = read_result(DataReport, layout.data_report)
+    held_out = report.clean["train"].held_out if "train" in report.clean else None
     rows = []
     for part in layout.parts:
+        if part == "valid" and held_out is not None:
+            rows.append(_held_out_row(held_out))
+            continue
         missing = {part} - report.raw.corpora.keys()
         missing |= {f"{part}.{language}" for language in layout.languages} - report.tokenise.keys()
         if missing:
@@ -116,6 +139,19 @@ def _data_rows(layout: Layout) -> list[dict[str, Any]]:
             }
         )
     return rows
+
+
+def _held_out_row(cleaned: CleanReport) -> dict[str, Any]:
+    """Return the row of a validation set that cleaning took out of the training text."""
+    return {
+        "part": "valid (held out of train)",
+        "raw_pairs": cleaned.pairs_read,
+        "raw_words": None,
+        "tokenised_words": cleaned.words_read,
+        "kept_pairs": cleaned.pairs_kept,
+        "kept_words": cleaned.words_kept,
+        "dropped": cleaned.dropped,
+    }
 
 
 def _figures(layout: Layout, figures: Sequence[Figure]) -> dict[str, list[dict[str, Any]]]:
@@ -152,7 +188,7 @@ def _examples(layout: Layout, number: int) -> list[dict[str, Any]]:
     references = read_lines(layout.raw(test, layout.target))
     translations = {
         system: (
-            BPE(layout.codes_of(system)),
+            BPE(layout.codes_of(system)[0]),
             read_lines(layout.translation(system, seed, test)),
             read_lines(layout.translation(system, seed, test, "subwords")),
         )
@@ -181,18 +217,22 @@ def _examples(layout: Layout, number: int) -> list[dict[str, Any]]:
 
 
 def _runs(layout: Layout) -> list[dict[str, Any]]:
-    return [
-        {"system": system, "seed": seed, "training": read_result(TrainingReport, layout.training_report(system, seed))}
-        for system in layout.config.systems
-        for seed in layout.config.seeds
-    ]
+    """Return each training; what it saw and what stopped it are None where another release trained."""
+    runs = []
+    for system in layout.config.systems:
+        for seed in layout.config.seeds:
+            training = read_result(TrainingReport, layout.training_report(system, seed))
+            seen = {name: getattr(training, name, None) for name in ("subwords", "text_bytes", "stop")}
+            runs.append({"system": system, "seed": seed, "training": training, **seen})
+    return runs
 
 
 def _word_boxes(layout: Layout) -> list[dict[str, Any]]:
     """Return each codes file in use, with the names of the systems that use it."""
     systems: dict[Path, list[str]] = {}
     for system in layout.config.systems:
-        systems.setdefault(layout.codes_of(system), []).append(system)
+        # For codes of each side, those of the source: it is what the examples show.
+        systems.setdefault(layout.codes_of(system)[0], []).append(system)
     return [{"systems": names, "codes": _text(path)} for path, names in systems.items()]
 
 

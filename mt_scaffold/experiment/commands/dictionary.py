@@ -1,0 +1,35 @@
+"""mt-scaffold dictionary: see mt_scaffold.experiment.dictionary."""
+
+from __future__ import annotations
+
+import argparse
+
+from mt_scaffold.experiment.commands import arguments as shared
+from mt_scaffold.experiment.dictionary import make_dictionaries
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    parser.add_argument("--train", required=True, metavar="PREFIX", help="words of the training set: PREFIX.LANGUAGE")
+    shared.add_languages(parser)
+    shared.add_segmentation(parser)
+    shared.add_limits(parser)
+    parser.add_argument(
+        "--with-dropout", action="store_true", help="with the subwords that only BPE-dropout can produce, too"
+    )
+    parser.add_argument("--output", "-o", required=True, metavar="FOLDER", help="where dict.LANGUAGE.txt are written")
+    parser.add_argument("--num-workers", type=int, default=1, metavar="N", help="threads, -1: all cores (default: 1)")
+
+
+def run(options: argparse.Namespace) -> None:
+    """Run the command."""
+    make_dictionaries(
+        options.train,
+        options.output,
+        options.source_lang,
+        options.target_lang,
+        shared.segmentation(options),
+        shared.limits(options),
+        options.with_dropout,
+        options.num_workers,
+    )

@@ -1,0 +1,197 @@
+"""The systems of a configuration: how each segments words, and which of them share codes and segmentation."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from mt_scaffold.errors import UsageError
+from mt_scaffold.experiment.configuration.schema import bounds
+from mt_scaffold.experiment.configuration.training import SystemTrain
+from mt_scaffold.options import check_dropout
+
+_DROPOUT = bounds(check=check_dropout)
+_LEAST_FREQUENCY = 2
+# The first ids of every dictionary of fairseq.
+SPECIAL_SYMBOLS = ("<s>", "<pad>", "</s>", "<unk>")
+
+
+@dataclass(frozen=True)
+class Learn:
+    """How codes are learned, where a system says nothing else (the options of learn-bpe).
+
+    symbols: merges (bpe) or normal merged tokens (scaffold), from source and target training words together.
+    """
+
+    symbols: int = field(metadata=bounds(least=1))
+    min_frequency: int = field(default=_LEAST_FREQUENCY, metadata=bounds(least=1))
+    total_symbols: bool = False
+
+
+@dataclass(frozen=True)
+class System:
+    """One of the compared systems: how it segments words, and what else sets it apart.
+
+    ``algorithm`` learns codes; ``symbols``, ``min_frequency`` and ``total_symbols`` replace those of the ``codes``
+    section. They are joint, or with ``joint: false`` one for each side, of ``symbols_source`` and ``symbols_target``
+    where these are given. ``codes`` is a file to use instead (``codes_source`` and ``codes_target`` for each side).
+
+    ``vocabulary_threshold`` splits subwords that are rarer than that in the training text of their side
+    (apply-bpe --vocabulary-threshold), ``glossaries`` are words or patterns that are never split.
+
+    With ``dropout`` the training text is segmented again in every epoch, each merge skipped with this probability;
+    ``dropout_source`` and ``dropout_target`` replace it on one side.
+
+    ``baseline`` is the system to test this one against (default: the experiment's). ``train``: its own options.
+    """
+
+    algorithm: Literal["scaffold", "bpe"] | None = None
+    symbols: int | None = field(default=None, metadata=bounds(least=1))
+    symbols_source: int | None = field(default=None, metadata=bounds(least=1))
+    symbols_target: int | None = field(default=None, metadata=bounds(least=1))
+    min_frequency: int | None = field(default=None, metadata=bounds(least=1))
+    total_symbols: bool | None = None
+    joint: bool = True
+    codes: str | None = None
+    codes_source: str | None = None
+    codes_target: str | None = None
+    vocabulary_threshold: int | None = field(default=None, metadata=bounds(least=1))
+    glossaries: list[str] = field(default_factory=list)
+    dropout: float = field(default=0.0, metadata=_DROPOUT)
+    dropout_source: float | None = field(default=None, metadata=_DROPOUT)
+    dropout_target: float | None = field(default=None, metadata=_DROPOUT)
+    baseline: str | None = None
+    train: SystemTrain | None = None
+
+    @property
+    def dropouts(self) -> tuple[float, float]:
+        """The probability of skipping a merge on the source and on the target side."""
+        own = (self.dropout_source, self.dropout_target)
+        source, target = (self.dropout if value is None else value for value in own)
+        return source, target
+
+    @property
+    def uses_dropout(self) -> bool:
+        """Whether its training text is segmented again in every epoch."""
+        return any(self.dropouts)
+
+
+@dataclass(frozen=True)
+class CodesSetting:
+    """What makes a codes file: the settings it is learned with, or the ``file`` it is copied from.
+
+    languages: whose training words it is learned from, one or both.
+    """
+
+    algorithm: str | None
+    symbols: int
+    min_frequency: int
+    total_symbols: bool
+    languages: tuple[str, ...]
+    file: str | None = None
+
+    @property
+    def name(self) -> str:
+        """Its name, the same for the same settings: ``bpe-4000``, ``scaffold-4000-min5.de``."""
+        if self.file is not None:
+            digest = hashlib.sha256(self.file.encode("utf-8", "surrogateescape")).hexdigest()[:6]
+            stem = "".join(each if each.isalnum() and each.isascii() else "-" for each in Path(self.file).stem)
+            return f"given-{stem}-{digest}"
+        name = f"{self.algorithm}-{self.symbols}"
+        name += f"-min{self.min_frequency}" if self.min_frequency != _LEAST_FREQUENCY else ""
+        name += "-total" if self.total_symbols else ""
+        return name if len(self.languages) > 1 else f"{name}.{self.languages[0]}"
+
+
+@dataclass(frozen=True)
+class SegmentationSetting:
+    """How a system segments both sides; systems with equal ones share dictionaries and binarised data."""
+
+    source: CodesSetting
+    target: CodesSetting
+    vocabulary_threshold: int | None
+    glossaries: tuple[str, ...]
+
+    @property
+    def codes(self) -> tuple[CodesSetting, ...]:
+        """The codes: one for joint ones, else those of source and target."""
+        return (self.source,) if self.source == self.target else (self.source, self.target)
+
+    @property
+    def name(self) -> str:
+        """Its name, the same for the same settings: that of its codes, and what is beyond them."""
+        name = "+".join(codes.name for codes in self.codes)
+        name += f"-threshold{self.vocabulary_threshold}" if self.vocabulary_threshold is not None else ""
+        if self.glossaries:
+            name += "-glossaries" + hashlib.sha256("\0".join(self.glossaries).encode()).hexdigest()[:6]
+        return name
+
+
+def segmentation_of(system: System, learn: Learn, languages: tuple[str, str]) -> SegmentationSetting:
+    """Return how a system segments, with everything that it leaves to the ``codes`` section filled in."""
+    files = (system.codes_source or system.codes, system.codes_target or system.codes)
+    sizes = (system.symbols_source, system.symbols_target)
+    sides = []
+    for file, size, language in zip(files, sizes, languages, strict=True):
+        setting = CodesSetting(
+            system.algorithm,
+            size or system.symbols or learn.symbols,
+            system.min_frequency or learn.min_frequency,
+            learn.total_symbols if system.total_symbols is None else system.total_symbols,
+            languages if system.joint else (language,),
+        )
+        sides.append(setting if file is None else CodesSetting(None, 0, 0, False, languages, file))
+    return SegmentationSetting(sides[0], sides[1], system.vocabulary_threshold, tuple(system.glossaries))
+
+
+def check_system(system: System) -> Iterator[tuple[str, str]]:
+    """Yield what contradicts itself in a system: a key, and what is wrong with it."""
+    files = [name for name in ("codes", "codes_source", "codes_target") if getattr(system, name) is not None]
+    learned = ["symbols", "symbols_source", "symbols_target", "min_frequency", "total_symbols"]
+    if files and system.algorithm is not None:
+        yield files[0], "give either an algorithm, which learns codes, or files of codes"
+    elif not files and system.algorithm is None:
+        yield "algorithm", "missing: give bpe or scaffold, or a file as codes"
+    if files and files not in (["codes"], ["codes_source", "codes_target"]):
+        yield files[0], "give codes, or both codes_source and codes_target"
+    for name in learned:
+        if files and getattr(system, name) is not None:
+            yield name, "has no effect on codes that are given as a file; leave it out"
+    for name in ("symbols_source", "symbols_target"):
+        if system.joint and getattr(system, name) is not None:
+            yield name, "joint codes have one size; add joint: false, or give symbols"
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Which subwords get an id: the options of fairseq-preprocess of the same names.
+
+    joined_dictionary: one dictionary for both sides, limited by ``nwordssrc`` and ``thresholdsrc``. nwordssrc,
+    nwordstgt: the size of a dictionary, with fairseq's four special symbols (-1: all subwords). thresholdsrc,
+    thresholdtgt: the frequency that a subword must have. padding_factor: the size is padded to a multiple of this.
+    """
+
+    joined_dictionary: bool = True
+    nwordssrc: int = -1
+    nwordstgt: int = -1
+    thresholdsrc: int = 0
+    thresholdtgt: int = 0
+    padding_factor: int = 8
+
+    def check(self) -> Limits:
+        """Return the limits; raise UsageError for a value out of range."""
+        for name, least in (("thresholdsrc", 0), ("thresholdtgt", 0), ("padding_factor", 1)):
+            if getattr(self, name) < least:
+                raise UsageError(f"{name} must be {least} or more, not {getattr(self, name)}")
+        for name in ("nwordssrc", "nwordstgt"):
+            if 0 <= getattr(self, name) <= len(SPECIAL_SYMBOLS):
+                raise UsageError(f"{name} must leave room for subwords beside fairseq's {len(SPECIAL_SYMBOLS)} symbols")
+        return self
+
+    @property
+    def limited(self) -> bool:
+        """Whether some subwords of the training text may be left out."""
+        return self.nwordssrc > 0 or self.nwordstgt > 0 or self.thresholdsrc > 1 or self.thresholdtgt > 1

@@ -1,0 +1,205 @@
+"""The sections train and average of an experiment configuration, and what of them contradicts each other."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from mt_scaffold.errors import UsageError
+from mt_scaffold.experiment.configuration.data import NAME, NAME_SAYS
+from mt_scaffold.experiment.configuration.schema import OptionValue, WrongValue, bounds
+
+OPTION = r"[A-Za-z0-9][A-Za-z0-9_-]*"
+OPTION_SAYS = "an option without its leading dashes, such as max-tokens"
+# How each rule of Stop is said to fairseq-train; the last two are options of this package's tasks.
+STOP_OPTIONS = {"updates": "max-update", "epochs": "max-epoch", "tokens": "stop-tokens", "text": "stop-text"}
+# The metric of fairseq's log that each value of patience_on is.
+METRICS = {"bleu": "bleu", "loss_per_byte": "bits_per_byte"}
+_PATIENCE_OPTIONS = ("patience", "best-checkpoint-metric", "maximize-best-checkpoint-metric", "disable-validation")
+
+
+@dataclass(frozen=True)
+class Stop:
+    """When a training ends; exactly one of these.
+
+    tokens: subwords of source and target, with one ``</s>`` per sentence. text: UTF-8 bytes of the words of source and
+    target, with one line end per sentence. Only sentences that were trained on count, on all GPUs together.
+    """
+
+    updates: int | None = field(default=None, metadata=bounds(least=1))
+    epochs: int | None = field(default=None, metadata=bounds(least=1))
+    tokens: int | None = field(default=None, metadata=bounds(least=1))
+    text: int | None = field(default=None, metadata=bounds(least=1))
+
+    @property
+    def rules(self) -> dict[str, int]:
+        """The rules that are set, by name."""
+        given = {"updates": self.updates, "epochs": self.epochs, "tokens": self.tokens, "text": self.text}
+        return {name: value for name, value in given.items() if value is not None}
+
+
+@dataclass(frozen=True)
+class Expected:
+    """An estimate of the cleaned training text, from which the length of an epoch is known before there is data.
+
+    subwords: the sum, over the pairs, of those of the longer side, which is what ``max-tokens`` limits. pairs: to scale
+    the estimate to a sample. text: bytes of both sides, as Stop counts them.
+    """
+
+    pairs: int = field(metadata=bounds(least=1))
+    subwords: int = field(metadata=bounds(least=1))
+    text: int | None = field(default=None, metadata=bounds(least=1))
+
+
+@dataclass(frozen=True)
+class SystemTrain:
+    """The training options of one system, in place of those of the train section."""
+
+    options: dict[str, OptionValue] = field(metadata=bounds(key_pattern=OPTION, key_pattern_says=OPTION_SAYS))
+
+
+@dataclass(frozen=True)
+class Batch:
+    """The plain fairseq-train options of one batch size; their ``update-freq`` is meant for this number of ``gpus``."""
+
+    options: dict[str, OptionValue] = field(metadata=bounds(key_pattern=OPTION, key_pattern_says=OPTION_SAYS))
+    gpus: int | None = field(default=None, metadata=bounds(least=1))
+
+
+@dataclass(frozen=True)
+class Train:
+    """Plain fairseq-train options: ``true`` is a flag, ``false`` leaves it out, a list gives several values.
+
+    ``batch`` chooses one of ``batches``, whose options are added to ``options``.
+
+    ``stop`` ends the training, instead of max-update or max-epoch in the options. With ``patience`` it ends earlier,
+    once that many validations in a row have not improved ``patience_on``: BLEU of the validation set, or the loss per
+    byte of its text; checkpoint_best.pt follows the same. ``validate_bleu``: compute that BLEU in any case.
+    ``expected``: for a check of the averaging before anything runs.
+    """
+
+    options: dict[str, OptionValue] = field(metadata=bounds(key_pattern=OPTION, key_pattern_says=OPTION_SAYS))
+    batch: str | None = None
+    batches: dict[str, Batch] = field(
+        default_factory=dict, metadata=bounds(key_pattern=NAME, key_pattern_says=NAME_SAYS)
+    )
+    stop: Stop | None = None
+    patience: int | None = field(default=None, metadata=bounds(least=1))
+    patience_on: Literal["bleu", "loss_per_byte"] | None = None
+    validate_bleu: bool = False
+    expected: Expected | None = None
+
+    @property
+    def all_options(self) -> dict[str, OptionValue]:
+        """The options, including those of the chosen batch."""
+        return self.options | (self.batches[self.batch].options if self.batch is not None else {})
+
+    @property
+    def validates_bleu(self) -> bool:
+        """Whether BLEU of the validation set is computed."""
+        return self.validate_bleu or self.patience_on == "bleu"
+
+    @property
+    def batch_gpus(self) -> int:
+        """The number of GPUs that ``update-freq`` is meant for."""
+        return (self.batches[self.batch].gpus if self.batch is not None else None) or 1
+
+    def options_on(self, gpus: int) -> dict[str, OptionValue]:
+        """Return all options, with the ``update-freq`` that gives the chosen batch on this number of GPUs (0: a CPU).
+
+        On a CPU, where such a batch is only rehearsed, ``update-freq`` is unchanged. Raises UsageError where the batch
+        cannot be divided evenly.
+        """
+        options = self.all_options
+        batch = self.batches[self.batch] if self.batch is not None else None
+        if batch is None or batch.gpus is None or gpus == 0:
+            return options
+        update_freq = options.get("update-freq", 1)
+        if type(update_freq) is not int:
+            raise UsageError(
+                f"train.batches.{self.batch}: update-freq must be a whole number where gpus is given, not {update_freq}"
+            )
+        parts = batch.gpus * update_freq
+        if parts % gpus:
+            raise UsageError(
+                f"train.batches.{self.batch}: a batch of {batch.gpus} GPUs x update-freq {update_freq} = {parts} parts "
+                f"cannot be shared by {gpus} GPUs; use a number of GPUs that divides {parts}, or another batch"
+            )
+        return options | {"update-freq": parts // gpus}
+
+
+@dataclass(frozen=True)
+class Average:
+    """How many of the last checkpoints are averaged; 0 takes the best one on the validation set.
+
+    by: checkpoints of whole ``epochs``, or those within epochs, every ``save-interval-updates`` ``updates``.
+    """
+
+    last: int = field(default=5, metadata=bounds(least=0))
+    by: Literal["epochs", "updates"] = "epochs"
+
+
+def check_training(train: Train, average: Average, last_checkpoints: int = 0) -> None:
+    """Raise WrongValue where train and average contradict each other, or a training would be stopped unfairly.
+
+    last_checkpoints: how many of the last checkpoints are scored one by one.
+    """
+    options = train.all_options
+    if train.stop is not None:
+        if len(train.stop.rules) != 1:
+            given = " and ".join(train.stop.rules) or "none"
+            raise WrongValue("train.stop", f"give exactly one of {', '.join(STOP_OPTIONS)} (given: {given})")
+        for name in STOP_OPTIONS.values():
+            if name in options:
+                raise WrongValue("train.stop", f"the options have {name}, too; keep one of them")
+    _check_validation(train, options)
+    wanted = max(average.last, last_checkpoints)
+    kept = "keep-last-epochs" if average.by == "epochs" else "keep-interval-updates"
+    number = options.get(kept, -1)
+    if isinstance(number, int) and 0 < number < wanted:
+        raise WrongValue(
+            "average.last", f"{wanted} checkpoints are needed, but {kept} in the options keeps {number}; keep more"
+        )
+    if average.by == "updates" and wanted and not options.get("save-interval-updates"):
+        raise WrongValue("average.by", "updates needs save-interval-updates in the options of train; add it")
+    if average.by == "epochs" and wanted and options.get("no-epoch-checkpoints"):
+        raise WrongValue("average.last", "no-epoch-checkpoints in the options saves none to average; remove it")
+    by_epoch = average.by == "epochs" and not options.get("save-interval-updates")
+    if train.patience is not None and by_epoch and wanted > train.patience + 1:
+        raise WrongValue(
+            "average.last",
+            f"{wanted} checkpoints are needed, but with patience {train.patience} a training can end after "
+            f"{train.patience + 1} epochs; average fewer, or be more patient",
+        )
+    if average.last == 0 and options.get("disable-validation"):
+        raise WrongValue("average.last", "0 takes the best checkpoint, which disable-validation does not find")
+
+
+def _check_validation(train: Train, options: Mapping[str, OptionValue]) -> None:
+    if (train.patience is None) != (train.patience_on is None):
+        missing, given = ("patience", "patience_on") if train.patience is None else ("patience_on", "patience")
+        raise WrongValue(f"train.{given}", f"give {missing}, too: bleu or loss_per_byte, for how many validations")
+    if train.patience is not None:
+        for name in _PATIENCE_OPTIONS:
+            if name in options:
+                raise WrongValue(f"train.options.{name}", "contradicts train.patience; remove it")
+    if train.validates_bleu and "eval-bleu" in options:
+        raise WrongValue("train.options.eval-bleu", "set by train.validate_bleu or train.patience_on; remove it")
+    if refusal := unfair_patience({name: str(value) for name, value in options.items()}):
+        raise WrongValue("train.options.patience", refusal)
+
+
+def unfair_patience(options: Mapping[str, str]) -> str | None:
+    """Return why ``patience`` in fairseq's options must not end a training; None where it may, or is not there.
+
+    A loss per subword depends on how many subwords the text is divided into, so that it cannot stop systems with
+    different vocabularies alike.
+    """
+    without = options.get("patience", "-1").startswith(("-", "0"))
+    if without or options.get("best-checkpoint-metric") in METRICS.values():
+        return None
+    return (
+        "would stop on the loss per subword, which differs between vocabularies; use train.patience with "
+        "train.patience_on (bleu or loss_per_byte), or best-checkpoint-metric bleu or bits_per_byte"
+    )

@@ -1,0 +1,165 @@
+"""What a training has seen, in subwords and bytes of text, and its end once enough of either was seen."""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from fairseq.data import EpochBatchIterator
+
+from mt_scaffold.errors import MTScaffoldError
+
+# The columns of every count.
+COUNTED = ("subwords", "text_bytes")
+
+
+class CountedBatches(EpochBatchIterator):
+    """fairseq's iterator over the batches of a training, cut after the update that reaches a limit.
+
+    The batches before the cut are those that fairseq would have made without a limit. Every process counts those of all
+    processes, so that all end at once. State and counts are exact in the middle of an epoch, too.
+    """
+
+    shard_id: int
+    _counts: Any
+    _before: Any
+    _limits: Any
+    _steps: Any
+    _end: int
+    _update_freq: tuple[int, ...]
+    _patience: int
+    _known: bool
+    finished: bool
+
+    @classmethod
+    def count(
+        cls,
+        iterator: EpochBatchIterator,
+        counts: Any,
+        limits: tuple[float, float],
+        before: Any = None,
+        update_freq: Sequence[int] = (1,),
+        patience: int = 0,
+    ) -> CountedBatches:
+        """Make ``iterator``, which fairseq has built, one of this class.
+
+        counts: subwords and bytes of each sentence (sentences × 2). limits: of both; ``inf`` for none. before: what
+        earlier iterators of this training counted. update_freq, patience: fairseq's.
+        """
+        # fairseq's task builds its own class; building this one instead would repeat all its options.
+        iterator.__class__ = cls
+        assert isinstance(iterator, cls)
+        iterator._counts = counts
+        iterator._limits = np.array(limits)
+        iterator._before = np.zeros(len(COUNTED), np.int64) if before is None else before
+        iterator._steps = np.zeros((1, len(COUNTED)), np.int64)
+        iterator._end, iterator._update_freq, iterator._patience = 0, tuple(update_freq), patience
+        iterator._known, iterator.finished = True, False
+        return iterator
+
+    def ordered_batches(self, epoch: int, fix_batches_to_gpus: bool, shuffle: bool) -> list[Any]:
+        """Return this process's batches of an epoch up to the limit, and note what each step of all processes adds."""
+        own, shards = self.shard_id, []
+        try:
+            for shard in range(self.num_shards):
+                self.shard_id = shard
+                shards.append(super().ordered_batches(epoch, fix_batches_to_gpus, shuffle))
+        finally:
+            self.shard_id = own
+        numbers = {id(batch): number for number, batch in enumerate(self.frozen_batches)}
+        # The last row is for the empty batches that fill up the last step.
+        counts = np.zeros((len(numbers) + 1, len(COUNTED)), np.int64)
+        for number, batch in enumerate(self.frozen_batches):
+            counts[number] = self._counts[batch].sum(axis=0)
+        steps = sum(counts[[numbers.get(id(batch), -1) for batch in shard]] for shard in shards)
+        self._steps = np.concatenate([np.zeros((1, len(COUNTED)), np.int64), np.cumsum(steps, axis=0)])
+        enough = np.flatnonzero(self._reaches(self._before + self._steps[1:]))
+        self._end = len(self._steps) - 1
+        if enough.size:
+            at_once = self._update_freq[min(epoch, len(self._update_freq)) - 1]
+            self._end = min(self._end, (int(enough[0]) // at_once + 1) * at_once)
+        return list(shards[own][: self._end])
+
+    def _reaches(self, seen: Any) -> Any:
+        return (seen >= self._limits).any(axis=-1)
+
+    @property
+    def in_an_epoch(self) -> Any:
+        """The subwords and bytes of the sentences that are trained on in this epoch."""
+        return sum(self._counts[batch].sum(axis=0) for batch in self.frozen_batches)
+
+    @property
+    def seen(self) -> Any:
+        """The subwords and bytes seen so far, from the start of the training."""
+        return self._before + self._steps[min(self.iterations_in_epoch, len(self._steps) - 1)]
+
+    @property
+    def used_up(self) -> bool:
+        """Whether a limit is reached."""
+        return bool(self._reaches(self.seen))
+
+    @property
+    def next_epoch_idx(self) -> float:
+        """The number of the next epoch; where there is none, not a number.
+
+        fairseq trains while it is at most ``--max-epoch`` or infinity, which nothing but NaN is not.
+        """
+        return math.nan if self.finished else super().next_epoch_idx
+
+    def next_epoch_itr(self, *arguments: Any, **options: Any) -> Any:
+        """Return the batches of the next epoch."""
+        if self._next_epoch_itr is None and self._cur_epoch_itr is not None and self.end_of_epoch():
+            self._before = self.seen
+        return super().next_epoch_itr(*arguments, **options)
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return fairseq's state, with what was seen. A cut epoch is not over: a longer training completes it."""
+        state: dict[str, Any] = super().state_dict()
+        if self.end_of_epoch() and self._end < len(self._steps) - 1:
+            state |= {"epoch": self.epoch, "iterations_in_epoch": self._end}
+        if self._known:
+            state["before_epoch"] = dict(zip(COUNTED, self._before.tolist(), strict=True))
+            state["seen"] = dict(zip(COUNTED, self.seen.tolist(), strict=True))
+        return state | {"without_improvement": _waiting()}
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Continue from ``state_dict``; a training that had ended has no further epoch."""
+        self._known = "seen" in state_dict
+        if not self._known and np.isfinite(self._limits).any():
+            raise MTScaffoldError(
+                "the checkpoint does not say how much text was seen, which --stop-tokens and --stop-text need; train "
+                "from scratch"
+            )
+        if self._known:
+            self._before = np.array([state_dict["before_epoch"][name] for name in COUNTED], np.int64)
+        waiting = state_dict.get("without_improvement")
+        _wait(waiting)
+        impatient = waiting is not None and 0 < self._patience <= waiting["validations"]
+        if impatient or (self._known and self._reaches(np.array([state_dict["seen"][name] for name in COUNTED]))):
+            self.epoch, self.finished = state_dict["epoch"], True
+            return
+        super().load_state_dict(state_dict)
+
+
+def _early_stopping() -> list[Any]:
+    """Return fairseq's function for early stopping, in each module that it may have been loaded as."""
+    modules = [sys.modules.get(name) for name in ("__main__", "__mp_main__", "fairseq_cli.train")]
+    return [found for module in modules if (found := getattr(module, "should_stop_early", None))]
+
+
+def _waiting() -> dict[str, float] | None:
+    """Return the best validation and how many in a row were no better; fairseq keeps both in its function alone."""
+    for function in _early_stopping():
+        if hasattr(function, "best"):
+            return {"best": float(function.best), "validations": int(function.num_runs)}
+    return None
+
+
+def _wait(waiting: dict[str, float] | None) -> None:
+    """Have fairseq's early stopping continue from what ``_waiting`` returned, which it would forget at a stop."""
+    for function in _early_stopping():
+        if waiting is not None:
+            function.best, function.num_runs = waiting["best"], waiting["validations"]

@@ -1,0 +1,98 @@
+"""How the words of source and target become subwords: codes, vocabulary filters and glossaries of both sides."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from mt_scaffold.apply import BPE, read_vocabulary
+from mt_scaffold.errors import MTScaffoldError
+from mt_scaffold.experiment.provenance import raw_digest
+from mt_scaffold.experiment.results import read_result, write_result
+from mt_scaffold.files import PathLike, open_input, open_output
+from mt_scaffold.text import SEPARATOR
+
+# The files of a segmentation that is stored in a data folder.
+CODES = "bpe.codes"
+STORED = "segmentation.json"
+
+
+@dataclass(frozen=True)
+class Segmentation:
+    """The files and settings that segment both sides of a parallel text.
+
+    codes: the codes file of each side, source first; the same file twice for joint codes.
+    vocabularies: the vocabulary file of each side (``get-vocab``), used with ``vocabulary_threshold``: subwords that
+    are rarer there are split further, as with ``apply-bpe --vocabulary``.
+    glossaries, separator: as for ``BPE``.
+    """
+
+    codes: tuple[str, str]
+    vocabularies: tuple[str, str] | None = None
+    vocabulary_threshold: int | None = None
+    glossaries: list[str] = field(default_factory=list)
+    separator: str = SEPARATOR
+
+    @property
+    def joint(self) -> bool:
+        """Whether both sides are segmented alike."""
+        return self.codes[0] == self.codes[1] and self.vocabularies is None
+
+    def segmenters(self) -> tuple[BPE, BPE]:
+        """Return the segmenters of source and target, one object for both where the sides are segmented alike.
+
+        Raises MTScaffoldError where a file is malformed, and where no subword of a vocabulary reaches the threshold.
+        """
+        source = self._segmenter(0)
+        return source, source if self.joint else self._segmenter(1)
+
+    def _segmenter(self, side: int) -> BPE:
+        vocabulary = None
+        if self.vocabularies is not None:
+            vocabulary = read_vocabulary(self.vocabularies[side], self.vocabulary_threshold)
+            if not vocabulary:
+                raise MTScaffoldError(
+                    f"{self.vocabularies[side]}: no subword occurs {self.vocabulary_threshold} times; lower "
+                    "vocabulary_threshold"
+                )
+        return BPE(self.codes[side], separator=self.separator, vocab=vocabulary, glossaries=self.glossaries or None)
+
+    def store(self, folder: Path, languages: Sequence[str]) -> dict[str, str]:
+        """Copy the files into a folder, for ``stored_segmentation``; return the SHA-256 digest of each copy.
+
+        Joint codes are called ``bpe.codes``; other files have their language in the name.
+        """
+        joint_codes = self.codes[0] == self.codes[1]
+        codes = (CODES, CODES) if joint_codes else tuple(f"bpe.{language}.codes" for language in languages)
+        copies = dict(zip(codes, self.codes, strict=True))
+        names = None
+        if self.vocabularies is not None:
+            names = (f"vocabulary.{languages[0]}", f"vocabulary.{languages[1]}")
+            copies |= dict(zip(names, self.vocabularies, strict=True))
+        for name, path in copies.items():
+            with open_input(path) as stream, open_output(folder / name) as copy:
+                copy.write(stream.read())
+        stored = Segmentation((codes[0], codes[1]), names, self.vocabulary_threshold, self.glossaries, self.separator)
+        write_result(folder / STORED, stored)
+        return {name: raw_digest(folder / name) for name in (*copies, STORED)}
+
+
+def joint_segmentation(codes: PathLike, separator: str = SEPARATOR) -> Segmentation:
+    """Return the segmentation with one codes file for both sides, and nothing else."""
+    return Segmentation((str(codes), str(codes)), separator=separator)
+
+
+def stored_segmentation(folder: Path) -> Segmentation:
+    """Return the segmentation that ``Segmentation.store`` has written into a folder, with the paths of its files.
+
+    Raises MTScaffoldError where there is none.
+    """
+    stored = read_result(Segmentation, folder / STORED)
+    source, target = (str(folder / name) for name in stored.codes)
+    vocabularies = None
+    if stored.vocabularies is not None:
+        vocabularies = (str(folder / stored.vocabularies[0]), str(folder / stored.vocabularies[1]))
+    return Segmentation(
+        (source, target), vocabularies, stored.vocabulary_threshold, stored.glossaries, stored.separator
+    )
