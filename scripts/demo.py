@@ -7,29 +7,51 @@ import sys
 import time
 from pathlib import Path
 
+import yaml
+
 from mt_scaffold.experiment.configuration import load_config
 
 ROOT = Path(__file__).resolve().parent.parent
 CONFIG = Path("configs") / "demo.yaml"
+PROFILE = Path("scripts") / "profiles" / "default" / "config.yaml"
 OUTPUT = Path("experiments") / "demo"
+WHAT_IT_SHOWS = """SYNTHETIC DATA: the two languages are invented, and so small that each of these tiny models has
+learned them and stopped improving. The table shows that every step works. It does not show which system translates
+better: for that, run real data (below)."""
 
 
 def guide(output: Path, source: str, target: str, cores: int) -> str:
     """Tell where the results are and what to run next."""
+    apply = f"mt-scaffold apply-bpe --codes {output}/codes"
+    results = {
+        "comparison.txt": "the table; also .md .csv .json",
+        "report.html": "everything on one page, for a browser",
+        "codes/scaffold.codes": "the learned codes; scaffold tokens are marked",
+        f"words/train.{source}": "the training text",
+        f"scaffold/seed-1/translations/test.{target}": "the translations",
+        f"raw/test.{target}": "the reference",
+    }
+    listed = "\n".join(f"  {f'{output}/{name}':62} {what}" for name, what in results.items())
     return f"""The results are in {output}/:
-  {output}/comparison.txt                                       the table; also .md .csv .json
-  {output}/report.html                                          everything on one page, for a browser
-  {output}/codes/scaffold.codes                                 the learned codes; scaffold tokens are marked
-  {output}/scaffold/subwords/train.{source}                         the segmented training text
-  {output}/scaffold/seed-1/translations/test.{target}               the translations
-  {output}/raw/test.{target}                                        the reference
+{listed}
 
 What to run next:
   source .venv/bin/activate
-  diff -y {output}/bpe/subwords/test.{target} {output}/scaffold/subwords/test.{target} | less    # the two segmentations
-  mt-scaffold learn-bpe --symbols 8000 < YOUR_TEXT > codes                               # your own text
+  # the test set's target side as both systems segment it
+  diff -y <({apply}/bpe.codes < {output}/words/test.{target}) \\
+          <({apply}/scaffold.codes < {output}/words/test.{target}) | less
+  # your own text
+  mt-scaffold learn-bpe --symbols 8000 < YOUR_TEXT > codes
   mt-scaffold apply-bpe --codes codes < YOUR_TEXT
-  snakemake -s scripts/Snakefile --configfile configs/multi30k_en_de.yaml --cores {cores}     # real data"""
+  # real data
+  snakemake -s scripts/Snakefile --configfile configs/multi30k_en_de.yaml --cores {cores}"""
+
+
+def profile_options() -> list[str]:
+    """Return the options of the workflow's profile, without the line that Snakemake prints when it reads one itself."""
+    given = yaml.safe_load((ROOT / PROFILE).read_text(encoding="utf-8"))
+    options = [f"--{name}" if value is True else f"--{name}={value}" for name, value in given.items()]
+    return ["--workflow-profile", "none", *options]
 
 
 def main() -> int:
@@ -37,13 +59,16 @@ def main() -> int:
     parser.add_argument("--cores", type=int, default=2)
     cores = parser.parse_args().cores
 
+    config = load_config(ROOT / CONFIG)
     print(
-        "BPE and Scaffold-BPE, each with and without dropout, on a generated corpus: from raw text to the comparison."
+        f"{len(config.systems)} systems ({', '.join(config.systems)}) on a generated corpus: from raw text to the "
+        f"comparison.\nMost of the time is training; follow it in {OUTPUT}/SYSTEM/seed-1/train.log.\n",
+        flush=True,
     )
-    print(f"This takes some minutes, mostly training; follow it in {OUTPUT}/SYSTEM/seed-1/train.log.\n", flush=True)
     start = time.time()
     command = [sys.executable, "-m", "snakemake", "-s", "scripts/Snakefile", "--configfile", str(CONFIG)]
     command += ["--cores", str(cores), "--config", f"output={OUTPUT}", "--logger", "steps"]
+    command += profile_options()
     # Where Snakemake finds that logger.
     path = os.pathsep.join(filter(None, [str(ROOT / "scripts"), os.environ.get("PYTHONPATH")]))
     try:
@@ -59,8 +84,8 @@ def main() -> int:
         # Nothing was left to do, so the workflow has not printed it.
         print(comparison.read_text(encoding="utf-8"))
     print(f"\nThis took {minutes} min {seconds} s on {cores} cores (finished steps were not repeated).\n")
-    languages = load_config(ROOT / CONFIG).languages
-    print(guide(OUTPUT, languages.source, languages.target, cores))
+    print(f"{WHAT_IT_SHOWS}\n")
+    print(guide(OUTPUT, config.languages.source, config.languages.target, cores))
     return 0
 
 

@@ -6,7 +6,17 @@ import collections
 import hashlib
 import itertools
 
-from mt_scaffold.experiment.synthetic import CASES, Language, Stem, _inflect, sentence_pairs
+from mt_scaffold.experiment.synthetic import (
+    CASES,
+    SOURCE_CONJUNCTIONS,
+    SOURCE_THAT,
+    TARGET_CONJUNCTIONS,
+    TARGET_THAT,
+    Language,
+    Stem,
+    _inflect,
+    sentence_pairs,
+)
 
 PAIRS = list(itertools.islice(sentence_pairs(1), 12000))
 
@@ -35,6 +45,14 @@ def test_fewer_stems_are_another_language_of_fewer_words() -> None:
     words = [len({word for _, target in pairs for word in target.split()}) for pairs in (full, few, fewest)]
     assert words[0] > 2 * words[1] > 2 * words[2]
     assert digest(few) == "9d21285bfb7822d95022ec8eb9742fe4ed2a604bab808a7772d873541fdf42d8"
+
+
+def test_a_sentence_of_one_clause_has_one_verb() -> None:
+    """No conjunction and no subordinate clause, in either language."""
+    joints = {*SOURCE_CONJUNCTIONS, *TARGET_CONJUNCTIONS, SOURCE_THAT, TARGET_THAT}
+    simple = list(itertools.islice(sentence_pairs(1, clauses=1), 1000))
+    assert not any(joints & set(text.split()) or "," in text for pair in simple for text in pair)
+    assert any(joints & set(source.split()) for source, _ in PAIRS)
 
 
 def test_no_source_sentence_is_repeated() -> None:

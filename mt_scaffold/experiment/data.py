@@ -58,6 +58,7 @@ class Generator:
     pairs: int
     seed: int
     stems: int
+    clauses: int
 
 
 @dataclass
@@ -96,7 +97,7 @@ def get_data(
     report = RawReport(config.name, config.synthetic)
     if config.data.synthetic is not None:
         data = config.data.synthetic
-        report.generator = Generator(data.pairs, data.seed, data.stems)
+        report.generator = Generator(data.pairs, data.seed, data.stems, data.clauses)
     overlap, other_tags = Overlap(), Counter[str]()
     # Holds the extracted members of one archive at a time; another call may be writing other parts at the same time.
     members = _Members(folder / f".members-{'all' if parts is None else '-'.join(sorted(wanted))}", other_tags)
@@ -158,7 +159,7 @@ def _corpora(config: Config, members: _Members, cache: Path | None) -> Iterator[
 
 def _generated(data: SyntheticData, sample: int | None) -> Iterator[Corpus]:
     """Yield the test set first: it must not depend on the number of training pairs."""
-    sentences = sentence_pairs(data.seed, data.stems)
+    sentences = sentence_pairs(data.seed, data.stems, data.clauses)
     pairs = ((source.encode() + b"\n", target.encode() + b"\n") for source, target in sentences)
     yield "test", [("generated", itertools.islice(pairs, data.test))]
     yield "valid", [("generated", itertools.islice(pairs, data.valid))]

@@ -139,10 +139,12 @@ def _pick(rng: Random, items: Sequence[Item]) -> Item:
 class Language:
     """The lexicon and grammar of one seed: draws sentences and spells them out in both languages.
 
-    ``stems``: how many each language has, about half of them nouns. The fewer, the sooner a model has learned them.
+    ``stems``: how many each language has, about half of them nouns. ``clauses``: at most so many in a sentence, 1 or 2.
+    The fewer of both, the sooner a model has learned the languages.
     """
 
-    def __init__(self, seed: int, stems: int = STEMS) -> None:
+    def __init__(self, seed: int, stems: int = STEMS, clauses: int = 2) -> None:
+        self.clauses = clauses
         self.rng = Random(seed)
         self._taken = set(FUNCTION_WORDS)
         nouns, verbs, adjectives, names = (max(1, share * stems // STEMS) for share in _SHARES)
@@ -158,6 +160,8 @@ class Language:
         mark = "."
         if kind < 0.12:
             mark = "?"
+        elif self.clauses == 1:
+            pass
         elif kind < 0.32:
             number = int(self.rng.random() * len(SOURCE_CONJUNCTIONS))
             other_source, other_target = self._clause()
@@ -303,12 +307,12 @@ def _inflect(noun: Stem, case: int, plural: bool) -> str:
     return stem + NOUN_PLURAL[noun.gender][case]
 
 
-def sentence_pairs(seed: int, stems: int = STEMS) -> Iterator[tuple[str, str]]:
+def sentence_pairs(seed: int, stems: int = STEMS, clauses: int = 2) -> Iterator[tuple[str, str]]:
     """Yield (source sentence, target sentence) for ``seed`` without end, no source sentence twice.
 
-    ``stems``: how many stems each language has.
+    ``stems``: how many stems each language has. ``clauses``: at most so many in a sentence, 1 or 2.
     """
-    language = Language(seed, stems)
+    language = Language(seed, stems, clauses)
     seen = set()
     while True:
         source, target = language.sentence()

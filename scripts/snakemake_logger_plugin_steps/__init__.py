@@ -106,7 +106,7 @@ class LogHandler(LogHandlerBase):
 
     def _move(self) -> None:
         if self._bar is not None:
-            self._bar.set_description_str("; ".join(map(str, self._progress.running)), refresh=False)
+            self._bar.set_description_str("; ".join(map(str, self._progress.running)) or "starting", refresh=False)
             # Not dynamic_ncols, which shows nothing where the terminal does not tell its size.
             self._bar.ncols = shutil.get_terminal_size().columns
             self._bar.n = self._progress.done()

@@ -13,7 +13,7 @@ from pathlib import Path
 from mt_scaffold.experiment.layout import TRAINING_COMMAND, TRAINING_LOG
 
 # What the steps of a rule cost in relation to each other; a training's share is so large because the rest is short.
-_COST = {"train": 100.0, "translate": 10.0, "statistics": 5.0}
+_COST = {"train": 100.0, "translate": 10.0, "statistics": 10.0, "average": 3.0, "binarise": 3.0}
 _OTHER_COST = 1.0
 # A target without a command, such as the first rule of a Snakefile.
 _NO_STEPS = {"all"}

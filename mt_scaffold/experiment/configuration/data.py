@@ -23,7 +23,7 @@ UNKNOWN = "unknown"
 class SyntheticData:
     """A corpus from mt_scaffold.experiment.synthetic: numbers of sentence pairs, and the seed that fixes every byte.
 
-    stems: of each language. The fewer, the sooner a model has learned them.
+    stems: of each language. clauses: at most so many in a sentence. The fewer, the sooner a model has learned them.
     """
 
     pairs: int = field(default=12000, metadata=bounds(least=1))
@@ -31,6 +31,7 @@ class SyntheticData:
     test: int = field(default=1000, metadata=bounds(least=1))
     seed: int = field(default=1, metadata=bounds(least=0))
     stems: int = field(default=STEMS, metadata=bounds(least=37))
+    clauses: int = field(default=2, metadata=bounds(least=1, most=2))
 
 
 @dataclass(frozen=True)
