@@ -10,6 +10,7 @@ from pathlib import Path
 import yaml
 
 from mt_scaffold.experiment.configuration import load_config
+from mt_scaffold.experiment.layout import Layout
 
 ROOT = Path(__file__).resolve().parent.parent
 CONFIG = Path("configs") / "demo.yaml"
@@ -20,26 +21,28 @@ learned them and stopped improving. The table shows that every step works. It do
 better: for that, run real data (below)."""
 
 
-def guide(output: Path, source: str, target: str, cores: int) -> str:
+def guide(layout: Layout, cores: int) -> str:
     """Tell where the results are and what to run next."""
-    apply = f"mt-scaffold apply-bpe --codes {output}/codes"
+    bpe, scaffold = (layout.codes_of(system)[0] for system in ("bpe", "scaffold"))
+    test, seed = layout.config.test_sets[0], layout.config.seeds[0]
+    target = layout.words(test, layout.target)
     results = {
-        "comparison.txt": "the table; also .md .csv .json",
-        "report.html": "everything on one page, for a browser",
-        "codes/scaffold.codes": "the learned codes; scaffold tokens are marked",
-        f"words/train.{source}": "the training text",
-        f"scaffold/seed-1/translations/test.{target}": "the translations",
-        f"raw/test.{target}": "the reference",
+        layout.comparison("txt"): "the table; also .md .csv .json",
+        layout.report: "everything on one page, for a browser",
+        scaffold: "the learned codes; scaffold tokens are marked",
+        layout.words("train", layout.source): "the training text",
+        layout.translation("scaffold", seed, test): "the translations",
+        layout.raw(test, layout.target): "the reference",
     }
-    listed = "\n".join(f"  {f'{output}/{name}':62} {what}" for name, what in results.items())
-    return f"""The results are in {output}/:
+    listed = "\n".join(f"  {path!s:62} {what}" for path, what in results.items())
+    return f"""The results are in {layout.folder}/:
 {listed}
 
 What to run next:
   source .venv/bin/activate
   # the test set's target side as both systems segment it
-  diff -y <({apply}/bpe.codes < {output}/words/test.{target}) \\
-          <({apply}/scaffold.codes < {output}/words/test.{target}) | less
+  diff -y <(mt-scaffold apply-bpe --codes {bpe} < {target}) \\
+          <(mt-scaffold apply-bpe --codes {scaffold} < {target}) | less
   # your own text
   mt-scaffold learn-bpe --symbols 8000 < YOUR_TEXT > codes
   mt-scaffold apply-bpe --codes codes < YOUR_TEXT
@@ -85,7 +88,7 @@ def main() -> int:
         print(comparison.read_text(encoding="utf-8"))
     print(f"\nThis took {minutes} min {seconds} s on {cores} cores (finished steps were not repeated).\n")
     print(f"{WHAT_IT_SHOWS}\n")
-    print(guide(OUTPUT, config.languages.source, config.languages.target, cores))
+    print(guide(Layout(OUTPUT, config), cores))
     return 0
 
 

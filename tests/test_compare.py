@@ -17,7 +17,8 @@ pytest.importorskip("sacrebleu", reason="needs the extra 'workflow'")
 from mt_scaffold.experiment.compare import compare
 from mt_scaffold.experiment.comparison import SYNTHETIC_NOTE, Comparison, Row, Spread
 from mt_scaffold.experiment.comparison_tables import as_text, trainings_table
-from mt_scaffold.experiment.configuration import Published, System
+from mt_scaffold.experiment.configuration import Published
+from mt_scaffold.experiment.configuration.systems import System
 from mt_scaffold.experiment.results import read_result, write_result
 from mt_scaffold.experiment.score import score
 from mt_scaffold.experiment.train import TrainingReport

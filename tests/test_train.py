@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from conftest import TINY_MODEL
 
-from mt_scaffold.cli import main
 from mt_scaffold.apply import BPE
+from mt_scaffold.cli import main
 from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.fairseq_tools import gpus_in_all, launcher_command, option_arguments, sees_gpu
 

@@ -157,11 +157,13 @@ def test_the_files_that_the_demo_names_exist(experiment: dict[str, object]) -> N
     sys.path.insert(0, str(SNAKEFILE.parent))
     try:
         from demo import guide
+
+        from mt_scaffold.experiment.layout import read_layout
     finally:
         sys.path.pop(0)
     output = experiment["output"]
     assert isinstance(output, Path)
-    named = re.findall(rf"{re.escape(str(output))}/\S*\w", guide(output, "en", "de", 2))
+    named = re.findall(rf"{re.escape(str(output))}/\S*\w", guide(read_layout(output), 2))
     assert len(named) >= 8 and [path for path in named if not Path(path).exists()] == []
 
 
