@@ -294,10 +294,9 @@ def _training(system: str, path: PathLike) -> Training:
         parameters=report.parameters,
         updates=report.updates,
         epochs=report.epochs,
-        # Missing where another release trained.
-        subwords=getattr(report, "subwords", None),
-        text_bytes=getattr(report, "text_bytes", None),
-        stop=getattr(report, "stop", None),
+        subwords=report.subwords,
+        text_bytes=report.text_bytes,
+        stop=report.stop,
         hours=report.seconds / 3600,
     )
 

@@ -70,7 +70,7 @@ def run(options: argparse.Namespace) -> None:
 
 def _own_baselines(config: Config | None) -> dict[str, str]:
     """Return the systems that the configuration tests against a baseline of their own."""
-    own = {name: getattr(system, "baseline", None) for name, system in config.systems.items()} if config else {}
+    own = {name: system.baseline for name, system in config.systems.items()} if config else {}
     return {name: baseline for name, baseline in own.items() if baseline is not None}
 
 

@@ -217,14 +217,11 @@ def _examples(layout: Layout, number: int) -> list[dict[str, Any]]:
 
 
 def _runs(layout: Layout) -> list[dict[str, Any]]:
-    """Return each training; what it saw and what stopped it are None where another release trained."""
-    runs = []
-    for system in layout.config.systems:
-        for seed in layout.config.seeds:
-            training = read_result(TrainingReport, layout.training_report(system, seed))
-            seen = {name: getattr(training, name, None) for name in ("subwords", "text_bytes", "stop")}
-            runs.append({"system": system, "seed": seed, "training": training, **seen})
-    return runs
+    return [
+        {"system": system, "seed": seed, "training": read_result(TrainingReport, layout.training_report(system, seed))}
+        for system in layout.config.systems
+        for seed in layout.config.seeds
+    ]
 
 
 def _word_boxes(layout: Layout) -> list[dict[str, Any]]:
