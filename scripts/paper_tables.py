@@ -37,8 +37,8 @@ def our_table(experiment: str) -> str:
         ("redundancy", "redundancy", 4),
     ):
         rows.append([name, number, *(f"{each[key]:.{places}f}" for each in (bpe, scaffold))])
-    share = 100 * len_or_number(found["vocabularies"]["removed"]) / bpe["normal_tokens"]
-    rows.append(["removed tokens in the original BPE's vocabulary, %", number, f"{share:.2f}", ""])
+    share = 100 * len_or_number(found["vocabularies"]["removed"]) / bpe["vocabulary_size"]
+    rows.append(["scaffold tokens in the original BPE's vocabulary, %", number, f"{share:.2f}", ""])
     rows += [["gain, %", f"{size['symbols']:,}", "", f"{100 * size['gain']:.2f}"] for size in found["sizes"]]
     return format_table(rows, markdown=True, figures=False)
 
