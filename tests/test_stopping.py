@@ -21,6 +21,7 @@ from mt_scaffold.experiment.binarise_words import binarise_words
 from mt_scaffold.experiment.checkpoints import load_checkpoint
 from mt_scaffold.experiment.segmentation import joint_segmentation
 from mt_scaffold.experiment.train import train
+from mt_scaffold.experiment.training_log import read_training_log
 
 PAIRS = 200
 
@@ -103,9 +104,9 @@ def test_a_budget_that_an_epoch_ends_with_starts_no_other(
 
 
 def test_two_processes_end_at_once_and_count_together(
-    commands: dict[str, list[str]], bytes_of_pairs: list[int], tmp_path: Path
+    words: Path, commands: dict[str, list[str]], bytes_of_pairs: list[int], tmp_path: Path
 ) -> None:
-    """A process that counted only its own share would wait for the others forever."""
+    """A process that counted only its own share would wait for the others forever. The loss per byte is that of all."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -113,15 +114,30 @@ def test_two_processes_end_at_once_and_count_together(
     command = [*commands["translation_bpe_dropout"], "--stop-text", str(budget), "--save-dir", str(tmp_path)]
     command += ["--distributed-world-size", "2", "--distributed-backend", "gloo", "--distributed-no-spawn"]
     command += ["--distributed-init-method", f"tcp://127.0.0.1:{port}", "--ddp-backend", "legacy_ddp"]
+    command.remove("--disable-validation")
     outputs = [tmp_path / f"{rank}.json" for rank in range(2)]
-    programs = [
-        subprocess.Popen([sys.executable, fairseq_training.__file__, output, *command, "--distributed-rank", str(rank)])
-        for rank, output in enumerate(outputs)
-    ]
+    programs = []
+    for rank, output in enumerate(outputs):
+        arguments = [sys.executable, fairseq_training.__file__, str(output), *command, "--distributed-rank", str(rank)]
+        with open(tmp_path / f"{rank}.log", "wb") as log:
+            programs.append(subprocess.Popen(arguments, stdout=log, stderr=log))
     assert [program.wait(timeout=300) for program in programs] == [0, 0]
     ranks = [[Step(*step) for step in json.loads(output.read_text())] for output in outputs]
     amounts = [sum(seen(step, bytes_of_pairs)[1] for step in steps) for steps in zip(*ranks, strict=True)]
     assert sum(amounts[:-1]) < budget <= sum(amounts) == state(tmp_path)["seen"]["text_bytes"]
+    # Without fairseq-train's own format of the log.
+    log = (tmp_path / "0.log").read_text().replace("INFO:valid:", "| INFO | valid | ")
+    (tmp_path / "train.log").write_text(log)
+    check_loss_per_byte(words, read_training_log(tmp_path / "train.log"))
+
+
+def check_loss_per_byte(words: Path, curves: dict[str, list[tuple[float, float]]]) -> None:
+    """One validation of the whole set: the loss per subword, times its subwords, by the bytes of the file."""
+    bpe = BPE(words / "codes")
+    lines = (words / "valid.de").read_text().splitlines()
+    subwords = sum(len(bpe.segment(line).split()) + 1 for line in lines)
+    ((_, per_subword),), ((_, per_byte),) = curves["valid"], curves["valid_bits_per_byte"]
+    assert per_byte == pytest.approx(per_subword * subwords / (words / "valid.de").stat().st_size, abs=1e-3)
 
 
 def test_text_is_not_guessed(tiny_data: Path, commands: dict[str, list[str]], tmp_path: Path) -> None:
@@ -158,12 +174,8 @@ def test_the_loss_per_byte_is_that_of_the_whole_validation_set(words: Path, tmp_
     """It is what systems with different vocabularies are stopped and drawn by."""
     options = [*TINY_MODEL, "--max-epoch", "1", "--patience", "1", "--best-checkpoint-metric", "bits_per_byte"]
     report = train(words / "data", tmp_path, options)
-    bpe = BPE(words / "codes")
-    lines = (words / "valid.de").read_text().splitlines()
-    subwords = sum(len(bpe.segment(line).split()) + 1 for line in lines)
-    ((_, per_subword),), ((_, per_byte),) = report.curves["valid"], report.curves["valid_bits_per_byte"]
-    assert per_byte == pytest.approx(per_subword * subwords / (words / "valid.de").stat().st_size, abs=1e-3)
-    assert report.valid_metric == "bits_per_byte" and report.valid_loss == per_byte
+    check_loss_per_byte(words, report.curves)
+    assert report.valid_metric == "bits_per_byte" and report.valid_loss == report.curves["valid_bits_per_byte"][-1][1]
     assert len(report.curves["train_bits_per_byte"]) == 1 and "valid_bleu" not in report.curves
 
 
