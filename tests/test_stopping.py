@@ -126,8 +126,8 @@ def test_two_processes_end_at_once_and_count_together(
     amounts = [sum(seen(step, bytes_of_pairs)[1] for step in steps) for steps in zip(*ranks, strict=True)]
     assert sum(amounts[:-1]) < budget <= sum(amounts) == state(tmp_path)["seen"]["text_bytes"]
     # Without fairseq-train's own format of the log.
-    log = (tmp_path / "0.log").read_text().replace("INFO:valid:", "| INFO | valid | ")
-    (tmp_path / "train.log").write_text(log)
+    logged = (tmp_path / "0.log").read_text().replace("INFO:valid:", "| INFO | valid | ")
+    (tmp_path / "train.log").write_text(logged)
     check_loss_per_byte(words, read_training_log(tmp_path / "train.log"))
 
 
