@@ -37,15 +37,18 @@ RESULTS = (
     "codes/*",
     "raw/*",
     "words/*",
-    "*/subwords/*",
-    "*/binarised/*",
+    "subwords/*/*",
+    "dictionaries/*/*",
+    "binarised/*/*",
+    "test-sets/*/*/*",
     "*/seed-*/scores/*.json",
     "*/seed-*/translations/*",
     "comparison.*",
     "data-report.json",
     "statistics.json",
 )
-NOT_RESULTS = (".log", ".generate.txt")
+# Descriptions that a release may change; what they describe is compared.
+NOT_RESULTS = (".log", ".generate.txt", "binarised.json", "segmentation.json")
 # Of JSON.
 _NOT_COMPARED = {"versions", "figures"}
 
@@ -170,25 +173,26 @@ def clean(both: Both, prefix: str, source: str, target: str) -> None:
 
 
 def binarise(both: Both, folder: str, parts: tuple[str, ...], codes: dict[str, str], source: str, target: str) -> None:
-    """Make the data folders of subwords and of words, from FOLDER/words; ``parts`` are train, valid and tests."""
+    """Make the data folders of ids and of words, from FOLDER/words; ``parts`` are train, valid and tests."""
     for algorithm, path in codes.items():
-        prefixes = {}
-        for storage in ("words", "subwords"):
-            prefix = f"{folder}/words" if storage == "words" else f"{folder}/{algorithm}.subwords"
-            both.make_folder(prefix)
-            train, valid, *tests = (f"{prefix}/{part}" for part in parts)
-            prefixes[storage] = f"--train {train} --valid {valid} --test {' '.join(tests)}"
+        both.make_folder(f"{folder}/{algorithm}.subwords")
         for part in parts:
             for language in (source, target):
                 both.run(
                     f"apply-bpe --codes {path} --input {folder}/words/{part}.{language} "
                     f"--output {folder}/{algorithm}.subwords/{part}.{language}"
                 )
-        languages = f"--source-lang {source} --target-lang {target}"
-        both.run(f"binarise {languages} {prefixes['subwords']} --output {folder}/{algorithm}.binarised")
-        both.run(
-            f"binarise-words {languages} {prefixes['words']} --codes {path} --output {folder}/{algorithm}.on-the-fly"
-        )
+        for release in (both.old, both.new):
+            # Earlier releases had fairseq-preprocess make the ids from the text of the subwords.
+            from_words = (release.checkout / "mt_scaffold" / "experiment" / "mmap_dataset.py").exists()
+            made = [("binarise", "words" if from_words else f"{algorithm}.subwords", "binarised", from_words)]
+            made.append(("binarise-words", "words", "on-the-fly", True))
+            for command, text, output, takes_codes in made:
+                train, valid, *tests = (f"{folder}/{text}/{part}" for part in parts)
+                arguments = [command, "--source-lang", source, "--target-lang", target, "--train", train]
+                arguments += ["--valid", valid, "--test", *tests, "--output", f"{folder}/{algorithm}.{output}"]
+                arguments += ["--codes", path] if takes_codes else []
+                release.run(["-m", "mt_scaffold", *arguments])
 
 
 def run_generated(both: Both) -> None:
@@ -277,9 +281,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument(
         "--old",
-        default="ee4a7ad",
+        default="ac0f64e",
         metavar="REV",
-        help="the release to compare with (default: %(default)s, the last one before the package had two wings)",
+        help="the release to compare with (default: %(default)s, the last one that needed fairseq-preprocess)",
     )
     parser.add_argument(
         "--demo",
