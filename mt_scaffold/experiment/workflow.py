@@ -249,8 +249,6 @@ def _tokenised(layout: Layout) -> list[str]:
 def _cleaned(layout: Layout) -> list[str]:
     return [part for part in raw_parts(layout.config) if part in TRAINED_ON]
 
-    return [f"{part}.{language}" for part in layout.parts for language in layout.languages]
-
 
 def _fetched(layout: Layout) -> list[str]:
     return ["get-data", *(f"get-data-{test}" for test in layout.config.test_sets)]
