@@ -138,6 +138,18 @@ def test_one_dictionary_for_systems_with_and_without_dropout(text: Path, tmp_pat
     assert {count for _, count in dropout[len(plain) :]} == {0}
 
 
+def test_another_dictionary_is_other_data_even_where_no_id_changes(text: Path, tmp_path: Path) -> None:
+    """A training that was started before the dictionary grew must not be resumed: its embeddings are too few."""
+    segmentation = joint_segmentation(text / "codes")
+    for name in ("plain", "dropout"):
+        make_dictionaries(text / "train", tmp_path / name, "en", "de", segmentation, dropout=name == "dropout")
+        folder = tmp_path / f"{name}.data"
+        binarise(folder, "en", "de", segmentation, text / "train", dictionaries=tmp_path / name)
+    plain, dropout = (tmp_path / f"{name}.data" for name in ("plain", "dropout"))
+    assert (plain / "train.en-de.en.bin").read_bytes() == (dropout / "train.en-de.en.bin").read_bytes()
+    assert read_binarised(plain) != read_binarised(dropout)
+
+
 def test_a_limited_dictionary_keeps_rare_characters_unknown_with_dropout_too(text: Path, tmp_path: Path) -> None:
     """What the codes can give always has an id; a character that is left out is not let in again by dropout."""
     limits = Limits(nwordssrc=250)

@@ -196,11 +196,17 @@ def gpus_per_node(gpus: int, nodes: int) -> int:
 
 
 def check_fairseq_options(config: Config) -> None:
-    """Raise UsageError for an option that fairseq does not accept, before anything runs."""
+    """Raise UsageError for an option that fairseq does not accept, of all systems or of one, before anything runs."""
     all_in_training = all(system.uses_dropout for system in config.systems.values())
     task = ["--task", "translation_bpe_dropout" if all_in_training else "translation_resumable"]
     options = {"train": training_options(config), "generate": config.translate.options}
     check_options({program: task + option_arguments(chosen) for program, chosen in options.items()})
+    for name, system in config.systems.items():
+        if system.train is not None:
+            try:
+                check_options({"train": task + option_arguments(training_options(config, name))})
+            except UsageError as error:
+                raise UsageError(f"systems.{name}: {error}") from None
 
 
 def gather_training_text(
