@@ -94,7 +94,7 @@ def dropout_forms(bpe: BPE, counts: WordCounts, kept: Container[str]) -> Iterato
     """
     yield from bpe.surface_forms()
     frequencies = dict(bpe.count_subwords(counts).items())
-    for each in sorted(set().union(*(word for word, _ in counts.items()))):
+    for each in sorted(set(itertools.chain.from_iterable(word for word, _ in counts.items()))):
         forms = (each + bpe.separator, each)
         if any(form in kept for form in forms) or not any(form in frequencies for form in forms):
             yield from forms
