@@ -14,7 +14,14 @@ pytest.importorskip("yaml", reason="PyYAML comes with the extra 'workflow'")
 
 from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.layout import Layout, plan_layout, read_layout
-from mt_scaffold.experiment.workflow import closing_words, dropout_options, gpus_per_node, one_of, tokenise_flags
+from mt_scaffold.experiment.workflow import (
+    check_fairseq_options,
+    closing_words,
+    dropout_options,
+    gpus_per_node,
+    one_of,
+    tokenise_flags,
+)
 
 ROOT = Path(__file__).resolve().parent.parent
 DEMO = ROOT / "configs" / "demo.yaml"
@@ -128,6 +135,13 @@ def test_what_changes_no_training_repeats_none() -> None:
         assert before.depends_on("train", "bpe") == plan(WMT14, train=train).depends_on("train", "bpe")
     before, after = plan(WMT14, batch="small"), plan(WMT14, batch="small", train=small)
     assert before.depends_on("train", "bpe") != after.depends_on("train", "bpe")
+
+
+def test_a_training_without_an_end_is_refused() -> None:
+    """It would go on until somebody looks."""
+    endless = plan(systems={"scaffold": {"train": {"options": {"max-update": 0}}}})
+    with pytest.raises(UsageError, match=r"systems\.scaffold: its training would never end; give train\.stop"):
+        check_fairseq_options(endless.config)
 
 
 @pytest.mark.parametrize("configuration", [DEMO, WMT14])

@@ -191,8 +191,3 @@ class Limits:
             if 0 <= getattr(self, name) <= len(SPECIAL_SYMBOLS):
                 raise UsageError(f"{name} must leave room for subwords beside fairseq's {len(SPECIAL_SYMBOLS)} symbols")
         return self
-
-    @property
-    def limited(self) -> bool:
-        """Whether some subwords of the training text may be left out."""
-        return self.nwordssrc > 0 or self.nwordstgt > 0 or self.thresholdsrc > 1 or self.thresholdtgt > 1
