@@ -84,6 +84,11 @@ def test_checkpoints_within_epochs_are_counted_without_those_at_their_ends() -> 
         check_checkpoints(options, Epoch(100), 11, by="updates")
 
 
+def test_the_last_update_is_not_lost_to_rounding() -> None:
+    """1000 / 19 * 19 is less than 1000 in floating point."""
+    check_checkpoints({"max-update": 1000, "save-interval-updates": 100}, Epoch(19), 10, by="updates")
+
+
 @pytest.mark.parametrize(
     ("train", "more", "says"),
     [

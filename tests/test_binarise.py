@@ -90,7 +90,7 @@ def test_the_folder_is_that_of_fairseq_preprocess(text: Path, tmp_path: Path, li
     binarised = binarise(ours, "en", "de", segmentation, text / "train", text / "valid", limits=limits, num_workers=2)
     theirs = preprocess(tmp_path, text, segmentation, *options.split(), "--workers", "2")
     assert_same_files(ours, theirs)
-    assert (binarised.counts["train"]["en"].unknown > 0) == limits.limited
+    assert (binarised.counts["train"]["en"].unknown > 0) == (limits.nwordssrc > 0 or limits.thresholdsrc > 0)
 
 
 def test_codes_vocabulary_and_glossaries_of_each_side_are_used(text: Path, tmp_path: Path) -> None:
@@ -136,6 +136,18 @@ def test_one_dictionary_for_systems_with_and_without_dropout(text: Path, tmp_pat
     )
     assert dropout[: len(plain)] == plain and len(dropout) > len(plain)
     assert {count for _, count in dropout[len(plain) :]} == {0}
+
+
+def test_another_dictionary_is_other_data_even_where_no_id_changes(text: Path, tmp_path: Path) -> None:
+    """A training that was started before the dictionary grew must not be resumed: its embeddings are too few."""
+    segmentation = joint_segmentation(text / "codes")
+    for name in ("plain", "dropout"):
+        make_dictionaries(text / "train", tmp_path / name, "en", "de", segmentation, dropout=name == "dropout")
+        folder = tmp_path / f"{name}.data"
+        binarise(folder, "en", "de", segmentation, text / "train", dictionaries=tmp_path / name)
+    plain, dropout = (tmp_path / f"{name}.data" for name in ("plain", "dropout"))
+    assert (plain / "train.en-de.en.bin").read_bytes() == (dropout / "train.en-de.en.bin").read_bytes()
+    assert read_binarised(plain) != read_binarised(dropout)
 
 
 def test_a_limited_dictionary_keeps_rare_characters_unknown_with_dropout_too(text: Path, tmp_path: Path) -> None:

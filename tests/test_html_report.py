@@ -24,7 +24,7 @@ from mt_scaffold.experiment.clean import CleanReport  # noqa: E402
 from mt_scaffold.experiment.compare import compare  # noqa: E402
 from mt_scaffold.experiment.data import RawCorpus, RawReport  # noqa: E402
 from mt_scaffold.experiment.data_report import DataReport  # noqa: E402
-from mt_scaffold.experiment.html_report import html_report  # noqa: E402
+from mt_scaffold.experiment.html_report import _source_segmenter, html_report  # noqa: E402
 from mt_scaffold.experiment.layout import read_layout  # noqa: E402
 from mt_scaffold.experiment.results import write_result  # noqa: E402
 from mt_scaffold.experiment.score import score  # noqa: E402
@@ -106,6 +106,17 @@ def experiment(tmp_path_factory: pytest.TempPathFactory) -> Path:
             score(*files, system=system, seed=seed, test_set="test", synthetic=True)
     compare(scores, "bpe", folder / "comparison", samples=20)
     return folder
+
+
+def test_examples_are_segmented_as_for_the_model(tmp_path: Path) -> None:
+    """With the vocabulary and the glossaries of the system, not with its codes alone."""
+    own = "{algorithm: bpe, vocabulary_threshold: 5, glossaries: [cat]}"
+    write(tmp_path / "config.yaml", CONFIG.replace("{bpe: {algorithm: bpe}", f"{{bpe: {own}"))
+    layout = read_layout(tmp_path)
+    write(layout.codes("bpe-60"), "#version: 0.2\nt h\nth e</w>\nc a\nca t</w>\na n\n")
+    for language in layout.languages:
+        write(layout.vocabulary(layout.segmentation_of("bpe"), language), "th@@ 7\ne 9\nthe 2\n")
+    assert _source_segmenter(layout, "bpe").segment("the catan") == "th@@ e cat@@ a@@ n"
 
 
 @pytest.fixture(scope="module")

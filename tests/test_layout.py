@@ -14,7 +14,14 @@ pytest.importorskip("yaml", reason="PyYAML comes with the extra 'workflow'")
 
 from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.layout import Layout, plan_layout, read_layout
-from mt_scaffold.experiment.workflow import closing_words, dropout_options, gpus_per_node, one_of, tokenise_flags
+from mt_scaffold.experiment.workflow import (
+    check_fairseq_options,
+    closing_words,
+    dropout_options,
+    gpus_per_node,
+    one_of,
+    tokenise_flags,
+)
 
 ROOT = Path(__file__).resolve().parent.parent
 DEMO = ROOT / "configs" / "demo.yaml"
@@ -111,13 +118,38 @@ def test_a_step_is_out_of_date_when_its_own_section_changes(step: str, settings:
 
 
 def test_a_new_test_set_is_no_reason_to_repeat_anything() -> None:
-    """Training data depends on everything but the test sets, and each of these on itself alone."""
+    """Training data depends on everything but the test sets, and each of these on no other."""
     before = plan(WMT14)
     test = {"sacrebleu": "wmt15"}
     after = plan(WMT14, data={"archives": {"tests": {"newstest2015": test}}})
     assert after.config.test_sets == ["newstest2014", "newstest2015"]
     for step, name in (("get_data", ""), ("get_data", "newstest2014"), ("train", "bpe"), ("translate", "")):
         assert before.depends_on(step, name) == after.depends_on(step, name)
+
+
+def test_what_changes_no_training_repeats_none() -> None:
+    """The estimate of its length, and the batches of other trainings."""
+    small = {"batches": {"small": {"options": {"lr": 0.5}}}}
+    before = plan(WMT14)
+    for train in ({"expected": {"pairs": 4600000}}, small):
+        assert before.depends_on("train", "bpe") == plan(WMT14, train=train).depends_on("train", "bpe")
+    before, after = plan(WMT14, batch="small"), plan(WMT14, batch="small", train=small)
+    assert before.depends_on("train", "bpe") != after.depends_on("train", "bpe")
+
+
+def test_a_training_without_an_end_is_refused() -> None:
+    """It would go on until somebody looks."""
+    endless = plan(systems={"scaffold": {"train": {"options": {"max-update": 0}}}})
+    with pytest.raises(UsageError, match=r"systems\.scaffold: its training would never end; give train\.stop"):
+        check_fairseq_options(endless.config)
+
+
+@pytest.mark.parametrize("configuration", [DEMO, WMT14])
+def test_a_sample_is_another_text(configuration: Path) -> None:
+    """After a rehearsal the whole text is fetched, and looked for the sentences of the test sets again."""
+    before, after = plan(configuration, sample="7"), plan(configuration)
+    for name in ("", before.config.test_sets[0]):
+        assert before.depends_on("get_data", name) != after.depends_on("get_data", name)
 
 
 def test_an_opened_experiment_is_locked_and_read_back(tmp_path: Path) -> None:

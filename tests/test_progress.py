@@ -114,3 +114,19 @@ def test_a_resumed_training_counts_what_is_left_of_it(tmp_path: Path) -> None:
     assert progress.done() == pytest.approx(0.5)
     progress.finish(step)
     assert progress.done() == 1
+
+
+@pytest.mark.usefixtures("scripts")
+def test_a_step_that_is_tried_again_runs_once(tmp_path: Path) -> None:
+    """A training that its time limit ended is submitted again; the failed one is no longer shown as running."""
+    from snakemake_logger_plugin_steps.progress import Progress, Step
+
+    progress = Progress()
+    progress.plan({"train": 1})
+    first, again = (Step("train", {"system": "bpe"}, [str(tmp_path / "training.json")]) for _ in range(2))
+    progress.start(first)
+    progress.fail(first)
+    assert progress.running == []
+    progress.start(again)
+    progress.finish(again)
+    assert (progress.running, progress.finished, progress.done()) == ([], 1, 1)

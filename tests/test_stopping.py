@@ -92,6 +92,18 @@ def test_a_budget_ends_with_the_first_update_that_reaches_it_however_often_it_wa
 
 
 @pytest.mark.parametrize("task", ["resumable", "bpe_dropout"])
+def test_what_was_seen_survives_a_stop_between_two_epochs(
+    commands: dict[str, list[str]], bytes_of_pairs: list[int], tmp_path: Path, task: str
+) -> None:
+    """The checkpoint of a whole epoch is at the start of the next, which begins with all that was seen."""
+    command = [*commands[f"translation_{task}"], "--save-dir", str(tmp_path)]
+    fairseq_train([*command, "--max-epoch", "1"])
+    budget = sum(bytes_of_pairs) + 1
+    assert sum(len(step.ids) for step in fairseq_train([*command, "--stop-text", str(budget)])) < PAIRS
+    assert budget <= state(tmp_path)["seen"]["text_bytes"] < 2 * sum(bytes_of_pairs)
+
+
+@pytest.mark.parametrize("task", ["resumable", "bpe_dropout"])
 def test_a_budget_that_an_epoch_ends_with_starts_no_other(
     commands: dict[str, list[str]], bytes_of_pairs: list[int], tmp_path: Path, task: str
 ) -> None:

@@ -1,6 +1,7 @@
 """Translating through fairseq: every sentence, in order, and no code run by a checkpoint."""
 
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -50,6 +51,25 @@ def test_subwords_words_and_text_are_written_side_by_side(translated: Path, tiny
     assert words == [join_subwords(line) for line in subwords] and any(words) and "@@" not in "".join(words)
     assert len((translated / "odd.1.de").read_text(encoding="utf-8").splitlines()) == 13
     assert (translated / "odd.1.en.words").read_bytes() == (tiny_words / "odd.1.en").read_bytes()
+
+
+def test_subwords_are_joined_with_the_separator_of_the_data(
+    tiny_data: Path, tiny_model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With the default one, a text of another separator would be scored as subwords."""
+    shutil.copytree(tiny_data, tmp_path / "data")
+    description = tmp_path / "data" / "binarised.json"
+    description.write_text(description.read_text().replace('"separator": "@@"', '"separator": "++"'))
+
+    def generate(program: str, arguments: list[str], log: Path) -> None:
+        results = Path(arguments[arguments.index("--results-path") + 1])
+        lines = "".join(f"H-{number}\t-1\tSchaff++ ell @@ x\n" for number in range(13))
+        (results / "generate-odd.1.txt").write_text(lines)
+
+    monkeypatch.setattr("mt_scaffold.experiment.translate.run_tool", generate)
+    model = tiny_model / "checkpoints" / "checkpoint_last.pt"
+    translate(tmp_path / "data", "odd.1", model, tmp_path / "out")
+    assert (tmp_path / "out" / "odd.1.de.words").read_text().splitlines() == ["Schaffell @@ x"] * 13
 
 
 def test_hypotheses_are_put_in_order_and_none_may_be_missing() -> None:

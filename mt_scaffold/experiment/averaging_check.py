@@ -60,7 +60,8 @@ def check_checkpoints(options: Mapping[str, OptionValue], epoch: Epoch | None, w
     elif epoch is None or not interval:
         return
     else:
-        updates = math.floor(epochs * epoch.updates)
+        # Rounded first, because (n / m) * m can be just below n.
+        updates = math.floor(round(epochs * epoch.updates, 6))
         # At the end of an epoch fairseq saves a checkpoint of that epoch instead.
         saved = updates // interval - updates // math.lcm(interval, epoch.updates)
     if saved < wanted:

@@ -20,7 +20,7 @@ from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.configuration.systems import Limits
 from mt_scaffold.experiment.dictionary import NO_LIMITS, make_dictionaries, read_ids
 from mt_scaffold.experiment.mmap_dataset import Counts, write_ids
-from mt_scaffold.experiment.provenance import sha256
+from mt_scaffold.experiment.provenance import raw_digest, sha256
 from mt_scaffold.experiment.results import read_result, write_result
 from mt_scaffold.experiment.segmentation import Segmentation
 from mt_scaffold.files import PathLike, explain_os_error, make_folder, open_input, open_output
@@ -34,7 +34,8 @@ DESCRIPTION = "binarised.json"
 class Binarised:
     """What a data folder holds.
 
-    source, target: the languages. pairs: the sentence pairs of each subset. sha256: the digest of each input file.
+    source, target: the languages. pairs: the sentence pairs of each subset. sha256: the digest of each text and
+    dictionary, so that a training is not resumed with other ones (and of the segmentation, where it is stored).
     storage: ``ids``, or ``words`` (binarise_words.py), segmented as they are read.
     counts: subset → language → what its text consists of. separator: what every subword but a word's last ends in.
     """
@@ -89,11 +90,11 @@ def binarise(
             make_dictionaries(train, folder, source, target, segmentation, limits, num_workers=num_workers)
         else:
             copy_dictionaries(Path(dictionaries), folder, (source, target))
+        digests = dictionary_digests(folder, (source, target))
         ids = {language: read_ids(folder / f"dict.{language}.txt") for language in (source, target)}
         segmenters = dict(zip((source, target), segmentation.segmenters(), strict=True))
         pairs: dict[str, int] = {}
         counts: dict[str, dict[str, Counts]] = {}
-        digests: dict[str, str] = {}
         for subset, prefix in prefixes.items():
             counts[subset] = {}
             for language, bpe in segmenters.items():
@@ -132,6 +133,11 @@ def copy_dictionaries(dictionaries: Path, folder: Path, languages: Sequence[str]
         name = f"dict.{language}.txt"
         with open_input(dictionaries / name) as stream, open_output(folder / name) as copy:
             copy.write(stream.read())
+
+
+def dictionary_digests(folder: Path, languages: Sequence[str]) -> dict[str, str]:
+    """Return the SHA-256 digest of each dictionary in a data folder, by the name of its file."""
+    return {name: raw_digest(folder / name) for name in (f"dict.{language}.txt" for language in languages)}
 
 
 def subset_prefixes(

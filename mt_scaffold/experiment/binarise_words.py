@@ -20,6 +20,7 @@ from mt_scaffold.experiment.binarise import (
     DESCRIPTION,
     Binarised,
     copy_dictionaries,
+    dictionary_digests,
     refuse_other_content,
     subset_prefixes,
     write_description,
@@ -83,6 +84,7 @@ def binarise_words(
     else:
         assert train is not None
         make_dictionaries(train, output, source, target, segmentation, limits, dropout=True, num_workers=num_workers)
+    digests |= dictionary_digests(output, languages)
     ids = {language: read_ids(output / f"dict.{language}.txt") for language in languages}
 
     pairs: dict[str, int] = {}

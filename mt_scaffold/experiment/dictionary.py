@@ -42,8 +42,9 @@ def make_dictionaries(
     ``train`` is the prefix of the training words: ``words/train`` stands for ``words/train.SOURCE`` and
     ``words/train.TARGET``. Without ``dropout`` the dictionaries are those of fairseq-preprocess on the segmented text,
     byte for byte: the most frequent subword first, equally frequent ones by code point, then padding. With it, the
-    subwords that only BPE-dropout can produce come before the padding (see ``dropout_forms``), so that systems with and
-    without dropout can share one dictionary. ``num_workers``: threads, -1 for all cores.
+    subwords that only BPE-dropout can produce come before the padding, and those of the codes that the limits have left
+    out (see ``dropout_forms``), so that systems with and without dropout can share one dictionary. ``num_workers``:
+    threads, -1 for all cores.
 
     Raises MTScaffoldError where a text is missing or not UTF-8, or the codes are malformed; UsageError for limits out
     of range.
@@ -94,7 +95,7 @@ def dropout_forms(bpe: BPE, counts: WordCounts, kept: Container[str]) -> Iterato
     """
     yield from bpe.surface_forms()
     frequencies = dict(bpe.count_subwords(counts).items())
-    for each in sorted(set().union(*(word for word, _ in counts.items()))):
+    for each in sorted(set(itertools.chain.from_iterable(word for word, _ in counts.items()))):
         forms = (each + bpe.separator, each)
         if any(form in kept for form in forms) or not any(form in frequencies for form in forms):
             yield from forms

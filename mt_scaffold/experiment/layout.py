@@ -35,7 +35,7 @@ CHECKPOINTS, TRAINING_COMMAND, TRAINING_LOG, TRAINING_REPORT = (
 # The sections of the configuration, beyond a step's own parameters, whose change makes its outputs out of date.
 _DEPENDS_ON = {
     "get_data": (),
-    "train": ("train",),
+    "train": (),
     "translate": ("translate",),
     "score": (),
     "compare": ("compare_with", "paper"),
@@ -234,7 +234,7 @@ class Layout:
         if step == "get_data":
             parts = [_data_of(whole["data"], name), whole["languages"]]
         elif step == "train":
-            parts.append(whole["systems"][name].get("train"))
+            parts = [_training_of(whole["train"]), whole["systems"][name].get("train")]
         elif step == "score":
             parts = [self.config.score.metrics, self.config.score.comet]
         elif step == "statistics":
@@ -293,12 +293,21 @@ def _with(name: str, suffix: str) -> str:
     return f"{name}.{suffix}" if suffix else name
 
 
+def _training_of(train: Mapping[str, Any]) -> object:
+    """Return the train section without what changes no training: the estimate, and the batches that are not chosen."""
+    batch = train.get("batch")
+    used = {key: value for key, value in train.items() if key not in ("expected", "batches")}
+    return used | ({"batches": {batch: train["batches"][batch]}} if batch is not None else {})
+
+
 def _data_of(data: Mapping[str, Any], test: str) -> object:
-    """Return the part of the data section that one test set depends on, or (no name) everything but the test sets."""
+    """Return the part of the data section that the training data depends on, or (``test``) that test set.
+
+    That is everything but the other test sets: the report of a test set counts its sentences in the training data, too.
+    """
     kind = next(key for key in DATA_KINDS if key in data)
-    section = data[kind]
+    # All synthetic text comes out of one sequence.
     if kind == "synthetic":
-        return section
-    if test:
-        return section["tests"][test]
-    return {**data, kind: {key: value for key, value in section.items() if key != "tests"}}
+        return data
+    section = {key: value for key, value in data[kind].items() if key != "tests"}
+    return {**data, kind: section | ({"tests": {test: data[kind]["tests"][test]}} if test else {})}

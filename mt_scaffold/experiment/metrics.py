@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from mt_scaffold.errors import MTScaffoldError
+from mt_scaffold.experiment.configuration import Score
 from mt_scaffold.experiment.tokenise import Tokeniser
 
 # detokenised text; the experiment's words; plain Moses words of the text; text with its source
@@ -51,7 +52,7 @@ METRICS = {
     "tokenised_bleu_lc": MetricKind("tokenised BLEU, lowercased", "moses", comparable=False),
 }
 # TER takes four times as long as all of these together, spBLEU downloads a model, and COMET needs one.
-DEFAULT_METRICS = ("bleu", "chrf", "chrf++", "tokenised_bleu", "tokenised_bleu_split")
+DEFAULT_METRICS = tuple(Score().metrics)
 LABELS = {name: kind.label for name, kind in METRICS.items()}
 NOT_COMPARABLE = {name: kind.label for name, kind in METRICS.items() if not kind.comparable}
 

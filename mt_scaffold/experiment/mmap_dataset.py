@@ -59,13 +59,13 @@ def write_ids(text: Path, path: Path, bpe: BPE, ids: Mapping[str, int], threads:
     if not lines:
         raise empty_text(text)
     joined = numpy.concatenate(sizes)
-    starts = numpy.zeros(lines, numpy.int64)
-    numpy.cumsum(joined[:-1], out=starts[1:])
+    starts = numpy.zeros(lines, "<i8")
+    numpy.cumsum(joined[:-1], dtype=numpy.int64, out=starts[1:])
     starts *= numpy.dtype(kind).itemsize
     with open_output(path.with_name(f"{path.name}.idx")) as stream:
         stream.write(_MAGIC + struct.pack("<QBQ", _VERSION, code, lines))
-        stream.write(joined.astype("<i4").tobytes())
-        stream.write(starts.astype("<i8").tobytes())
+        stream.write(joined.tobytes())
+        stream.write(starts.tobytes())
     return Counts(lines, size_in_bytes, int(joined.sum(dtype=numpy.int64)) - lines, unknown)
 
 
@@ -100,7 +100,7 @@ def _encode(encoder: Encoder, lines: list[bytes], kind: str) -> _Encoded:
     joined = numpy.full(len(found) + len(lines), END_ID, kind)
     joined[numpy.arange(len(found)) + numpy.repeat(numpy.arange(len(lines)), sizes)] = found
     unknown = int(numpy.count_nonzero(found == UNKNOWN_ID))
-    return _Encoded(joined.tobytes(), sizes + 1, sum(map(len, lines)) + len(lines), unknown)
+    return _Encoded(joined.tobytes(), (sizes + 1).astype("<i4"), sum(map(len, lines)) + len(lines), unknown)
 
 
 def _blocks(text: Path) -> Iterator[list[bytes]]:

@@ -5,16 +5,16 @@ from __future__ import annotations
 import functools
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from mt_scaffold.experiment.configuration import Config, Published
+from mt_scaffold.experiment.configuration.systems import System, segmentation_of
 from mt_scaffold.experiment.results import read_result
 from mt_scaffold.tables import format_table
 
 # The paper never says which BLEU it reports. Its baseline has the tokenised BLEU of Ott et al. 2018, to the digit.
 BY = "the Scaffold-BPE paper (likely this BLEU)"
 LIKELY_BLEU = "BLEU (likely tokenised)"
-# What a system of an experiment may have instead of the experiment's own codes.
-_OWN_CODES = ("symbols", "symbols_source", "symbols_target", "min_frequency", "total_symbols", "codes", "codes_source")
 
 
 @dataclass(frozen=True)
@@ -94,14 +94,16 @@ def published_scores(config: Config) -> list[Published]:
         return []
     found = []
     figures = {figure.quantity: figure for figure in read_paper().figures if figure.text == text}
-    for algorithm, name in (("bpe", "original BPE"), ("scaffold", "Scaffold-BPE")):
+    languages = (config.languages.source, config.languages.target)
+    names: dict[Literal["bpe", "scaffold"], str] = {"bpe": "original BPE", "scaffold": "Scaffold-BPE"}
+    for algorithm, name in names.items():
+        # The experiment's own codes, joint, and nothing else: no threshold, no glossaries.
+        plain = segmentation_of(System(algorithm), config.codes, languages)
         for quantity, suffix in (("BLEU", ""), ("BLEU, BPE-dropout", " + BPE-dropout")):
             ours = [
                 key
                 for key, system in config.systems.items()
-                if system.algorithm == algorithm
-                and bool(system.dropout) == bool(suffix)
-                and all(getattr(system, field, None) is None for field in _OWN_CODES)
+                if config.segmentation(key) == plain and set(map(bool, system.dropouts)) == {bool(suffix)}
             ]
             if quantity not in figures or not ours:
                 continue

@@ -81,5 +81,5 @@ def _kept(config: Config, options: dict[str, OptionValue], wanted: int) -> dict[
     if "keep-last-epochs" not in options:
         kept["keep-last-epochs"] = max(wanted, 1) if config.average.by == "epochs" else 1
     if config.average.by == "updates" and "keep-interval-updates" not in options:
-        kept["keep-interval-updates"] = wanted
+        kept["keep-interval-updates"] = max(wanted, 1)
     return kept

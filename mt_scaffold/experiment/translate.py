@@ -64,7 +64,7 @@ def translate(
     with open_input(generated) as stream:
         subwords = read_hypotheses((line.decode("utf-8") for line in stream), binarised.pairs[subset], str(generated))
 
-    words = [join_subwords(line) for line in subwords]
+    words = [join_subwords(line, binarised.separator) for line in subwords]
     text = list(detokenise(words, binarised.target))
     prefix = output / f"{subset}.{binarised.target}"
     write_text(f"{prefix}.subwords", _lines(subwords))

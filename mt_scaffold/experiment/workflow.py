@@ -11,7 +11,9 @@ from pathlib import Path
 from mt_scaffold.codes import Codes
 from mt_scaffold.errors import UsageError
 from mt_scaffold.experiment.averaging_check import check_averaging as check_averaging
+from mt_scaffold.experiment.averaging_check import number_of
 from mt_scaffold.experiment.configuration import Config
+from mt_scaffold.experiment.configuration.training import STOP_OPTIONS
 from mt_scaffold.experiment.data_report import DataReport, gather_reports
 from mt_scaffold.experiment.fairseq_tools import check_options, option_arguments, sees_gpu
 from mt_scaffold.experiment.layout import TRAINED_ON, Layout
@@ -19,6 +21,10 @@ from mt_scaffold.experiment.results import read_result, write_result
 from mt_scaffold.experiment.tokenise import TokeniseReport, gather_chunks
 from mt_scaffold.experiment.training_options import training_options
 from mt_scaffold.files import PathLike, open_output
+
+# What ends a training with fairseq: a whole number above 0, or any value.
+_ENDING_NUMBERS = (*STOP_OPTIONS.values(), "patience")
+_ENDING_VALUES = {"stop-time-hours", "stop-min-lr"}
 
 
 def one_of(names: Iterable[str]) -> str:
@@ -196,11 +202,25 @@ def gpus_per_node(gpus: int, nodes: int) -> int:
 
 
 def check_fairseq_options(config: Config) -> None:
-    """Raise UsageError for an option that fairseq does not accept, before anything runs."""
+    """Raise UsageError for an option that fairseq does not accept, and for a training without an end.
+
+    Those of all systems and those of single ones are checked, before anything runs.
+    """
     all_in_training = all(system.uses_dropout for system in config.systems.values())
     task = ["--task", "translation_bpe_dropout" if all_in_training else "translation_resumable"]
     options = {"train": training_options(config), "generate": config.translate.options}
     check_options({program: task + option_arguments(chosen) for program, chosen in options.items()})
+    for name, system in config.systems.items():
+        if system.train is not None:
+            try:
+                check_options({"train": task + option_arguments(training_options(config, name))})
+            except UsageError as error:
+                raise UsageError(f"systems.{name}: {error}") from None
+    for name in config.systems:
+        chosen = training_options(config, name)
+        ends = any(number_of(chosen.get(option)) > 0 for option in _ENDING_NUMBERS)
+        if not ends and chosen.keys().isdisjoint(_ENDING_VALUES):
+            raise UsageError(f"systems.{name}: its training would never end; give train.stop (updates, epochs, ...)")
 
 
 def gather_training_text(
@@ -248,8 +268,6 @@ def _tokenised(layout: Layout) -> list[str]:
 
 def _cleaned(layout: Layout) -> list[str]:
     return [part for part in raw_parts(layout.config) if part in TRAINED_ON]
-
-    return [f"{part}.{language}" for part in layout.parts for language in layout.languages]
 
 
 def _fetched(layout: Layout) -> list[str]:

@@ -72,8 +72,10 @@ class LogHandler(LogHandlerBase):
         elif event == LogEvent.JOB_FINISHED:
             self._finish(self._steps[record.job_id])
         elif event == LogEvent.JOB_ERROR:
+            step = self._steps[record.jobid]
+            self._progress.fail(step)
             for log in record.log or ["no log"]:
-                self._print(f"{self._steps[record.jobid]}: failed; the end of {log}:\n{end_of(log, _LINES)}")
+                self._print(f"{step}: failed; the end of {log}:\n{end_of(log, _LINES)}")
         elif record.levelno >= logging.WARNING or (record.msg or "").startswith("Nothing to be done"):
             self._print(record.getMessage())
 

@@ -120,6 +120,10 @@ class Progress:
         self.finished += step.counts
         self._paid += step.cost
 
+    def fail(self, step: Step) -> None:
+        """Note that a step has failed; Snakemake may start it again."""
+        self.running = [each for each in self.running if each is not step]
+
     def done(self) -> float:
         """Return the share of the whole cost that is paid, from 0 to 1, never less than before."""
         running = sum(step.cost * _since(step) for step in self.running if step.rule == "train")

@@ -171,7 +171,8 @@ class Limits:
 
     joined_dictionary: one dictionary for both sides, limited by ``nwordssrc`` and ``thresholdsrc``. nwordssrc,
     nwordstgt: the size of a dictionary, with fairseq's four special symbols (-1: all subwords). thresholdsrc,
-    thresholdtgt: the frequency that a subword must have. padding_factor: the size is padded to a multiple of this.
+    thresholdtgt: the frequency that a subword must have. What is added for BPE-dropout is beyond these limits.
+    padding_factor: the size is padded to a multiple of this.
     """
 
     joined_dictionary: bool = True
@@ -190,8 +191,3 @@ class Limits:
             if 0 <= getattr(self, name) <= len(SPECIAL_SYMBOLS):
                 raise UsageError(f"{name} must leave room for subwords beside fairseq's {len(SPECIAL_SYMBOLS)} symbols")
         return self
-
-    @property
-    def limited(self) -> bool:
-        """Whether some subwords of the training text may be left out."""
-        return self.nwordssrc > 0 or self.nwordstgt > 0 or self.thresholdsrc > 1 or self.thresholdtgt > 1

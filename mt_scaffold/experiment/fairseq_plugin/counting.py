@@ -123,7 +123,9 @@ class CountedBatches(EpochBatchIterator):
         if self.end_of_epoch() and self._end < len(self._steps) - 1:
             state |= {"epoch": self.epoch, "iterations_in_epoch": self._end}
         if self.counted:
-            state["before_epoch"] = dict(zip(self.counted, self._before.tolist(), strict=False))
+            # At the end of an epoch the state is that of the start of the next.
+            before = self._before if state["iterations_in_epoch"] else self.seen
+            state["before_epoch"] = dict(zip(self.counted, before.tolist(), strict=False))
             state["seen"] = dict(zip(self.counted, self.seen.tolist(), strict=False))
         return state | {"without_improvement": _waiting()}
 

@@ -21,6 +21,7 @@ from mt_scaffold.experiment.data_report import DataReport
 from mt_scaffold.experiment.layout import Layout, read_layout
 from mt_scaffold.experiment.paper import own_text, read_paper
 from mt_scaffold.experiment.results import read_result
+from mt_scaffold.experiment.segmentation import Segmentation
 from mt_scaffold.experiment.statistics import Figure, Statistics
 from mt_scaffold.experiment.train import TrainingReport
 from mt_scaffold.files import PathLike, open_input, shown, write_text
@@ -188,7 +189,7 @@ def _examples(layout: Layout, number: int) -> list[dict[str, Any]]:
     references = read_lines(layout.raw(test, layout.target))
     translations = {
         system: (
-            BPE(layout.codes_of(system)[0]),
+            _source_segmenter(layout, system),
             read_lines(layout.translation(system, seed, test)),
             read_lines(layout.translation(system, seed, test, "subwords")),
         )
@@ -214,6 +215,17 @@ def _examples(layout: Layout, number: int) -> list[dict[str, Any]]:
         }
         for index in chosen
     ]
+
+
+def _source_segmenter(layout: Layout, system: str) -> BPE:
+    """Return what segments the source of a system, as for its model."""
+    setting, (source, target) = layout.config.segmentation(system), layout.codes_of(system)
+    vocabularies = None
+    if setting.vocabulary_threshold is not None:
+        of_source, of_target = (str(layout.vocabulary(setting.name, language)) for language in layout.languages)
+        vocabularies = of_source, of_target
+    codes, glossaries = (str(source), str(target)), list(setting.glossaries)
+    return Segmentation(codes, vocabularies, setting.vocabulary_threshold, glossaries).segmenters()[0]
 
 
 def _runs(layout: Layout) -> list[dict[str, Any]]:
