@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from mt_scaffold.codes import Codes
-from mt_scaffold.errors import UsageError
+from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.averaging_check import check_averaging as check_averaging
 from mt_scaffold.experiment.configuration import Config
 from mt_scaffold.experiment.data_report import DataReport, gather_reports
@@ -84,9 +84,26 @@ def given_codes(config: Config) -> list[str]:
     return [name for name, codes in config.all_codes.items() if codes.file is not None]
 
 
+def learned_codes(config: Config) -> list[str]:
+    """Return the codes that are learned."""
+    return [name for name, codes in config.all_codes.items() if codes.file is None]
+
+
+def check_codes(config: Config) -> None:
+    """Raise UsageError where a codes file that a system names is missing or malformed, before anything runs."""
+    for name, system in config.systems.items():
+        for key in ("codes", "codes_source", "codes_target"):
+            if (path := getattr(system, key)) is not None:
+                try:
+                    _ = Codes.read(path).merges
+                except MTScaffoldError as error:
+                    raise UsageError(f"systems.{name}.{key}: {error}") from None
+
+
 def copy_codes(source: PathLike, output: PathLike) -> None:
     """Copy a codes file from elsewhere. Raises MTScaffoldError where it is not one."""
     codes = Codes.read(source)
+    _ = codes.merges  # read only now, and refused where malformed
     with open_output(output) as stream:
         stream.write(codes.text)
 
@@ -197,10 +214,16 @@ def gpus_per_node(gpus: int, nodes: int) -> int:
 
 def check_fairseq_options(config: Config) -> None:
     """Raise UsageError for an option that fairseq does not accept, before anything runs."""
-    all_in_training = all(system.uses_dropout for system in config.systems.values())
-    task = ["--task", "translation_bpe_dropout" if all_in_training else "translation_resumable"]
-    options = {"train": training_options(config), "generate": config.translate.options}
-    check_options({program: task + option_arguments(chosen) for program, chosen in options.items()})
+    chosen = [("generate", [*_task(), *option_arguments(config.translate.options)])]
+    for name, system in config.systems.items():
+        chosen.append(("train", [*_task(system.uses_dropout), *option_arguments(training_options(config, name))]))
+    # Most systems differ in nothing that fairseq's parser sees.
+    unique = [call for number, call in enumerate(chosen) if call not in chosen[:number]]
+    check_options(unique)
+
+
+def _task(dropout: bool = False) -> list[str]:
+    return ["--task", "translation_bpe_dropout" if dropout else "translation_resumable"]
 
 
 def gather_training_text(
