@@ -259,6 +259,10 @@ def test_a_wrong_key_ends_in_one_line_before_anything_is_done(tmp_path: Path) ->
     ("wrong", "says"),
     [
         (("max-epoch:", "max-epochs:"), "fairseq-train: unrecognized arguments: --max-epochs"),
+        (
+            ("{algorithm: scaffold}", "{algorithm: scaffold, train: {options: {lrr: 1}}}"),
+            "fairseq-train: unrecognized arguments: --lrr",
+        ),
         (("{beam: 1,", "{beem: 1,"), "fairseq-generate: unrecognized arguments: --beem"),
         (
             ("bpe: {algorithm: bpe}", "bpe: {algorithm: bpe, train: {options: {clip-nrom: 1}}}"),
@@ -275,6 +279,15 @@ def test_an_option_unknown_to_fairseq_is_named_before_anything_is_done(
     assert result.returncode != 0
     assert any(line.startswith(f"mt-scaffold: {says}") for line in result.stdout.splitlines()), result.stdout
     assert not (tmp_path / "experiments").exists()
+
+
+@pytest.mark.parametrize("text", [None, "#version: 0.2\na b c d\n"], ids=["missing", "malformed"])
+def test_given_codes_that_cannot_be_read_are_named_in_a_dry_run(tmp_path: Path, text: str | None) -> None:
+    """They are neither learned instead, nor found wanting hours later."""
+    if text is not None:
+        (tmp_path / "given.codes").write_text(text)
+    dry = run(tmp_path, CONFIGURATION.replace("algorithm: scaffold", "codes: given.codes"), "--dry-run")
+    assert dry.returncode == 2 and "mt-scaffold: systems.scaffold.codes: given.codes: " in dry.stdout, dry.stdout
 
 
 def test_a_dry_run_leaves_nothing_behind(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ import signal
 import subprocess
 import sys
 from collections import deque
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from mt_scaffold.errors import MTScaffoldError, UsageError
@@ -57,7 +57,7 @@ def refuse_options(arguments: Sequence[str], own: Collection[str], program: str)
             raise UsageError(f"{program}: --{name} is set by mt-scaffold itself; remove it from the options")
 
 
-def check_options(options: Mapping[str, Sequence[str]]) -> None:
+def check_options(options: Iterable[tuple[str, Sequence[str]]]) -> None:
     """Raise UsageError where fairseq's own parser rejects the options of a program (``train``, ``generate``).
 
     This needs no data and takes some seconds; without fairseq nothing is checked.
@@ -67,7 +67,7 @@ def check_options(options: Mapping[str, Sequence[str]]) -> None:
     parsers = {"train": "get_training_parser", "generate": "get_generation_parser"}
     calls = [
         (program, parsers[program], ["data", "--user-dir", str(user_dir()), *arguments])
-        for program, arguments in options.items()
+        for program, arguments in options
     ]
     command = [*_PYTHON, "-c", _PARSE, json.dumps(calls)]
     parsing = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True)

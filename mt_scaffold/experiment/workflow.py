@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from mt_scaffold.codes import Codes
-from mt_scaffold.errors import UsageError
+from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.averaging_check import check_averaging as check_averaging
 from mt_scaffold.experiment.averaging_check import number_of
 from mt_scaffold.experiment.configuration import Config
@@ -90,9 +90,26 @@ def given_codes(config: Config) -> list[str]:
     return [name for name, codes in config.all_codes.items() if codes.file is not None]
 
 
+def learned_codes(config: Config) -> list[str]:
+    """Return the codes that are learned."""
+    return [name for name, codes in config.all_codes.items() if codes.file is None]
+
+
+def check_codes(config: Config) -> None:
+    """Raise UsageError where a codes file that a system names is missing or malformed, before anything runs."""
+    for name, system in config.systems.items():
+        for key in ("codes", "codes_source", "codes_target"):
+            if (path := getattr(system, key)) is not None:
+                try:
+                    _ = Codes.read(path).merges
+                except MTScaffoldError as error:
+                    raise UsageError(f"systems.{name}.{key}: {error}") from None
+
+
 def copy_codes(source: PathLike, output: PathLike) -> None:
     """Copy a codes file from elsewhere. Raises MTScaffoldError where it is not one."""
     codes = Codes.read(source)
+    _ = codes.merges  # read only now, and refused where malformed
     with open_output(output) as stream:
         stream.write(codes.text)
 
@@ -204,23 +221,21 @@ def gpus_per_node(gpus: int, nodes: int) -> int:
 def check_fairseq_options(config: Config) -> None:
     """Raise UsageError for an option that fairseq does not accept, and for a training without an end.
 
-    Those of all systems and those of single ones are checked, before anything runs.
+    Those of every system are checked, before anything runs.
     """
-    all_in_training = all(system.uses_dropout for system in config.systems.values())
-    task = ["--task", "translation_bpe_dropout" if all_in_training else "translation_resumable"]
-    options = {"train": training_options(config), "generate": config.translate.options}
-    check_options({program: task + option_arguments(chosen) for program, chosen in options.items()})
+    chosen = [("generate", [*_task(), *option_arguments(config.translate.options)])]
     for name, system in config.systems.items():
-        if system.train is not None:
-            try:
-                check_options({"train": task + option_arguments(training_options(config, name))})
-            except UsageError as error:
-                raise UsageError(f"systems.{name}: {error}") from None
-    for name in config.systems:
-        chosen = training_options(config, name)
-        ends = any(number_of(chosen.get(option)) > 0 for option in _ENDING_NUMBERS)
-        if not ends and chosen.keys().isdisjoint(_ENDING_VALUES):
+        options = training_options(config, name)
+        chosen.append(("train", [*_task(system.uses_dropout), *option_arguments(options)]))
+        ends = any(number_of(options.get(option)) > 0 for option in _ENDING_NUMBERS)
+        if not ends and options.keys().isdisjoint(_ENDING_VALUES):
             raise UsageError(f"systems.{name}: its training would never end; give train.stop (updates, epochs, ...)")
+    # Most systems differ in nothing that fairseq's parser sees.
+    check_options([call for number, call in enumerate(chosen) if call not in chosen[:number]])
+
+
+def _task(dropout: bool = False) -> list[str]:
+    return ["--task", "translation_bpe_dropout" if dropout else "translation_resumable"]
 
 
 def gather_training_text(

@@ -3,7 +3,7 @@
 
 rule learn:
     input: lambda wildcards: steps.learned_from(layout, wildcards.codes)
-    output: layout.codes("{codes}")
+    output: layout.codes(f"{{codes,{steps.one_of(steps.learned_codes(experiment))}}}")
     params: flags=lambda wildcards: steps.learn_flags(experiment, wildcards.codes)
     log: layout.log("learn-{codes}")
     threads: HALF
@@ -15,9 +15,6 @@ rule copy_codes:
     input: lambda wildcards: experiment.all_codes[wildcards.codes].file
     output: layout.codes(f"{{codes,{steps.one_of(steps.given_codes(experiment))}}}")
     run: or_one_line(steps.copy_codes, input[0], output[0])
-
-
-ruleorder: copy_codes > learn
 
 
 # For a vocabulary threshold: the frequencies of the subwords in the training text of one language.

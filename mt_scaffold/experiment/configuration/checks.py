@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from mt_scaffold.errors import UsageError
@@ -13,10 +14,11 @@ from mt_scaffold.experiment.configuration.training import check_training
 if TYPE_CHECKING:
     from mt_scaffold.experiment.configuration import Config
 
-# Folders in experiments/NAME beside those of the systems (layout.py).
+# Folders and files in experiments/NAME beside the folders of the systems (layout.py).
 RESERVED_NAMES = (
     *("raw", "words", "codes", "vocabularies", "dictionaries", "subwords", "binarised", "test-sets"),
-    *("logs", "figures"),
+    *("logs", "figures", "config.yaml", "data-report.json", "statistics.json", "report.html"),
+    *("comparison.txt", "comparison.md", "comparison.json", "comparison.csv"),
 )
 
 
@@ -30,8 +32,8 @@ def check(config: Config) -> None:
         raise WrongValue("data", f"give exactly one of {', '.join(DATA_KINDS)} (given: {given})")
     for kind, text in (("files", config.data.files), ("archives", config.data.archives)):
         for name in text.tests if text is not None else ():
-            if name in ("train", "valid"):
-                raise WrongValue(f"data.{kind}.tests.{name}", "a test set cannot be called train or valid; rename it")
+            if re.fullmatch(r"(train|valid)\d*", name):  # fairseq reads train, train1 and so on as one training set
+                raise WrongValue(f"data.{kind}.tests.{name}", f"a test set cannot be called {name}; rename it")
     _check_validation_set(config.data)
     if config.data.archives is not None:
         _check_archives(config.data.archives)
@@ -50,13 +52,19 @@ def check(config: Config) -> None:
         raise WrongValue("clean.min_tokens", "more than clean.max_tokens, so that no pair would be left; lower it")
     for name in config.systems:
         if name in RESERVED_NAMES:
-            raise WrongValue(f"systems.{name}", "reserved for a folder of the experiment; choose another name")
+            raise WrongValue(f"systems.{name}", "reserved for a folder or file of the experiment; choose another name")
     for name, system in config.systems.items():
         for key, problem in check_system(system):
             raise WrongValue(f"systems.{name}.{key}", problem)
         if system.baseline is not None and system.baseline not in config.systems:
             hint = nearest(system.baseline, config.systems)
             raise WrongValue(f"systems.{name}.baseline", f"no system is called {system.baseline}{hint}")
+        if system.baseline == name != config.baseline:
+            raise WrongValue(f"systems.{name}.baseline", "a system is not tested against itself; name another")
+        own = system.train.options if system.train is not None else {}
+        if (config.train.all_options | own).get("share-all-embeddings") and not config.binarise.joined_dictionary:
+            problem = f"separate dictionaries contradict share-all-embeddings (system {name}); remove one of them"
+            raise WrongValue("binarise.joined_dictionary", problem)
     try:
         config.binarise.check()
     except UsageError as error:

@@ -3,15 +3,25 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
+from mt_scaffold.apply import GlossaryIsolator
 from mt_scaffold.errors import UsageError
 from mt_scaffold.experiment.configuration.schema import bounds
 from mt_scaffold.experiment.configuration.training import SystemTrain
 from mt_scaffold.options import check_dropout
+
+
+def check_glossary(glossary: str) -> None:
+    """Raise UsageError for a glossary that is not a regular expression, or would isolate every character."""
+    GlossaryIsolator([glossary])
+    if re.match(glossary, "") is not None:
+        raise UsageError(f"the glossary '{glossary}' matches where there is nothing; give a word, or a longer pattern")
+
 
 _DROPOUT = bounds(check=check_dropout)
 _LEAST_FREQUENCY = 2
@@ -59,7 +69,7 @@ class System:
     codes_source: str | None = None
     codes_target: str | None = None
     vocabulary_threshold: int | None = field(default=None, metadata=bounds(least=1))
-    glossaries: list[str] = field(default_factory=list)
+    glossaries: list[str] = field(default_factory=list, metadata=bounds(check=check_glossary))
     dropout: float = field(default=0.0, metadata=_DROPOUT)
     dropout_source: float | None = field(default=None, metadata=_DROPOUT)
     dropout_target: float | None = field(default=None, metadata=_DROPOUT)
@@ -160,6 +170,10 @@ def check_system(system: System) -> Iterator[tuple[str, str]]:
     for name in learned:
         if files and getattr(system, name) is not None:
             yield name, "has no effect on codes that are given as a file; leave it out"
+    if files and not system.joint:
+        yield "joint", "has no effect on codes that are given as files; leave it out"
+    if system.symbols is not None and None not in (system.symbols_source, system.symbols_target):
+        yield "symbols", "has no effect beside symbols_source and symbols_target; leave it out"
     for name in ("symbols_source", "symbols_target"):
         if system.joint and getattr(system, name) is not None:
             yield name, "joint codes have one size; add joint: false, or give symbols"
