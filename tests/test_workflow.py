@@ -264,10 +264,6 @@ def test_a_wrong_key_ends_in_one_line_before_anything_is_done(tmp_path: Path) ->
             "fairseq-train: unrecognized arguments: --lrr",
         ),
         (("{beam: 1,", "{beem: 1,"), "fairseq-generate: unrecognized arguments: --beem"),
-        (
-            ("bpe: {algorithm: bpe}", "bpe: {algorithm: bpe, train: {options: {clip-nrom: 1}}}"),
-            "systems.bpe: fairseq-train: unrecognized arguments: --clip-nrom 1",
-        ),
         (("arch: transformer", "arch: tranformer"), "fairseq-train: argument --arch/-a: invalid choice: 'tranformer'"),
     ],
 )
