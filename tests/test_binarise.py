@@ -223,6 +223,8 @@ def test_one_language_for_both_sides_is_refused(tiny_words: Path, tmp_path: Path
     """The files of one side would overwrite the other's."""
     with pytest.raises(UsageError, match="source and target are the same language: en"):
         make(tiny_words, tmp_path / "data", languages=("en", "en"))
+    with pytest.raises(UsageError, match="source and target are the same language: en"):
+        make_dictionaries(tiny_words / "train", tmp_path / "d", "en", "en", joint_segmentation(tiny_words / "codes"))
 
 
 def test_a_folder_with_something_else_in_it_is_left_alone(tiny_words: Path, tmp_path: Path) -> None:

@@ -186,6 +186,15 @@ def test_numbers_of_any_length_are_compared_with_their_bounds(tmp_path: Path) ->
         load(tmp_path, SMALL.replace("algorithm: bpe", "algorithm: bpe, dropout: 1" + 400 * "0"))
 
 
+def test_given_codes_of_each_side_belong_to_their_language(tmp_path: Path) -> None:
+    """Their statistics are of that side's text; a file for both sides is measured on both."""
+    systems = "algorithm: bpe}\n  sides: {codes_source: a.bpe, codes_target: b.bpe}\n  same: {codes: a.bpe}"
+    config = load(tmp_path, SMALL.replace("algorithm: bpe}", systems))
+    sides, same = config.segmentation("sides"), config.segmentation("same")
+    assert (sides.source.languages, sides.target.languages) == (("en",), ("de",))
+    assert same.codes[0].languages == ("en", "de") and len({sides.source.name, sides.target.name, same.name}) == 3
+
+
 def test_bytes_that_are_not_utf8_are_refused(tmp_path: Path) -> None:
     """A Latin-1 file is reported, not half read."""
     path = tmp_path / "latin.yaml"

@@ -24,7 +24,7 @@ from mt_scaffold.experiment.clean import CleanReport  # noqa: E402
 from mt_scaffold.experiment.compare import compare  # noqa: E402
 from mt_scaffold.experiment.data import RawCorpus, RawReport  # noqa: E402
 from mt_scaffold.experiment.data_report import DataReport  # noqa: E402
-from mt_scaffold.experiment.html_report import _source_segmenter, html_report  # noqa: E402
+from mt_scaffold.experiment.html_report import _examples, _source_segmenter, html_report  # noqa: E402
 from mt_scaffold.experiment.layout import read_layout  # noqa: E402
 from mt_scaffold.experiment.results import write_result  # noqa: E402
 from mt_scaffold.experiment.score import score  # noqa: E402
@@ -246,6 +246,32 @@ def test_a_training_without_logged_epochs_has_no_curve(experiment: Path, tmp_pat
     drawn = statistics(copy).figures
     assert drawn and not [figure for figure in drawn if figure.section == "training"]
     assert "training.svg" not in html_report(copy).read_text(encoding="utf-8")
+
+
+def test_examples_are_segmented_with_glossaries_and_threshold(experiment: Path, tmp_path: Path) -> None:
+    """As the model saw the source, not as its codes alone would segment it."""
+    copy = tmp_path / "copy"
+    shutil.copytree(experiment, copy)
+    systems = "bpe: {algorithm: bpe, glossaries: ['\\w+']}, scaffold: {algorithm: scaffold, vocabulary_threshold: 9}"
+    text = CONFIG.replace("bpe: {algorithm: bpe}, scaffold: {algorithm: scaffold}", systems)
+    write(copy / "config.yaml", text)
+    layout = read_layout(copy)
+    characters = "".join(f"{each}@@ 9\n{each} 9\n" for each in ALPHABET)
+    write(layout.vocabulary(layout.segmentation_of("scaffold"), "en"), characters)
+    shown = {each["name"]: each["source_subwords"] for each in _examples(layout, 1)[0]["systems"]}
+    line = layout.words("test", "en").read_text(encoding="utf-8").splitlines()[0]
+    assert re.findall(r"\w\w+", line) == re.findall(r"\w\w+", shown["bpe"])
+    assert re.findall(r"\w\w+", shown["scaffold"]) == [] != re.findall(r"\w\w+", shown["scaffold+dropout"])
+
+
+def test_the_page_says_what_was_measured_in_validation(experiment: Path, tmp_path: Path) -> None:
+    """A BLEU score under the heading of a loss would be read the wrong way round."""
+    copy = tmp_path / "copy"
+    shutil.copytree(experiment, copy)
+    for path in copy.glob("*/seed-*/training.json"):
+        path.write_text(json.dumps(json.loads(path.read_text()) | {"valid_metric": "bleu"}))
+    text = html_report(copy).read_text(encoding="utf-8")
+    assert "validation BLEU, last" in text and "validation loss, last" not in text
 
 
 def test_a_test_set_that_the_data_report_lacks_is_reported(page: Path, experiment: Path, tmp_path: Path) -> None:

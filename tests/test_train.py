@@ -1,6 +1,7 @@
 """Training through fairseq: stopping and resuming, and what is refused."""
 
 import fcntl
+import json
 import re
 import shutil
 import subprocess
@@ -101,6 +102,19 @@ def test_options_that_are_set_here_are_refused(tiny_data: Path, tmp_path: Path, 
     """A second value would contradict the report of the training."""
     with pytest.raises(UsageError, match="is set by mt-scaffold itself"):
         train(tiny_data, tmp_path, [*TINY_MODEL, option])
+
+
+def test_a_folder_without_a_training_set_is_reported(tiny_data: Path, tmp_path: Path) -> None:
+    """Not with fairseq's traceback, and before anything is written."""
+    shutil.copytree(tiny_data, tmp_path / "data")
+    description = tmp_path / "data" / "binarised.json"
+    content = json.loads(description.read_text())
+    for name in ("pairs", "counts"):
+        content[name] = {"test": content[name]["train"]}
+    description.write_text(json.dumps(content))
+    with pytest.raises(MTScaffoldError, match=r"no training set in this folder \(it has test\)"):
+        train(tmp_path / "data", tmp_path / "model", [*TINY_MODEL, "--max-epoch", "1"])
+    assert not (tmp_path / "model").exists()
 
 
 @pytest.mark.skipif(sees_gpu(), reason="for a machine without GPUs")

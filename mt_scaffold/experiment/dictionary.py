@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mt_scaffold.apply import BPE
-from mt_scaffold.errors import MTScaffoldError
+from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.configuration.systems import SPECIAL_SYMBOLS, Limits
 from mt_scaffold.experiment.segmentation import Segmentation
 from mt_scaffold.files import PathLike, make_folder, open_input, shown, write_text
@@ -47,9 +47,11 @@ def make_dictionaries(
     threads, -1 for all cores.
 
     Raises MTScaffoldError where a text is missing or not UTF-8, or the codes are malformed; UsageError for limits out
-    of range.
+    of range, and where both languages are the same.
     """
     limits.check()
+    if source == target:
+        raise UsageError(f"source and target are the same language: {source}; give two languages")
     segmenters = segmentation.segmenters()
     counts = [count_words(paths=[f"{train}.{language}"], num_workers=num_workers) for language in (source, target)]
     sides = list(zip(segmenters, counts, strict=True))

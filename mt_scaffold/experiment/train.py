@@ -88,15 +88,18 @@ def train(
     ``training.json`` (what is returned). A training that was stopped resumes from its last checkpoint; one that was
     started with other options or data is refused.
 
-    Raises MTScaffoldError where fairseq fails, with the end of its log, and where GPUs are requested but there are
-    none; UsageError for an option that is set here, for ``--patience`` on the loss per subword, and where fewer
-    checkpoints will be saved or kept than ``--average-last`` needs.
+    Raises MTScaffoldError where fairseq fails, with the end of its log, where the data folder has no training set, and
+    where GPUs are requested but there are none; UsageError for an option that is set here, for ``--patience`` on the
+    loss per subword, and where fewer checkpoints will be saved or kept than ``--average-last`` needs.
     """
     refuse_options(options, _OWN_OPTIONS, "fairseq-train")
     launch = launcher_command(launcher, nodes, gpus)
     binarised = read_binarised(data)
     if keep_epochs is not None and keep_epochs < 1:
         raise UsageError(f"the number of epochs whose checkpoints are kept must be 1 or more, not {keep_epochs}")
+    if "train" not in binarised.pairs:
+        held = ", ".join(binarised.pairs)
+        raise MTScaffoldError(f"{data}: no training set in this folder (it has {held}); give one made with --train")
     output = Path(output)
     checkpoints = output / CHECKPOINTS
     make_folder(checkpoints)

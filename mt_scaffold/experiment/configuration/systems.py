@@ -93,7 +93,7 @@ class System:
 class CodesSetting:
     """What makes a codes file: the settings it is learned with, or the ``file`` it is copied from.
 
-    languages: whose training words it is learned from, one or both.
+    languages: whose training words it is learned from and segments, one or both.
     """
 
     algorithm: str | None
@@ -109,7 +109,8 @@ class CodesSetting:
         if self.file is not None:
             digest = hashlib.sha256(self.file.encode("utf-8", "surrogateescape")).hexdigest()[:6]
             stem = "".join(each if each.isalnum() and each.isascii() else "-" for each in Path(self.file).stem)
-            return f"given-{stem}-{digest}"
+            name = f"given-{stem}-{digest}"
+            return name if len(self.languages) > 1 else f"{name}.{self.languages[0]}"
         name = f"{self.algorithm}-{self.symbols}"
         name += f"-min{self.min_frequency}" if self.min_frequency != _LEAST_FREQUENCY else ""
         name += "-total" if self.total_symbols else ""
@@ -153,7 +154,8 @@ def segmentation_of(system: System, learn: Learn, languages: tuple[str, str]) ->
             learn.total_symbols if system.total_symbols is None else system.total_symbols,
             languages if system.joint else (language,),
         )
-        sides.append(setting if file is None else CodesSetting(None, 0, 0, False, languages, file))
+        own = languages if files[0] == files[1] else (language,)
+        sides.append(setting if file is None else CodesSetting(None, 0, 0, False, own, file))
     return SegmentationSetting(sides[0], sides[1], system.vocabulary_threshold, tuple(system.glossaries))
 
 

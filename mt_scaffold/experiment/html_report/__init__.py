@@ -8,11 +8,11 @@ from __future__ import annotations
 import itertools
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from mt_scaffold.apply import BPE
+from mt_scaffold.apply import BPE, read_vocabulary
 from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.clean import CleanReport
 from mt_scaffold.experiment.comparison import SYNTHETIC_NOTE, Comparison
@@ -28,6 +28,8 @@ from mt_scaffold.files import PathLike, open_input, shown, write_text
 from mt_scaffold.stats import table
 from mt_scaffold.text import END_OF_WORD, SEPARATOR, decode, read_lines, surface_form
 
+# What chooses checkpoint_best.pt (TrainingReport.valid_metric).
+_VALID_METRICS = {"loss": "loss", "bleu": "BLEU", "bits_per_byte": "loss per byte"}
 _SECTIONS = ("scores", "training", "vocabularies", "embeddings")
 
 
@@ -63,6 +65,8 @@ def html_report(experiment: PathLike, output: PathLike | None = None, examples: 
     )
     here = Path(__file__).parent
     boxes = _word_boxes(layout)
+    runs = _runs(layout)
+    segmentations = config.segmentations.values()
     text = environment.get_template("page.html.jinja").render(
         config=config,
         synthetic_note=SYNTHETIC_NOTE if config.synthetic else "",
@@ -75,7 +79,8 @@ def html_report(experiment: PathLike, output: PathLike | None = None, examples: 
         paper_text=own_text(config),
         figures=_figures(layout, statistics.figures),
         examples=_examples(layout, examples),
-        runs=_runs(layout),
+        runs=runs,
+        valid_metric=_valid_metric(runs),
         config_text=_text(layout.config_file),
         surface=surface_form,
         end_of_word=END_OF_WORD,
@@ -83,7 +88,9 @@ def html_report(experiment: PathLike, output: PathLike | None = None, examples: 
         css=(here / "page.css").read_text(encoding="utf-8"),
         script=(here / "word_box.js").read_text(encoding="utf-8"),
         systems_of_codes=[box["systems"] for box in boxes],
-        has_dropout=any(system.dropout for system in config.systems.values()),
+        has_dropout=any(system.uses_dropout for system in config.systems.values()),
+        has_filters=any(each.vocabulary_threshold is not None or each.glossaries for each in segmentations),
+        has_sides=any(len(codes.languages) == 1 for codes in config.all_codes.values()),
         codes_json=_script_json(boxes),
     )
     write_text(page, text)
@@ -226,6 +233,12 @@ def _source_segmenter(layout: Layout, system: str) -> BPE:
         vocabularies = of_source, of_target
     codes, glossaries = (str(source), str(target)), list(setting.glossaries)
     return Segmentation(codes, vocabularies, setting.vocabulary_threshold, glossaries).segmenters()[0]
+
+
+def _valid_metric(runs: Sequence[Mapping[str, Any]]) -> str:
+    """Return what was measured on the validation set in all trainings."""
+    metrics = {run["training"].valid_metric for run in runs}
+    return f"validation {_VALID_METRICS.get(metrics.pop(), '')}".strip() if len(metrics) == 1 else "validation"
 
 
 def _runs(layout: Layout) -> list[dict[str, Any]]:
