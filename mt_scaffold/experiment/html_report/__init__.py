@@ -21,7 +21,6 @@ from mt_scaffold.experiment.data_report import DataReport
 from mt_scaffold.experiment.layout import Layout, read_layout
 from mt_scaffold.experiment.paper import own_text, read_paper
 from mt_scaffold.experiment.results import read_result
-from mt_scaffold.experiment.segmentation import Segmentation
 from mt_scaffold.experiment.statistics import Figure, Statistics
 from mt_scaffold.experiment.train import TrainingReport
 from mt_scaffold.files import PathLike, open_input, shown, write_text
@@ -225,14 +224,12 @@ def _examples(layout: Layout, number: int) -> list[dict[str, Any]]:
 
 
 def _source_segmenter(layout: Layout, system: str) -> BPE:
-    """Return what segments the source of a system, as for its model."""
-    setting, (source, target) = layout.config.segmentation(system), layout.codes_of(system)
-    vocabularies = None
+    """Return what segments the source for a system, with its vocabulary threshold and glossaries."""
+    setting = layout.config.segmentation(system)
+    vocabulary = None
     if setting.vocabulary_threshold is not None:
-        of_source, of_target = (str(layout.vocabulary(setting.name, language)) for language in layout.languages)
-        vocabularies = of_source, of_target
-    codes, glossaries = (str(source), str(target)), list(setting.glossaries)
-    return Segmentation(codes, vocabularies, setting.vocabulary_threshold, glossaries).segmenters()[0]
+        vocabulary = read_vocabulary(layout.vocabulary(setting.name, layout.source), setting.vocabulary_threshold)
+    return BPE(layout.codes(setting.source.name), vocab=vocabulary, glossaries=setting.glossaries or None)
 
 
 def _valid_metric(runs: Sequence[Mapping[str, Any]]) -> str:
