@@ -49,9 +49,10 @@ rule translate:
         "--source-words {input.words:q} --seed {wildcards.seed} --output {params.folder:q} > {log:q} 2>&1"
 
 
-# One of the last checkpoints by itself, for score.last_checkpoints.
+# One of the last checkpoints by itself, for score.last_checkpoints. It is kept: made again for a new test set, it would
+# be newer than its translations of the others.
 use rule average as take_checkpoint with:
-    output: temp(layout.checkpoint("{system}", "{seed}", "{checkpoint}"))
+    output: layout.checkpoint("{system}", "{seed}", "{checkpoint}")
     params:
         which=lambda wildcards: steps.checkpoint_flags(experiment, wildcards.checkpoint),
         folder=str(layout.checkpoints("{system}", "{seed}")),
