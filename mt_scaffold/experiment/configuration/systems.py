@@ -116,6 +116,11 @@ class CodesSetting:
         name += "-total" if self.total_symbols else ""
         return name if len(self.languages) > 1 else f"{name}.{self.languages[0]}"
 
+    @property
+    def file_or_name(self) -> str:
+        """The file that was given, or the name of the settings."""
+        return self.file or self.name
+
 
 @dataclass(frozen=True)
 class SegmentationSetting:

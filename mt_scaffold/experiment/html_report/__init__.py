@@ -86,6 +86,7 @@ def html_report(experiment: PathLike, output: PathLike | None = None, examples: 
         separator=SEPARATOR,
         css=(here / "page.css").read_text(encoding="utf-8"),
         script=(here / "word_box.js").read_text(encoding="utf-8"),
+        segmentation_of={name: config.segmentation(name) for name in config.systems},
         systems_of_codes=[box["systems"] for box in boxes],
         has_dropout=any(system.uses_dropout for system in config.systems.values()),
         has_filters=any(each.vocabulary_threshold is not None or each.glossaries for each in segmentations),
