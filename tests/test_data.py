@@ -294,9 +294,13 @@ def test_a_part_can_be_written_by_itself(tmp_path: Path, local: Config) -> None:
     train = get_data(local, folder, parts=["train", "valid"])
     assert {path.name for path in folder.iterdir()} == {"train.en", "train.de", "valid.en", "valid.de"}
     assert train.test_overlap == {} and train.corpora.keys() == {"train", "valid"}
-    (folder / "train.en").write_bytes(b"mine\n")
+    before = {path: path.stat().st_mtime_ns for path in folder.iterdir()}
     news = get_data(local, folder, parts=["news"])
-    assert (folder / "train.en").read_bytes() == b"mine\n" and (folder / "news.en").is_file()
+    assert {path: path.stat().st_mtime_ns for path in before} == before and (folder / "news.en").is_file()
+    # The training text may be gone: then its source is read again.
+    for language in ("en", "de"):
+        (folder / f"train.{language}").unlink()
+    assert get_data(local, folder, parts=["news"]) == news and not (folder / "train.en").exists()
     assert news.test_overlap == whole.test_overlap and news.test_overlap["news"].pair_in_train == 1
     assert whole.corpora == train.corpora | news.corpora
     write_result(tmp_path / "train.json", train)

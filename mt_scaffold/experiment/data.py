@@ -82,8 +82,8 @@ def get_data(
     Writes ``{train,valid,TEST}.{SOURCE,TARGET}`` (UTF-8, unchanged but for an LF at the end of every line, and markup
     that the configuration names); the folder is created where needed. There is no ``valid`` where cleaning takes it
     out of the training text (``data.valid_every``). ``cache`` is the download cache (default: default_cache()).
-    With ``parts``, only these are written; the training text is read all the same where a test set is among them, to
-    count the sentences that occur in both.
+    With ``parts``, only these are written. Where a test set is among them but ``train`` is not, the sentences that
+    occur in both are counted in the training text of an earlier call or, where there is none, in its source again.
     Raises UsageError for a part that the configuration does not have; MTScaffoldError for a file that cannot be
     fetched or whose digest differs from the configuration, for malformed markup, and for two sides with different
     numbers of lines.
@@ -103,6 +103,8 @@ def get_data(
     members = _Members(folder / f".members-{'all' if parts is None else '-'.join(sorted(wanted))}", other_tags)
     try:
         for name, text in _corpora(config, members, Path(cache) if cache is not None else None):
+            if name == "train" and name not in wanted and not config.synthetic:
+                text = _written_before(folder, config.languages) or text
             if name == "train" or name in wanted:
                 text = overlap.watch(name, text)
             if name in wanted:
@@ -121,6 +123,12 @@ def get_data(
     for warning in report.warnings:
         print(f"mt-scaffold: warning: {warning}", file=sys.stderr)
     return report
+
+
+def _written_before(folder: Path, languages: Languages) -> list[tuple[str, Pairs]]:
+    """Return the training text that an earlier call has written; nothing where it is not there, or not any more."""
+    paths = [folder / f"train.{language}" for language in (languages.source, languages.target)]
+    return [("train", read_pairs(*paths))] if all(path.exists() for path in paths) else []
 
 
 def fetch_data(config: Config, cache: PathLike | None = None) -> list[Path]:

@@ -16,8 +16,10 @@ rule get_data:
         "--report {output.report:q} > {log:q} 2>&1"
 
 
-# A rule of its own, so that a test set can be added at any time.
+# A rule of its own, so that a test set can be added at any time. It looks for its sentences in the training text, which
+# is not an input because it may be gone by then.
 rule get_test_set:
+    input: layout.step_report("get-data")
     output:
         [layout.raw("{test}", lang) for lang in LANGUAGES],
         report=layout.step_report("get-data-{test}"),
