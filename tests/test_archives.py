@@ -241,9 +241,9 @@ def test_everything_is_fetched_before_anything_is_written(tmp_path: Path, wmt14:
     """A rehearsal must not read for an hour only to find that the last archive is missing."""
     config = parse_config(wmt14)
     assert len(fetch_data(config, tmp_path / "cache")) == 5
-    (tmp_path / "cache" / "training-parallel-nc-v9.tgz").unlink()
+    (tmp_path / "cache" / "training-parallel-nc-v11.tgz").unlink()
     wmt14["data"]["archives"]["train"][2]["archive"]["url"] = "http://127.0.0.1:9/training-parallel-nc-v11.tgz"
-    with pytest.raises(MTScaffoldError, match=r"training-parallel-nc-v9\.tgz: cannot be fetched, no connection"):
+    with pytest.raises(MTScaffoldError, match=r"training-parallel-nc-v11\.tgz: cannot be fetched, no connection"):
         get_data(parse_config(wmt14), tmp_path / "raw", tmp_path / "cache")
     assert not list((tmp_path / "raw").iterdir())
 

@@ -7,6 +7,7 @@ import io
 import os
 import resource
 import shlex
+import shutil
 import signal
 import subprocess
 import sys
@@ -227,6 +228,8 @@ def test_gzip_on_a_pipe_is_recognised(folder: Path) -> None:
 )
 def test_a_package_that_is_not_installed(folder: Path, package: str, command: str) -> None:
     """The base install has no extras: a command that needs one names it, in one line."""
+    for language in ("a", "b"):
+        shutil.copy(folder / "text", folder / f"text.{language}")
     code = f"import sys; sys.modules['{package}'] = None; from mt_scaffold.cli import main; sys.exit(main())"
     result = subprocess.run([sys.executable, "-c", code, *command.split()], capture_output=True, text=True, timeout=60)
     assert (result.returncode, result.stdout) == (1, "")
