@@ -170,10 +170,10 @@ def test_options_that_could_not_be_compared_or_averaged_are_refused(
 def test_too_few_epochs_to_average_are_one_line_before_the_first_update(tiny_data: Path, tmp_path: Path) -> None:
     """The task knows the real batches; the averaging itself would refuse only after the training."""
     with pytest.raises(UsageError) as refusal:
-        train(tiny_data, tmp_path, [*TINY_MODEL, "--max-update", "20", "--average-last", "3"])
+        train(tiny_data, tmp_path, [*TINY_MODEL, "--max-update", "40", "--average-last", "3"])
     assert re.fullmatch(
-        r"average\.last: 3 checkpoints are needed, but this training saves 2 \(max-update 20 at 8 updates per epoch: "
-        r"2\.5 epochs\); .*; whole log: .*train\.log",
+        r"average\.last: 3 checkpoints are needed, but this training saves 2 \(max-update 40 at 17 updates per epoch: "
+        r"2\.4 epochs\); .*; whole log: .*train\.log",
         str(refusal.value),
     )
     assert not list((tmp_path / "checkpoints").iterdir())
