@@ -115,7 +115,7 @@ def test_the_whole_at_small_scale_without_a_network(tmp_path: Path) -> None:
     make_archive(tmp_path / "cache", talks=30)
     config = document()
     config["codes"]["symbols"] = 100
-    config["systems"] = {name: config["systems"][name] for name in ("bpe", "scaffold+dropout")}
+    config["systems"] = {name: {**config["systems"][name], "baseline": "bpe"} for name in ("bpe", "scaffold+dropout")}
     config["train"]["options"] |= TINY | {"max-epoch": 2, "max-tokens": 2000, "warmup-updates": 2}
     config["average"]["last"] = 2
     config["translate"]["options"] |= {"max-len-b": 10}

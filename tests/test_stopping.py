@@ -35,7 +35,7 @@ def plugin() -> None:
 def words(tiny_words: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The same text as tiny_data, as words that are segmented with dropout."""
     folder = tmp_path_factory.mktemp("words")
-    for name in ("train.en", "train.de", "valid.en", "valid.de"):
+    for name in ("train.en", "train.de", "valid.en", "valid.de", "codes"):
         shutil.copy(tiny_words / name, folder)
     codes = joint_segmentation(tiny_words / "codes")
     binarise_words(folder / "data", "en", "de", codes, folder / "train", folder / "valid")

@@ -178,7 +178,7 @@ def test_the_whole_at_small_scale_without_a_network(tmp_path: Path, target: str,
     config["translate"]["options"] |= {"fp16": False, "max-len-b": 10}
     config["score"]["bootstrap_samples"] = 20
     if systems is not None:
-        config["systems"] = {name: config["systems"][name] for name in systems}
+        config["systems"] = {name: {**config["systems"][name], "baseline": "bpe"} for name in systems}
         config["compare_with"] = [entry for entry in config["compare_with"] if entry["beside"] in systems]
     (tmp_path / "wmt14.yaml").write_text(yaml.safe_dump(config), encoding="utf-8")
     done = run_workflow(tmp_path / "wmt14.yaml", tmp_path, output=tmp_path / "out", cache=tmp_path / "cache", sample=50)

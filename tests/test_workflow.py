@@ -225,7 +225,7 @@ def test_a_test_set_can_be_added_to_a_finished_experiment(experiment: dict[str, 
     } | {str(output / name): (output / name).stat().st_mtime_ns for name in ("raw/train.en", "raw/test.de")}
     added = run(folder, CONFIGURATION.replace("clean:", later + "clean:", 1))
     assert added.returncode == 0, added.stdout
-    done = set(re.findall(r"^rule (\w+):", added.stdout, re.MULTILINE))
+    done = set(re.findall(r"^(?:local)?rule (\w+):", added.stdout, re.MULTILINE))
     own = {"get_test_set", "tokenise_test", "segment", "binarise_test_set", "translate", "score"}
     assert done == own | {"report_data", "compare", "statistics", "report", "all"}
     assert {path: Path(path).stat().st_mtime_ns for path in before} == before

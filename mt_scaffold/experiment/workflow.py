@@ -223,15 +223,16 @@ def check_fairseq_options(config: Config) -> None:
 
     Those of every system are checked, before anything runs.
     """
+    trainings = {name: training_options(config, name) for name in config.systems}
     chosen = [("generate", [*_task(), *option_arguments(config.translate.options)])]
-    for name, system in config.systems.items():
-        options = training_options(config, name)
-        chosen.append(("train", [*_task(system.uses_dropout), *option_arguments(options)]))
+    for name, options in trainings.items():
+        chosen.append(("train", [*_task(config.systems[name].uses_dropout), *option_arguments(options)]))
+    # Most systems differ in nothing that fairseq's parser sees.
+    check_options([call for number, call in enumerate(chosen) if call not in chosen[:number]])
+    for name, options in trainings.items():
         ends = any(number_of(options.get(option)) > 0 for option in _ENDING_NUMBERS)
         if not ends and options.keys().isdisjoint(_ENDING_VALUES):
             raise UsageError(f"systems.{name}: its training would never end; give train.stop (updates, epochs, ...)")
-    # Most systems differ in nothing that fairseq's parser sees.
-    check_options([call for number, call in enumerate(chosen) if call not in chosen[:number]])
 
 
 def _task(dropout: bool = False) -> list[str]:

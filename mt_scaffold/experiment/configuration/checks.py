@@ -50,6 +50,11 @@ def check(config: Config) -> None:
                     _check_file(f"data.files.{corpus}[{number}].{side}", getattr(pair, side))
     if config.clean.min_tokens > config.clean.max_tokens:
         raise WrongValue("clean.min_tokens", "more than clean.max_tokens, so that no pair would be left; lower it")
+    if config.train.batches and config.train.batch not in config.train.batches:
+        raise WrongValue("train.batch", f"give one of {', '.join(config.train.batches)}")
+    if config.train.batch is not None and not config.train.batches:
+        raise WrongValue("train.batch", "there are no train.batches to choose from; define them, or leave this out")
+    check_training(config.train, config.average, config.score.last_checkpoints)
     for name in config.systems:
         if name in RESERVED_NAMES:
             raise WrongValue(f"systems.{name}", "reserved for a folder or file of the experiment; choose another name")
@@ -74,11 +79,6 @@ def check(config: Config) -> None:
         raise WrongValue("baseline", f"no system is called {config.baseline}{hint}")
     if len(set(config.seeds)) < len(config.seeds):
         raise WrongValue("seeds", "duplicate seed; list each seed once")
-    if config.train.batches and config.train.batch not in config.train.batches:
-        raise WrongValue("train.batch", f"give one of {', '.join(config.train.batches)}")
-    if config.train.batch is not None and not config.train.batches:
-        raise WrongValue("train.batch", "there are no train.batches to choose from; define them, or leave this out")
-    check_training(config.train, config.average, config.score.last_checkpoints)
     if config.paper is not None and config.paper.test_set not in config.test_sets:
         hint = nearest(config.paper.test_set, dict.fromkeys(config.test_sets))
         raise WrongValue("paper.test_set", f"no test set {config.paper.test_set}{hint}")
