@@ -134,7 +134,8 @@ def test_finished_steps_are_not_repeated(experiment: dict[str, object]) -> None:
     output, before = experiment["output"], experiment["before"]
     assert isinstance(output, Path) and isinstance(before, dict)
     for part, files in before.items():
-        assert files and files == times(output / part), part
+        # The words of a test set may come after the trainings have begun.
+        assert files and files.items() <= times(output / part).items(), part
 
 
 def test_training_resumes_from_the_last_checkpoint(experiment: dict[str, object]) -> None:
