@@ -81,7 +81,7 @@ def binarise(
     output = Path(output)
     prefixes = subset_prefixes(train, valid, tests, source, target)
     if train is None and dictionaries is None:
-        raise UsageError("binarise: without a training set, give the folder of the dictionaries")
+        raise UsageError("binarise: without a training set, give the folder of the dictionaries (--dictionaries)")
     refuse_other_content(output, DESCRIPTION)
     threads = worker_count(num_workers)
     with _appears_complete(output) as folder:

@@ -67,7 +67,7 @@ def binarise_words(
     output = Path(output)
     prefixes = subset_prefixes(train, valid, tests, source, target)
     if train is None and dictionaries is None:
-        raise UsageError("binarise-words: without a training set, give the folder of the dictionaries")
+        raise UsageError("binarise-words: without a training set, give the folder of the dictionaries (--dictionaries)")
     refuse_other_content(output, STORED)
     # Malformed codes are reported before anything is written.
     segmenters = segmentation.segmenters()

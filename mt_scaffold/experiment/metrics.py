@@ -99,7 +99,7 @@ def sacrebleu_metric(name: str, references: list[list[str]] | None = None) -> An
 def moses_words(lines: Iterable[str], language: str | None) -> list[str]:
     """Return the plain Moses words of each line: no ``-a``, nothing normalised, escaped as Moses does.
 
-    Without a ``language``, the lines are taken for Moses words already, made with or without ``-a``: what ``-a`` split
+    Without a ``language``, the lines must already be Moses words, made with or without ``-a``: what ``-a`` split
     is joined again.
 
     >>> moses_words(["rich @-@ text format"], None)

@@ -139,7 +139,7 @@ def _pick(rng: Random, items: Sequence[Item]) -> Item:
 class Language:
     """The lexicon and grammar of one seed: draws sentences and spells them out in both languages.
 
-    ``stems``: how many each language has, about half of them nouns. ``clauses``: at most so many in a sentence, 1 or 2.
+    ``stems``: how many each language has, about half of them nouns. ``clauses``: the most in one sentence, 1 or 2.
     The fewer of both, the sooner a model has learned the languages.
     """
 
@@ -310,7 +310,7 @@ def _inflect(noun: Stem, case: int, plural: bool) -> str:
 def sentence_pairs(seed: int, stems: int = STEMS, clauses: int = 2) -> Iterator[tuple[str, str]]:
     """Yield (source sentence, target sentence) for ``seed`` without end, no source sentence twice.
 
-    ``stems``: how many stems each language has. ``clauses``: at most so many in a sentence, 1 or 2.
+    ``stems``: how many stems each language has. ``clauses``: the most in one sentence, 1 or 2.
     """
     language = Language(seed, stems, clauses)
     seen = set()

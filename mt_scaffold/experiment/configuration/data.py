@@ -23,7 +23,7 @@ UNKNOWN = "unknown"
 class SyntheticData:
     """A corpus from mt_scaffold.experiment.synthetic: numbers of sentence pairs, and the seed that fixes every byte.
 
-    stems: of each language. clauses: at most so many in a sentence. The fewer, the sooner a model has learned them.
+    stems: of each language. clauses: the most in one sentence. Small numbers make the languages quick to learn.
     """
 
     pairs: int = field(default=12000, metadata=bounds(least=1))

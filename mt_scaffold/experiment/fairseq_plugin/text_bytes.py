@@ -55,7 +55,7 @@ def _stored_bytes(text: MMapIndexedDataset, symbols: Any) -> Any:
     bytes_before = np.zeros(len(ends) + 1, np.int64)
     begin = first = 0
     while first < len(ends):
-        # As many whole sentences as make about so many ids, and at least one.
+        # Whole sentences of about that many ids together, and at least one sentence.
         last = max(first + 1, int(np.searchsorted(ends, begin + _IDS_AT_ONCE, side="right")))
         sums = np.cumsum(symbols[ids[begin : ends[last - 1]]])
         # Every sentence has at least its </s>.
