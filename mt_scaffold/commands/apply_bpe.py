@@ -43,6 +43,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="S",
         help="seed for dropout; the same seed gives the same output for any number of workers (default: random)",
     )
+    parser.add_argument(
+        "--epoch",
+        type=int,
+        default=0,
+        metavar="E",
+        help="with --dropout and --seed, segment in another way for each E, as for epoch E of a training (default: 0)",
+    )
     add_num_workers(parser)
 
 
@@ -59,4 +66,5 @@ def run(options: argparse.Namespace) -> None:
         options.glossaries,
         options.seed,
         options.num_workers,
+        options.epoch,
     )

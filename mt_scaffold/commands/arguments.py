@@ -52,9 +52,9 @@ def add_num_workers(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--num-workers",
         type=int,
-        default=1,
         metavar="N",
-        help="number of threads, -1 for all cores; the output is the same for any number (default: %(default)s)",
+        help="number of threads, -1 for all cores; the output is the same for any number (default: "
+        "MT_SCAFFOLD_NUM_WORKERS, or else the cores that this process can use, at most 16)",
     )
 
 
