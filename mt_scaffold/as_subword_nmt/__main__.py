@@ -25,7 +25,8 @@ def main() -> None:
         sys.exit(f"mt_scaffold.as_subword_nmt: there is no program {program[0]}")
     sys.argv = [script, *program[1:]]
     if not sys.flags.safe_path:
-        sys.path[0] = os.path.dirname(os.path.realpath(script))
+        # After this package's own folder comes the working directory, in which -m looks.
+        sys.path[1] = os.path.dirname(os.path.realpath(script))
     runpy.run_path(script, run_name="__main__")
 
 

@@ -1,3 +1,5 @@
-"""What ``import subword_nmt`` finds in a process that ``mt_scaffold.as_subword_nmt`` has put this folder before."""
+"""What ``import subword_nmt`` finds: a package whose modules are those of ``mt_scaffold.subword_nmt``."""
 
-import mt_scaffold.as_subword_nmt  # noqa: F401  # replaces this module
+import mt_scaffold.subword_nmt
+
+__path__ = mt_scaffold.subword_nmt.__path__
