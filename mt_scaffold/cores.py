@@ -23,7 +23,7 @@ def quota(root: str = "/") -> float:
     """
     limit = math.inf
     for line in _read(f"{root}/proc/self/cgroup").splitlines():
-        _, controllers, group = line.split(":", 2)
+        controllers, _, group = line.partition(":")[2].partition(":")
         if controllers and "cpu" not in controllers.split(","):
             continue
         # In a container the groups around this one are often not mounted, and the group itself is at the top.
