@@ -53,7 +53,7 @@ class BPE:
         self._merges = check_merges(merges)
         self.version, self._codes, found = _read_codes(codes, self._merges)
         self._has_scaffold_tokens = any(merge.scaffold for merge in found)
-        # A pair has its first rank. Of several pairs that make a token, it is split into the one last mentioned first.
+        # A pair has its first rank. Of several that make a token, the one whose last mention comes first splits it.
         self.bpe_codes = {(merge.left, merge.right): rank for rank, merge in reversed(list(enumerate(found)))}
         self.bpe_codes_reverse = {left + right: (left, right) for left, right in self.bpe_codes}
         _ = self._native  # so that what is wrong is reported now
