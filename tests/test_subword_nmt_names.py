@@ -470,13 +470,21 @@ def test_one_import_is_enough(tmp_path: Path) -> None:
     assert runs[1].returncode == 1 and "subword_nmt is imported already" in runs[1].stderr
 
 
-@pytest.mark.parametrize("arguments", [[], ["-m"], ["no-such-program"]])
-def test_nothing_to_run(arguments: list[str]) -> None:
-    """How it is used, or which program is missing; no traceback."""
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "PROGRAM"),
+        (["-m"], "PROGRAM"),
+        (["no-such-program"], "no program no-such"),
+        (["ls"], "not a Python program"),
+    ],
+)
+def test_nothing_to_run(arguments: list[str], message: str) -> None:
+    """How it is used, which program is missing, or that it is of another kind; no traceback."""
     command = [sys.executable, "-m", "mt_scaffold.as_subword_nmt", *arguments]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 1 and "Traceback" not in done.stderr
-    assert ("PROGRAM" if len(arguments) == 0 or arguments == ["-m"] else "no program no-such-program") in done.stderr
+    assert message in done.stderr
 
 
 def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:

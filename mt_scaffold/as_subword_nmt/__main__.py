@@ -23,6 +23,9 @@ def main() -> None:
     script = program[0] if os.path.isfile(program[0]) else shutil.which(program[0])
     if script is None:
         sys.exit(f"mt_scaffold.as_subword_nmt: there is no program {program[0]}")
+    with open(script, "rb") as stream:
+        if b"\0" in stream.read(1024):
+            sys.exit(f"mt_scaffold.as_subword_nmt: {script} is not a Python program")
     sys.argv = [script, *program[1:]]
     if not sys.flags.safe_path:
         # After this package's own folder comes the working directory, in which -m looks.
