@@ -11,9 +11,19 @@ from collections.abc import Iterable, Mapping, Sequence
 from mt_scaffold import _core
 from mt_scaffold.codes import Codes, CodesSource
 from mt_scaffold.errors import MTScaffoldError, UsageError
-from mt_scaffold.files import PathLike, Writable, open_input, refuse_overwriting, shown, stream_name, writing_to
+from mt_scaffold.files import (
+    Output,
+    PathLike,
+    Readable,
+    Writable,
+    read_file,
+    refuse_overwriting,
+    shown,
+    stream_name,
+    writing_to,
+)
 from mt_scaffold.inputs import Lines, TextFile, core_input, text_source
-from mt_scaffold.options import check_dropout, check_merges, core_seed, worker_count
+from mt_scaffold.options import check_dropout, check_epoch, check_merges, core_seed, worker_count
 from mt_scaffold.progress import progress_line
 from mt_scaffold.text import LINE_MARGIN, SEPARATOR, join_subwords
 
@@ -102,19 +112,21 @@ class BPE:
     def process_file(
         self,
         infile: TextFile | None = None,
-        outfile: PathLike | Writable | None = None,
+        outfile: Output | None = None,
         dropout: float = 0,
-        num_workers: int = 1,
+        num_workers: int | None = None,
         seed: int | None = None,
+        epoch: int = 0,
         *,
         lines: Lines | None = None,
     ) -> None:
         """Segment a text line by line, in order and in bounded memory.
 
         infile: a path (``.gz`` too) or an open file. lines: an iterable of strings. Exactly one of the two is given.
-        outfile: a path or a file open for bytes. num_workers: threads, -1 for all cores.
+        outfile: a path, or a file open for bytes or text. num_workers: threads, as in ``count_words``.
         dropout, seed: as in ``segment``, with a line's number, from 0, as its index; the output does not depend on the
             number of workers.
+        epoch: with dropout and a seed, each epoch has its own segmentation, that of ``Encoder.encode``.
 
         Raises MTScaffoldError where the input cannot be read or is not UTF-8 (an output path is then not created);
         UsageError for values out of range, none or several inputs, and an output that is the input.
@@ -124,9 +136,10 @@ class BPE:
         refuse_overwriting([outfile], [source])
         threads = worker_count(num_workers)
         number = core_seed(seed)
+        check_epoch(epoch, seed, dropout)
         with core_input(source) as opened, progress_line("segmenting") as show, writing_to(outfile) as stream:
             name = shown(outfile) if isinstance(outfile, str | os.PathLike) else None
-            self._applier.apply(opened, _core_output(stream, name), threads, dropout, number, 0, show)
+            self._applier.apply(opened, _core_output(stream, name), threads, dropout, number, epoch, show)
 
     def surface_forms(self) -> list[str]:
         """Return every subword the codes can give, as segmented text shows it.
@@ -222,33 +235,33 @@ class GlossaryIsolator:
         return [(part, bool(self._entry.match(part))) for part in parts]
 
 
-def read_vocabulary(path: PathLike, threshold: int | None = None) -> set[str]:
+def read_vocabulary(file: PathLike | Readable[bytes] | Readable[str], threshold: int | None = None) -> set[str]:
     """Return the subwords of a vocabulary file (``get-vocab``) whose count reaches ``threshold``; None for all.
+
+    file: a path (``.gz`` too), or a file open for bytes or text.
 
     Raises MTScaffoldError with the line number where a line is not a subword, one space and a count.
     """
     vocabulary = set()
-    with open_input(path) as stream:
-        for number, line in enumerate(stream, 1):
-            word, space, count = line.rstrip(LINE_MARGIN.encode()).partition(b" ")
-            try:
-                if not space or not word:
-                    raise ValueError
-                frequency = int(count)
-                subword = word.decode("utf-8")
-            except ValueError:
-                raise MTScaffoldError(
-                    f"{os.fspath(path)}: line {number}: expected a subword, one space and its count"
-                ) from None
-            if threshold is None or frequency >= threshold:
-                vocabulary.add(subword)
+    for number, line in enumerate(io.BytesIO(read_file(file)), 1):
+        word, space, count = line.rstrip(LINE_MARGIN.encode()).partition(b" ")
+        try:
+            if not space or not word:
+                raise ValueError
+            frequency = int(count)
+            subword = word.decode("utf-8")
+        except ValueError:
+            name = shown(file) if isinstance(file, str | os.PathLike) else stream_name(file, "vocabulary")
+            raise MTScaffoldError(f"{name}: line {number}: expected a subword, one space and its count") from None
+        if threshold is None or frequency >= threshold:
+            vocabulary.add(subword)
     return vocabulary
 
 
 def apply_bpe(
     codes: CodesSource,
     infile: TextFile | None = None,
-    outfile: PathLike | Writable | None = None,
+    outfile: Output | None = None,
     merges: int = -1,
     separator: str = SEPARATOR,
     vocabulary: PathLike | None = None,
@@ -256,7 +269,8 @@ def apply_bpe(
     dropout: float = 0,
     glossaries: Sequence[str] | None = None,
     seed: int | None = None,
-    num_workers: int = 1,
+    num_workers: int | None = None,
+    epoch: int = 0,
     *,
     lines: Lines | None = None,
 ) -> None:
@@ -278,4 +292,4 @@ def apply_bpe(
     elif vocabulary_threshold is not None:
         print("warning: a vocabulary threshold has no effect without a vocabulary", file=sys.stderr)
     bpe = BPE(codes, merges, separator, vocab, glossaries)
-    bpe.process_file(source, outfile, dropout, num_workers, seed)
+    bpe.process_file(source, outfile, dropout, num_workers, seed, epoch)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from mt_scaffold import _core
 from mt_scaffold.errors import UsageError
-from mt_scaffold.files import PathLike, Readable, open_input, shown, stream_name
+from mt_scaffold.files import PathLike, Readable, read_file, shown, stream_name
 from mt_scaffold.options import check_merges
 
 
@@ -50,13 +50,10 @@ class Codes:
         Raises MTScaffoldError where the file cannot be read.
         """
         if isinstance(file, str | os.PathLike):
-            with open_input(file) as stream:
-                return cls(stream.read(), shown(file))
+            return cls(read_file(file), shown(file))
         if not hasattr(file, "read"):
             raise UsageError(f"codes are a path, an open file, bytes or Codes, not a {type(file).__name__}")
-        content = file.read()
-        text = content.encode("utf-8") if isinstance(content, str) else content
-        return cls(text, stream_name(file, "codes"))
+        return cls(read_file(file), stream_name(file, "codes"))
 
     @classmethod
     def of(cls, source: CodesSource) -> Codes:

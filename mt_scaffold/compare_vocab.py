@@ -89,7 +89,7 @@ def compare_vocab(
     bpe: CodesSource,
     scaffold: CodesSource,
     infile: TextFile | None = None,
-    num_workers: int = 1,
+    num_workers: int | None = None,
     *,
     paths: Iterable[TextFile] | None = None,
     lines: Lines | None = None,
@@ -97,8 +97,8 @@ def compare_vocab(
     """Compare the normal merged tokens of two codes files on a text of words (not segmented).
 
     bpe, scaffold: codes, as ``BPE`` takes them. infile: a path (``.gz`` too) or an open file. paths: several of them,
-    read as one text. lines: an iterable of strings. Exactly one of the three is given. num_workers: threads, -1 for
-    all cores.
+    read as one text. lines: an iterable of strings. Exactly one of the three is given. num_workers: threads, as in
+    ``count_words``.
 
     Raises MTScaffoldError where a file is malformed, missing or not UTF-8, or the text has no words; UsageError for
     none or several inputs, and where only the first codes have scaffold tokens.
@@ -133,7 +133,7 @@ def compare_vocabularies(bpe: Vocabulary, scaffold: Vocabulary) -> VocabularyCom
 def compare_sizes(
     sizes: Sequence[int],
     infile: TextFile | None = None,
-    num_workers: int = 1,
+    num_workers: int | None = None,
     *,
     paths: Iterable[TextFile] | None = None,
     lines: Lines | None = None,

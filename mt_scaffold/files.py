@@ -6,6 +6,7 @@ complete, so that a killed run never leaves half a file under the final name.
 
 from __future__ import annotations
 
+import codecs
 import contextlib
 import io
 import os
@@ -33,6 +34,15 @@ class Writable(Protocol):
 
     def write(self, data: bytes, /) -> object: ...
 
+
+class WritableText(Protocol):
+    """A file open for writing text."""
+
+    def write(self, text: str, /) -> object: ...
+
+
+# A path (``.gz`` too), or a file open for bytes or text.
+Output = PathLike | Writable | WritableText
 
 # Names for files that this process has open: writing to such a name must neither replace nor truncate the file.
 _OPEN_FILE = re.compile(r"/dev/(?:fd/(\d+)|(stdout|stderr))|/proc/self/fd/(\d+)")
@@ -78,6 +88,15 @@ def open_input(path: PathLike) -> Iterator[BinaryIO]:
         if not compressed or (isinstance(error, OSError) and error.errno is not None):
             raise
         raise MTScaffoldError(f"{os.fspath(path)}: not a complete gzip file ({error})") from error
+
+
+def read_file(file: PathLike | Readable[bytes] | Readable[str]) -> bytes:
+    """Return the rest of a file as UTF-8: a path, opened as ``open_input`` does, or a file open for bytes or text."""
+    if isinstance(file, str | os.PathLike):
+        with open_input(file) as stream:
+            return stream.read()
+    content = file.read()
+    return content.encode("utf-8") if isinstance(content, str) else content
 
 
 @contextlib.contextmanager
@@ -178,19 +197,39 @@ def refuse_overwriting(outputs: Iterable[object], inputs: Iterable[object] = ())
             seen[place] = role
 
 
+class AsBytes:
+    """A file open for text, to be written to as UTF-8; a character may be split between two writes."""
+
+    def __init__(self, stream: WritableText) -> None:
+        self._stream = stream
+        self._decode = codecs.getincrementaldecoder("utf-8")().decode
+        self.name = stream_name(stream, "output")
+
+    def write(self, data: bytes, /) -> None:
+        self._stream.write(self._decode(data))
+
+
+def takes_text(stream: object) -> bool:
+    """Whether an open file is one that text is written to, such as ``codecs.open`` returns."""
+    # Only files open for text have an encoding; what codecs.getwriter makes has none.
+    return hasattr(stream, "encoding") or isinstance(stream, codecs.StreamWriter)
+
+
 @contextlib.contextmanager
-def writing_to(outfile: PathLike | Writable | None) -> Iterator[Writable]:
-    """Open a path as ``open_output`` does, or pass on a file that is open for bytes already.
+def writing_to(outfile: Output | None) -> Iterator[Writable]:
+    """Open a path as ``open_output`` does, or pass on an open file, as one that takes bytes.
 
     Opened before a long computation, an output that cannot be written is reported at once. Raises UsageError for None.
     """
     if outfile is None:
-        raise UsageError("give an output: outfile, a path or a file open for bytes")
-    if not isinstance(outfile, str | os.PathLike):
-        yield outfile
-    else:
+        raise UsageError("give an output: outfile, a path or an open file")
+    if isinstance(outfile, str | os.PathLike):
         with open_output(outfile) as stream:
             yield stream
+    elif takes_text(outfile):
+        yield AsBytes(cast(WritableText, outfile))
+    else:
+        yield cast(Writable, outfile)
 
 
 def input_or_standard(path: str | None) -> str | BinaryIO:

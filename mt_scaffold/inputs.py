@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import codecs
 import contextlib
+import encodings.utf_8
 import io
 import os
 from collections.abc import Iterable, Iterator
-from typing import BinaryIO, TextIO, cast
+from typing import BinaryIO, cast
 
 from mt_scaffold import _core
-from mt_scaffold.errors import UsageError
+from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.files import PathLike, Readable, open_input, shown, stream_name
 
 # A path (``.gz`` too), or a file open for bytes or text.
@@ -91,17 +92,27 @@ class _Lines(io.RawIOBase):
 
 
 class _Encoded(io.RawIOBase):
-    """An open text file as a stream of bytes."""
+    """An open file, of text or bytes, as a stream of bytes."""
 
-    def __init__(self, stream: TextIO) -> None:
+    def __init__(self, stream: Readable[str] | Readable[bytes]) -> None:
         self._stream = stream
         self._rest = b""
 
     def read(self, size: int = -1) -> bytes:
         if not self._rest:
-            self._rest = self._stream.read(size).encode("utf-8")
+            content = self._read(size)
+            self._rest = content.encode("utf-8") if isinstance(content, str) else content
         data, self._rest = self._rest[:size], self._rest[size:]
         return data
+
+    def _read(self, size: int) -> str | bytes:
+        if not isinstance(self._stream, codecs.StreamReader):
+            return self._stream.read(size)
+        # Without a number of characters, half of one returns an empty string, as the end does.
+        text = self._stream.read(size, size)
+        if not text and self._stream.bytebuffer:
+            raise MTScaffoldError(f"{stream_name(self._stream, 'input')}: ends within a character; is it complete?")
+        return text
 
 
 class _Buffered(io.RawIOBase):
@@ -124,12 +135,8 @@ def core_input(source: TextFile) -> Iterator[_core._Input]:
         return
     name = stream_name(source, "input")
     name = "standard input" if name in ("<stdin>", "0") else name
-    if isinstance(source, io.TextIOBase):
-        buffer = getattr(source, "buffer", None)
-        if buffer is None or not _is_utf8(source) or _holds_text(source, buffer):
-            source = cast(BinaryIO, _Encoded(cast(TextIO, source)))
-        else:
-            source = buffer
+    # What codecs.open returns reads through one that codecs.getreader makes.
+    source = _bytes_beneath(source.reader if isinstance(source, codecs.StreamReaderWriter) else source)
     if isinstance(source, io.FileIO) or (
         isinstance(source, io.BufferedReader) and isinstance(source.raw, io.FileIO) and _is_unread(source)
     ):
@@ -137,7 +144,20 @@ def core_input(source: TextFile) -> Iterator[_core._Input]:
     elif isinstance(source, io.BufferedReader):
         yield name, cast(BinaryIO, _Buffered(source))
     else:
-        yield name, cast(BinaryIO, source)
+        yield name, cast(BinaryIO, _Encoded(cast(BinaryIO, source)))
+
+
+def _bytes_beneath(source: TextFile) -> TextFile:
+    """Return the file that holds the bytes of a file open for text, if they are UTF-8 and none was taken from it."""
+    if isinstance(source, io.TextIOBase):
+        buffer = getattr(source, "buffer", None)
+        if buffer is not None and _is_utf8(source.encoding) and not _holds_text(source, buffer):
+            return cast(BinaryIO, buffer)
+    elif isinstance(source, codecs.StreamReader):
+        untouched = not (source.bytebuffer or source.charbuffer or source.linebuffer)
+        if untouched and source.errors == "strict" and isinstance(source, encodings.utf_8.StreamReader):
+            return _bytes_beneath(cast(TextFile, source.stream))
+    return source
 
 
 def _holds_text(stream: io.TextIOBase, buffer: BinaryIO) -> bool:
@@ -152,9 +172,9 @@ def _holds_text(stream: io.TextIOBase, buffer: BinaryIO) -> bool:
         return True
 
 
-def _is_utf8(stream: io.TextIOBase) -> bool:
-    """Whether the bytes of a text file are those of its text in UTF-8."""
-    return codecs.lookup(stream.encoding or "utf-8").name in ("utf-8", "ascii")
+def _is_utf8(encoding: str | None) -> bool:
+    """Whether the bytes of a text file of this encoding are those of its text in UTF-8."""
+    return codecs.lookup(encoding or "utf-8").name in ("utf-8", "ascii")
 
 
 def _is_unread(stream: io.BufferedReader) -> bool:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from mt_scaffold import _core
 from mt_scaffold.codes import Codes
 from mt_scaffold.errors import MTScaffoldError, UsageError
-from mt_scaffold.files import PathLike, Writable, refuse_overwriting, writing_to
+from mt_scaffold.files import Output, Writable, refuse_overwriting, writing_to
 from mt_scaffold.inputs import Lines, TextFile, core_input, text_sources
 from mt_scaffold.options import check_learning, worker_count
 from mt_scaffold.progress import progress_line
@@ -49,7 +49,7 @@ class LearnedCodes(NamedTuple):
 def count_words(
     infile: TextFile | None = None,
     is_dict: bool = False,
-    num_workers: int = 1,
+    num_workers: int | None = None,
     *,
     paths: Iterable[TextFile] | None = None,
     lines: Lines | None = None,
@@ -59,7 +59,8 @@ def count_words(
     infile: a path (``.gz`` too) or an open file. paths: several of them, read as one text.
     lines: an iterable of strings. Exactly one of the three is given.
     is_dict: each line is a word and its count instead.
-    num_workers: threads, -1 for all cores.
+    num_workers: threads, -1 for all cores; None for the default: ``MT_SCAFFOLD_NUM_WORKERS``, or else the cores that
+    this process can use, at most 16. The result does not depend on it.
 
     Raises MTScaffoldError, naming file and line, where an input cannot be read, is not UTF-8, or (``is_dict``) has
     a line of another form; UsageError unless there is exactly one input.
@@ -142,35 +143,35 @@ def _reporter(verbose: bool, trace: Writable | None) -> _core._OnStep:
 
 def learn_bpe(
     infile: TextFile | None = None,
-    outfile: PathLike | Writable | None = None,
+    outfile: Output | None = None,
     num_symbols: int = 10000,
     min_frequency: int = 2,
     verbose: bool = False,
     is_dict: bool = False,
     total_symbols: bool = False,
-    num_workers: int = 1,
+    num_workers: int | None = None,
     algorithm: str = "scaffold",
     *,
     paths: Iterable[TextFile] | None = None,
     lines: Lines | None = None,
-    trace: PathLike | Writable | None = None,
+    trace: Output | None = None,
 ) -> LearnedCodes:
     """Learn merges from text (Algorithm 1 of the Scaffold-BPE paper, or original BPE) and write the codes file.
 
     infile: a path (``.gz`` too) or an open file. paths: several of them, read as one text.
     lines: an iterable of strings. Exactly one of the three is given.
-    outfile: a path or a file open for bytes; None to get the codes only as the result.
+    outfile: a path, or a file open for bytes or text; None to get the codes only as the result.
     num_symbols: merges for ``algorithm="bpe"``; normal merged tokens for ``algorithm="scaffold"``.
     min_frequency: stop, with a warning, when the most frequent pair is rarer.
     verbose: print each merge to stderr.
     is_dict: each line of the input is a word and its count.
     total_symbols: subtract the number of base symbols from ``num_symbols``.
-    num_workers: threads that count words, -1 for all cores; the result does not depend on it.
-    trace: a path or a file open for bytes, for what each step of Algorithm 1 did (the paper's figure of one iteration,
-    for all of them): tab-separated, with a line that names the columns. A step either merges ``left`` and ``right``,
-    whose pair has ``frequency``, and lists in ``marked`` those of the two that are now rarer than the ``head`` of the
-    queue and become scaffold tokens; or it makes ``returned``, a scaffold token, normal again. docs/statistics.md has
-    every column.
+    num_workers: threads that count words, as in ``count_words``; the result does not depend on it.
+    trace: a path, or a file open for bytes or text, for what each step of Algorithm 1 did (the paper's figure of one
+    iteration, for all of them): tab-separated, with a line that names the columns. A step either merges ``left`` and
+    ``right``, whose pair has ``frequency``, and lists in ``marked`` those of the two that are now rarer than the
+    ``head`` of the queue and become scaffold tokens; or it makes ``returned``, a scaffold token, normal again.
+    docs/statistics.md has every column.
 
     Raises MTScaffoldError for input that has no words, cannot be read or is not UTF-8; UsageError for values out of
     range, for none or several inputs, for an output that is an input, and for codes and trace in the same file.

@@ -6,24 +6,40 @@ import operator
 import os
 from collections.abc import Collection
 
+from mt_scaffold.cores import allowed_cores, usable_cores
 from mt_scaffold.errors import UsageError
 
 ALGORITHMS = ("scaffold", "bpe")
 # How statistics can be printed.
 FORMATS = ("text", "json", "markdown")
 _MOST_WORKERS = 4096
+# More threads than this seldom help, and a shared machine has other users.
+_MOST_WORKERS_BY_DEFAULT = 16
+_NUM_WORKERS = "MT_SCAFFOLD_NUM_WORKERS"
 
 
-def worker_count(num_workers: int) -> int:
-    """The number of threads or processes: as given, or every core this process may use for -1, as in subword-nmt.
+def worker_count(num_workers: int | None = None) -> int:
+    """The number of threads or processes: as given; every core this process may run on for -1, as in subword-nmt.
+
+    None, the default of every call: the environment variable MT_SCAFFOLD_NUM_WORKERS, read as such a number, or else
+    the cores that this process can use (its affinity and its container's CPU quota), at most 16.
 
     Raises UsageError for other numbers below 1, and above 4096.
     """
-    if num_workers == -1:
-        return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    if not 1 <= num_workers <= _MOST_WORKERS:
-        raise UsageError(f"the number of workers must be 1 to {_MOST_WORKERS}, or -1 for all cores, not {num_workers}")
-    return num_workers
+    name, number = "the number of workers", num_workers
+    if number is None:
+        name, given = _NUM_WORKERS, os.environ.get(_NUM_WORKERS, "")
+        if not given:
+            return min(usable_cores(), _MOST_WORKERS_BY_DEFAULT)
+        try:
+            number = int(given)
+        except ValueError:
+            raise UsageError(f"{name} must be a number or -1 for all cores, not '{given}'") from None
+    if number == -1:
+        return allowed_cores()
+    if not 1 <= number <= _MOST_WORKERS:
+        raise UsageError(f"{name} must be 1 to {_MOST_WORKERS}, or -1 for all cores, not {number}")
+    return number
 
 
 def core_seed(seed: int | None) -> int:
@@ -44,6 +60,14 @@ def check_dropout(dropout: float) -> float:
     if not 0 <= dropout <= 1:
         raise UsageError(f"the dropout probability must be between 0 and 1, not {dropout}")
     return dropout
+
+
+def check_epoch(epoch: int, seed: int | None, dropout: float) -> None:
+    """Raise UsageError unless it is 0 to 2^64-1, and, with dropout, for an epoch without the seed that it varies."""
+    if not 0 <= epoch < 2**64:
+        raise UsageError(f"the epoch must be 0 or more and fit into 64 bits, not {epoch}")
+    if epoch and dropout and seed is None:
+        raise UsageError(f"epoch {epoch} is random without a seed; give one, the same for every epoch")
 
 
 def check_merges(merges: int) -> int:

@@ -204,7 +204,7 @@ def summarise(vocabulary: Vocabulary) -> Summary:
 def stats(
     codes: Sequence[CodesSource],
     infile: TextFile | None = None,
-    num_workers: int = 1,
+    num_workers: int | None = None,
     *,
     paths: Iterable[TextFile] | None = None,
     lines: Lines | None = None,
@@ -213,7 +213,7 @@ def stats(
 
     codes: codes files, each as ``BPE`` takes it. infile: a path (``.gz`` too) or an open file, with words separated
     by spaces (not segmented). paths: several of them, read as one text. lines: an iterable of strings. Exactly one of
-    the three is given. num_workers: threads, -1 for all cores.
+    the three is given. num_workers: threads, as in ``count_words``.
 
     Raises MTScaffoldError where a file is malformed, missing or not UTF-8, or the text has no words; UsageError for
     none or several inputs.

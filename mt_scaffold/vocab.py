@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from mt_scaffold import _core
 from mt_scaffold.apply import BPE
 from mt_scaffold.errors import UsageError
-from mt_scaffold.files import PathLike, Writable, refuse_overwriting, writing_to
+from mt_scaffold.files import Output, PathLike, refuse_overwriting, writing_to
 from mt_scaffold.inputs import Lines, TextFile, text_sources
 from mt_scaffold.learn import LearnedCodes, count_words, learn_from_counts
 from mt_scaffold.options import check_learning
@@ -17,8 +17,8 @@ from mt_scaffold.text import SEPARATOR
 
 def get_vocab(
     infile: TextFile | None = None,
-    outfile: PathLike | Writable | None = None,
-    num_workers: int = 1,
+    outfile: Output | None = None,
+    num_workers: int | None = None,
     *,
     paths: Iterable[TextFile] | None = None,
     lines: Lines | None = None,
@@ -27,7 +27,7 @@ def get_vocab(
 
     infile: a path (``.gz`` too) or an open file. paths: several of them, read as one text.
     lines: an iterable of strings. Exactly one of the three is given.
-    outfile: a path or a file open for bytes. num_workers: threads, -1 for all cores.
+    outfile: a path, or a file open for bytes or text. num_workers: threads, as in ``count_words``.
 
     Raises MTScaffoldError where the input cannot be read or is not UTF-8; UsageError for none or several inputs, and
     for an output that is an input.
@@ -47,7 +47,7 @@ def learn_joint_bpe_and_vocab(
     separator: str = SEPARATOR,
     total_symbols: bool = False,
     verbose: bool = False,
-    num_workers: int = 1,
+    num_workers: int | None = None,
     algorithm: str = "scaffold",
 ) -> LearnedCodes:
     """Learn codes on all texts together, and write the vocabulary that each text has when segmented with them.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import codecs
 import doctest
 import gzip
 import importlib
@@ -10,6 +11,7 @@ import io
 import itertools
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +31,9 @@ from mt_scaffold import (
     learn_bpe,
     learn_joint_bpe_and_vocab,
     read_codes,
+    read_vocabulary,
 )
+from mt_scaffold.files import AsBytes
 from mt_scaffold.text import is_base_symbol, surface_form
 
 TEXT = hard_text(41, 2500)
@@ -135,6 +139,88 @@ def test_text_files_of_other_encodings(encoding: str, tmp_path: Path) -> None:
     with (tmp_path / "text").open(encoding=encoding) as stream:
         BPE(b"#version: 0.2\na b</w>\n").process_file(stream, output)
     assert output.getvalue().decode("utf-8") == "é@@ a ab\n"
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "latin-1", "utf-16", "utf-8-sig"])
+@pytest.mark.parametrize("lines_read", [0, 1])
+def test_files_that_codecs_opens(encoding: str, lines_read: int, tmp_path: Path) -> None:
+    """codecs.open and codecs.getreader, in most scripts of this field: fresh or partly read, of any encoding."""
+    text = "".join(f"éa ab {number}\n" for number in range(3000))
+    (tmp_path / "text").write_bytes(text.encode(encoding))
+    codes = b"#version: 0.2\na b</w>\n"
+    expected = io.BytesIO()
+    BPE(codes).process_file(outfile=expected, lines=text.splitlines(keepends=True)[lines_read:])
+    with codecs.open(str(tmp_path / "text"), encoding=encoding) as by_open, open(tmp_path / "text", "rb") as raw:
+        for stream in (by_open, codecs.getreader(encoding)(raw)):
+            output = io.BytesIO()
+            for _ in range(lines_read):
+                stream.readline()
+            BPE(codes).process_file(stream, output)
+            assert output.getvalue() == expected.getvalue()
+            stream.seek(0)
+            assert learn_bpe(stream, num_symbols=3).text == learn_bpe(lines=[text], num_symbols=3).text
+
+
+def test_a_pipe_that_codecs_reads() -> None:
+    """Characters that arrive in pieces are no end of the text; one that stays incomplete is an error."""
+    program = "import os,time; [(os.write(1, b), time.sleep(.05)) for b in (b'\\xc3', b'\\xa9a\\xc3', b'\\xa9\\n')]"
+    with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, bufsize=0) as process:
+        reader: Any = codecs.getreader("utf-8")(process.stdout)  # type: ignore[arg-type]
+        reader.bytebuffer = b"\xc3\xa9"  # as if it had been read already
+        assert count_words(reader).items() == [("ééaé", 1)]
+    for cut in (b"ab \xc3", b"ab\n\xe2\x82"):
+        reader = codecs.getreader("utf-8")(io.BytesIO(cut))
+        reader.read(2, 1)
+        with pytest.raises(MTScaffoldError, match="ends within a character"):
+            count_words(reader)
+        with pytest.raises(MTScaffoldError, match="is not UTF-8"):
+            count_words(codecs.getreader("utf-8")(io.BytesIO(cut)))
+
+
+def test_errors_that_codecs_ignores() -> None:
+    """The text counts that a file gives, where its owner has decided to skip what is not UTF-8."""
+    ignoring = codecs.lookup("utf-8").streamreader(io.BytesIO(b"a\xffb c\n"), "ignore")
+    assert count_words(ignoring).items() == [("ab", 1), ("c", 1)]
+
+
+def test_outputs_that_take_text(tmp_path: Path, files: dict[str, Path]) -> None:
+    """A file open for text gets the same output as one open for bytes; a character may be split between two writes."""
+    text = "€" * 700_000 + "\n" + TEXT
+    expected = io.BytesIO()
+    BPE(CODES).process_file(outfile=expected, lines=[text])
+    path = tmp_path / "out"
+    with codecs.open(str(path), "w", encoding="utf-8") as by_open:
+        BPE(CODES).process_file(outfile=by_open, lines=[text])
+    assert path.read_bytes() == expected.getvalue()
+    with open(path, "wb") as raw:
+        BPE(CODES).process_file(outfile=codecs.getwriter("utf-8")(raw), lines=[text])
+    assert path.read_bytes() == expected.getvalue()
+    with tempfile.NamedTemporaryFile("w+", encoding="utf-16", newline="\n", dir=tmp_path) as temporary:
+        BPE(CODES).process_file(outfile=temporary, lines=[text])
+        temporary.seek(0)
+        assert temporary.read().encode("utf-8") == expected.getvalue()
+    outputs = [io.StringIO(newline="\n") for _ in range(3)]
+    learn_bpe(files["text"], outputs[0], num_symbols=150, trace=outputs[1])
+    get_vocab(files["text"], outputs[2])
+    assert outputs[0].getvalue().encode("utf-8") == CODES
+    assert outputs[1].getvalue().startswith("step\tleft\t") and " " in outputs[2].getvalue()
+    split = io.StringIO()
+    stream = AsBytes(split)
+    for byte in "é€".encode():
+        stream.write(bytes([byte]))
+    assert split.getvalue() == "é€"
+
+
+def test_vocabularies_of_every_kind(tmp_path: Path) -> None:
+    """A vocabulary is a path or an open file; a line of another form is reported with the file's name."""
+    path = tmp_path / "vocabulary"
+    path.write_text("é@@ 3\na\u2028b 2\nc 1\n", encoding="utf-8")
+    with path.open("rb") as binary, path.open(encoding="utf-8") as text, codecs.open(str(path), encoding="utf-8") as by:
+        for source in (path, str(path), binary, text, by):
+            assert read_vocabulary(source, 2) == {"é@@", "a\u2028b"}
+    path.write_text("a 1\nb\n")
+    with path.open() as stream, pytest.raises(MTScaffoldError, match=r"vocabulary: line 2: expected a subword"):
+        read_vocabulary(stream)
 
 
 def test_an_output_that_accepts_partial_writes() -> None:
@@ -346,7 +432,9 @@ def test_joint_learning_is_learning_and_counting(tmp_path: Path) -> None:
 # ---- the package
 
 
-@pytest.mark.parametrize("name", ["__init__", "apply", "codes", "learn", "tables", "text", "vocab"])
+@pytest.mark.parametrize(
+    "name", ["__init__", "apply", "codes", "learn", "subword_nmt.apply_bpe", "tables", "text", "vocab"]
+)
 def test_examples_in_docstrings(name: str) -> None:
     """The examples in the documentation produce what they show."""
     module = importlib.import_module(f"mt_scaffold.{name}".removesuffix(".__init__"))

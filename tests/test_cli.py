@@ -311,6 +311,8 @@ def test_counts_as_high_as_can_be(folder: Path) -> None:
         "apply-bpe -i text -c codes -m 99999999999999999999", "apply-bpe -i text -c codes -s \udcff",
         "apply-bpe -i text -c codes --num-workers 99999999999", "get-vocab -i text --num-workers 5000",
         "apply-bpe -i text -c codes --dropout 0.1 --seed 18446744073709551616",
+        "apply-bpe -i text -c codes --dropout 0.1 --seed 1 --epoch 18446744073709551616",
+        "apply-bpe -i text -c codes --epoch -1", "apply-bpe -i text -c codes --dropout 0.1 --epoch 2",
         "learn-bpe -i text -s 0", "learn-bpe -i text -s -3", "learn-bpe -i text -s ten",
         "learn-bpe -i text --min-frequency 0", "learn-bpe -i text --algorithm unigram",
         "learn-bpe -i text --num-workers 0", "learn-bpe -i text -t -s 5",

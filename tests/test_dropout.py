@@ -23,6 +23,7 @@ from segmenting import hard_text, learn_with_twin, twin_of
 from subword_nmt import apply_bpe as their_apply
 
 from mt_scaffold import BPE, _core, learn_bpe
+from mt_scaffold.cli import main
 from mt_scaffold.text import surface_form
 
 SUSPICIOUS = 1e-5  # a p-value below this means that the distributions differ
@@ -279,6 +280,32 @@ def test_a_line_is_drawn_by_seed_and_place() -> None:
     assert len(set(lines)) > 10
     bpe = BPE(CODES)
     assert [bpe.segment(sentence, 0.3, 9, index) for index in range(50)] == lines
+
+
+def test_epochs_are_those_of_a_training(codes: bytes, text: bytes, tmp_path: Path) -> None:
+    """``apply-bpe --epoch`` gives the subwords that the encoder, and with it the plug-in, gives in that epoch."""
+    some = text[: text.index(b"\n", 50_000) + 1]
+    (tmp_path / "text").write_bytes(some)
+    (tmp_path / "codes").write_bytes(codes)
+    bpe = BPE(codes)
+    forms = bpe.surface_forms()
+    encoder = bpe.encoder({form: number for number, form in enumerate(forms)}, -1)
+    files = [str(tmp_path / name) for name in ("codes", "text", "out")]
+    command = ["apply-bpe", "-c", files[0], "-i", files[1], "-o", files[2], "--dropout", "0.1", "--seed", "7"]
+    lines = some.split(b"\n")[:-1]
+    results = []
+    for epoch in (0, 1, 2, 2**64 - 1):
+        assert main([*command, "--epoch", str(epoch), "--num-workers", "3"]) == 0
+        results.append((tmp_path / "out").read_bytes())
+        subwords = [line.strip("\r ").split(" ") for line in results[-1].decode("utf-8").split("\n")[:-1]]
+        ids, offsets = encoder.encode(lines, 0.1, 7, epoch)
+        known = {form: number for number, form in enumerate(forms)}
+        assert [[known.get(form, -1) for form in line if form] for line in subwords] == [
+            list(ids[start:end]) for start, end in itertools.pairwise(offsets)
+        ]
+    assert len(set(results)) == len(results)
+    assert main(command) == 0
+    assert (tmp_path / "out").read_bytes() == results[0] == segmented(codes, some, 0.1, 7)
 
 
 def test_other_seeds_differ(codes: bytes, text: bytes, expected: bytes) -> None:

@@ -52,9 +52,9 @@ def add_num_workers(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--num-workers",
         type=int,
-        default=1,
         metavar="N",
-        help="number of threads, -1 for all cores; the output is the same for any number (default: %(default)s)",
+        help="number of threads, -1 for all cores; the output is the same for any number (default: "
+        "MT_SCAFFOLD_NUM_WORKERS, or else the cores that this process can use, at most 16)",
     )
 
 
@@ -72,11 +72,48 @@ def shown_top(options: argparse.Namespace) -> int:
     return _DEFAULT_TOP if options.top is None else int(options.top)
 
 
+def add_segmenting(parser: argparse.ArgumentParser) -> None:
+    """Add how ``apply-bpe`` segments, but for its files."""
+    add_merges(parser)
+    add_separator(parser, "-s")
+    parser.add_argument(
+        "--vocabulary-threshold",
+        type=int,
+        metavar="INT",
+        help="ignore subwords of the vocabulary with a frequency below INT",
+    )
+    parser.add_argument(
+        "--dropout",
+        type=float,
+        default=0,
+        metavar="P",
+        help="skip each merge with probability P (BPE-dropout); use it on training text only",
+    )
+    parser.add_argument(
+        "--glossaries",
+        nargs="+",
+        metavar="STR",
+        help="words or regular expressions that are isolated and never split; quote each",
+    )
+    parser.add_argument(
+        "--seed",
+        type=int,
+        metavar="S",
+        help="seed for dropout; the same seed gives the same output for any number of workers (default: random)",
+    )
+
+
 def add_learning(parser: argparse.ArgumentParser) -> None:
     """Add the options that ``learn-bpe`` and ``learn-joint-bpe-and-vocab`` share."""
     parser.add_argument(
         "--algorithm", choices=ALGORITHMS, default="scaffold", help="what to learn (default: %(default)s)"
     )
+    add_amount(parser)
+    add_num_workers(parser)
+
+
+def add_amount(parser: argparse.ArgumentParser) -> None:
+    """Add how much is learned, and ``--verbose``."""
     parser.add_argument(
         "--symbols",
         "-s",
@@ -99,7 +136,6 @@ def add_learning(parser: argparse.ArgumentParser) -> None:
         help="subtract the number of base symbols from N, so that N estimates the symbols of segmented text",
     )
     parser.add_argument("--verbose", "-v", action="store_true", help="print each merge to stderr")
-    add_num_workers(parser)
 
 
 def learning_options(options: argparse.Namespace) -> dict[str, Any]:

@@ -1,0 +1,18 @@
+"""Importing this makes ``import subword_nmt`` mean ``mt_scaffold.subword_nmt``, in this process and in those it starts.
+
+``python -m mt_scaffold.as_subword_nmt PROGRAM ARGUMENTS`` runs a program that way, unchanged.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+# Holds a module subword_nmt; a worker process gets sys.path, any other program that is started from here PYTHONPATH.
+FOLDER = os.path.dirname(os.path.abspath(__file__))
+
+if FOLDER not in sys.path:
+    if "subword_nmt" in sys.modules:
+        raise ImportError("subword_nmt is imported already; import mt_scaffold.as_subword_nmt before it")
+    sys.path.insert(0, FOLDER)
+    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [FOLDER, os.environ.get("PYTHONPATH")]))

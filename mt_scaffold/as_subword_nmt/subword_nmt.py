@@ -1,0 +1,5 @@
+"""What ``import subword_nmt`` finds: a package whose modules are those of ``mt_scaffold.subword_nmt``."""
+
+import mt_scaffold.subword_nmt
+
+__path__ = mt_scaffold.subword_nmt.__path__

@@ -1,0 +1,61 @@
+"""subword-nmt's module ``learn_joint_bpe_and_vocab``: learn original BPE on several texts, with a vocabulary each."""
+
+from __future__ import annotations
+
+import argparse
+
+from mt_scaffold import vocab
+from mt_scaffold.commands.arguments import add_amount, add_separator
+from mt_scaffold.subword_nmt.streams import add_file, add_num_workers, as_text, new_parser, refuse_bytes
+
+
+def learn_joint_bpe_and_vocab(args: argparse.Namespace) -> None:
+    """Learn codes and write vocabularies as ``mt_scaffold.learn_joint_bpe_and_vocab`` does.
+
+    args: what ``create_parser`` parses. The texts ``input``, the codes ``output`` and the vocabularies ``vocab`` are
+    open files, or anything with the name of a file: they are opened again by their names.
+    """
+    refuse_bytes(getattr(args, "byte", False))
+    vocab.learn_joint_bpe_and_vocab(
+        [text.name for text in args.input],
+        args.output.name,
+        [vocabulary.name for vocabulary in args.vocab],
+        num_symbols=args.symbols,
+        min_frequency=args.min_frequency,
+        separator=as_text(args.separator),
+        total_symbols=args.total_symbols,
+        verbose=args.verbose,
+        num_workers=args.num_workers,
+        algorithm="bpe",
+    )
+
+
+def create_parser(
+    subparsers: argparse._SubParsersAction[argparse.ArgumentParser] | None = None,
+) -> argparse.ArgumentParser:
+    """Return a parser of subword-nmt's options, on its own or as a command of another parser."""
+    parser = new_parser(
+        "learn-joint-bpe-and-vocab", "Learn original BPE on several texts, with a vocabulary for each.", subparsers
+    )
+    add_file(parser, "--input", "-i", required=True, nargs="+", help="input texts")
+    add_file(parser, "--output", "-o", mode="w", required=True, help="codes file")
+    parser.add_argument("--byte", "-b", action="store_true", help="refused: byte-level BPE is not supported")
+    add_separator(parser)
+    add_file(
+        parser,
+        "--write-vocabulary",
+        mode="w",
+        required=True,
+        nargs="+",
+        dest="vocab",
+        help="vocabulary files, one for each input",
+    )
+    add_amount(parser)
+    add_num_workers(parser)
+    return parser
+
+
+if __name__ == "__main__":
+    from mt_scaffold.subword_nmt.subword_nmt import main
+
+    main("learn-joint-bpe-and-vocab")

@@ -1,0 +1,72 @@
+"""What subword-nmt's functions are given: open text files or lines of text; and what none of them accepts."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable, Iterable
+from typing import IO, Any, TypedDict, cast
+
+from mt_scaffold.errors import UsageError
+from mt_scaffold.files import Readable
+from mt_scaffold.inputs import Lines, TextFile
+
+# What subword-nmt reads: an open file, or any other iterable of its lines.
+Text = Readable[str] | Readable[bytes] | Iterable[str]
+
+
+class Source(TypedDict, total=False):
+    """An input of ``mt_scaffold``'s functions."""
+
+    infile: TextFile
+    lines: Lines
+
+
+def source(text: Text) -> Source:
+    """Return an open file or lines as the arguments that ``mt_scaffold``'s functions take."""
+    return {"infile": cast(TextFile, text)} if hasattr(text, "read") else {"lines": cast(Lines, text)}
+
+
+def refuse_bytes(is_bytes: object) -> None:
+    """Raise UsageError for byte-level BPE."""
+    if is_bytes:
+        raise UsageError("byte-level BPE is not supported; learn codes of characters, without is_bytes or --byte")
+
+
+def as_text(separator: str | bytes) -> str:
+    """Return a separator as text: that of 0.3.9's parsers is in bytes."""
+    return separator.decode("utf-8") if isinstance(separator, bytes) else separator
+
+
+def new_parser(
+    command: str, description: str, subparsers: argparse._SubParsersAction[argparse.ArgumentParser] | None
+) -> argparse.ArgumentParser:
+    """Return a parser of its own, or one for a command among several."""
+    if subparsers is None:
+        return argparse.ArgumentParser(description=description)
+    return subparsers.add_parser(command, description=description)
+
+
+def add_file(parser: argparse.ArgumentParser, name: str, *short: str, mode: str = "r", **options: Any) -> None:
+    """Add an option that names a file, and gives it open for text in UTF-8."""
+    standard = sys.stdin if mode == "r" else sys.stdout
+    if not options.get("required") and name in ("--input", "--output"):
+        options["default"] = standard
+    parser.add_argument(name, *short, type=_opener(mode, standard), metavar="PATH", **options)
+
+
+def _opener(mode: str, standard: IO[str]) -> Callable[[str], IO[str]]:
+    def opened(path: str) -> IO[str]:
+        if path == "-":
+            return standard
+        try:
+            return open(path, mode, encoding="utf-8", newline="\n")
+        except OSError as error:
+            raise argparse.ArgumentTypeError(f"{path}: {error.strerror}") from error
+
+    return opened
+
+
+def add_num_workers(parser: argparse.ArgumentParser) -> None:
+    """Add ``--num-workers`` with subword-nmt's default, a number that programs calculate with."""
+    parser.add_argument("--num-workers", type=int, default=1, metavar="N", help="threads, -1: all cores (default: 1)")
