@@ -278,7 +278,7 @@ def start(options: str, processes: int | None = 8, digest: str = "abc", data: st
         (start(""), start("--update-freq 8", 1), None),
         (start("--update-freq 2,4,4"), start("--update-freq 4,8", 4), None),
         (start("--update-freq 2,4"), start("--update-freq 4", 4), "the batch: 4 processes x update-freq 4 instead of"),
-        (start("--update-freq 1"), start("--update-freq 1", 4), "4 processes x update-freq 1 instead of 8 processes x"),
+        (start("--update-freq 1"), start("--update-freq 1", 4), "the batch: 4 processes x update-freq 1 instead of 8"),
         (start("--update-freq 1"), start("--update-freq 2"), "the batch: 8 processes x update-freq 2 instead"),
         (start("--grouped-shuffling"), start("--grouped-shuffling --update-freq 2", 4), "4 processes instead of 8"),
         (start(""), start("", digest="other"), "the data"),
