@@ -5,16 +5,18 @@
 Two processes on two cores (gloo, one data-loading worker each) train a tiny model on generated pairs, first from ids
 with fairseq's task, then from words with BPE-dropout. The stall is the time from the end of the last update of an epoch
 to the moment at which the first batch of the next reaches the model, in the slower process: making and sorting
-everything, starting workers, loading. Nothing is validated or saved. Every epoch ends after a few updates, but not
-before the lengths of the next are drawn, as they would be in an epoch that takes minutes; all batches are made.
+everything, starting workers, loading. Nothing is validated or saved, and the model sees two sentences of each batch.
+Every epoch ends after a few updates, but not before the lengths of the next are drawn, as they would be in an epoch
+that takes minutes; all batches are made.
 
-Memory is measured after each epoch's last update: that of a process alone (unique set), and all memory of the training,
-shared pages counted once, by process.
+Memory is that after the last update of an epoch, without the files that a process maps; what two processes share counts
+half for each in the column with the data-loading worker. CPU is what the process itself uses in the stall.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import os
 import random
@@ -38,11 +40,10 @@ from mt_scaffold.learn import learn_bpe
 
 LANGUAGES = ("en", "de")
 RANKS, EPOCHS, UPDATES = 2, 6, 6
-# So small that an update takes a fraction of a second in spite of a large vocabulary.
 MODEL = (
     "--arch transformer --encoder-layers 1 --decoder-layers 1 --encoder-embed-dim 8 --decoder-embed-dim 8 "
     "--encoder-ffn-embed-dim 8 --decoder-ffn-embed-dim 8 --encoder-attention-heads 1 --decoder-attention-heads 1 "
-    "--criterion adaptive_loss --adaptive-softmax-cutoff 100,1000 --optimizer adam --lr 0.0005 --max-tokens 4000"
+    "--share-all-embeddings --criterion cross_entropy --optimizer adam --lr 0.0005 --max-tokens 4000"
 ).split()
 
 
@@ -60,20 +61,39 @@ def generate(prefix: Path, pairs: int, words: int) -> None:
                 stream.write(" ".join(side[:words]) + "\n")
 
 
-def unique_and_shared(process: int | str) -> tuple[int, float]:
-    """The bytes that only this process has, and those with its part of what it shares."""
-    text = Path(f"/proc/{process}/smaps_rollup").read_text()
-    sizes = {name: int(size) << 10 for name, size in re.findall(r"^(\w+): +(\d+) kB", text, re.MULTILINE)}
-    return sizes.get("Private_Clean", 0) + sizes.get("Private_Dirty", 0), sizes.get("Pss", 0)
+def memory(process: int | str) -> tuple[int, int]:
+    """The bytes of data that a process sees, and those with its part only of what it shares.
+
+    The files that it maps are left out, its programs above all, which any other process may map, too.
+    """
+    text = ""
+    with contextlib.suppress(OSError):  # it may have ended
+        text = Path(f"/proc/{process}/smaps_rollup").read_text()
+    found = re.findall(r"^(\w+): +(\d+) kB", text, re.MULTILINE)
+    sizes = {"Anonymous": 0, "Pss_Anon": 0, "Pss_Shmem": 0, **{name: int(size) << 10 for name, size in found}}
+    return sizes["Anonymous"] + sizes["Pss_Shmem"], sizes["Pss_Anon"] + sizes["Pss_Shmem"]
 
 
 def children(process: int) -> list[int]:
     """The processes that a process has started, and those that these have."""
     found = []
     for task in Path(f"/proc/{process}/task").iterdir():
-        for child in map(int, (task / "children").read_text().split()):
-            found += [child, *children(child)]
+        with contextlib.suppress(OSError):
+            for child in map(int, (task / "children").read_text().split()):
+                found += [child, *children(child)]
     return found
+
+
+def two_sentences(batch: dict[str, Any]) -> dict[str, Any]:
+    """The start of a batch: what the model takes for a whole one, in time and memory, is not the subject."""
+    inputs = {name: values[:2] for name, values in batch["net_input"].items()}
+    cut = {
+        "id": batch["id"][:2],
+        "target": batch["target"][:2],
+        "net_input": inputs,
+        "nsentences": len(batch["id"][:2]),
+    }
+    return {**batch, **cut, "ntokens": int((cut["target"] != 1).sum())}
 
 
 def train(output: Path, arguments: list[str]) -> None:
@@ -86,33 +106,36 @@ def train(output: Path, arguments: list[str]) -> None:
     from fairseq.trainer import Trainer
     from fairseq_cli import train as fairseq_train
 
-    measured: dict[str, list[Any]] = {name: [] for name in ("stalls", "unique", "together", "processes", "drawing")}
+    measured: dict[str, list[Any]] = {
+        name: [] for name in ("stalls", "busy", "alone", "together", "processes", "drawing")
+    }
     make_batches, train_step = FrozenBatchSampler.make_batches_for_epoch, Trainer.train_step
-    updates, ended = 0, 0.0
+    updates, ended, busy = 0, 0.0, 0.0
 
     def few_batches(self: Any, *rest: Any, **named: Any) -> None:
         make_batches(self, *rest, **named)
         self.batches = self.batches[:UPDATES]
 
     def timed(self: Any, samples: Any, *rest: Any, **named: Any) -> Any:
-        nonlocal updates, ended
+        nonlocal updates, ended, busy
         if updates and updates % UPDATES == 0:
             measured["stalls"].append(time.perf_counter() - ended)
+            measured["busy"].append(time.process_time() - busy)
         updates += 1
         shared = getattr(self.task, "_shared", None)
         if updates % UPDATES == UPDATES - 1 and shared is not None:
             for _, drawer in shared._drawers:
                 while drawer.poll() is None:
-                    measured["drawing"].append(unique_and_shared(drawer.pid)[0])
+                    measured["drawing"].append(memory(drawer.pid)[0])
                     time.sleep(0.1)
-        result = train_step(self, samples, *rest, **named)
+        result = train_step(self, [two_sentences(sample) for sample in samples], *rest, **named)
         if updates % UPDATES == 0:
             own = [os.getpid(), *children(os.getpid())]
-            measured["unique"].append(unique_and_shared("self")[0])
-            measured["together"].append(sum(unique_and_shared(process)[1] for process in own))
+            measured["alone"].append(memory("self")[0])
+            measured["together"].append(sum(memory(process)[1] for process in own))
             measured["processes"].append(len(own))
             torch.distributed.barrier()
-        ended = time.perf_counter()
+        ended, busy = time.perf_counter(), time.process_time()
         return result
 
     FrozenBatchSampler.make_batches_for_epoch, Trainer.train_step = few_batches, timed
@@ -143,12 +166,14 @@ def measure(folder: Path, arguments: list[str]) -> dict[str, Any]:
     ]
     statuses = [process.wait() for process in processes]
     if any(statuses):
-        raise SystemExit((folder / "0.log").read_text(encoding="utf-8", errors="replace")[-4000:])
+        failed = folder / "1.log"
+        raise SystemExit(failed.read_text(encoding="utf-8", errors="replace")[-4000:])
     ranks = [json.loads((folder / f"{rank}.json").read_text()) for rank in range(RANKS)]
     log = (folder / "0.log").read_text(encoding="utf-8")
     return {
         "stalls": [max(each) for each in zip(*(rank["stalls"] for rank in ranks), strict=True)],
-        "unique": max(max(rank["unique"]) for rank in ranks),
+        "busy": max(max(rank["busy"]) for rank in ranks),
+        "alone": max(max(rank["alone"]) for rank in ranks),
         "together": max(sum(each) for each in zip(*(rank["together"] for rank in ranks), strict=True)) / RANKS,
         "processes": [sum(each) for each in zip(*(rank["processes"] for rank in ranks), strict=True)],
         "drawing": max([0, *(size for rank in ranks for size in rank["drawing"])]),
@@ -186,18 +211,17 @@ def main() -> None:
         }
         results = {name: measure(folder, arguments) for name, arguments in trainings.items()}
     print(f"{asked.pairs:,} pairs of {asked.words} words a side, {RANKS} processes on {RANKS} cores\n")
-    print(
-        "| | stall, s: median (longest) | of it waited for lengths | MB of a process | with its workers | processes |"
-    )
-    print("|---|---|---|---|---|---|")
+    print("| | stall, s: median (longest) | waited for lengths | CPU, s | MB of a process | with worker | processes |")
+    print("|---|---|---|---|---|---|---|")
     for name, found in results.items():
         stall = f"{statistics.median(found['stalls']):.2f} ({max(found['stalls']):.2f})"
         waited = f"{max(found['waited'][1:]):.2f}" if found["waited"] else ""
-        memory = " | ".join(f"{found[kind] / 1e6:.0f}" for kind in ("unique", "together"))
-        print(f"| {name} | {stall} | {waited} | {memory} | {min(found['processes'])} to {max(found['processes'])} |")
+        megabytes = " | ".join(f"{found[kind] / 1e6:.0f}" for kind in ("alone", "together"))
+        counted = f"{min(found['processes'])} to {max(found['processes'])}"
+        print(f"| {name} | {stall} | {waited} | {found['busy']:.2f} | {megabytes} | {counted} |")
     standard, ours = results.values()
-    ratios = [f"{ours[kind] / standard[kind]:.3f}" for kind in ("unique", "together")]
-    print(f"| ratio | | | {' | '.join(ratios)} | |")
+    ratios = [f"{ours[kind] / standard[kind]:.3f}" for kind in ("alone", "together")]
+    print(f"| ratio | | | | {' | '.join(ratios)} | |")
     if ours["waited"]:
         print(f"\nwaited for the lengths of the first epoch: {ours['waited'][0]:.2f} s; the process that draws takes")
         print(f"{ours['drawing'] / 1e6:.0f} MB while it is there")

@@ -223,7 +223,7 @@ def step(self, *rest, **named):
             with contextlib.suppress(OSError):
                 if f"PPid:\\t{{os.getpid()}}\\n" in status.read_text():
                     programs.append(status.with_name("cmdline").read_bytes())
-        drawing = sum(b"import main; main()" in program for program in programs)
+        drawing = sum(b"\\0-P\\0" in program for program in programs)
         alive = sum(bool(program) for program in programs)
         memory = [line.split() for line in Path("/proc/self/smaps_rollup").read_text().splitlines()]
         private = sum(int(line[1]) for line in memory if line[0].startswith("Private_"))
@@ -267,7 +267,8 @@ def test_processes_and_memory_are_the_same_after_fifty_epochs(
     # Four load the batches of the epoch, four those of the validation.
     assert set(workers) == {8}, workers
     assert max(drawing) <= 1
-    assert max(threads[1:]) <= threads[1], threads
+    # Those of the epoch before may be about to end.
+    assert max(threads) <= threads[1] + 4, threads
     assert max(memory[-3:]) < 1.02 * max(memory[1:4]), memory
     assert list(shared.iterdir()) == []
 

@@ -189,10 +189,15 @@ class SegmentedPairs(LanguagePairDataset):
 
     def ordered_indices(self) -> Any:
         """Return all sentence numbers, shuffled with the seed, then sorted by their lengths in this epoch."""
-        if not self._fresh_every_epoch:
-            return super().ordered_indices()
-        with data_utils.numpy_seed(self._seed + 1):
-            return super().ordered_indices()
+        sizes = self.src_sizes, self.tgt_sizes
+        try:
+            if max(each.max() for each in sizes) <= np.iinfo(np.uint16).max:
+                # NumPy sorts numbers of 16 bits by their digits, which gives the same order in a fraction of the time.
+                self.src_sizes, self.tgt_sizes = (each.astype(np.uint16) for each in sizes)
+            with data_utils.numpy_seed(self._seed + 1 if self._fresh_every_epoch else None):
+                return super().ordered_indices()
+        finally:
+            self.src_sizes, self.tgt_sizes = sizes
 
     def __getitems__(self, indices: Sequence[int]) -> list[dict[str, Any]]:
         """Return a batch, each side in one call of the core; PyTorch's data loader prefers this to __getitem__."""
