@@ -22,7 +22,7 @@ from mt_scaffold.experiment.binarise import DESCRIPTION, read_binarised
 
 from .counting import COUNTED, CountedBatches
 from .text_bytes import BatchWithBytes, log_loss_per_byte, note_loss, sentence_bytes
-from .workers import end_loading
+from .workers import end_loading, return_memory
 
 logger = logging.getLogger(__name__)
 
@@ -99,6 +99,8 @@ class CarefulTranslationTask(TranslationTask):
         for name in subsets:
             end_loading(self._loading.get(name), iterator)
             self._loading[name] = iterator
+        if training:
+            return_memory()
         return iterator
 
     def _fairseq_iterator(self, dataset: FairseqDataset, *arguments: Any, **options: Any) -> EpochBatchIterator:
