@@ -268,7 +268,9 @@ def test_processes_and_memory_are_the_same_after_fifty_epochs(
     assert max(drawing) <= 1
     # Those of the epoch before may be about to end.
     assert max(threads) <= threads[1] + 4, threads
-    assert max(memory[-3:]) < 1.02 * max(memory[1:4]), memory
+    # From one epoch to the next it varies by 2 %, whatever came before.
+    fifth = len(memory) // 5
+    assert sum(memory[-fifth:]) < 1.05 * sum(memory[1 : 1 + fifth]), memory
     assert list(shared.iterdir()) == []
 
 
