@@ -33,10 +33,7 @@ def end_loading(past: EpochBatchIterator | None, following: EpochBatchIterator) 
 
 
 def return_memory() -> None:
-    """Return to the system what making the batches of an epoch has left free between other blocks, where glibc can.
-
-    It is some 60 MB per million pairs, and every data-loading worker that is started would have its part of it.
-    """
+    """Return to the system what making the batches of an epoch has left free between other blocks, where glibc can."""
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
     if trim is not None:
         trim(0)
