@@ -35,6 +35,7 @@ ORDER = (
     ("segmentation", "dictionary"),
     ("mmap_dataset",),
     ("binarise", "binarise_words"),
+    ("lengths",),
     ("averaging_check", "training_options"),
     ("resuming", "stop_request"),
     ("train",),
@@ -57,7 +58,15 @@ PLACE = {name: place for place, line in enumerate(ORDER) for name in line}
 
 # Which modules of experiment an extra of setup.cfg serves; "workflow" serves all that "fairseq" and "comet" do not.
 EXTRAS = {
-    "fairseq": {"average", "binarise_words", "checkpoints", "fairseq_plugin", "fairseq_tools", "mmap_dataset"},
+    "fairseq": {
+        "average",
+        "binarise_words",
+        "checkpoints",
+        "fairseq_plugin",
+        "fairseq_tools",
+        "lengths",
+        "mmap_dataset",
+    },
     "analysis": {
         *(
             "configuration",

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from fairseq.data import EpochBatchIterator
+from fairseq.data import EpochBatchIterator, data_utils
 
 from mt_scaffold.errors import MTScaffoldError
 
@@ -40,7 +40,7 @@ class CountedBatches(EpochBatchIterator):
     def count(
         cls,
         iterator: EpochBatchIterator,
-        counts: Any,
+        counts: Sequence[Any],
         limits: tuple[float, float],
         before: CountedBatches | None = None,
         counted: tuple[str, ...] = COUNTED,
@@ -49,17 +49,14 @@ class CountedBatches(EpochBatchIterator):
     ) -> CountedBatches:
         """Make ``iterator``, which fairseq has built, one of this class.
 
-        counts: subwords and bytes of each sentence (sentences × 2), which is not kept. limits: of both; ``inf`` for
+        counts: subwords and bytes, of each sentence (two arrays), which are not kept. limits: of both; ``inf`` for
         none. before: the iterator of the epochs before. counted: what the counts hold, if not all of COUNTED.
         update_freq, patience: fairseq's.
         """
         # fairseq's task builds its own class; building this one instead would repeat all its options.
         iterator.__class__ = cls
         assert isinstance(iterator, cls)
-        # The last row is for the empty batches that fill up the last step.
-        iterator._of_batches = np.zeros((len(iterator.frozen_batches) + 1, len(COUNTED)), np.int64)
-        for number, batch in enumerate(iterator.frozen_batches):
-            iterator._of_batches[number] = counts[batch].sum(axis=0, dtype=np.int64)
+        iterator._of_batches = _sums(iterator.frozen_batches, counts)
         iterator._limits = np.array(limits)
         iterator._before = np.zeros(len(COUNTED), np.int64) if before is None else before.seen
         iterator.counted = counted if before is None else before.counted
@@ -70,22 +67,41 @@ class CountedBatches(EpochBatchIterator):
 
     def ordered_batches(self, epoch: int, fix_batches_to_gpus: bool, shuffle: bool) -> list[Any]:
         """Return this process's batches of an epoch up to the limit, and note what each step of all processes adds."""
-        own, shards = self.shard_id, []
-        try:
-            for shard in range(self.num_shards):
-                self.shard_id = shard
-                shards.append(super().ordered_batches(epoch, fix_batches_to_gpus, shuffle))
-        finally:
-            self.shard_id = own
-        numbers = {id(batch): number for number, batch in enumerate(self.frozen_batches)}
-        steps = sum(self._of_batches[[numbers.get(id(batch), -1) for batch in shard]] for shard in shards)
+        order = self._order(epoch, fix_batches_to_gpus, shuffle)
+        steps = self._of_batches[order].sum(axis=1)
         self._steps = np.concatenate([np.zeros((1, len(COUNTED)), np.int64), np.cumsum(steps, axis=0)])
         enough = np.flatnonzero(self._reaches(self._before + self._steps[1:]))
         self._end = len(self._steps) - 1
         if enough.size:
             at_once = self._update_freq[min(epoch, len(self._update_freq)) - 1]
             self._end = min(self._end, (int(enough[0]) // at_once + 1) * at_once)
-        return list(shards[own][: self._end])
+        own = order[: self._end, self.shard_id].tolist()
+        batches = [self.frozen_batches[number] if number >= 0 else [] for number in own]
+        if self._supports_prefetch:
+            self.dataset.prefetch([sentence for batch in batches for sentence in batch])
+        return batches
+
+    def _order(self, epoch: int, fix_batches_to_gpus: bool, shuffle: bool) -> Any:
+        """Return the numbers of an epoch's batches (steps × processes), in fairseq's order; -1: none is left."""
+        shards = self.num_shards
+
+        def shuffled(numbers: Any, seed: int) -> Any:
+            # NumPy shuffles an array of numbers as it does fairseq's list of batches, and the rows of one, too.
+            if self.grouped_shuffling:
+                numbers = numbers[: len(numbers) // shards * shards].reshape(-1, shards)
+            with data_utils.numpy_seed(seed):
+                np.random.shuffle(numbers)
+            return numbers.ravel()
+
+        within = self._supports_prefetch and fix_batches_to_gpus
+        numbers = np.arange(len(self.frozen_batches))
+        if shuffle and not within:
+            numbers = shuffled(numbers, self.seed + epoch)
+        order = np.concatenate([numbers, np.full(-len(numbers) % shards, -1)]).reshape(-1, shards)
+        if shuffle and within:
+            columns = [shuffled(order[:, shard].copy(), self.seed + epoch + shard) for shard in range(shards)]
+            order = np.stack(columns, axis=1)
+        return order
 
     def _reaches(self, seen: Any) -> Any:
         return (seen >= self._limits).any(axis=-1)
@@ -153,6 +169,17 @@ class CountedBatches(EpochBatchIterator):
             self.epoch, self.finished = state_dict["epoch"], True
             return
         super().load_state_dict(state_dict)
+
+
+def _sums(batches: Sequence[Any], counts: Sequence[Any]) -> Any:
+    """Return what the sentences of each batch add up to; the last row is for the empty batches of the last step."""
+    sums = np.zeros((len(batches) + 1, len(counts)), np.int64)
+    if batches:
+        sentences = np.concatenate(batches)
+        ends = np.cumsum([len(batch) for batch in batches])
+        for column, count in enumerate(counts):
+            sums[:-1, column] = np.add.reduceat(count[sentences], [0, *ends[:-1]], dtype=np.int64)
+    return sums
 
 
 def _early_stopping() -> list[Any]:

@@ -1,11 +1,13 @@
 """``--task translation_bpe_dropout``: training from words, segmented again in every epoch."""
 
 import dataclasses
+import functools
 import logging
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Optional
 
+import numpy as np
 from fairseq import utils
 from fairseq.data import Dictionary
 from fairseq.tasks import register_task
@@ -15,7 +17,8 @@ from mt_scaffold.apply import Encoder
 from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.binarise import read_binarised
 from mt_scaffold.experiment.binarise_words import WordsFile
-from mt_scaffold.experiment.segmentation import CODES, joint_segmentation, stored_segmentation
+from mt_scaffold.experiment.lengths import Draw, SharedLengths
+from mt_scaffold.experiment.segmentation import CODES, Segmentation, joint_segmentation, stored_segmentation
 from mt_scaffold.options import check_dropout
 from mt_scaffold.text import check_parallel
 
@@ -45,6 +48,7 @@ class TranslationBPEDropoutConfig(CarefulTranslationConfig):
     bpe_dropout_tgt: Optional[float] = field(default=None, metadata={"help": "the same, for the target side only"})
     seed: int = II("common.seed")
     num_workers: int = II("dataset.num_workers")
+    save_dir: str = II("checkpoint.save_dir")
 
 
 @register_task("translation_bpe_dropout", dataclass=TranslationBPEDropoutConfig)
@@ -58,6 +62,7 @@ class TranslationBPEDropoutTask(CarefulTranslationTask):
     def __init__(self, cfg: TranslationBPEDropoutConfig, src_dict: Dictionary, tgt_dict: Dictionary) -> None:
         super().__init__(cfg, src_dict, tgt_dict)
         self._encoders: tuple[Encoder, Encoder] | None = None
+        self._shared: SharedLengths | None = None
         if cfg.load_alignments:
             raise UsageError("--load-alignments: not possible with dropout, which changes the subwords; omit it")
 
@@ -80,39 +85,43 @@ class TranslationBPEDropoutTask(CarefulTranslationTask):
             raise UsageError(
                 f"--valid-subset {split}: the training set is segmented with dropout; validate on another subset"
             )
-        folders = [Path(path) for path in utils.split_paths(cfg.data)]
-        folder = folders[(epoch - 1) % len(folders)] if training else folders[0]
-        counts = read_binarised(folder).counts
-        encoders = self._encoders or self._make_encoders(folders[0])
-        sides = []
-        for side, language in enumerate((cfg.source_lang, cfg.target_lang)):
-            left_pad = cfg.left_pad_source if side == SOURCE else cfg.left_pad_target
-            sides.append(
-                SegmentedText(
-                    WordsFile(self._words_path(folder, split, language)),
-                    encoders[side],
-                    self.tgt_dict if side == TARGET else self.src_dict,
-                    dropout=self.dropout_of(side) if training else 0.0,
-                    seed=side_seed(cfg.seed, side),
-                    longest=cfg.max_source_positions if side == SOURCE and cfg.truncate_source else None,
-                    buckets=cfg.num_batch_buckets,
-                    left_pad=left_pad,
-                    # A dictionary of limited size leaves some subwords out, which is known from the start.
-                    complete=training and not any(side.unknown for side in counts.get(split, {}).values()),
-                    threads=max(1, cfg.num_workers),
-                    epoch=epoch,
-                )
+        folder = self._folder(epoch if training else 1)
+        encoders = self._encoders or self._make_encoders(self._folder(1))
+        source, target = (
+            SegmentedText(
+                WordsFile(self._words_path(folder, split, side)),
+                encoders[side],
+                self.tgt_dict if side == TARGET else self.src_dict,
+                dropout=self.dropout_of(side) if training else 0.0,
+                seed=side_seed(cfg.seed, side),
+                longest=cfg.max_source_positions if side == SOURCE and cfg.truncate_source else None,
+                buckets=cfg.num_batch_buckets,
+                left_pad=cfg.left_pad_source if side == SOURCE else cfg.left_pad_target,
+                complete=training and self._complete(folder),
+                threads=max(1, cfg.num_workers),
             )
-        source, target = sides
+            for side in (SOURCE, TARGET)
+        )
         check_parallel(source.path, len(source), target.path, len(target))
         logger.info(f"{folder} {split} {cfg.source_lang}-{cfg.target_lang} {len(source)} examples, as words")
+
+        def draw_here(epoch: int) -> Any:
+            return np.stack([source.draw_lengths(epoch), target.draw_lengths(epoch)])
+
+        lengths = draw_here
+        if training:
+            self._shared = self._shared or SharedLengths(self._draw, str(Path(cfg.save_dir).absolute()))
+            lengths = functools.partial(self._shared.take, otherwise=draw_here)
         self.datasets[split] = SegmentedPairs(
             source,
             self.src_dict,
             target,
             self.tgt_dict,
             seed=cfg.seed,
+            epoch=epoch,
             fresh_every_epoch=training,
+            lengths=lengths,
+            ahead=self._draw_ahead if training else None,
             buckets=cfg.num_batch_buckets,
             left_pad_source=cfg.left_pad_source,
             left_pad_target=cfg.left_pad_target,
@@ -120,13 +129,50 @@ class TranslationBPEDropoutTask(CarefulTranslationTask):
             pad_to_multiple=cfg.required_seq_len_multiple,
         )
 
-    def _make_encoders(self, folder: Path) -> tuple[Encoder, Encoder]:
-        """Return the encoders of source and target, one for both with a joint dictionary; kept for every subset."""
+    def _folder(self, epoch: int) -> Path:
+        """Return the data folder of an epoch: several take turns."""
+        folders = utils.split_paths(self.cfg.data)
+        return Path(folders[(epoch - 1) % len(folders)])
+
+    def _complete(self, folder: Path) -> bool:
+        """Return whether every subword of the training set has an id.
+
+        A dictionary of limited size leaves some subwords out, which is known from the start.
+        """
+        sides = read_binarised(folder).counts.get(self.cfg.train_subset, {}).values()
+        return not any(side.unknown for side in sides)
+
+    def _draw(self, epoch: int) -> Draw:
+        """Return what the lengths of the training set in ``epoch`` depend on."""
+        cfg, folder = self.cfg, self._folder(epoch)
+        words = [str(self._words_path(folder, cfg.train_subset, side)) for side in (SOURCE, TARGET)]
+        languages = (cfg.source_lang, cfg.target_lang)
+        dictionaries = [str(self._folder(1) / f"dict.{language}.txt") for language in languages]
+        return Draw(
+            self._segmentation(self._folder(1)),
+            (words[SOURCE], words[TARGET]),
+            (dictionaries[SOURCE], dictionaries[TARGET]) if self._complete(folder) else None,
+            (self.dropout_of(SOURCE), self.dropout_of(TARGET)),
+            (side_seed(cfg.seed, SOURCE), side_seed(cfg.seed, TARGET)),
+            epoch,
+            max(1, cfg.num_workers),
+        )
+
+    def _draw_ahead(self, epoch: int) -> None:
+        if self._shared is not None and not 0 < self.cfg.max_epoch < epoch:
+            self._shared.draw_ahead(epoch)
+
+    def _segmentation(self, folder: Path) -> Segmentation:
         segmentation = stored_segmentation(folder)
         if self.cfg.bpe_codes:
             segmentation = joint_segmentation(self.cfg.bpe_codes, segmentation.separator)
         if self.cfg.bpe_separator is not None:
             segmentation = dataclasses.replace(segmentation, separator=self.cfg.bpe_separator)
+        return segmentation
+
+    def _make_encoders(self, folder: Path) -> tuple[Encoder, Encoder]:
+        """Return the encoders of source and target, one for both with a joint dictionary; kept for every subset."""
+        segmentation = self._segmentation(folder)
         segmenters = segmentation.segmenters()
         dictionaries = (self.src_dict, self.tgt_dict)
         for side, (bpe, dictionary) in enumerate(zip(segmenters, dictionaries, strict=True)):
@@ -142,8 +188,9 @@ class TranslationBPEDropoutTask(CarefulTranslationTask):
         self._encoders = source, target
         return self._encoders
 
-    def _words_path(self, folder: Path, split: str, language: str) -> Path:
+    def _words_path(self, folder: Path, split: str, side: int) -> Path:
         source, target = self.cfg.source_lang, self.cfg.target_lang
+        language = target if side == TARGET else source
         # A folder serves both translation directions.
         paths = [folder / f"{split}.{pair}.{language}.words" for pair in (f"{source}-{target}", f"{target}-{source}")]
         for path in paths:

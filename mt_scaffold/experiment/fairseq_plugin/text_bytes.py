@@ -22,14 +22,14 @@ _BYTES, _LOSS = "text_bytes", "text_loss"
 
 
 def sentence_bytes(text: Any, dictionary: Dictionary, total: int | None = None, separator: str = SEPARATOR) -> Any:
-    """Return the UTF-8 bytes of each sentence's words, with one space between them and one line end (int64 array).
+    """Return the UTF-8 bytes of each sentence's words, with one space between them and one line end (array).
 
     text: one side of a data set, as words or as ids of ``dictionary``. For words they are the bytes stored. For ids
     they are those of the subwords without ``separator``, and one for each end of a word; ``<unk>`` has none. What these
     lack of ``total``, if that is known, is spread evenly over the sentences, so that the sum is exact.
     """
     if isinstance(text, SegmentedText):
-        return np.diff(np.load(f"{text.path}.npy", mmap_mode="r", allow_pickle=False))
+        return np.diff(np.load(f"{text.path}.npy", mmap_mode="r", allow_pickle=False)).astype(np.int32)
     symbols = np.array([_symbol_bytes(dictionary, number, separator) for number in range(len(dictionary))], np.int64)
     if isinstance(text, MMapIndexedDataset):
         found = _stored_bytes(text, symbols)
@@ -69,7 +69,7 @@ class BatchWithBytes:
 
     def __init__(self, collater: Callable[[Sequence[Mapping[str, Any]]], dict[str, Any]], target_bytes: Any) -> None:
         self._collater = collater
-        self._target_bytes = target_bytes.astype(np.int32)
+        self._target_bytes = target_bytes.astype(np.int32, copy=False)
 
     def __call__(self, samples: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         """Return the batch of ``samples``; an empty one stays empty."""

@@ -23,6 +23,7 @@ from mt_scaffold.experiment.binarise import DESCRIPTION, read_binarised
 from .counting import COUNTED, CountedBatches
 from .stopping import make_stoppable
 from .text_bytes import BatchWithBytes, log_loss_per_byte, note_loss, sentence_bytes
+from .workers import end_loading, return_memory
 
 logger = logging.getLogger(__name__)
 
@@ -77,6 +78,7 @@ class CarefulTranslationTask(TranslationTask):
     def __init__(self, cfg: CarefulTranslationConfig, src_dict: Dictionary, tgt_dict: Dictionary) -> None:
         super().__init__(cfg, src_dict, tgt_dict)
         self._training: CountedBatches | None = None
+        self._loading: dict[str, EpochBatchIterator] = {}
         # In a process that fairseq has spawned, data-loading workers would be spawned too, copying everything.
         if multiprocessing.get_start_method(allow_none=True) not in (None, "fork"):
             multiprocessing.set_start_method("fork", force=True)
@@ -85,7 +87,9 @@ class CarefulTranslationTask(TranslationTask):
         """Return fairseq's iterator; that over the training set counts, and none follows once a limit is reached."""
         subsets = [name for name, opened in self.datasets.items() if opened is dataset]
         training = self.cfg.train_subset in subsets
-        if training and self._training is not None and self._training.used_up:
+        # After the last epoch fairseq asks for another, which it does not train on.
+        over = 0 < self.cfg.max_epoch < options.get("epoch", 1)
+        if training and self._training is not None and (over or self._training.used_up):
             self._training.finished = True
             return self._training
         _warn_of_lost_sentences(options.get("required_batch_size_multiple", 1))
@@ -93,6 +97,11 @@ class CarefulTranslationTask(TranslationTask):
         in_training = [name for name in subsets if name in (self.cfg.train_subset, *self.cfg.valid_subset.split(","))]
         if in_training and not isinstance(iterator.collate_fn, BatchWithBytes):
             self._count(in_training[0], dataset, iterator, options)
+        for name in subsets:
+            end_loading(self._loading.get(name), iterator)
+            self._loading[name] = iterator
+        if training:
+            return_memory()
         return iterator
 
     def _fairseq_iterator(self, dataset: FairseqDataset, *arguments: Any, **options: Any) -> EpochBatchIterator:
@@ -112,13 +121,13 @@ class CarefulTranslationTask(TranslationTask):
             )
         if options.get("skip_remainder_batch") and min(limits) < math.inf:
             raise UsageError("--skip-remainder-batch: would drop the end of a training that --stop-* cuts; omit it")
-        subwords = np.asarray(dataset.src_sizes, np.int64) + (0 if dataset.tgt is None else dataset.tgt_sizes)
-        text = np.zeros(len(subwords), np.int64) if sides is None else sides[0] + sides[1]
+        subwords = dataset.src_sizes if dataset.tgt is None else dataset.src_sizes + dataset.tgt_sizes
+        text = np.zeros(len(subwords), np.int8) if sides is None else sides[0] + sides[1]
         first = self._training is None
         make_stoppable()
         self._training = CountedBatches.count(
             iterator,
-            np.stack([subwords, text], axis=1),
+            (subwords, text),
             limits,
             before=self._training,
             counted=COUNTED[:1] if sides is None else COUNTED,

@@ -1,0 +1,50 @@
+"""What an epoch leaves behind once another follows: the processes and threads that load its batches, and memory."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import queue
+
+from fairseq.data import EpochBatchIterator
+from fairseq.data.iterators import BufferedIterator, CountingIterator
+
+_SECONDS = 0.05
+
+
+def end_loading(past: EpochBatchIterator | None, following: EpochBatchIterator) -> None:
+    """End what loads for the iterator ``past``, apart from what ``following`` uses again.
+
+    fairseq itself leaves that to Python's garbage collector, and by then dozens of processes may be there: an iterator
+    over batches refers to itself.
+    """
+    if past is None:
+        return
+    _end_thread(past._cur_epoch_itr)
+    if past is following:
+        return
+    _end_thread(past._next_epoch_itr)
+    loader = past.dataloader
+    if loader is not None and loader._iterator is not None:
+        loader._iterator._shutdown_workers()
+        loader._iterator = None
+    # Without these references nothing waits for the garbage collector, least of all the batches.
+    past.dataloader = past.epoch_batch_sampler = past._cur_epoch_itr = past._next_epoch_itr = None
+
+
+def return_memory() -> None:
+    """Return to the system what making the batches of an epoch has left free between other blocks, where glibc can."""
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+    if trim is not None:
+        trim(0)
+
+
+def _end_thread(batches: CountingIterator | None) -> None:
+    """End the thread that reads ahead, which waits for ever where the rest of an epoch was not wanted."""
+    buffered = getattr(batches, "_itr", None)
+    if not isinstance(buffered, BufferedIterator) or buffered._consumer is None:
+        return
+    buffered._consumer._max_len = 0
+    while buffered._consumer.is_alive():
+        with contextlib.suppress(queue.Empty):
+            buffered._queue.get(timeout=_SECONDS)
