@@ -8,7 +8,8 @@ invented languages, or ``--raw``: ``{train,valid,test}.LANGUAGE``. Each step is 
 on its own. Prints a Markdown table: wall-clock and processor seconds, and the peak memory of the largest process.
 
 With ``--with-fairseq``, BPE is also prepared as fairseq's examples do: Moses' Perl scripts (``--moses``: their folder;
-without it, sacremoses line by line in place of them), subword-nmt, fairseq-preprocess. All files are compared.
+remove-non-printing-char.perl only where it is there; without a folder, sacremoses' command), subword-nmt,
+fairseq-preprocess. All files are compared.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO
 
+REMOVING = "remove-non-printing-char.perl"
 PARTS = ("train", "valid", "test")
 CONFIG = """\
 name: preparation
@@ -190,10 +192,10 @@ def prepare_as_published(run: Run, raw: Path, ours: Path, moses: Path | None) ->
         for language in run.languages:
             with open(words / f"train.{language}", "rb") as stream:
                 shutil.copyfileobj(stream, output)
-    run.pipeline("learn-bpe", [[*subword_nmt("learn-bpe"), "--symbols", str(run.symbols)]], joined, codes)
+    run.pipeline("learn-bpe", [[*subword_nmt("learn_bpe"), "--symbols", str(run.symbols)]], joined, codes)
     for part in PARTS:
         for language in run.languages:
-            command = [*subword_nmt("apply-bpe"), "--codes", str(codes)]
+            command = [*subword_nmt("apply_bpe"), "--codes", str(codes)]
             run.pipeline("apply-bpe", [command], words / f"{part}.{language}", subwords / f"{part}.{language}")
     arguments: list[object] = ["--source-lang", run.languages[0], "--target-lang", run.languages[1]]
     arguments += ["--joined-dictionary", "--destdir", folder / "binarised", "--workers", workers]
@@ -228,15 +230,20 @@ def moses_commands(moses: Path | None, language: str, workers: str) -> list[list
     if moses is None:
         options = ["-l", language, "-j", workers]
         return [[sys.executable, "-m", "sacremoses", *options, "normalize", "tokenize", "-a"]]
-    scripts = {path.name: str(path) for path in moses.rglob("*.perl")}
-    commands = [["perl", scripts["normalize-punctuation.perl"], "-l", language]]
-    commands.append(["perl", scripts["remove-non-printing-char.perl"]])
-    commands.append(["perl", scripts["tokenizer.perl"], "-q", "-threads", workers, "-a", "-l", language])
+    commands = [["perl", script(moses, "normalize-punctuation*.perl"), "-l", language]]
+    if any(moses.glob(REMOVING)):
+        commands.append(["perl", script(moses, REMOVING)])
+    commands.append(["perl", script(moses, "tokenizer*.perl"), "-q", "-threads", workers, "-a", "-l", language])
     return commands
 
 
+def script(folder: Path, pattern: str) -> str:
+    """Return the latest version of a script."""
+    return str(max(folder.glob(pattern)))
+
+
 def subword_nmt(command: str) -> list[str]:
-    return [sys.executable, "-m", "subword_nmt.subword_nmt", command]
+    return [sys.executable, "-m", f"subword_nmt.{command}"]
 
 
 def unpack(path: Path, folder: Path) -> Path:

@@ -4,7 +4,7 @@
 
 Each text (plain or .gz, one sentence per line) is read into memory and tokenised by one process that starts with
 nothing known, as a worker does, and again by sacremoses as it comes (every ``--every``-th line). Prints one row of a
-Markdown table per text: microseconds per line both ways, and how many chunks and lines went which way. Exits with
+Markdown table per text: microseconds per line both ways, and how many pieces and lines went which way. Exits with
 status 1 where a line differs.
 """
 
@@ -30,7 +30,7 @@ def main() -> None:
     parser.add_argument("--shuffle", type=int, metavar="SEED", help="shuffle the lines")
     parser.add_argument("--every", type=int, default=1, metavar="N", help="compare every Nth line")
     options = parser.parse_args()
-    print("| text | lines | words a line | by rules, µs | µs | ratio | new chunks | new shapes | lines by rules |")
+    print("| text | lines | words a line | by rules, µs | µs | ratio | new pieces | new shapes | lines by rules |")
     print("|---|---|---|---|---|---|---|---|---|")
     different = sum(measure(text, options) for text in options.texts)
     sys.exit(1 if different else 0)
@@ -66,8 +66,8 @@ def measure(text: Path, options: argparse.Namespace) -> int:
 
 
 def shares(lines: list[str], language: str) -> tuple[float, float, float]:
-    """Return the share of chunks not met before, of those of a shape not met before, of lines that need every rule."""
-    counted = {"chunk": 0, "shape": 0, "line": 0}
+    """Return the share of pieces not met before, of those of a shape not met before, of lines that need every rule."""
+    counted = {"piece": 0, "shape": 0, "line": 0}
 
     def counting(name: str, function: Any) -> Any:
         def counted_function(*arguments: Any) -> Any:
@@ -79,15 +79,15 @@ def shares(lines: list[str], language: str) -> tuple[float, float, float]:
     tokeniser = moses.Tokeniser(language)
     tokeniser._rules = counting("line", tokeniser._rules)
 
-    class Chunks(moses._Chunks):
-        __missing__ = counting("chunk", moses._Chunks.__missing__)
-        _in_context = counting("shape", moses._Chunks._in_context)
+    class Pieces(moses._Pieces):
+        __missing__ = counting("piece", moses._Pieces.__missing__)
+        _in_context = counting("shape", moses._Pieces._in_context)
 
-    tokeniser._chunks.__class__ = Chunks
+    tokeniser._pieces.__class__ = Pieces
     for line in lines:
         tokeniser(line)
-    chunks = sum(line.count(" ") + 1 for line in lines)
-    return counted["chunk"] / chunks, counted["shape"] / chunks, counted["line"] / len(lines)
+    pieces = sum(line.count(" ") + 1 for line in lines)
+    return counted["piece"] / pieces, counted["shape"] / pieces, counted["line"] / len(lines)
 
 
 if __name__ == "__main__":

@@ -1,20 +1,20 @@
 """Moses' words: sacremoses' rules, through which each distinct piece of a text goes only once.
 
 sacremoses applies some sixty substitutions to a line, one after the other. Nearly all of them see neighbouring
-characters only, so what lies between two spaces (a chunk) becomes the same words wherever it stands. These see more:
+characters only, so what lies between two spaces (a piece) becomes the same words wherever it stands. These see more:
 
 - A full stop at the end of a word is split off, or not, by the next word: whether it begins with a small letter, or a
-  digit 0-9. Where that matters, a chunk is looked up again with the kind of the next word.
-- An apostrophe is matched together with the space beside it, and a comma with the space before it. So a chunk that
+  digit 0-9. Where that matters, a piece is looked up again with the kind of the next word.
+- An apostrophe is matched together with the space beside it, and a comma with the space before it. So a piece that
   begins with one depends on whether the line begins there, or another apostrophe has taken the space.
 - ``."`` is matched together with the next character after any spaces. If that is the full stop of another ``."``, the
   second is not changed as the first is.
-- At the end of a line, the rules for full stops, ``.'`` and commas differ. The last chunk is looked up with its LF.
+- At the end of a line, the rules for full stops, ``.'`` and commas differ. The last piece is looked up with its LF.
 - Normalising deletes spaces beside ``( ) : ; %``, but splits these off all the same.
-- White space and control characters at the end of a chunk vanish, and its neighbours then meet.
+- White space and control characters at the end of a piece vanish, and its neighbours then meet.
 
-Within a chunk, letters and digits count by their kind, and by whether one stands alone between two marks (a match that
-takes it keeps the next match from it). So a chunk of a known shape needs no rule. Exceptions: listed abbreviations
+Within a piece, letters and digits count by their kind, and by whether one stands alone between two marks (a match that
+takes it keeps the next match from it). So a piece of a known shape needs no rule. Exceptions: listed abbreviations
 before a full stop, ``'s`` after a digit, the name under which sacremoses hides ``...``, and white space that is no
 space.
 """
@@ -30,7 +30,7 @@ _APOSTROPHES = "'`´‘‚’"
 _QUOTATION_MARKS = '"„“”«»'
 _DEPENDS_ON_LEFT = re.compile(rf"[,{_APOSTROPHES}]|[.…]+[{_QUOTATION_MARKS}{_APOSTROPHES}]")
 _HIDDEN_DOTS = "DOTMULTI"
-# In place of words, which have no U+0000: apply the rules to the whole line; look up again, with the chunk before where
+# In place of words, which have no U+0000: apply the rules to the whole line; look up again, with the piece before where
 # it is harmless, or with the kind of the next word.
 _NO_WORDS = "\0"
 _WHOLE_LINE, _WORD_BEFORE, _NEXT_WORD = "\0line", "\0before", "\0next"
@@ -41,8 +41,8 @@ _SMALL, _DIGIT, _OTHER = "x", "1", "X"
 _LETTER, _NUMBER = "ā", "٠"
 _STAND_INS = re.compile(f"{_LETTER}+|{_NUMBER}+")
 # About 100 MB.
-_MOST_CHUNKS, _MOST_SHAPES = 300_000, 30_000
-# Longer chunks, and those with more marks, recur too seldom.
+_MOST_PIECES, _MOST_SHAPES = 300_000, 30_000
+# Longer pieces, and those with more marks, recur too seldom.
 _LONGEST, _MOST_MARKS = 80, 16
 
 
@@ -127,35 +127,35 @@ class Tokeniser:
         )
         self._lowercase = lowercase
         self._small_letters = frozenset(self._rules.tokeniser.IsLower)
-        self._chunks = _Chunks(self._rules, self._rules.tokeniser.NONBREAKING_PREFIXES)
+        self._pieces = _Pieces(self._rules, self._rules.tokeniser.NONBREAKING_PREFIXES)
 
     def __call__(self, line: str) -> str:
         """Return the words of ``line`` separated by single spaces; no line break or other white space is left.
 
         A line with its LF takes a tenth of the time of one without, whose last word depends on that.
         """
-        words = " ".join(map(self._chunks.__getitem__, line.split(" ")))
+        words = " ".join(map(self._pieces.__getitem__, line.split(" ")))
         if _NO_WORDS in words or line.find("\n") != len(line) - 1:
             words = self._with_context(line)
         return words.lower() if self._lowercase else words
 
     def _with_context(self, line: str) -> str:
-        """Return the words of a line whose chunks depend on each other."""
+        """Return the words of a line whose pieces depend on each other."""
         if line.find("\n") != len(line) - 1:
             return self._rules(line)
-        chunks = [chunk for chunk in line.rstrip("\r\n ").split(" ") if chunk]
-        if not chunks:
+        pieces = [piece for piece in line.rstrip("\r\n ").split(" ") if piece]
+        if not pieces:
             return ""
-        chunks[-1] += "\n"
-        words = [self._chunks[chunk] for chunk in chunks]
-        for place, key in enumerate(chunks):
+        pieces[-1] += "\n"
+        words = [self._pieces[piece] for piece in pieces]
+        for place, key in enumerate(pieces):
             if words[place] == _WORD_BEFORE:
-                if place == 0 or chunks[place - 1][-1] in _APOSTROPHES + _QUOTATION_MARKS:
+                if place == 0 or pieces[place - 1][-1] in _APOSTROPHES + _QUOTATION_MARKS:
                     return self._rules(line)
                 key = f" {key}"
-                words[place] = self._chunks[key]
+                words[place] = self._pieces[key]
             if words[place] == _NEXT_WORD:
-                words[place] = self._chunks[f"{key} {self._kind(chunks[place + 1][0])}"]
+                words[place] = self._pieces[f"{key} {self._kind(pieces[place + 1][0])}"]
             if words[place] == _WHOLE_LINE:
                 return self._rules(line)
         return " ".join(words)
@@ -165,10 +165,10 @@ class Tokeniser:
         return _SMALL if first in self._small_letters else _DIGIT if first in _DIGITS else _OTHER
 
 
-class _Chunks(dict[str, str]):
-    """Chunk → its words, or a constant that says why that is not known; filled as it is asked.
+class _Pieces(dict[str, str]):
+    """Piece → its words, or a constant that says why that is not known; filled as it is asked.
 
-    A chunk is followed by an LF at the end of a line, and otherwise, where it matters, by a space and the kind of the
+    A piece is followed by an LF at the end of a line, and otherwise, where it matters, by a space and the kind of the
     next word. A space before it means that a word stands there, and does not end in a quotation mark or apostrophe.
     """
 
@@ -189,22 +189,22 @@ class _Chunks(dict[str, str]):
         plain = self._word.fullmatch(key) and _HIDDEN_DOTS not in key
         words = key.removesuffix("\n") if plain else self._look_up(key)
         if len(key) <= _LONGEST:
-            if len(self) >= _MOST_CHUNKS:
+            if len(self) >= _MOST_PIECES:
                 self.clear()
             self[key] = words
         return words
 
     def _look_up(self, key: str) -> str:
         after_word, key = key.startswith(" "), key.removeprefix(" ")
-        chunk = key.removesuffix("\n").partition(" ")[0]
-        context = key[len(chunk) :]
-        if not 0 < len(chunk) <= _LONGEST or not (chunk[0].isprintable() and chunk[-1].isprintable()):
+        piece = key.removesuffix("\n").partition(" ")[0]
+        context = key[len(piece) :]
+        if not 0 < len(piece) <= _LONGEST or not (piece[0].isprintable() and piece[-1].isprintable()):
             return _WHOLE_LINE
-        if _DEPENDS_ON_LEFT.match(chunk) and not after_word:
+        if _DEPENDS_ON_LEFT.match(piece) and not after_word:
             return _WORD_BEFORE
-        parts = self._runs.split(chunk)
-        if not self._has_shape(chunk, parts):
-            return self._in_context(chunk, context)
+        parts = self._runs.split(piece)
+        if not self._has_shape(piece, parts):
+            return self._in_context(piece, context)
         if sum(map(len, parts[::2])) > _MOST_MARKS:
             return _WHOLE_LINE
         kinds = parts.copy()
@@ -219,39 +219,39 @@ class _Chunks(dict[str, str]):
         parts[::2] = between
         return "".join(parts)
 
-    def _has_shape(self, chunk: str, parts: list[str]) -> bool:
+    def _has_shape(self, piece: str, parts: list[str]) -> bool:
         """Whether other letters and digits in the same places would make the same words.
 
-        parts: the chunk, every other one a run of letters or digits.
+        parts: the piece, every other one a run of letters or digits.
         """
         if (
-            not chunk.isprintable()
-            or _HIDDEN_DOTS in chunk
-            or _NUMBER in chunk
-            or self._number_and_s.search(chunk) is not None
+            not piece.isprintable()
+            or _HIDDEN_DOTS in piece
+            or _NUMBER in piece
+            or self._number_and_s.search(piece) is not None
         ):
             return False
         # Between two runs, a full stop does not end a word.
-        return "." not in chunk or not any(
+        return "." not in piece or not any(
             "." in marks and (marks != "." or place == len(parts) - 1) and parts[place - 1] in self._abbreviations
             for place, marks in enumerate(parts)
             if place and place % 2 == 0
         )
 
-    def _in_context(self, chunk: str, context: str) -> str:
-        """Apply the rules to a chunk after a word and before ``context``; without one, before each kind of word."""
+    def _in_context(self, piece: str, context: str) -> str:
+        """Apply the rules to a piece after a word and before ``context``; without one, before each kind of word."""
         if context == "\n":
-            return self._rules(f"{_SMALL} {chunk}\n")[2:]
+            return self._rules(f"{_SMALL} {piece}\n")[2:]
         if context:
-            return self._before(chunk, context[1:])
-        words = self._before(chunk, _SMALL)
+            return self._before(piece, context[1:])
+        words = self._before(piece, _SMALL)
         # Before a small letter, a full stop stays where it is.
-        if words.endswith(".") and not words == self._before(chunk, _DIGIT) == self._before(chunk, _OTHER):
+        if words.endswith(".") and not words == self._before(piece, _DIGIT) == self._before(piece, _OTHER):
             return _NEXT_WORD
         return words
 
-    def _before(self, chunk: str, word: str) -> str:
-        return self._rules(f"{_SMALL} {chunk} {word}\n")[2:-2]
+    def _before(self, piece: str, word: str) -> str:
+        return self._rules(f"{_SMALL} {piece} {word}\n")[2:-2]
 
 
 def _ranges(characters: set[str]) -> str:
