@@ -150,7 +150,7 @@ class Tokeniser:
         words = [self._pieces[piece] for piece in pieces]
         for place, key in enumerate(pieces):
             if words[place] == _WORD_BEFORE:
-                if place == 0 or pieces[place - 1][-1] in _APOSTROPHES + _QUOTATION_MARKS:
+                if place == 0 or (key[0] != "," and pieces[place - 1][-1] in _APOSTROPHES + _QUOTATION_MARKS):
                     return self._rules(line)
                 key = f" {key}"
                 words[place] = self._pieces[key]
@@ -169,7 +169,7 @@ class _Pieces(dict[str, str]):
     """Piece → its words, or a constant that says why that is not known; filled as it is asked.
 
     A piece is followed by an LF at the end of a line, and otherwise, where it matters, by a space and the kind of the
-    next word. A space before it means that a word stands there, and does not end in a quotation mark or apostrophe.
+    next word. A space before it means that a word stands there which changes nothing.
     """
 
     def __init__(self, rules: Callable[[str], str], abbreviations: Iterable[str]) -> None:
