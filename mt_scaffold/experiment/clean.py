@@ -9,12 +9,14 @@ from __future__ import annotations
 import contextlib
 import itertools
 from dataclasses import dataclass, field
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from mt_scaffold.errors import MTScaffoldError, UsageError
-from mt_scaffold.experiment.line_lengths import word_counts
 from mt_scaffold.files import PathLike, open_output, refuse_overwriting
-from mt_scaffold.text import read_parallel
+from mt_scaffold.text import read_parallel, word_count
+
+if TYPE_CHECKING:
+    import numpy
 
 
 @dataclass
@@ -158,3 +160,21 @@ def _check_filled(report: CleanReport, origin: str) -> None:
 def _add(total: tuple[int, int], lengths: Any) -> tuple[int, int]:
     source, target = lengths.sum(axis=1).tolist()
     return total[0] + source, total[1] + target
+
+
+def word_counts(lines: list[bytes]) -> numpy.ndarray:
+    """Return the number of words of each line, as word_count counts them; only the last may lack its LF."""
+    import numpy
+
+    if not lines:
+        return numpy.zeros(0, numpy.int64)
+    text = b"".join(lines)
+    # The rest of the text has one space between each two words.
+    if any(odd in text for odd in (b"  ", b" \n", b"\n ", b"\r")) or text.startswith(b" ") or text.endswith(b" "):
+        return numpy.fromiter(map(word_count, lines), numpy.int64, len(lines))
+    sizes = numpy.fromiter(map(len, lines), numpy.int64, len(lines))
+    ends = sizes.cumsum()
+    characters = numpy.frombuffer(text, numpy.uint8)
+    spaces = numpy.add.reduceat(characters == ord(" "), ends - sizes, dtype=numpy.int64)
+    counts: numpy.ndarray = spaces + (characters[ends - sizes] != ord("\n"))
+    return counts

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.archives import extract, sacrebleu_archives, sacrebleu_test_set
@@ -25,17 +25,14 @@ from mt_scaffold.experiment.configuration.data import (
     SyntheticData,
 )
 from mt_scaffold.experiment.download import default_cache, fetch
-from mt_scaffold.experiment.line_lengths import word_counts
 from mt_scaffold.experiment.markup import Markup, plain_lines
 from mt_scaffold.experiment.overlap import Overlap, Pairs, TestOverlap
 from mt_scaffold.experiment.synthetic import sentence_pairs
 from mt_scaffold.files import PathLike, explain_os_error, make_folder, open_input, open_output
-from mt_scaffold.text import read_pairs
+from mt_scaffold.text import read_pairs, word_count
 
 # The name of a corpus, and its parts in order, each with its origin.
 Corpus = tuple[str, Iterable[tuple[str, Pairs]]]
-# Written at a time.
-_PAIRS = 10_000
 
 
 @dataclass(frozen=True)
@@ -278,19 +275,18 @@ def _write(
             for language in (languages.source, languages.target)
         )
         for origin, pairs in parts:
-            before, iterator = lines, iter(pairs)
-            while block := list(itertools.islice(iterator, _PAIRS)):
-                source_lines, target_lines = ([*map(_with_line_end, side)] for side in zip(*block, strict=True))
-                source.writelines(source_lines)
-                target.writelines(target_lines)
-                lines += len(block)
-                source_words += int(word_counts(source_lines).sum())
-                target_words += int(word_counts(target_lines).sum())
+            before = lines
+            for source_line, target_line in pairs:
+                _write_line(source, source_line)
+                _write_line(target, target_line)
+                lines += 1
+                source_words += word_count(source_line)
+                target_words += word_count(target_line)
             origins.append(RawPart(origin, lines - before))
         if not lines:
             raise MTScaffoldError(f"{name}: the corpus is empty; check its files in the configuration")
     return RawCorpus(lines, {languages.source: source_words, languages.target: target_words}), origins
 
 
-def _with_line_end(line: bytes) -> bytes:
-    return line if line.endswith(b"\n") else line + b"\n"
+def _write_line(stream: BinaryIO, line: bytes) -> None:
+    stream.write(line if line.endswith(b"\n") else line + b"\n")
