@@ -29,6 +29,8 @@ from collections.abc import Callable, Iterable
 _APOSTROPHES = "'`´‘‚’"
 _QUOTATION_MARKS = '"„“”«»'
 _DEPENDS_ON_LEFT = re.compile(rf"[,{_APOSTROPHES}]|[.…]+[{_QUOTATION_MARKS}{_APOSTROPHES}]")
+# Every substitution of the normaliser needs one of these.
+_NORMALISED = re.compile(rf"[{_APOSTROPHES}{_QUOTATION_MARKS}–—…()\r\u00a0]|  | [:;%]")
 _HIDDEN_DOTS = "DOTMULTI"
 # In place of words, which have no U+0000: apply the rules to the whole line; look up again, with the piece before where
 # it is harmless, or with the kind of the next word.
@@ -96,8 +98,9 @@ class Rules:
 
 
 def _substitute(substitutions: Iterable[tuple[re.Pattern[str], str]], text: str) -> str:
-    for expression, by in substitutions:
-        text = expression.sub(by, text)
+    if _NORMALISED.search(text):
+        for expression, by in substitutions:
+            text = expression.sub(by, text)
     return text.strip()
 
 
