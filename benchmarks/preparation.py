@@ -1,26 +1,38 @@
-"""Time the preparation of a corpus, step by step: raw text → words → codes → dictionary → binarised.
+"""Time the preparation of a corpus for four systems, step by step, and the published way on the same text.
 
-    python benchmarks/preparation.py [--pairs 1000000] [--workers 2] [--symbols 32000] [--folder DIR] [--with-fairseq]
+    python benchmarks/preparation.py [--pairs 1000000] [--workers 2] [--symbols 32000] [--folder DIR]
+        [--raw FOLDER --languages de en] [--with-fairseq [--moses FOLDER]]
 
-The corpus is generated in mt-scaffold's invented languages. Each step is the command that the workflow calls, run on
-its own; seconds are wall-clock. Prints a Markdown table. With --with-fairseq, fairseq-preprocess then makes one of the
-data folders from the text of the subwords; its files are compared byte for byte, and its time with that of binarise.
+The systems are BPE and Scaffold-BPE, each with and without BPE-dropout. The corpus is generated in mt-scaffold's
+invented languages, or ``--raw``: ``{train,valid,test}.LANGUAGE``. Each step is the command that the workflow calls, run
+on its own. Prints a Markdown table: wall-clock and processor seconds, and the peak memory of the largest process.
+
+With ``--with-fairseq``, BPE is also prepared as fairseq's examples do: Moses' Perl scripts (``--moses``: their folder;
+remove-non-printing-char.perl only where it is there; without a folder, sacremoses' command), subword-nmt,
+fairseq-preprocess. All files are compared.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import filecmp
+import os
+import shutil
 import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import IO
 
-OWN = "learn, dictionary, binarise"
+REMOVING = "remove-non-printing-char.perl"
+PARTS = ("train", "valid", "test")
 CONFIG = """\
 name: preparation
-languages: {{source: qaa, target: qab}}
+languages: {{source: {source}, target: {target}}}
 data: {{synthetic: {{pairs: {pairs}, valid: 500, test: 500, seed: 1}}}}
 codes: {{symbols: {symbols}}}
 systems: {{bpe: {{algorithm: bpe}}}}
@@ -29,95 +41,218 @@ train: {{options: {{}}}}
 """
 
 
+@dataclass
+class Step:
+    """What the processes of a step took, added up: wall-clock and processor seconds; and the largest, in MiB."""
+
+    seconds: float = 0.0
+    cpu: float = 0.0
+    peak: float = 0.0
+
+    def add(self, other: Step) -> None:
+        self.seconds += other.seconds
+        self.cpu += other.cpu
+        self.peak = max(self.peak, other.peak)
+
+
+@dataclass
+class Run:
+    """A folder in which commands are timed."""
+
+    folder: Path
+    languages: tuple[str, str]
+    workers: int
+    symbols: int
+    steps: dict[str, Step] = field(default_factory=dict)
+
+    def step(self, name: str, *arguments: object, module: str = "mt_scaffold") -> None:
+        """Run ``python -m module`` as part of a step."""
+        self.pipeline(name, [[sys.executable, "-m", module, *map(str, arguments)]])
+
+    def pipeline(
+        self, name: str, commands: Sequence[Sequence[str]], source: Path | None = None, target: Path | None = None
+    ) -> None:
+        """Run commands, each reading what the one before writes, as part of a step."""
+        step = Step()
+        start = time.perf_counter()
+        with contextlib.ExitStack() as files:
+            log = files.enter_context(open(self.folder / "log", "ab"))
+            stdin: IO[bytes] | int | None = files.enter_context(open(source, "rb")) if source else subprocess.DEVNULL
+            output = files.enter_context(open(target, "wb")) if target else log
+            processes = []
+            for number, command in enumerate(commands):
+                stdout = output if number == len(commands) - 1 else subprocess.PIPE
+                processes.append(subprocess.Popen(command, stdin=stdin, stdout=stdout, stderr=log))
+                if stdin is not None and not isinstance(stdin, int):
+                    stdin.close()
+                stdin = processes[-1].stdout
+            for process, command in zip(processes, commands, strict=True):
+                _, status, usage = os.wait4(process.pid, 0)
+                process.returncode = os.waitstatus_to_exitcode(status)
+                if process.returncode:
+                    sys.exit(f"{command[:4]}: exit status {process.returncode}; see {self.folder / 'log'}")
+                step.add(Step(0.0, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024))
+        step.seconds = time.perf_counter() - start
+        print(f"{name}: {step.seconds:.1f} s", file=sys.stderr, flush=True)
+        self.steps.setdefault(name, Step()).add(step)
+
+    def table(self, title: str) -> None:
+        """Print all steps."""
+        whole = sum(step.seconds for step in self.steps.values())
+        print(f"\n| {title} | seconds | share | CPU seconds | peak MiB |\n|---|---|---|---|---|")
+        for name, step in self.steps.items():
+            print(f"| {name} | {step.seconds:.1f} | {step.seconds / whole:.1%} | {step.cpu:.1f} | {step.peak:.0f} |")
+        cpu, peak = sum(step.cpu for step in self.steps.values()), max(step.peak for step in self.steps.values())
+        print(f"| **all** | **{whole:.1f}** | | {cpu:.1f} | {peak:.0f} |", flush=True)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--pairs", type=int, default=1_000_000)
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--symbols", type=int, default=32_000)
-    parser.add_argument("--with-fairseq", action="store_true", help="run fairseq-preprocess, too")
+    parser.add_argument("--raw", type=Path, metavar="FOLDER", help="a corpus in place of a generated one")
+    parser.add_argument("--languages", nargs=2, default=("qaa", "qab"))
+    parser.add_argument("--with-fairseq", action="store_true", help="prepare one system in the published way, too")
+    parser.add_argument("--moses", type=Path, metavar="FOLDER", help="where tokenizer.perl and its fellows are")
     parser.add_argument("--folder", type=Path, help="work here and keep all files (default: a temporary folder)")
     options = parser.parse_args()
-    if options.folder is not None:
-        options.folder.mkdir(parents=True, exist_ok=True)
-        prepare(options.folder, options)
-        return
-    with tempfile.TemporaryDirectory() as folder:
-        prepare(Path(folder), options)
+    with contextlib.ExitStack() as stack:
+        folder = options.folder or Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        folder.mkdir(parents=True, exist_ok=True)
+        languages = (options.languages[0], options.languages[1])
+        raw = options.raw or folder / "raw"
+        if options.raw is None:
+            config = CONFIG.format(
+                source=languages[0], target=languages[1], pairs=options.pairs, symbols=options.symbols
+            )
+            (folder / "config.yaml").write_text(config)
+            generating = Run(folder, languages, 1, 0)
+            generating.step("generate", "get-data", "--config", folder / "config.yaml", "--output-dir", raw)
+        with open(raw / f"train.{languages[0]}", "rb") as stream:
+            pairs = sum(1 for _ in stream)
+        print(f"{pairs:,} pairs, {options.symbols:,} symbols, {options.workers} workers")
+        run = Run(folder, languages, options.workers, options.symbols)
+        prepare(run, raw)
+        run.table("four systems")
+        if options.with_fairseq:
+            published = Run(folder / "published", languages, options.workers, options.symbols)
+            prepare_as_published(published, raw, folder, options.moses)
+            published.table("the published way, BPE alone")
+            compare(run, published)
 
 
-def prepare(folder: Path, options: argparse.Namespace) -> None:
-    (folder / "config.yaml").write_text(CONFIG.format(pairs=options.pairs, symbols=options.symbols))
-    workers = ["--num-workers", options.workers]
-    languages = ("qaa", "qab")
-    (folder / "words").mkdir(exist_ok=True)
-    timed(folder, "generate", "get-data", "--config", folder / "config.yaml", "--output-dir", folder / "raw")
-    seconds: dict[str, float] = {}
-
-    def step(name: str, *arguments: object) -> None:
-        seconds[name] = seconds.get(name, 0.0) + timed(folder, name, *arguments)
-
-    for part in ("train", "valid", "test"):
+def prepare(run: Run, raw: Path) -> None:
+    """Tokenise, clean, learn, make dictionaries, and binarise for four systems."""
+    folder, languages, workers = run.folder, run.languages, ["--num-workers", run.workers]
+    words = folder / "words"
+    words.mkdir(exist_ok=True)
+    for part in PARTS:
         for language in languages:
-            files = ["--input", folder / "raw" / f"{part}.{language}"]
-            files += ["--output", folder / "words" / f"{part}.{language}.gz"]
-            step("tokenise", "tokenise", "--language", language, *files, *workers)
-        sides = [folder / "words" / f"{part}.{language}" for language in languages]
-        arguments = ["--source", f"{sides[0]}.gz", "--target", f"{sides[1]}.gz", "--max-ratio", 3]
-        step("clean", "clean", *arguments, "--output-source", sides[0], "--output-target", sides[1])
-    trained_on = [folder / "words" / f"train.{language}" for language in languages]
-    languages_given = ["--source-lang", languages[0], "--target-lang", languages[1]]
+            files = ["--input", raw / f"{part}.{language}", "--output", words / f"{part}.uncleaned.{language}.gz"]
+            run.step("tokenise", "tokenise", "--language", language, *files, *workers)
+        arguments: list[object] = ["--max-ratio", 3]
+        for side, language in zip(("source", "target"), languages, strict=True):
+            arguments += [f"--{side}", words / f"{part}.uncleaned.{language}.gz"]
+            arguments += [f"--output-{side}", words / f"{part}.{language}"]
+        run.step("clean", "clean", *arguments)
     for algorithm in ("bpe", "scaffold"):
         codes, folders = folder / f"{algorithm}.codes", folder / algorithm
-        settings = ["--algorithm", algorithm, "--symbols", options.symbols, *workers]
-        step(f"learn, {algorithm}", "learn-bpe", *settings, "--input", *trained_on, "--output", codes)
-        arguments = [*languages_given, "--train", folder / "words" / "train", "--codes", codes, *workers]
-        step(f"dictionary, {algorithm}", "dictionary", *arguments, "--output", folders / "dictionaries")
-        arguments += ["--valid", folder / "words" / "valid", "--test", folder / "words" / "test"]
-        arguments += ["--dictionaries", folders / "dictionaries", "--output", folders / "binarised"]
-        step(f"binarise, {algorithm}", "binarise", *arguments)
-    if options.with_fairseq:
-        compare_with_fairseq(folder, "bpe", languages, options.workers, seconds)
-
-    whole = sum(seconds.values())
-    own = sum(number for name, number in seconds.items() if name.split(",")[0] in OWN.split(", "))
-    print(f"\n{options.pairs:,} generated pairs, {options.symbols:,} symbols, {options.workers} workers.\n")
-    print("| step | seconds | share |\n|---|---|---|")
-    for name, number in seconds.items():
-        print(f"| {name} | {number:.1f} | {number / whole:.1%} |")
-    print(f"| **all** | {whole:.1f} | |\n| **our own: {OWN}** | {own:.1f} | {own / whole:.1%} |")
+        settings = ["--algorithm", algorithm, "--symbols", run.symbols, *workers]
+        trained_on = [words / f"train.{language}" for language in languages]
+        run.step(f"learn, {algorithm}", "learn-bpe", *settings, "--input", *trained_on, "--output", codes)
+        arguments = ["--source-lang", languages[0], "--target-lang", languages[1], "--codes", codes, *workers]
+        arguments += ["--train", words / "train"]
+        # Systems that differ in dropout alone share their dictionaries.
+        shared = folders / "dictionaries"
+        run.step(f"dictionary, {algorithm}", "dictionary", *arguments, "--with-dropout", "--output", shared)
+        arguments += ["--valid", words / "valid", "--test", words / "test", "--dictionaries", shared]
+        run.step(f"binarise, {algorithm}", "binarise", *arguments, "--output", folders / "binarised")
+        name = f"binarise-words, {algorithm} + dropout"
+        run.step(name, "binarise-words", *arguments, "--output", folders / "binarised.words")
 
 
-def compare_with_fairseq(
-    folder: Path, system: str, languages: tuple[str, str], workers: int, seconds: dict[str, float]
-) -> None:
-    """Binarise the text of the subwords with fairseq-preprocess; print how its time and its files compare."""
+def prepare_as_published(run: Run, raw: Path, ours: Path, moses: Path | None) -> None:
+    """Prepare BPE as fairseq's examples do; cleaning, which they do by another rule, is left out."""
+    folder, workers = run.folder, str(run.workers)
     subwords = folder / "subwords"
-    subwords.mkdir(exist_ok=True)
-    for part in ("train", "valid", "test"):
-        for language in languages:
-            files = ["--input", folder / "words" / f"{part}.{language}", "--output", subwords / f"{part}.{language}"]
-            timed(folder, "apply", "apply-bpe", "--codes", folder / f"{system}.codes", *files)
-    arguments: list[object] = ["--source-lang", languages[0], "--target-lang", languages[1], "--joined-dictionary"]
-    arguments += ["--trainpref", subwords / "train", "--validpref", subwords / "valid", "--testpref", subwords / "test"]
-    arguments += ["--destdir", folder / "fairseq", "--workers", workers]
-    taken = timed(folder, "fairseq-preprocess", *arguments, module="fairseq_cli.preprocess")
-    own = seconds[f"dictionary, {system}"] + seconds[f"binarise, {system}"]
-    theirs = sorted(path for path in (folder / "fairseq").iterdir() if path.suffix in (".bin", ".idx", ".txt"))
-    same = [filecmp.cmp(path, folder / system / "binarised" / path.name, shallow=False) for path in theirs]
-    print(
-        f"fairseq-preprocess takes {taken:.1f} s for {system}, dictionary and binarise {own:.1f} s: {taken / own:.1f}x"
-    )
-    print(f"{sum(same)} of its {len(theirs)} files are the same, byte for byte")
+    subwords.mkdir(parents=True, exist_ok=True)
+    for part in PARTS:
+        for language in run.languages:
+            source, target = raw / f"{part}.{language}", folder / f"{part}.{language}"
+            run.pipeline("tokenise", moses_commands(moses, language, workers), source, target)
+            unpacked = unpack(ours / "words" / f"{part}.uncleaned.{language}.gz", folder)
+            same = filecmp.cmp(target, unpacked, shallow=False)
+            print(f"{target.name}: words {'the same' if same else 'differ'}")
+    # From here on, both prepare the same words.
+    words = ours / "words"
+    codes = folder / "bpe.codes"
+    joined = folder / "joined"
+    with open(joined, "wb") as output:
+        for language in run.languages:
+            with open(words / f"train.{language}", "rb") as stream:
+                shutil.copyfileobj(stream, output)
+    run.pipeline("learn-bpe", [[*subword_nmt("learn_bpe"), "--symbols", str(run.symbols)]], joined, codes)
+    for part in PARTS:
+        for language in run.languages:
+            command = [*subword_nmt("apply_bpe"), "--codes", str(codes)]
+            run.pipeline("apply-bpe", [command], words / f"{part}.{language}", subwords / f"{part}.{language}")
+    arguments: list[object] = ["--source-lang", run.languages[0], "--target-lang", run.languages[1]]
+    arguments += ["--joined-dictionary", "--destdir", folder / "binarised", "--workers", workers]
+    for part in PARTS:
+        arguments += [f"--{part}pref", subwords / part]
+    run.step("fairseq-preprocess", *arguments, module="fairseq_cli.preprocess")
 
 
-def timed(folder: Path, name: str, *arguments: object, module: str = "mt_scaffold") -> float:
-    """Run one command with its output in a log; return its seconds."""
-    with open(folder / "log", "ab") as log:
-        start = time.perf_counter()
-        subprocess.run([sys.executable, "-m", module, *map(str, arguments)], check=True, stdout=log, stderr=log)
-    taken = time.perf_counter() - start
-    print(f"{name}: {taken:.1f} s", file=sys.stderr, flush=True)
-    return taken
+def compare(run: Run, published: Run) -> None:
+    """Make the dictionary and the data folder of BPE at once; print how that compares with the published way."""
+    folder, words = run.folder, run.folder / "words"
+    alone = Run(folder, run.languages, run.workers, run.symbols)
+    arguments: list[object] = ["--source-lang", run.languages[0], "--target-lang", run.languages[1]]
+    arguments += ["--codes", folder / "bpe.codes", "--num-workers", run.workers]
+    for part in PARTS:
+        arguments += [f"--{part}", words / part]
+    alone.step("dictionary and binarise", "binarise", *arguments, "--output", folder / "alone")
+    alone.table("BPE, without dropout's subwords in the dictionary")
+    theirs = sorted(path for path in (published.folder / "binarised").iterdir() if path.suffix != ".log")
+    same = [filecmp.cmp(path, folder / "alone" / path.name, shallow=False) for path in theirs]
+    print(f"\nfiles of fairseq-preprocess: {len(theirs)}; the same byte for byte: {sum(same)}")
+    same_codes = filecmp.cmp(folder / "bpe.codes", published.folder / "bpe.codes", shallow=False)
+    print(f"codes of subword-nmt: {'the same' if same_codes else 'differ'}")
+    ours = alone.steps["dictionary and binarise"].seconds
+    for names in (["fairseq-preprocess"], ["apply-bpe", "fairseq-preprocess"]):
+        taken = sum(published.steps[name].seconds for name in names)
+        print(f"{' and '.join(names)}: {taken:.1f} s; dictionary and binarise: {ours:.2f} s; {taken / ours:.1f} times")
+
+
+def moses_commands(moses: Path | None, language: str, workers: str) -> list[list[str]]:
+    """Return the commands of fairseq's examples that make words of a text."""
+    if moses is None:
+        options = ["-l", language, "-j", workers]
+        return [[sys.executable, "-m", "sacremoses", *options, "normalize", "tokenize", "-a"]]
+    commands = [["perl", script(moses, "normalize-punctuation*.perl"), "-l", language]]
+    if any(moses.glob(REMOVING)):
+        commands.append(["perl", script(moses, REMOVING)])
+    commands.append(["perl", script(moses, "tokenizer*.perl"), "-q", "-threads", workers, "-a", "-l", language])
+    return commands
+
+
+def script(folder: Path, pattern: str) -> str:
+    """Return the latest version of a script."""
+    return str(max(folder.glob(pattern)))
+
+
+def subword_nmt(command: str) -> list[str]:
+    return [sys.executable, "-m", f"subword_nmt.{command}"]
+
+
+def unpack(path: Path, folder: Path) -> Path:
+    """Decompress a file into ``folder``."""
+    import gzip
+
+    with gzip.open(path) as stream, open(folder / "unpacked", "wb") as output:
+        shutil.copyfileobj(stream, output)
+    return folder / "unpacked"
 
 
 if __name__ == "__main__":

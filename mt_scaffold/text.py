@@ -18,6 +18,8 @@ END_OF_WORD = "</w>"
 # Every subword of segmented text but a word's last ends in it.
 SEPARATOR = "@@"
 LINE_MARGIN = "\r\n "
+_MARGIN = LINE_MARGIN.encode()
+_BLOCK = 1 << 20
 
 
 def words_of(line: str) -> list[str]:
@@ -35,7 +37,10 @@ def word_count(line: bytes) -> int:
     >>> word_count(b"\\r\\n")
     0
     """
-    return sum(1 for word in line.strip(LINE_MARGIN.encode()).split(b" ") if word)
+    line = line.strip(_MARGIN)
+    if b"  " in line:
+        return sum(map(bool, line.split(b" ")))
+    return line.count(b" ") + 1 if line else 0
 
 
 def is_base_symbol(token: str) -> bool:
@@ -104,13 +109,26 @@ def read_pairs(source: PathLike, target: PathLike) -> Iterator[tuple[bytes, byte
 
     Raises MTScaffoldError, naming both counts, at the end of the shorter file.
     """
+    for source_lines, target_lines in read_parallel(source, target):
+        yield from zip(source_lines, target_lines, strict=True)
+
+
+def read_parallel(source: PathLike, target: PathLike) -> Iterator[tuple[list[bytes], list[bytes]]]:
+    """Yield the lines of two parallel files as read_pairs does, but many at a time."""
+    count = 0
     with open_input(source) as source_stream, open_input(target) as target_stream:
-        for count, (source_line, target_line) in enumerate(itertools.zip_longest(source_stream, target_stream)):
-            if source_line is None or target_line is None:
-                source_count = count + (source_line is not None) + sum(1 for _ in source_stream)
-                target_count = count + (target_line is not None) + sum(1 for _ in target_stream)
+        while True:
+            source_lines = source_stream.readlines(_BLOCK)
+            target_lines = list(itertools.islice(target_stream, len(source_lines) or 1))
+            if shorter := min(len(source_lines), len(target_lines)):
+                yield source_lines[:shorter], target_lines[:shorter]
+            if len(source_lines) != len(target_lines):
+                source_count = count + len(source_lines) + sum(1 for _ in source_stream)
+                target_count = count + len(target_lines) + sum(1 for _ in target_stream)
                 check_parallel(source, source_count, target, target_count)
-            yield source_line, target_line
+            if not source_lines:
+                return
+            count += shorter
 
 
 def check_parallel(source: PathLike, source_lines: int, target: PathLike, target_lines: int) -> None:

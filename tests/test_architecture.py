@@ -27,6 +27,7 @@ ORDER = (
     ("layout", "paper"),
     ("download", "archives", "markup", "overlap"),
     ("data",),
+    ("moses",),
     ("tokenise",),
     ("clean",),
     ("data_report",),

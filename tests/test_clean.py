@@ -7,10 +7,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
+pytest.importorskip("numpy", reason="numpy comes with the extra 'workflow'")
+
+from mt_scaffold import text
 from mt_scaffold.cli import main
 from mt_scaffold.errors import MTScaffoldError, UsageError
-from mt_scaffold.experiment.clean import HoldOut, clean
+from mt_scaffold.experiment.clean import HoldOut, clean, word_counts
+from mt_scaffold.text import word_count
 
 
 def write(folder: Path, source: bytes, target: bytes) -> tuple[Path, Path, Path, Path]:
@@ -149,3 +155,39 @@ def test_the_command_holds_out_too(tmp_path: Path) -> None:
     assert main(list(map(str, command))) == 2
     assert main([*map(str, command), "--valid-target", str(tmp_path / "v.de")]) == 0
     assert (tmp_path / "v.de").read_bytes() == b"e\n" and files[3].read_bytes() == b"d\nf\n"
+
+
+@pytest.mark.parametrize("before_cleaning", [False, True])
+def test_the_pairs_read_at_a_time_do_not_matter(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, before_cleaning: bool
+) -> None:
+    """Texts are read in blocks; held-out pairs are counted on across them."""
+    source = b"".join(b"a " * (number % 7) + b"\n" for number in range(200))
+    files = write(tmp_path, source, b"a b c\n" * 199 + b"a b")
+    outputs = [tmp_path / name for name in ("out.en", "out.de", "valid.en", "valid.de")]
+    reports, contents = [], []
+    for block in (1 << 20, 50):
+        monkeypatch.setattr(text, "_BLOCK", block)
+        reports.append(clean(*files, hold_out=HoldOut(3, outputs[2], outputs[3], before_cleaning=before_cleaning)))
+        contents.append([path.read_bytes() for path in outputs])
+    assert reports[0] == reports[1] and contents[0] == contents[1]
+    assert all(content.endswith(b"\n") for content in contents[0])
+
+
+def test_unequal_sides_are_counted_beyond_the_first_block(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whichever side ends first, and where."""
+    monkeypatch.setattr(text, "_BLOCK", 10)
+    for lengths in ((7, 50), (50, 7), (10, 50), (50, 10)):
+        files = write(tmp_path, b"a\n" * lengths[0], b"b\n" * lengths[1])
+        with pytest.raises(MTScaffoldError, match=f"in.en has {lengths[0]} lines and .*in.de has {lengths[1]}"):
+            clean(*files)
+
+
+@settings(max_examples=500, derandomize=True, deadline=None, database=None)
+@given(st.lists(st.text("a \r\t\u3000", max_size=6), max_size=5), st.booleans())
+def test_words_of_many_lines_are_counted_as_those_of_one(lines: list[str], last_has_end: bool) -> None:
+    """Spaces at the ends, several spaces, CRs, empty lines: the short way knows when it does not hold."""
+    encoded = [f"{line}\n".encode() for line in lines]
+    if encoded and not last_has_end:
+        encoded[-1] = encoded[-1].removesuffix(b"\n") or b"x"
+    assert word_counts(encoded).tolist() == [word_count(line) for line in encoded]

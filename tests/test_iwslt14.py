@@ -22,7 +22,7 @@ from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.configuration import load_config, parse_config
 from mt_scaffold.experiment.data import get_data
 from mt_scaffold.experiment.markup import Markup, plain_lines
-from mt_scaffold.experiment.tokenise import Tokeniser
+from mt_scaffold.experiment.moses import Tokeniser
 
 CONFIG = CONFIGS / "iwslt14_de_en.yaml"
 # Every value as fairseq's examples/translation has it.

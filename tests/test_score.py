@@ -19,9 +19,10 @@ pytest.importorskip("sacrebleu", reason="needs the extra 'workflow'")
 
 from mt_scaffold.experiment.configuration import parse_config
 from mt_scaffold.experiment.metrics import METRICS, split_compounds
+from mt_scaffold.experiment.moses import Tokeniser
 from mt_scaffold.experiment.results import read_result
 from mt_scaffold.experiment.score import Scores, score
-from mt_scaffold.experiment.tokenise import Tokeniser, detokenise
+from mt_scaffold.experiment.tokenise import detokenise
 from mt_scaffold.text import read_lines
 
 REFERENCE = [

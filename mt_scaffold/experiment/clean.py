@@ -7,12 +7,16 @@ after BPE, where each segmentation would keep different pairs.
 from __future__ import annotations
 
 import contextlib
+import itertools
 from dataclasses import dataclass, field
-from typing import BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.files import PathLike, open_output, refuse_overwriting
-from mt_scaffold.text import read_pairs, word_count
+from mt_scaffold.text import read_parallel, word_count
+
+if TYPE_CHECKING:
+    import numpy
 
 
 @dataclass
@@ -78,56 +82,70 @@ def clean(
 
         train = open_part(output_source, output_target)
         held_out = open_part(*valid) if valid else None
-        kept = 0
-        for number, (source_line, target_line) in enumerate(read_pairs(source, target), 1):
-            lengths = word_count(source_line), word_count(target_line)
-            reason = _reason(lengths, min_tokens, max_tokens, max_ratio)
-            kept += reason is None
-            part = train
-            if hold_out is not None and held_out is not None:
-                before = hold_out.before_cleaning
-                if (before or reason is None) and (number if before else kept) % hold_out.every == 0:
-                    part = held_out
-            part.add(source_line, target_line, lengths, reason)
+        read = counted = 0
+        for sides in read_parallel(source, target):
+            pairs = _Pairs(sides, min_tokens, max_tokens, max_ratio)
+            read += len(sides[0])
+            if hold_out is None or held_out is None:
+                train.add(pairs, pairs.every)
+                continue
+            candidates = pairs.every if hold_out.before_cleaning else pairs.good
+            numbers = counted + candidates.cumsum()
+            counted = int(numbers[-1])
+            taken = candidates & (numbers % hold_out.every == 0)
+            train.add(pairs, ~taken)
+            held_out.add(pairs, taken)
         _check_filled(train.report, f"{source}, {target}")
         if hold_out is not None and held_out is not None:
             train.report.held_out = held_out.report
             if not held_out.report.pairs_kept:
                 raise MTScaffoldError(
-                    f"{source}, {target}: no validation pair among {number} pairs, of which one in {hold_out.every} "
+                    f"{source}, {target}: no validation pair among {read} pairs, of which one in {hold_out.every} "
                     "is held out; lower data.valid_every, or take a larger sample"
                 )
     return train.report
+
+
+class _Pairs:
+    """Some pairs of lines, and what cleaning finds out about them: arrays with an element for each pair."""
+
+    def __init__(self, sides: tuple[list[bytes], list[bytes]], minimum: int, maximum: int, max_ratio: float) -> None:
+        import numpy
+
+        for lines in sides:
+            if not lines[-1].endswith(b"\n"):
+                lines[-1] += b"\n"
+        self.sides = sides
+        self.lengths = numpy.stack([word_counts(lines) for lines in sides])
+        shorter, longer = self.lengths.min(axis=0), self.lengths.max(axis=0)
+        too_short = shorter < minimum
+        too_long = ~too_short & (longer > maximum)
+        ratio = ~too_short & ~too_long & (longer > max_ratio * shorter)
+        self.dropped = {"too short": too_short, "too long": too_long, "ratio": ratio}
+        self.good = ~(too_short | too_long | ratio)
+        self.every = numpy.ones_like(self.good)
 
 
 class _Part:
     """The two outputs of the kept pairs, and the count of all."""
 
     def __init__(self, source: BinaryIO, target: BinaryIO) -> None:
-        self._source, self._target = source, target
+        self._outputs = source, target
         self.report = CleanReport()
 
-    def add(self, source: bytes, target: bytes, lengths: tuple[int, int], reason: str | None) -> None:
+    def add(self, pairs: _Pairs, mine: Any) -> None:
+        """Take those pairs of which ``mine`` is true."""
         report = self.report
-        report.pairs_read += 1
-        report.words_read = _add(report.words_read, lengths)
-        if reason is not None:
-            report.dropped[reason] += 1
-            return
-        self._source.write(source.rstrip(b"\n") + b"\n")
-        self._target.write(target.rstrip(b"\n") + b"\n")
-        report.pairs_kept += 1
-        report.words_kept = _add(report.words_kept, lengths)
-
-
-def _reason(lengths: tuple[int, int], min_tokens: int, max_tokens: int, max_ratio: float) -> str | None:
-    """Return why a pair is dropped, None for one that is kept."""
-    shorter, longer = sorted(lengths)
-    if shorter < min_tokens:
-        return "too short"
-    if longer > max_tokens:
-        return "too long"
-    return "ratio" if longer > max_ratio * shorter else None
+        kept = mine & pairs.good
+        report.pairs_read += int(mine.sum())
+        report.pairs_kept += int(kept.sum())
+        report.words_read = _add(report.words_read, pairs.lengths[:, mine])
+        report.words_kept = _add(report.words_kept, pairs.lengths[:, kept])
+        for reason, dropped in pairs.dropped.items():
+            report.dropped[reason] += int((dropped & mine).sum())
+        chosen = kept.tolist()
+        for output, lines in zip(self._outputs, pairs.sides, strict=True):
+            output.writelines(itertools.compress(lines, chosen))
 
 
 def _check_filled(report: CleanReport, origin: str) -> None:
@@ -139,5 +157,24 @@ def _check_filled(report: CleanReport, origin: str) -> None:
         )
 
 
-def _add(total: tuple[int, int], lengths: tuple[int, int]) -> tuple[int, int]:
-    return total[0] + lengths[0], total[1] + lengths[1]
+def _add(total: tuple[int, int], lengths: Any) -> tuple[int, int]:
+    source, target = lengths.sum(axis=1).tolist()
+    return total[0] + source, total[1] + target
+
+
+def word_counts(lines: list[bytes]) -> numpy.ndarray:
+    """Return the number of words of each line, as word_count counts them; only the last may lack its LF."""
+    import numpy
+
+    if not lines:
+        return numpy.zeros(0, numpy.int64)
+    text = b"".join(lines)
+    # The rest of the text has one space between each two words.
+    if any(odd in text for odd in (b"  ", b" \n", b"\n ", b"\r")) or text.startswith(b" ") or text.endswith(b" "):
+        return numpy.fromiter(map(word_count, lines), numpy.int64, len(lines))
+    sizes = numpy.fromiter(map(len, lines), numpy.int64, len(lines))
+    ends = sizes.cumsum()
+    characters = numpy.frombuffer(text, numpy.uint8)
+    spaces = numpy.add.reduceat(characters == ord(" "), ends - sizes, dtype=numpy.int64)
+    counts: numpy.ndarray = spaces + (characters[ends - sizes] != ord("\n"))
+    return counts

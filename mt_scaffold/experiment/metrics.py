@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from mt_scaffold.errors import MTScaffoldError
 from mt_scaffold.experiment.configuration import Score
-from mt_scaffold.experiment.tokenise import Tokeniser
+from mt_scaffold.experiment.moses import Tokeniser
 
 # detokenised text; the experiment's words; plain Moses words of the text; text with its source
 Input = Literal["text", "words", "moses", "source"]

@@ -1,4 +1,4 @@
-"""Raw text → words, and back: normalise, tokenise and detokenise with sacremoses, line by line.
+"""Raw text → words, and back: normalise, tokenise and detokenise as sacremoses does, line by line.
 
 Words are Moses' words, escapes included (``'`` becomes ``&apos;``, ``|`` becomes ``&#124;``): the published fairseq
 recipes train on such text, so word and subword counts compare with theirs. ``detokenise`` undoes the escapes.
@@ -10,7 +10,7 @@ import collections
 import contextlib
 import dataclasses
 import functools
-import itertools
+import io
 import os
 import shutil
 import signal
@@ -22,8 +22,10 @@ from dataclasses import dataclass
 from typing import BinaryIO
 
 from mt_scaffold.errors import MTScaffoldError, UsageError
+from mt_scaffold.experiment.moses import Tokeniser
 from mt_scaffold.files import (
     PathLike,
+    gzipped,
     open_input,
     open_output,
     refuse_overwriting,
@@ -31,9 +33,10 @@ from mt_scaffold.files import (
     standard_output,
 )
 from mt_scaffold.options import worker_count
-from mt_scaffold.text import not_utf8, word_count
+from mt_scaffold.text import not_utf8
 
-BATCH_LINES = 2000
+# Bytes of a text that a worker takes at a time, but for the rest of the last line.
+BLOCK = 1 << 18
 
 
 @dataclass(frozen=True)
@@ -44,42 +47,6 @@ class TokeniseReport:
     lines: int
     words: int
     sacremoses: str
-
-
-class Tokeniser:
-    """Splits a line of raw text into words by the rules of ``language`` (``de``; English for an unknown code)."""
-
-    def __init__(
-        self,
-        language: str,
-        normalise_punctuation: bool = True,
-        remove_nonprinting: bool = True,
-        aggressive_dash_splitting: bool = True,
-        straight_apostrophes: bool = False,
-        lowercase: bool = False,
-    ) -> None:
-        import regex  # type: ignore[import-untyped]
-        from sacremoses import MosesPunctNormalizer, MosesTokenizer
-
-        self._normaliser = MosesPunctNormalizer(lang=language) if normalise_punctuation else None
-        # As Moses does, but unassigned code points stay: which ones they are depends on a library's Unicode version.
-        self._nonprinting = regex.compile(r"[\p{Cc}\p{Cf}\p{Co}]") if remove_nonprinting else None
-        self._tokeniser = MosesTokenizer(lang=language)
-        self._straight = straight_apostrophes
-        self._aggressive = aggressive_dash_splitting
-        self._lowercase = lowercase
-
-    def __call__(self, line: str) -> str:
-        """Return the words of ``line`` separated by single spaces; no line break or other white space is left."""
-        if self._straight:
-            line = line.replace("\u2019", "'")
-        if self._normaliser is not None:
-            line = self._normaliser.normalize(line)
-        if self._nonprinting is not None:
-            line = self._nonprinting.sub(" ", line)
-        words = self._tokeniser.tokenize(line, aggressive_dash_splits=self._aggressive, escape=True, return_str=True)
-        # Last, because Moses' rules for full stops look at capitals.
-        return " ".join((words.lower() if self._lowercase else words).split())
 
 
 def tokenise(
@@ -126,18 +93,20 @@ def tokenise(
     )
     name = "standard input" if input_path is None else str(input_path)
     lines = words = start = 0
+    size = None
+    compressed = output_path is not None and os.fspath(output_path).endswith(".gz")
     with _input(input_path) as source, _output(output_path) as target:
         if chunk[1] > 1:
             start, end = _bounds(source, *chunk)
             # Counting the lines before the chunk would mean reading them all.
-            name, source_lines = f"{name} from byte {start}", _lines_to(source, end)
-        else:
-            source_lines = source
-        for tokenised in _map_lines(make_tokeniser, source_lines, start, name, num_workers):
-            for line in tokenised:
-                target.write(line)
-                lines += 1
-                words += word_count(line)
+            name, size = f"{name} from byte {start}", end - start
+        blocks = _blocks(source, start, size)
+        for tokenised in _in_order(_Work(make_tokeniser, name, compressed), blocks, num_workers):
+            target.write(tokenised.content)
+            lines += tokenised.lines
+            words += tokenised.words
+        if compressed and not lines:
+            target.write(gzipped(b""))
     return TokeniseReport(language, lines, words, sacremoses.__version__)
 
 
@@ -196,7 +165,8 @@ def _output(path: PathLike | None) -> Iterator[BinaryIO]:
     if path is None:
         yield standard_output()
         return
-    with open_output(path) as stream:
+    # The workers compress.
+    with open_output(path, compress=False) as stream:
         yield stream
 
 
@@ -215,81 +185,90 @@ def _bounds(stream: BinaryIO, number: int, count: int) -> tuple[int, int]:
     return ends[0], ends[1]
 
 
-def _lines_to(stream: BinaryIO, end: int) -> Iterator[bytes]:
-    """Yield the lines of ``stream`` from its current position up to byte ``end``."""
-    left = end - stream.tell()
-    while left > 0:
-        line = stream.readline()
-        left -= len(line)
-        yield line
-
-
 @dataclass(frozen=True)
-class _Batch:
-    """Lines of a text, with the number of the first one (from 1) and its byte offset in the file."""
+class _Block:
+    """Whole lines of a text, with the number of the first one (from 1) and its byte offset in the file."""
 
     first: int
     offset: int
-    lines: list[bytes]
+    content: bytes
 
 
-def _batches(lines: Iterable[bytes], offset: int) -> Iterator[_Batch]:
-    """Yield ``lines``, which start at byte ``offset``, in batches of BATCH_LINES."""
-    first, lines = 1, iter(lines)
-    while taken := list(itertools.islice(lines, BATCH_LINES)):
-        yield _Batch(first, offset, taken)
-        first += len(taken)
-        offset += sum(map(len, taken))
+@dataclass(frozen=True)
+class _Tokenised:
+    """The words of a block as they go into the output."""
+
+    content: bytes
+    lines: int
+    words: int
 
 
-def _map_lines(
-    make_tokeniser: Callable[[], Tokeniser], lines: Iterable[bytes], offset: int, name: str, num_workers: int
-) -> Iterator[list[bytes]]:
-    """Yield the tokenised batches of ``lines`` in order, with only a few batches per worker in memory."""
+@dataclass
+class _Work:
+    """What turns a block into words. name: of the text. compressed: whether the output is."""
+
+    make_tokeniser: Callable[[], Tokeniser]
+    name: str
+    compressed: bool
+
+    @functools.cached_property
+    def tokeniser(self) -> Tokeniser:
+        return self.make_tokeniser()
+
+    def __call__(self, block: _Block) -> _Tokenised:
+        try:
+            text = block.content.decode("utf-8")
+        except UnicodeDecodeError as error:
+            line = block.first + block.content.count(b"\n", 0, error.start)
+            raise not_utf8(self.name, line, block.offset + error.start, block.content[error.start]) from None
+        # StringIO takes nothing but LF for the end of a line here.
+        tokenised = list(map(self.tokeniser, io.StringIO(text, newline="\n")))
+        words = sum(line.count(" ") + 1 for line in tokenised if line)
+        content = "".join(f"{line}\n" for line in tokenised).encode("utf-8")
+        return _Tokenised(gzipped(content) if self.compressed else content, len(tokenised), words)
+
+
+def _blocks(stream: BinaryIO, offset: int, size: int | None) -> Iterator[_Block]:
+    """Yield the text of ``stream``, which is at byte ``offset``, block by block; only ``size`` bytes where given."""
+    first, end = 1, None if size is None else offset + size
+    while content := stream.read(BLOCK if end is None else min(BLOCK, end - offset)):
+        if not content.endswith(b"\n"):
+            content += stream.readline()
+        yield _Block(first, offset, content)
+        first += content.count(b"\n")
+        offset += len(content)
+
+
+def _in_order(work: _Work, blocks: Iterable[_Block], num_workers: int) -> Iterator[_Tokenised]:
+    """Yield the tokenised blocks in order, with only a few per worker in memory."""
     if num_workers == 1:
-        tokeniser = make_tokeniser()
-        for batch in _batches(lines, offset):
-            yield _tokenise_batch(tokeniser, batch, name)
+        yield from map(work, blocks)
         return
-    executor = ProcessPoolExecutor(num_workers, initializer=_start_worker, initargs=(make_tokeniser,))
+    executor = ProcessPoolExecutor(num_workers, initializer=_start_worker, initargs=(work,))
     try:
-        pending = collections.deque[Future[list[bytes]]]()
-        for batch in _batches(lines, offset):
-            pending.append(executor.submit(_tokenise_in_worker, batch, name))
+        pending = collections.deque[Future[_Tokenised]]()
+        for block in blocks:
+            pending.append(executor.submit(_tokenise_in_worker, block))
             if len(pending) >= 3 * num_workers:
                 yield pending.popleft().result()
         while pending:
             yield pending.popleft().result()
     except BrokenProcessPool as error:
-        raise MTScaffoldError(f"{name}: a worker process died (out of memory?); run with fewer workers") from error
+        raise MTScaffoldError(f"{work.name}: a worker process died (out of memory?); run with fewer workers") from error
     finally:
         executor.shutdown(cancel_futures=True)
 
 
-_worker_tokeniser: Tokeniser | None = None
+_work: _Work | None = None
 
 
-def _start_worker(make_tokeniser: Callable[[], Tokeniser]) -> None:
-    """Load sacremoses' rules once in a worker process."""
-    global _worker_tokeniser
+def _start_worker(work: _Work) -> None:
+    global _work
     # The parent handles Ctrl-C and ends its workers.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    _worker_tokeniser = make_tokeniser()
+    _work = work
 
 
-def _tokenise_in_worker(batch: _Batch, name: str) -> list[bytes]:
-    assert _worker_tokeniser is not None
-    return _tokenise_batch(_worker_tokeniser, batch, name)
-
-
-def _tokenise_batch(tokeniser: Tokeniser, batch: _Batch, name: str) -> list[bytes]:
-    tokenised = []
-    offset = batch.offset
-    for number, line in enumerate(batch.lines, batch.first):
-        try:
-            text = line.decode("utf-8")
-        except UnicodeDecodeError as error:
-            raise not_utf8(name, number, offset + error.start, line[error.start]) from None
-        tokenised.append(tokeniser(text).encode("utf-8") + b"\n")
-        offset += len(line)
-    return tokenised
+def _tokenise_in_worker(block: _Block) -> _Tokenised:
+    assert _work is not None
+    return _work(block)

@@ -1,0 +1,265 @@
+"""Moses' words: sacremoses' rules, through which each distinct piece of a text goes only once.
+
+sacremoses applies some sixty substitutions to a line, one after the other. Nearly all of them see neighbouring
+characters only, so what lies between two spaces (a piece) becomes the same words wherever it stands. These see more:
+
+- A full stop at the end of a word is split off, or not, by the next word: whether it begins with a small letter, or a
+  digit 0-9. Where that matters, a piece is looked up again with the kind of the next word.
+- An apostrophe is matched together with the space beside it, and a comma with the space before it. So a piece that
+  begins with one depends on whether the line begins there, or another apostrophe has taken the space.
+- ``."`` is matched together with the next character after any spaces. If that is the full stop of another ``."``, the
+  second is not changed as the first is.
+- At the end of a line, the rules for full stops, ``.'`` and commas differ. The last piece is looked up with its LF.
+- Normalising deletes spaces beside ``( ) : ; %``, but splits these off all the same.
+- White space and control characters at the end of a piece vanish, and its neighbours then meet.
+
+Within a piece, letters and digits count by their kind, and by whether one stands alone between two marks (a match that
+takes it keeps the next match from it). So a piece of a known shape needs no rule. Exceptions: listed abbreviations
+before a full stop, ``'s`` after a digit, the name under which sacremoses hides ``...``, and white space that is no
+space.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import re
+from collections.abc import Callable, Iterable
+
+_APOSTROPHES = "'`´‘‚’"
+_QUOTATION_MARKS = '"„“”«»'
+_DEPENDS_ON_LEFT = re.compile(rf"[,{_APOSTROPHES}]|[.…]+[{_QUOTATION_MARKS}{_APOSTROPHES}]")
+# Every substitution of the normaliser needs one of these.
+_NORMALISED = re.compile(rf"[{_APOSTROPHES}{_QUOTATION_MARKS}–—…()\r\u00a0]|  | [:;%]")
+_HIDDEN_DOTS = "DOTMULTI"
+# In place of words, which have no U+0000: apply the rules to the whole line; look up again, with the piece before where
+# it is harmless, or with the kind of the next word.
+_NO_WORDS = "\0"
+_WHOLE_LINE, _WORD_BEFORE, _NEXT_WORD = "\0line", "\0before", "\0next"
+_DIGITS = "0123456789"
+# One word for each kind.
+_SMALL, _DIGIT, _OTHER = "x", "1", "X"
+# A letter and a digit for all others of a shape; no rule or escape (&#124;) writes them.
+_LETTER, _NUMBER = "ā", "٠"
+_STAND_INS = re.compile(f"{_LETTER}+|{_NUMBER}+")
+# About 100 MB.
+_MOST_PIECES, _MOST_SHAPES = 300_000, 30_000
+# Longer pieces, and those with more marks, recur too seldom.
+_LONGEST, _MOST_MARKS = 80, 16
+
+
+class Rules:
+    """sacremoses' rules, applied to a whole line one after the other: the definition of what Tokeniser gives.
+
+    quick: the same rules in half of the time; without it, sacremoses is as it comes.
+    """
+
+    def __init__(
+        self,
+        language: str,
+        normalise_punctuation: bool = True,
+        remove_nonprinting: bool = True,
+        aggressive_dash_splitting: bool = True,
+        straight_apostrophes: bool = False,
+        lowercase: bool = False,
+        quick: bool = False,
+    ) -> None:
+        import regex  # type: ignore[import-untyped]
+        from sacremoses import MosesPunctNormalizer, MosesTokenizer
+
+        normaliser = MosesPunctNormalizer(lang=language)
+        self.tokeniser = MosesTokenizer(lang=language)
+        self._normalise = normaliser.normalize if normalise_punctuation else None
+        # As Moses does, but unassigned code points stay: which ones they are depends on a library's Unicode version.
+        self._nonprinting = regex.compile(r"[\p{Cc}\p{Cf}\p{Co}]") if remove_nonprinting else None
+        self._straight = straight_apostrophes
+        self._aggressive = aggressive_dash_splitting
+        self._lowercase = lowercase
+        if quick:
+            # sacremoses looks up its expressions again every time, and makes sets of these letters for every full stop.
+            compiled = [(re.compile(expression), by) for expression, by in normaliser.substitutions]
+            if normalise_punctuation:
+                self._normalise = functools.partial(_substitute, compiled)
+            small, letters = frozenset(self.tokeniser.IsLower), frozenset(self.tokeniser.IsAlpha)
+            self.tokeniser.islower = small.issuperset
+            self.tokeniser.isanyalpha = lambda text: not letters.isdisjoint(text)
+
+    def __call__(self, line: str) -> str:
+        """Return the words of ``line`` separated by single spaces."""
+        if self._straight:
+            line = line.replace("\u2019", "'")
+        if self._normalise is not None:
+            line = self._normalise(line)
+        if self._nonprinting is not None:
+            line = self._nonprinting.sub(" ", line)
+        words = self.tokeniser.tokenize(line, aggressive_dash_splits=self._aggressive, escape=True, return_str=True)
+        # Last, because Moses' rules for full stops look at capitals.
+        return " ".join((words.lower() if self._lowercase else words).split())
+
+
+def _substitute(substitutions: Iterable[tuple[re.Pattern[str], str]], text: str) -> str:
+    if _NORMALISED.search(text):
+        for expression, by in substitutions:
+            text = expression.sub(by, text)
+    return text.strip()
+
+
+class Tokeniser:
+    """Splits a line of raw text into words by the rules of ``language`` (``de``; English for an unknown code).
+
+    >>> Tokeniser("en")("He isn't here.")
+    'He isn &apos;t here .'
+    """
+
+    def __init__(
+        self,
+        language: str,
+        normalise_punctuation: bool = True,
+        remove_nonprinting: bool = True,
+        aggressive_dash_splitting: bool = True,
+        straight_apostrophes: bool = False,
+        lowercase: bool = False,
+    ) -> None:
+        self._rules = Rules(
+            language,
+            normalise_punctuation,
+            remove_nonprinting,
+            aggressive_dash_splitting,
+            straight_apostrophes,
+            quick=True,
+        )
+        self._lowercase = lowercase
+        self._small_letters = frozenset(self._rules.tokeniser.IsLower)
+        self._pieces = _Pieces(self._rules, self._rules.tokeniser.NONBREAKING_PREFIXES)
+
+    def __call__(self, line: str) -> str:
+        """Return the words of ``line`` separated by single spaces; no line break or other white space is left.
+
+        A line with its LF takes a tenth of the time of one without, whose last word depends on that.
+        """
+        words = " ".join(map(self._pieces.__getitem__, line.split(" ")))
+        if _NO_WORDS in words or line.find("\n") != len(line) - 1:
+            words = self._with_context(line)
+        return words.lower() if self._lowercase else words
+
+    def _with_context(self, line: str) -> str:
+        """Return the words of a line whose pieces depend on each other."""
+        if line.find("\n") != len(line) - 1:
+            return self._rules(line)
+        pieces = [piece for piece in line.rstrip("\r\n ").split(" ") if piece]
+        if not pieces:
+            return ""
+        pieces[-1] += "\n"
+        words = [self._pieces[piece] for piece in pieces]
+        for place, key in enumerate(pieces):
+            if words[place] == _WORD_BEFORE:
+                if place == 0 or (key[0] != "," and pieces[place - 1][-1] in _APOSTROPHES + _QUOTATION_MARKS):
+                    return self._rules(line)
+                key = f" {key}"
+                words[place] = self._pieces[key]
+            if words[place] == _NEXT_WORD:
+                words[place] = self._pieces[f"{key} {self._kind(pieces[place + 1][0])}"]
+            if words[place] == _WHOLE_LINE:
+                return self._rules(line)
+        return " ".join(words)
+
+    def _kind(self, first: str) -> str:
+        """Return the kind of a word, as the rule for full stops sees it, by its first character."""
+        return _SMALL if first in self._small_letters else _DIGIT if first in _DIGITS else _OTHER
+
+
+class _Pieces(dict[str, str]):
+    """Piece → its words, or a constant that says why that is not known; filled as it is asked.
+
+    A piece is followed by an LF at the end of a line, and otherwise, where it matters, by a space and the kind of the
+    next word. A space before it means that a word stands there which changes nothing.
+    """
+
+    def __init__(self, rules: Callable[[str], str], abbreviations: Iterable[str]) -> None:
+        """rules: line → words. abbreviations: words that may keep their full stop."""
+        from sacremoses import MosesTokenizer
+
+        self._rules = rules
+        # What counts as both letter and number (Ⅷ) goes through the rules as it is.
+        letters = _ranges(set(MosesTokenizer.IsAlpha) & set(MosesTokenizer.IsAlnum) - set(MosesTokenizer.IsN))
+        self._word = re.compile(rf"[{letters}0-9]+\n?")
+        self._runs = re.compile(rf"([{letters}]+|[0-9]+)")
+        self._number_and_s = re.compile(rf"[^{letters}][{_APOSTROPHES}]s")
+        self._abbreviations = {runs[-1] for word in abbreviations if (runs := self._runs.findall(word.split(" ")[0]))}
+        self._shapes: dict[str, list[str]] = {}
+
+    def __missing__(self, key: str) -> str:
+        plain = self._word.fullmatch(key) and _HIDDEN_DOTS not in key
+        words = key.removesuffix("\n") if plain else self._look_up(key)
+        if len(key) <= _LONGEST:
+            if len(self) >= _MOST_PIECES:
+                self.clear()
+            self[key] = words
+        return words
+
+    def _look_up(self, key: str) -> str:
+        after_word, key = key.startswith(" "), key.removeprefix(" ")
+        piece = key.removesuffix("\n").partition(" ")[0]
+        context = key[len(piece) :]
+        if not 0 < len(piece) <= _LONGEST or not (piece[0].isprintable() and piece[-1].isprintable()):
+            return _WHOLE_LINE
+        if _DEPENDS_ON_LEFT.match(piece) and not after_word:
+            return _WORD_BEFORE
+        parts = self._runs.split(piece)
+        if not self._has_shape(piece, parts):
+            return self._in_context(piece, context)
+        if sum(map(len, parts[::2])) > _MOST_MARKS:
+            return _WHOLE_LINE
+        kinds = parts.copy()
+        kinds[1::2] = [(_NUMBER if run[0] in _DIGITS else _LETTER) * min(len(run), 2) for run in parts[1::2]]
+        shape = "".join(kinds)
+        if (between := self._shapes.get(shape + context)) is None:
+            if len(self._shapes) >= _MOST_SHAPES:
+                self._shapes.clear()
+            between = self._shapes[shape + context] = _STAND_INS.split(self._in_context(shape, context))
+        if between[0].startswith(_NO_WORDS):
+            return between[0]
+        parts[::2] = between
+        return "".join(parts)
+
+    def _has_shape(self, piece: str, parts: list[str]) -> bool:
+        """Whether other letters and digits in the same places would make the same words.
+
+        parts: the piece, every other one a run of letters or digits.
+        """
+        if (
+            not piece.isprintable()
+            or _HIDDEN_DOTS in piece
+            or _NUMBER in piece
+            or self._number_and_s.search(piece) is not None
+        ):
+            return False
+        # Between two runs, a full stop does not end a word.
+        return "." not in piece or not any(
+            "." in marks and (marks != "." or place == len(parts) - 1) and parts[place - 1] in self._abbreviations
+            for place, marks in enumerate(parts)
+            if place and place % 2 == 0
+        )
+
+    def _in_context(self, piece: str, context: str) -> str:
+        """Apply the rules to a piece after a word and before ``context``; without one, before each kind of word."""
+        if context == "\n":
+            return self._rules(f"{_SMALL} {piece}\n")[2:]
+        if context:
+            return self._before(piece, context[1:])
+        words = self._before(piece, _SMALL)
+        # Before a small letter, a full stop stays where it is.
+        if words.endswith(".") and not words == self._before(piece, _DIGIT) == self._before(piece, _OTHER):
+            return _NEXT_WORD
+        return words
+
+    def _before(self, piece: str, word: str) -> str:
+        return self._rules(f"{_SMALL} {piece} {word}\n")[2:-2]
+
+
+def _ranges(characters: set[str]) -> str:
+    """Return a set of letters as ranges for a regular expression, which compile faster."""
+    codes = sorted(map(ord, characters))
+    groups = itertools.groupby(enumerate(codes), lambda item: item[1] - item[0])
+    runs = [[code for _, code in group] for _, group in groups]
+    return "".join(f"{chr(run[0])}-{chr(run[-1])}" for run in runs)
