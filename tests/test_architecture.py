@@ -37,7 +37,7 @@ ORDER = (
     ("binarise", "binarise_words"),
     ("averaging_check", "training_options"),
     ("train",),
-    ("average",),
+    ("average", "thin"),
     ("translate",),
     ("fairseq_plugin",),
     ("metrics", "comet_scores"),
@@ -56,7 +56,15 @@ PLACE = {name: place for place, line in enumerate(ORDER) for name in line}
 
 # Which modules of experiment an extra of setup.cfg serves; "workflow" serves all that "fairseq" and "comet" do not.
 EXTRAS = {
-    "fairseq": {"average", "binarise_words", "checkpoints", "fairseq_plugin", "fairseq_tools", "mmap_dataset"},
+    "fairseq": {
+        "average",
+        "binarise_words",
+        "checkpoints",
+        "fairseq_plugin",
+        "fairseq_tools",
+        "mmap_dataset",
+        "thin",
+    },
     "analysis": {
         *(
             "configuration",
