@@ -2,6 +2,8 @@
 
 import argparse
 import json
+import os
+import signal
 import sys
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -38,16 +40,18 @@ def fairseq_config(arguments: list[str]) -> Any:
     return convert_namespace_to_omegaconf(options.parse_args_and_arch(parser, arguments))
 
 
-def fairseq_train(arguments: list[str]) -> list[Step]:
-    """Run fairseq-train on the CPU; returns what it trained on, step by step."""
+def fairseq_train(arguments: list[str], signal_at: int = 0) -> list[Step]:
+    """Run fairseq-train on the CPU; returns what it trained on, step by step. It gets SIGUSR1 in step ``signal_at``."""
     from fairseq.distributed import utils as distributed
     from fairseq.tasks import FairseqTask
     from fairseq_cli import train
 
-    steps = []
+    steps: list[Step] = []
     train_step = FairseqTask.train_step
 
     def recorded(self: Any, sample: Any, *rest: Any, **named: Any) -> Any:
+        if len(steps) + 1 == signal_at:
+            os.kill(os.getpid(), signal.SIGUSR1)
         result = train_step(self, sample, *rest, **named)
         source = sample["net_input"]["src_tokens"].tolist()
         steps.append(Step(sample["id"].tolist(), source, sample["target"].tolist(), result[0].item()))
@@ -60,4 +64,5 @@ def fairseq_train(arguments: list[str]) -> list[Step]:
 
 
 if __name__ == "__main__":
-    Path(sys.argv[1]).write_text(json.dumps(fairseq_train(sys.argv[2:])))
+    signalled = int(os.environ.get("SIGNAL_AT", "0"))
+    Path(sys.argv[1]).write_text(json.dumps(fairseq_train(sys.argv[2:], signalled)))

@@ -235,6 +235,27 @@ def test_a_test_set_can_be_added_to_a_finished_experiment(experiment: dict[str, 
     assert (output / "bpe" / "seed-1" / "translations" / "later.de").read_text(encoding="utf-8").count("\n") == 7
 
 
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (("max-tokens: 300", "max-tokens: 200"), "--max-tokens"),
+        (("symbols: 150", "symbols: 140"), "the data"),
+    ],
+)
+def test_a_training_that_cannot_resume_is_named_before_anything_is_deleted(
+    experiment: dict[str, object], change: tuple[str, str], says: str
+) -> None:
+    """Snakemake deletes the report of a training that it is about to run, and the training itself refuses too late."""
+    folder, output = experiment["folder"], experiment["output"]
+    assert isinstance(folder, Path) and isinstance(output, Path)
+    before = times(output)
+    refused = run(folder, CONFIGURATION.replace(*change))
+    lines = [line for line in refused.stdout.splitlines() if line.startswith("mt-scaffold: ")]
+    assert refused.returncode == 1 and len(lines) == 1 and "Traceback" not in refused.stdout
+    assert re.search(rf"/seed-1: holds a training .* different settings \({says}; see command\.txt there\)", lines[0])
+    assert times(output) == before and (output / "bpe" / "seed-1" / "training.json").exists()
+
+
 def test_two_runs_do_not_work_in_one_folder(experiment: dict[str, object]) -> None:
     """The second one is refused with one line."""
     import fcntl

@@ -22,6 +22,8 @@ _LOG_END = 25
 _PYTHON = (sys.executable, "-P")
 LAUNCHERS = ("fairseq", "torchrun", "srun")
 _PR_SET_PDEATHSIG = 1
+# A wheel of PyTorch for each major version of CUDA; any driver of that version runs it.
+_WHEELS = {11: "cu118", 12: "cu126", 13: "cu130"}
 # The device files of NVIDIA's driver, on Linux and in WSL, and of AMD's.
 _GPU_DEVICES = ("/dev/nvidiactl", "/dev/dxg", "/dev/kfd")
 # With its default of 8, fairseq drops the last batch of a data set, up to 7 sentences, unless it is a multiple.
@@ -95,13 +97,60 @@ for program, parser, arguments in json.loads(sys.argv[1]):
 """
 
 
+def has_gpu_device() -> bool:
+    """Return whether the driver of a GPU has made a device file."""
+    return any(os.path.exists(path) for path in _GPU_DEVICES)
+
+
 def sees_gpu() -> bool:
     """Return whether PyTorch finds a GPU. Where no driver has made a device file, PyTorch is not even loaded."""
-    if not any(os.path.exists(path) for path in _GPU_DEVICES):
+    if not has_gpu_device():
         return False
     import torch
 
     return bool(torch.cuda.is_available())
+
+
+def no_gpu_message() -> str:
+    """Return why PyTorch finds no GPU on this machine, and what to do."""
+    if not has_gpu_device():
+        return "no driver has made a device file such as /dev/nvidiactl; check the driver, or the GPUs that the job has"
+    import torch
+
+    build = torch.version.cuda
+    if build is None and torch.version.hip is None:
+        return f"PyTorch {torch.__version__} is built for CPUs only; {_other_pytorch(_driver_cuda())}"
+    if (visible := os.environ.get("CUDA_VISIBLE_DEVICES")) is not None and not visible.strip("-1 "):
+        return f"CUDA_VISIBLE_DEVICES={visible} hides every GPU; unset it, or request GPUs for the job"
+    driver = _driver_cuda()
+    if build is not None and driver is not None and int(build.split(".")[0]) > driver[0]:
+        return (
+            f"PyTorch {torch.__version__} is built for CUDA {build}, and the driver supports CUDA up to "
+            f"{driver[0]}.{driver[1]}; update the driver, or {_other_pytorch(driver)}"
+        )
+    try:
+        torch.cuda.init()
+    except (RuntimeError, AssertionError) as error:
+        return f"{str(error).strip().splitlines()[0]}; check the driver with nvidia-smi"
+    return "its driver reports none; check it with nvidia-smi"
+
+
+def _driver_cuda() -> tuple[int, int] | None:
+    """Return the newest version of CUDA that NVIDIA's driver supports, None without that driver."""
+    version = ctypes.c_int(0)
+    try:
+        failed = ctypes.CDLL("libcuda.so.1").cuDriverGetVersion(ctypes.byref(version))
+    except (OSError, AttributeError):
+        return None
+    return None if failed or not version.value else (version.value // 1000, version.value % 1000 // 10)
+
+
+def _other_pytorch(driver: tuple[int, int] | None) -> str:
+    which = "the driver's CUDA (nvidia-smi shows it)" if driver is None else f"CUDA {driver[0]}"
+    return (
+        f"install PyTorch for {which}: pip install torch --index-url https://download.pytorch.org/whl/cuXXX, "
+        f"XXX as on https://pytorch.org/get-started (such as {_WHEELS.get(driver[0] if driver else 12, 'cu130')})"
+    )
 
 
 def gpus_in_all(nodes: int, gpus: int) -> int:
@@ -150,16 +199,30 @@ def launcher_command(launcher: str, nodes: int, gpus: int) -> list[str]:
     return []
 
 
-def run_tool(program: str, arguments: Sequence[str], log: PathLike, launcher: Sequence[str] = ()) -> None:
-    """Run a fairseq program to completion, appending its output to the file ``log``.
+def run_tool(program: str, arguments: Sequence[str], log: PathLike) -> None:
+    """Run a fairseq program to completion, as ``run_command`` does."""
+    run_command(program, command_line(program, arguments), log)
 
-    Raises MTScaffoldError where fairseq is not installed, and, with the end of the log, where the program fails.
+
+def run_command(
+    program: str, command: Sequence[str], log: PathLike, variables: Mapping[str, str] | None = None
+) -> None:
+    """Run the ``command`` of a fairseq program to completion, appending its output to the file ``log``.
+
+    ``variables`` are added to its environment. It ignores SIGUSR1, which is for mt-scaffold. Raises MTScaffoldError
+    where fairseq is not installed, and, with the end of the log, where the program fails.
     """
     if importlib.util.find_spec("fairseq_cli") is None:
         raise MTScaffoldError("fairseq is not installed; run make venv in the source folder (see README.md)")
-    command = command_line(program, arguments, launcher)
-    environment = {**os.environ, "PYTHONHASHSEED": "0"}
+    environment = {**os.environ, "PYTHONHASHSEED": "0", **(variables or {})}
     libc = ctypes.CDLL(None)
+
+    def before_exec() -> None:
+        # The kernel ends the program when this process dies, so that no orphaned training survives.
+        libc.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
+        # What is ignored stays ignored in all that the program starts.
+        signal.signal(signal.SIGUSR1, signal.SIG_IGN)
+
     try:
         with open(log, "ab") as stream:
             stream.write(f"$ {shlex.join(command)}\n".encode())
@@ -170,8 +233,7 @@ def run_tool(program: str, arguments: Sequence[str], log: PathLike, launcher: Se
                 stdout=stream,
                 stderr=subprocess.STDOUT,
                 env=environment,
-                # The kernel ends the program when this process dies, so that no orphaned training survives.
-                preexec_fn=lambda: libc.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM),
+                preexec_fn=before_exec,
             )
     except OSError as error:
         raise explain_os_error(error, log) from error

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import re
-import shlex
 import shutil
+import sys
 import zipfile
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,15 +14,18 @@ from typing import Any
 
 from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.averaging_check import number_of
-from mt_scaffold.experiment.binarise import DESCRIPTION, read_binarised, task_arguments
+from mt_scaffold.experiment.binarise import DESCRIPTION, Binarised, read_binarised, task_arguments
 from mt_scaffold.experiment.checkpoints import epoch_checkpoints, load_checkpoint, update_checkpoints
 from mt_scaffold.experiment.configuration.training import STOP_OPTIONS, unfair_patience
 from mt_scaffold.experiment.fairseq_tools import (
     WHOLE_DATA_SET,
     command_line,
+    gpus_in_all,
+    has_gpu_device,
     launcher_command,
+    no_gpu_message,
     refuse_options,
-    run_tool,
+    run_command,
     sees_gpu,
     user_dir,
 )
@@ -30,14 +33,12 @@ from mt_scaffold.experiment.layout import CHECKPOINTS, TRAINING_COMMAND, TRAININ
 from mt_scaffold.experiment.locks import locked
 from mt_scaffold.experiment.provenance import sha256, versions
 from mt_scaffold.experiment.results import write_result
+from mt_scaffold.experiment.resuming import Start, check_resumable, options_of, write_start
+from mt_scaffold.experiment.stop_request import STOP_FILE, StoppedOnRequest, StopRequest, stopped_by_signal
 from mt_scaffold.experiment.training_log import read_training_log
-from mt_scaffold.files import PathLike, make_folder, write_text
+from mt_scaffold.files import PathLike, make_folder
 
 _OWN_OPTIONS = {"save-dir", "seed", "source-lang", "target-lang", "user-dir", "cpu", "restore-file"}
-# Options that may differ between two runs of one training: its length, what is kept and logged, the number of cores.
-_MAY_CHANGE = {"--max-epoch", "--max-update", "--stop-time-hours", "--patience", "--keep-last-epochs", "--cpu"}
-_MAY_CHANGE |= {"--log-interval", "--log-format", "--num-workers", "--save-dir", "--user-dir", "--distributed-port"}
-_MAY_CHANGE |= {"--stop-tokens", "--stop-text", "--average-last", "--average-by", "--keep-interval-updates"}
 
 
 @dataclass(frozen=True)
@@ -86,52 +87,86 @@ def train(
 
     ``output`` gets ``command.txt`` (the exact command), ``train.log``, ``checkpoints/``, and at the end
     ``training.json`` (what is returned). A training that was stopped resumes from its last checkpoint; one that was
-    started with other options or data is refused.
+    started with other data, or with options that change what is learned, is refused before anything is touched. On
+    SIGUSR1 the training saves after the update in flight and ends with StoppedOnRequest.
 
     Raises MTScaffoldError where fairseq fails, with the end of its log, where the data folder has no training set, and
     where GPUs are requested but there are none; UsageError for an option that is set here, for ``--patience`` on the
     loss per subword, and where fewer checkpoints will be saved or kept than ``--average-last`` needs.
     """
+    start = plan_start(data, output, options, seed, keep_epochs, launcher, nodes, gpus)
+    if gpus and not sees_gpu():
+        raise MTScaffoldError(
+            f"--gpus {gpus}: PyTorch finds no GPU on this machine: {no_gpu_message()}; or train with --gpus 0"
+        )
+    check_resumable(output, start)
+    if "--cpu" in start.options and has_gpu_device():
+        print(f"mt-scaffold: {output}: training on the CPU: {no_gpu_message()}", file=sys.stderr)
+    output = Path(output)
+    make_folder(output / CHECKPOINTS)
+    # Two trainings must not write into one folder: the second waits, then resumes where the first ended.
+    with (
+        stopped_by_signal(output) as on_signal,
+        locked(output, "another training is running here; waiting until it ends"),
+    ):
+        check_resumable(output, start)
+        write_start(output, start)
+        _mend_last_checkpoint(output / CHECKPOINTS)
+        chosen = {name: " ".join(values) for name, values in start.options.items()}
+        if not _has_made_its_updates(output / CHECKPOINTS, chosen):
+            with on_signal.stops_training() as request:
+                _run(start.command, output / TRAINING_LOG, request)
+        report = _report(output, seed, chosen)
+        write_result(output / TRAINING_REPORT, report)
+    return report
+
+
+def plan_start(
+    data: PathLike,
+    output: PathLike,
+    options: Sequence[str],
+    seed: int = 1,
+    keep_epochs: int | None = None,
+    launcher: str = "fairseq",
+    nodes: int = 1,
+    gpus: int = 0,
+    expected: Binarised | None = None,
+) -> Start:
+    """Return what ``train``, with the same arguments, starts a training with; nothing is written.
+
+    ``expected``: what the data folder will hold where it does not exist yet; its digest is then not known.
+    """
     refuse_options(options, _OWN_OPTIONS, "fairseq-train")
     launch = launcher_command(launcher, nodes, gpus)
-    binarised = read_binarised(data)
+    binarised = read_binarised(data) if expected is None else expected
     if keep_epochs is not None and keep_epochs < 1:
         raise UsageError(f"the number of epochs whose checkpoints are kept must be 1 or more, not {keep_epochs}")
     if "train" not in binarised.pairs:
         held = ", ".join(binarised.pairs)
         raise MTScaffoldError(f"{data}: no training set in this folder (it has {held}); give one made with --train")
-    output = Path(output)
-    checkpoints = output / CHECKPOINTS
-    make_folder(checkpoints)
-
-    arguments = [str(data), "--save-dir", str(checkpoints), "--user-dir", str(user_dir())]
+    arguments = [str(data), "--save-dir", str(Path(output) / CHECKPOINTS), "--user-dir", str(user_dir())]
     arguments += ["--source-lang", binarised.source, "--target-lang", binarised.target, "--seed", str(seed)]
     arguments += ["--no-progress-bar", *WHOLE_DATA_SET, *task_arguments(binarised, options), *options]
     if keep_epochs and "--keep-last-epochs" not in options:
         arguments += ["--keep-last-epochs", str(keep_epochs)]
-    chosen = {name: " ".join(values) for name, values in _options(arguments).items()}
-    _check_options(chosen)
-    if not sees_gpu():
-        if gpus:
-            raise MTScaffoldError(
-                f"--gpus {gpus}: PyTorch finds no GPU on this machine; check its driver, or train with --gpus 0"
-            )
+    chosen = options_of(arguments)
+    _check_options({name: " ".join(values) for name, values in chosen.items()})
+    processes = 1
+    if "--distributed-world-size" in chosen:
+        processes = number_of(" ".join(chosen["--distributed-world-size"]))
+    elif gpus:
+        processes = nodes * gpus
+    elif sees_gpu():
+        processes = gpus_in_all(nodes, gpus)
+    if not gpus and not sees_gpu():
         arguments.append("--cpu")
     elif launcher == "fairseq" and gpus:
         arguments += ["--distributed-world-size", str(gpus)]
     if nodes > 1:
         # Derived from the job, so that two jobs on one node use different ports.
         arguments += ["--distributed-port", str(20000 + int(os.environ["SLURM_JOB_ID"]) % 20000)]
-
-    # Two trainings must not write into one folder: the second waits, then resumes where the first ended.
-    with locked(output, "another training is running here; waiting until it ends"):
-        _note_command(output, command_line("train", arguments, launch), data_digest=sha256(Path(data) / DESCRIPTION))
-        _mend_last_checkpoint(checkpoints)
-        if not _has_made_its_updates(checkpoints, chosen):
-            _run(arguments, output / TRAINING_LOG, launch)
-        report = _report(output, seed, chosen)
-        write_result(output / TRAINING_REPORT, report)
-    return report
+    digest = sha256(Path(data) / DESCRIPTION) if expected is None else ""
+    return Start(command_line("train", arguments, launch), digest, processes)
 
 
 def _check_options(options: dict[str, str]) -> None:
@@ -155,56 +190,26 @@ def _updates(state: dict[str, Any]) -> int:
     return int(state["optimizer_history"][-1]["num_updates"])
 
 
-def _run(arguments: Sequence[str], log: Path, launch: Sequence[str]) -> None:
+def _run(command: Sequence[str], log: Path, request: StopRequest) -> None:
     """Run fairseq-train; where this package's own task refuses something, its one line is the error."""
     begin = log.stat().st_size if log.exists() else 0
+    failure = None
     try:
-        run_tool("train", arguments, log, launch)
-    except MTScaffoldError as failure:
+        run_command("train", command, log, {STOP_FILE: str(request.path)})
+    except MTScaffoldError as error:
+        failure = error
+    updates = request.withdraw()
+    if updates is not None:
+        message = f"{log.parent}: stopped on request after update {updates}; the same command resumes it"
+        raise StoppedOnRequest(message) from failure
+    if failure is not None:
         with open(log, "rb") as stream:
             stream.seek(begin)
             text = stream.read().decode("utf-8", "replace")
         if refused := re.search(r"mt_scaffold\.errors\.(UsageError|MTScaffoldError): (.+)", text):
             kind = UsageError if refused[1] == "UsageError" else MTScaffoldError
             raise kind(f"{refused[2]}; whole log: {log}") from failure
-        raise
-
-
-def _note_command(output: Path, command: list[str], data_digest: str) -> None:
-    """Write command.txt; refuse to resume a training that was started with other options or data."""
-    path = output / TRAINING_COMMAND
-    text = f"{shlex.join(command)}\n# data: {data_digest}\n"
-    if path.exists() and any((output / CHECKPOINTS).glob("*.pt")):
-        before, _, comment = path.read_text(encoding="utf-8").partition("\n# data: ")
-        old, new = (_options(_own_part(words)) for words in (shlex.split(before), command))
-        changed = [name for name in sorted(old.keys() | new.keys()) if old.get(name) != new.get(name)]
-        changed = [name for name in changed if name not in _MAY_CHANGE]
-        if comment.strip() != data_digest:
-            changed.insert(0, "the data")
-        if changed:
-            raise MTScaffoldError(
-                f"{output}: holds a training that was started with different settings ({', '.join(changed)}; see "
-                "command.txt there); delete the folder to train from scratch, or choose another"
-            )
-    write_text(path, text)
-
-
-def _own_part(command: Sequence[str]) -> Sequence[str]:
-    """Return the arguments of fairseq-train in a command, without those of the launcher."""
-    return command[command.index("fairseq_cli.train") + 1 :]
-
-
-def _options(arguments: Sequence[str]) -> dict[str, list[str]]:
-    """Return the values of each option; what precedes the first one (the data folder) is left out."""
-    options: dict[str, list[str]] = {}
-    name = None
-    for argument in arguments:
-        if argument.startswith("--"):
-            name, _, value = argument.partition("=")
-            options[name] = [value] if value else []
-        elif name:
-            options[name].append(argument)
-    return options
+        raise failure
 
 
 def _mend_last_checkpoint(checkpoints: Path) -> None:

@@ -12,13 +12,16 @@ from mt_scaffold.codes import Codes
 from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.averaging_check import check_averaging as check_averaging
 from mt_scaffold.experiment.averaging_check import number_of
+from mt_scaffold.experiment.binarise import DESCRIPTION, Binarised
 from mt_scaffold.experiment.configuration import Config
 from mt_scaffold.experiment.configuration.training import STOP_OPTIONS
 from mt_scaffold.experiment.data_report import DataReport, gather_reports
-from mt_scaffold.experiment.fairseq_tools import check_options, option_arguments, sees_gpu
+from mt_scaffold.experiment.fairseq_tools import check_options, gpus_in_all, option_arguments, sees_gpu
 from mt_scaffold.experiment.layout import TRAINED_ON, Layout
 from mt_scaffold.experiment.results import read_result, write_result
+from mt_scaffold.experiment.resuming import check_resumable, read_start
 from mt_scaffold.experiment.tokenise import TokeniseReport, gather_chunks
+from mt_scaffold.experiment.train import plan_start
 from mt_scaffold.experiment.training_options import training_options
 from mt_scaffold.files import PathLike, open_output
 
@@ -177,12 +180,16 @@ def kept_subwords(layout: Layout) -> list[Path]:
 
 def dropout_options(config: Config, system: str) -> str:
     """Return the training options of a system that are not in the configuration's train section."""
+    return shlex.join(["--", *arguments]) if (arguments := _dropout(config, system)) else ""
+
+
+def _dropout(config: Config, system: str) -> list[str]:
     if not config.systems[system].uses_dropout:
-        return ""
-    source, target = config.systems[system].dropouts
+        return []
+    source, target = map(str, config.systems[system].dropouts)
     if source == target:
-        return f"-- --bpe-dropout {source}"
-    return f"-- --bpe-dropout-src {source} --bpe-dropout-tgt {target}"
+        return ["--bpe-dropout", source]
+    return ["--bpe-dropout-src", source, "--bpe-dropout-tgt", target]
 
 
 def average_flags(config: Config) -> str:
@@ -216,6 +223,25 @@ def gpus_per_node(gpus: int, nodes: int) -> int:
     if gpus % nodes:
         raise UsageError(f"the profile's {gpus} GPUs cannot be shared by {nodes} nodes; make gpu a multiple of nodes")
     return gpus // nodes
+
+
+def check_trainings(layout: Layout, planned: Iterable[tuple[str, str, int]]) -> None:
+    """Raise MTScaffoldError where a training that is to run has begun with settings that it cannot resume with.
+
+    planned: system, seed and GPUs (of all nodes together; 0: all of this machine's) of each training. Snakemake deletes
+    the report of a training before it runs it, and only then would the training itself refuse.
+    """
+    for system, seed, gpus in planned:
+        if read_start(layout.training(system, seed)) is None:
+            continue
+        storage = "words" if layout.config.systems[system].uses_dropout else "ids"
+        data, expected = layout.binarised_of(system), None
+        if not (data / DESCRIPTION).exists():
+            expected = Binarised(layout.source, layout.target, {"train": 0}, {}, storage, {}, "")
+        options = option_arguments(training_options(layout.config, system, gpus_in_all(1, gpus)))
+        options += _dropout(layout.config, system)
+        folder = layout.training(system, seed)
+        check_resumable(folder, plan_start(data, folder, options, int(seed), gpus=gpus, expected=expected))
 
 
 def check_fairseq_options(config: Config) -> None:

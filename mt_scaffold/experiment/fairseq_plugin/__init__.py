@@ -1,13 +1,19 @@
 """The plug-in for fairseq, loaded by ``--user-dir "$(mt-scaffold user-dir)"``. Importing it registers:
 
 - permission to load fairseq's own checkpoints, and nothing else, on PyTorch 2.6 and newer (safety.py)
+- mixed precision that resumes exactly, and ``--bf16`` without a TPU (mixed_precision.py)
+- SIGUSR1, which has fairseq-train save and end (stopping.py)
 - ``--bpe scaffold_bpe`` (bpe.py)
 - ``--task translation_resumable`` (translation.py)
 - ``--task translation_bpe_dropout`` (task.py, dataset.py)
 """
 
+from .mixed_precision import make_exact
 from .safety import make_safe
+from .stopping import make_stoppable
 
 make_safe()
+make_exact()
+make_stoppable()
 
 from . import bpe, task, translation  # noqa: E402, F401

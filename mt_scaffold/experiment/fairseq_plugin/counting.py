@@ -12,6 +12,8 @@ from fairseq.data import EpochBatchIterator
 
 from mt_scaffold.errors import MTScaffoldError
 
+from .processes import at_same_batch
+
 # The columns of every count.
 COUNTED = ("subwords", "text_bytes")
 
@@ -127,10 +129,11 @@ class CountedBatches(EpochBatchIterator):
             before = self._before if state["iterations_in_epoch"] else self.seen
             state["before_epoch"] = dict(zip(self.counted, before.tolist(), strict=False))
             state["seen"] = dict(zip(self.counted, self.seen.tolist(), strict=False))
-        return state | {"without_improvement": _waiting()}
+        return state | {"without_improvement": _waiting(), "processes": self.num_shards}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Continue from ``state_dict``; a training that had ended has no further epoch."""
+        state_dict = at_same_batch(state_dict, self.num_shards, self._update_freq)
         if "seen" not in state_dict:
             self.counted = ()
         if not self.counted and np.isfinite(self._limits).any():

@@ -21,6 +21,7 @@ from mt_scaffold.experiment.averaging_check import Epoch, check_checkpoints
 from mt_scaffold.experiment.binarise import DESCRIPTION, read_binarised
 
 from .counting import COUNTED, CountedBatches
+from .stopping import make_stoppable
 from .text_bytes import BatchWithBytes, log_loss_per_byte, note_loss, sentence_bytes
 
 logger = logging.getLogger(__name__)
@@ -114,6 +115,7 @@ class CarefulTranslationTask(TranslationTask):
         subwords = np.asarray(dataset.src_sizes, np.int64) + (0 if dataset.tgt is None else dataset.tgt_sizes)
         text = np.zeros(len(subwords), np.int64) if sides is None else sides[0] + sides[1]
         first = self._training is None
+        make_stoppable()
         self._training = CountedBatches.count(
             iterator,
             np.stack([subwords, text], axis=1),

@@ -1,0 +1,94 @@
+"""fp16 and bf16: trainings that resume exactly, and ``--bf16`` on GPUs and CPUs."""
+
+import argparse
+import functools
+import logging
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+from fairseq import options
+from fairseq.distributed import utils as distributed
+from fairseq.optim import fp16_optimizer
+
+from mt_scaffold.errors import UsageError
+
+logger = logging.getLogger(__name__)
+
+# In the optimiser's state. The scaler's are what fairseq leaves out of it, beside loss_scale.
+_MASTER, _SCALER = "fp32_params", "loss_scaler"
+_COUNTERS = ("_iter", "_last_overflow_iter", "_last_rescale_iter", "_overflows_since_rescale")
+
+
+def make_exact() -> None:
+    """Have ``--bf16`` mean bf16 rather than a TPU, and checkpoints hold all that mixed precision resumes from."""
+    _wrap(options, "parse_args_and_arch", _parse)
+    for kind in (fp16_optimizer._FP16OptimizerMixin, fp16_optimizer._MemoryEfficientFP16OptimizerMixin):
+        _wrap(kind, "state_dict", _state)
+        _wrap(kind, "load_state_dict", _load)
+
+
+def _wrap(owner: Any, name: str, wrapper: Callable[..., Any]) -> None:
+    """Replace a function of fairseq's by ``wrapper``, once, whose first argument is that function."""
+    original = getattr(owner, name)
+    if hasattr(original, "__wrapped__"):
+        return
+
+    @functools.wraps(original)
+    def wrapped(*arguments: Any, **named: Any) -> Any:
+        return wrapper(original, *arguments, **named)
+
+    setattr(owner, name, wrapped)
+
+
+def _parse(
+    parse: Callable[..., Any], parser: argparse.ArgumentParser, input_args: Sequence[str] | None = None, **named: Any
+) -> Any:
+    """Parse as fairseq does, but take ``--bf16`` for a TPU only where ``--tpu`` is given, too."""
+    given = sys.argv[1:] if input_args is None else input_args
+    if any(name.startswith("--") and name.endswith("fp16") for name in given) and any(
+        name.startswith("--") and name.endswith("bf16") for name in given
+    ):
+        raise UsageError("--fp16 and --bf16 exclude each other; give one of them")
+    parsed = parse(parser, input_args, **named)
+    arguments = parsed[0] if isinstance(parsed, tuple) else parsed
+    if "--tpu" not in given and hasattr(arguments, "tpu"):
+        arguments.tpu = False
+    return parsed
+
+
+def _state(state_dict: Callable[..., dict[str, Any]], optimizer: Any) -> dict[str, Any]:
+    """Return the optimiser's state with the fp32 copy of the parameters and the counters of the loss scaler.
+
+    fairseq saves the parameters in their own precision only, and would resume from those.
+    """
+    state = state_dict(optimizer)
+    if master := _master(optimizer):
+        state[_MASTER] = [copy.detach() for copy in master]
+    if optimizer.scaler is not None:
+        state[_SCALER] = {name: getattr(optimizer.scaler, name) for name in _COUNTERS}
+    return state
+
+
+def _load(
+    load_state_dict: Callable[..., None], optimizer: Any, state: dict[str, Any], *more: Any, **named: Any
+) -> None:
+    load_state_dict(optimizer, state, *more, **named)
+    master = _master(optimizer)
+    if master and _MASTER not in state and distributed.get_global_rank() == 0:
+        logger.warning(
+            "the checkpoint has no fp32 copy of the parameters (it was written without this plug-in, or by an older "
+            "one): the first losses will differ slightly from those of a training that was never stopped"
+        )
+    with torch.no_grad():
+        for own, saved in zip(master, state.get(_MASTER, master), strict=True):
+            own.copy_(saved)
+    if optimizer.scaler is not None:
+        vars(optimizer.scaler).update(state.get(_SCALER, {}))
+
+
+def _master(optimizer: Any) -> list[torch.Tensor]:
+    """Return the fp32 copies of the parameters: one for each, or for each device; none if memory-efficient."""
+    copies = getattr(optimizer, "fp32_params", [])
+    return list(copies.values() if isinstance(copies, dict) else copies)

@@ -1,0 +1,111 @@
+"""A training that is asked to stop saves after the update in flight and ends, without validating.
+
+SIGUSR1 asks it, sent to any of its processes, or the file of mt_scaffold.experiment.stop_request.
+"""
+
+import functools
+import logging
+import multiprocessing
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable
+from multiprocessing.context import SpawnProcess
+from types import FrameType
+from typing import Any
+
+import torch
+from fairseq import checkpoint_utils
+from fairseq.distributed import utils as distributed
+
+from mt_scaffold.experiment.stop_request import STOP_FILE, StopRequest
+
+logger = logging.getLogger(__name__)
+# fairseq's training program, by each name that it may have been loaded as.
+_PROGRAM = ("__main__", "__mp_main__", "fairseq_cli.train")
+
+
+class _Stop:
+    """Whether this process was asked to stop, and whether any process of the training was."""
+
+    asked = False
+    _sent: tuple[torch.Tensor, Any] | None = None
+
+    def agreed(self, device: torch.device) -> bool:
+        """Return whether any process was asked; all call this after the same update, and get the same answer.
+
+        On GPUs the answer is that of the call before, so that the update in flight need not be waited for.
+        """
+        if not (torch.distributed.is_initialized() and torch.distributed.get_world_size() > 1):
+            return self.asked
+        answer = torch.full((1,), float(self.asked), device=device)
+        torch.distributed.all_reduce(answer)
+        if not answer.is_cuda:
+            return bool(answer)
+        before, done = self._sent, torch.cuda.Event()
+        self._sent = answer.to("cpu", non_blocking=True), done
+        done.record()
+        if before is None:
+            return False
+        before[1].synchronize()
+        return bool(before[0])
+
+    def forget(self) -> None:
+        """Be ready for another training in this process."""
+        self.asked, self._sent = False, None
+
+
+_stop = _Stop()
+
+
+def make_stoppable() -> None:
+    """Have fairseq-train stop on request, where this process runs it."""
+    for name in _PROGRAM:
+        function = getattr(sys.modules.get(name), "should_stop_early", None)
+        # Not the module's own names: where multiprocessing has loaded it again, those are a copy.
+        names = getattr(function, "__globals__", {})
+        original = names.get("validate_and_save")
+        if original is not None and not hasattr(original, "__wrapped__"):
+            names["validate_and_save"] = functools.wraps(original)(functools.partial(_validate_and_save, original))
+        in_main_thread = threading.current_thread() is threading.main_thread()
+        # Where mt-scaffold train takes the signal, it is ignored here.
+        if original is not None and in_main_thread and signal.getsignal(signal.SIGUSR1) is signal.SIG_DFL:
+            signal.signal(signal.SIGUSR1, _ask)
+
+
+def _ask(number: int, frame: FrameType | None) -> None:
+    """Ask this process to stop and, where it only started the training, those that it has started."""
+    _stop.asked = True
+    for child in multiprocessing.active_children():
+        if isinstance(child, SpawnProcess) and child.pid is not None:
+            os.kill(child.pid, signal.SIGUSR1)
+
+
+def _validate_and_save(
+    validate_and_save: Callable[..., tuple[list[float | None], bool]],
+    cfg: Any,
+    trainer: Any,
+    task: Any,
+    epoch_itr: Any,
+    valid_subsets: list[str],
+    end_of_epoch: bool,
+) -> tuple[list[float | None], bool]:
+    """Validate and save where fairseq does, after every update; on request, save in any case and stop."""
+    losses, ends = validate_and_save(cfg, trainer, task, epoch_itr, valid_subsets, end_of_epoch)
+    master = distributed.is_master(cfg.distributed_training)
+    request = StopRequest(os.environ[STOP_FILE]) if master and STOP_FILE in os.environ else None
+    _stop.asked |= request is not None and request.made
+    if not _stop.agreed(trainer.device) or ends:
+        return losses, ends
+    _stop.forget()
+    updates, saving = trainer.get_num_updates(), cfg.checkpoint
+    by_updates = saving.save_interval_updates > 0 and updates > 0 and updates % saving.save_interval_updates == 0
+    by_updates = by_updates and updates >= cfg.dataset.validate_after_updates
+    if not by_updates and not (end_of_epoch and epoch_itr.epoch % saving.save_interval == 0):
+        checkpoint_utils.save_checkpoint(saving, trainer, epoch_itr, losses[0])
+    if request is not None:
+        request.answer(updates)
+    if master:
+        logger.info(f"stopped on request after update {updates}; the same command resumes the training")
+    return losses, True
