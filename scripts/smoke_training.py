@@ -26,20 +26,21 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
     commands.add_parser("device", help="print the GPU or CPU")
-    running = commands.add_parser("run", help="run a training and watch its log and its processes")
+    running = commands.add_parser("run", help="run a training, the command after --, and watch it")
     running.add_argument("folder", type=Path, help="of the training")
     running.add_argument("--kill-like", type=Path, help="kill it at three quarters of the updates of this training")
-    running.add_argument("arguments", nargs="+", metavar="-- COMMAND")
     comparing = commands.add_parser("compare", help="compare losses and weights; status 1 where they differ")
     comparing.add_argument("folders", nargs=2, type=Path)
     describing = commands.add_parser("describe", help="print what was seen of a training")
     describing.add_argument("folder", type=Path)
-    options = parser.parse_args()
+    # The command may hold a -- of its own.
+    end = sys.argv.index("--") if "--" in sys.argv else len(sys.argv)
+    options = parser.parse_args(sys.argv[1:end])
     if options.command == "device":
         print(device())
     elif options.command == "run":
         kill_at = None if options.kill_like is None else len(losses(options.kill_like)) * 3 // 4
-        return run(options.folder, options.arguments, kill_at)
+        return run(options.folder, sys.argv[end + 1 :], kill_at)
     elif options.command == "compare":
         return 0 if compare(*options.folders) else 1
     else:

@@ -3,9 +3,11 @@
 from pathlib import Path
 
 import pytest
+from conftest import TINY_MODEL
 from test_average import save
 
 from mt_scaffold.cli import main
+from mt_scaffold.errors import MTScaffoldError
 
 torch = pytest.importorskip("torch", reason="needs the extra 'fairseq'")
 
@@ -52,3 +54,15 @@ def test_thinning_again_rewrites_nothing(checkpoints: Path, capsys: pytest.Captu
     assert "thinned: checkpoint1.pt checkpoint2.pt checkpoint_2_20.pt checkpoint_best.pt (" in capsys.readouterr().out
     assert main(["thin", "--checkpoints", str(checkpoints)]) == 0
     assert capsys.readouterr().out == "thinned: none (0 bytes freed)\n"
+
+
+def test_a_training_does_not_resume_without_the_state_of_its_optimiser(tiny_data: Path, checkpoints: Path) -> None:
+    """With a thin checkpoint in place of the last, fairseq would silently begin with a new optimiser."""
+    pytest.importorskip("fairseq_cli", reason="needs the extra 'fairseq'")
+    from mt_scaffold.experiment.train import train
+
+    thin(checkpoints)
+    (checkpoints / "checkpoint2.pt").replace(checkpoints / "checkpoint_last.pt")
+    with pytest.raises(MTScaffoldError, match=r"checkpoint_last\.pt: no training can resume .* thinned without"):
+        train(tiny_data, checkpoints.parent, [*TINY_MODEL, "--max-epoch", "9"])
+    assert not (checkpoints.parent / "train.log").exists()

@@ -73,6 +73,15 @@ def has_optimiser(state: dict[str, Any]) -> bool:
     return state.get(_OPTIMISER) is not None
 
 
+def check_optimiser(path: PathLike) -> None:
+    """Raise MTScaffoldError for a checkpoint that a training could resume from only with a new optimiser."""
+    if Path(path).exists() and not has_optimiser(load_checkpoint(path)):
+        raise MTScaffoldError(
+            f"{path}: no training can resume from this checkpoint,which was saved or thinned without the optimiser's "
+            "state; restore it, or delete the folder of the training to train from scratch"
+        )
+
+
 def epoch_checkpoints(folder: PathLike) -> dict[int, Path]:
     """Return the checkpoints of whole epochs in ``folder`` (``checkpoint7.pt``) by epoch, the earliest first."""
     return _numbered(folder, r"checkpoint(\d+)\.pt")

@@ -9,7 +9,14 @@ from pathlib import Path
 
 from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.binarise import read_binarised, task_arguments
-from mt_scaffold.experiment.fairseq_tools import WHOLE_DATA_SET, refuse_options, run_tool, sees_gpu, user_dir
+from mt_scaffold.experiment.fairseq_tools import (
+    WHOLE_DATA_SET,
+    no_gpu_message,
+    refuse_options,
+    run_tool,
+    sees_gpu,
+    user_dir,
+)
 from mt_scaffold.files import PathLike, make_folder, open_input, write_text
 from mt_scaffold.text import join_subwords
 
@@ -52,7 +59,7 @@ def translate(
     on_gpu = sees_gpu()
     if gpus and not on_gpu:
         raise MTScaffoldError(
-            f"--gpus {gpus}: PyTorch finds no GPU on this machine; check its driver, or translate with --gpus 0"
+            f"--gpus {gpus}: PyTorch finds no GPU on this machine: {no_gpu_message()}; or translate with --gpus 0"
         )
     output = Path(output)
     make_folder(output)
