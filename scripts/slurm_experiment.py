@@ -7,7 +7,7 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +28,7 @@ MODEL = {
     for side in ("encoder", "decoder")
     for name, size in {"layers": 1, "embed-dim": 16, "ffn-embed-dim": 16, "attention-heads": 2}.items()
 }
-UPDATES, SAVE_EVERY = 500, 50
+UPDATES, SAVE_EVERY = 300, 40
 # Without a GPU, fairseq does not find the other processes through SLURM; these options and this environment say it.
 ON_CPUS = {
     "distributed-world-size": len(NODES),
@@ -71,6 +71,11 @@ class Experiment:
         (folder / "site").mkdir(exist_ok=True)
         (folder / "site" / "sitecustomize.py").write_text(SITECUSTOMIZE.format(slow=str(self.slow)))
         self.cache.mkdir(exist_ok=True)
+        self.archive = self.cache / "training-parallel-nc-v11.tgz"
+        if not (folder / "wmt14.yaml").exists():
+            self._make()
+
+    def _make(self) -> None:
         config = derived_config("de", self.cache, make_archives(self.cache, "de", pairs=600))
         config["codes"]["symbols"] = 200
         config["prepare"]["chunks"] = 2
@@ -81,28 +86,34 @@ class Experiment:
         del config["train"]["expected"]
         config["train"]["thin"] = True
         changed: dict[str, Any] = {"fp16": False, "num-workers": 0, "max-tokens": 400, "log-interval": 10}
-        changed |= {"save-interval-updates": SAVE_EVERY}
+        changed |= {"save-interval-updates": SAVE_EVERY, "disable-validation": True}
         config["train"]["options"] |= MODEL | changed | ON_CPUS
         config["train"]["batches"]["small"]["options"] |= {"max-update": UPDATES}
         config["average"]["last"] = 2
         config["translate"]["options"] |= {"fp16": False, "max-len-b": 10}
         config["score"]["bootstrap_samples"] = 20
         # Nothing listens on port 9.
-        self.archive = self.cache / "training-parallel-nc-v11.tgz"
         config["data"]["archives"]["train"][2]["archive"]["url"] = f"http://127.0.0.1:9/{self.archive.name}"
-        (folder / "wmt14.yaml").write_text(yaml.safe_dump(config), encoding="utf-8")
+        (self.folder / "wmt14.yaml").write_text(yaml.safe_dump(config), encoding="utf-8")
 
     def start(self, *targets: Path, **train: Any) -> subprocess.Popen[str]:
         """Start the workflow with the profile; ``train``: resources of the training that differ."""
         profile = small_profile()
         profile["set-resources"]["train"] |= {"gpu": 0, "cpus_per_gpu": 0, "runtime": 30} | train
         write_profile(self.folder, profile)
-        command = [sys.executable, "-m", "snakemake", "-s", str(ROOT / "scripts" / "Snakefile")]
-        command += ["--configfile", str(self.folder / "wmt14.yaml"), "--profile", str(self.folder / "profile")]
-        command += ["--config", f"output={self.folder / 'out'}", f"cache={self.cache}", "--"]
+        return self._snakemake("--profile", str(self.folder / "profile"), targets=map(str, targets))
+
+    def prepare(self) -> None:
+        """Make the data folders without SLURM, whose jobs Snakemake polls too rarely for steps of a second."""
+        self.finish(self._snakemake("--cores", "2", "--until", "binarise"))
+
+    def _snakemake(self, *options: str, targets: Iterable[str] = ()) -> subprocess.Popen[str]:
+        command = [sys.executable, "-m", "snakemake", "-s", str(ROOT / "scripts" / "Snakefile"), *options]
+        command += ["--configfile", str(self.folder / "wmt14.yaml")]
+        command += ["--config", f"output={self.folder / 'out'}", f"cache={self.cache}", "--", *targets]
         with open(self.folder / "snakemake.txt", "w") as output:
             return subprocess.Popen(
-                [*command, *map(str, targets)],
+                command,
                 cwd=self.folder,
                 env=self.cluster.environment,
                 stdout=output,

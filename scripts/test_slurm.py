@@ -25,7 +25,7 @@ from slurm_experiment import ROOT, SAVE_EVERY, TASK_PROLOG, Experiment, small_pr
 
 
 def complete(experiment: Experiment) -> None:
-    """With an archive missing, the workflow fails in one line; then it runs from archives to comparison."""
+    """With an archive missing, the workflow fails in one line; else it trains and compares. Data are prepared here."""
     away = experiment.archive.rename(experiment.folder / experiment.archive.name)
     failed = experiment.start()
     experiment.wait_for(lambda: failed.poll() is not None, "end of the workflow")
@@ -35,6 +35,7 @@ def complete(experiment: Experiment) -> None:
     assert "Traceback" not in printed, printed
     print("  one archive is missing: failed with one line, as it should", flush=True)
     away.rename(experiment.archive)
+    experiment.prepare()
     experiment.finish(experiment.start())
     ranks = re.findall(r"initialized host \S+ as rank (\d)", experiment.log())
     assert sorted(ranks) == ["0", "1"], experiment.log()[:3000]
