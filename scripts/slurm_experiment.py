@@ -132,7 +132,7 @@ class Experiment:
         finally:
             process.kill()
             process.wait()
-            self.slow.unlink()
+            self.slow.unlink(missing_ok=True)
         log = self.log()
         resumed = [int(number) for number in re.findall(r"Loaded checkpoint \S+ \(epoch \d+ @ (\d+) updates\)", log)]
         print(f"  resumed from the checkpoints of updates {resumed}", flush=True)

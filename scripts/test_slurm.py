@@ -56,9 +56,9 @@ def time_limit(experiment: Experiment) -> None:
         restarts = experiment.shown(job, "Restarts")
 
     experiment.train_again(watch, runtime=2, slurm_extra="'--signal=USR1@30'")
-    stopped = re.findall(r"stopped on request after update (\d+)", experiment.step_log("train-bpe-1"))
+    stopped = re.findall(r"stopped on request after update (\d+)", experiment.log())
     print(f"  job {job}: requeued {restarts} time(s) after the signal, stopped after updates {stopped}", flush=True)
-    assert restarts == "1", restarts
+    assert stopped and restarts != "0", restarts
 
 
 def preemption(experiment: Experiment) -> None:

@@ -27,32 +27,34 @@ def average(checkpoints: Sequence[PathLike], output: PathLike) -> list[str]:
         raise UsageError("average: no checkpoints given; name one or more")
     models: list[dict[str, Any]] = []
     for path in checkpoints:
+        # Mapped, so that only what is summed below is read.
         state = load_checkpoint(path)
         models.append(state["model"])
         _check_same_parameters(models[0], models[-1], path, checkpoints[0])
 
     # Tied parameters share one storage, in the result as in fairseq's own checkpoints.
-    tied: dict[Any, Any] = {}
-    averaged = {}
-    for name, tensor in models[-1].items():
-        place = (tensor.data_ptr(), tensor.shape) if tensor.numel() else name
-        if place not in tied:
-            tied[place] = _mean([model[name] for model in models]) if tensor.is_floating_point() else tensor
-        averaged[name] = tied[place]
+    last, first_of = models[-1], _tied(models[-1])
+    floating = [name for name in dict.fromkeys(first_of.values()) if last[name].is_floating_point()]
+    sums = {name: torch.zeros(last[name].shape, dtype=torch.float64) for name in floating}
+    while models:
+        model = models.pop(0)
+        for name, total in sums.items():
+            total += model[name]
+    means = {name: sums.pop(name).div_(len(checkpoints)).to(last[name].dtype) for name in floating}
+    averaged = {name: means.get(first, last[first]) for name, first in first_of.items()}
     names = [Path(path).name for path in checkpoints]
     with open_output(output) as stream:
         torch.save(without_optimiser(state) | {"model": averaged, "averaged": names}, stream)
     return names
 
 
-def _mean(tensors: Sequence[Any]) -> Any:
-    """Return the mean of tensors of one shape, computed in double precision, in the type of the last."""
-    import torch
-
-    total = torch.zeros(tensors[0].shape, dtype=torch.float64)
-    for tensor in tensors:
-        total += tensor
-    return (total / len(tensors)).to(tensors[-1].dtype)
+def _tied(model: dict[str, Any]) -> dict[str, str]:
+    """Return for each parameter the first one with the same storage, which may be itself."""
+    places: dict[Any, str] = {}
+    return {
+        name: places.setdefault((tensor.data_ptr(), tensor.shape) if tensor.numel() else name, name)
+        for name, tensor in model.items()
+    }
 
 
 def last_checkpoints(folder: PathLike, last: int, by_updates: bool = False, skip: int = 0) -> list[Path]:

@@ -248,7 +248,7 @@ def _report(output: Path, seed: int, options: dict[str, str]) -> TrainingReport:
         valid_loss=extra.get("val_loss"),
         best_valid_loss=extra.get("best"),
         parameters=_count_parameters(state["model"]),
-        seconds=round(extra.get("previous_training_time", 0.0), 1),
+        seconds=round(float(extra.get("previous_training_time", 0.0)), 1),
         versions=versions(),
         command=(output / TRAINING_COMMAND).read_text(encoding="utf-8"),
         curves=read_training_log(output / TRAINING_LOG),
