@@ -36,6 +36,7 @@ ORDER = (
     ("mmap_dataset",),
     ("binarise", "binarise_words"),
     ("averaging_check", "training_options"),
+    ("resuming", "stop_request"),
     ("train",),
     ("average", "thin"),
     ("translate",),

@@ -116,11 +116,10 @@ def _processes_of(command: Sequence[str]) -> int | None:
     return 1 if "--cpu" in options else None
 
 
-def write_start(training: PathLike, start: Start) -> str:
+def write_start(training: PathLike, start: Start) -> None:
     """Write command.txt."""
     text = f"{shlex.join(start.command)}{_DATA}{start.data_digest}{_PROCESSES}{start.processes}\n"
     write_text(Path(training) / TRAINING_COMMAND, text)
-    return text
 
 
 def check_resumable(training: PathLike, new: Start) -> None:
