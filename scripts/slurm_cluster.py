@@ -142,8 +142,13 @@ class Cluster:
 
     def kill_node(self, node: str) -> int:
         """Kill all processes of a node at once, as a loss of power does; return how many there were."""
-        # Its daemons first, so that none can report the end of a task.
-        killed = [*_kill_marked(f"{_NODE_MARK}={node}"), *_kill_marked(f"SLURMD_NODENAME={node}")]
+        tasks = _marked(f"SLURMD_NODENAME={node}")
+        # Daemons first, so that none can report the end of a task.
+        daemons = _marked(f"{_NODE_MARK}={node}") + [
+            each for each in map(_parent, tasks) if _name(each) == "slurmstepd"
+        ]
+        killed = list(dict.fromkeys(daemons + tasks))
+        _kill(killed)
         return len(killed)
 
     def stop(self) -> None:
@@ -152,7 +157,7 @@ class Cluster:
         with contextlib.suppress(subprocess.TimeoutExpired):
             subprocess.run(["scancel", "--full", "-u", "root"], env=self.environment, capture_output=True, timeout=20)
         time.sleep(2)
-        _kill_marked(f"{_MARK}={self.folder}")
+        _kill(_marked(f"{_MARK}={self.folder}"))
         for daemon in self._daemons:
             daemon.wait()
         for file in SYSTEM_FILES:
@@ -169,12 +174,29 @@ def running(cluster: Cluster) -> Iterator[Cluster]:
         cluster.stop()
 
 
-def _kill_marked(entry: str) -> list[int]:
-    """Kill the processes with ``NAME=VALUE`` in their environment; return their ids."""
+def _marked(entry: str) -> list[int]:
+    """Return the processes with ``NAME=VALUE`` in their environment, without this one."""
     found = []
     for path in Path("/proc").glob("[0-9]*/environ"):
         with contextlib.suppress(OSError):
             if entry.encode() in path.read_bytes().split(b"\0") and int(path.parent.name) != os.getpid():
-                os.kill(int(path.parent.name), signal.SIGKILL)
                 found.append(int(path.parent.name))
     return found
+
+
+def _name(process: int) -> str:
+    with contextlib.suppress(OSError):
+        return Path(f"/proc/{process}/comm").read_text().strip()
+    return ""
+
+
+def _parent(process: int) -> int:
+    with contextlib.suppress(OSError):
+        return int(Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[1])
+    return 0
+
+
+def _kill(processes: list[int]) -> None:
+    for each in processes:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(each, signal.SIGKILL)
