@@ -1,7 +1,8 @@
 # make venv          .venv with everything, fairseq included (the commands below create it themselves)
 # make demo          a first experiment, from nothing to the comparison table
 # make test          all tests
-# make test-slurm    the workflow on a SLURM started for it (as root, with slurm-wlm and munge installed)
+# make test-slurm    the workflow on a SLURM of two nodes started for it (as root, with slurm-wlm and munge installed;
+#                    ONLY="limit node" for some of its scenarios)
 # make lint          style and types, of the tests, scripts and benchmarks too
 # make bench         speed and memory beside other BPE implementations (CORPUS=text REPEAT=5 ONLY="learn apply"; with
 #                    OLD=REVISION beside that revision, too; see docs/benchmarks.md)
@@ -45,7 +46,7 @@ test: .venv/built
 	.venv/bin/python -m pytest -n $(CORES) --dist loadfile
 
 test-slurm: .venv/built
-	PATH="$(CURDIR)/.venv/bin:$$PATH" .venv/bin/python scripts/test_slurm.py
+	PATH="$(CURDIR)/.venv/bin:$$PATH" .venv/bin/python scripts/test_slurm.py $(ONLY)
 
 lint: .venv/built
 	.venv/bin/ruff check

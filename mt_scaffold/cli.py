@@ -33,6 +33,7 @@ _EXPERIMENT_COMMANDS = {
     "binarise-words": "make a fairseq data folder of words, to be segmented during training",
     "train": "train a model with fairseq",
     "average": "average checkpoints",
+    "thin": "take the optimiser's state out of checkpoints that are averaged",
     "translate": "translate a test set with fairseq",
     "score": "score translations with sacreBLEU",
     "compare": "compare the scores of several systems, with significance",

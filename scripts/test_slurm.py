@@ -1,214 +1,183 @@
-"""``make test-slurm``: run the workflow on a real SLURM of one node, started and stopped here.
+"""``make test-slurm``: run the workflow on a real SLURM of two nodes, started and stopped here.
 
-Needs root, slurm-wlm and munge (Debian's packages suffice). Submits a small experiment with configs/profiles/slurm:
-first with a missing archive, which must fail with one clear line; then complete, with a training that cannot finish
-within its time limit of a minute: SLURM kills it, and each new attempt resumes from the last checkpoint.
+    python scripts/test_slurm.py [--folder DIR] [SCENARIO ...]
+
+Submits a small experiment with configs/profiles/slurm, whose training runs on both nodes, each with one process on its
+CPU (gloo). First complete, then the training again with each disturbance: a time limit, a preemption, a dead node. Each
+must end with the checkpoint of the first. Needs root, slurm-wlm and munge (Debian's packages suffice).
 """
 
 from __future__ import annotations
 
+import argparse
 import contextlib
-import json
-import os
 import re
 import shutil
-import socket
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable
 from pathlib import Path
 
-import yaml
+from slurm_cluster import GPUS, NODES, Cluster, refusal, running
+from slurm_experiment import ROOT, SAVE_EVERY, TASK_PROLOG, Experiment, small_profile, write_profile
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT / "tests"))
 
-from wmt14_archives import derived_config, make_archives  # noqa: E402
+def complete(experiment: Experiment) -> None:
+    """With an archive missing, the workflow fails in one line; else it trains and compares. Data are prepared here."""
+    away = experiment.archive.rename(experiment.folder / experiment.archive.name)
+    failed = experiment.start()
+    experiment.wait_for(lambda: failed.poll() is not None, "end of the workflow")
+    printed = experiment.step_log("get-data")
+    assert failed.returncode != 0
+    assert f"{experiment.archive.name}: cannot be fetched, no connection" in printed, printed
+    assert "Traceback" not in printed, printed
+    print("  one archive is missing: failed with one line, as it should", flush=True)
+    away.rename(experiment.archive)
+    experiment.prepare()
+    experiment.finish(experiment.start())
+    ranks = re.findall(r"initialized host \S+ as rank (\d)", experiment.log())
+    assert sorted(ranks) == ["0", "1"], experiment.log()[:3000]
+    print((experiment.folder / "out" / "comparison.txt").read_text(), flush=True)
+    experiment.training.rename(experiment.reference)
 
-SYSTEM_FILES = [Path("/etc/slurm") / name for name in ("slurm.conf", "cgroup.conf")]
-PROGRAMS = ("munged", "slurmctld", "slurmd", "sbatch", "sinfo", "scontrol")
-# Small enough to start quickly.
-MODEL = {
-    f"{side}-{name}": size
-    for side in ("encoder", "decoder")
-    for name, size in {"layers": 1, "embed-dim": 16, "ffn-embed-dim": 16, "attention-heads": 2}.items()
+
+def time_limit(experiment: Experiment) -> None:
+    """SLURM sends SIGUSR1 before the limit; the training saves a checkpoint and its job is requeued."""
+    # The signal may come 30 seconds earlier; SLURM's limits are whole minutes.
+    job, restarts = "", ""
+
+    def watch() -> None:
+        nonlocal job, restarts
+        experiment.wait_for_update(10)
+        job = experiment.job()
+        experiment.wait_for_update(10, attempt=2)
+        restarts = experiment.shown(job, "Restarts")
+        # Once is enough.
+        experiment.cluster.call("scontrol", "update", f"JobId={job}", "TimeLimit=60")
+
+    experiment.train_again(watch, runtime=2, slurm_extra="'--signal=USR1@30'")
+    stopped = re.findall(r"stopped on request after update (\d+)", experiment.log())
+    print(f"  job {job}: requeued {restarts} time(s) after the signal, stopped after updates {stopped}", flush=True)
+    assert len(stopped) == 1 and restarts == "1"
+
+
+def preemption(experiment: Experiment) -> None:
+    """A job of a partition with a higher priority takes both nodes; SLURM requeues the training."""
+
+    def disturb() -> None:
+        experiment.wait_for_update(3 * SAVE_EVERY // 2)
+        job = experiment.job()
+        call = experiment.cluster.call
+        call("sbatch", "-p", "urgent", "--nodes=2", "--exclusive", "--output=/dev/null", "--wrap", "sleep 10")
+        experiment.wait_for_update(10, attempt=2)
+        print(f"  job {job}: preempted, requeued {experiment.shown(job, 'Restarts')} time(s)", flush=True)
+
+    experiment.train_again(disturb)
+
+
+def dead_node(experiment: Experiment) -> None:
+    """All processes of the node that runs the job's script are killed; SLURM requeues the training."""
+
+    def disturb() -> None:
+        experiment.wait_for_update(3 * SAVE_EVERY // 2)
+        job, cluster = experiment.job(), experiment.cluster
+        node = experiment.shown(job, "BatchHost")
+        killed = cluster.kill_node(node)
+        begin = time.monotonic()
+        experiment.wait_for(lambda: "down" in cluster.call("sinfo", "-h", "-N", "-o", "%t"), "node that is down")
+        print(f"  {node}: {killed} processes killed; down after {time.monotonic() - begin:.0f} s", flush=True)
+        cluster.start_node(node)
+        experiment.wait_for_update(10, attempt=2)
+        print(f"  job {job}: requeued {experiment.shown(job, 'Restarts')} time(s)", flush=True)
+
+    experiment.train_again(disturb)
+
+
+# A rule train that only shows what its processes are given.
+GEOMETRY = f"""
+rule train:
+    output: "geometry.txt"
+    resources: gpu=0, nodes=1, launcher="fairseq"
+    shell:
+        "{sys.executable} {__file__} geometry "
+        "{{resources.launcher}} {{resources.nodes}} {{resources.gpu}} > {{output}}"
+"""
+
+
+def recipe(experiment: Experiment) -> None:
+    """The two-node lines of the profile give every node its GPUs and all its processors to one process."""
+    folder = experiment.folder / "recipe"
+    folder.mkdir(exist_ok=True)
+    (folder / "geometry.txt").unlink(missing_ok=True)
+    profile = small_profile()
+    profile["set-resources"]["train"] |= {"gpu": len(GPUS) * len(NODES), "cpus_per_gpu": 1}
+    write_profile(folder, profile)
+    (folder / "Snakefile").write_text(GEOMETRY)
+    command = [sys.executable, "-m", "snakemake", "--profile", str(folder / "profile"), "--workflow-profile", "none"]
+    done = subprocess.run(command, cwd=folder, env=experiment.cluster.environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    lines = sorted((folder / "geometry.txt").read_text().splitlines())
+    print("".join(f"  {line}\n" for line in lines), end="", flush=True)
+    expected = [f"node {number}, {len(GPUS)} processors, {len(GPUS)} GPUs" for number in range(len(NODES))]
+    assert lines == expected, lines
+
+
+def geometry(launcher: str, nodes: str, gpus: str) -> None:
+    """Start what the launcher starts for a training, but only print what each process has."""
+    from mt_scaffold.experiment.fairseq_tools import launcher_command
+
+    shown = "import os; print('node', os.environ['SLURM_NODEID'] + ',', len(os.sched_getaffinity(0)), 'processors,', "
+    shown += "os.environ['SLURM_GPUS_ON_NODE'], 'GPUs')"
+    launch = launcher_command(launcher, int(nodes), int(gpus) // int(nodes))
+    subprocess.run([*launch, sys.executable, "-c", shown], check=True)
+
+
+SCENARIOS: dict[str, Callable[[Experiment], None]] = {
+    "recipe": recipe,
+    "complete": complete,
+    "limit": time_limit,
+    "preemption": preemption,
+    "node": dead_node,
 }
-# Training time of all attempts together; SLURM kills within half a minute after the limit of a minute.
-SECONDS = 100
-
-
-@contextlib.contextmanager
-def slurm(folder: Path) -> Iterator[dict[str, str]]:
-    """Run a SLURM with this machine as its only node; yield the environment that its commands need."""
-    host = socket.gethostname().split(".")[0]
-    key, socket_path = folder / "munge.key", folder / "munge" / "socket"
-    key.write_bytes(os.urandom(1024))
-    key.chmod(0o400)
-    socket_path.parent.mkdir()
-    for name in ("state", "spool", "logs"):
-        (folder / name).mkdir()
-    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2**20
-    (folder / "slurm.conf").write_text(
-        f"ClusterName=test\nSlurmctldHost={host}(127.0.0.1)\nSlurmUser=root\nSlurmdUser=root\n"
-        f"AuthType=auth/munge\nAuthInfo=socket={socket_path}\nCredType=cred/munge\n"
-        "ProctrackType=proctrack/linuxproc\nTaskPlugin=task/none\nSelectType=select/cons_tres\n"
-        "SelectTypeParameters=CR_CPU\nJobRequeue=1\nReturnToService=2\nMpiDefault=none\n"
-        f"SlurmctldPort=16817\nSlurmdPort=16818\nStateSaveLocation={folder}/state\nSlurmdSpoolDir={folder}/spool\n"
-        f"SlurmctldPidFile={folder}/slurmctld.pid\nSlurmdPidFile={folder}/slurmd.pid\nKillWait=5\n"
-        f"SlurmctldLogFile={folder}/logs/slurmctld\nSlurmdLogFile={folder}/logs/slurmd\nMinJobAge=300\n"
-        f"NodeName={host} NodeAddr=127.0.0.1 CPUs={os.cpu_count()} RealMemory={memory} State=UNKNOWN\n"
-        f"PartitionName=test Nodes={host} Default=YES MaxTime=INFINITE State=UP\n"
-    )
-    (folder / "cgroup.conf").write_text("")
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    commands = [
-        [
-            "munged",
-            "--foreground",
-            "--force",
-            f"--key-file={key}",
-            f"--socket={socket_path}",
-            f"--pid-file={folder}/munged.pid",
-            f"--log-file={folder}/logs/munged",
-            f"--seed-file={folder}/munged.seed",
-        ],
-        ["slurmctld", "-D"],
-        ["slurmd", "-D", "-N", host],
-    ]
-    started: list[subprocess.Popen[bytes]] = []
-    try:
-        # The steps of a job read the default location only, whatever SLURM_CONF is.
-        for file in SYSTEM_FILES:
-            file.parent.mkdir(exist_ok=True)
-            file.symlink_to(folder / file.name)
-        for command in commands:
-            with open(folder / "logs" / f"{command[0]}.out", "wb") as log:
-                started.append(subprocess.Popen(command, env=environment, stdout=log, stderr=subprocess.STDOUT))
-            time.sleep(1)
-        for _ in range(60):
-            shown = subprocess.run(["sinfo", "-h", "-o", "%t"], env=environment, capture_output=True, text=True)
-            if shown.stdout.strip() == "idle":
-                break
-            time.sleep(1)
-        else:
-            logs = "".join(path.read_text(errors="replace")[-2000:] for path in (folder / "logs").iterdir())
-            raise SystemExit(f"SLURM does not start: {shown.stdout}{shown.stderr}\n{logs}")
-        yield environment
-    finally:
-        # A hanging controller or an endless step must not keep the daemons alive.
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            subprocess.run(["scancel", "--full", "-u", "root"], env=environment, capture_output=True, timeout=20)
-        time.sleep(8)  # a little longer than KillWait
-        for process in reversed(started):
-            process.terminate()
-            try:
-                process.wait(timeout=15)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
-        for file in SYSTEM_FILES:
-            file.unlink(missing_ok=True)
-
-
-def run(folder: Path, environment: dict[str, str], retries: int) -> subprocess.CompletedProcess[str]:
-    """Run the workflow with the profile for SLURM, with GPUs, memory and times that fit this machine."""
-    command = [sys.executable, "-m", "snakemake", "-s", str(ROOT / "scripts" / "Snakefile")]
-    command += ["--configfile", str(folder / "wmt14.yaml"), "--profile", str(ROOT / "configs" / "profiles" / "slurm")]
-    command += ["--config", f"output={folder / 'out'}", f"cache={folder / 'cache'}"]
-    command += ["--cores", "2", "--jobs", "4", "--retries", str(retries), "--latency-wait", "5"]
-    command += ["--default-resources", "mem_mb=500", "runtime=20", "--seconds-between-status-checks", "5"]
-    # This SLURM has no accounting, so sacct shows nothing.
-    command += ["--slurm-init-seconds-before-status-checks", "5", "--slurm-status-command", "squeue"]
-    command += [
-        "--set-threads",
-        *(f"{rule}=1" for rule in ("learn", "dictionary", "binarise", "binarise_words", "binarise_test_set")),
-    ]
-    rules = ("learn", "dictionary", "binarise", "binarise_words", "binarise_test_set", "get_data")
-    command += ["--set-resources", *(f"{rule}:mem_mb=500" for rule in rules)]
-    # A minute is SLURM's shortest limit. This also tests srun from within a job step.
-    command += ["train:gpu=0", "train:cpus_per_gpu=0", "train:mem_mb=500", "train:runtime=1", "train:launcher=srun"]
-    command += ["translate:gpu=0", "translate:cpus_per_gpu=0", "translate:mem_mb=500", "translate:runtime=20"]
-    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
 
 
 def main() -> int:
-    missing = [program for program in PROGRAMS if shutil.which(program) is None]
-    if os.geteuid() != 0 or missing:
-        print(
-            f"test-slurm: run as root, with slurm-wlm and munge installed (missing: {', '.join(missing) or 'root'})",
-            file=sys.stderr,
-        )
+    if sys.argv[1:2] == ["geometry"]:
+        geometry(*sys.argv[2:])
+        return 0
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("scenarios", nargs="*", metavar="SCENARIO", help=f"of {', '.join(SCENARIOS)} (default: all)")
+    parser.add_argument("--folder", type=Path, help="work here and keep all files, so that ``complete`` is run once")
+    options = parser.parse_args()
+    chosen = options.scenarios or list(SCENARIOS)
+    if unknown := [name for name in chosen if name not in SCENARIOS]:
+        parser.error(f"no scenario is called {unknown[0]}; choose from {', '.join(SCENARIOS)}")
+    if reason := refusal():
+        print(f"test-slurm: {reason}", file=sys.stderr)
         return 1
-    for file in SYSTEM_FILES:
-        if os.path.lexists(file):
-            print(
-                f"test-slurm: this machine already has a SLURM ({file}); run the test on a machine without one",
-                file=sys.stderr,
-            )
-            return 1
-    with tempfile.TemporaryDirectory(prefix="mt-scaffold-slurm-") as name:
-        folder = Path(name)
-        (folder / "cache").mkdir()
-        config = derived_config("de", folder / "cache", make_archives(folder / "cache", "de"))
-        config["codes"]["symbols"] = 200
-        config["prepare"]["chunks"] = 2
-        config["clean"]["max_ratio"] = 3.0
-        config["systems"] = {"bpe": config["systems"]["bpe"]}
-        config["compare_with"] = [entry for entry in config["compare_with"] if entry["beside"] == "bpe"]
-        config["train"]["batch"] = "small"
-        changed: dict[str, float] = {"fp16": False, "num-workers": 0, "max-tokens": 400, "save-interval-updates": 20}
-        # fairseq also counts the seconds of earlier attempts, so one attempt is never enough, however fast.
-        changed |= {"stop-time-hours": SECONDS / 3600}
-        config["train"]["options"] |= MODEL | changed
-        config["train"]["batches"]["small"]["options"] |= {"max-update": 10**6}
-        config["average"]["last"] = 2
-        config["translate"]["options"] |= {"fp16": False, "max-len-b": 10}
-        config["score"]["bootstrap_samples"] = 20
-        # Nothing listens on port 9.
-        archive = folder / "cache" / "training-parallel-nc-v11.tgz"
-        config["data"]["archives"]["train"][2]["archive"]["url"] = f"http://127.0.0.1:9/{archive.name}"
-        (folder / "wmt14.yaml").write_text(yaml.safe_dump(config), encoding="utf-8")
-        with slurm(folder) as environment:
-            print("SLURM is running. First run: one archive is missing.", flush=True)
-            away = archive.rename(folder / archive.name)
-            failed = run(folder, environment, retries=0)
-            printed = (folder / "out" / "logs" / "get-data.log").read_text()
-            assert failed.returncode != 0, failed.stdout
-            assert f"{archive.name}: cannot be fetched, no connection" in printed, printed
-            assert "Traceback" not in printed, printed
-
-            print("Failed as expected. Second run: complete, with a minute for each attempt to train.", flush=True)
-            away.rename(archive)
-            start = time.time()
-            done = run(folder, environment, retries=20)
-            printed = done.stdout + done.stderr
-            if done.returncode:
-                print(printed[-6000:])
-                for step_log in (folder / "out" / "logs").glob("*.log"):
-                    print(f"== {step_log.name}\n{step_log.read_text(errors='replace')[-800:]}")
-                return 1
-            training = folder / "out" / "bpe" / "seed-1"
-            log = (training / "train.log").read_text(errors="replace")
-            attempts = len(re.findall(r"^\$ ", log, re.MULTILINE))
-            resumed = re.findall(r"Loaded checkpoint .*checkpoint_last\.pt \(epoch \d+ @ (\d+) updates\)", log)
-            report = json.loads((training / "training.json").read_text())
-            updates = report["updates"]
-            killed = sum(
-                path.read_text(errors="replace").count("DUE TO TIME LIMIT")
-                for path in (folder / ".snakemake").rglob("*.log")
-            )
-            print(
-                f"{attempts} attempts to train; SLURM reported the time limit {killed} times; resumed from updates "
-                f"{', '.join(resumed)}, finished at {updates}; {time.time() - start:.0f} s in total"
-            )
-            assert killed
-            assert (folder / "out" / "comparison.txt").exists()
-            assert report["seconds"] >= SECONDS, report
-            assert attempts >= 2 and resumed and all(0 < int(update) < updates for update in resumed), log[-3000:]
-            print((folder / "out" / "comparison.txt").read_text())
-    print("test-slurm: passed")
+    with contextlib.ExitStack() as stack:
+        folder = options.folder
+        if folder is None:
+            folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="mt-scaffold-slurm-")))
+        folder = folder.resolve()
+        # Those that disturb a training need an undisturbed one.
+        if set(chosen) - {"recipe", "complete"} and not (folder / "reference").exists():
+            chosen = [name for name in SCENARIOS if name in {*chosen, "complete"}]
+        shutil.rmtree(folder / "slurm", ignore_errors=True)
+        (folder / "slurm").mkdir(parents=True)
+        environment = {"PYTHONPATH": f"{folder / 'site'}:{ROOT}", "OMP_NUM_THREADS": "1"}
+        cluster = stack.enter_context(running(Cluster(folder / "slurm", environment, TASK_PROLOG)))
+        print(f"SLURM is running: {' '.join(cluster.call('sinfo', '-h', '-N', '-p', 'test').split())}", flush=True)
+        experiment = Experiment(folder, cluster)
+        for name in chosen:
+            print(f"== {name}: {SCENARIOS[name].__doc__}", flush=True)
+            begin = time.monotonic()
+            SCENARIOS[name](experiment)
+            cluster.wait_for_nodes("idle")
+            print(f"  {time.monotonic() - begin:.0f} s", flush=True)
+    print(f"test-slurm: passed ({', '.join(chosen)})")
     return 0
 
 

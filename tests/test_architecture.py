@@ -40,7 +40,7 @@ ORDER = (
     ("averaging_check", "training_options"),
     ("resuming", "stop_request"),
     ("train",),
-    ("average",),
+    ("average", "thin"),
     ("translate",),
     ("fairseq_plugin",),
     ("metrics", "comet_scores"),
@@ -67,6 +67,7 @@ EXTRAS = {
         "fairseq_tools",
         "lengths",
         "mmap_dataset",
+        "thin",
     },
     "analysis": {
         *(

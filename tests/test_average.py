@@ -2,6 +2,8 @@
 
 import argparse
 import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +19,7 @@ from mt_scaffold.experiment.checkpoints import load_checkpoint  # noqa: E402
 
 def save(path: Path, model: dict[str, Any], **more: Any) -> Path:
     """A checkpoint like fairseq's, in all that averaging reads."""
-    state = {"args": argparse.Namespace(arch="transformer"), "model": model, "last_optimizer_state": {"big": 1}, **more}
+    state = {"args": argparse.Namespace(arch="transformer"), "model": model, "last_optimizer_state": {"big": 1}} | more
     torch.save(state, path)
     return path
 
@@ -55,6 +57,36 @@ def test_tied_parameters_stay_tied_and_counters_are_those_of_the_last(tmp_path: 
     assert torch.equal(state["model"]["in"], torch.full((300, 100), 1.5))
     assert state["model"]["step"].item() == 2
     assert "last_optimizer_state" not in state and state["averaged"] == ["1.pt", "2.pt"]
+
+
+AVERAGING = """
+import re, sys
+from pathlib import Path
+import torch
+from mt_scaffold.experiment.average import average
+def megabytes():
+    return int(re.search(r"VmHWM:\\s+(\\d+) kB", Path("/proc/self/status").read_text())[1]) // 1024
+Path("/proc/self/clear_refs").write_text("5")  # the peak starts anew
+before = megabytes()
+average(sys.argv[2:], sys.argv[1])
+print(megabytes() - before)
+"""
+
+
+def test_averaging_takes_no_memory_for_the_optimiser_nor_for_each_checkpoint(tmp_path: Path) -> None:
+    """Read whole, ten checkpoints of 2.9 GB would need more than the job has."""
+    paths = []
+    for number in range(6):
+        model = {str(part): torch.full((2_000_000,), float(number)) for part in range(4)}
+        optimiser = {"state": torch.ones(15_000_000)}
+        paths.append(save(tmp_path / f"{number}.pt", model, last_optimizer_state=optimiser))
+    command = [sys.executable, "-c", AVERAGING, str(tmp_path / "mean.pt"), *map(str, paths)]
+    megabytes = int(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+    for path in paths:
+        path.unlink()
+    # A sum in double precision is 64 MB, the pages of a model 32 MB, the state of an optimiser 60 MB.
+    assert 64 <= megabytes < 64 + 2 * 32 + 40
+    assert load_checkpoint(tmp_path / "mean.pt")["model"]["3"][0].item() == 2.5
 
 
 def test_checkpoints_of_different_models_are_refused(tmp_path: Path) -> None:

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import errno
-import fcntl
-import os
 import re
 from pathlib import Path
 
@@ -160,17 +157,6 @@ def test_an_opened_experiment_is_locked_and_read_back(tmp_path: Path) -> None:
     layout.open().close()
     assert read_layout(layout.folder) == layout
     assert closing_words(layout).startswith(f"All results are in {layout.folder}")
-
-
-def test_a_file_system_without_locks_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Some network file systems have none; the folder is named, without a traceback."""
-
-    def refuse(*_: object) -> None:
-        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
-
-    monkeypatch.setattr(fcntl, "flock", refuse)
-    with pytest.raises(MTScaffoldError, match=f"demo: {os.strerror(errno.ENOLCK)}"):
-        plan(output=str(tmp_path / "demo")).open()
 
 
 def test_a_folder_that_cannot_be_made_is_one_line(tmp_path: Path) -> None:

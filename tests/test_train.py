@@ -242,3 +242,14 @@ def test_a_second_training_in_the_same_folder_waits(tiny_data: Path, tmp_path: P
             fcntl.flock(lock, fcntl.LOCK_UN)
             assert "fairseq-train: argument --arch" in process.stderr.read()
     assert process.returncode == 2
+
+
+def test_several_processes_report_their_time_as_well(tiny_data: Path, tmp_path: Path) -> None:
+    """They save it as a tensor, and a training of days must not fail when it is reported."""
+    torch = pytest.importorskip("torch", reason="needs the extra 'fairseq'")
+    (tmp_path / "checkpoints").mkdir()
+    (tmp_path / "train.log").touch()
+    state = {"model": {"w": torch.zeros(1)}, "optimizer_history": [{"num_updates": 3}]}
+    state["extra_state"] = {"train_iterator": {"epoch": 2}, "previous_training_time": torch.tensor(12.5)}
+    torch.save(state, tmp_path / "checkpoints" / "checkpoint_last.pt")
+    assert train(tiny_data, tmp_path, [*TINY_MODEL, "--max-update", "3"]).seconds == 12.5

@@ -101,6 +101,19 @@ def test_a_missing_subset_or_model_is_named(tiny_data: Path, tmp_path: Path) -> 
         translate(tiny_data, "odd.1", tmp_path / "model.pt", tmp_path, ["--nbest", "3"])
 
 
+def test_a_gpu_that_is_requested_must_be_there(
+    tiny_data: Path, tiny_model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A job that paid for a GPU must not translate for hours on the CPU; fairseq uses one at most."""
+    monkeypatch.setattr("mt_scaffold.experiment.translate.sees_gpu", lambda: False)
+    model = tiny_model / "checkpoints" / "checkpoint_last.pt"
+    with pytest.raises(MTScaffoldError, match="--gpus 1: PyTorch finds no GPU"):
+        translate(tiny_data, "odd.1", model, tmp_path / "out", gpus=1)
+    with pytest.raises(UsageError, match="--gpus 2: fairseq-generate uses one GPU"):
+        translate(tiny_data, "odd.1", model, tmp_path / "out", gpus=2)
+    assert not (tmp_path / "out").exists()
+
+
 def test_fairseq_refuses_a_checkpoint_that_would_run_code(
     tiny_data: Path, tiny_model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

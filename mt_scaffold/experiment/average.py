@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from mt_scaffold.errors import MTScaffoldError, UsageError
-from mt_scaffold.experiment.checkpoints import epoch_checkpoints, load_checkpoint, update_checkpoints
+from mt_scaffold.experiment.checkpoints import epoch_checkpoints, load_checkpoint, update_checkpoints, without_optimiser
 from mt_scaffold.files import PathLike, open_output
 
 
@@ -25,33 +25,36 @@ def average(checkpoints: Sequence[PathLike], output: PathLike) -> list[str]:
 
     if not checkpoints:
         raise UsageError("average: no checkpoints given; name one or more")
-    sums: dict[str, Any] = {}
-    state: dict[str, Any] = {}
+    models: list[dict[str, Any]] = []
     for path in checkpoints:
+        # Mapped, so that only what is summed below is read.
         state = load_checkpoint(path)
-        model = state["model"]
-        if not sums:
-            sums = {name: torch.zeros(tensor.shape, dtype=torch.float64) for name, tensor in model.items()}
-        _check_same_parameters(sums, model, path, checkpoints[0])
-        for name, tensor in model.items():
-            sums[name] += tensor.to(torch.float64)
+        models.append(state["model"])
+        _check_same_parameters(models[0], models[-1], path, checkpoints[0])
 
     # Tied parameters share one storage, in the result as in fairseq's own checkpoints.
-    tied: dict[Any, Any] = {}
-    averaged = {}
-    for name, tensor in state["model"].items():
-        place = (tensor.data_ptr(), tensor.shape) if tensor.numel() else name
-        if place not in tied:
-            mean = sums[name] / len(checkpoints)
-            tied[place] = mean.to(tensor.dtype) if tensor.is_floating_point() else tensor
-        averaged[name] = tied[place]
-    state["model"] = averaged
-    state.pop("last_optimizer_state", None)
+    last, first_of = models[-1], _tied(models[-1])
+    floating = [name for name in dict.fromkeys(first_of.values()) if last[name].is_floating_point()]
+    sums = {name: torch.zeros(last[name].shape, dtype=torch.float64) for name in floating}
+    while models:
+        model = models.pop(0)
+        for name, total in sums.items():
+            total += model[name]
+    means = {name: sums.pop(name).div_(len(checkpoints)).to(last[name].dtype) for name in floating}
+    averaged = {name: means.get(first, last[first]) for name, first in first_of.items()}
     names = [Path(path).name for path in checkpoints]
-    state["averaged"] = names
     with open_output(output) as stream:
-        torch.save(state, stream)
+        torch.save(without_optimiser(state) | {"model": averaged, "averaged": names}, stream)
     return names
+
+
+def _tied(model: dict[str, Any]) -> dict[str, str]:
+    """Return for each parameter the first one with the same storage, which may be itself."""
+    places: dict[Any, str] = {}
+    return {
+        name: places.setdefault((tensor.data_ptr(), tensor.shape) if tensor.numel() else name, name)
+        for name, tensor in model.items()
+    }
 
 
 def last_checkpoints(folder: PathLike, last: int, by_updates: bool = False, skip: int = 0) -> list[Path]:
@@ -78,15 +81,15 @@ def last_checkpoints(folder: PathLike, last: int, by_updates: bool = False, skip
     return found[len(found) - skip - last : len(found) - skip]
 
 
-def _check_same_parameters(sums: dict[str, Any], model: dict[str, Any], path: PathLike, first: PathLike) -> None:
-    for name in sums.keys() ^ model.keys():
+def _check_same_parameters(before: dict[str, Any], model: dict[str, Any], path: PathLike, first: PathLike) -> None:
+    for name in before.keys() ^ model.keys():
         raise MTScaffoldError(
             f"{path}: not of the same model as {first}: only one of them has the parameter {name}; "
             "average checkpoints of one training"
         )
     for name, tensor in model.items():
-        if tensor.shape != sums[name].shape:
+        if tensor.shape != before[name].shape:
             raise MTScaffoldError(
                 f"{path}: not of the same model as {first}: {name} is {tuple(tensor.shape)}, "
-                f"there {tuple(sums[name].shape)}; average checkpoints of one training"
+                f"there {tuple(before[name].shape)}; average checkpoints of one training"
             )

@@ -9,11 +9,14 @@ from __future__ import annotations
 import argparse
 import pickle
 import re
+import zipfile
 from pathlib import Path
 from typing import Any
 
 from mt_scaffold.errors import MTScaffoldError
 from mt_scaffold.files import PathLike, explain_os_error
+
+_OPTIMISER = "last_optimizer_state"
 
 
 def safe_globals() -> list[Any]:
@@ -32,6 +35,7 @@ def safe_globals() -> list[Any]:
 def load_checkpoint(path: PathLike) -> dict[str, Any]:
     """Load a fairseq checkpoint onto the CPU: ``model`` (name → tensor), ``cfg``, ``extra_state`` and so on.
 
+    A tensor is read from the file when it is used, so that the optimiser's state takes no memory unless it is wanted.
     Raises MTScaffoldError where the file is missing, truncated, not a checkpoint, or holds anything that could run
     code.
     """
@@ -41,7 +45,8 @@ def load_checkpoint(path: PathLike) -> dict[str, Any]:
         # On exit safe_globals() takes everything it names off the list, even what was on it before.
         listed = torch.serialization.get_safe_globals()
         with torch.serialization.safe_globals([each for each in safe_globals() if each not in listed]):
-            state = torch.load(path, map_location="cpu", weights_only=True)
+            # PyTorch's format of before 1.6 cannot be mapped.
+            state = torch.load(path, map_location="cpu", weights_only=True, mmap=zipfile.is_zipfile(path))
     except OSError as error:
         raise explain_os_error(error, path) from error
     except pickle.UnpicklingError as error:
@@ -56,6 +61,25 @@ def load_checkpoint(path: PathLike) -> dict[str, Any]:
     if not isinstance(state, dict) or not isinstance(state.get("model"), dict):
         raise MTScaffoldError(f"{path}: not a checkpoint (it holds no model); use one that fairseq-train wrote")
     return state
+
+
+def without_optimiser(state: dict[str, Any]) -> dict[str, Any]:
+    """Return a checkpoint without what only resuming needs."""
+    return {key: value for key, value in state.items() if key != _OPTIMISER}
+
+
+def has_optimiser(state: dict[str, Any]) -> bool:
+    """Return whether a training can resume from a checkpoint."""
+    return state.get(_OPTIMISER) is not None
+
+
+def check_optimiser(path: PathLike) -> None:
+    """Raise MTScaffoldError for a checkpoint that a training could resume from only with a new optimiser."""
+    if Path(path).exists() and not has_optimiser(load_checkpoint(path)):
+        raise MTScaffoldError(
+            f"{path}: no training can resume from this checkpoint,which was saved or thinned without the optimiser's "
+            "state; restore it, or delete the folder of the training to train from scratch"
+        )
 
 
 def epoch_checkpoints(folder: PathLike) -> dict[int, Path]:

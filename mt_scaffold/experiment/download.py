@@ -20,6 +20,8 @@ from mt_scaffold.files import PathLike, explain_os_error, write_text
 
 CACHE_VARIABLE = "MT_SCAFFOLD_CACHE"
 TIMEOUT_SECONDS = 60
+# The largest archive may take another run that long.
+WAIT_SECONDS = 12 * 3600.0
 _BLOCK = 1 << 20
 
 
@@ -95,7 +97,7 @@ def _download(url: str, digest: str | None, path: Path, by_hand: Path) -> Path:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         # One download at a time: a second run waits, and then finds the first one's file.
-        with locked(path.parent):
+        with locked(path.parent, "another run is downloading; waiting for it", WAIT_SECONDS):
             if digest is not None or not path.exists():
                 pooch.retrieve(url, digest, fname=path.name, path=path.parent, downloader=_ResumingDownloader(part))
     except requests.RequestException as error:

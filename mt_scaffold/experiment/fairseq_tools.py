@@ -192,8 +192,9 @@ def launcher_command(launcher: str, nodes: int, gpus: int) -> list[str]:
     if launcher == "srun":
         if "SLURM_JOB_ID" not in os.environ:
             raise UsageError("--launcher srun: not in a SLURM job; start the training with sbatch")
-        # --overlap: the job's own step already holds these processors.
-        command = ["srun", "--overlap", "--nodes", str(nodes), "--ntasks", str(nodes), "--ntasks-per-node", "1"]
+        # --overlap: the job's own step already holds these processors. --cpu-bind: SLURM must not bind a task to some.
+        command = ["srun", "--overlap", "--cpu-bind=none"]
+        command += ["--nodes", str(nodes), "--ntasks", str(nodes), "--ntasks-per-node", "1"]
         return command + (["--gpus-per-node", str(gpus)] if gpus else [])
     return []
 

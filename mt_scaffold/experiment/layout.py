@@ -10,13 +10,13 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.configuration import Config, load_config
 from mt_scaffold.experiment.configuration.data import DATA_KINDS
 from mt_scaffold.experiment.configuration.yaml_file import typed
-from mt_scaffold.experiment.locks import take_lock
+from mt_scaffold.experiment.locks import Lock, take_lock
 from mt_scaffold.experiment.provenance import write_config
 from mt_scaffold.files import PathLike, make_folder
 
@@ -162,6 +162,10 @@ class Layout:
         """One of the last checkpoints (``last-1`` is the newest), to be scored by itself."""
         return self.training(system, seed, f"{checkpoint}.pt")
 
+    def thinned(self, system: str, seed: int | str) -> Path:
+        """The names of the checkpoints that were thinned once they were averaged."""
+        return self.training(system, seed, "thinned.txt")
+
     def translation(self, system: str, seed: int | str, test: str, form: str = "", checkpoint: str = "") -> Path:
         """A translation by the averaged model or one checkpoint, detokenised or (``form``) ``words``, ``subwords``."""
         return self.training(system, seed, "translations") / checkpoint / _with(f"{test}.{self.target}", form)
@@ -174,10 +178,14 @@ class Layout:
         """The scores of a translation."""
         return self.training(system, seed, "scores") / checkpoint / f"{test}.json"
 
+    @property
+    def last_checkpoints(self) -> list[str]:
+        """The names of the last checkpoints that are scored by themselves, the newest first."""
+        return [f"last-{number + 1}" for number in range(self.config.score.last_checkpoints)]
+
     def every_scores(self) -> list[Path]:
         """The scores of all translations: of the averaged models, and of the last checkpoints if they are wanted."""
-        models = ["", *(f"last-{number + 1}" for number in range(self.config.score.last_checkpoints))]
-        return self.every_run(self.scores, self.config.test_sets, models)
+        return self.every_run(self.scores, self.config.test_sets, ["", *self.last_checkpoints])
 
     def every_run(self, path: Callable[..., Path], *axes: Sequence[str]) -> list[Path]:
         """Return ``path`` (one of the methods above) for each system and seed, and for each entry of further axes."""
@@ -243,7 +251,7 @@ class Layout:
             parts.append([self.config.baseline_of(system) for system in self.config.systems])
         return json.dumps(parts, sort_keys=True)
 
-    def open(self) -> IO[str]:
+    def open(self) -> Lock:
         """Create the folder, lock it, write the resolved configuration and return the lock, which closing releases.
 
         Raises MTScaffoldError where another run is using the folder, or it cannot be written to.
@@ -294,9 +302,9 @@ def _with(name: str, suffix: str) -> str:
 
 
 def _training_of(train: Mapping[str, Any]) -> object:
-    """Return the train section without what changes no training: the estimate, and the batches that are not chosen."""
+    """Return the train section without what changes no training: the batches that are not chosen, and so on."""
     batch = train.get("batch")
-    used = {key: value for key, value in train.items() if key not in ("expected", "batches")}
+    used = {key: value for key, value in train.items() if key not in ("expected", "batches", "thin")}
     return used | ({"batches": {batch: train["batches"][batch]}} if batch is not None else {})
 
 

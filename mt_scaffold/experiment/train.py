@@ -15,7 +15,7 @@ from typing import Any
 from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.averaging_check import number_of
 from mt_scaffold.experiment.binarise import DESCRIPTION, Binarised, read_binarised, task_arguments
-from mt_scaffold.experiment.checkpoints import epoch_checkpoints, load_checkpoint, update_checkpoints
+from mt_scaffold.experiment.checkpoints import check_optimiser, epoch_checkpoints, load_checkpoint, update_checkpoints
 from mt_scaffold.experiment.configuration.training import STOP_OPTIONS, unfair_patience
 from mt_scaffold.experiment.fairseq_tools import (
     WHOLE_DATA_SET,
@@ -114,6 +114,8 @@ def train(
         _mend_last_checkpoint(output / CHECKPOINTS)
         chosen = {name: " ".join(values) for name, values in start.options.items()}
         if not _has_made_its_updates(output / CHECKPOINTS, chosen):
+            if "--reset-optimizer" not in chosen:
+                check_optimiser(output / CHECKPOINTS / "checkpoint_last.pt")
             with on_signal.stops_training() as request:
                 _run(start.command, output / TRAINING_LOG, request)
         report = _report(output, seed, chosen)
@@ -246,7 +248,7 @@ def _report(output: Path, seed: int, options: dict[str, str]) -> TrainingReport:
         valid_loss=extra.get("val_loss"),
         best_valid_loss=extra.get("best"),
         parameters=_count_parameters(state["model"]),
-        seconds=round(extra.get("previous_training_time", 0.0), 1),
+        seconds=round(float(extra.get("previous_training_time", 0.0)), 1),
         versions=versions(),
         command=(output / TRAINING_COMMAND).read_text(encoding="utf-8"),
         curves=read_training_log(output / TRAINING_LOG),

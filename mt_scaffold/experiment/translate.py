@@ -9,7 +9,14 @@ from pathlib import Path
 
 from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.binarise import read_binarised, task_arguments
-from mt_scaffold.experiment.fairseq_tools import WHOLE_DATA_SET, refuse_options, run_tool, sees_gpu, user_dir
+from mt_scaffold.experiment.fairseq_tools import (
+    WHOLE_DATA_SET,
+    no_gpu_message,
+    refuse_options,
+    run_tool,
+    sees_gpu,
+    user_dir,
+)
 from mt_scaffold.files import PathLike, make_folder, open_input, write_text
 from mt_scaffold.text import join_subwords
 
@@ -26,25 +33,34 @@ def translate(
     options: Sequence[str] = (),
     seed: int = 1,
     source_words: PathLike | None = None,
+    gpus: int = 0,
 ) -> list[str]:
     """Translate one subset of a data folder of ``binarise`` or ``binarise_words`` with fairseq-generate.
 
     ``options`` are fairseq-generate's own (``["--beam", "4", "--lenpen", "0.6"]``). The folder ``output`` gets
     ``SUBSET.TARGET.subwords`` (as the model wrote it), ``.words`` (joined), ``SUBSET.TARGET`` (detokenised: ordinary
     text, to be scored) and, with ``source_words``, a copy of them as ``SUBSET.SOURCE.words``; line i of each
-    corresponds to line i of the test set. ``SUBSET.generate.txt`` is fairseq's own output, with its scores. Returns the
-    detokenised translations.
+    corresponds to line i of the test set. ``SUBSET.generate.txt`` is fairseq's own output, with its scores. ``gpus``: 1
+    insists on a GPU; with 0, one is used where PyTorch sees it, and else the CPU. Returns the detokenised translations.
 
-    Raises MTScaffoldError where a sentence has no translation, and where fairseq fails, with the end of its log.
+    Raises MTScaffoldError where a sentence has no translation, where a GPU is requested but there is none, and where
+    fairseq fails, with the end of its log.
     """
     from mt_scaffold.experiment.tokenise import detokenise
 
     refuse_options(options, _OWN_OPTIONS, "fairseq-generate")
+    if gpus not in (0, 1):
+        raise UsageError(f"--gpus {gpus}: fairseq-generate uses one GPU; give 1, or 0 for one if there is one")
     binarised = read_binarised(data)
     if subset not in binarised.pairs:
         raise UsageError(f"{data}: no subset called {subset}; choose one of {', '.join(binarised.pairs)}")
     if not Path(model).is_file():
         raise MTScaffoldError(f"{model}: no such model; make it with mt-scaffold train or average")
+    on_gpu = sees_gpu()
+    if gpus and not on_gpu:
+        raise MTScaffoldError(
+            f"--gpus {gpus}: PyTorch finds no GPU on this machine: {no_gpu_message()}; or translate with --gpus 0"
+        )
     output = Path(output)
     make_folder(output)
 
@@ -57,7 +73,7 @@ def translate(
         arguments += ["--source-lang", binarised.source, "--target-lang", binarised.target, "--seed", str(seed)]
         arguments += ["--user-dir", str(user_dir()), "--no-progress-bar", *WHOLE_DATA_SET]
         arguments += [*task_arguments(binarised, options), *options]
-        if not sees_gpu():
+        if not on_gpu:
             arguments.append("--cpu")
         run_tool("generate", arguments, log)
         (Path(results) / f"generate-{subset}.txt").replace(generated)

@@ -1,6 +1,14 @@
 # Data folders → checkpoints → averaged models → translations; once for each system and seed.
 
 
+# A training that SIGUSR1 has stopped before its time limit ends with status 75. SLURM then runs the same job again; where
+# the cluster forbids that, Snakemake submits another one (retries).
+REQUEUE = (
+    '{ status=$?; [ $status -ne 75 ] || [ -z "${SLURM_JOB_ID:-}" ] || scontrol requeue "$SLURM_JOB_ID" || true; '
+    "exit $status; }"
+)
+
+
 # A profile sets the resources for one or more nodes with GPUs; see configs/profiles.
 # The checkpoints are not a declared output, because Snakemake would delete them when the training is stopped.
 rule train:
@@ -17,7 +25,7 @@ rule train:
     shell:
         "{MT} train --config {CONFIG} --system {wildcards.system:q} --data {input:q} --output {params.folder:q} "
         "--seed {wildcards.seed} --launcher {resources.launcher:q} --nodes {resources.nodes} --gpus {params.gpus} "
-        "{params.dropout} > {log:q} 2>&1"
+        "{params.dropout} > {log:q} 2>&1 || {REQUEUE}"
 
 
 rule average:
@@ -27,6 +35,16 @@ rule average:
     log: layout.log("average-{system}-{seed}")
     shell:
         "{MT} average --checkpoints {params.folder:q} {params.which} --output {output:q} > {log:q} 2>&1"
+
+
+rule thin:
+    input:
+        layout.averaged("{system}", "{seed}"),
+        [layout.checkpoint("{system}", "{seed}", checkpoint) for checkpoint in layout.last_checkpoints],
+    output: layout.thinned("{system}", "{seed}")
+    params: folder=str(layout.checkpoints("{system}", "{seed}"))
+    log: layout.log("thin-{system}-{seed}")
+    shell: "{MT} thin --checkpoints {params.folder:q} > {output:q} 2> {log:q}"
 
 
 rule translate:
@@ -44,9 +62,11 @@ rule translate:
         folder=str(layout.training("{system}", "{seed}", "translations")),
     log: layout.log("translate-{system}-{seed}-{test}")
     threads: steps.training_threads(experiment, CORES)
+    resources: gpu=0
     shell:
         "{MT} translate --config {CONFIG} --data {input.data:q} --subset {wildcards.test:q} --model {input.model:q} "
-        "--source-words {input.words:q} --seed {wildcards.seed} --output {params.folder:q} > {log:q} 2>&1"
+        "--source-words {input.words:q} --seed {wildcards.seed} --gpus {resources.gpu} --output {params.folder:q} "
+        "> {log:q} 2>&1"
 
 
 # One of the last checkpoints by itself, for score.last_checkpoints. It is kept: made again for a new test set, it would

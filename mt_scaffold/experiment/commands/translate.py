@@ -19,6 +19,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--output", "-o", required=True, metavar="FOLDER", help="folder for the translations")
     parser.add_argument("--source-words", metavar="FILE", help="the source in words, copied beside the translations")
     parser.add_argument("--seed", type=int, default=1, help="random seed, for sampling (default: 1)")
+    parser.add_argument(
+        "--gpus", type=int, default=0, metavar="N", help="1: only on a GPU; 0: on one if there is one (default)"
+    )
     parser.add_argument("--config", metavar="FILE", help="take fairseq's options from this experiment configuration")
     parser.add_argument(
         "fairseq_options", nargs="*", metavar="-- OPTIONS", help="options of fairseq-generate, after --"
@@ -40,4 +43,5 @@ def run(options: argparse.Namespace) -> None:
         arguments,
         seed=options.seed,
         source_words=options.source_words,
+        gpus=options.gpus,
     )

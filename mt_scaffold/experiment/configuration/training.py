@@ -76,7 +76,8 @@ class Train:
     ``stop`` ends the training, instead of max-update or max-epoch in the options. With ``patience`` it ends earlier,
     once that many validations in a row have not improved ``patience_on``: BLEU of the validation set, or the loss per
     byte of its text; checkpoint_best.pt follows the same. ``validate_bleu``: compute that BLEU in any case.
-    ``expected``: for a check of the averaging before anything runs.
+    ``expected``: for a check of the averaging before anything runs. ``thin``: once averaged, checkpoints lose the
+    optimiser's state, all but the last.
     """
 
     options: dict[str, OptionValue] = field(metadata=bounds(key_pattern=OPTION, key_pattern_says=OPTION_SAYS))
@@ -89,6 +90,7 @@ class Train:
     patience_on: Literal["bleu", "loss_per_byte"] | None = None
     validate_bleu: bool = False
     expected: Expected | None = None
+    thin: bool = False
 
     @property
     def all_options(self) -> dict[str, OptionValue]:

@@ -1,0 +1,159 @@
+"""Locks on folders: who holds one is named, no wait is endless, and no dead process holds one for good."""
+
+import errno
+import fcntl
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from mt_scaffold.errors import MTScaffoldError
+from mt_scaffold.experiment import locks
+from mt_scaffold.experiment.locks import STALE_SECONDS, locked, take_lock
+
+# Holds the lock of a folder, and starts a child that outlives it, as fairseq does.
+HOLDER = """
+import subprocess, sys, time
+from mt_scaffold.experiment.locks import take_lock
+lock = take_lock(sys.argv[1], "busy")
+child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
+print(child.pid, flush=True)
+time.sleep(60)
+"""
+
+
+@contextmanager
+def holder(folder: Path, **environment: str) -> Iterator[tuple[subprocess.Popen[str], int]]:
+    """Another process that holds the lock, and the id of its child; both are killed at the end."""
+    command = [sys.executable, "-c", HOLDER, str(folder)]
+    environ = {**os.environ, **environment}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environ) as process:
+        assert process.stdout is not None
+        child = int(process.stdout.readline())
+        try:
+            yield process, child
+        finally:
+            process.kill()
+            os.kill(child, signal.SIGKILL)
+
+
+@contextmanager
+def dead_node(folder: Path, age: float) -> Iterator[None]:
+    """A lock that the file system still holds for a process of another host, last touched ``age`` seconds ago."""
+    path = folder / ".lock"
+    with open(path, "w") as stream:
+        fcntl.flock(stream, fcntl.LOCK_EX)
+        json.dump({"host": "node7", "process": 123, "job": "42"}, stream)
+        stream.flush()
+        os.utime(path, (time.time() - age, time.time() - age))
+        yield
+
+
+def test_who_holds_a_lock_is_named_and_the_wait_ends(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """A job that waits for ever holds its GPUs; the user must know which process to end."""
+    monkeypatch.setattr(locks, "_POLL_SECONDS", 0.05)
+    with holder(tmp_path, SLURM_JOB_ID="17") as (process, _):
+        by = rf"held by host \S+, process {process.pid}, job 17, last heartbeat \d+ s ago"
+        with pytest.raises(MTScaffoldError, match=rf"another run is here \({by}\)"):
+            take_lock(tmp_path, "another run is here")
+        says = rf"still locked after 0 s \({by}\); end that process, or delete"
+        with pytest.raises(MTScaffoldError, match=says), locked(tmp_path, "waiting for it", seconds=0.2):
+            pass
+    said = capfd.readouterr().err
+    assert said.count("waiting for it (held by host ") == 1 and "at most 0 s)" in said
+
+
+def test_a_killed_holder_releases_its_lock_even_if_its_children_live(tmp_path: Path) -> None:
+    """fairseq and its workers must not keep the lock of a training that was killed."""
+    with holder(tmp_path) as (process, child):
+        process.kill()
+        process.wait()
+        os.kill(child, 0)
+        with locked(tmp_path, "waiting", seconds=5):
+            pass
+
+
+def test_a_lock_that_outlived_its_node_is_taken_over(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """A server may keep the lock of a node that died; the job that SLURM requeued must not wait for it."""
+    with dead_node(tmp_path, age=STALE_SECONDS + 100):
+        # The second attempt sees the new holder.
+        new = pytest.raises(MTScaffoldError, match=rf"process {os.getpid()}, last heartbeat")
+        with locked(tmp_path, "waiting", seconds=0), new:
+            take_lock(tmp_path, "busy")
+        by = "held by host node7, process 123, job 42, last heartbeat 7 min ago"
+        assert f"taking over the lock of a dead process ({by})" in capfd.readouterr().err
+        take_lock(tmp_path, "busy").close()
+    assert [path.name for path in tmp_path.iterdir()] == [".lock"]
+
+
+def test_a_lock_with_a_recent_heartbeat_is_respected(tmp_path: Path) -> None:
+    """Another node that trains here must not lose its folder."""
+    refused = pytest.raises(MTScaffoldError, match=r"busy \(held by host node7")
+    with dead_node(tmp_path, age=STALE_SECONDS / 2), refused:
+        take_lock(tmp_path, "busy")
+
+
+def test_an_old_heartbeat_on_this_host_does_not_end_a_lock(tmp_path: Path) -> None:
+    """The kernel knows whether that process lives: it may only be stopped (Ctrl-Z)."""
+    with holder(tmp_path) as (process, _):
+        process.send_signal(signal.SIGSTOP)
+        os.utime(tmp_path / ".lock", (0, 0))
+        with pytest.raises(MTScaffoldError, match="busy"):
+            take_lock(tmp_path, "busy")
+
+
+def test_a_holder_touches_its_lock_until_it_is_released(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """This is how other nodes know that it lives."""
+    monkeypatch.setattr(locks, "HEARTBEAT_SECONDS", 0.05)
+    lock = take_lock(tmp_path, "busy")
+    os.utime(tmp_path / ".lock", (0, 0))
+    deadline = time.monotonic() + 10
+    while (tmp_path / ".lock").stat().st_mtime == 0 and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert time.time() - (tmp_path / ".lock").stat().st_mtime < 10
+    lock.close()
+    os.utime(tmp_path / ".lock", (0, 0))
+    time.sleep(0.3)
+    assert (tmp_path / ".lock").stat().st_mtime == 0
+
+
+def test_a_holder_whose_lock_was_taken_over_stops(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A node that only seemed dead must not go on writing beside the one that replaced it."""
+    monkeypatch.setattr(locks, "HEARTBEAT_SECONDS", 0.05)
+    with locked(tmp_path, "waiting"):
+        (tmp_path / "new").write_text(json.dumps({"host": "node8", "process": 5, "job": None}))
+        (tmp_path / "new").replace(tmp_path / ".lock")
+        with pytest.raises(KeyboardInterrupt):
+            time.sleep(10)
+
+
+@pytest.mark.parametrize("number", [errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOLCK])
+def test_a_file_system_without_locks_gives_a_warning(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], number: int
+) -> None:
+    """Some cluster file systems have none; the experiment still runs there."""
+
+    def refuse(*_: object) -> None:
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(fcntl, "flock", refuse)
+    with locked(tmp_path, "waiting"):
+        pass
+    take_lock(tmp_path, "busy").close()
+    said = capfd.readouterr().err.splitlines()
+    assert len(said) == 2 and f"no locks on this file system ({os.strerror(number)})" in said[0]
+
+
+def test_a_folder_that_cannot_be_written_to_is_one_line(tmp_path: Path) -> None:
+    """The folder is named, without a traceback."""
+    with pytest.raises(MTScaffoldError, match="nowhere: No such file"):
+        take_lock(tmp_path / "nowhere", "busy")
