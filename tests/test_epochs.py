@@ -246,7 +246,7 @@ def training(shared: Path, *arguments: str) -> "subprocess.Popen[str]":
     ("task", "epochs"),
     [
         (["translation_bpe_dropout"], 50),
-        (["translation_resumable", "--update-epoch-batch-itr"], 12),
+        (["translation_resumable", "--update-epoch-batch-itr", "True"], 12),
     ],
 )
 def test_processes_and_memory_are_the_same_after_fifty_epochs(
