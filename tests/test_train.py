@@ -20,7 +20,7 @@ pytest.importorskip("fairseq_cli", reason="needs the extra 'fairseq'")
 
 from mt_scaffold.experiment.checkpoints import load_checkpoint
 from mt_scaffold.experiment.results import read_result
-from mt_scaffold.experiment.train import TrainingReport, train
+from mt_scaffold.experiment.train import TrainingReport, plan_start, train
 
 
 def test_options_of_a_configuration_become_arguments() -> None:
@@ -130,6 +130,18 @@ def test_the_gpus_of_all_nodes_are_counted(monkeypatch: pytest.MonkeyPatch) -> N
     assert [gpus_in_all(1, 0), gpus_in_all(2, 0), gpus_in_all(2, 4), gpus_in_all(1, 1)] == [8, 16, 8, 1]
     with pytest.raises(UsageError, match="the number of GPUs must be 0"):
         launcher_command("fairseq", 1, -8)
+
+
+def test_nodes_with_one_gpu_each_train_together(
+    tiny_data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """fairseq sees one GPU, takes it for the only one, and every node would train a model of its own."""
+    monkeypatch.setattr("mt_scaffold.experiment.train.sees_gpu", lambda: True)
+    monkeypatch.setenv("SLURM_JOB_ID", "7")
+    start = plan_start(tiny_data, tmp_path, TINY_MODEL, launcher="srun", nodes=2, gpus=1)
+    assert start.options["--distributed-world-size"] == ["2"]
+    given = plan_start(tiny_data, tmp_path, [*TINY_MODEL, "--distributed-world-size", "4"], nodes=1, gpus=2)
+    assert given.options["--distributed-world-size"] == ["4"]
 
 
 def test_a_failing_training_shows_the_end_of_its_log_and_where_it_is(tiny_data: Path, tmp_path: Path) -> None:

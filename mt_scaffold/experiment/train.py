@@ -162,8 +162,9 @@ def plan_start(
         processes = gpus_in_all(nodes, gpus)
     if not gpus and not sees_gpu():
         arguments.append("--cpu")
-    elif launcher == "fairseq" and gpus:
-        arguments += ["--distributed-world-size", str(gpus)]
+    elif gpus and (launcher == "fairseq" or nodes > 1) and "--distributed-world-size" not in chosen:
+        # With one GPU per node, fairseq would not look for the other nodes.
+        arguments += ["--distributed-world-size", str(nodes * gpus)]
     if nodes > 1:
         # Derived from the job, so that two jobs on one node use different ports.
         arguments += ["--distributed-port", str(20000 + int(os.environ["SLURM_JOB_ID"]) % 20000)]
