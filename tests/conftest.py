@@ -2,6 +2,7 @@
 
 import signal
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -50,6 +51,15 @@ def tiny_model(tiny_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Pat
     folder = tmp_path_factory.mktemp("model")
     train(tiny_data, folder, [*TINY_MODEL, "--max-epoch", "3"], seed=7)
     return folder
+
+
+def replace_checkpoint(state: dict[str, Any], path: Path) -> None:
+    """Save a checkpoint in place of the one that it was loaded from, which is still mapped."""
+    import torch
+
+    beside = path.with_suffix(".new")
+    torch.save(state, beside)
+    beside.replace(path)
 
 
 # A process started in the background ignores Ctrl-C, and so would the programs that the tests interrupt.

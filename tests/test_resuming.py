@@ -17,7 +17,7 @@ from unittest import mock
 
 import fairseq_training
 import pytest
-from conftest import TINY_MODEL
+from conftest import TINY_MODEL, replace_checkpoint
 from fairseq_training import Step, fairseq_train, load_plugin
 
 pytest.importorskip("fairseq_cli", reason="needs the extra 'fairseq'")
@@ -97,7 +97,7 @@ def test_a_checkpoint_without_fp32_copies_resumes_with_a_warning(
     assert "last_optimizer_state" not in load_checkpoint(tmp_path / "averaged.pt")
     old = state(tmp_path)
     assert [copy.dtype for copy in old["last_optimizer_state"].pop("fp32_params")][:1] == [torch.float32]
-    torch.save(old, tmp_path / "checkpoint_last.pt")
+    replace_checkpoint(old, tmp_path / "checkpoint_last.pt")
     resumed = fairseq_train([*command, "--max-update", "12"])
     assert caplog.text.count("the checkpoint has no fp32 copy of the parameters") == 1
     assert losses(resumed)[0] == losses(whole)[6] and losses(resumed)[1:] != losses(whole)[7:]
@@ -199,7 +199,7 @@ def test_a_stop_within_an_update_of_other_processes_is_refused(command: list[str
     fairseq_train([*command, "--max-update", "3"])
     checkpoint = state(tmp_path)
     checkpoint["extra_state"]["train_iterator"]["processes"] = 3
-    torch.save(checkpoint, tmp_path / "checkpoint_last.pt")
+    replace_checkpoint(checkpoint, tmp_path / "checkpoint_last.pt")
     with pytest.raises(MTScaffoldError, match=r"after batch 9 of epoch 1, where no update of 1 processes x update-fre"):
         fairseq_train([*command, "--update-freq", "2", "--max-update", "4"])
     assert len(fairseq_train([*command, "--update-freq", "3", "--max-update", "4"])) == 3

@@ -10,7 +10,7 @@ from typing import Any
 
 import fairseq_training
 import pytest
-from conftest import TINY_MODEL
+from conftest import TINY_MODEL, replace_checkpoint
 from fairseq_training import Step, fairseq_train, load_plugin
 
 pytest.importorskip("fairseq_cli", reason="needs the extra 'fairseq'")
@@ -168,14 +168,12 @@ def test_a_checkpoint_that_counted_nothing_cannot_be_continued_to_a_budget(
     commands: dict[str, list[str]], tmp_path: Path
 ) -> None:
     """What was seen before is unknown: a number that starts at the resume would be wrong."""
-    import torch
-
     command = [*commands["translation_resumable"], "--save-dir", str(tmp_path)]
     fairseq_train([*command, "--max-update", "2"])
     checkpoint = load_checkpoint(tmp_path / "checkpoint_last.pt")
     for name in ("seen", "before_epoch"):
         del checkpoint["extra_state"]["train_iterator"][name]
-    torch.save(checkpoint, tmp_path / "checkpoint_last.pt")
+    replace_checkpoint(checkpoint, tmp_path / "checkpoint_last.pt")
     with pytest.raises(MTScaffoldError, match="does not say how much text was seen"):
         fairseq_train([*command, "--stop-tokens", "10000"])
     assert len(fairseq_train([*command, "--max-update", "3"])) == 1

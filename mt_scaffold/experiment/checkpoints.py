@@ -35,7 +35,8 @@ def safe_globals() -> list[Any]:
 def load_checkpoint(path: PathLike) -> dict[str, Any]:
     """Load a fairseq checkpoint onto the CPU: ``model`` (name → tensor), ``cfg``, ``extra_state`` and so on.
 
-    A tensor is read from the file when it is used, so that the optimiser's state takes no memory unless it is wanted.
+    A tensor is read from the file when it is used, so that the optimiser's state takes no memory unless it is wanted;
+    until then the file may be replaced, but must not be written to.
     Raises MTScaffoldError where the file is missing, truncated, not a checkpoint, or holds anything that could run
     code.
     """
@@ -77,7 +78,7 @@ def check_optimiser(path: PathLike) -> None:
     """Raise MTScaffoldError for a checkpoint that a training could resume from only with a new optimiser."""
     if Path(path).exists() and not has_optimiser(load_checkpoint(path)):
         raise MTScaffoldError(
-            f"{path}: no training can resume from this checkpoint,which was saved or thinned without the optimiser's "
+            f"{path}: no training can resume from this checkpoint, which was saved or thinned without the optimiser's "
             "state; restore it, or delete the folder of the training to train from scratch"
         )
 
