@@ -275,6 +275,20 @@ def start(options: str, processes: int | None = 8, digest: str = "abc", data: st
         (start("--update-freq 1"), start("--update-freq 1", 4), "the batch: 4 processes x update-freq 1 instead of 8"),
         (start("--update-freq 1"), start("--update-freq 2"), "the batch: 8 processes x update-freq 2 instead"),
         (start("--grouped-shuffling"), start("--grouped-shuffling --update-freq 2", 4), "4 processes instead of 8"),
+        (start("--use-bmuf"), start("--use-bmuf --update-freq 2", 4), "4 processes instead of 8, with --use-bmuf"),
+        (
+            start("--ddp-backend slowmo"),
+            start("--ddp-backend slowmo --update-freq 2", 4),
+            "4 processes instead of 8, with --ddp-backend slowmo",
+        ),
+        # GPUs that are not known until the training starts.
+        (start("--update-freq 1"), start("--update-freq 16", None), None),
+        (
+            start("--lr-scheduler polynomial_decay --total-num-update 9 --max-update 10"),
+            start("--lr-scheduler polynomial_decay --total-num-update 9 --max-update 20"),
+            None,
+        ),
+        (start("--eval-bleu --eval-bleu-args a"), start("--eval-bleu --eval-bleu-args b"), None),
         (start(""), start("", digest="other"), "the data"),
         (start(""), start("", digest=""), None),
         (start(""), start("", digest="", data="out/bpe-200"), "the data"),
@@ -284,8 +298,7 @@ def test_what_may_change_when_a_training_resumes(tmp_path: Path, before: Start, 
     """Whatever leaves batches and model alone, GPUs included; all else is named."""
     write_start(tmp_path, before)
     check_resumable(tmp_path, now)
-    (tmp_path / "checkpoints").mkdir()
-    (tmp_path / "checkpoints" / "checkpoint_last.pt").touch()
+    save_iterator(tmp_path, epoch=1, iterations_in_epoch=3, processes=8)
     if says is None:
         check_resumable(tmp_path, now)
         return
@@ -293,10 +306,28 @@ def test_what_may_change_when_a_training_resumes(tmp_path: Path, before: Start, 
         check_resumable(tmp_path, now)
 
 
+def save_iterator(training: Path, **iterator: int) -> None:
+    """Save a checkpoint that holds nothing but the place in the batches."""
+    (training / "checkpoints").mkdir(exist_ok=True)
+    state = {"model": {}, "extra_state": {"train_iterator": iterator}}
+    torch.save(state, training / "checkpoints" / "checkpoint_last.pt")
+
+
+def test_a_place_that_other_processes_cannot_find_is_refused(tmp_path: Path) -> None:
+    """Checkpoints of older releases and of fairseq's own tasks count the batches of one process."""
+    write_start(tmp_path, start("--update-freq 1"))
+    fewer = start("--update-freq 2", 4)
+    save_iterator(tmp_path, epoch=2, iterations_in_epoch=3)
+    with pytest.raises(MTScaffoldError, match="4 processes instead of 8, from a checkpoint within an epoch that does"):
+        check_resumable(tmp_path, fewer)
+    check_resumable(tmp_path, start("--update-freq 1"))
+    save_iterator(tmp_path, epoch=2, iterations_in_epoch=0)
+    check_resumable(tmp_path, fewer)
+
+
 def test_a_command_of_an_older_release_can_be_resumed(tmp_path: Path) -> None:
     """It does not say how many processes there were, unless the launcher was told."""
-    (tmp_path / "checkpoints").mkdir()
-    (tmp_path / "checkpoints" / "checkpoint_last.pt").touch()
+    save_iterator(tmp_path, epoch=2, iterations_in_epoch=0)
     old = "python -m fairseq_cli.train data --update-freq 2{}\n# data: abc\n"
     (tmp_path / "command.txt").write_text(old.format(""))
     words = ["-m", "fairseq_cli.train", "data", "--update-freq"]

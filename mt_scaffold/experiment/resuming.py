@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 import shlex
+import zipfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from mt_scaffold.errors import MTScaffoldError
+from mt_scaffold.experiment.checkpoints import load_checkpoint
 from mt_scaffold.experiment.layout import CHECKPOINTS, TRAINING_COMMAND
 from mt_scaffold.files import PathLike, write_text
 
@@ -21,6 +23,7 @@ _MAY_CHANGE = {
         # when it is validated, and in which batches
         "validate-interval validate-interval-updates validate-after-updates",
         "max-tokens-valid batch-size-valid max-sentences-valid",
+        "disable-validation max-valid-steps fixed-validation-seed",
         # what is saved and kept
         "save-interval save-interval-updates no-epoch-checkpoints write-checkpoints-asynchronously save-async",
         "keep-interval-updates keep-interval-updates-pattern keep-last-epochs keep-best-checkpoints",
@@ -40,12 +43,19 @@ _SCHEDULES = {
     "cosine": {"--max-update"},
     "polynomial_decay": {"--max-update"},
     "tri_stage": {"--max-update"},
-    "reduce_lr_on_plateau": {"--validate-interval", "--validate-after-updates"},
+    "reduce_lr_on_plateau": {
+        *("--validate-interval", "--validate-after-updates", "--disable-validation", "--max-valid-steps"),
+        *("--fixed-validation-seed", "--max-tokens-valid", "--batch-size-valid"),
+    },
 }
+# With these, the learning rate does not depend on --max-update.
+_OWN_LENGTH = ("--total-num-update", "--lr-period-updates")
+# How the validation set is translated.
+_MAY_CHANGE_PREFIXES = ("--distributed-", "--eval-bleu-")
 # These train differently, and save other checkpoints.
 _OTHER_BACKENDS = {"fully_sharded", "slowmo"}
-# With these the batches of an epoch depend on the number of processes, beyond how they are shared.
-_BOUND_TO_PROCESSES = ("--grouped-shuffling", "--fix-batches-to-gpus")
+# With these what an epoch's updates learn depends on the number of processes, beyond how its batches are shared.
+_BOUND_TO_PROCESSES = ("--grouped-shuffling", "--fix-batches-to-gpus", "--skip-remainder-batch", "--use-bmuf")
 _DATA, _PROCESSES = "\n# data: ", "\n# processes: "
 
 
@@ -54,7 +64,7 @@ class Start:
     """What a training is started with.
 
     command: of fairseq-train, with its launcher. data_digest: of the description of its data; empty if not known.
-    processes: GPUs of all nodes together, or processes on a CPU; None in a command.txt that does not say.
+    processes: GPUs of all nodes together, or processes on a CPU; None where that is not known.
     """
 
     command: Sequence[str]
@@ -123,35 +133,54 @@ def write_start(training: PathLike, start: Start) -> None:
 
 
 def check_resumable(training: PathLike, new: Start) -> None:
-    """Raise MTScaffoldError where a training has begun with anything else that changes what is learned, naming it."""
+    """Raise MTScaffoldError where a training was started with anything else that changes what is learned, naming it."""
     old = read_start(training)
     if old is None:
         return
-    if changed := _changes(old, new):
+    changed = _changes(old, new)
+    if not changed and new.processes not in (None, old.processes) and not _knows_its_batch(Path(training)):
+        changed.append(
+            f"{new.processes} processes instead of {old.processes}, from a checkpoint within an epoch that does not "
+            "say how many had shared it"
+        )
+    if changed:
         raise MTScaffoldError(
             f"{training}: holds a training that was started with different settings ({', '.join(changed)}; see "
             "command.txt there); delete the folder to train from scratch, or choose another"
         )
 
 
+def _knows_its_batch(training: Path) -> bool:
+    """Return whether the last checkpoint tells its batch for other processes too; fairseq's own tasks do not."""
+    last = training / CHECKPOINTS / "checkpoint_last.pt"
+    if not zipfile.is_zipfile(last):
+        return False
+    iterator = load_checkpoint(last)["extra_state"]["train_iterator"]
+    return "processes" in iterator or not iterator.get("iterations_in_epoch")
+
+
 def _changes(old: Start, new: Start) -> list[str]:
     """Return what differs between two starts of a training and must not."""
     before, now = old.options, new.options
     fixed = _SCHEDULES.get(" ".join(before.get("--lr-scheduler", [])), set())
+    if any(name in before for name in _OWN_LENGTH):
+        fixed = fixed - {"--max-update"}
     if not _OTHER_BACKENDS.isdisjoint([*before.get("--ddp-backend", []), *now.get("--ddp-backend", [])]):
         fixed = fixed | {"--ddp-backend"}
     changed = [
         name
         for name in sorted(before.keys() | now.keys())
         if before.get(name) != now.get(name)
-        and (name in fixed or (name not in _MAY_CHANGE and not name.startswith("--distributed-")))
+        and (name in fixed or (name not in _MAY_CHANGE and not name.startswith(_MAY_CHANGE_PREFIXES)))
     ]
-    if old.processes is None or new.processes is None:
+    if old.processes is None and new.processes is not None:
         # A command.txt of an older release: the number of processes must be taken to be the same.
         old, new = (Start(start.command, start.data_digest, 1) for start in (old, new))
-    if old.parts != new.parts:
+    bound = [name for name in _BOUND_TO_PROCESSES if name in now]
+    bound += ["--ddp-backend slowmo"] if "slowmo" in now.get("--ddp-backend", []) else []
+    if new.processes is not None and old.parts != new.parts:
         changed.insert(0, f"the batch: {_batch(new)} instead of {_batch(old)}")
-    elif old.processes != new.processes and (bound := [name for name in _BOUND_TO_PROCESSES if name in now]):
+    elif new.processes not in (None, old.processes) and bound:
         changed.insert(0, f"{new.processes} processes instead of {old.processes}, with {bound[0]}")
     # The name of a data folder that does not exist yet says how it will be segmented.
     same_folder = Path(old.data).name == Path(new.data).name

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -70,7 +71,11 @@ class _Signal:
     def __call__(self, number: int, frame: FrameType | None) -> None:
         if self.running is None:
             raise StoppedOnRequest(f"{self.training}: stopped on request, not in training; the same command resumes it")
-        self.running.make()
+        try:
+            self.running.make()
+        except OSError as error:
+            # Raised here, it would end the training.
+            print(f"mt-scaffold: {self.running.path}: {error.strerror}; cannot stop the training", file=sys.stderr)
 
     @contextmanager
     def stops_training(self) -> Iterator[StopRequest]:

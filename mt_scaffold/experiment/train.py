@@ -35,7 +35,7 @@ from mt_scaffold.experiment.provenance import sha256, versions
 from mt_scaffold.experiment.results import write_result
 from mt_scaffold.experiment.resuming import Start, check_resumable, options_of, write_start
 from mt_scaffold.experiment.stop_request import STOP_FILE, StoppedOnRequest, StopRequest, stopped_by_signal
-from mt_scaffold.experiment.training_log import read_training_log
+from mt_scaffold.experiment.training_log import parameters_in_log, read_training_log
 from mt_scaffold.files import PathLike, make_folder
 
 _OWN_OPTIONS = {"save-dir", "seed", "source-lang", "target-lang", "user-dir", "cpu", "restore-file"}
@@ -248,7 +248,7 @@ def _report(output: Path, seed: int, options: dict[str, str]) -> TrainingReport:
         **reached,
         valid_loss=extra.get("val_loss"),
         best_valid_loss=extra.get("best"),
-        parameters=_count_parameters(state["model"]),
+        parameters=parameters_in_log(output / TRAINING_LOG) or _count_parameters(state["model"]),
         seconds=round(float(extra.get("previous_training_time", 0.0)), 1),
         versions=versions(),
         command=(output / TRAINING_COMMAND).read_text(encoding="utf-8"),
@@ -271,5 +271,8 @@ def _stop(reached: dict[str, int | None], iterator: dict[str, Any], options: dic
 
 
 def _count_parameters(model: dict[str, Any]) -> int:
-    """Count the parameters of a model; those that share one storage (tied embeddings) count once."""
+    """Count the parameters in a checkpoint; those that share one storage count once.
+
+    Tied embeddings do in a checkpoint of fp32 on a CPU; fairseq unties those of others.
+    """
     return sum({tensor.data_ptr(): tensor.numel() for tensor in model.values()}.values())

@@ -36,6 +36,13 @@ def read_training_log(path: PathLike) -> dict[str, list[tuple[float, float]]]:
     return {name: sorted(curve.items()) for name, curve in curves.items()}
 
 
+def parameters_in_log(path: PathLike) -> int | None:
+    """Return the number of parameters of the model by a fairseq-train log, tied ones counted once; None without it."""
+    with open_input(path) as stream:
+        found = re.findall(rb"num\. shared model params: ([\d,]+)", stream.read())
+    return int(found[-1].replace(b",", b"")) if found else None
+
+
 def _log_values(text: str, name: str) -> dict[str, float]:
     """Return the values in a log line, ``{"train_loss": "8.9", ...}`` or ``epoch 001 | loss 8.9 | ...``."""
     if text.startswith("{"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import re
 import shlex
@@ -225,11 +226,12 @@ def gpus_per_node(gpus: int, nodes: int) -> int:
     return gpus // nodes
 
 
-def check_trainings(layout: Layout, planned: Iterable[tuple[str, str, int]]) -> None:
-    """Raise MTScaffoldError where a training that is to run has begun with settings that it cannot resume with.
+def check_trainings(layout: Layout, planned: Iterable[tuple[str, str, int]], elsewhere: bool = False) -> None:
+    """Raise MTScaffoldError where a training that is to run was started with settings that it cannot resume with.
 
-    planned: system, seed and GPUs (of all nodes together; 0: all of this machine's) of each training. Snakemake deletes
-    the report of a training before it runs it, and only then would the training itself refuse.
+    planned: system, seed and GPUs (of all nodes together; 0: all of the machine that trains) of each training.
+    elsewhere: whether that is another machine than this one. Snakemake deletes the report of a training before it runs
+    it, and only then would the training itself refuse.
     """
     for system, seed, gpus in planned:
         if read_start(layout.training(system, seed)) is None:
@@ -241,7 +243,10 @@ def check_trainings(layout: Layout, planned: Iterable[tuple[str, str, int]]) -> 
         options = option_arguments(training_options(layout.config, system, gpus_in_all(1, gpus)))
         options += _dropout(layout.config, system)
         folder = layout.training(system, seed)
-        check_resumable(folder, plan_start(data, folder, options, int(seed), gpus=gpus, expected=expected))
+        start = plan_start(data, folder, options, int(seed), gpus=gpus, expected=expected)
+        if elsewhere and not gpus:
+            start = dataclasses.replace(start, processes=None)
+        check_resumable(folder, start)
 
 
 def check_fairseq_options(config: Config) -> None:

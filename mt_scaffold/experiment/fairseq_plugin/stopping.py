@@ -103,9 +103,12 @@ def _validate_and_save(
     by_updates = saving.save_interval_updates > 0 and updates > 0 and updates % saving.save_interval_updates == 0
     by_updates = by_updates and updates >= cfg.dataset.validate_after_updates
     if not by_updates and not (end_of_epoch and epoch_itr.epoch % saving.save_interval == 0):
-        checkpoint_utils.save_checkpoint(saving, trainer, epoch_itr, losses[0])
-    if request is not None:
+        # Without a loss: where fairseq would not save, no checkpoint is the best.
+        checkpoint_utils.save_checkpoint(saving, trainer, epoch_itr, None)
+    saved = not (saving.no_save or saving.no_last_checkpoints)
+    if request is not None and saved:
         request.answer(updates)
     if master:
-        logger.info(f"stopped on request after update {updates}; the same command resumes the training")
+        what = "the same command resumes the training" if saved else "nothing was saved that it could resume from"
+        logger.info(f"stopped on request after update {updates}; {what}")
     return losses, True
