@@ -3,9 +3,9 @@
     python benchmarks/tokenising.py --language de TEXT... [--lines 1000000] [--shuffle SEED] [--every 1]
 
 Each text (plain or .gz, one sentence per line) is read into memory and tokenised by one process that starts with
-nothing known, as a worker does, and again by sacremoses as it comes (every ``--every``-th line). Prints one row of a
-Markdown table per text: microseconds per line both ways, and how many pieces and lines went which way. Exits with
-status 1 where a line differs.
+empty caches, as a worker does, and again by sacremoses as it comes (every ``--every``-th line). Prints one row of a
+Markdown table per text: microseconds per line both ways, and which share of pieces and lines needed the rules. Exits
+with status 1 where a line differs.
 """
 
 from __future__ import annotations

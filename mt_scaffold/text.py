@@ -19,7 +19,7 @@ END_OF_WORD = "</w>"
 SEPARATOR = "@@"
 LINE_MARGIN = "\r\n "
 _MARGIN = LINE_MARGIN.encode()
-_BLOCK = 1 << 20
+_LINES = 10_000
 
 
 def words_of(line: str) -> list[str]:
@@ -118,7 +118,8 @@ def read_parallel(source: PathLike, target: PathLike) -> Iterator[tuple[list[byt
     count = 0
     with open_input(source) as source_stream, open_input(target) as target_stream:
         while True:
-            source_lines = source_stream.readlines(_BLOCK)
+            # Short lines on this side may be long ones on the other.
+            source_lines = list(itertools.islice(source_stream, _LINES))
             target_lines = list(itertools.islice(target_stream, len(source_lines) or 1))
             if shorter := min(len(source_lines), len(target_lines)):
                 yield source_lines[:shorter], target_lines[:shorter]

@@ -167,7 +167,7 @@ def test_the_pairs_read_at_a_time_do_not_matter(
     outputs = [tmp_path / name for name in ("out.en", "out.de", "valid.en", "valid.de")]
     reports, contents = [], []
     for block in (1 << 20, 50):
-        monkeypatch.setattr(text, "_BLOCK", block)
+        monkeypatch.setattr(text, "_LINES", block)
         reports.append(clean(*files, hold_out=HoldOut(3, outputs[2], outputs[3], before_cleaning=before_cleaning)))
         contents.append([path.read_bytes() for path in outputs])
     assert reports[0] == reports[1] and contents[0] == contents[1]
@@ -176,7 +176,7 @@ def test_the_pairs_read_at_a_time_do_not_matter(
 
 def test_unequal_sides_are_counted_beyond_the_first_block(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whichever side ends first, and where."""
-    monkeypatch.setattr(text, "_BLOCK", 10)
+    monkeypatch.setattr(text, "_LINES", 10)
     for lengths in ((7, 50), (50, 7), (10, 50), (50, 10)):
         files = write(tmp_path, b"a\n" * lengths[0], b"b\n" * lengths[1])
         with pytest.raises(MTScaffoldError, match=f"in.en has {lengths[0]} lines and .*in.de has {lengths[1]}"):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import gzip
 import io
+import itertools
 import json
 import sys
 import unicodedata
@@ -281,6 +282,16 @@ def test_the_lines_that_are_hard_for_pieces(language: str, line: str) -> None:
         for normalise in (True, False):
             settings_of = (language, normalise)
             assert tokeniser_with(*settings_of)(line + end) == rules_with(*settings_of)(line + end)
+
+
+@pytest.mark.parametrize("language", ["de", "en", "es"])
+def test_full_stops_before_quotation_marks_are_those_of_the_line(language: str) -> None:
+    """A mark between the two may vanish in normalising, and the rule for the first takes the second."""
+    tokeniser, rules = tokeniser_with(language), rules_with(language)
+    for length in range(1, 5):
+        for marks in itertools.product('.,"»…\xa0', repeat=length):
+            for line in (f'a." {"".join(marks)} b\n', f"a.» x{''.join(marks)}x b\n"):
+                assert tokeniser(line) == rules(line)
 
 
 def test_known_pieces_stay_within_bounds(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -120,7 +120,8 @@ class _Pairs:
         shorter, longer = self.lengths.min(axis=0), self.lengths.max(axis=0)
         too_short = shorter < minimum
         too_long = ~too_short & (longer > maximum)
-        ratio = ~too_short & ~too_long & (longer > max_ratio * shorter)
+        with numpy.errstate(invalid="ignore"):  # an infinite ratio times no words
+            ratio = ~too_short & ~too_long & (longer > max_ratio * shorter)
         self.dropped = {"too short": too_short, "too long": too_long, "ratio": ratio}
         self.good = ~(too_short | too_long | ratio)
         self.every = numpy.ones_like(self.good)

@@ -1,4 +1,4 @@
-"""Moses' words: sacremoses' rules, through which each distinct piece of a text goes only once.
+"""Moses' words: sacremoses' rules, and a cache of what they make of the pieces of a text.
 
 sacremoses applies some sixty substitutions to a line, one after the other. Nearly all of them see neighbouring
 characters only, so what lies between two spaces (a piece) becomes the same words wherever it stands. These see more:
@@ -8,9 +8,9 @@ characters only, so what lies between two spaces (a piece) becomes the same word
 - An apostrophe is matched together with the space beside it, and a comma with the space before it. So a piece that
   begins with one depends on whether the line begins there, or another apostrophe has taken the space.
 - ``."`` is matched together with the next character after any spaces. If that is the full stop of another ``."``, the
-  second is not changed as the first is.
+  second is not changed as the first is. Normalising makes ``."`` of ``.,"`` and of ``. »`` with a no-break space.
 - At the end of a line, the rules for full stops, ``.'`` and commas differ. The last piece is looked up with its LF.
-- Normalising deletes spaces beside ``( ) : ; %``, but splits these off all the same.
+- Normalising deletes spaces beside ``( ) : ; %``, which are split off anyway.
 - White space and control characters at the end of a piece vanish, and its neighbours then meet.
 
 Within a piece, letters and digits count by their kind, and by whether one stands alone between two marks (a match that
@@ -28,7 +28,7 @@ from collections.abc import Callable, Iterable
 
 _APOSTROPHES = "'`´‘‚’"
 _QUOTATION_MARKS = '"„“”«»'
-_DEPENDS_ON_LEFT = re.compile(rf"[,{_APOSTROPHES}]|[.…]+[{_QUOTATION_MARKS}{_APOSTROPHES}]")
+_DEPENDS_ON_LEFT = re.compile(rf"[,{_APOSTROPHES}]|[.…]\W*[{_QUOTATION_MARKS}{_APOSTROPHES}]")
 # Every substitution of the normaliser needs one of these.
 _NORMALISED = re.compile(rf"[{_APOSTROPHES}{_QUOTATION_MARKS}–—…()\r\u00a0]|  | [:;%]")
 _HIDDEN_DOTS = "DOTMULTI"
@@ -42,7 +42,7 @@ _SMALL, _DIGIT, _OTHER = "x", "1", "X"
 # A letter and a digit for all others of a shape; no rule or escape (&#124;) writes them.
 _LETTER, _NUMBER = "ā", "٠"
 _STAND_INS = re.compile(f"{_LETTER}+|{_NUMBER}+")
-# About 100 MB.
+# About 100 MB in each process.
 _MOST_PIECES, _MOST_SHAPES = 300_000, 30_000
 # Longer pieces, and those with more marks, recur too seldom.
 _LONGEST, _MOST_MARKS = 80, 16
@@ -51,7 +51,7 @@ _LONGEST, _MOST_MARKS = 80, 16
 class Rules:
     """sacremoses' rules, applied to a whole line one after the other: the definition of what Tokeniser gives.
 
-    quick: the same rules in half of the time; without it, sacremoses is as it comes.
+    quick: the same rules in half the time; without it, sacremoses is as it comes.
     """
 
     def __init__(
