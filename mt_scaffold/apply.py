@@ -7,6 +7,7 @@ import os
 import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from mt_scaffold import _core
 from mt_scaffold.codes import Codes, CodesSource
@@ -25,7 +26,7 @@ from mt_scaffold.files import (
 from mt_scaffold.inputs import Lines, TextFile, core_input, text_source
 from mt_scaffold.options import check_dropout, check_epoch, check_merges, core_seed, worker_count
 from mt_scaffold.progress import progress_line
-from mt_scaffold.text import LINE_MARGIN, SEPARATOR, join_subwords
+from mt_scaffold.text import LINE_MARGIN, SEPARATOR, decode, join_subwords
 
 
 class BPE:
@@ -70,7 +71,8 @@ class BPE:
         dropout: the probability in [0, 1] that a merge is skipped at a step (BPE-dropout).
         seed, index: with dropout, the result depends only on (seed, index, sentence); it is random without a seed.
 
-        Raises UsageError for a dropout out of range or a seed of more than 64 bits.
+        Raises UsageError for a dropout out of range or a seed of more than 64 bits; MTScaffoldError for a lone
+        surrogate.
         """
         return self._segment(sentence.strip(LINE_MARGIN), dropout, seed, index)
 
@@ -104,10 +106,14 @@ class BPE:
         return leading + self._segment(sentence, dropout, seed, index) + without_leading[len(sentence) :]
 
     def _segment(self, sentence: str, dropout: float, seed: int | None, index: int, keep_margins: bool = True) -> str:
-        if not dropout:
-            return self._applier.segment_line(sentence, keep_margins)
-        number = core_seed(seed)
-        return self._applier.segment_line(sentence, keep_margins, check_dropout(dropout), number, 0, index)
+        try:
+            if not dropout:
+                return self._applier.segment_line(sentence, keep_margins)
+            number = core_seed(seed)
+            return self._applier.segment_line(sentence, keep_margins, check_dropout(dropout), number, 0, index)
+        except TypeError:
+            _check_surrogates(sentence)
+            raise
 
     def process_file(
         self,
@@ -159,6 +165,14 @@ class BPE:
         dictionary: subword, as segmented text shows it → id. unknown: the id of every other subword.
         """
         return Encoder(_core.Applier(self._segmenter, self._isolate, dict(dictionary), unknown))
+
+
+def _check_surrogates(sentence: str) -> None:
+    try:
+        sentence.encode("utf-8")
+    except UnicodeEncodeError as error:
+        wrong = ascii(sentence[error.start])
+        raise MTScaffoldError(f"the sentence holds {wrong}, a lone surrogate and not a character; remove it") from None
 
 
 class Encoder:
@@ -240,10 +254,16 @@ def read_vocabulary(file: PathLike | Readable[bytes] | Readable[str], threshold:
 
     file: a path (``.gz`` too), or a file open for bytes or text.
 
-    Raises MTScaffoldError with the line number where a line is not a subword, one space and a count.
+    Raises MTScaffoldError with the line number where a line is not UTF-8, or not a subword, one space and a count.
     """
     vocabulary = set()
-    for number, line in enumerate(io.BytesIO(read_file(file)), 1):
+    name = shown(file) if isinstance(file, str | os.PathLike) else stream_name(file, "vocabulary")
+    try:
+        content = read_file(file)
+    except UnicodeDecodeError as error:
+        raise not_decoded(file, name, error) from None
+    decode(content, name)
+    for number, line in enumerate(io.BytesIO(content), 1):
         word, space, count = line.rstrip(LINE_MARGIN.encode()).partition(b" ")
         try:
             if not space or not word:
@@ -251,11 +271,24 @@ def read_vocabulary(file: PathLike | Readable[bytes] | Readable[str], threshold:
             frequency = int(count)
             subword = word.decode("utf-8")
         except ValueError:
-            name = shown(file) if isinstance(file, str | os.PathLike) else stream_name(file, "vocabulary")
             raise MTScaffoldError(f"{name}: line {number}: expected a subword, one space and its count") from None
         if threshold is None or frequency >= threshold:
             vocabulary.add(subword)
     return vocabulary
+
+
+def not_decoded(file: object, name: str, error: UnicodeDecodeError) -> MTScaffoldError:
+    """Return the error for an open file that is not UTF-8, with line and byte offset where it can be read again."""
+    # What open and codecs return hold the file of bytes that they decode.
+    beneath: Any = getattr(file, "buffer", None) or getattr(file, "stream", file)
+    try:
+        beneath.seek(0)
+        decode(beneath.read(), name)
+    except MTScaffoldError as found:
+        return found
+    except (OSError, AttributeError):
+        pass
+    return MTScaffoldError(f"{name}: {error}")
 
 
 def apply_bpe(
@@ -291,5 +324,7 @@ def apply_bpe(
             )
     elif vocabulary_threshold is not None:
         print("warning: a vocabulary threshold has no effect without a vocabulary", file=sys.stderr)
+    if epoch > 0 and not dropout:
+        print("warning: an epoch has no effect without dropout", file=sys.stderr)
     bpe = BPE(codes, merges, separator, vocab, glossaries)
     bpe.process_file(source, outfile, dropout, num_workers, seed, epoch)

@@ -19,7 +19,7 @@ _NUM_WORKERS = "MT_SCAFFOLD_NUM_WORKERS"
 
 
 def worker_count(num_workers: int | None = None) -> int:
-    """The number of threads or processes: as given; every core this process may run on for -1, as in subword-nmt.
+    """Return the number of threads or processes: as given; for -1, every core that this process may run on.
 
     None, the default of every call: the environment variable MT_SCAFFOLD_NUM_WORKERS, read as such a number, or else
     the cores that this process can use (its affinity and its container's CPU quota), at most 16.

@@ -67,6 +67,17 @@ def test_segment_and_process_line_and_tokens() -> None:
     assert bpe.segment_tokens([]) == bpe.segment_tokens(["", ""]) == []
 
 
+@pytest.mark.parametrize("dropout", [0, 0.5])
+def test_a_lone_surrogate(dropout: float) -> None:
+    """Half a surrogate pair is not a character, and one line says so; a wrong type stays a TypeError."""
+    bpe = BPE(CODES)
+    for segment in (bpe.segment, bpe.process_line, lambda text, dropout: bpe.segment_tokens([text], dropout)):
+        with pytest.raises(MTScaffoldError, match=r"^the sentence holds '\\ud800', a lone surrogate .*$"):
+            segment("a\ud800b", dropout)
+    with pytest.raises(TypeError):
+        bpe.segment("ab", 0.5, index="one")  # type: ignore[arg-type]
+
+
 def test_tokens_are_taken_as_they_are() -> None:
     """A CR at the end of a token belongs to it; a space in one is an error, not two tokens."""
     assert BPE(b"#version: 0.2\na b\n").segment_tokens(["ab\r", "\r"]) == ["ab@@", "\r", "\r"]
@@ -221,6 +232,11 @@ def test_vocabularies_of_every_kind(tmp_path: Path) -> None:
     path.write_text("a 1\nb\n")
     with path.open() as stream, pytest.raises(MTScaffoldError, match=r"vocabulary: line 2: expected a subword"):
         read_vocabulary(stream)
+    path.write_bytes(b"a 1\nb\xff 1\n")
+    with path.open("rb") as binary, path.open(encoding="utf-8") as text, codecs.open(str(path), encoding="utf-8") as by:
+        for source in (path, binary, text, by):
+            with pytest.raises(MTScaffoldError, match="vocabulary: line 2, byte offset 5: 0xFF is not UTF-8"):
+                read_vocabulary(source)
 
 
 def test_an_output_that_accepts_partial_writes() -> None:

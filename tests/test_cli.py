@@ -276,6 +276,13 @@ def test_a_vocabulary_that_filters_nothing(folder: Path, capfd: pytest.CaptureFi
     assert (folder / "out").read_bytes() == segmented()
 
 
+def test_an_epoch_without_dropout(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """It changes nothing, and a warning says so; epoch 0, the default, and one with dropout give none."""
+    for options, warnings in (("--epoch 4", 1), ("--epoch 0", 0), ("--epoch 4 --dropout 0.1 --seed 1", 0)):
+        assert main(f"apply-bpe -c codes -i text -o out {options}".split()) == 0
+        assert capfd.readouterr().err.count("warning: an epoch has no effect without dropout") == warnings
+
+
 @pytest.mark.parametrize("line", [b"a", b"a b", b"a 1 2", b"", b"a -1", b"a 1.5"])
 def test_a_bad_line_in_a_dictionary(folder: Path, capfd: pytest.CaptureFixture[str], line: bytes) -> None:
     """The same for ``--dict-input``."""

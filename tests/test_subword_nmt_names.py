@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import codecs
 import copy
+import gzip
 import importlib
 import inspect
 import io
@@ -204,6 +205,21 @@ def test_codes_of_every_kind(tmp_path: Path) -> None:
         apply_bpe.BPE(opened)
 
 
+@pytest.mark.parametrize("version", [b"", b"#version: 0.2\n"])
+def test_codes_that_are_not_utf8(version: bytes, tmp_path: Path) -> None:
+    """However they are opened, the file, line and byte are named; without their bytes, the file alone."""
+    path = tmp_path / "codes"
+    path.write_bytes(version + b"a b\nc \xff\n")
+    place = f"codes: line {3 if version else 2}, byte offset {6 + len(version)}: 0xFF is not UTF-8"
+    with codecs.open(str(path), encoding="utf-8") as by, open(path, encoding="utf-8") as text, open(path, "rb") as raw:
+        for opened in (by, text, raw):
+            with pytest.raises(MTScaffoldError, match=place):
+                apply_bpe.BPE(opened)
+    path.write_text("é f\n", encoding="utf-8")
+    with open(path, encoding="ascii") as opened, pytest.raises(MTScaffoldError, match="codes: 'ascii' codec can't"):
+        apply_bpe.BPE(opened)
+
+
 def test_encode_and_what_it_calls() -> None:
     """The functions that scripts call with an object's tables, or with tables of their own."""
     vocabulary = set(theirs().segment(" ".join(TEXT.split()[:200])).split())
@@ -270,6 +286,24 @@ def test_a_subclass_may_replace_a_method() -> None:
     assert bpe.process_line(" abc de\n") == ours(SCAFFOLD).process_line(" abc de\n").upper()
 
 
+def test_a_subclass_may_isolate_glossaries_its_own_way() -> None:
+    """Words go through its ``_isolate_glossaries``, as in subword-nmt; scaffold codes, which could not, are refused."""
+
+    def letters(_: object, word: str) -> list[str]:
+        return list(word)
+
+    own = type("Own", (apply_bpe.BPE,), {"_isolate_glossaries": letters})
+    their = type("Their", (their_apply.BPE,), {"_isolate_glossaries": letters})
+    bpe, expected = own(io.StringIO(CODES, newline="\n")), their(io.StringIO(CODES, newline="\n"))
+    for dropout in (0, 0.5):
+        assert [bpe.process_line(line, dropout) for line in LINES] == [
+            expected.process_line(line, dropout) for line in LINES
+        ]
+    assert bpe.segment("abc") == "a@@ b@@ c"
+    with pytest.raises(UsageError, match="codes of original BPE only"):
+        own(io.StringIO(SCAFFOLD, newline="\n"))
+
+
 # ---- files
 
 
@@ -331,6 +365,23 @@ def test_processing_lines(tmp_path: Path) -> None:
     parallel = io.StringIO()
     ours().process_lines(str(path), parallel, num_workers=3)
     assert parallel.getvalue() == "".join(map(theirs().process_line, path.open(encoding="utf-8", newline="\n")))
+
+
+@pytest.mark.parametrize("dropout", [0, 0.3])
+def test_files_are_read_alike_with_dropout(dropout: float, tmp_path: Path) -> None:
+    """What is not UTF-8, not there, or compressed is so with dropout as without; so is a wrong number of workers."""
+    bad, zipped = tmp_path / "bad", tmp_path / "text.gz"
+    bad.write_bytes(b"a\nb\xff\n")
+    with pytest.raises(MTScaffoldError, match="bad: line 2, byte offset 3: 0xFF is not UTF-8"):
+        ours().process_lines(str(bad), io.StringIO(), dropout)
+    with pytest.raises(MTScaffoldError, match="missing: No such file"):
+        ours().process_lines(str(tmp_path / "missing"), io.StringIO(), dropout)
+    with pytest.raises(UsageError, match="number of workers"):
+        ours().process_lines(str(bad), io.StringIO(), dropout, num_workers=0)
+    zipped.write_bytes(gzip.compress(b"q\r\nq"))
+    output = io.StringIO(newline="\n")
+    ours().process_lines(str(zipped), output, dropout)
+    assert output.getvalue() == "q\r\nq"
 
 
 def test_reading_a_vocabulary(tmp_path: Path) -> None:
@@ -457,6 +508,31 @@ def test_a_program_runs_unchanged(tmp_path: Path) -> None:
     assert done.stdout.splitlines() == expected
 
 
+def test_a_program_starts_another_that_way(tmp_path: Path) -> None:
+    """The second start and one import in a child, which both find the folder in PYTHONPATH, import ours, too.
+
+    A real subword-nmt in the working directory and beside the program must not come first.
+    """
+    decoy = "raise SystemExit('the wrong subword_nmt')\n"
+    (tmp_path / "programs").mkdir()
+    for folder in (tmp_path, tmp_path / "programs"):
+        (folder / "subword_nmt.py").write_text(decoy)
+    shown = "import subword_nmt.apply_bpe, helper; print(subword_nmt.apply_bpe.__file__)\n"
+    (tmp_path / "programs" / "helper.py").write_text("")
+    (tmp_path / "programs" / "inner.py").write_text(shown)
+    (tmp_path / "programs" / "imports.py").write_text("import mt_scaffold.as_subword_nmt\n" + shown)
+    (tmp_path / "outer.py").write_text(
+        "import subprocess, sys\n"
+        "for start in (['-m', 'mt_scaffold.as_subword_nmt', 'programs/inner.py'], ['programs/imports.py']):\n"
+        "    subprocess.run([sys.executable, *start], check=True)\n"
+    )
+    command = [sys.executable, "-m", "mt_scaffold.as_subword_nmt", "outer.py"]
+    environment = {**os.environ, "PYTHONPATH": str(Path(mt_scaffold.__file__).parents[1])}
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, cwd=tmp_path, timeout=120)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.splitlines() == [str(Path(mt_scaffold.__file__).parent / "subword_nmt" / "apply_bpe.py")] * 2
+
+
 def test_one_import_is_enough(tmp_path: Path) -> None:
     """It must come first, and says so where it does not."""
     first = "import mt_scaffold.as_subword_nmt, subword_nmt.learn_bpe; print(subword_nmt.learn_bpe.__file__)"
@@ -485,6 +561,34 @@ def test_nothing_to_run(arguments: list[str], message: str) -> None:
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 1 and "Traceback" not in done.stderr
     assert message in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("content", "status"),
+    [
+        ("#!/bin/sh\necho one\n", 1),
+        ("#!/bin/sh\n'''exec' /a/long/path \"$0\" \"$@\"\n' '''\nprint('one')\n", 0),
+        ("#!/usr/bin/pypy3\nprint('one')\n", 0),
+        ("#!/usr/bin/env python3\nprint('one')\n", 0),
+    ],
+    ids=["shell", "long path", "pypy", "python"],
+)
+def test_scripts_of_other_kinds(content: str, status: int, tmp_path: Path) -> None:
+    """A shell script is refused in one line; what only begins as one, as pip makes them, is run."""
+    script = tmp_path / "script"
+    script.write_text(content)
+    command = [sys.executable, "-m", "mt_scaffold.as_subword_nmt", str(script)]
+    done = subprocess.run(command, capture_output=True, text=True)
+    wrong = f"mt_scaffold.as_subword_nmt: {script} is not a Python program\n"
+    assert (done.returncode, done.stdout, done.stderr) == ((1, "", wrong) if status else (0, "one\n", ""))
+
+
+@pytest.mark.parametrize("option", ["-h", "--help"])
+def test_help(option: str) -> None:
+    """Asked for, how it is used goes to standard output, and is no failure."""
+    command = [sys.executable, "-m", "mt_scaffold.as_subword_nmt", option]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "") and "PROGRAM" in done.stdout
 
 
 def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:

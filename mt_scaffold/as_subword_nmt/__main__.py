@@ -14,7 +14,10 @@ import sys
 def main() -> None:
     """Run the program that the arguments of this process name, as Python itself would."""
     program = sys.argv[1:]
-    if not program or program == ["-m"] or program[0] in ("-h", "--help"):
+    if program and program[0] in ("-h", "--help"):
+        print(__doc__)
+        return
+    if not program or program == ["-m"]:
         sys.exit(__doc__)
     if program[0] == "-m":
         sys.argv = program[1:]
@@ -23,14 +26,29 @@ def main() -> None:
     script = program[0] if os.path.isfile(program[0]) else shutil.which(program[0])
     if script is None:
         sys.exit(f"mt_scaffold.as_subword_nmt: there is no program {program[0]}")
-    with open(script, "rb") as stream:
-        if b"\0" in stream.read(1024):
-            sys.exit(f"mt_scaffold.as_subword_nmt: {script} is not a Python program")
+    if not _is_python(script):
+        sys.exit(f"mt_scaffold.as_subword_nmt: {script} is not a Python program")
     sys.argv = [script, *program[1:]]
     if not sys.flags.safe_path:
         # After this package's own folder comes the working directory, in which -m looks.
         sys.path[1] = os.path.dirname(os.path.realpath(script))
     runpy.run_path(script, run_name="__main__")
+
+
+def _is_python(script: str) -> bool:
+    """Whether a file can be a Python program: no binary, nor, by its first line and its syntax, another script."""
+    with open(script, "rb") as stream:
+        head = stream.read(1024)
+        first = head.partition(b"\n")[0]
+        if b"\0" in head or not first.startswith(b"#!") or b"python" in first:
+            return b"\0" not in head
+        content = head + stream.read()
+    # An installed command may begin with #!/bin/sh and yet be Python: pip makes such where a path is long.
+    try:
+        compile(content, script, "exec", dont_inherit=True)
+    except (SyntaxError, ValueError):
+        return False
+    return True
 
 
 main()

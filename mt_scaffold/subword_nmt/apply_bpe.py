@@ -15,11 +15,11 @@ from typing import IO, Any, cast
 from mt_scaffold import apply
 from mt_scaffold.codes import Codes, Merge
 from mt_scaffold.commands.arguments import add_segmenting
-from mt_scaffold.errors import MTScaffoldError
-from mt_scaffold.files import AsBytes, WritableText, stream_name
-from mt_scaffold.options import check_dropout, check_merges
+from mt_scaffold.errors import MTScaffoldError, UsageError
+from mt_scaffold.files import AsBytes, WritableText, open_input, shown, stream_name
+from mt_scaffold.options import check_dropout, check_merges, worker_count
 from mt_scaffold.subword_nmt.streams import Text, add_file, add_num_workers, as_text, new_parser, refuse_bytes
-from mt_scaffold.text import END_OF_WORD, LINE_MARGIN, SEPARATOR
+from mt_scaffold.text import END_OF_WORD, LINE_MARGIN, SEPARATOR, not_utf8
 
 Pair = tuple[str, str]
 
@@ -51,8 +51,13 @@ class BPE:
         self.vocab = vocab
         self.glossaries = glossaries or []
         self._merges = check_merges(merges)
-        self.version, self._codes, found = _read_codes(codes, self._merges)
+        try:
+            self.version, self._codes, found = _read_codes(codes, self._merges)
+        except UnicodeDecodeError as error:
+            raise apply.not_decoded(codes, stream_name(codes, "codes"), error) from None
         self._has_scaffold_tokens = any(merge.scaffold for merge in found)
+        if self._has_scaffold_tokens and not self._isolates_natively:
+            raise UsageError("a subclass with its own _isolate_glossaries takes codes of original BPE only")
         # A pair has its first rank. Of several that make a token, the one whose last mention comes first splits it.
         self.bpe_codes = {(merge.left, merge.right): rank for rank, merge in reversed(list(enumerate(found)))}
         self.bpe_codes_reverse = {left + right: (left, right) for left, right in self.bpe_codes}
@@ -88,8 +93,12 @@ class BPE:
         return apply.BPE(self._codes, self._merges, self.separator, self.vocab, self.glossaries)
 
     @property
+    def _isolates_natively(self) -> bool:
+        return type(self)._isolate_glossaries is BPE._isolate_glossaries
+
+    @property
     def _native_now(self) -> apply.BPE | None:
-        return self._native if encode is _OWN_ENCODE else None
+        return self._native if encode is _OWN_ENCODE and self._isolates_natively else None
 
     def process_lines(self, filename: str, outfile: WritableText, dropout: float = 0, num_workers: int = 1) -> None:
         """Segment the file of this name, line by line, and write it to a text file. num_workers: threads.
@@ -99,9 +108,16 @@ class BPE:
         if not dropout and type(self) is BPE and self._native_now is not None:
             self._native_now.process_file(filename, AsBytes(outfile), num_workers=num_workers)
             return
-        with open(filename, encoding="utf-8", newline="\n") as lines:
-            for line in lines:
-                outfile.write(self.process_line(line, dropout))
+        worker_count(num_workers)  # so that what is wrong is reported here, too
+        offset = 0
+        with open_input(filename) as lines:
+            for number, line in enumerate(lines, 1):
+                try:
+                    text = line.decode("utf-8")
+                except UnicodeDecodeError as error:
+                    raise not_utf8(shown(filename), number, offset + error.start, line[error.start]) from None
+                outfile.write(self.process_line(text, dropout))
+                offset += len(line)
 
     def process_line(self, line: str, dropout: float = 0) -> str:
         """Segment a line as ``segment`` does, but keep its CRs, LFs and spaces at either end unchanged."""
