@@ -13,9 +13,17 @@ torch = pytest.importorskip("torch", reason="needs the extra 'fairseq'")
 
 from mt_scaffold.experiment.average import average, last_checkpoints  # noqa: E402
 from mt_scaffold.experiment.checkpoints import has_optimiser, load_checkpoint  # noqa: E402
+from mt_scaffold.experiment.locks import take_lock  # noqa: E402
 from mt_scaffold.experiment.thin import thin  # noqa: E402
 
-NAMES = ["checkpoint1.pt", "checkpoint2.pt", "checkpoint_2_20.pt", "checkpoint_best.pt", "checkpoint_last.pt"]
+THINNED = [
+    "checkpoint1.pt",
+    "checkpoint2.pt",
+    "checkpoint_2_20.pt",
+    "checkpoint.best_bleu_20.50.pt",
+    "checkpoint_best.pt",
+]
+NAMES = [*THINNED, "checkpoint_last.pt"]
 
 
 @pytest.fixture
@@ -36,7 +44,7 @@ def test_thin_checkpoints_differ_in_the_optimiser_alone(checkpoints: Path, tmp_p
     times = {name: (checkpoints / name).stat().st_mtime_ns for name in NAMES}
     average(last_checkpoints(checkpoints, 2), tmp_path / "before.pt")
     names, freed = thin(checkpoints)
-    assert names == NAMES[:-1] and freed > 4 * 80_000
+    assert names == THINNED and freed > 5 * 80_000
     for name in NAMES:
         state = load_checkpoint(checkpoints / name)
         assert has_optimiser(state) == (name == "checkpoint_last.pt")
@@ -51,9 +59,35 @@ def test_thin_checkpoints_differ_in_the_optimiser_alone(checkpoints: Path, tmp_p
 def test_thinning_again_rewrites_nothing(checkpoints: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A job that was killed is run again; the command says what it did."""
     assert main(["thin", "--checkpoints", str(checkpoints)]) == 0
-    assert "thinned: checkpoint1.pt checkpoint2.pt checkpoint_2_20.pt checkpoint_best.pt (" in capsys.readouterr().out
+    assert f"thinned: {' '.join(THINNED)} (" in capsys.readouterr().out
     assert main(["thin", "--checkpoints", str(checkpoints)]) == 0
     assert capsys.readouterr().out == "thinned: none (0 bytes freed)\n"
+
+
+def test_tied_parameters_are_saved_once(checkpoints: Path) -> None:
+    """On a GPU, or in fp16, fairseq writes the embeddings under each of their names."""
+    path = checkpoints / "checkpoint1.pt"
+    before = {name: torch.arange(10_000.0) for name in ("in", "out", "project")}
+    save(path, before | {"zero": torch.zeros(1), "minus zero": -torch.zeros(1)})
+    whole = path.stat().st_size
+    thin(checkpoints)
+    assert whole > 120_000 and path.stat().st_size < 50_000
+    after = load_checkpoint(path)["model"]
+    assert all(torch.equal(after[name], tensor) for name, tensor in before.items())
+    assert after["minus zero"].signbit().item() and not after["zero"].signbit().item()
+
+
+def test_checkpoints_are_not_thinned_while_the_training_runs(checkpoints: Path, tmp_path: Path) -> None:
+    """It may overwrite the best one, or delete an epoch, between reading and renaming: thinning would undo that."""
+    before = {path.name: path.read_bytes() for path in checkpoints.iterdir()}
+    with (
+        take_lock(tmp_path, "busy"),
+        pytest.raises(MTScaffoldError, match=r"a training is running here; thin .* \(held by host "),
+    ):
+        thin(checkpoints)
+    assert {path.name: path.read_bytes() for path in checkpoints.iterdir()} == before
+    # A training that has ended leaves the file of its lock.
+    assert (tmp_path / ".lock").exists() and thin(checkpoints)[0] == THINNED
 
 
 def test_a_training_does_not_resume_without_the_state_of_its_optimiser(tiny_data: Path, checkpoints: Path) -> None:

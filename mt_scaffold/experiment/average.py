@@ -7,7 +7,13 @@ from pathlib import Path
 from typing import Any
 
 from mt_scaffold.errors import MTScaffoldError, UsageError
-from mt_scaffold.experiment.checkpoints import epoch_checkpoints, load_checkpoint, update_checkpoints, without_optimiser
+from mt_scaffold.experiment.checkpoints import (
+    epoch_checkpoints,
+    load_checkpoint,
+    tied,
+    update_checkpoints,
+    without_optimiser,
+)
 from mt_scaffold.files import PathLike, open_output
 
 
@@ -16,6 +22,7 @@ def average(checkpoints: Sequence[PathLike], output: PathLike) -> list[str]:
 
     Each parameter is averaged in double precision and rounded once, to its own type. The configuration is taken from
     the last checkpoint; the optimiser's state is left out, so the result can translate but not resume training.
+    Tied parameters share one storage, whether fairseq saved them so or each as a copy.
     Vaswani et al. 2017, section 6.1, and Ott et al. 2018 average the last checkpoints of a training in this way.
 
     Returns the names of the averaged checkpoints. Raises MTScaffoldError where a checkpoint cannot be loaded safely or
@@ -27,13 +34,12 @@ def average(checkpoints: Sequence[PathLike], output: PathLike) -> list[str]:
         raise UsageError("average: no checkpoints given; name one or more")
     models: list[dict[str, Any]] = []
     for path in checkpoints:
-        # Mapped, so that only what is summed below is read.
+        # Mapped where possible, so that only what is summed below is read.
         state = load_checkpoint(path)
         models.append(state["model"])
         _check_same_parameters(models[0], models[-1], path, checkpoints[0])
 
-    # Tied parameters share one storage, in the result as in fairseq's own checkpoints.
-    last, first_of = models[-1], _tied(models[-1])
+    last, first_of = models[-1], tied(models)
     floating = [name for name in dict.fromkeys(first_of.values()) if last[name].is_floating_point()]
     sums = {name: torch.zeros(last[name].shape, dtype=torch.float64) for name in floating}
     while models:
@@ -46,15 +52,6 @@ def average(checkpoints: Sequence[PathLike], output: PathLike) -> list[str]:
     with open_output(output) as stream:
         torch.save(without_optimiser(state) | {"model": averaged, "averaged": names}, stream)
     return names
-
-
-def _tied(model: dict[str, Any]) -> dict[str, str]:
-    """Return for each parameter the first one with the same storage, which may be itself."""
-    places: dict[Any, str] = {}
-    return {
-        name: places.setdefault((tensor.data_ptr(), tensor.shape) if tensor.numel() else name, name)
-        for name, tensor in model.items()
-    }
 
 
 def last_checkpoints(folder: PathLike, last: int, by_updates: bool = False, skip: int = 0) -> list[Path]:

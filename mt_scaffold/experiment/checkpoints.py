@@ -10,6 +10,7 @@ import argparse
 import pickle
 import re
 import zipfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from mt_scaffold.errors import MTScaffoldError
 from mt_scaffold.files import PathLike, explain_os_error
 
 _OPTIMISER = "last_optimizer_state"
+_EPOCH, _UPDATES = r"checkpoint(\d+)\.pt", r"checkpoint_\d+_(\d+)\.pt"
 
 
 def safe_globals() -> list[Any]:
@@ -35,8 +37,9 @@ def safe_globals() -> list[Any]:
 def load_checkpoint(path: PathLike) -> dict[str, Any]:
     """Load a fairseq checkpoint onto the CPU: ``model`` (name → tensor), ``cfg``, ``extra_state`` and so on.
 
-    A tensor is read from the file when it is used, so that the optimiser's state takes no memory unless it is wanted;
-    until then the file may be replaced, but must not be written to.
+    From a checkpoint of an epoch or of updates, which fairseq replaces but never writes to in place, a tensor is read
+    when it is used, so that the optimiser's state takes no memory unless it is wanted. Other files are read whole:
+    fairseq copies checkpoint_best.pt and checkpoint_last.pt onto those before.
     Raises MTScaffoldError where the file is missing, truncated, not a checkpoint, or holds anything that could run
     code.
     """
@@ -47,7 +50,8 @@ def load_checkpoint(path: PathLike) -> dict[str, Any]:
         listed = torch.serialization.get_safe_globals()
         with torch.serialization.safe_globals([each for each in safe_globals() if each not in listed]):
             # PyTorch's format of before 1.6 cannot be mapped.
-            state = torch.load(path, map_location="cpu", weights_only=True, mmap=zipfile.is_zipfile(path))
+            mapped = re.fullmatch(f"{_EPOCH}|{_UPDATES}", Path(path).name) is not None and zipfile.is_zipfile(path)
+            state = torch.load(path, map_location="cpu", weights_only=True, mmap=mapped)
     except OSError as error:
         raise explain_os_error(error, path) from error
     except pickle.UnpicklingError as error:
@@ -74,6 +78,30 @@ def has_optimiser(state: dict[str, Any]) -> bool:
     return state.get(_OPTIMISER) is not None
 
 
+def tied(models: Sequence[dict[str, Any]]) -> dict[str, str]:
+    """Return for each parameter the first one that has the same bits in each of ``models``, which may be itself.
+
+    fairseq saves a tied parameter once under each of its names: on the CPU in fp32 they share one storage, but on a GPU
+    or in fp16 each is a copy.
+    """
+    firsts: dict[Any, list[str]] = {}
+    found = {}
+    for name, tensor in models[-1].items():
+        alike = firsts.setdefault((tensor.shape, tensor.dtype), [])
+        found[name] = next((each for each in alike if all(_same_bits(m[each], m[name]) for m in models)), name)
+        if found[name] == name and tensor.is_floating_point():
+            alike.append(name)
+    return found
+
+
+def _same_bits(one: Any, other: Any) -> bool:
+    import torch
+
+    # As bytes, for which 0.0 is not -0.0.
+    same: bool = torch.equal(one.flatten().view(torch.uint8), other.flatten().view(torch.uint8))
+    return same
+
+
 def check_optimiser(path: PathLike) -> None:
     """Raise MTScaffoldError for a checkpoint that a training could resume from only with a new optimiser."""
     if Path(path).exists() and not has_optimiser(load_checkpoint(path)):
@@ -85,12 +113,18 @@ def check_optimiser(path: PathLike) -> None:
 
 def epoch_checkpoints(folder: PathLike) -> dict[int, Path]:
     """Return the checkpoints of whole epochs in ``folder`` (``checkpoint7.pt``) by epoch, the earliest first."""
-    return _numbered(folder, r"checkpoint(\d+)\.pt")
+    return _numbered(folder, _EPOCH)
 
 
 def update_checkpoints(folder: PathLike) -> dict[int, Path]:
     """Return the checkpoints within epochs in ``folder`` (``checkpoint_EPOCH_UPDATES.pt``) by updates, in order."""
-    return _numbered(folder, r"checkpoint_\d+_(\d+)\.pt")
+    return _numbered(folder, _UPDATES)
+
+
+def best_checkpoints(folder: PathLike) -> list[Path]:
+    """Return the checkpoints in ``folder`` that were best in validation (``--keep-best-checkpoints``: several)."""
+    names = re.compile(r"checkpoint(_best|\.best_.+)\.pt")
+    return sorted(path for path in Path(folder).iterdir() if names.fullmatch(path.name))
 
 
 def _numbered(folder: PathLike, pattern: str) -> dict[int, Path]:
