@@ -40,7 +40,7 @@ def return_memory() -> None:
 
 
 def _end_thread(batches: CountingIterator | None) -> None:
-    """End the thread that reads ahead, which waits for ever where the rest of an epoch was not wanted."""
+    """End the thread that reads ahead, which waits forever where the rest of an epoch was not wanted."""
     buffered = getattr(batches, "_itr", None)
     if not isinstance(buffered, BufferedIterator) or buffered._consumer is None:
         return
