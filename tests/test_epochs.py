@@ -318,6 +318,25 @@ def test_processes_and_memory_are_the_same_after_fifty_epochs(
     assert list(shared.iterdir()) == []
 
 
+def test_what_making_batches_frees_goes_back_to_the_system() -> None:
+    """Arrays as long as the data set, freed between others that stay, would stay in the memory of every process."""
+    from mt_scaffold.experiment.fairseq_plugin.workers import returning_memory
+
+    def anonymous() -> int:
+        return int(Path("/proc/self/smaps_rollup").read_text().partition("Anonymous:")[2].split()[0]) >> 10
+
+    # From then on glibc takes blocks of 4 MiB from the heap.
+    np.ones(3 << 20)
+    with returning_memory():
+        before = anonymous()
+        arrays = [(np.ones(1 << 19), bytes(1 << 16)) for _ in range(40)]
+        assert anonymous() > before + 150
+        kept = [small for _, small in arrays]
+        del arrays
+        assert anonymous() < before + 40
+    assert len(kept) == 40
+
+
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
 def test_a_killed_training_leaves_nothing_that_the_next_does_not_remove(
     data: Path, shared: Path, number: signal.Signals
