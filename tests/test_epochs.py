@@ -5,6 +5,7 @@ import itertools
 import json
 import logging
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -26,6 +27,7 @@ from mt_scaffold.errors import MTScaffoldError
 from mt_scaffold.experiment import lengths
 from mt_scaffold.experiment.binarise_words import binarise_words
 from mt_scaffold.experiment.lengths import Draw, SharedLengths
+from mt_scaffold.experiment.results import to_json
 from mt_scaffold.experiment.segmentation import joint_segmentation, stored_segmentation
 
 LANGUAGES = ("en", "de")
@@ -158,6 +160,48 @@ def test_where_the_process_that_draws_is_killed_another_draws(data: Path) -> Non
         assert one.take(1, nowhere).tolist() == here(data, 1)
 
 
+def test_what_is_complete_is_not_drawn_again(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file may be completed just after it was looked for; drawing it once more would load a core for minutes."""
+    with closing(SharedLengths(draw_of(data), "training")) as drawn:
+        assert drawn._folder is not None
+        draw, path = draw_of(data)(1), drawn._folder / draw_of(data)(1).digest
+        path.write_bytes(b"complete")
+        monkeypatch.setattr(subprocess, "Popen", nowhere)
+        assert not drawn._start(draw, path)
+        assert sorted(each.name for each in drawn._folder.iterdir()) == sorted([path.name, "in-use"])
+
+
+def test_where_the_folder_is_removed_the_processes_share_another(data: Path, shared: Path) -> None:
+    """systemd removes it when its user logs out; the end of one process must not take it from the other."""
+    (folder := shared / f"mt-scaffold-{os.getuid()}").mkdir(mode=0o700)
+    with closing(SharedLengths(draw_of(data), "training")) as one:
+        with closing(SharedLengths(draw_of(data), "training")) as two:
+            assert one.take(1, nowhere).tolist() == two.take(1, nowhere).tolist() == here(data, 1)
+            shutil.rmtree(folder)
+            one.draw_ahead(2)
+            assert two.take(2, nowhere).tolist() == here(data, 2)
+            shutil.rmtree(folder)
+            assert one.take(2, nowhere).tolist() == two.take(2, nowhere).tolist() == here(data, 2)
+        assert one._folder is not None and (one._folder / draw_of(data)(2).digest).exists()
+        # What removes old files spares it.
+        os.utime(one._folder / "in-use", (0, 0))
+        one.draw_ahead(3)
+        assert (one._folder / "in-use").stat().st_mtime > 0
+    assert list(shared.iterdir()) == []
+
+
+def test_a_process_completes_no_file_but_its_own(data: Path, tmp_path: Path) -> None:
+    """Where its file was removed, another may be drawing into one of the same name, which is not complete."""
+    part, path = tmp_path / "lengths.part", tmp_path / "lengths"
+    part.write_bytes(b"half")
+    program = "from mt_scaffold.experiment.lengths import main; main()"
+    with open(tmp_path / "removed", "wb") as own:
+        command = [sys.executable, "-c", program, to_json(draw_of(data)(1)), part, path]
+        subprocess.run(command, stdout=own, check=True, timeout=60)
+        assert own.seek(0, os.SEEK_END) > 0
+    assert part.read_bytes() == b"half" and not path.exists()
+
+
 @pytest.mark.parametrize("broken", ["program", "folder", "space"])
 def test_where_nothing_can_be_shared_each_process_draws_and_says_so_once(
     data: Path, shared: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, broken: str
@@ -274,13 +318,35 @@ def test_processes_and_memory_are_the_same_after_fifty_epochs(
     assert list(shared.iterdir()) == []
 
 
-def test_a_killed_training_leaves_nothing_that_the_next_does_not_remove(data: Path, shared: Path) -> None:
+def test_what_making_batches_frees_goes_back_to_the_system() -> None:
+    """Arrays as long as the data set, freed between others that stay, would stay in the memory of every process."""
+    from mt_scaffold.experiment.fairseq_plugin.workers import returning_memory
+
+    def anonymous() -> int:
+        return int(Path("/proc/self/smaps_rollup").read_text().partition("Anonymous:")[2].split()[0]) >> 10
+
+    # From then on glibc takes blocks of 4 MiB from the heap.
+    np.ones(3 << 20)
+    with returning_memory():
+        before = anonymous()
+        arrays = [(np.ones(1 << 19), bytes(1 << 16)) for _ in range(40)]
+        assert anonymous() > before + 150
+        kept = [small for _, small in arrays]
+        del arrays
+        assert anonymous() < before + 40
+    assert len(kept) == 40
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+def test_a_killed_training_leaves_nothing_that_the_next_does_not_remove(
+    data: Path, shared: Path, number: signal.Signals
+) -> None:
     """Files of lengths in shared memory take memory until the machine is restarted."""
     arguments = [str(data), *TINY_MODEL, "--task", "translation_bpe_dropout", "--no-save", "--disable-validation"]
     process = training(shared, *arguments, "--max-epoch", "1000", "--save-dir", "one")
     assert process.stdout is not None
     assert next(process.stdout).startswith("EPOCH")
-    process.send_signal(signal.SIGKILL)
+    process.send_signal(number)
     process.communicate()
     (left,) = shared.iterdir()
     (killed,) = left.iterdir()

@@ -115,15 +115,15 @@ class Draw:
         codes = [raw_digest(path) for path in (*self.segmentation.codes, *(self.segmentation.vocabularies or ()))]
         return hashlib.sha256(f"{to_json(self)} {versions} {codes}".encode()).hexdigest()[:32]
 
-    def write(self, stream: IO[bytes], going_on: Callable[[], bool] = lambda: True) -> bool:
-        """Write all lengths of the source, then of the target (int32); False where ``going_on`` was False before."""
+    def write(self, stream: IO[bytes], wanted: Callable[[], bool] = lambda: True) -> bool:
+        """Write all lengths of the source, then of the target (int32); False where ``wanted`` was False before."""
         for side, bpe in enumerate(self.segmentation.segmenters()):
             words, dropout, seed = WordsFile(self.words[side]), self.dropouts[side], self.seeds[side]
             ids = read_ids(self.dictionaries[side]) if self.dictionaries else {}
             unknown = UNKNOWN_ID if self.dictionaries else None
             encoder = bpe.encoder(ids, UNKNOWN_ID)
             for lengths in draw_lengths(words, encoder, dropout, seed, self.epoch, unknown, self.threads):
-                if not going_on():
+                if not wanted():
                     return False
                 stream.write(lengths.tobytes())
         return True
@@ -145,17 +145,19 @@ class SharedLengths:
         self._taken: Path | None = None
         self._leave: Callable[[], None] = lambda: None
         self._folder: Path | None = None
+        self._in_use: IO[bytes]
         first = draw(1)
         if first.pairs <= FEW_PAIRS:
             return
         try:
             name = hashlib.sha256(f"{first.digest} {training}".encode()).hexdigest()[:32]
-            self._folder, in_use = _enter(_private_folder(first.pairs) / name)
+            folder = _shared_folder(first.pairs) / name
+            self._in_use = _enter(folder)
         except OSError as error:
             self._give_up(error)
         else:
             # Unlike atexit, this runs in processes that multiprocessing has started, too.
-            arguments = (self._folder, in_use, self._drawers)
+            self._folder, arguments = folder, (folder, self._in_use, self._drawers)
             self._leave = multiprocessing.util.Finalize(self, _leave, arguments, exitpriority=10)
 
     def take(self, epoch: int, otherwise: Callable[[int], Any]) -> Any:
@@ -176,6 +178,7 @@ class SharedLengths:
             try:
                 draw = self._draw(epoch)
                 path = self._folder / draw.digest
+                self._stay(self._folder)
                 if not path.exists():
                     self._start(draw, path)
             except OSError as error:
@@ -190,10 +193,19 @@ class SharedLengths:
         logger.warning(f"each process of this training draws all lengths itself, which takes longer: {error}")
         self._folder = None
 
+    def _stay(self, folder: Path) -> None:
+        """Spare the folder from what removes old files, and enter it again where it was removed all the same."""
+        if not _is_open_as(self._in_use, folder / _IN_USE):
+            with _enter(folder) as again:
+                os.dup2(again.fileno(), self._in_use.fileno(), inheritable=False)
+        os.utime(self._in_use.fileno())
+
     def _wait(self, folder: Path, draw: Draw) -> Any:
         path = folder / draw.digest
         failures = 0
+        self._stay(folder)
         while not path.exists():
+            self._stay(folder)
             drawer = next((drawer for drawn, drawer in self._drawers if drawn == path), None)
             if drawer is not None:
                 said = self._end_of(drawer)
@@ -226,8 +238,11 @@ class SharedLengths:
                 fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
                 return False
-            # Completed, and thus renamed, since it was opened.
+            # Completed, and thus renamed, since it was opened, or before.
             if not _is_open_as(stream, part):
+                return False
+            if path.exists():
+                part.unlink()
                 return False
             stream.truncate(0)
             # The lock is that of the open file: the process holds it until it ends, however it ends.
@@ -252,7 +267,9 @@ def main() -> None:
         draw = build(Draw, json.loads(sys.argv[1]))
         if draw.write(sys.stdout.buffer, lambda: os.getppid() == parent):
             sys.stdout.buffer.flush()
-            os.rename(sys.argv[2], sys.argv[3])
+            # Where the folder was removed meanwhile, another process may draw into a file of this name.
+            if _is_open_as(sys.stdout.buffer, Path(sys.argv[2])):
+                os.rename(sys.argv[2], sys.argv[3])
     except MTScaffoldError as error:
         print(error, file=sys.stderr)
         raise SystemExit(_DATA_ERROR) from None
@@ -260,36 +277,40 @@ def main() -> None:
         raise SystemExit(str(error)) from None
 
 
-def _private_folder(pairs: int) -> Path:
+def _shared_folder(pairs: int) -> Path:
     """Return the folder for what this user's trainings share on this node; two epochs of ``pairs`` fit into it."""
     parent = Path(tempfile.gettempdir())
     with contextlib.suppress(OSError):
         room = os.statvfs(_SHARED_MEMORY)
         if os.access(_SHARED_MEMORY, os.W_OK) and room.f_bavail * room.f_frsize > 4 * _BYTES_OF_PAIR * pairs:
             parent = _SHARED_MEMORY
-    folder = parent / f"mt-scaffold-{os.getuid()}"
+    return parent / f"mt-scaffold-{os.getuid()}"
+
+
+def _make_private(folder: Path) -> None:
+    """Create a folder that only this user can open."""
     folder.mkdir(mode=0o700, exist_ok=True)
     found = folder.lstat()
     if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid() or found.st_mode & 0o077:
         raise OSError(f"{folder}: not a folder that only this user can open; remove it")
-    return folder
 
 
-def _enter(folder: Path) -> tuple[Path, IO[bytes]]:
+def _enter(folder: Path) -> IO[bytes]:
     """Create the folder of a training and mark it as used; remove those beside it that nobody uses any more."""
-    for other in folder.parent.iterdir():
-        with contextlib.suppress(OSError), open(other / _IN_USE, "ab") as stream:
-            fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            shutil.rmtree(other, ignore_errors=True)
+    _make_private(folder.parent)
     while True:
         # Another process may remove either folder in between.
         with contextlib.suppress(FileNotFoundError):
-            folder.parent.mkdir(mode=0o700, exist_ok=True)
+            _make_private(folder.parent)
+            for other in folder.parent.iterdir():
+                with contextlib.suppress(OSError), open(other / _IN_USE, "ab") as stream:
+                    fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    shutil.rmtree(other, ignore_errors=True)
             folder.mkdir(mode=0o700, exist_ok=True)
             in_use = open(folder / _IN_USE, "ab")  # noqa: SIM115  # open for as long as the training lasts
             fcntl.flock(in_use, fcntl.LOCK_SH)
             if _is_open_as(in_use, folder / _IN_USE):
-                return folder, in_use
+                return in_use
             in_use.close()
 
 

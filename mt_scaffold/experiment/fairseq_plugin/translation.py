@@ -23,7 +23,7 @@ from mt_scaffold.experiment.binarise import DESCRIPTION, read_binarised
 from .counting import COUNTED, CountedBatches
 from .stopping import make_stoppable
 from .text_bytes import BatchWithBytes, log_loss_per_byte, note_loss, sentence_bytes
-from .workers import end_loading, return_memory
+from .workers import end_loading, returning_memory
 
 logger = logging.getLogger(__name__)
 
@@ -83,6 +83,7 @@ class CarefulTranslationTask(TranslationTask):
         if multiprocessing.get_start_method(allow_none=True) not in (None, "fork"):
             multiprocessing.set_start_method("fork", force=True)
 
+    @returning_memory()
     def get_batch_iterator(self, dataset: FairseqDataset, *arguments: Any, **options: Any) -> EpochBatchIterator:
         """Return fairseq's iterator; that over the training set counts, and none follows once a limit is reached."""
         subsets = [name for name, opened in self.datasets.items() if opened is dataset]
@@ -100,8 +101,6 @@ class CarefulTranslationTask(TranslationTask):
         for name in subsets:
             end_loading(self._loading.get(name), iterator)
             self._loading[name] = iterator
-        if training:
-            return_memory()
         return iterator
 
     def _fairseq_iterator(self, dataset: FairseqDataset, *arguments: Any, **options: Any) -> EpochBatchIterator:

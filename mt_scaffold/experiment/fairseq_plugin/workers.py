@@ -5,11 +5,14 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import queue
+from collections.abc import Iterator
 
 from fairseq.data import EpochBatchIterator
 from fairseq.data.iterators import BufferedIterator, CountingIterator
 
 _SECONDS = 0.05
+# mallopt's numbers.
+_TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3
 
 
 def end_loading(past: EpochBatchIterator | None, following: EpochBatchIterator) -> None:
@@ -32,15 +35,28 @@ def end_loading(past: EpochBatchIterator | None, following: EpochBatchIterator) 
     past.dataloader = past.epoch_batch_sampler = past._cur_epoch_itr = past._next_epoch_itr = None
 
 
-def return_memory() -> None:
-    """Return to the system what making the batches of an epoch has left free between other blocks, where glibc can."""
-    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
-    if trim is not None:
-        trim(0)
+@contextlib.contextmanager
+def returning_memory() -> Iterator[None]:
+    """Have glibc return to the system what is free at the end, and large blocks at once, all the larger ones later.
+
+    Left alone, it puts ever larger blocks beside small ones, which then keep them from being returned or used whole.
+    """
+    system = ctypes.CDLL(None)
+    if not hasattr(system, "mallopt"):
+        yield
+        return
+    system.mallopt(_MMAP_THRESHOLD, 1 << 20)
+    try:
+        yield
+    finally:
+        # An update on the CPU takes smaller ones all the time, and would have to wait for the system.
+        system.mallopt(_MMAP_THRESHOLD, 1 << 23)
+        system.mallopt(_TRIM_THRESHOLD, 1 << 24)
+        system.malloc_trim(0)
 
 
 def _end_thread(batches: CountingIterator | None) -> None:
-    """End the thread that reads ahead, which waits for ever where the rest of an epoch was not wanted."""
+    """End the thread that reads ahead, which waits forever where the rest of an epoch was not wanted."""
     buffered = getattr(batches, "_itr", None)
     if not isinstance(buffered, BufferedIterator) or buffered._consumer is None:
         return
