@@ -196,7 +196,7 @@ def test_a_process_completes_no_file_but_its_own(data: Path, tmp_path: Path) -> 
     part.write_bytes(b"half")
     program = "from mt_scaffold.experiment.lengths import main; main()"
     with open(tmp_path / "removed", "wb") as own:
-        command = [sys.executable, "-c", program, to_json(draw_of(data)(1)), part, path]
+        command = [sys.executable, "-c", program, to_json(draw_of(data)(1)), str(part), str(path)]
         subprocess.run(command, stdout=own, check=True, timeout=60)
         assert own.seek(0, os.SEEK_END) > 0
     assert part.read_bytes() == b"half" and not path.exists()
