@@ -337,6 +337,26 @@ def test_what_making_batches_frees_goes_back_to_the_system() -> None:
     assert len(kept) == 40
 
 
+ENDING = """
+import atexit, sys, threading
+def alive():
+    print("ALIVE", [type(thread).__name__ for thread in threading.enumerate()])
+atexit.register(alive)
+sys.path[:0] = {path!r}
+from fairseq_training import fairseq_train
+fairseq_train(sys.argv[1:])
+"""
+
+
+def test_no_thread_reads_ahead_when_the_process_ends(tiny_data: Path) -> None:
+    """Torn out of PyTorch's code by the end of Python, it aborts a training that is complete, once in many times."""
+    arguments = [str(tiny_data), *TINY_MODEL, "--task", "translation_resumable", "--max-update", "2", "--no-save"]
+    arguments += ["--max-tokens", "100", "--disable-validation"]
+    command = [sys.executable, "-c", ENDING.format(path=[str(Path(__file__).parent)]), *arguments]
+    ended = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120)
+    assert "ALIVE" in ended.stdout and "BackgroundConsumer" not in ended.stdout, ended.stdout
+
+
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
 def test_a_killed_training_leaves_nothing_that_the_next_does_not_remove(
     data: Path, shared: Path, number: signal.Signals

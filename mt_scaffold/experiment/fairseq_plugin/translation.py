@@ -4,6 +4,7 @@ import functools
 import logging
 import math
 import multiprocessing
+import weakref
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Optional
@@ -23,7 +24,7 @@ from mt_scaffold.experiment.binarise import DESCRIPTION, read_binarised
 from .counting import COUNTED, CountedBatches
 from .stopping import make_stoppable
 from .text_bytes import BatchWithBytes, log_loss_per_byte, note_loss, sentence_bytes
-from .workers import end_loading, returning_memory
+from .workers import end_all_loading, end_loading, returning_memory
 
 logger = logging.getLogger(__name__)
 
@@ -79,6 +80,8 @@ class CarefulTranslationTask(TranslationTask):
         super().__init__(cfg, src_dict, tgt_dict)
         self._training: CountedBatches | None = None
         self._loading: dict[str, EpochBatchIterator] = {}
+        # When the process ends, too.
+        weakref.finalize(self, end_all_loading, self._loading)
         # In a process that fairseq has spawned, data-loading workers would be spawned too, copying everything.
         if multiprocessing.get_start_method(allow_none=True) not in (None, "fork"):
             multiprocessing.set_start_method("fork", force=True)

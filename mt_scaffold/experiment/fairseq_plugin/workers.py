@@ -5,17 +5,18 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import queue
-from collections.abc import Iterator
+import time
+from collections.abc import Iterator, Mapping
 
 from fairseq.data import EpochBatchIterator
 from fairseq.data.iterators import BufferedIterator, CountingIterator
 
-_SECONDS = 0.05
+_SECONDS, _PATIENCE_SECONDS = 0.05, 10.0
 # mallopt's numbers.
 _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3
 
 
-def end_loading(past: EpochBatchIterator | None, following: EpochBatchIterator) -> None:
+def end_loading(past: EpochBatchIterator | None, following: EpochBatchIterator | None) -> None:
     """End what loads for the iterator ``past``, apart from what ``following`` uses again.
 
     fairseq itself leaves that to Python's garbage collector, and by then dozens of processes may be there: an iterator
@@ -33,6 +34,16 @@ def end_loading(past: EpochBatchIterator | None, following: EpochBatchIterator) 
         loader._iterator = None
     # Without these references nothing waits for the garbage collector, least of all the batches.
     past.dataloader = past.epoch_batch_sampler = past._cur_epoch_itr = past._next_epoch_itr = None
+
+
+def end_all_loading(iterators: Mapping[str, EpochBatchIterator]) -> None:
+    """End what loads for any of ``iterators``.
+
+    A thread that still reads ahead when Python ends is torn out of PyTorch's code, which now and then aborts a training
+    that is complete.
+    """
+    for iterator in iterators.values():
+        end_loading(iterator, None)
 
 
 @contextlib.contextmanager
@@ -61,6 +72,8 @@ def _end_thread(batches: CountingIterator | None) -> None:
     if not isinstance(buffered, BufferedIterator) or buffered._consumer is None:
         return
     buffered._consumer._max_len = 0
-    while buffered._consumer.is_alive():
+    # It may itself wait for a process that loads nothing any more.
+    latest = time.monotonic() + _PATIENCE_SECONDS
+    while buffered._consumer.is_alive() and time.monotonic() < latest:
         with contextlib.suppress(queue.Empty):
             buffered._queue.get(timeout=_SECONDS)
