@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "applier.hpp"
+#include "bindings_pretokeniser.hpp"
 #include "blocks.hpp"
 #include "codes.hpp"
 #include "errors.hpp"
@@ -160,6 +161,8 @@ PYBIND11_MODULE(_core, module) {
       PyErr_SetFromErrnoWithFilename(PyExc_OSError, error.what());
     }
   });
+
+  bind_pretokeniser(module);
 
   py::class_<PyWordCounts>(module, "WordCounts")
       .def(py::init<>())
