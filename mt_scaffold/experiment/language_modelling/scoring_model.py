@@ -61,7 +61,7 @@ class ScoringModel:
         padded = torch.full((len(rows), max(map(len, rows))), self.end)
         for number, row in enumerate(rows):
             padded[number, : len(row)] = torch.tensor(row)
-        with torch.inference_mode():
+        with torch.no_grad():
             return list(self._decoder.extract_features(padded.to(self.device), None)[0])
 
     def log_probabilities(self, features: torch.Tensor) -> torch.Tensor:
@@ -71,7 +71,7 @@ class ScoringModel:
         """
         import torch
 
-        with torch.inference_mode():
+        with torch.no_grad():
             output = self._decoder.output_layer(features[None])
             scores: torch.Tensor = self._decoder.get_normalized_probs((output, None), True)
         return scores[0].float()
@@ -88,7 +88,7 @@ class ScoringModel:
         # fairseq looks at the last column, and counts the others.
         read = torch.zeros((len(tokens), state.read), dtype=torch.long)
         read[:, -1] = torch.tensor(tokens)
-        with torch.inference_mode():
+        with torch.no_grad():
             features, _ = self._decoder.extract_features(read.to(self.device), None, incremental_state=state.incremental)
             scores = self._decoder.get_normalized_probs((self._decoder.output_layer(features), None), True)[:, -1]
             scores[:, _PADDING_ID] = -torch.inf
