@@ -32,8 +32,7 @@ template <typename OnSymbol>
 inline void for_each_symbol(std::string_view word, Alphabet alphabet, OnSymbol&& on_symbol) {
   if (!alphabet.bytes) return for_each_code_point(word, on_symbol);
   for (size_t i = 0; i < word.size(); ++i)
-    on_symbol(static_cast<uint32_t>(static_cast<unsigned char>(word[i])),
-              alphabet.end_of_word && i + 1 == word.size());
+    on_symbol(static_cast<uint32_t>(static_cast<unsigned char>(word[i])), alphabet.end_of_word && i + 1 == word.size());
 }
 
 inline void append_symbol(std::string& text, uint32_t symbol, Alphabet alphabet) {

@@ -109,11 +109,12 @@ class alignas(128) Applier::Worker {
   OutputBuffer long_entry, output;
 };
 
-Applier::Applier(std::shared_ptr<const Segmenter> segmenter, Isolate isolate, SplitText split, TableLimits limits,
+Applier::Applier(std::shared_ptr<const Segmenter> segmenter, Isolate isolate,
+                 std::shared_ptr<const Pretokeniser> pretokeniser, TableLimits limits,
                  std::shared_ptr<const Dictionary> dictionary, int32_t unknown)
     : segmenter_(std::move(segmenter)),
       isolate_(std::move(isolate)),
-      split_(std::move(split)),
+      pretokeniser_(std::move(pretokeniser)),
       any_bytes_(segmenter_->alphabet().bytes),
       notation_(!segmenter_->alphabet().end_of_word),
       limits_(limits),
@@ -301,9 +302,11 @@ size_t Applier::append_words(Worker& worker, Words words, const char* begin, uin
 size_t Applier::append_line(Worker& worker, std::string_view line, Margins margins, uint64_t index,
                             OutputBuffer& output) {
   const char* const begin = line.data();
-  if (split_) {
+  if (pretokeniser_) {
     worker.word_ends.clear();
-    split_(line, worker.word_ends);
+    pretokeniser_->for_each_word(begin, begin + line.size(), [&](std::string_view word) {
+      worker.word_ends.push_back(static_cast<size_t>(word.data() - begin) + word.size());
+    });
     return append_words(worker, SplitWords(begin, worker.word_ends), begin, index, output);
   }
   const bool text = dictionary_ == nullptr;
@@ -365,7 +368,7 @@ Applier::Ids Applier::encode(const std::vector<std::string>& lines, const std::v
   const Lease worker(*this, dropout);
   for (size_t i = 0; i < lines.size(); ++i) {
     std::string_view line = lines[i];
-    if (!split_ && line.ends_with('\n')) line.remove_suffix(1);
+    if (!pretokeniser_ && line.ends_with('\n')) line.remove_suffix(1);
     const std::string_view text = padded(line, copy);
     refresh_table(*worker);
     const size_t bad = append_line(*worker, text, margins_of(text), indices.empty() ? i : indices[i], result.ids);

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -14,6 +13,7 @@
 #include "dropout.hpp"
 #include "isolate.hpp"
 #include "output_buffer.hpp"
+#include "pretokeniser.hpp"
 #include "segmenter.hpp"
 #include "word_counts.hpp"
 #include "word_table.hpp"
@@ -22,17 +22,13 @@ namespace mt_scaffold {
 
 using Dictionary = std::unordered_map<std::string, int32_t>;
 
-// Splits a text, readable for kPadding bytes past its end, into the words of a pre-tokeniser: appends where each ends.
-// Called by several threads at once.
-using SplitText = std::function<void(std::string_view text, std::vector<size_t>& ends)>;
-
 // All methods may be called by several threads at once.
 class Applier {
  public:
-  // Gives subwords as text or, with a dictionary, as int32 ids (`unknown` for those it lacks). The dictionary's keys are
-  // subwords with the separator; where words come from a pre-tokeniser, `split`, they are the bytes of a token.
-  Applier(std::shared_ptr<const Segmenter> segmenter, Isolate isolate, SplitText split, TableLimits limits,
-          std::shared_ptr<const Dictionary> dictionary, int32_t unknown);
+  // Gives subwords as text or, with a dictionary, as int32 ids (`unknown` for those it lacks). The dictionary's keys
+  // are subwords with the separator. Codes with a pre-tokeniser need it; their keys are the bytes of a token.
+  Applier(std::shared_ptr<const Segmenter> segmenter, Isolate isolate, std::shared_ptr<const Pretokeniser> pretokeniser,
+          TableLimits limits, std::shared_ptr<const Dictionary> dictionary, int32_t unknown);
   ~Applier();
 
   // Segments a text. Under dropout, a line's random numbers depend on (seed, epoch, index of the line) alone.
@@ -49,7 +45,8 @@ class Applier {
     OutputBuffer ids;              // int32
     std::vector<int64_t> offsets;  // where each line begins, and the end
   };
-  // Encodes lines, with or without their LF, which is part of the text where words come from a pre-tokeniser. `indices` replace the lines' positions under dropout, unless empty.
+  // Encodes lines, with or without their LF, which is part of the text where words come from a pre-tokeniser. `indices`
+  // replace the lines' positions under dropout, unless empty.
   Ids encode(const std::vector<std::string>& lines, const std::vector<uint64_t>& indices, const Dropout& dropout);
 
   // The counts of the subwords of counted words, in the order in which they first occur in the segmented text.
@@ -89,7 +86,7 @@ class Applier {
 
   const std::shared_ptr<const Segmenter> segmenter_;
   const Isolate isolate_;
-  const SplitText split_;
+  const std::shared_ptr<const Pretokeniser> pretokeniser_;
   const bool any_bytes_;  // words need not be UTF-8
   const bool notation_;   // subwords are written in GPT-2's notation
   const TableLimits limits_;

@@ -135,8 +135,6 @@ std::string format_codes(const Codes& codes) {
   return text;
 }
 
-std::string shown_token(std::string_view token, bool bytes) {
-  return bytes ? notation_of(token) : std::string(token);
-}
+std::string shown_token(std::string_view token, bool bytes) { return bytes ? notation_of(token) : std::string(token); }
 
 }  // namespace mt_scaffold

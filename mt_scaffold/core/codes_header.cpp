@@ -70,10 +70,11 @@ CodesHeader parse_words(std::string_view rest) {
     } else if (is_published(word) && header.pretokeniser.empty()) {
       header.pretokeniser = word;
     } else {
-      throw InputError("'" + shown(word) + "' is no " + (header.pretokeniser.empty() ? "pre-tokeniser" : "option") +
-                       " of codes that this mt-scaffold knows; expected '" + std::string(kPretokenisedLine) +
-                       "', then gpt2, cl100k, o200k or pattern=..., perhaps with split-digits before a pattern or after "
-                       "a name; update mt-scaffold, or learn the codes again");
+      throw InputError(
+          "'" + shown(word) + "' is no " + (header.pretokeniser.empty() ? "pre-tokeniser" : "option") +
+          " of codes that this mt-scaffold knows; expected '" + std::string(kPretokenisedLine) +
+          "', then gpt2, cl100k, o200k or pattern=..., perhaps with split-digits before a pattern or after "
+          "a name; update mt-scaffold, or learn the codes again");
     }
   }
   if (header.pretokeniser.empty())
@@ -95,7 +96,8 @@ CodesHeader parse_header(std::string_view line) {
   if (!line.starts_with(kVersion))
     throw InputError("expected '#version: 0.2'; if this is a codes file of format 0.1, learn the codes again");
   if (is_newer(line))
-    throw InputError("'" + shown(line) + "' is newer than this mt-scaffold, which reads versions 0.2 and 0.3; update it");
+    throw InputError("'" + shown(line) +
+                     "' is newer than this mt-scaffold, which reads versions 0.2 and 0.3; update it");
   throw InputError("unsupported version of the codes file; learn the codes again, which gives '#version: 0.2'");
 }
 

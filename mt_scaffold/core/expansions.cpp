@@ -120,8 +120,9 @@ class Expander {
 
 }  // namespace
 
-Expansions expand(const Interner& texts, Alphabet alphabet, const std::vector<bool>& scaffold, const std::vector<Derivation>& lines,
-                  const std::string& separator, const std::unordered_set<std::string>* vocabulary) {
+Expansions expand(const Interner& texts, Alphabet alphabet, const std::vector<bool>& scaffold,
+                  const std::vector<Derivation>& lines, const std::string& separator,
+                  const std::unordered_set<std::string>* vocabulary) {
   const bool filtered = vocabulary && !vocabulary->empty();
   const Expander expander(texts, alphabet, scaffold, lines, !filtered);
   std::vector<Expansion> demolished = expander.demolish();

@@ -55,7 +55,8 @@ class WordCounts {
   std::vector<WordCounter> parts_ = std::vector<WordCounter>(kParts);
 };
 
-// Counts the words of a text. Errors name the input, the line and the byte offset. `any_bytes`: words need not be UTF-8.
+// Counts the words of a text. Errors name the input, the line and the byte offset. `any_bytes`: words need not be
+// UTF-8.
 WordCounts count_words(BlockReader& reader, unsigned workers, bool any_bytes, const Tick& tick);
 
 // Reads lines of a word and its count (subword-nmt's --dict-input).
