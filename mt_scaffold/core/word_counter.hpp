@@ -25,11 +25,12 @@ struct WordCount {
 // Open addressing; words of up to 16 bytes are stored in their slot.
 class WordCounter {
  public:
-  // Adds `count` occurrences of `word`, the first at `position`; false if the word is new and not UTF-8.
-  bool add(const HashedWord& word, uint64_t count, uint64_t position) {
+  // Adds `count` occurrences of `word`, the first at `position`; false if the word is new and not UTF-8, unless it may
+  // be any bytes.
+  bool add(const HashedWord& word, uint64_t count, uint64_t position, bool any_bytes = false) {
     Slot* slot = find(word);
     if (slot->length == 0) {
-      if (first_invalid_byte(word.text) != word.text.size()) return false;
+      if (!any_bytes && first_invalid_byte(word.text) != word.text.size()) return false;
       slot = insert(word, slot, position);
     }
     raise(*slot, count);
