@@ -131,7 +131,7 @@ def counts_for(
             num_workers=num_workers,
             pretokenise=header.pretokeniser,
             split_digits=header.split_digits,
-            byte_level=header.bytes,
+            any_bytes=header.bytes,
         )
         for header in headers
     }
