@@ -17,6 +17,7 @@ from mt_scaffold.options import FORMATS, check_choice, check_learning, check_top
 from mt_scaffold.stats import Vocabulary, counts_for, summarise, use_of_vocabulary
 from mt_scaffold.tables import format_table, token_cell
 
+_WORDS = CodesHeader()  # of characters, between spaces
 _BPE, _SCAFFOLD = ", BPE", ", Scaffold-BPE"
 # The paper's figures of a vocabulary on a text, with the places it gives.
 _FIGURES = (("bytes per token", "bytes_per_token", 3), ("H, bits", "entropy_bits", 4), ("redundancy", "redundancy", 4))
@@ -113,9 +114,9 @@ def compare_vocab(
 ) -> VocabularyComparison:
     """Compare the normal merged tokens of two codes files on a text (not segmented).
 
-    bpe, scaffold: codes, as ``BPE`` takes them, of the same symbols and pre-tokeniser. infile: a path (``.gz`` too) or an open file. paths: several of them,
-    read as one text. lines: an iterable of strings. Exactly one of the three is given. num_workers: threads, as in
-    ``count_words``.
+    bpe, scaffold: codes, as ``BPE`` takes them, of the same symbols and pre-tokeniser. infile: a path (``.gz`` too) or
+    an open file. paths: several of them, read as one text. lines: an iterable of strings. Exactly one of the three is
+    given. num_workers: threads, as in ``count_words``.
 
     Raises MTScaffoldError where a file is malformed, missing or not UTF-8, or the text has no words; UsageError for
     none or several inputs, for codes whose tokens cannot be compared, and where only the first codes have scaffold
@@ -196,7 +197,7 @@ def compare_at_sizes(
     counts: _core.WordCounts,
     sizes: Sequence[int],
     min_frequency: int = 2,
-    header: CodesHeader = CodesHeader(),
+    header: CodesHeader = _WORDS,
     total_symbols: bool = False,
 ) -> list[SizeComparison]:
     """Learn BPE and Scaffold-BPE codes of each size on counted words, and compare the vocabularies on those words.

@@ -50,9 +50,9 @@ class Demolition:
 class Explanation:
     """How one word is segmented. Bytes are in GPT-2's notation.
 
-    word: as it was given, or its bytes. base: its base symbols. steps: the merges in order. scaffolding: the symbols after the last merge, before
-    demolishing. demolitions: what happens to those that are scaffold. subwords: the result, as apply-bpe prints it (but
-    bytes are in notation here).
+    word: as it was given, or its bytes. base: its base symbols. steps: the merges in order. scaffolding: the symbols
+    after the last merge, before demolishing. demolitions: what happens to those that are scaffold. subwords: the
+    result, as apply-bpe prints it (but bytes are in notation here).
     """
 
     word: str

@@ -247,9 +247,10 @@ def stats(
 ) -> list[Summary]:
     """Measure codes (BPE or Scaffold-BPE) on a text: one summary per codes file.
 
-    codes: codes files, each as ``BPE`` takes it; what they say of words and bytes is how the text is read. infile: a
-    path (``.gz`` too) or an open file, with words separated by spaces, or a document per line (not segmented). paths: several of them, read as one text. lines: an iterable of strings. Exactly one of
-    the three is given. num_workers: threads, as in ``count_words``.
+    codes: codes files, each as ``BPE`` takes it; their first lines say how the text is read. infile: a path (``.gz``
+    too) or an open file, with words separated by spaces or a document per line (not segmented). paths: several of
+    them, read as one text. lines: an iterable of strings. Exactly one of the three is given. num_workers: threads, as
+    in ``count_words``.
 
     Raises MTScaffoldError where a file is malformed, missing or not UTF-8, or the text has no words; UsageError for
     none or several inputs.

@@ -39,7 +39,7 @@ def hard_bytes(seed: int, lines: int) -> bytes:
 @pytest.mark.parametrize("algorithm", ["bpe", "scaffold"])
 @pytest.mark.parametrize("options", [{"pretokenise": "gpt2", "split_digits": True}, {"pretokenise": r"\w+| +"}])
 def test_figures_with_a_pretokeniser(options: dict[str, object], algorithm: str, tmp_path: Path) -> None:
-    """They are those of the segmented documents: every byte counts but the LFs between them, and V has all 256 bytes."""
+    """They are those of the segmented documents: all bytes count but the LFs between them, and V has all 256."""
     if options["pretokenise"] != "gpt2":
         pytest.importorskip("regex", reason="a pattern needs the package regex")
     text = hard_bytes(5, 800)

@@ -40,7 +40,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add_words(parser)
     parser.add_argument(
-        "--total-symbols", "-t", action="store_true", help="with --sizes: N counts the base symbols too, as in the paper"
+        "--total-symbols",
+        "-t",
+        action="store_true",
+        help="with --sizes: N counts the base symbols too, as in the paper",
     )
     add_inputs(parser, "texts of words")
     add_format(parser)

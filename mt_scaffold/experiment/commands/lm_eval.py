@@ -18,7 +18,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--checkpoints", metavar="FOLDER", help="or the folder that fairseq-train saved them in")
     parser.add_argument(
-        "--last", "-n", type=int, default=5, metavar="N", help="with --checkpoints: its last N (default: 5, as the paper)"
+        "--last",
+        "-n",
+        type=int,
+        default=5,
+        metavar="N",
+        help="with --checkpoints: its last N (default: 5, as the paper)",
     )
     parser.add_argument(
         "--updates", action="store_true", help="with --checkpoints: those within epochs, not at their ends"
@@ -39,8 +44,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="solved questions before each one; several to run each (default: 0; the paper: 0 5)",
     )
-    parser.add_argument("--include-path", nargs="+", default=[], metavar="FOLDER", help="folders with tasks of your own")
-    parser.add_argument("--limit", type=int, metavar="N", help="ask only the first N questions of each task, to try out")
+    parser.add_argument(
+        "--include-path", nargs="+", default=[], metavar="FOLDER", help="folders with tasks of your own"
+    )
+    parser.add_argument(
+        "--limit", type=int, metavar="N", help="ask only the first N questions of each task, to try out"
+    )
     parser.add_argument("--batch-size", type=int, metavar="N", help="requests at once (default: 16)")
     parser.add_argument("--device", metavar="NAME", help="such as cpu or cuda:1 (default: a GPU where there is one)")
     parser.add_argument(

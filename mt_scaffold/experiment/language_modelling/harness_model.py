@@ -6,7 +6,6 @@ Importing this module registers it there as ``mt_scaffold``, with the model argu
 from __future__ import annotations
 
 import itertools
-import sys
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -164,7 +163,9 @@ class HarnessModel(TemplateLM):  # type: ignore[misc]
     def _generation(self, context: str, options: dict[str, Any]) -> tuple[list[int], int, list[str]]:
         """A context, how many tokens follow it at most, and the strings that end it."""
         if options.get("do_sample") and options.get("temperature", 1):
-            raise UsageError("the task asks for samples (do_sample), and this adapter generates greedily; set it to false")
+            raise UsageError(
+                "the task asks for samples (do_sample), and this adapter generates greedily; set it to false"
+            )
         until = options.get("until") or []
         wanted = int(options.get("max_gen_toks", options.get("max_tokens", _MOST_GENERATED)))
         # A model with few positions keeps half of them for the context.

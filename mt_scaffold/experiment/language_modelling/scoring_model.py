@@ -89,7 +89,9 @@ class ScoringModel:
         read = torch.zeros((len(tokens), state.read), dtype=torch.long)
         read[:, -1] = torch.tensor(tokens)
         with torch.no_grad():
-            features, _ = self._decoder.extract_features(read.to(self.device), None, incremental_state=state.incremental)
+            features, _ = self._decoder.extract_features(
+                read.to(self.device), None, incremental_state=state.incremental
+            )
             scores = self._decoder.get_normalized_probs((self._decoder.output_layer(features), None), True)[:, -1]
             scores[:, _PADDING_ID] = -torch.inf
             return [int(number) for number in scores.argmax(dim=1)]
