@@ -21,7 +21,6 @@
 #include "segmenter.hpp"
 #include "word_counts.hpp"
 
-namespace py = pybind11;
 using namespace mt_scaffold;
 
 namespace {
