@@ -37,7 +37,7 @@ class SharedCounts {
   std::array<std::mutex, WordCounts::kParts> mutexes_;
 };
 
-void count_block(const Block& block, WordCounter& counter, uint64_t& lines_with_words) {
+void count_block(const Block& block, WordCounter& counter, bool any_bytes, uint64_t& lines_with_words) {
   // Words are hashed in batches, so that the table's memory is prefetched before it is needed.
   constexpr size_t kAhead = 32;
   HashedWord ahead[kAhead];
@@ -45,7 +45,7 @@ void count_block(const Block& block, WordCounter& counter, uint64_t& lines_with_
   const auto count_batch = [&] {
     for (size_t i = 0; i < batched; ++i) {
       const auto position = static_cast<size_t>(ahead[i].text.data() - block.text().data());
-      if (!counter.add(ahead[i], 1, block.global_offset + position))
+      if (!counter.add(ahead[i], 1, block.global_offset + position, any_bytes))
         throw block.not_utf8(position + first_invalid_byte(ahead[i].text));
     }
     batched = 0;
@@ -93,11 +93,12 @@ uint64_t WordCounts::word_bytes() const {
   return total;
 }
 
-BaseSymbols WordCounts::base_symbols() const {
-  std::vector<bool> internal(kCodePoints), final(kCodePoints);
+BaseSymbols WordCounts::base_symbols(Alphabet alphabet) const {
+  if (!alphabet.end_of_word) return {alphabet.size(), 0};
+  std::vector<bool> internal(alphabet.size()), final(alphabet.size());
   for_each([&](const WordCount& entry) {
-    for_each_code_point(entry.word,
-                        [&](uint32_t code_point, bool last) { (last ? final : internal)[code_point] = true; });
+    for_each_symbol(entry.word, alphabet,
+                    [&](uint32_t symbol, bool marked) { (marked ? final : internal)[symbol] = true; });
   });
   const auto count = [](const std::vector<bool>& seen) {
     return static_cast<size_t>(std::count(seen.begin(), seen.end(), true));
@@ -114,7 +115,7 @@ std::vector<WordCount> WordCounts::in_order() const {
   return entries;
 }
 
-WordCounts count_words(BlockReader& reader, unsigned workers, const Tick& tick) {
+WordCounts count_words(BlockReader& reader, unsigned workers, bool any_bytes, const Tick& tick) {
   // Padded against false sharing.
   struct alignas(128) Own {
     WordCounter counter;
@@ -126,7 +127,7 @@ WordCounts count_words(BlockReader& reader, unsigned workers, const Tick& tick) 
   for_each_block(
       reader, workers,
       [&](unsigned worker, Block& block) {
-        count_block(block, own[worker].counter, own[worker].lines);
+        count_block(block, own[worker].counter, any_bytes, own[worker].lines);
         if (own[worker].counter.size() > kOwnWords) shared.take(own[worker].counter, first_part(worker));
       },
       tick);
@@ -135,7 +136,7 @@ WordCounts count_words(BlockReader& reader, unsigned workers, const Tick& tick) 
   return std::move(shared.counts);
 }
 
-WordCounts read_word_counts(BlockReader& reader, const Tick& tick) {
+WordCounts read_word_counts(BlockReader& reader, bool any_bytes, const Tick& tick) {
   WordCounts counts;
   for_each_block(
       reader, 1,
@@ -154,7 +155,7 @@ WordCounts read_word_counts(BlockReader& reader, const Tick& tick) {
                              ": expected a word, one space and its count");
           const std::string_view word(begin, static_cast<size_t>(space - begin));
           const auto position = static_cast<size_t>(begin - block.text().data());
-          if (!counts.add(hash_word(word), count, block.global_offset + position))
+          if (!counts.add(hash_word(word), count, block.global_offset + position, any_bytes))
             throw block.not_utf8(position + first_invalid_byte(word));
         }
       },
