@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
 from mt_scaffold import _core
+from mt_scaffold.codes import Codes
 from mt_scaffold.errors import UsageError
 from mt_scaffold.options import check_dropout, check_epoch, core_seed, worker_count
 
@@ -36,15 +37,38 @@ class TokenIds:
     themselves, and give every other margin. ``decode_bytes(encode(x)) == x`` for any bytes either way.
     """
 
-    _special: Sequence[str]
-    _multiple: int
+    _segmenter: _core.Segmenter
+    _pretokeniser: _core.Pretokeniser | None
 
-    def _core_ids(self) -> _core.Ids:
-        raise NotImplementedError
+    def _prepare_ids(
+        self, codes: Codes, merges: int, special_tokens: Iterable[str], pad_vocab_to: int, filtered: bool
+    ) -> None:
+        """filtered: whether a vocabulary or glossaries change the subwords."""
+        self._special = check_special_tokens(special_tokens)
+        if pad_vocab_to < 1:
+            raise UsageError(f"the number of ids is padded to a multiple of 1 or more, not {pad_vocab_to}")
+        self._multiple = pad_vocab_to
+        self._id_codes = codes, merges, filtered
 
     @cached_property
     def _ids(self) -> _core.Ids:
-        return self._core_ids()
+        codes, merges, filtered = self._id_codes
+        if not codes.header.bytes:
+            raise UsageError(
+                f"{codes.name}: only codes of bytes have ids; learn them with learn-bpe --pretokenise or --bytes"
+            )
+        if filtered:
+            raise UsageError(f"{codes.name}: there are no ids with a vocabulary or with glossaries")
+        segmenter = self._segmenter
+        if codes.header.end_of_word:
+            # No word holds a space, so that with this separator no two subwords look alike.
+            segmenter = _core.Segmenter(codes.text, " ", codes.name, merges)
+        return _core.Ids(segmenter, self._pretokeniser, self._special, self._multiple)
+
+    @property
+    def ids_in_core(self) -> _core.Ids:
+        """What the core encodes and decodes with."""
+        return self._ids
 
     @property
     def n_vocab(self) -> int:

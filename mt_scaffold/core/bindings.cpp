@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "applier.hpp"
+#include "bindings_ids.hpp"
 #include "bindings_pretokeniser.hpp"
 #include "blocks.hpp"
 #include "codes.hpp"
@@ -17,6 +18,7 @@
 #include "notation.hpp"
 #include "pretokeniser.hpp"
 #include "segmenter.hpp"
+#include "token_ids.hpp"
 #include "word_counts.hpp"
 
 namespace py = pybind11;
@@ -66,8 +68,6 @@ class PythonSink : public Sink {
  private:
   py::object write_;
 };
-
-using NamedObject = std::pair<std::string, py::object>;
 
 // An input is (name, file descriptor | bytes | object with read).
 BlockReader make_reader(const std::vector<NamedObject>& inputs) {
@@ -176,6 +176,8 @@ PYBIND11_MODULE(_core, module) {
   py::register_exception_translator([](std::exception_ptr pointer) {
     try {
       if (pointer) std::rethrow_exception(pointer);
+    } catch (const SpecialTokenFound& error) {
+      py::set_error(py::module_::import("mt_scaffold.errors").attr("SpecialTokenError"), error.what());
     } catch (const InputError& error) {
       py::set_error(py::module_::import("mt_scaffold.errors").attr("MTScaffoldError"), error.what());
     } catch (const SystemError& error) {
@@ -368,4 +370,5 @@ PYBIND11_MODULE(_core, module) {
         const WordCounts& words = counts.get();
         return PyWordCounts(without_gil([&] { return self.count_subwords(words); }));
       });
+  bind_ids(module, make_reader, make_sink, make_tick);
 }

@@ -36,7 +36,7 @@ class Texts {
       return;
     }
     // Its own copy, because the one that Python keeps would stay as long as the text does.
-    PyObject* encoded = PyUnicode_AsUTF8String(text.ptr());
+    PyObject* encoded = PyUnicode_AsEncodedString(text.ptr(), "utf-8", "surrogateescape");
     if (!encoded) {
       PyErr_Clear();
       const std::string place = number < 0 ? "the text" : "text " + std::to_string(number);

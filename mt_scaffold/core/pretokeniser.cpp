@@ -209,6 +209,25 @@ Pretokeniser::Pretokeniser(std::string_view name, bool split_digits) : split_dig
   }
 }
 
+// A match with a letter or number at its end goes on with letters, marks, numbers or an apostrophe only, in all three
+// patterns, and none looks back. So a word begins wherever another character follows a letter or number.
+size_t Pretokeniser::last_certain_cut(std::string_view text, size_t searched) const {
+  constexpr size_t kLongest = 4;
+  if (split_ || text.size() <= kLongest) return 0;
+  const char* const begin = text.data();
+  const char* const end = begin + text.size();
+  const char* const first = begin + (searched > kLongest ? searched - kLongest : 1);
+  // The characters on both sides must be complete.
+  for (const char* p = end - kLongest; p >= first; --p) {
+    if ((*p & 0xC0) == 0x80 || *p == '\'' || !character(p, end).is(kWhitespace | bit(kOther))) continue;
+    const char* before = p - 1;
+    while (before > begin && (*before & 0xC0) == 0x80) --before;
+    const Character c = character(before, p);
+    if (c.is(kLetter | bit(kNumber)) && before + c.length == p) return static_cast<size_t>(p - begin);
+  }
+  return 0;
+}
+
 std::vector<size_t> Pretokeniser::pattern_lengths(const char* begin, const char* end) const {
   std::vector<size_t> lengths;
   const char* p = begin;

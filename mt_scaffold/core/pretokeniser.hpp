@@ -40,6 +40,10 @@ class Pretokeniser {
     }
   }
 
+  // Returns a position where any document that begins with `text` may be cut in two without a change of its words, the
+  // last one that can be found fast, or 0 if there is none; the first `searched` bytes had none before.
+  size_t last_certain_cut(std::string_view text, size_t searched) const;
+
  private:
   static constexpr size_t kBatch = 256;
   // Writes the ends of the next words of a document, at least one and at most kBatch, and returns their number.

@@ -2,11 +2,12 @@
 #pragma once
 
 #include <cstdint>
+#include <cstring>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
+#include "applier.hpp"
 #include "errors.hpp"
 #include "output_buffer.hpp"
 
@@ -17,9 +18,6 @@ class SpecialTokenFound : public InputError {
  public:
   using InputError::InputError;
 };
-
-// Subword → id.
-using Dictionary = std::unordered_map<std::string, int32_t>;
 
 // Which special tokens a call looks for, by their position in the list of special tokens.
 enum class Special : uint8_t { kText, kAllowed, kRefused };
