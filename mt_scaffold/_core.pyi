@@ -36,12 +36,28 @@ class WordCounts(metaclass=_Class):
     # The distinct base symbols: word-internal, word-final. Without an end-of-word marker, all bytes and 0.
     def base_symbols(self, bytes: bool = False, end_of_word: bool = True) -> tuple[int, int]: ...
     def items(self) -> list[tuple[str, int]]: ...
+    # The words as bytes, which those of a pre-tokeniser are.
+    def byte_items(self) -> list[tuple[bytes, int]]: ...
     def add(self, other: WordCounts) -> None: ...
     def format_vocabulary(self) -> bytes: ...
 
-# any_bytes: words need not be UTF-8; items() has lone surrogates for bytes that are not.
+class Pretokeniser(metaclass=_Class):
+    # split returns where the words of a document end; without it, name is one of the core's.
+    def __init__(
+        self, name: str, split_digits: bool = False, split: Callable[[bytes], list[int]] | None = None
+    ) -> None: ...
+    def split(self, document: bytes) -> list[bytes]: ...
+
 def count_words(
-    inputs: Sequence[_Input], workers: int = 1, progress: _Progress = None, any_bytes: bool = False
+    inputs: Sequence[_Input],
+    workers: int = 1,
+    progress: _Progress = None,
+    # Cuts each line, without its LF, into words, which may be any bytes.
+    pretokeniser: Pretokeniser | None = None,
+    # Words need not be UTF-8.
+    any_bytes: bool = False,
+    # Each input is one document, LFs included.
+    whole_inputs: bool = False,
 ) -> WordCounts: ...
 def read_word_counts(inputs: Sequence[_Input], progress: _Progress = None, any_bytes: bool = False) -> WordCounts: ...
 

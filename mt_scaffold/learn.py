@@ -14,6 +14,7 @@ from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.files import Output, Writable, refuse_overwriting, writing_to
 from mt_scaffold.inputs import Lines, TextFile, core_input, text_sources
 from mt_scaffold.options import check_learning, worker_count
+from mt_scaffold.pretokenise import pretokeniser_of
 from mt_scaffold.progress import progress_line
 from mt_scaffold.trace import Step, TraceWriter
 
@@ -55,7 +56,7 @@ def count_words(
     lines: Lines | None = None,
     pretokenise: str = "spaces",
     split_digits: bool = False,
-    byte_level: bool = False,
+    any_bytes: bool = False,
 ) -> _core.WordCounts:
     """Count the words of a text; ``items()`` of the result gives words with their counts, by first occurrence.
 
@@ -64,23 +65,25 @@ def count_words(
     is_dict: each line is a word and its count instead.
     num_workers: threads, -1 for all cores; None for the default: ``MT_SCAFFOLD_NUM_WORKERS``, or else the cores that
     this process can use, at most 16. The result does not depend on it.
-    pretokenise, split_digits, byte_level: what words are, as in ``learn_bpe``. Unless words are characters, they may be
-    any bytes, and ``items()`` has lone surrogates for those that are not UTF-8 (``errors="surrogateescape"``).
+    pretokenise: ``spaces``, or a name or pattern of ``Pretokeniser``, which cuts each line without its LF; its words
+    are bytes, and ``byte_items()`` of the result gives them. split_digits: as there.
+    any_bytes: words need not be UTF-8, as those of a pre-tokeniser never need to be.
 
     Raises MTScaffoldError, naming file and line, where an input cannot be read, is not UTF-8, or (``is_dict``) has
-    a line of another form; UsageError unless there is exactly one input, and for ``is_dict`` with a pre-tokeniser.
+    a line of another form; UsageError unless there is exactly one input, and as ``Pretokeniser`` does.
     """
-    header = CodesHeader.of_options(pretokenise, split_digits, byte_level)
-    if is_dict and not header.end_of_word:
-        raise UsageError("words with counts (--dict-input) are words between spaces; omit --pretokenise")
+    pretokeniser = pretokeniser_of(pretokenise, split_digits)
+    core = None if pretokeniser is None else pretokeniser.core
+    if is_dict and core is not None:
+        raise UsageError("a dictionary has words already; a pre-tokeniser needs the text")
     sources = text_sources(infile, paths, lines)
     threads = worker_count(num_workers)
     with contextlib.ExitStack() as stack:
         opened = [stack.enter_context(core_input(source)) for source in sources]
         show = stack.enter_context(progress_line("counting words"))
         if is_dict:
-            return _core.read_word_counts(opened, show, header.bytes)
-        return _core.count_words(opened, threads, show, header.bytes)
+            return _core.read_word_counts(opened, show, any_bytes)
+        return _core.count_words(opened, threads, show, core, any_bytes)
 
 
 def learn_from_counts(
@@ -221,7 +224,7 @@ def learn_bpe(
             num_workers=num_workers,
             pretokenise=pretokenise,
             split_digits=split_digits,
-            byte_level=byte_level,
+            any_bytes=header.bytes,
         )
         learned = learn_from_counts(
             counts, num_symbols, min_frequency, algorithm, total_symbols, verbose, steps, header

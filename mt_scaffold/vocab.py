@@ -38,7 +38,7 @@ def get_vocab(
     sources = text_sources(infile, paths, lines)
     refuse_overwriting([outfile], sources)
     with writing_to(outfile) as stream:
-        stream.write(count_words(paths=sources, num_workers=num_workers, byte_level=byte_level).format_vocabulary())
+        stream.write(count_words(paths=sources, num_workers=num_workers, any_bytes=byte_level).format_vocabulary())
 
 
 def learn_joint_bpe_and_vocab(
@@ -82,7 +82,7 @@ def learn_joint_bpe_and_vocab(
                 num_workers=num_workers,
                 pretokenise=pretokenise,
                 split_digits=split_digits,
-                byte_level=byte_level,
+                any_bytes=header.bytes,
             )
             for source in sources
         ]

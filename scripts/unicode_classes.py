@@ -81,7 +81,7 @@ inline constexpr CharacterClass class_of(uint32_t code_point) {{
 
 def unicode_version() -> str:
     """The Unicode version that the installed regex implements; no attribute of the package has it, only its README."""
-    found = re.search(r"supports Unicode (\d+\.\d+)", metadata("regex").get_payload())
+    found = re.search(r"supports Unicode (\d+\.\d+)", str(metadata("regex").json["description"]))
     if found is None:
         raise SystemExit("regex: its description no longer states a Unicode version; look it up and adapt this script")
     return found.group(1)
@@ -111,7 +111,7 @@ def table() -> str:
     for block, same in itertools.groupby(index):
         count = len(list(same))
         runs += [(min(255, count - at), block) for at in range(0, count, 255)]
-    rows = [runs[at : at + 10] for at in range(0, len(runs), 10)]
+    rows = [runs[at : at + 12] for at in range(0, len(runs), 12)]
     return TEMPLATE.format(
         unicode=unicode_version(),
         version=regex.__version__,
@@ -119,7 +119,7 @@ def table() -> str:
             f"  // {pattern}\n  {name} = {number}," for number, (name, pattern) in enumerate(CLASSES.items(), 1)
         ),
         block=BLOCK,
-        blocks="\n".join(f'    "{block[:64]}"\n    "{block[64:]}"' for block in blocks),
+        blocks="\n".join(f'    "{block}"' for block in blocks),
         runs="\n".join("    " + " ".join(f"{{{count}, {block}}}," for count, block in row) for row in rows),
         end=end,
     )

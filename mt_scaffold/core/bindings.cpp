@@ -208,6 +208,13 @@ PYBIND11_MODULE(_core, module) {
                items.append(py::make_tuple(decode(entry.word), entry.count));
              return items;
            })
+      .def("byte_items",
+           [](PyWordCounts& self) {
+             py::list items;
+             for (const WordCount& entry : self.get().in_order())
+               items.append(py::make_tuple(py::bytes(entry.word.data(), entry.word.size()), entry.count));
+             return items;
+           })
       .def("add", [](PyWordCounts& self, PyWordCounts& other) { self.get().merge(other.get()); })
       .def("format_vocabulary", [](PyWordCounts& self) {
         const WordCounts& counts = self.get();
@@ -216,12 +223,15 @@ PYBIND11_MODULE(_core, module) {
 
   module.def(
       "count_words",
-      [](const std::vector<NamedObject>& inputs, unsigned workers, py::object progress, bool any_bytes) {
+      [](const std::vector<NamedObject>& inputs, unsigned workers, py::object progress,
+         const Pretokeniser* pretokeniser, bool any_bytes, bool whole_inputs) {
         BlockReader reader = make_reader(inputs);
         const Tick tick = make_tick(std::move(progress));
-        return PyWordCounts(without_gil([&] { return count_words(reader, workers, any_bytes, tick); }));
+        const Counting counting{pretokeniser, any_bytes, whole_inputs};
+        return PyWordCounts(without_gil([&] { return count_words(reader, workers, counting, tick); }));
       },
-      py::arg("inputs"), py::arg("workers") = 1, py::arg("progress") = py::none(), py::arg("any_bytes") = false);
+      py::arg("inputs"), py::arg("workers") = 1, py::arg("progress") = py::none(), py::arg("pretokeniser") = py::none(),
+      py::arg("any_bytes") = false, py::arg("whole_inputs") = false);
 
   module.def(
       "read_word_counts",

@@ -14,6 +14,7 @@
 namespace mt_scaffold {
 
 class BlockReader;
+class Pretokeniser;
 
 struct BaseSymbols {
   size_t internal = 0, final = 0;
@@ -26,7 +27,7 @@ class WordCounts {
 
   static size_t part_of(uint64_t hash) { return hash >> 58; }
 
-  // Lines with at least one word; 0 unless a text was counted.
+  // Lines (or whole inputs) with at least one word; 0 unless a text was counted.
   uint64_t lines = 0;
 
   WordCounter& part(size_t index) { return parts_[index]; }
@@ -55,9 +56,15 @@ class WordCounts {
   std::vector<WordCounter> parts_ = std::vector<WordCounter>(kParts);
 };
 
-// Counts the words of a text. Errors name the input, the line and the byte offset. `any_bytes`: words need not be
-// UTF-8.
-WordCounts count_words(BlockReader& reader, unsigned workers, bool any_bytes, const Tick& tick);
+// What a text's words are.
+struct Counting {
+  const Pretokeniser* pretokeniser = nullptr;  // cuts each line without its LF; without one, spaces separate words
+  bool any_bytes = false;                      // words need not be UTF-8; implied by a pre-tokeniser
+  bool whole_inputs = false;                   // each input is one document, LFs included; needs a pre-tokeniser
+};
+
+// Counts the words of a text. Errors name the input, the line and the byte offset.
+WordCounts count_words(BlockReader& reader, unsigned workers, const Counting& counting, const Tick& tick);
 
 // Reads lines of a word and its count (subword-nmt's --dict-input).
 WordCounts read_word_counts(BlockReader& reader, bool any_bytes, const Tick& tick);
