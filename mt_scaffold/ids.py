@@ -5,7 +5,7 @@ from __future__ import annotations
 import codecs
 from collections.abc import Collection, Iterable, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from mt_scaffold import _core
 from mt_scaffold.codes import Codes
@@ -16,8 +16,9 @@ if TYPE_CHECKING:
     import numpy
     from numpy.typing import NDArray
 
-# Integers, as a list or tuple, or as anything with a buffer of them: a NumPy array, an ``array.array``.
-Ids = Sequence[int] | "NDArray[numpy.integer]"
+    # Integers, as a list or tuple, or as anything with a buffer of them: a NumPy array, an ``array.array``.
+    Ids = Sequence[int] | NDArray[numpy.integer[Any]]
+
 # Special tokens by name, or all of them.
 Some = Collection[str] | Literal["all"]
 
