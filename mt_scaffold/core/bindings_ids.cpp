@@ -2,14 +2,11 @@
 
 #include "bindings_ids.hpp"
 
-#include <pybind11/stl.h>
-
 #include <optional>
 
+#include "bindings_common.hpp"
 #include "encode_ids.hpp"
 #include "token_ids.hpp"
-
-namespace py = pybind11;
 
 namespace mt_scaffold {
 
@@ -138,7 +135,7 @@ std::vector<Special> specials(const std::string& states) {
   return result;
 }
 
-py::list encode(Ids& self, py::handle text, const std::string& special, double p, uint64_t seed, uint64_t epoch,
+py::list encode_text(Ids& self, py::handle text, const std::string& special, double p, uint64_t seed, uint64_t epoch,
                 uint64_t index) {
   Texts texts;
   texts.add(text, -1);
@@ -185,7 +182,7 @@ py::tuple encode_batch(Ids& self, py::handle given, const std::string& special, 
   return py::make_tuple(std::move(ids), std::move(offsets));
 }
 
-py::bytes decode(const Ids& self, py::handle given) {
+py::bytes decode_ids(const Ids& self, py::handle given) {
   const GivenIds ids(given);
   OutputBuffer output;
   ids.visit([&](size_t count, auto&& id_at) { self.tokens->decode(count, id_at, [](size_t) {}, output); });
@@ -223,7 +220,7 @@ py::bytes decode_documents(const Ids& self, py::handle given, const std::vector<
 
 }  // namespace
 
-void bind_ids(py::module_& module, const MakeReader& make_reader, const MakeSink& make_sink, const MakeTick& make_tick) {
+void bind_ids(py::module_& module) {
   py::class_<Ids>(module, "Ids")
       .def(py::init([](std::shared_ptr<Segmenter> segmenter, std::shared_ptr<Pretokeniser> pretokeniser,
                        std::vector<std::string> special, uint32_t multiple) {
@@ -247,14 +244,14 @@ void bind_ids(py::module_& module, const MakeReader& make_reader, const MakeSink
              for (size_t id = 0; id < self.tokens->n_vocab(); ++id) tokens.append(py::bytes(self.tokens->bytes_of(id)));
              return tokens;
            })
-      .def("encode", &encode, py::arg("text"), py::arg("special"), py::arg("dropout") = 0.0, py::arg("seed") = 0,
+      .def("encode", &encode_text, py::arg("text"), py::arg("special"), py::arg("dropout") = 0.0, py::arg("seed") = 0,
            py::arg("epoch") = 0, py::arg("index") = 0)
       .def("encode_batch", &encode_batch, py::arg("texts"), py::arg("special"),
            py::arg("indices") = std::vector<uint64_t>(), py::arg("dropout") = 0.0, py::arg("seed") = 0,
            py::arg("epoch") = 0, py::arg("workers") = 1, py::arg("width") = 4, py::arg("append") = -1)
       .def(
           "encode_lines",
-          [make_reader, make_sink, make_tick](Ids& self, const NamedObject& input, const NamedObject& ids,
+          [](Ids& self, const NamedObject& input, const NamedObject& ids,
                                               const NamedObject& sizes, const std::string& special, uint64_t first,
                                               size_t width, int32_t append, double p, uint64_t seed, uint64_t epoch,
                                               unsigned workers, py::object progress) {
@@ -268,7 +265,7 @@ void bind_ids(py::module_& module, const MakeReader& make_reader, const MakeSink
           py::arg("input"), py::arg("ids"), py::arg("sizes"), py::arg("special"), py::arg("first") = 0,
           py::arg("width") = 4, py::arg("append") = -1, py::arg("dropout") = 0.0, py::arg("seed") = 0,
           py::arg("epoch") = 0, py::arg("workers") = 1, py::arg("progress") = py::none())
-      .def("decode", &decode, py::arg("ids"))
+      .def("decode", &decode_ids, py::arg("ids"))
       .def("decode_with_starts", &decode_with_starts, py::arg("ids"))
       .def("decode_documents", &decode_documents, py::arg("ids"), py::arg("sizes"), py::arg("end") = "\n",
            py::arg("strip") = -1);
