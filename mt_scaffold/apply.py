@@ -101,45 +101,70 @@ class BPE(TokenIds):
         Raises UsageError for a dropout out of range or a seed of more than 64 bits; MTScaffoldError for a lone
         surrogate.
         """
-        return self._segment(sentence.strip(LINE_MARGIN), dropout, seed, index)
+        stripped = sentence.strip(_like(sentence, LINE_MARGIN)) if self.header.end_of_word else sentence
+        return self._segment(stripped, dropout, seed, index)
 
-    def join(self, line: str) -> str:
+    def join(self, line: AnyStr) -> AnyStr:
         """Join the subwords of a line into words: the inverse of ``segment``, with dropout too.
 
-        ``join(segment(x)) == x`` for words with single spaces between them, none of which ends in the separator.
+        ``join(segment(x)) == x`` for words with single spaces between them, none of which ends in the separator; for
+        any x where the codes have a pre-tokeniser.
+
+        Raises MTScaffoldError for a character that is not in GPT-2's notation, where the codes have a pre-tokeniser.
 
         >>> BPE(b"#version: 0.2\\na n\\nb an\\n").join("ban@@ an@@ a")
         'banana'
         """
-        return join_subwords(line, self.separator)
+        return join_line(line, self.header, self.separator)
 
-    def segment_tokens(self, tokens: Iterable[str], dropout: float = 0, seed: int | None = None) -> list[str]:
+    def segment_tokens(self, tokens: Iterable[AnyStr], dropout: float = 0, seed: int | None = None) -> list[AnyStr]:
         """Return the subwords of a sequence of words, all but a word's last with the separator.
 
-        Empty words are skipped. Raises UsageError for a word that holds a space; otherwise as ``segment``.
+        Empty words are skipped. Codes with a pre-tokeniser take each word as it is: it may hold spaces.
+
+        Raises UsageError for a word that holds a space, without a pre-tokeniser; otherwise as ``segment``.
         """
         words = [word for word in tokens if word]
-        for word in words:
-            if " " in word:
-                raise UsageError(f"a token must not hold a space: {word!r}")
-        segmented = self._segment(" ".join(words), dropout, seed, 0, keep_margins=False)
-        return segmented.split(" ") if segmented else []
+        if not words:
+            return []
+        space = _like(words[0], " ")
+        if self.header.end_of_word:
+            for word in words:
+                if space in word:
+                    raise UsageError(f"a token must not hold a space: {word!r}")
+            return self._segment(space.join(words), dropout, seed, 0, keep_margins=False).split(space)
+        given = [_as_bytes(word) for word in words]
+        number = core_seed(seed) if dropout else 0
+        segmented = self._applier.segment_words(given, check_dropout(dropout), number)
+        return _like(words[0], segmented).split(space)
 
-    def process_line(self, line: str, dropout: float = 0, seed: int | None = None, index: int = 0) -> str:
-        """Segment a line as ``segment`` does, but keep its CRs, LFs and spaces at either end unchanged."""
-        without_leading = line.lstrip(LINE_MARGIN)
-        sentence = without_leading.rstrip(LINE_MARGIN)
+    def process_line(self, line: AnyStr, dropout: float = 0, seed: int | None = None, index: int = 0) -> AnyStr:
+        """Segment a line as ``segment`` does, but keep its CRs, LFs and spaces at either end unchanged.
+
+        Of those, codes with a pre-tokeniser keep only an LF at the end; the others are a part of the words.
+        """
+        if not self.header.end_of_word:
+            text = line.removesuffix(_like(line, "\n"))
+            return self._segment(text, dropout, seed, index) + line[len(text) :]
+        margin = _like(line, LINE_MARGIN)
+        without_leading = line.lstrip(margin)
+        sentence = without_leading.rstrip(margin)
         leading = line[: len(line) - len(without_leading)]
         return leading + self._segment(sentence, dropout, seed, index) + without_leading[len(sentence) :]
 
-    def _segment(self, sentence: str, dropout: float, seed: int | None, index: int, keep_margins: bool = True) -> str:
+    def _segment(
+        self, sentence: AnyStr, dropout: float, seed: int | None, index: int, keep_margins: bool = True
+    ) -> AnyStr:
+        given = _as_bytes(sentence) if self.header.bytes else sentence
         try:
             if not dropout:
-                return self._applier.segment_line(sentence, keep_margins)
+                return _like(sentence, self._applier.segment_line(given, keep_margins))
             number = core_seed(seed)
-            return self._applier.segment_line(sentence, keep_margins, check_dropout(dropout), number, 0, index)
+            segmented = self._applier.segment_line(given, keep_margins, check_dropout(dropout), number, 0, index)
+            return _like(sentence, segmented)
         except TypeError:
-            _check_surrogates(sentence)
+            if isinstance(sentence, str):
+                _as_bytes(sentence, "strict")
             raise
 
     def process_file(
@@ -207,10 +232,8 @@ def join_line(line: AnyStr, header: CodesHeader, separator: str = SEPARATOR) -> 
     text = line if isinstance(line, str) else line.decode("utf-8", "surrogateescape")
     if header.end_of_word:
         joined = join_subwords(text, separator)
-        if not header.bytes:
-            return _like(line, joined)
         # Parts of one character are bytes of their own until they are joined.
-        return _like(line, _as_bytes(joined).decode("utf-8", "surrogateescape"))
+        return _like(line, _as_bytes(joined).decode("utf-8", "surrogateescape") if header.bytes else joined)
     parts = [notation_to_bytes(part.replace(" ", "")) for part in text.split("\n")]
     return _like(line, b"\n".join(parts).decode("utf-8", "surrogateescape"))
 
@@ -229,10 +252,6 @@ def _as_bytes(text: str | bytes, errors: str = "surrogateescape") -> bytes:
 def _like(given: AnyStr, text: str) -> AnyStr:
     """Text of the type that was given."""
     return text if isinstance(given, str) else _as_bytes(text)
-
-
-def _margin(text: AnyStr) -> AnyStr:
-    return _like(text, LINE_MARGIN)
 
 
 class Encoder:

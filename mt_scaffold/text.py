@@ -72,7 +72,7 @@ def bytes_to_notation(text: bytes) -> str:
     Bytes 33 to 126, 161 to 172 and 174 to 255 are the characters of their values; the other 68, in order, are U+0100
     to U+0143 (Radford et al., 2019, ``encoder.py``).
 
-    >>> bytes_to_notation(" the é\n".encode())
+    >>> bytes_to_notation(" the é\\n".encode())
     'ĠtheĠÃ©Ċ'
     """
     return _core.bytes_to_notation(text)
@@ -82,7 +82,7 @@ def notation_to_bytes(notation: str) -> bytes:
     """Return the bytes that GPT-2's notation stands for; MTScaffoldError where a character is none of it.
 
     >>> notation_to_bytes("ĠtheĠÃ©Ċ").decode()
-    ' the é\n'
+    ' the é\\n'
     """
     return _core.notation_to_bytes(notation)
 
