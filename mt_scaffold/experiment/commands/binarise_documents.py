@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 
+from mt_scaffold.documents import DOCUMENT_FORMATS
 from mt_scaffold.experiment.language_modelling.binarise import binarise_documents
 
 
@@ -18,8 +19,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     for split, what in (("train", "training"), ("valid", "validation"), ("test", "test")):
         parser.add_argument(f"--{split}", nargs="+", default=[], metavar="FILE", help=f"documents of the {what} split")
     parser.add_argument("--output", "-o", required=True, metavar="FOLDER", help="the fairseq data folder to make")
-    parser.add_argument("--format", metavar="NAME", help="how documents are stored (default: by the file's name)")
-    parser.add_argument("--field", default="text", metavar="NAME", help="the field of JSONL and Parquet (default: text)")
+    parser.add_argument(
+        "--format",
+        choices=DOCUMENT_FORMATS,
+        help="how documents are stored: one per line, one per file, JSON objects or a table (default: by the file's "
+        "name, lines for any other)",
+    )
+    parser.add_argument("--field", metavar="NAME", help="the field of JSONL and Parquet (default: text)")
     parser.add_argument(
         "--words",
         action="store_true",

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import IO, Any
 
+from mt_scaffold.documents import Documents
 from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.binarise import DESCRIPTION, appears_complete, refuse_other_content
 from mt_scaffold.experiment.language_modelling.data_folder import DICTIONARY, BinarisedDocuments, Split, codes_of
@@ -36,7 +37,7 @@ def binarise_documents(
     test: Sequence[PathLike] = (),
     *,
     format: str | None = None,
-    field: str = "text",
+    field: str | None = None,
     keep_text: bool = False,
     padding_factor: int = 8,
     num_workers: int | None = None,
@@ -143,11 +144,9 @@ class _Written:
             self.digest.update(document)
 
 
-def _documents(paths: Sequence[PathLike], format: str | None, field: str) -> Iterator[bytes]:
+def _documents(paths: Sequence[PathLike], format: str | None, field: str | None) -> Iterator[bytes]:
     """Yield the documents that are not empty."""
-    from mt_scaffold.experiment.language_modelling.stand_in import LineDocuments
-
-    return (document for document in LineDocuments(paths, format, field) if document)
+    return (document for document in Documents(paths, format, field) if document)
 
 
 def _blocks(documents: Iterable[bytes]) -> Iterator[list[bytes]]:

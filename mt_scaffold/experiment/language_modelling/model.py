@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import logging
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +17,6 @@ from mt_scaffold.experiment.language_modelling.data_folder import BinarisedDocum
 from mt_scaffold.experiment.provenance import raw_digest
 from mt_scaffold.files import PathLike
 
-PADDING_ID = 1
 _LOGITS_AT_ONCE = 1 << 25
 
 
@@ -68,6 +68,8 @@ def _check_vocabulary(checkpoint: PathLike, state: dict[str, Any], data: PathLik
 
 def _build(checkpoint: PathLike, state: dict[str, Any], data: PathLike) -> Any:
     """Return the model that a checkpoint describes, with its parameters."""
+    # What it has to say would come before the output of a command.
+    logging.getLogger("fairseq").setLevel(logging.WARNING)
     from fairseq import checkpoint_utils, utils
     from fairseq.models.transformer_lm import TransformerLanguageModel
 
@@ -105,8 +107,9 @@ def log_probabilities(model: LanguageModel, batch: Sequence[tuple[Any, Any]]) ->
     import torch
 
     longest = max(len(inputs) for inputs, _ in batch)
-    sources = torch.full((len(batch), longest), PADDING_ID)
-    targets = torch.full((len(batch), longest), PADDING_ID)
+    # No position sees one after it, so that padding with anything needs no mask.
+    sources = torch.full((len(batch), longest), END_ID)
+    targets = torch.full((len(batch), longest), END_ID)
     for row, (inputs, wanted) in enumerate(batch):
         sources[row, : len(inputs)] = torch.as_tensor(inputs)
         targets[row, : len(wanted)] = torch.as_tensor(wanted)

@@ -52,12 +52,3 @@ class StandIn:
     def decode_bytes(self, ids: Sequence[int]) -> bytes:
         return b"".join(self.tokens[number] for number in ids)
 
-
-class LineDocuments:
-    def __init__(self, paths: Any, format: Any = None, field: str = "text") -> None:
-        self.paths = paths
-
-    def __iter__(self) -> Any:
-        for path in self.paths:
-            for line in Path(path).read_bytes().split(b"\n"):
-                yield line.removesuffix(b"\r")
