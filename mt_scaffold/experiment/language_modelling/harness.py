@@ -6,6 +6,7 @@ mean over 0-shot and 5-shot, and of the last five checkpoints (sections "Common 
 
 from __future__ import annotations
 
+import importlib.metadata
 import json
 import logging
 import os
@@ -81,7 +82,7 @@ def run_harness(
     include_path: Sequence[PathLike] = (),
     limit: int | None = None,
     batch_size: int | None = None,
-    device: str | None = None,
+    gpus: int = 0,
     download: bool = False,
     samples: Output | None = None,
 ) -> HarnessScores:
@@ -90,8 +91,9 @@ def run_harness(
     data: the data folder that the model was trained on. tasks: names of the harness, or the paper's names
     (PAPER_TASKS), all of which "paper" stands for. num_fewshot: how many solved questions precede each; a task that
     fixes their number keeps it. include_path: folders with further tasks, as YAML. limit: ask only the first questions
-    of each task. download: fetch what is not in the local cache of Hugging Face; otherwise the network is not used.
-    samples: a file for one line of JSON per question, with the log-likelihood of each choice.
+    of each task. batch_size: requests at once. gpus: as for ``load_model``. download: fetch what is not in the local
+    cache of Hugging Face; otherwise the network is not used. samples: a file for one line of JSON per question, with
+    the log-likelihood of each choice.
 
     Raises MTScaffoldError where a checkpoint or data cannot be loaded; UsageError for an unknown task.
     """
@@ -102,18 +104,16 @@ def run_harness(
     if limit is not None and limit < 1:
         raise UsageError(f"the number of questions (--limit) must be 1 or more, not {limit}")
     _prepare(download)
-    from lm_eval.tasks import TaskManager
-
     from mt_scaffold.experiment.language_modelling.harness_model import HarnessModel
 
-    manager = TaskManager(include_path=[str(path) for path in include_path] or None)
+    manager = _task_manager(tasks, [os.fspath(path) for path in include_path])
     names = task_names(tasks, manager.all_tasks)
     runs: dict[tuple[str, str, int], list[tuple[float, float | None]]] = {}
     documents: dict[str, int] = {}
     task_versions: dict[str, str] = {}
     lines = []
     for checkpoint in checkpoints:
-        model = HarnessModel(checkpoint, data, batch_size, device)
+        model = HarnessModel(checkpoint, data, batch_size, gpus)
         for shots in num_fewshot:
             found = _evaluate(model, manager, names, shots, limit, download)
             for task, metrics in found["results"].items():
@@ -136,7 +136,8 @@ def run_harness(
         for (task, metric, shots), values in runs.items()
     ]
     paths = [os.fspath(path) for path in checkpoints]
-    result = HarnessScores(paths, os.fspath(data), limit, scores, task_versions, versions())
+    used = versions() | {"lm_eval": importlib.metadata.version("lm_eval")}
+    result = HarnessScores(paths, os.fspath(data), limit, scores, task_versions, used)
     if samples is not None:
         with writing_to(samples) as stream:
             stream.write("".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines).encode())
@@ -170,6 +171,20 @@ def _prepare(download: bool) -> None:
         # They look at these once, when they are imported.
         os.environ[name] = "0" if download else "1"
     logging.getLogger("lm_eval").setLevel(logging.ERROR)
+
+
+def _task_manager(tasks: Sequence[str], folders: list[str]) -> Any:
+    """Return the harness' index of tasks: of its own only where they are wanted, because reading those takes long."""
+    from lm_eval.tasks import TaskManager
+
+    for folder in folders:
+        if not os.path.isdir(folder):
+            raise MTScaffoldError(f"{folder}: no such folder; give --include-path the folder of your tasks")
+    if folders:
+        own = TaskManager(include_path=folders, include_defaults=False)
+        if set(tasks) <= set(own.all_tasks):
+            return own
+    return TaskManager(include_path=folders or None)
 
 
 def _evaluate(

@@ -16,6 +16,7 @@ from lm_eval.api.registry import register_model
 from lm_eval.utils import get_rolling_token_windows
 
 from mt_scaffold.errors import UsageError
+from mt_scaffold.experiment.dictionary import END_ID
 from mt_scaffold.experiment.language_modelling.scoring_model import ScoringModel
 from mt_scaffold.files import PathLike
 
@@ -34,7 +35,7 @@ class HarnessModel(TemplateLM):  # type: ignore[misc]
     end count as the continuation's.
 
     checkpoint: fairseq's. data: the folder that it was trained on, or one with the same dictionary and codes.
-    batch_size: requests at once. device: as PyTorch names it; by default a GPU where there is one.
+    batch_size: requests at once; 16 by default. gpus: 1 insists on a GPU; otherwise one is used where there is one.
     """
 
     def __init__(
@@ -42,24 +43,28 @@ class HarnessModel(TemplateLM):  # type: ignore[misc]
         checkpoint: PathLike,
         data: PathLike,
         batch_size: int | str | None = None,
+        gpus: int = 0,
         device: str | None = None,
         max_batch_size: int | None = None,
-        model: ScoringModel | None = None,
     ) -> None:
         super().__init__()
-        self.model = load_model(checkpoint, data, device) if model is None else model
+        if device not in (None, "cpu", "cuda"):
+            raise UsageError(
+                f"device {device}: the model is on the GPU that PyTorch sees first, or on the CPU; omit it"
+            )
+        self.model = ScoringModel(checkpoint, data, int(gpus) or int(device == "cuda"))
         self.batch_size = _batch_size(batch_size)
-        self._device = self.model.device
+        self._device = self.model.model.device
 
     @property
     def eot_token_id(self) -> int:
         """The end of a document, which is also the beginning of the next."""
-        return self.model.end
+        return END_ID
 
     @property
     def max_length(self) -> int:
         """The positions of the model."""
-        return self.model.max_positions
+        return self.model.model.positions
 
     def tok_encode(self, string: str, add_special_tokens: bool | None = None, **_: object) -> list[int]:
         """Return the ids of a text, after that of ``</s>`` unless ``add_special_tokens`` is false."""
@@ -118,7 +123,7 @@ class HarnessModel(TemplateLM):  # type: ignore[misc]
         for row, target, states in zip(rows, targets, features, strict=True):
             states = states[len(row) - 1 - len(target) : len(row) - 1]
             total, greedy = 0.0, True
-            step = max(1, _MOST_LOGITS // self.model.symbols)
+            step = max(1, _MOST_LOGITS // self.model.model.symbols)
             for start in range(0, len(target), step):
                 scores = self.model.log_probabilities(states[start : start + step])
                 wanted = torch.tensor(target[start : start + step], device=scores.device)
@@ -189,7 +194,7 @@ class HarnessModel(TemplateLM):  # type: ignore[misc]
                 row.append(token)
                 if texts[number] is None:
                     ended = token == self.eot_token_id
-                    text = self.model.decode(row[len(context) : -1 if ended else None])
+                    text = self.model.decode(row[len(context) : -1 if ended else None], context)
                     cut = min((place for stop in until if stop and (place := text.find(stop)) >= 0), default=None)
                     if ended or cut is not None or len(row) - len(context) >= most:
                         texts[number] = text[:cut]
