@@ -135,11 +135,11 @@ def test_sizes_with_a_pretokeniser(tmp_path: Path, capsys: pytest.CaptureFixture
     path = tmp_path / "text"
     path.write_bytes(hard_bytes(7, 3000))
     (row,) = compare_sizes([340], path, total_symbols=True, pretokenise="gpt2", split_digits=True)
-    codes = [
+    bpe, scaffold = (
         learn_bpe(path, num_symbols=340 - 256, algorithm=name, pretokenise="gpt2", split_digits=True).text
         for name in ("bpe", "scaffold")
-    ]
-    found, figures = compare_vocab(*codes, path), stats(codes, path)
+    )
+    found, figures = compare_vocab(bpe, scaffold, path), stats([bpe, scaffold], path)
     assert (row.removed, row.new, row.gain) == (len(found.removed), len(found.new), found.gain)
     assert row.removed > 0 and row.scaffold_share == sum(entry.scaffold for entry in found.removed) / 340
     for measured, summary in zip((row.bpe, row.scaffold), figures, strict=True):

@@ -66,7 +66,7 @@ class HarnessModel(TemplateLM):  # type: ignore[misc]
         """The positions of the model."""
         return self.model.model.positions
 
-    def tok_encode(self, string: str, add_special_tokens: bool | None = None, **_: object) -> list[int]:
+    def tok_encode(self, string: str, add_special_tokens: bool | None = None, **options: object) -> list[int]:
         """Return the ids of a text, after that of ``</s>`` unless ``add_special_tokens`` is false."""
         ids = self.model.encode(string)
         return ids if add_special_tokens is False else [self.eot_token_id, *ids]
@@ -93,7 +93,7 @@ class HarnessModel(TemplateLM):  # type: ignore[misc]
         return self._loglikelihood_tokens(pairs)
 
     def _loglikelihood_tokens(
-        self, requests: Sequence[tuple[Any, list[int], list[int]]], **_: object
+        self, requests: Sequence[tuple[Any, list[int], list[int]]], **options: object
     ) -> list[tuple[float, bool]]:
         rows = [(before + after)[-(self.max_length + 1) :] for _, before, after in requests]
         predicted = [min(len(after), self.max_length) for _, _, after in requests]
