@@ -18,6 +18,8 @@ from language_models import POSITIONS, TINY_LM, binarise, documents_of, learn_co
 
 pytest.importorskip("fairseq_cli", reason="needs the extra 'fairseq'")
 
+import itertools
+
 import numpy as np
 import torch
 
@@ -73,7 +75,7 @@ def test_the_ids_of_a_folder_are_the_raw_documents(text: Path, codes: Path, tmp_
     vocabulary = Vocabulary(codes)
     for split in ("train", "test"):
         ids, offsets = read_ids(tmp_path / "data" / split)
-        each = [ids[begin:end].tolist() for begin, end in zip(offsets, offsets[1:], strict=False)]
+        each = [ids[begin:end].tolist() for begin, end in itertools.pairwise(offsets)]
         documents = documents_of(text / split)
         assert [vocabulary.decode(document) for document in each] == documents
         assert all(document[-1] == 2 and min(document[:-1]) > 3 for document in each)
@@ -147,7 +149,7 @@ def by_hand(checkpoint: Path, data: Path, context: int) -> list[float]:
 def test_bits_are_those_of_one_softmax_per_token(
     checkpoint: Path, test_data: Path, scores: LanguageModelScores, tmp_path: Path
 ) -> None:
-    """Batches, windows and padding change nothing but the last digits; documents longer than the positions are there."""
+    """Batches, windows and padding change nothing but the last digits; long documents are there."""
     lengths = np.diff(read_ids(test_data / "test")[1])
     assert lengths.max() > 2 * POSITIONS and lengths.min() < POSITIONS
     assert scores.by_document.bits == pytest.approx(by_hand(checkpoint, test_data, 8), rel=1e-5)
@@ -358,7 +360,9 @@ def test_the_command_writes_samples(
 
 def test_translation_folders_and_language_model_folders_are_told_apart(tiny_data: Path, test_data: Path) -> None:
     """Each step says what it was given instead of failing within fairseq."""
-    with pytest.raises(MTScaffoldError, match="holds sentence pairs for translation; make a folder with mt-scaffold bi"):
+    with pytest.raises(
+        MTScaffoldError, match="holds sentence pairs for translation; make a folder with mt-scaffold bi"
+    ):
         read_documents_folder(tiny_data)
     with pytest.raises(MTScaffoldError, match=r"no training set in this folder \(it has test\)"):
         train(test_data, test_data.parent / "none", TINY_LM)

@@ -74,7 +74,9 @@ def iterator(folder: Path) -> Any:
 
 def test_the_task_is_fairseqs_own(data: Path, tmp_path: Path) -> None:
     """The same blocks, in the same order, with the same losses, until it is stopped."""
-    own = fairseq_train(command(data, tmp_path, "--task", "language_modeling", "--max-update", "9", "--no-save", *QUIET))
+    own = fairseq_train(
+        command(data, tmp_path, "--task", "language_modeling", "--max-update", "9", "--no-save", *QUIET)
+    )
     assert fairseq_train(command(data, tmp_path, *RESUMABLE, "--max-update", "9", "--no-save", *QUIET)) == own
     assert len(own) == 9
 
@@ -107,7 +109,9 @@ def epochs(steps: list[Step]) -> list[list[list[int]]]:
 def test_every_epoch_has_other_tokens_of_the_same_text(text: Path, stored: Path, tmp_path: Path) -> None:
     """Those of encode_batch by seed, epoch and number of the document; in blocks that leave nothing out."""
     # One batch is one update: an epoch is told from the next by its blocks.
-    steps = fairseq_train(command(stored, tmp_path, *DROPOUT, "--max-epoch", "2", "--no-save", *QUIET, "--max-tokens", "99"))
+    steps = fairseq_train(
+        command(stored, tmp_path, *DROPOUT, "--max-epoch", "2", "--no-save", *QUIET, "--max-tokens", "99")
+    )
     first, second = ([token for block in epoch for token in block] for epoch in epochs(steps))
     vocabulary, documents = Vocabulary(text / "codes"), documents_of(text / "train")
     for number, epoch in ((1, first), (2, second)):
@@ -245,7 +249,7 @@ def test_options_that_cannot_work_are_refused(
 
 def test_a_folder_without_text_is_refused(data: Path, stored: Path, tmp_path: Path) -> None:
     """A folder of ids cannot be segmented again, nor can one whose files do not belong together."""
-    with pytest.raises(MTScaffoldError, match="holds no text of the training split; make it with .* --words"):
+    with pytest.raises(MTScaffoldError, match="holds no text of the training split; make it with mt-scaffold binarise"):
         fairseq_train(command(data, tmp_path, *DROPOUT, "--max-update", "1", "--no-save"))
     shutil.copytree(stored, tmp_path / "cut")
     with open(tmp_path / "cut" / "train.text", "ab") as stream:
