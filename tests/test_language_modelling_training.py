@@ -3,12 +3,13 @@
 import logging
 import math
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from fairseq_training import Step, fairseq_train, load_plugin
-from language_models import POSITIONS, TINY_LM, binarise, documents_of, learn_codes, write_documents
+from language_models import POSITIONS, TINY_LM, binarise, documents_of, learn_codes, one_thread, write_documents
 
 pytest.importorskip("fairseq_cli", reason="needs the extra 'fairseq'")
 
@@ -31,8 +32,10 @@ QUIET = ["--disable-validation"]
 
 
 @pytest.fixture(scope="module", autouse=True)
-def plugin() -> None:
+def plugin() -> Iterator[None]:
     load_plugin()
+    with one_thread():
+        yield
 
 
 @pytest.fixture(scope="module")
@@ -98,20 +101,19 @@ def test_a_training_stopped_within_an_epoch_goes_on_with_the_same_batches(
 
 
 def epochs(steps: list[Step]) -> list[list[list[int]]]:
-    """The targets of two epochs, in the order of the text."""
-    found: list[dict[int, list[int]]] = [{}, {}]
+    """The targets of each epoch, in the order of the text."""
+    found: list[dict[int, list[int]]] = [{}]
     for step in steps:
-        for number, block in zip(step.ids, step.target, strict=True):
-            found[number in found[0]][number] = [token for token in block if token != 1]
+        if not found[-1].keys().isdisjoint(step.ids):
+            found.append({})
+        blocks = [[token for token in block if token != 1] for block in step.target]
+        found[-1].update(zip(step.ids, blocks, strict=True))
     return [[each[number] for number in sorted(each)] for each in found]
 
 
 def test_every_epoch_has_other_tokens_of_the_same_text(text: Path, stored: Path, tmp_path: Path) -> None:
     """Those of encode_batch by seed, epoch and number of the document; in blocks that leave nothing out."""
-    # One batch is one update: an epoch is told from the next by its blocks.
-    steps = fairseq_train(
-        command(stored, tmp_path, *DROPOUT, "--max-epoch", "2", "--no-save", *QUIET, "--max-tokens", "99")
-    )
+    steps = fairseq_train(command(stored, tmp_path, *DROPOUT, "--max-epoch", "2", "--no-save", *QUIET))
     first, second = ([token for block in epoch for token in block] for epoch in epochs(steps))
     vocabulary, documents = Vocabulary(text / "codes"), documents_of(text / "train")
     for number, epoch in ((1, first), (2, second)):
@@ -149,9 +151,9 @@ def test_a_training_ends_with_the_update_that_reaches_its_tokens_or_text(
 
 def test_a_report_says_what_was_seen_and_the_loss_per_byte(text: Path, data: Path, tmp_path: Path) -> None:
     """With mt-scaffold train, which finds the task by the folder; checkpoints hold the vocabulary."""
-    options = [*TINY_LM, "--stop-text", "30000", "--max-tokens", "256"]
+    options = [*TINY_LM, "--stop-text", "9000", "--max-tokens", "256"]
     report = train(data, tmp_path / "model", options, seed=3)
-    assert report.stop == "text" and report.text_bytes is not None and 30000 <= report.text_bytes < 31000
+    assert report.stop == "text" and report.text_bytes is not None and 9000 <= report.text_bytes < 10000
     assert report.subwords is not None and report.subwords < report.text_bytes
     state = load_checkpoint(tmp_path / "model" / "checkpoints" / "checkpoint_last.pt")
     assert state["task_state"] == {"vocabulary": Vocabulary(text / "codes").digest}
