@@ -269,10 +269,10 @@ def _batches(file: IdFile) -> Iterator[tuple[memoryview, list[int]]]:
 
 
 def _one_document(path: PathLike, width: int) -> Iterator[tuple[memoryview, list[int]]]:
-    size = os.path.getsize(path)
-    if size % width:
-        raise MTScaffoldError(f"{shown(path)}: {size:,} bytes are no whole number of ids of {width} bytes")
     with _opened(path) as stream:
+        size = os.fstat(stream.fileno()).st_size
+        if size % width:
+            raise MTScaffoldError(f"{shown(path)}: {size:,} bytes are no whole number of ids of {width} bytes")
         yield _read(stream, size // width, width), [size // width]
 
 

@@ -79,7 +79,7 @@ def tiktoken_of(bpe: BPE, pattern: str, special: tuple[str, ...] = ()) -> Any:
 
 
 # Runs, margins of every kind, the letters of "</w>", contractions, digits, case, and bytes that are no UTF-8.
-PIECES = ["a", "aa", "b", "the", " ", "  ", "\n", "\r", "\r\n", "\t", "</w>", "<", "/w>", "'s", "'LL", "12", "3", ".", "é", "日本", "\u3000", "\u2028", "😀", "Ǆ", "ſ", "\u0301"]  # fmt: skip
+PIECES = ["a", "aa", "@@", "b", "the", " ", "  ", "\n", "\r", "\r\n", "\t", "</w>", "<", "/w>", "'s", "'LL", "12", "3", ".", "é", "日本", "\u3000", "\u2028", "😀", "Ǆ", "ſ", "\u0301"]  # fmt: skip
 TEXTS = st.lists(st.sampled_from(PIECES) | st.text(max_size=3), max_size=24).map("".join)
 BYTES = st.binary(max_size=60) | st.lists(
     st.sampled_from([piece.encode("utf-8") for piece in PIECES] + [b"\xff", b"\xe6\x97", b"\x80", b"\x00"]), max_size=24
