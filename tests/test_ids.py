@@ -285,6 +285,9 @@ def test_ids_are_numbered_as_documented() -> None:
     assert bpe.tokens[256:] == [b"ab", b" a", END.encode(), PAD.encode(), b"", b"", b"", b""]
     assert bpe.special_tokens == {END: 258, PAD: 259}
     assert bpe.encode("abc") == [256, 99]
+    # What apply-bpe writes after a subword with </w> is text like any other here.
+    separator = BPE(b"#version: 0.3 bytes gpt2\n@ @\nb @@\na @\na@ @\n")
+    assert separator.encode("a@@b@@") == [97, 256, 257]
     marked = BPE(b"#version: 0.2 byte\na b\nb c</w>\n")
     assert marked.tokens[256:512] == marked.tokens[:256]
     assert marked.tokens[512:] == [b"ab", b"bc"]
