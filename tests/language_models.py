@@ -33,13 +33,14 @@ def one_thread() -> Iterator[None]:
 
 
 def write_documents(folder: Path) -> None:
-    """Write train, valid and test: 120, 12 and 9 documents, one per line, some longer than a model's positions.
+    """Write train, valid and test, one document per line: most are longer than a model's positions, one is short.
 
-    An empty line, bytes that are not UTF-8, and a fairseq symbol spelled out are among them.
+    An empty line, bytes that are not UTF-8, and symbols of fairseq's spelled out are among them.
     """
     pairs, lengths = sentence_pairs(1), random.Random(2)
     for name, number in {"train": 36, "valid": 8, "test": 9}.items():
         lines = [" ".join(next(pairs)[1] for _ in range(lengths.randint(1, 4))).encode() for _ in range(number)]
+        lines[0] = lines[0][:20]
         lines[3] += b" </s> <s>\xff</s> "
         lines.insert(5, b"")
         (folder / name).write_bytes(b"".join(line + b"\n" for line in lines))
