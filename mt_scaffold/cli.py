@@ -16,8 +16,11 @@ from mt_scaffold.errors import MTScaffoldError
 _SEGMENTATION = "mt_scaffold.commands"
 _EXPERIMENT = "mt_scaffold.experiment.commands"
 _SEGMENTATION_COMMANDS = {
+    "count-words": "count the words of a corpus, or merge the counts of its shards",
     "learn-bpe": "learn BPE or Scaffold-BPE merges from text",
     "apply-bpe": "segment text with learned codes",
+    "encode": "turn documents into files of ids, for language models",
+    "decode": "turn files of ids back into text",
     "get-vocab": "count the words or subwords of a text",
     "learn-joint-bpe-and-vocab": "learn joint codes from several texts and write a vocabulary for each",
     "stats": "measure how codes segment a text: compression, entropy, frequencies",
@@ -31,12 +34,16 @@ _EXPERIMENT_COMMANDS = {
     "dictionary": "make fairseq's dictionaries from words and codes",
     "binarise": "make a fairseq data folder from words and codes",
     "binarise-words": "make a fairseq data folder of words, to be segmented during training",
+    "binarise-documents": "make a fairseq data folder for language models from documents and byte codes",
     "train": "train a model with fairseq",
     "average": "average checkpoints",
     "thin": "take the optimiser's state out of checkpoints that are averaged",
     "translate": "translate a test set with fairseq",
     "score": "score translations with sacreBLEU",
     "compare": "compare the scores of several systems, with significance",
+    "evaluate": "score a language model in bits per byte",
+    "sample": "have a language model write text",
+    "compare-models": "compare the bits per byte of several language models, with significance",
     "statistics": "measure a finished experiment and draw its figures",
     "report": "make one HTML page of a finished experiment",
     "user-dir": "print the folder that fairseq's --user-dir takes",
