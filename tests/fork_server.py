@@ -64,7 +64,8 @@ class Snakemake(ForkServer):
 
     def run(self, folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
         """Run it in ``folder``; ``stdout`` of the result is all that it and its steps have printed."""
-        command = ["-m", "snakemake", "-s", str(SNAKEFILE), *arguments]
+        # A rule with ``run:`` would start another Snakemake.
+        command = ["-m", "snakemake", "-s", str(SNAKEFILE), "--force-use-threads", *arguments]
         with tempfile.NamedTemporaryFile() as output:
             status = self.wait(self.start(command, folder, Path(output.name)), timeout=900)
             return subprocess.CompletedProcess(command, status, Path(output.name).read_text(encoding="utf-8"))

@@ -15,13 +15,13 @@ pytest.importorskip("fairseq_cli", reason="needs the extra 'fairseq'")
 pytest.importorskip("snakemake", reason="needs the extra 'workflow'")
 
 import yaml
-from fork_server import Snakemake
+from fork_server import ForkServer, Snakemake
 from wmt14_archives import CONFIGS, derived_config, make_archives
 
 from mt_scaffold.errors import UsageError
 from mt_scaffold.experiment.binarise import binarise
 from mt_scaffold.experiment.configuration import Config, load_config, parse_config
-from mt_scaffold.experiment.fairseq_tools import WHOLE_DATA_SET, option_arguments, run_tool, user_dir
+from mt_scaffold.experiment.fairseq_tools import WHOLE_DATA_SET, option_arguments, user_dir
 from mt_scaffold.experiment.layout import plan_layout
 from mt_scaffold.experiment.segmentation import joint_segmentation
 
@@ -157,7 +157,9 @@ def one_pair(tiny_words: Path, tmp_path_factory: pytest.TempPathFactory) -> Path
 
 
 @pytest.mark.parametrize(("name", "batch"), [each for each in BOTH if each[0] != "de_gehring"])
-def test_the_real_architecture_does_an_update(one_pair: Path, tmp_path: Path, name: str, batch: str) -> None:
+def test_the_real_architecture_does_an_update(
+    fairseq_programs: ForkServer, one_pair: Path, tmp_path: Path, name: str, batch: str
+) -> None:
     """One update of transformer-big, on the CPU; all but the precision is as it will be on the GPUs."""
     options = wmt14(name, batch).train.all_options | {
         "fp16": False,
@@ -168,7 +170,8 @@ def test_the_real_architecture_does_an_update(one_pair: Path, tmp_path: Path, na
     arguments = [str(one_pair), "--source-lang", "en", "--target-lang", "de", "--user-dir", str(user_dir()), "--cpu"]
     # Validating would cost as much again.
     arguments += ["--disable-validation", *WHOLE_DATA_SET]
-    run_tool("train", [*arguments, *option_arguments(options)], tmp_path / "log")
+    command = ["-m", "fairseq_cli.train", *arguments, *option_arguments(options)]
+    assert fairseq_programs.wait(fairseq_programs.start(command, tmp_path, tmp_path / "log")) == 0
     log = (tmp_path / "log").read_text(encoding="utf-8")
     # Six layers of 1024 on either side, and a few words more than none.
     assert 176e6 < int(re.findall(r"num\. shared model params: ([\d,]+)", log)[0].replace(",", "")) < 178e6
