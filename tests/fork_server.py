@@ -35,7 +35,9 @@ class ForkServer:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        self._server.communicate()
+        with self._server:
+            # Its input may not end: workers that a test has forked, and that are still there, hold it open.
+            self._server.terminate()
 
     def start(
         self, command: Sequence[str], folder: Path, output: Path, environment: Mapping[str, str] | None = None
