@@ -58,7 +58,7 @@ ORDER = (
 PLACE = {name: place for place, line in enumerate(ORDER) for name in line}
 
 # What modules of segmentation import within functions: text comes in many wrappings.
-OPTIONAL = {"parquet": {"pyarrow"}, "pretokenise": {"regex"}, "zstd": {"zstandard"}}
+OPTIONAL = {"parquet": {"pyarrow"}, "pretokenise": {"regex"}, "reference": {"regex"}, "zstd": {"zstandard"}}
 # Which modules of experiment an extra of setup.cfg serves; "workflow" serves all that "fairseq" and "comet" do not.
 EXTRAS = {
     "fairseq": {

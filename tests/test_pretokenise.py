@@ -23,7 +23,7 @@ from mt_scaffold.learn import count_words
 from mt_scaffold.pretokenise import PATTERNS, Pretokeniser
 from mt_scaffold.reference import pretokenise
 
-pytest.importorskip("regex", reason="comes with the extra 'patterns'")
+pytest.importorskip("regex", reason="comes with the extra 'documents'")
 
 CLASSES = runpy.run_path(str(Path(__file__).parent.parent / "scripts" / "unicode_classes.py"))
 
