@@ -150,6 +150,8 @@ def test_a_pattern_leaves_nothing_out() -> None:
     assert Pretokeniser(r"\d+").split("Ä 24 €x") == ["Ä ".encode(), b"24", " €x".encode()]
     assert Pretokeniser(r"x*").split(b"axx\xffx") == [b"a", b"xx", b"\xff", b"x"]
     assert Pretokeniser(r"x*", split_digits=True).split("3x٣ax".encode()) == [b"3", b"x", "٣".encode(), b"a", b"x"]
+    assert Pretokeniser(r"(a)|b").split(b"aab") == [b"a", b"a", b"b"]
+    assert Pretokeniser(r"(?r)a{1,2}").split(b"aaa") == [b"a", b"aa"]  # from the right
     assert Pretokeniser(r"\s+(?!\S)|.").split(b"") == []
     for name, pattern in PATTERNS.items():  # the engine for any pattern and the matcher of the core
         document = "".join(random.Random(name).choices(DENSE, k=2000)).encode()
