@@ -157,7 +157,7 @@ def test_learning_from_counts_equals_learning_from_text(
     learned = learn_bpe(text, num_symbols=200, algorithm=algorithm, **options)
     assert learn_bpe(counts=shards, num_symbols=200, algorithm=algorithm).text == learned.text
     assert learn_bpe(counts=shards, num_symbols=200, algorithm=algorithm, **options).text == learned.text
-    within = learn_bpe(text, num_symbols=200, algorithm=algorithm, max_memory="30M", **options)
+    within = learn_bpe(text, num_symbols=200, algorithm=algorithm, max_memory="64M", **options)
     assert within.text == learned.text
 
 
@@ -201,11 +201,11 @@ def test_the_bound_on_pairs_is_exact_before_merging(words: list[str], prune: int
 def test_learning_from_more_than_memory_is_refused(random_text: Path) -> None:
     """One line that names a threshold; with that one, learning starts, and within the limit."""
     with pytest.raises(
-        MTScaffoldError, match=r"exceeds --max-memory \(8 MiB\): drop rare words with --prune"
+        MTScaffoldError, match=r"exceeds --max-memory \(99 MiB\): drop rare words with --prune"
     ) as caught:
-        learn_bpe(random_text, num_symbols=5, max_memory="8M")
+        learn_bpe(random_text, num_symbols=5, max_memory="99M")
     threshold = int(str(caught.value).partition("--prune ")[2].partition(",")[0])
-    codes = learn_bpe(random_text, num_symbols=5, max_memory="8M", prune=threshold)
+    codes = learn_bpe(random_text, num_symbols=5, max_memory="99M", prune=threshold)
     assert codes.text == learn_bpe(random_text, num_symbols=5, prune=threshold).text
     with pytest.raises(MTScaffoldError, match=r"exceeds --max-memory \(0 MiB\): raise it$"):
         learn_bpe(random_text, num_symbols=5, max_memory=1000)
