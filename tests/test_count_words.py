@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import io
+import itertools
 import os
 import random
 import signal
@@ -188,7 +189,7 @@ def test_the_bound_on_pairs_is_exact_before_merging(words: list[str], prune: int
     for word, count in counts.items():
         if count < prune:
             symbols = [*word[:-1], word[-1] + "</w>"]
-            for pair in zip(symbols, symbols[1:], strict=False):
+            for pair in itertools.pairwise(symbols):
                 missing[pair] += count
     counted = _core.count_within([("text", " ".join(words).encode())], int(on_disk), temporary_folder())
     assert (counted.bytes_on_disk() > 0) is on_disk
@@ -248,9 +249,9 @@ def test_counts_of_different_kinds_are_not_mixed(tmp_path: Path) -> None:
         write_counts(path, lines=["a 12"], **options)
     with pytest.raises(MTScaffoldError, match=r"b.counts: counted with --pretokenise gpt2, and .*a.counts with --pret"):
         merge_counts(tmp_path / "merged", paths)
-    with pytest.raises(MTScaffoldError, match="c.counts: counted with --pretokenise cl100k --split-digits, not --pre"):
+    with pytest.raises(MTScaffoldError, match=r"c.counts: counted with --pretokenise cl100k --split-digits, not --pre"):
         learn_bpe(counts=[paths[2]], pretokenise="o200k")
-    with pytest.raises(UsageError, match="counts and paths are given together|paths and counts are given together"):
+    with pytest.raises(UsageError, match=r"counts and paths are given together|paths and counts are given together"):
         learn_bpe(paths=[paths[0]], counts=paths)
     with pytest.raises(UsageError, match="is an input already"):
         merge_counts(paths[0], paths)
@@ -277,7 +278,7 @@ def test_a_full_disk_is_reported(random_text: Path) -> None:
         "import resource, signal, sys\nfrom mt_scaffold.cli import main\n"
         "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))\n"
-        f"sys.exit(main(['count-words', '--input', {str(random_text)!r}, '--max-memory', '1M', '--output', '/dev/null']))"
+        f"sys.exit(main(['count-words', '--input', {str(random_text)!r}, '--max-memory', '1M', '-o', '/dev/null']))"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert done.returncode == 1
@@ -296,7 +297,7 @@ def test_nothing_is_left_after_an_error(tmp_path: Path, temporary: Path, random_
     """Neither an output nor what was on disk when the second file turned out to be broken."""
     broken = tmp_path / "broken.txt"
     broken.write_bytes(b"fine\nbro\xffken\n")
-    with pytest.raises(MTScaffoldError, match="broken.txt: line 2, byte offset 8: 0xFF is not UTF-8"):
+    with pytest.raises(MTScaffoldError, match=r"broken.txt: line 2, byte offset 8: 0xFF is not UTF-8"):
         write_counts(tmp_path / "out", documents=Documents([random_text, broken]), max_memory="1M")
     assert not list(temporary.iterdir()) and not (tmp_path / "out").exists()
 
@@ -377,7 +378,7 @@ def test_documents_in_memory_are_counted_as_a_whole() -> None:
     assert words.lines() == 2
     with pytest.raises(MTScaffoldError, match="documents: document 2, byte offset 1: 0xFF is not UTF-8"):
         count_words(documents=["a b\nc", b"d\xff"])
-    with pytest.raises(MTScaffoldError, match="document 2 holds '.udc41', a lone surrogate"):
+    with pytest.raises(MTScaffoldError, match=r"document 2 holds '.udc41', a lone surrogate"):
         count_words(documents=["a", "\udc41"])
     with pytest.raises(UsageError, match="documents= takes Documents, or a list of texts"):
         count_words(documents="text")

@@ -98,8 +98,7 @@ using NamedObject = std::pair<std::string, py::object>;
 inline std::unique_ptr<Source> make_source(const NamedObject& given) {
   const auto& [name, input] = given;
   if (py::isinstance<py::int_>(input)) return std::make_unique<FileSource>(py::cast<int>(input), name);
-  if (py::isinstance<py::bytes>(input))
-    return std::make_unique<MemorySource>(py::cast<std::string_view>(input), name);
+  if (py::isinstance<py::bytes>(input)) return std::make_unique<MemorySource>(py::cast<std::string_view>(input), name);
   if (py::hasattr(input, "read_documents")) return std::make_unique<PythonDocuments>(input, name);
   return std::make_unique<PythonSource>(input, name);
 }

@@ -59,10 +59,7 @@ std::unique_ptr<SortedWords> CountedWords::sorted(std::vector<std::unique_ptr<So
 }
 
 SharedCounts::SharedCounts(const MemoryLimit& limit, unsigned workers)
-    : limit_(limit),
-      workers_(workers),
-      most_own_words_(kOwnWords),
-      part_bytes_(std::numeric_limits<size_t>::max()) {
+    : limit_(limit), workers_(workers), most_own_words_(kOwnWords), part_bytes_(std::numeric_limits<size_t>::max()) {
   if (limit.bytes == 0) return;
   const uint64_t usable = limit.bytes > 2 * kProcessBytes ? limit.bytes - kProcessBytes : limit.bytes / 2;
   most_own_words_ = std::clamp<size_t>(usable / 16 * kOwn / workers / kOwnWordBytes, 1024, kOwnWords);
@@ -107,8 +104,7 @@ void SharedCounts::spill(size_t part) {
 
 CountedWords SharedCounts::finish(uint64_t lines) {
   CountedWords counted(limit_);
-  const bool any_on_disk =
-      std::any_of(files_.begin(), files_.end(), [](const auto& file) { return file != nullptr; });
+  const bool any_on_disk = std::any_of(files_.begin(), files_.end(), [](const auto& file) { return file != nullptr; });
   // What sorts words in memory takes memory too.
   const uint64_t sorting = counts_.bytes() + counts_.size() * SortedEntries::kBytes;
   if (any_on_disk || (limit_.bytes > 0 && sorting > limit_.bytes / 4 * 3)) {

@@ -78,8 +78,8 @@ InputError too_many(const Thresholds& thresholds, uint64_t fit, uint64_t max_byt
   std::string problem = "the text has " + std::to_string(thresholds.words()) + " word types; learning from more than " +
                         std::to_string(fit) + " exceeds --max-memory (" + std::to_string(max_bytes >> 20) + " MiB): ";
   if (threshold > 0)
-    problem += "drop rare words with --prune " + std::to_string(threshold) + ", which leaves " +
-               std::to_string(left) + ", or raise --max-memory";
+    problem += "drop rare words with --prune " + std::to_string(threshold) + ", which leaves " + std::to_string(left) +
+               ", or raise --max-memory";
   else
     problem += "raise it";
   return InputError(problem);
