@@ -28,7 +28,12 @@ from hypothesis import given, settings  # noqa: E402
 from hypothesis import strategies as st  # noqa: E402
 
 LETTERS = b"abcdefghijklmnopqrstuvwxyzAB"
-SPLITTING = ({}, {"pretokenise": "gpt2"}, {"pretokenise": "cl100k", "split_digits": True}, {"byte_level": True})
+SPLITTING: tuple[dict[str, Any], ...] = (
+    {},
+    {"pretokenise": "gpt2"},
+    {"pretokenise": "cl100k", "split_digits": True},
+    {"byte_level": True},
+)
 
 
 @pytest.fixture(autouse=True)
@@ -304,7 +309,7 @@ def test_nothing_is_left_after_an_error(tmp_path: Path, temporary: Path, random_
 
 def test_nothing_is_left_after_an_interruption(tmp_path: Path, temporary: Path) -> None:
     """Ctrl-C while words are on disk, and while the input is still open: one status, no file."""
-    command = [sys.executable, "-m", "mt_scaffold", "count-words", "--max-memory", "1K", "--output", tmp_path / "out"]
+    command = [sys.executable, "-m", "mt_scaffold", "count-words", "--max-memory", "1K", "-o", str(tmp_path / "out")]
     process = subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE)
     assert process.stdin is not None and process.stderr is not None
     table = LETTERS * 8 + b" " * 31 + b"\n"
