@@ -37,7 +37,9 @@ class CodesHeader(NamedTuple):
         return self.pretokeniser == "spaces"
 
     @classmethod
-    def of_options(cls, pretokenise: str = "spaces", split_digits: bool = False, byte_level: bool = False) -> CodesHeader:
+    def of_options(
+        cls, pretokenise: str = "spaces", split_digits: bool = False, byte_level: bool = False
+    ) -> CodesHeader:
         """Return the header of codes that are learned with these options, which are those of ``learn_bpe``.
 
         Raises UsageError for what cannot go together, and for what is neither a pre-tokeniser nor a pattern.
@@ -54,6 +56,10 @@ class CodesHeader(NamedTuple):
     def for_core(self) -> _core._Header:
         """The header as the native core takes it."""
         return self.bytes, self.pretokeniser, self.split_digits
+
+
+# What codes have said since subword-nmt's format 0.2.
+CHARACTERS = CodesHeader()
 
 
 class Merge(NamedTuple):

@@ -9,12 +9,12 @@
 #include <cstring>
 
 #include "applier.hpp"
+#include "bindings_codes.hpp"
 #include "bindings_pretokeniser.hpp"
 #include "blocks.hpp"
 #include "codes.hpp"
 #include "errors.hpp"
 #include "learner.hpp"
-#include "notation.hpp"
 #include "pretokeniser.hpp"
 #include "segmenter.hpp"
 #include "word_counts.hpp"
@@ -121,20 +121,6 @@ class PyWordCounts {
   bool taken_ = false;
 };
 
-// Bytes that are not UTF-8 become lone surrogates, as in file names.
-py::str decode(std::string_view text) {
-  PyObject* decoded = PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "surrogateescape");
-  if (!decoded) throw py::error_already_set();
-  return py::reinterpret_steal<py::str>(decoded);
-}
-
-// A header is (whether symbols are bytes, the pre-tokeniser's name or pattern, whether digits are split).
-using PyHeader = std::tuple<bool, std::string, bool>;
-
-CodesHeader header_of(const PyHeader& header) {
-  return {std::get<0>(header), std::get<1>(header), std::get<2>(header)};
-}
-
 // What cuts text into words for these codes; null for words between spaces.
 std::shared_ptr<const Pretokeniser> pretokeniser_of(const CodesHeader& header, std::shared_ptr<Pretokeniser> given) {
   if (header.alphabet().end_of_word) return nullptr;
@@ -185,6 +171,7 @@ PYBIND11_MODULE(_core, module) {
   });
 
   bind_pretokeniser(module);
+  bind_codes(module);
 
   py::class_<PyWordCounts>(module, "WordCounts")
       .def(py::init<>())
@@ -273,38 +260,6 @@ PYBIND11_MODULE(_core, module) {
       py::arg("counts"), py::arg("scaffold"), py::arg("symbols"), py::arg("min_frequency"),
       py::arg("on_step") = py::none(), py::arg("progress") = py::none(),
       py::arg("header") = PyHeader(false, "spaces", false));
-
-  module.def(
-      "parse_codes",
-      [](std::string_view text, const std::string& name, int64_t merges) {
-        py::list result;
-        const Codes codes = parse_codes(text, name, merges);
-        const bool bytes = codes.header.bytes;
-        for (const Merge& merge : codes.merges)
-          result.append(py::make_tuple(decode(shown_token(merge.left, bytes)), decode(shown_token(merge.right, bytes)),
-                                       merge.scaffold));
-        return result;
-      },
-      py::arg("text"), py::arg("name") = "codes", py::arg("merges") = -1);
-
-  module.def(
-      "parse_header",
-      [](std::string_view text, const std::string& name) {
-        const CodesHeader header = parse_codes_header(text, name);
-        return PyHeader(header.bytes, header.pretokeniser, header.split_digits);
-      },
-      py::arg("text"), py::arg("name") = "codes");
-
-  module.def("bytes_to_notation", [](std::string_view bytes) { return decode(notation_of(bytes)); }, py::arg("bytes"));
-  module.def(
-      "notation_to_bytes",
-      [](std::string_view notation) {
-        std::string bytes;
-        if (!append_from_notation(bytes, notation))
-          throw InputError("'" + std::string(notation) + "' is not in GPT-2's notation of bytes");
-        return py::bytes(bytes);
-      },
-      py::arg("notation"));
 
   py::class_<Segmenter, std::shared_ptr<Segmenter>>(module, "Segmenter")
       .def(py::init([](std::string_view codes, std::string separator, const std::string& name, int64_t merges,
