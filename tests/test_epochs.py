@@ -274,7 +274,7 @@ def step(self, *rest, **named):
     return result
 
 Trainer.begin_epoch, Trainer.train_step = begin, step
-fairseq_training.fairseq_train(sys.argv[1:])
+fairseq_training.train_on_cpu(sys.argv[1:])
 """
 
 
@@ -310,11 +310,11 @@ def test_processes_and_memory_are_the_same_after_fifty_epochs(
     # Four load the batches of the epoch, four those of the validation.
     assert set(workers) == {8}, workers
     assert max(drawing) <= 1
-    # Those of the epoch before may be about to end.
-    assert max(threads) <= threads[1] + 4, threads
-    # From one epoch to the next it varies by 2 %, whatever came before.
+    # Those that read ahead in the epoch and in the validation before may be about to end.
+    assert max(threads) <= threads[1] + 2, threads
+    # What has just been freed varies from epoch to epoch, the highest of several does not.
     fifth = len(memory) // 5
-    assert sum(memory[-fifth:]) < 1.05 * sum(memory[1 : 1 + fifth]), memory
+    assert max(memory[-fifth:]) < 1.01 * max(memory[1 : 1 + fifth]), memory
     assert list(shared.iterdir()) == []
 
 
