@@ -157,8 +157,8 @@ def add_words(parser: argparse.ArgumentParser) -> None:
         "--pretokenise",
         default="spaces",
         metavar="NAME",
-        help="how lines become words: spaces, gpt2, cl100k, o200k, or a regular expression; all but spaces make symbols "
-        "bytes, lose nothing, and write codes of version 0.3 (default: %(default)s)",
+        help="how lines become words: spaces, gpt2, cl100k, o200k, or a regular expression; all but spaces make "
+        "symbols bytes, lose nothing, and write codes of version 0.3 (default: %(default)s)",
     )
     parser.add_argument(
         "--split-digits", action="store_true", help="with --pretokenise, make every digit a word of its own"
