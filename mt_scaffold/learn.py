@@ -5,16 +5,18 @@ from __future__ import annotations
 import contextlib
 import io
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from mt_scaffold import _core
 from mt_scaffold.codes import CHARACTERS, Codes, CodesHeader
+from mt_scaffold.count import count_words as count_words
+from mt_scaffold.count import counted_text, load_counts, sources_of
+from mt_scaffold.documents import Texts
 from mt_scaffold.errors import MTScaffoldError, UsageError
-from mt_scaffold.files import Output, Writable, refuse_overwriting, writing_to
-from mt_scaffold.inputs import Lines, TextFile, core_input, text_sources
-from mt_scaffold.options import check_learning, worker_count
-from mt_scaffold.pretokenise import pretokeniser_of
+from mt_scaffold.files import Output, PathLike, Writable, refuse_overwriting, writing_to
+from mt_scaffold.inputs import Lines, TextFile
+from mt_scaffold.options import check_learning
 from mt_scaffold.progress import progress_line
 from mt_scaffold.trace import Step, TraceWriter
 
@@ -45,45 +47,6 @@ class LearnedCodes(NamedTuple):
     def scaffold(self) -> int:
         """The number of tokens that are scaffold at the end."""
         return len({merge.token for merge in self.codes.merges if merge.scaffold})
-
-
-def count_words(
-    infile: TextFile | None = None,
-    is_dict: bool = False,
-    num_workers: int | None = None,
-    *,
-    paths: Iterable[TextFile] | None = None,
-    lines: Lines | None = None,
-    pretokenise: str = "spaces",
-    split_digits: bool = False,
-    any_bytes: bool = False,
-) -> _core.WordCounts:
-    """Count the words of a text; ``items()`` of the result gives words with their counts, by first occurrence.
-
-    infile: a path (``.gz`` too) or an open file. paths: several of them, read as one text.
-    lines: an iterable of strings. Exactly one of the three is given.
-    is_dict: each line is a word and its count instead.
-    num_workers: threads, -1 for all cores; None for the default: ``MT_SCAFFOLD_NUM_WORKERS``, or else the cores that
-    this process can use, at most 16. The result does not depend on it.
-    pretokenise: ``spaces``, or a name or pattern of ``Pretokeniser``, which cuts each line without its LF; its words
-    are bytes, and ``byte_items()`` of the result gives them. split_digits: as there.
-    any_bytes: words need not be UTF-8, as those of a pre-tokeniser never need to be.
-
-    Raises MTScaffoldError, naming file and line, where an input cannot be read, is not UTF-8, or (``is_dict``) has
-    a line of another form; UsageError unless there is exactly one input, and as ``Pretokeniser`` does.
-    """
-    pretokeniser = pretokeniser_of(pretokenise, split_digits)
-    core = None if pretokeniser is None else pretokeniser.core
-    if is_dict and core is not None:
-        raise UsageError("a dictionary has words already; a pre-tokeniser needs the text")
-    sources = text_sources(infile, paths, lines)
-    threads = worker_count(num_workers)
-    with contextlib.ExitStack() as stack:
-        opened = [stack.enter_context(core_input(source)) for source in sources]
-        show = stack.enter_context(progress_line("counting words"))
-        if is_dict:
-            return _core.read_word_counts(opened, show, any_bytes)
-        return _core.count_words(opened, threads, show, core, any_bytes)
 
 
 def learn_from_counts(
@@ -175,15 +138,20 @@ def learn_bpe(
     *,
     paths: Iterable[TextFile] | None = None,
     lines: Lines | None = None,
+    documents: Texts | None = None,
+    counts: Sequence[PathLike] | None = None,
     trace: Output | None = None,
     pretokenise: str = "spaces",
     split_digits: bool = False,
     byte_level: bool = False,
+    max_memory: int | str | None = None,
+    prune: int = 1,
 ) -> LearnedCodes:
     """Learn merges from text (Algorithm 1 of the Scaffold-BPE paper, or original BPE) and write the codes file.
 
     infile: a path (``.gz`` too) or an open file. paths: several of them, read as one text.
-    lines: an iterable of strings. Exactly one of the three is given.
+    lines: an iterable of strings. documents: ``Documents``, or an iterable of strings or bytes, each pre-tokenised as a
+    whole. counts: count files (``write_counts``), which say how their words were counted. Exactly one is given.
     outfile: a path, or a file open for bytes or text; None to get the codes only as the result.
     num_symbols: merges for ``algorithm="bpe"``; normal merged tokens for ``algorithm="scaffold"``.
     min_frequency: stop, with a warning, when the most frequent pair is rarer.
@@ -203,6 +171,8 @@ def learn_bpe(
     split_digits: with one of those, every number character becomes a word of its own.
     byte_level: base symbols are bytes and the text may be any bytes; with "spaces", the codes are those of
     ``subword-nmt learn-bpe --byte``.
+    max_memory: as in ``count_words``; merging starts within it too, or is refused.
+    prune: drop words with a lower count before merging, and say on stderr what that can change.
 
     Raises MTScaffoldError for input that has no words, cannot be read or is not UTF-8; UsageError for values out of
     range, for none or several inputs, for an output that is an input, for codes and trace in the same file, and for
@@ -213,23 +183,30 @@ def learn_bpe(
     """
     check_learning(num_symbols, min_frequency, algorithm)
     header = CodesHeader.of_options(pretokenise, split_digits, byte_level)
-    sources = text_sources(infile, paths, lines)
+    text = counted_text(infile, paths, lines, documents, counts)
+    sources = sources_of(text) if counts is None else list(counts)
     refuse_overwriting([outfile, trace], sources)
     if trace is not None and trace is outfile:
         raise UsageError("codes and trace would be mixed in one output; give each its own file")
+    if counts is not None and is_dict:
+        raise UsageError("a count file is no dictionary; give it as counts, without is_dict")
     with contextlib.ExitStack() as stack:
         stream = stack.enter_context(writing_to(io.BytesIO() if outfile is None else outfile))
         steps = None if trace is None else stack.enter_context(writing_to(trace))
-        counts = count_words(
-            paths=sources,
-            is_dict=is_dict,
-            num_workers=num_workers,
-            pretokenise=pretokenise,
-            split_digits=split_digits,
-            any_bytes=header.bytes,
-        )
-        learned = learn_from_counts(
-            counts, num_symbols, min_frequency, algorithm, total_symbols, verbose, steps, header
-        )
+        if counts is None:
+            words = count_words(
+                paths=text if isinstance(text, list) else None,
+                documents=None if isinstance(text, list) else text,
+                is_dict=is_dict,
+                num_workers=num_workers,
+                pretokenise=pretokenise,
+                split_digits=split_digits,
+                any_bytes=header.bytes,
+                max_memory=max_memory,
+                prune=prune,
+            )
+        else:
+            words, header = load_counts(counts, None if header == CodesHeader() else header, max_memory, prune)
+        learned = learn_from_counts(words, num_symbols, min_frequency, algorithm, total_symbols, verbose, steps, header)
         stream.write(learned.text)
     return learned

@@ -10,6 +10,8 @@
 
 #include "applier.hpp"
 #include "bindings_codes.hpp"
+#include "bindings_common.hpp"
+#include "bindings_counts.hpp"
 #include "bindings_pretokeniser.hpp"
 #include "blocks.hpp"
 #include "codes.hpp"
@@ -19,107 +21,9 @@
 #include "segmenter.hpp"
 #include "word_counts.hpp"
 
-namespace py = pybind11;
 using namespace mt_scaffold;
 
 namespace {
-
-// A Python object with read(size) -> bytes, such as a gzip stream.
-class PythonSource : public Source {
- public:
-  PythonSource(py::object stream, std::string name) : read_(stream.attr("read")) { this->name = std::move(name); }
-  ~PythonSource() override {
-    py::gil_scoped_acquire gil;
-    read_ = py::object();
-  }
-  size_t read(char* into, size_t size, const std::atomic<bool>&) override {
-    py::gil_scoped_acquire gil;
-    const auto data = py::cast<py::bytes>(read_(size));
-    const std::string_view view = data;
-    if (view.size() > size) throw std::length_error("read() returned more bytes than requested");
-    std::memcpy(into, view.data(), view.size());
-    return view.size();
-  }
-
- private:
-  py::object read_;
-};
-
-class PythonSink : public Sink {
- public:
-  explicit PythonSink(py::object stream) : write_(stream.attr("write")) {}
-  ~PythonSink() override {
-    py::gil_scoped_acquire gil;
-    write_ = py::object();
-  }
-  void write(const char* data, size_t size, const std::atomic<bool>&) override {
-    py::gil_scoped_acquire gil;
-    while (size > 0) {
-      const py::object taken = write_(py::bytes(data, size));
-      // A raw stream may write a part only; one that returns None wrote all.
-      const size_t count = taken.is_none() ? size : std::min(py::cast<size_t>(taken), size);
-      data += count;
-      size -= count;
-    }
-  }
-
- private:
-  py::object write_;
-};
-
-using NamedObject = std::pair<std::string, py::object>;
-
-// An input is (name, file descriptor | bytes | object with read).
-BlockReader make_reader(const std::vector<NamedObject>& inputs) {
-  std::vector<std::unique_ptr<Source>> sources;
-  for (const auto& [name, input] : inputs) {
-    if (py::isinstance<py::int_>(input)) {
-      sources.push_back(std::make_unique<FileSource>(py::cast<int>(input), name));
-    } else if (py::isinstance<py::bytes>(input)) {
-      sources.push_back(std::make_unique<MemorySource>(py::cast<std::string_view>(input), name));
-    } else {
-      sources.push_back(std::make_unique<PythonSource>(input, name));
-    }
-  }
-  return BlockReader(std::move(sources));
-}
-
-// An output is (name, file descriptor | object with write).
-std::unique_ptr<Sink> make_sink(const NamedObject& output) {
-  const auto& [name, object] = output;
-  if (py::isinstance<py::int_>(object)) return std::make_unique<FileSink>(py::cast<int>(object), name);
-  return std::make_unique<PythonSink>(object);
-}
-
-// Checks for Ctrl-C, and reports progress unless that is None.
-Tick make_tick(py::object progress) {
-  return [progress = std::move(progress)](uint64_t done) {
-    py::gil_scoped_acquire gil;
-    if (PyErr_CheckSignals() != 0) throw py::error_already_set();
-    if (!progress.is_none()) progress(done);
-  };
-}
-
-class PyWordCounts {
- public:
-  PyWordCounts() = default;
-  explicit PyWordCounts(WordCounts counts) : counts_(std::move(counts)) {}
-  PyWordCounts(PyWordCounts&&) = default;
-
-  WordCounts& get() {
-    if (taken_) throw py::value_error("these counts were used up by learning; count the words again");
-    return counts_;
-  }
-  WordCounts take() {
-    WordCounts taken = std::move(get());
-    taken_ = true;
-    return taken;
-  }
-
- private:
-  WordCounts counts_;
-  bool taken_ = false;
-};
 
 // What cuts text into words for these codes; null for words between spaces.
 std::shared_ptr<const Pretokeniser> pretokeniser_of(const CodesHeader& header, std::shared_ptr<Pretokeniser> given) {
@@ -148,12 +52,6 @@ Isolate make_isolate(py::object isolate, bool bytes) {
   });
 }
 
-template <typename Work>
-auto without_gil(Work&& work) {
-  py::gil_scoped_release released;
-  return work();
-}
-
 }  // namespace
 
 PYBIND11_MODULE(_core, module) {
@@ -171,61 +69,8 @@ PYBIND11_MODULE(_core, module) {
   });
 
   bind_pretokeniser(module);
+  bind_counts(module);
   bind_codes(module);
-
-  py::class_<PyWordCounts>(module, "WordCounts")
-      .def(py::init<>())
-      .def("__len__", [](PyWordCounts& self) { return self.get().size(); })
-      .def("total", [](PyWordCounts& self) { return self.get().total(); })
-      .def("lines", [](PyWordCounts& self) { return self.get().lines; })
-      .def("word_bytes", [](PyWordCounts& self) { return self.get().word_bytes(); })
-      .def(
-          "base_symbols",
-          [](PyWordCounts& self, bool bytes, bool end_of_word) {
-            const BaseSymbols symbols = self.get().base_symbols({bytes, end_of_word});
-            return py::make_tuple(symbols.internal, symbols.final);
-          },
-          py::arg("bytes") = false, py::arg("end_of_word") = true)
-      .def("items",
-           [](PyWordCounts& self) {
-             py::list items;
-             for (const WordCount& entry : self.get().in_order())
-               items.append(py::make_tuple(decode(entry.word), entry.count));
-             return items;
-           })
-      .def("byte_items",
-           [](PyWordCounts& self) {
-             py::list items;
-             for (const WordCount& entry : self.get().in_order())
-               items.append(py::make_tuple(py::bytes(entry.word.data(), entry.word.size()), entry.count));
-             return items;
-           })
-      .def("add", [](PyWordCounts& self, PyWordCounts& other) { self.get().merge(other.get()); })
-      .def("format_vocabulary", [](PyWordCounts& self) {
-        const WordCounts& counts = self.get();
-        return py::bytes(without_gil([&] { return format_vocabulary(counts); }));
-      });
-
-  module.def(
-      "count_words",
-      [](const std::vector<NamedObject>& inputs, unsigned workers, py::object progress,
-         const Pretokeniser* pretokeniser, bool any_bytes, bool whole_inputs) {
-        BlockReader reader = make_reader(inputs);
-        const Tick tick = make_tick(std::move(progress));
-        const Counting counting{pretokeniser, any_bytes, whole_inputs};
-        return PyWordCounts(without_gil([&] { return count_words(reader, workers, counting, tick); }));
-      },
-      py::arg("inputs"), py::arg("workers") = 1, py::arg("progress") = py::none(), py::arg("pretokeniser") = py::none(),
-      py::arg("any_bytes") = false, py::arg("whole_inputs") = false);
-
-  module.def(
-      "read_word_counts",
-      [](const std::vector<NamedObject>& inputs, py::object progress, bool any_bytes) {
-        BlockReader reader = make_reader(inputs);
-        const Tick tick = make_tick(std::move(progress));
-        return PyWordCounts(without_gil([&] { return read_word_counts(reader, any_bytes, tick); }));
-      },
-      py::arg("inputs"), py::arg("progress") = py::none(), py::arg("any_bytes") = false);
 
   module.def(
       "learn",

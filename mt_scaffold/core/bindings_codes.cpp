@@ -1,11 +1,9 @@
 #include "bindings_codes.hpp"
 
-#include <pybind11/stl.h>
-
+#include "bindings_common.hpp"
+#include "codes.hpp"
 #include "errors.hpp"
 #include "notation.hpp"
-
-namespace py = pybind11;
 
 namespace mt_scaffold {
 
