@@ -171,7 +171,7 @@ def learn_bpe(
     split_digits: with one of those, every number character becomes a word of its own.
     byte_level: base symbols are bytes and the text may be any bytes; with "spaces", the codes are those of
     ``subword-nmt learn-bpe --byte``.
-    max_memory: as in ``count_words``; merging starts within it too, or is refused.
+    max_memory: as in ``count_words``; merging is refused where it would need (about) more.
     prune: drop words with a lower count before merging, and say on stderr what that can change.
 
     Raises MTScaffoldError for input that has no words, cannot be read or is not UTF-8; UsageError for values out of

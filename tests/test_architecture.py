@@ -164,6 +164,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
     [
         "",
         "--help",
+        "count-words --input text --output counts --max-memory 64M",
         "learn-bpe --symbols 5 --input text --output codes",
         "learn-bpe --symbols 5 --input text --output codes --trace trace",
         "apply-bpe --codes scaffold --input text --output subwords --dropout 0.1 --seed 1",

@@ -99,7 +99,7 @@ def test_globs_are_sorted_and_empty_ones_refused(tmp_path: Path) -> None:
     [
         (b'{"text": "a"', r"not JSON \(Expecting ',' delimiter at column 13\)"),
         (b"[1]", "not a JSON object with the field 'text'"),
-        (b'{"txt": "a", "id": 1}', r"no field 'text'; name another with --field \(there are id, txt\)"),
+        (b'{"txt": "a", "id": 1}', r"no field 'text'; name another with --field \(fields: id, txt\)"),
         (b"{}", "no field 'text'; there is no field at all"),
         (b'{"text": null}', "the field 'text' is not a string but null"),
         (b'{"text": 12}', "the field 'text' is not a string but a number"),
@@ -127,7 +127,7 @@ def test_parquet_errors(tmp_path: Path) -> None:
     pyarrow = pytest.importorskip("pyarrow", reason="comes with the extra 'documents'")
     texts = [str(random.Random(1).getrandbits(200)) + str(i) for i in range(2000)]
     path = write_parquet(tmp_path / "a.parquet", {"body": texts, "n": list(range(2000))}, row_group_size=500)
-    with pytest.raises(MTScaffoldError, match=r"no column 'text'; name another with --field \(there are body, n\)"):
+    with pytest.raises(MTScaffoldError, match=r"no column 'text'; name another with --field \(columns: body, n\)"):
         list(Documents([path]))
     with pytest.raises(MTScaffoldError, match="the column 'n' holds int64, not strings"):
         list(Documents([path], field="n"))

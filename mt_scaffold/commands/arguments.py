@@ -14,13 +14,17 @@ _DEFAULT_TOP = 20
 
 
 def add_input(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--input", "-i", metavar="PATH", help="input text, .gz too (default: standard input)")
+    parser.add_argument("--input", "-i", metavar="PATH", help="input text, .gz, .zst too (default: standard input)")
 
 
 def add_inputs(parser: argparse.ArgumentParser, what: str = "input texts") -> None:
     """Add ``--input`` for several texts; ``input_paths`` returns what it names."""
     parser.add_argument(
-        "--input", "-i", nargs="+", metavar="PATH", help=f"{what}, .gz too, read as one (default: standard input)"
+        "--input",
+        "-i",
+        nargs="+",
+        metavar="PATH",
+        help=f"{what}, .gz and .zst too, read as one (default: standard input)",
     )
 
 

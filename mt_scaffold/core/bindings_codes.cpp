@@ -1,9 +1,11 @@
 #include "bindings_codes.hpp"
 
-#include "bindings_common.hpp"
-#include "codes.hpp"
+#include <pybind11/stl.h>
+
 #include "errors.hpp"
 #include "notation.hpp"
+
+namespace py = pybind11;
 
 namespace mt_scaffold {
 

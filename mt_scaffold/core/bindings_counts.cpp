@@ -1,5 +1,6 @@
 #include "bindings_counts.hpp"
 
+#include "bindings_codes.hpp"
 #include "bindings_common.hpp"
 #include "count_file.hpp"
 #include "count_words.hpp"

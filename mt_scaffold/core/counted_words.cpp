@@ -16,9 +16,8 @@ namespace {
 // A thread merges its own counts into the shared ones at this many word types, so that memory grows with the types of
 // the text and not with the threads.
 constexpr size_t kOwnWords = size_t{1} << 18;
-// Under a limit: what the process takes besides, and the shares in what remains of tables and of what threads count by
-// themselves, in sixteenths. Blocks of text and sorting take the rest.
-constexpr uint64_t kProcess = uint64_t{32} << 20;
+// Under a limit: the shares of tables, and of what threads count by themselves, in sixteenths of what the process does
+// not take anyway. Blocks of text and sorting take the rest.
 constexpr size_t kTables = 9, kOwn = 2;
 // What a thread's own counts take per word, at most, with the copy that they are handed over in.
 constexpr size_t kOwnWordBytes = 240;
@@ -62,7 +61,7 @@ std::unique_ptr<SortedWords> CountedWords::sorted(std::vector<std::unique_ptr<So
 SharedCounts::SharedCounts(const MemoryLimit& limit, unsigned workers)
     : limit_(limit), workers_(workers), most_own_words_(kOwnWords), part_bytes_(std::numeric_limits<size_t>::max()) {
   if (limit.bytes == 0) return;
-  const uint64_t usable = limit.bytes > 2 * kProcess ? limit.bytes - kProcess : limit.bytes / 2;
+  const uint64_t usable = limit.bytes > 2 * kProcessBytes ? limit.bytes - kProcessBytes : limit.bytes / 2;
   most_own_words_ = std::clamp<size_t>(usable / 16 * kOwn / workers / kOwnWordBytes, 1024, kOwnWords);
   part_bytes_ = usable / 16 * kTables / WordCounts::kParts;
   for (size_t part = 0; part < WordCounts::kParts; ++part) counts_.part(part).limit_to(part_bytes_);
