@@ -1,7 +1,6 @@
-#include "applier.hpp"
-
 #include <cstring>
 
+#include "applier.hpp"
 #include "lines.hpp"
 
 namespace mt_scaffold {
