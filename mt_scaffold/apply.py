@@ -21,6 +21,7 @@ from mt_scaffold.files import (
     writing_to,
 )
 from mt_scaffold.glossaries import GlossaryIsolator
+from mt_scaffold.ids import TokenIds
 from mt_scaffold.inputs import Lines, TextFile, core_input, text_source
 from mt_scaffold.options import check_dropout, check_epoch, check_merges, core_seed, worker_count
 from mt_scaffold.progress import progress_line
@@ -28,7 +29,7 @@ from mt_scaffold.text import LINE_MARGIN, SEPARATOR, as_bytes, join_subwords, li
 from mt_scaffold.vocabulary import read_vocabulary
 
 
-class BPE:
+class BPE(TokenIds):
     """Segment text with learned codes (Algorithm 2 of the Scaffold-BPE paper); the API is that of subword-nmt's BPE.
 
     Text is str or bytes, and what comes back is of the same type. Where the codes' symbols are bytes, a str may hold
@@ -42,6 +43,9 @@ class BPE:
     vocab: the subwords, with separator, that may be used; others are split further (see ``read_vocabulary``).
     glossaries: words or regular expressions that are isolated and never split. Where the codes' symbols are bytes, they
         match bytes.
+
+    special_tokens: texts with an id of their own, after those of the codes (see ``encode``). pad_vocab_to: round the
+        number of ids up to a multiple of this.
 
     Raises MTScaffoldError where the codes are malformed; UsageError for a number of merges below -1, a separator that
     is not UTF-8, a glossary that is not a regular expression, and for a separator, vocab or glossaries with codes that
@@ -59,6 +63,9 @@ class BPE:
         separator: str = SEPARATOR,
         vocab: Iterable[str] | None = None,
         glossaries: Sequence[str] | None = None,
+        *,
+        special_tokens: Iterable[str] = (),
+        pad_vocab_to: int = 1,
     ) -> None:
         read = Codes.of(codes)
         try:
@@ -81,6 +88,7 @@ class BPE:
         pretokeniser = self.header.make_pretokeniser()
         self._pretokeniser = None if pretokeniser is None else pretokeniser.core
         self._applier = _core.Applier(self._segmenter, self._isolate, pretokeniser=self._pretokeniser)
+        self._prepare_ids(read, merges, special_tokens, pad_vocab_to, vocab is not None or bool(glossaries))
 
     def segment(self, sentence: AnyStr, dropout: float = 0, seed: int | None = None, index: int = 0) -> AnyStr:
         """Return the subwords of a sentence, both separated by spaces; CRs, LFs and spaces at either end are dropped.

@@ -48,8 +48,19 @@ class Pretokeniser:
         self.core = _core.Pretokeniser(name_or_pattern, split_digits, ends)
 
     def split(self, text: str | bytes) -> list[bytes]:
-        """Return the words of one document: all of it, line ends included."""
-        return self.core.split(text.encode("utf-8") if isinstance(text, str) else text)
+        """Return the words of one document: all of it, line ends included.
+
+        Raises MTScaffoldError for a string with a lone surrogate, which no UTF-8 stands for.
+        """
+        if isinstance(text, bytes):
+            return self.core.split(text)
+        try:
+            return self.core.split(text.encode("utf-8"))
+        except UnicodeEncodeError as error:
+            raise MTScaffoldError(
+                f"character {error.start} of the text is a lone surrogate, U+{ord(text[error.start]):04X}, which UTF-8 "
+                'cannot express; pass bytes, such as text.encode("utf-8", "surrogateescape")'
+            ) from None
 
 
 def pretokeniser_of(name_or_pattern: str, split_digits: bool = False) -> Pretokeniser | None:

@@ -16,17 +16,17 @@ namespace {
 // Results of more drops in one word rarely recur: looking them up costs more than it saves.
 constexpr size_t kRememberedDrops = 2;
 
-// A copy of a line that is readable for kPadding bytes past its end.
-std::string_view padded(std::string_view line, std::string& copy) {
-  copy.assign(line).append(kPadding, '\0');
-  return {copy.data(), line.size()};
-}
-
-Margins margins_of(std::string_view line) { return line_margins(line.data(), line.data() + line.size()); }
-
 InputError not_utf8(size_t line, std::string_view text, size_t position) {
   return InputError("line " + std::to_string(line + 1) + ", byte offset " + std::to_string(position) + ": " +
                     hex_byte(text[position]) + " is not UTF-8; encode the text as UTF-8 first");
+}
+
+// Appends the ids of the bytes of a subword; those at the end of a word are numbered after the others.
+void spell_out(std::string& text, std::string_view piece, bool final) {
+  for (size_t i = 0; i < piece.size(); ++i) {
+    const int32_t id = static_cast<unsigned char>(piece[i]) + (final && i + 1 == piece.size() ? 256 : 0);
+    text.append(reinterpret_cast<const char*>(&id), sizeof id);
+  }
 }
 
 }  // namespace
@@ -127,6 +127,10 @@ uint32_t Applier::segment_word(Worker& worker, std::string_view word, Decisions*
       form.assign(piece);
       if (!last && !notation_) form += segmenter_->separator();
       const auto found = dictionary_->find(form);
+      if (found == dictionary_->end() && unknown_ == kSpellOut) {
+        spell_out(text, piece, last && !notation_);
+        continue;
+      }
       const int32_t id = found == dictionary_->end() ? unknown_ : found->second;
       text.append(reinterpret_cast<const char*>(&id), sizeof id);
     } else if (notation_) {
@@ -194,13 +198,9 @@ void Applier::segment_with_drops(Worker& worker, const WordEntry* entry, const H
 }
 
 template <bool kDropout, typename Words>
-size_t Applier::append_words_as(Worker& worker, Words words, const char* begin, uint64_t index, OutputBuffer& output) {
+size_t Applier::append_words_as(Worker& worker, Words words, const char* begin, OutputBuffer& output) {
   const bool text = dictionary_ == nullptr;
   WordTable& table = *worker.table;
-  if constexpr (kDropout) {
-    worker.random = RandomStream(worker.dropout.seed, worker.dropout.epoch, index);
-    worker.survivors = worker.law.survivors_before_drop(worker.random);
-  }
   bool any = false;
   while (true) {
     // In batches, so that the table's memory is prefetched before it is needed.
@@ -237,25 +237,30 @@ size_t Applier::append_words_as(Worker& worker, Words words, const char* begin, 
 }
 
 template <typename Words>
-size_t Applier::append_words(Worker& worker, Words words, const char* begin, uint64_t index, OutputBuffer& output) {
-  return worker.dropout.p > 0 ? append_words_as<true>(worker, words, begin, index, output)
-                              : append_words_as<false>(worker, words, begin, index, output);
+size_t Applier::append_words(Worker& worker, Words words, const char* begin, OutputBuffer& output) {
+  return worker.dropout.p > 0 ? append_words_as<true>(worker, words, begin, output)
+                              : append_words_as<false>(worker, words, begin, output);
 }
 
-size_t Applier::append_line(Worker& worker, std::string_view line, Margins margins, uint64_t index,
-                            OutputBuffer& output) {
+void Applier::start(Worker& worker, uint64_t index) {
+  if (worker.dropout.p <= 0) return;
+  worker.random = RandomStream(worker.dropout.seed, worker.dropout.epoch, index);
+  worker.survivors = worker.law.survivors_before_drop(worker.random);
+}
+
+size_t Applier::append_line(Worker& worker, std::string_view line, Margins margins, OutputBuffer& output) {
   const char* const begin = line.data();
   if (pretokeniser_) {
     worker.word_ends.clear();
     pretokeniser_->for_each_word(begin, begin + line.size(), [&](std::string_view word) {
       worker.word_ends.push_back(static_cast<size_t>(word.data() - begin) + word.size());
     });
-    return append_words(worker, SplitWords(begin, worker.word_ends), begin, index, output);
+    return append_words(worker, SplitWords(begin, worker.word_ends), begin, output);
   }
   const bool text = dictionary_ == nullptr;
   const char* const last = begin + line.size() - margins.trailing;
   if (text && margins.leading > 0) output.append(begin, margins.leading);
-  const size_t bad = append_words(worker, SpacedWords(begin + margins.leading, last), begin, index, output);
+  const size_t bad = append_words(worker, SpacedWords(begin + margins.leading, last), begin, output);
   if (bad == kValid && text && margins.trailing > 0) output.append(last, margins.trailing);
   return bad;
 }
@@ -272,7 +277,8 @@ void Applier::apply(BlockReader& reader, Sink& sink, unsigned workers, const Dro
         uint64_t index = block.first_line;
         std::string_view line;
         for (Lines lines(block.text()); lines.next(line); ++index) {
-          const size_t bad = append_line(worker, line, margins_of(line), index, worker.output);
+          start(worker, index);
+          const size_t bad = append_line(worker, line, margins_of(line), worker.output);
           if (bad != kValid) throw block.not_utf8(static_cast<size_t>(line.data() - block.text().data()) + bad);
           if (lines.ended_by_lf()) worker.output.append('\n');
         }
@@ -287,19 +293,20 @@ std::string Applier::segment_line(std::string_view line, bool keep_margins, cons
   const Lease worker(*this, dropout);
   OutputBuffer output;
   refresh_table(*worker);
-  const size_t bad = append_line(*worker, text, keep_margins ? margins_of(text) : Margins{0, 0}, index, output);
+  start(*worker, index);
+  const size_t bad = append_line(*worker, text, keep_margins ? margins_of(text) : Margins{0, 0}, output);
   if (bad != kValid) throw not_utf8(0, text, bad);
   return std::string(output.view());
 }
 
 std::string Applier::segment_words(const std::vector<std::string>& words, const Dropout& dropout, uint64_t index) {
-  std::vector<std::string> padded_words;
-  padded_words.reserve(words.size());
-  for (const std::string& word : words) padded_words.push_back(word + std::string(kPadding, '\0'));
+  std::vector<std::string> padded_words(words);
+  for (std::string& word : padded_words) word.append(kPadding, '\0');
   const Lease worker(*this, dropout);
   OutputBuffer output;
   refresh_table(*worker);
-  append_words(*worker, GivenWords(padded_words), nullptr, index, output);
+  start(*worker, index);
+  append_words(*worker, GivenWords(padded_words), nullptr, output);
   return std::string(output.view());
 }
 
@@ -314,7 +321,8 @@ Applier::Ids Applier::encode(const std::vector<std::string>& lines, const std::v
     if (!pretokeniser_ && line.ends_with('\n')) line.remove_suffix(1);
     const std::string_view text = padded(line, copy);
     refresh_table(*worker);
-    const size_t bad = append_line(*worker, text, margins_of(text), indices.empty() ? i : indices[i], result.ids);
+    start(*worker, indices.empty() ? i : indices[i]);
+    const size_t bad = append_line(*worker, text, margins_of(text), result.ids);
     if (bad != kValid) throw not_utf8(i, text, bad);
     result.offsets.push_back(static_cast<int64_t>(result.ids.size() / sizeof(int32_t)));
   }
@@ -331,7 +339,7 @@ WordCounts Applier::count_subwords(const WordCounts& counts) {
     output.clear();
     refresh_table(*worker);
     const std::string_view word = padded(entry.word, copy);
-    append_words(*worker, SplitWords(word.data(), {word.size()}), word.data(), 0, output);
+    append_words(*worker, SplitWords(word.data(), {word.size()}), word.data(), output);
     const std::string_view pieces = output.view();
     for_each_word(pieces.data(), pieces.data() + pieces.size(),
                   [&](std::string_view piece) { result.add(hash_word(piece), entry.count, position++, any_bytes_); });

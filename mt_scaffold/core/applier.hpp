@@ -49,6 +49,13 @@ class Applier {
   // replace the lines' positions under dropout, unless empty.
   Ids encode(const std::vector<std::string>& lines, const std::vector<uint64_t>& indices, const Dropout& dropout);
 
+  // For `unknown`: a subword that the dictionary lacks becomes its bytes, whose ids are their values, plus 256 at the
+  // end of a word that has an end-of-word marker.
+  static constexpr int32_t kSpellOut = -1;
+
+  // The ids of documents, one after the other, in one thread: bytes in, bytes with </w> or from a pre-tokeniser.
+  class Documents;
+
   // The counts of the subwords of counted words, in the order in which they first occur in the segmented text.
   WordCounts count_subwords(const WordCounts& counts);
 
@@ -67,16 +74,19 @@ class Applier {
     std::unique_ptr<Worker> worker_;
   };
 
+  // Begins the random numbers of a line or document.
+  static void start(Worker& worker, uint64_t index);
+
   static constexpr size_t kValid = ~size_t{0};
   // Appends the subwords of a line, which must be readable for kPadding bytes past its end. Returns kValid, or the
   // position of the first byte that is not UTF-8.
-  size_t append_line(Worker& worker, std::string_view line, Margins margins, uint64_t index, OutputBuffer& output);
+  size_t append_line(Worker& worker, std::string_view line, Margins margins, OutputBuffer& output);
   // Appends the subwords of all that `words.next(word)` gives, each readable for kPadding bytes past its end. Returns
   // kValid, or the position in the text that begins at `begin`.
   template <typename Words>
-  size_t append_words(Worker& worker, Words words, const char* begin, uint64_t index, OutputBuffer& output);
+  size_t append_words(Worker& worker, Words words, const char* begin, OutputBuffer& output);
   template <bool kDropout, typename Words>
-  size_t append_words_as(Worker& worker, Words words, const char* begin, uint64_t index, OutputBuffer& output);
+  size_t append_words_as(Worker& worker, Words words, const char* begin, OutputBuffer& output);
 
   const WordEntry* entry_of_new_word(Worker& worker, const HashedWord& word);
   // Segments a word in which dropout drops a merge.
@@ -98,6 +108,25 @@ class Applier {
 
   std::mutex idle_mutex_;
   std::vector<std::unique_ptr<Worker>> idle_;
+};
+
+class Applier::Documents {
+ public:
+  // The applier has a dictionary, and its codes' symbols are bytes.
+  Documents(Applier& applier, const Dropout& dropout) : applier_(applier), worker_(applier, dropout) {}
+
+  // Begins a document: under dropout its ids depend on (seed, epoch, index) alone.
+  void begin(uint64_t index);
+  // Appends the ids (int32) of a part of the document. Words do not span parts.
+  void append(std::string_view text, OutputBuffer& output);
+
+ private:
+  // With </w>, a single space between two words is implied; every other byte around words has an id of its own.
+  void append_spaced(std::string_view text, OutputBuffer& output);
+
+  Applier& applier_;
+  const Lease worker_;
+  std::string padded_;
 };
 
 }  // namespace mt_scaffold

@@ -12,6 +12,7 @@
 #include "bindings_codes.hpp"
 #include "bindings_common.hpp"
 #include "bindings_counts.hpp"
+#include "bindings_ids.hpp"
 #include "bindings_pretokeniser.hpp"
 #include "blocks.hpp"
 #include "codes.hpp"
@@ -19,6 +20,7 @@
 #include "learner.hpp"
 #include "pretokeniser.hpp"
 #include "segmenter.hpp"
+#include "token_ids.hpp"
 #include "word_counts.hpp"
 
 using namespace mt_scaffold;
@@ -60,6 +62,8 @@ PYBIND11_MODULE(_core, module) {
   py::register_exception_translator([](std::exception_ptr pointer) {
     try {
       if (pointer) std::rethrow_exception(pointer);
+    } catch (const SpecialTokenFound& error) {
+      py::set_error(py::module_::import("mt_scaffold.errors").attr("SpecialTokenError"), error.what());
     } catch (const InputError& error) {
       py::set_error(py::module_::import("mt_scaffold.errors").attr("MTScaffoldError"), error.what());
     } catch (const SystemError& error) {
@@ -69,9 +73,8 @@ PYBIND11_MODULE(_core, module) {
   });
 
   bind_pretokeniser(module);
-  bind_codes(module);
-
   bind_counts(module);
+  bind_codes(module);
 
   module.def(
       "learn",
@@ -179,4 +182,5 @@ PYBIND11_MODULE(_core, module) {
         const WordCounts& words = counts.get();
         return PyWordCounts(without_gil([&] { return self.count_subwords(words); }));
       });
+  bind_ids(module);
 }

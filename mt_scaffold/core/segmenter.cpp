@@ -92,6 +92,17 @@ inline int32_t Segmenter::rank_of(int32_t left, int32_t right) const {
   }
 }
 
+std::vector<std::string> Segmenter::merged_tokens() const {
+  std::vector<std::string> tokens;
+  std::vector<bool> seen(texts_.size());
+  for (const int32_t token : merged_of_rank_) {
+    const auto at = static_cast<size_t>(token);
+    if (!seen[at] && !scaffold_[at]) tokens.emplace_back(texts_[token]);
+    seen[at] = true;
+  }
+  return tokens;
+}
+
 std::vector<std::string> Segmenter::surface_forms() const {
   std::vector<std::string> forms;
   std::unordered_set<std::string> seen;

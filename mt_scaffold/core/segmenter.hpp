@@ -40,6 +40,8 @@ class Segmenter {
   // All subwords that the codes can give: base symbols and normal merged tokens, word-internal and word-final. Without
   // an end-of-word marker, all bytes and the normal merged tokens, as bytes.
   std::vector<std::string> surface_forms() const;
+  // The strings of the normal merged tokens, in order of the first merge that makes each.
+  std::vector<std::string> merged_tokens() const;
 
  private:
   static constexpr int32_t kUnknown = -1;  // a symbol that is in no merge
