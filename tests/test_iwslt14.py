@@ -20,6 +20,7 @@ from wmt14_archives import CONFIGS, make_tar
 
 from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.configuration import load_config, parse_config
+from mt_scaffold.experiment.configuration.data import Tokenise
 from mt_scaffold.experiment.data import get_data
 from mt_scaffold.experiment.markup import Markup, plain_lines
 from mt_scaffold.experiment.moses import Tokeniser
@@ -41,6 +42,8 @@ FACTS = {
     "label-smoothing": 0.1,
     "max-tokens": 4096,
 }
+
+PLAIN = Tokenise(*[False] * 3)
 
 
 def test_the_recipe_is_the_published_one() -> None:
@@ -84,7 +87,7 @@ def test_markup_is_removed_and_sentences_stay(prepared: tuple[Path, dict[str, li
         test = [pair[side] for part in TEST_PARTS for pair in texts[part]]
         assert lines(out / "raw" / f"ted.{language}") == test
         words = lines(out / "words" / f"ted.{language}")
-        assert words == [Tokeniser(language, *[False] * 3)(line.replace("\u2019", "'")).lower() for line in test]
+        assert words == [Tokeniser(language, PLAIN)(line.replace("\u2019", "'")).lower() for line in test]
     assert not (out / "raw" / "valid.de").exists()
 
 
@@ -92,7 +95,7 @@ def test_every_23rd_pair_after_cleaning_is_validation(prepared: tuple[Path, dict
     """As awk does it in the published script, on text that is cleaned already: another count is another split."""
     out, texts = prepared
     words = [
-        tuple(Tokeniser(code, *[False] * 3)(text).lower() for code, text in zip(("de", "en"), pair, strict=True))
+        tuple(Tokeniser(code, PLAIN)(text).lower() for code, text in zip(("de", "en"), pair, strict=True))
         for pair in texts["train"]
     ]
     lengths = [sorted(len(text.split()) for text in pair) for pair in words]
