@@ -58,6 +58,10 @@ class CodesHeader(NamedTuple):
         return self.bytes, self.pretokeniser, self.split_digits
 
 
+# What codes have said since subword-nmt's format 0.2.
+CHARACTERS = CodesHeader()
+
+
 class Merge(NamedTuple):
     """One line of a codes file: two symbols that are merged, and whether the merged token is scaffold.
 
