@@ -7,6 +7,7 @@ A token's pair is what byte-level BPE with the tokens before it leaves of its by
 
 from __future__ import annotations
 
+import itertools
 import sys
 
 from model_files import notation, write_ranks
@@ -17,7 +18,7 @@ def pair(token: bytes, rank: dict[bytes, int]) -> tuple[bytes, bytes]:
     parts = [token[i : i + 1] for i in range(len(token))]
     own = rank[token]
     while len(parts) > 2:
-        ranks = [rank.get(left + right, own) for left, right in zip(parts, parts[1:], strict=False)]
+        ranks = [rank.get(left + right, own) for left, right in itertools.pairwise(parts)]
         lowest = min(ranks)
         if lowest == own:
             break

@@ -366,7 +366,12 @@ class Benchmark:
         kinds = {(system, "list"): f"decoded-{system.replace(', ', '-')}" for system in names}
         kinds[BPE, "array"] = "decoded-array"
         cells = [
-            Cell("decode", system, byte_level.decode(system, how, ids, WORK / name), f"from {'a list' if how == 'list' else 'an array'}")
+            Cell(
+                "decode",
+                system,
+                byte_level.decode(system, how, ids, WORK / name),
+                f"from {'a list' if how == 'list' else 'an array'}",
+            )
             for (system, how), name in kinds.items()
         ]
         self.alternate("decode", cells)

@@ -1,4 +1,4 @@
-"""Files of ids: ``X.bin``, the ids of all documents, as nanoGPT maps it, and ``X.idx``, where each begins, as fairseq does.
+"""Files of ids: ``X.bin``, the ids of all documents, as nanoGPT maps it, and ``X.idx``, where each begins.
 
 ``X.bin`` is nothing but the ids, unsigned integers of 2 or 4 bytes, little-endian. The pair is fairseq's
 memory-mapped data set (``--dataset-impl mmap``).

@@ -6,7 +6,7 @@ import sys
 import bpeasy
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
-from model_files import PATTERNS, write_ranks  # noqa: E402
+from model_files import PATTERNS, write_ranks
 
 
 def learn(corpus: str, model: str, vocabulary: int) -> None:

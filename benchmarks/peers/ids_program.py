@@ -10,18 +10,18 @@ from __future__ import annotations
 
 import sys
 import zlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from typing import Any
 
 THREADS = 2
 
 
 def main(
-    text: Callable[[str, str], Sequence[int]],
-    lines: Callable[[str, list[str]], Iterable[Sequence[int]]],
+    text: Callable[[str, str], Any],
+    lines: Callable[[str, list[str]], Iterable[Any]],
     decode: Callable[[str, Any], bytes],
 ) -> None:
-    """``text(model, text)`` gives ids, ``lines(model, lines)`` those of each line or of all, ``decode(model, ids)`` text."""
+    """Run a task: ``text`` and ``lines`` give ids, of a text and of each line or all of them, ``decode`` text."""
     task, how, source, model, output, *rest = sys.argv[1:]
     if task == "decode":
         import numpy

@@ -7,7 +7,7 @@ import tiktoken
 from ids_program import THREADS, main
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
-from model_files import pattern_of, read_ranks  # noqa: E402
+from model_files import pattern_of, read_ranks
 
 
 def encoding(model: str) -> tiktoken.Encoding:

@@ -1,4 +1,4 @@
-"""tokenizers (Rust): lines in batches, on two threads; a whole text at once takes it more memory than many machines have."""
+"""tokenizers (Rust): lines in batches, on two threads; a whole text at once takes it much memory."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
