@@ -197,7 +197,7 @@ def decode_documents(
 ) -> None:
     """Decode ``NAME.bin`` into text, document by document: what the command ``decode`` does.
 
-    codes, merges, special_tokens, append: those the ids were made with; ``append`` is left out at the end of a document.
+    codes, merges, special_tokens, append: those the ids were made with; ``append`` is left out at their ends.
     format: ``lines``, each document followed by LF; ``files``, the documents one after the other as they are;
         ``jsonl``, each as the ``field`` of an object, with U+FFFD for what is not UTF-8.
     dtype: of a file without ``NAME.idx``, such as nanoGPT's own, which is one document; None for ``uint16``.

@@ -9,7 +9,7 @@ from tokenizers import Tokenizer, decoders
 BATCH = 20_000
 
 
-def encode_text(model: str, text: str) -> Sequence[int]:
+def encode_text(model: str, text: str) -> Any:
     return Tokenizer.from_file(model).encode_batch_fast([text], add_special_tokens=False)[0].ids
 
 
@@ -23,7 +23,8 @@ def encode_lines(model: str, lines: list[str]) -> Iterator[Sequence[int]]:
 def decode(model: str, ids: Any) -> bytes:
     tokenizer = Tokenizer.from_file(model)
     tokenizer.decoder = decoders.ByteLevel()
-    return tokenizer.decode(ids).encode("utf-8")
+    text: str = tokenizer.decode(ids)
+    return text.encode("utf-8")
 
 
 if __name__ == "__main__":
