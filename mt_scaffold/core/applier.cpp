@@ -127,13 +127,11 @@ uint32_t Applier::segment_word(Worker& worker, std::string_view word, Decisions*
       form.assign(piece);
       if (!last && !notation_) form += segmenter_->separator();
       const auto found = dictionary_->find(form);
-      const bool known = found != dictionary_->end();
-      if (!known && unknown_ == kSpellOut) {
-        spell_out(text, piece, last && !notation_);
-        continue;
+      if (found == dictionary_->end()) {
+        append_unknown(text, piece, last && !notation_);
+      } else {
+        text.append(reinterpret_cast<const char*>(&found->second), sizeof found->second);
       }
-      const int32_t id = known ? found->second : unknown_;
-      text.append(reinterpret_cast<const char*>(&id), sizeof id);
     } else if (notation_) {
       append_notation(text, piece);
       if (!last) text += ' ';
