@@ -68,7 +68,13 @@ PACKAGES_OF_STEPS = {"language_modelling"}
 PLACE = {name: place for place, line in enumerate(ORDER) for name in line}
 
 # What modules of segmentation import within functions: text comes in many wrappings.
-OPTIONAL = {"parquet": {"pyarrow"}, "pretokenise": {"regex"}, "reference": {"regex"}, "zstd": {"zstandard"}}
+OPTIONAL = {
+    "ids": {"numpy"},
+    "parquet": {"pyarrow"},
+    "pretokenise": {"regex"},
+    "reference": {"regex"},
+    "zstd": {"zstandard"},
+}
 # Which modules of experiment an extra of setup.cfg serves; "workflow" serves all that "fairseq" and "comet" do not.
 EXTRAS = {
     "fairseq": {
@@ -179,11 +185,14 @@ def test_every_module_of_experiment_has_its_place() -> None:
 def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with a text and codes to run the commands on."""
     from mt_scaffold import learn_bpe
+    from mt_scaffold.encode import encode_documents
 
     folder = tmp_path_factory.mktemp("files")
     (folder / "text").write_text("low lower lowest\nnewer newest low\n", encoding="utf-8")
     for algorithm in ("bpe", "scaffold"):
         learn_bpe(folder / "text", folder / algorithm, 6, algorithm=algorithm)
+    learn_bpe(folder / "text", folder / "bytes", 6, pretokenise="gpt2")
+    encode_documents(folder / "bytes", [folder / "text"], folder / "encoded.bin")
     return folder
 
 
@@ -196,6 +205,8 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "learn-bpe --symbols 5 --input text --output codes",
         "learn-bpe --symbols 5 --input text --output codes --trace trace",
         "apply-bpe --codes scaffold --input text --output subwords --dropout 0.1 --seed 1",
+        "encode --codes bytes --input text --output ids.bin",
+        "decode --codes bytes --input encoded.bin --output decoded",
         "get-vocab --input text --output vocabulary",
         "learn-joint-bpe-and-vocab --symbols 5 --input text --output codes --write-vocabulary vocabulary",
         "stats --codes bpe scaffold --input text",
