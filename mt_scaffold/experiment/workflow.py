@@ -11,7 +11,7 @@ from pathlib import Path
 
 from mt_scaffold.codes import Codes
 from mt_scaffold.errors import MTScaffoldError, UsageError
-from mt_scaffold.experiment.averaging_check import check_averaging as check_averaging
+from mt_scaffold.experiment.averaging_check import check_averaging
 from mt_scaffold.experiment.averaging_check import number_of
 from mt_scaffold.experiment.binarise import DESCRIPTION, Binarised
 from mt_scaffold.experiment.configuration import Config
@@ -97,6 +97,12 @@ def given_codes(config: Config) -> list[str]:
 def learned_codes(config: Config) -> list[str]:
     """Return the codes that are learned."""
     return [name for name, codes in config.all_codes.items() if codes.file is None]
+
+
+def check_plan(layout: Layout) -> None:
+    """Raise UsageError for what would show only after hours, where it can be known before anything runs."""
+    check_codes(layout.config)
+    check_averaging(layout.config)
 
 
 def check_codes(config: Config) -> None:

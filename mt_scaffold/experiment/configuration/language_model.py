@@ -51,7 +51,7 @@ class DocumentFiles:
         default=None, metadata=bounds(key_pattern=NAME, key_pattern_says=NAME_SAYS, filled=True)
     )
     format: Literal["lines", "files", "jsonl", "parquet"] | None = None
-    field: str = "text"
+    field: str | None = None
     lines_per_document: int = dataclasses.field(default=1, metadata=bounds(least=1))
 
 

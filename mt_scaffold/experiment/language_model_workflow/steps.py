@@ -1,0 +1,156 @@
+"""The logic of ``scripts/rules/language_models.smk``: options of the steps, checks before a run and a summary after."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import shlex
+from collections.abc import Iterable
+from pathlib import Path
+
+from mt_scaffold.codes import Codes
+from mt_scaffold.errors import MTScaffoldError, UsageError
+from mt_scaffold.experiment.binarise import DESCRIPTION
+from mt_scaffold.experiment.configuration.language_model import LanguageModelConfig
+from mt_scaffold.experiment.fairseq_tools import check_options, gpus_in_all, option_arguments, sees_gpu
+from mt_scaffold.experiment.language_model_workflow.layout import LanguageModelLayout
+from mt_scaffold.experiment.language_model_workflow.options import training_options
+from mt_scaffold.experiment.language_modelling.data_folder import read_documents_folder
+from mt_scaffold.experiment.results import read_result
+from mt_scaffold.experiment.resuming import check_resumable, read_start
+from mt_scaffold.experiment.train import TrainingReport, plan_start
+from mt_scaffold.experiment.workflow import average_flags, copy_codes, given_codes, gpus_per_node, one_of
+from mt_scaffold.experiment.workflow import learned_codes as learned_codes
+
+__all__ = ["average_flags", "copy_codes", "given_codes", "gpus_per_node", "learned_codes", "one_of"]
+
+
+def check_plan(layout: LanguageModelLayout) -> None:
+    """Raise MTScaffoldError for files that are missing, and codes that are malformed, before anything runs."""
+    for name, system in layout.config.systems.items():
+        if system.codes is not None:
+            try:
+                _ = Codes.read(system.codes).merges
+            except MTScaffoldError as error:
+                raise UsageError(f"systems.{name}.codes: {error}") from None
+    for part in layout.parts:
+        layout.files(part)
+    _shards(layout)
+
+
+# -- documents, codes, ids
+
+
+def read_flags(layout: LanguageModelLayout, *parts: str) -> str:
+    """Return the options with which a command reads the documents of parts that are stored alike."""
+    return shlex.join(dict.fromkeys(flag for part in parts for flag in layout.format_flags(part)))
+
+
+def _shards(layout: LanguageModelLayout) -> list[list[Path]]:
+    """Return the files of the training documents, dealt to ``prepare.shards`` jobs."""
+    files, shards = layout.files("train"), layout.config.prepare.shards
+    if shards > len(files):
+        raise UsageError(
+            f"prepare.shards: {shards} jobs, but the training documents are {len(files)} files; use fewer shards"
+        )
+    return [files[number::shards] for number in range(shards)]
+
+
+def shard(layout: LanguageModelLayout, item: str) -> list[Path]:
+    """Return the files of one shard, by Snakemake's name of it: ``2-of-8``."""
+    return _shards(layout)[int(item.partition("-of-")[0]) - 1]
+
+
+def word_flags(config: LanguageModelConfig) -> str:
+    """Return the options that say what a word is, of ``count-words`` and ``learn-bpe``."""
+    codes = config.codes
+    flags = ["--pretokenise", codes.pretokenise] + ["--split-digits"] * codes.split_digits
+    return shlex.join(flags + ["--bytes"] * (codes.pretokenise == "spaces"))
+
+
+def learn_flags(config: LanguageModelConfig, codes: str) -> str:
+    """Return the options of ``mt-scaffold learn-bpe`` for some codes, beyond those of the words."""
+    setting = config.all_codes[codes]
+    flags = f"--algorithm {setting.algorithm} --symbols {setting.symbols} --min-frequency {setting.min_frequency}"
+    return flags + " --total-symbols" * setting.total_symbols
+
+
+# -- trainings
+
+
+def training_flags(layout: LanguageModelLayout, system: str, comparison: str, seed: str) -> str:
+    """Return the options of ``mt-scaffold train`` for one training, beyond those of every one."""
+    config = layout.config
+    flags = ["--system", system, "--comparison", comparison]
+    if (report := layout.baseline_report(system, comparison, seed)) is not None:
+        flags += ["--baseline-report", str(report)]
+    return shlex.join(flags + _dropout(config, system))
+
+
+def _dropout(config: LanguageModelConfig, system: str) -> list[str]:
+    return ["--", "--bpe-dropout", str(config.systems[system].dropout)] if config.systems[system].uses_dropout else []
+
+
+def trained_after(layout: LanguageModelLayout, system: str, comparison: str, seed: str) -> list[Path]:
+    """Return the report of the baseline's training where it decides how much text this one is trained on."""
+    report = layout.baseline_report(system, comparison, seed)
+    return [] if report is None else [report]
+
+
+def training_threads(config: LanguageModelConfig, cores: int) -> int:
+    """Return the threads of one training: on a CPU trainings share the cores, on a GPU they run one at a time."""
+    trainings = len(config.trainings) * len(config.seeds)
+    return max(1, cores if sees_gpu() else math.ceil(cores / trainings))
+
+
+def check_fairseq_options(config: LanguageModelConfig) -> None:
+    """Raise UsageError for an option that fairseq does not accept, before anything runs."""
+    calls: list[tuple[str, list[str]]] = []
+    for system, comparison in config.trainings:
+        dropout = _dropout(config, system)[1:]
+        task = "language_modeling_bpe_dropout" if dropout else "language_modeling_resumable"
+        options = option_arguments(training_options(config, system, comparison))
+        calls.append(("train", ["--task", task, *options, *dropout]))
+    # Most trainings differ in nothing that fairseq's parser sees.
+    check_options([call for number, call in enumerate(calls) if call not in calls[:number]])
+
+
+def check_trainings(
+    layout: LanguageModelLayout, planned: Iterable[tuple[str, str, str, int]], elsewhere: bool = False
+) -> None:
+    """Raise MTScaffoldError where a training that is to run was started with settings that it cannot resume with.
+
+    planned: system, comparison, seed and GPUs (of all nodes together; 0: all of the machine that trains). elsewhere:
+    whether that is another machine than this one. Snakemake deletes the report of a training before it runs it, and
+    only then would the training itself refuse. A training whose data is still to be made is not checked.
+    """
+    for system, comparison, seed, gpus in planned:
+        folder, data = layout.training(system, comparison, seed), layout.binarised_of(system)
+        after = trained_after(layout, system, comparison, seed)
+        if read_start(folder) is None or not all(path.exists() for path in [data / DESCRIPTION, *after]):
+            continue
+        text = read_result(TrainingReport, after[0]).text_bytes if after else None
+        options = training_options(
+            layout.config, system, comparison, gpus_in_all(1, gpus), read_documents_folder(data), text
+        )
+        arguments = [*option_arguments(options), *_dropout(layout.config, system)[1:]]
+        start = plan_start(data, folder, arguments, int(seed), gpus=gpus)
+        if elsewhere and not gpus:
+            start = dataclasses.replace(start, processes=None)
+        check_resumable(folder, start)
+
+
+# -- scores
+
+
+def evaluate_flags(config: LanguageModelConfig) -> str:
+    """Return the options of ``mt-scaffold evaluate`` that the configuration gives."""
+    return shlex.join(option_arguments(config.evaluate.options))
+
+
+def closing_words(layout: LanguageModelLayout) -> str:
+    """Return what a finished run prints: the tables, and where the results are."""
+    tables = [path for path in (layout.comparison("txt"), layout.vocabulary_table) if path.exists()]
+    lines = [path.read_text(encoding="utf-8") for path in tables]
+    lines.append(f"All results are in {layout.folder} (see docs/language_models.md).")
+    return "\n".join(lines)
