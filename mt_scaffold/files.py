@@ -1,7 +1,7 @@
 """Reading inputs and writing outputs: the one place that opens files for the commands.
 
-A name that ends in ``.gz`` means a compressed file. An output is written beside its final name and renamed when
-complete, so that a killed run never leaves half a file under the final name.
+A name that ends in ``.gz`` or ``.zst`` means a compressed file. An output is written beside its final name and renamed
+when complete, so that a killed run never leaves half a file under the final name.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class WritableText(Protocol):
     def write(self, text: str, /) -> object: ...
 
 
-# A path (``.gz`` too), or a file open for bytes or text.
+# A path (``.gz`` and ``.zst`` too), or a file open for bytes or text.
 Output = PathLike | Writable | WritableText
 
 # Compresses enough and is fast.
@@ -67,30 +67,45 @@ def explain_os_error(error: OSError, path: PathLike) -> MTScaffoldError:
     return MTScaffoldError(f"{os.fspath(path)}: {reason}")
 
 
+def compression_of(path: PathLike) -> str | None:
+    """Return how the name of a file says that it is compressed: ``gzip``, ``zstd``, or None."""
+    name = os.fspath(path)
+    return "gzip" if name.endswith(".gz") else "zstd" if name.endswith(".zst") else None
+
+
 @contextlib.contextmanager
 def open_input(path: PathLike) -> Iterator[BinaryIO]:
-    """Open ``path`` for reading bytes, decompressed where the name ends in ``.gz``.
+    """Open ``path`` for reading bytes, decompressed where the name ends in ``.gz`` or ``.zst``.
 
-    Raises MTScaffoldError where the file is missing, unreadable, or not the gzip file its name promises.
+    Raises MTScaffoldError where the file is missing, unreadable, or not the complete gzip or zstd file that its name
+    promises, and where ``.zst`` needs a package that is not installed.
     """
-    compressed = os.fspath(path).endswith(".gz")
+    compression = compression_of(path)
     try:
         stream = cast(BinaryIO, open(path, "rb"))  # noqa: SIM115  # the block that closes it is not under this try
-        if compressed:
-            import gzip
-
-            # Lines of a GzipFile alone are slow.
-            stream = cast(BinaryIO, io.BufferedReader(cast(io.RawIOBase, gzip.open(stream, "rb")), 1 << 17))  # noqa: SIM115
+        if compression is not None:
+            # Lines of a decompressing stream alone are slow.
+            stream = cast(BinaryIO, io.BufferedReader(_decompressing(stream, compression, shown(path)), 1 << 17))
     except OSError as error:
         raise explain_os_error(error, path) from error
     try:
         with stream:
             yield stream
     except (OSError, EOFError, zlib.error) as error:
-        # gzip's own complaints are OSErrors without a number.
-        if not compressed or (isinstance(error, OSError) and error.errno is not None):
+        # Complaints about the format itself are OSErrors without a number.
+        if compression is None or (isinstance(error, OSError) and error.errno is not None):
             raise
-        raise MTScaffoldError(f"{os.fspath(path)}: not a complete gzip file ({error})") from error
+        raise MTScaffoldError(f"{os.fspath(path)}: not a complete {compression} file ({error})") from error
+
+
+def _decompressing(stream: BinaryIO, compression: str, name: str) -> io.RawIOBase:
+    if compression == "zstd":
+        from mt_scaffold.zstd import ZstdReader
+
+        return ZstdReader(stream, name)
+    import gzip
+
+    return cast(io.RawIOBase, gzip.open(stream, "rb"))
 
 
 def read_file(file: PathLike | Readable[bytes] | Readable[str]) -> bytes:
@@ -106,20 +121,27 @@ def read_file(file: PathLike | Readable[bytes] | Readable[str]) -> bytes:
 def open_output(path: PathLike, compress: bool = True) -> Iterator[BinaryIO]:
     """Open a file for writing bytes that takes the name ``path`` only if the block ends without an error.
 
-    A ``.gz`` file is compressed, without name and time in its header, so that the same bytes give the same file;
+    A ``.gz`` or ``.zst`` file is compressed, without name and time, so that the same bytes give the same file;
     ``compress=False`` is for bytes that are compressed already. A path that exists and is not a regular file
     (``/dev/null``, a named pipe, ``/dev/fd/N``) is written to directly.
 
     Raises MTScaffoldError where the folder is missing or the disk is full.
     """
     with _open_plain_output(path) as stream:
-        if not compress or not os.fspath(path).endswith(".gz"):
+        compression = compression_of(path) if compress else None
+        if compression is None:
             yield stream
+            return
+        if compression == "zstd":
+            from mt_scaffold.zstd import compressing
+
+            with compressing(stream, shown(path)) as compressed:
+                yield compressed
             return
         import gzip
 
-        with gzip.GzipFile("", "wb", _GZIP_LEVEL, stream, mtime=0) as compressed:
-            yield cast(BinaryIO, compressed)
+        with gzip.GzipFile("", "wb", _GZIP_LEVEL, stream, mtime=0) as gzip_file:
+            yield cast(BinaryIO, gzip_file)
 
 
 def gzipped(content: bytes) -> bytes:

@@ -12,7 +12,7 @@ from typing import BinaryIO, cast
 
 from mt_scaffold import _core
 from mt_scaffold.errors import MTScaffoldError, UsageError
-from mt_scaffold.files import PathLike, Readable, open_input, shown, stream_name
+from mt_scaffold.files import PathLike, Readable, compression_of, open_input, shown, stream_name
 
 # A path (``.gz`` too), or a file open for bytes or text.
 TextFile = PathLike | Readable[bytes] | Readable[str]
@@ -125,16 +125,22 @@ class _Buffered(io.RawIOBase):
         return self._stream.read1(size)
 
 
+def source_name(source: TextFile) -> str:
+    """Return how messages name a path or an open file."""
+    if isinstance(source, str | os.PathLike):
+        return shown(source)
+    name = stream_name(source, "input")
+    return "standard input" if name in ("<stdin>", "0") else name
+
+
 @contextlib.contextmanager
 def core_input(source: TextFile) -> Iterator[_core._Input]:
     """Open a text for the core, as a descriptor wherever the core can read the bytes itself."""
+    name = source_name(source)
     if isinstance(source, str | os.PathLike):
         with open_input(source) as stream:
-            compressed = os.fspath(source).endswith(".gz")
-            yield shown(source), stream if compressed else stream.fileno()
+            yield name, stream if compression_of(source) else stream.fileno()
         return
-    name = stream_name(source, "input")
-    name = "standard input" if name in ("<stdin>", "0") else name
     # What codecs.open returns reads through one that codecs.getreader makes.
     source = _bytes_beneath(source.reader if isinstance(source, codecs.StreamReaderWriter) else source)
     if isinstance(source, io.FileIO) or (

@@ -84,7 +84,7 @@ def binarise(
         raise UsageError("binarise: without a training set, give the folder of the dictionaries (--dictionaries)")
     refuse_other_content(output, DESCRIPTION)
     threads = worker_count(num_workers)
-    with _appears_complete(output) as folder:
+    with appears_complete(output) as folder:
         if dictionaries is None:
             assert train is not None
             make_dictionaries(train, folder, source, target, segmentation, limits, num_workers=num_workers)
@@ -111,7 +111,7 @@ def binarise(
 
 
 @contextlib.contextmanager
-def _appears_complete(output: Path) -> Iterator[Path]:
+def appears_complete(output: Path) -> Iterator[Path]:
     """Give a temporary folder, which takes the place of ``output`` when the block ends without an error."""
     try:
         make_folder(output.parent)

@@ -25,6 +25,7 @@ from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.moses import Tokeniser
 from mt_scaffold.files import (
     PathLike,
+    compression_of,
     gzipped,
     open_input,
     open_output,
@@ -77,7 +78,7 @@ def tokenise(
     if not 1 <= chunk[0] <= chunk[1]:
         raise UsageError(f"chunk {chunk[0]}-of-{chunk[1]}: give K-of-N with K from 1 to N")
     refuse_overwriting([output_path], [input_path])
-    if chunk[1] > 1 and (input_path is None or os.fspath(input_path).endswith(".gz")):
+    if chunk[1] > 1 and (input_path is None or compression_of(input_path)):
         name = "standard input" if input_path is None else os.fspath(input_path)
         raise UsageError(f"{name}: a chunk needs an uncompressed file as input; decompress it first")
     import sacremoses
@@ -94,7 +95,7 @@ def tokenise(
     name = "standard input" if input_path is None else str(input_path)
     lines = words = start = 0
     size = None
-    compressed = output_path is not None and os.fspath(output_path).endswith(".gz")
+    compressed = output_path is not None and compression_of(output_path) == "gzip"
     with _input(input_path) as source, _output(output_path) as target:
         if chunk[1] > 1:
             start, end = _bounds(source, *chunk)
@@ -165,8 +166,8 @@ def _output(path: PathLike | None) -> Iterator[BinaryIO]:
     if path is None:
         yield standard_output()
         return
-    # The workers compress.
-    with open_output(path, compress=False) as stream:
+    # The workers compress with gzip.
+    with open_output(path, compress=compression_of(path) != "gzip") as stream:
         yield stream
 
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.averaging_check import number_of
-from mt_scaffold.experiment.binarise import DESCRIPTION, Binarised, read_binarised, task_arguments
+from mt_scaffold.experiment.binarise import DESCRIPTION, Binarised
 from mt_scaffold.experiment.checkpoints import check_optimiser, epoch_checkpoints, load_checkpoint, update_checkpoints
 from mt_scaffold.experiment.configuration.training import STOP_OPTIONS, unfair_patience
 from mt_scaffold.experiment.experiment_folder import CHECKPOINTS, TRAINING_COMMAND, TRAINING_LOG, TRAINING_REPORT
@@ -29,6 +29,12 @@ from mt_scaffold.experiment.fairseq_tools import (
     run_command,
     sees_gpu,
     user_dir,
+)
+from mt_scaffold.experiment.language_modelling.data_folder import (
+    BinarisedDocuments,
+    data_arguments,
+    read_data_folder,
+    subsets,
 )
 from mt_scaffold.experiment.locks import locked
 from mt_scaffold.experiment.provenance import sha256, versions
@@ -78,7 +84,7 @@ def train(
     nodes: int = 1,
     gpus: int = 0,
 ) -> TrainingReport:
-    """Train a model on a data folder of ``binarise`` or ``binarise_words``, up to the limit that ``options`` set.
+    """Train a model on a data folder of ``binarise``, ``binarise_words`` or ``binarise_documents``, up to a limit.
 
     ``options`` are fairseq-train's own (``["--arch", "transformer", "--max-epoch", "10", ...]``; option_arguments
     makes them from a configuration); data, languages, seed, folders and ``--cpu`` (where PyTorch sees no GPU) are added
@@ -132,7 +138,7 @@ def plan_start(
     launcher: str = "fairseq",
     nodes: int = 1,
     gpus: int = 0,
-    expected: Binarised | None = None,
+    expected: Binarised | BinarisedDocuments | None = None,
 ) -> Start:
     """Return what ``train``, with the same arguments, starts a training with; nothing is written.
 
@@ -140,15 +146,15 @@ def plan_start(
     """
     refuse_options(options, _OWN_OPTIONS, "fairseq-train")
     launch = launcher_command(launcher, nodes, gpus)
-    binarised = read_binarised(data) if expected is None else expected
+    binarised = read_data_folder(data) if expected is None else expected
     if keep_epochs is not None and keep_epochs < 1:
         raise UsageError(f"the number of epochs whose checkpoints are kept must be 1 or more, not {keep_epochs}")
-    if "train" not in binarised.pairs:
-        held = ", ".join(binarised.pairs)
+    if "train" not in subsets(binarised):
+        held = ", ".join(subsets(binarised))
         raise MTScaffoldError(f"{data}: no training set in this folder (it has {held}); give one made with --train")
     arguments = [str(data), "--save-dir", str(Path(output) / CHECKPOINTS), "--user-dir", str(user_dir())]
-    arguments += ["--source-lang", binarised.source, "--target-lang", binarised.target, "--seed", str(seed)]
-    arguments += ["--no-progress-bar", *WHOLE_DATA_SET, *task_arguments(binarised, options), *options]
+    arguments += ["--seed", str(seed), "--no-progress-bar", *WHOLE_DATA_SET]
+    arguments += [*data_arguments(binarised, options), *options]
     if keep_epochs and "--keep-last-epochs" not in options:
         arguments += ["--keep-last-epochs", str(keep_epochs)]
     chosen = options_of(arguments)

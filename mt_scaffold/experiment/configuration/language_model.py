@@ -168,7 +168,9 @@ class Samples:
     top_k: only from the most probable tokens, 0: from all. top_p: only from those that make up this probability.
     """
 
-    prompts: list[str] = field(default_factory=list)
+    prompts: list[str] = field(
+        default_factory=list, metadata=bounds(pattern=r"[^\r\n]*", pattern_says="a single line of text")
+    )
     length: int = field(default=100, metadata=bounds(least=1))
     temperature: float = field(default=0.8, metadata=bounds(least=0))
     top_k: int = field(default=0, metadata=bounds(least=0))

@@ -6,6 +6,7 @@
 - ``--bpe scaffold_bpe`` (bpe.py)
 - ``--task translation_resumable`` (translation.py)
 - ``--task translation_bpe_dropout`` (task.py, dataset.py)
+- ``--task language_modeling_resumable`` and ``language_modeling_bpe_dropout`` (language_modeling.py, blocks.py)
 """
 
 from .mixed_precision import make_exact
@@ -16,4 +17,4 @@ make_safe()
 make_exact()
 make_stoppable()
 
-from . import bpe, task, translation  # noqa: E402, F401
+from . import bpe, language_modeling, task, translation  # noqa: E402, F401

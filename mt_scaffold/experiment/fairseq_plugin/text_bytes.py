@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from fairseq import metrics
+from fairseq.criterions.adaptive_loss import AdaptiveLoss
 from fairseq.criterions.cross_entropy import CrossEntropyCriterion
 from fairseq.data import Dictionary
 from fairseq.data.indexed_dataset import MMapIndexedDataset
@@ -81,7 +82,8 @@ class BatchWithBytes:
 
 def note_loss(sample: Mapping[str, Any], logged: dict[str, Any], criterion: Any) -> None:
     """Add to what the criterion logged of a batch its loss without label smoothing, and the bytes of its target."""
-    loss = logged.get("loss") if isinstance(criterion, CrossEntropyCriterion) else logged.get("nll_loss")
+    own = isinstance(criterion, CrossEntropyCriterion | AdaptiveLoss)
+    loss = logged.get("loss") if own else logged.get("nll_loss")
     if loss is not None and _BYTES in sample:
         logged[_LOSS], logged[_BYTES] = loss, sample[_BYTES]
 

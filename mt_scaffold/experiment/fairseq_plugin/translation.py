@@ -1,143 +1,38 @@
 """``--task translation_resumable``: fairseq's translation, which resumes exactly as if it had never been stopped."""
 
-import functools
-import logging
-import math
-import multiprocessing
-import weakref
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Optional
+from typing import Any
 
-import numpy as np
 from fairseq import utils
-from fairseq.data import Dictionary, EpochBatchIterator, FairseqDataset
-from fairseq.dataclass import ChoiceEnum
+from fairseq.data import Dictionary
 from fairseq.tasks import register_task
 from fairseq.tasks.translation import TranslationConfig, TranslationTask
-from omegaconf import II
 
-from mt_scaffold.errors import UsageError
-from mt_scaffold.experiment.averaging_check import Epoch, check_checkpoints
 from mt_scaffold.experiment.binarise import DESCRIPTION, read_binarised
 
-from .counting import COUNTED, CountedBatches
-from .stopping import make_stoppable
-from .text_bytes import BatchWithBytes, log_loss_per_byte, note_loss, sentence_bytes
-from .workers import end_all_loading, end_loading, returning_memory
-
-logger = logging.getLogger(__name__)
+from .careful import CarefulConfig, CarefulTask, Counts, ResumableTask
+from .text_bytes import sentence_bytes
 
 
-# fairseq derives options from Optional[X], not from X | None.
-# ruff: noqa: UP045
 @dataclass
-class CarefulTranslationConfig(TranslationConfig):
+class CarefulTranslationConfig(CarefulConfig, TranslationConfig):
     """The options of fairseq's task ``translation``, and those for the end of a training."""
 
-    stop_tokens: Optional[int] = field(
-        default=None,
-        metadata={"help": "end after this many subwords of source and target, with one </s> per sentence"},
-    )
-    stop_text: Optional[int] = field(
-        default=None, metadata={"help": "end after this many UTF-8 bytes of source and target text"}
-    )
-    average_last: int = field(
-        default=0, metadata={"help": "refuse to train where fewer than this many checkpoints will be saved to average"}
-    )
-    average_by: ChoiceEnum(["epochs", "updates"]) = field(  # type: ignore[valid-type]
-        default="epochs", metadata={"help": "whether those are of whole epochs or of --save-interval-updates"}
-    )
-    valid_subset: str = II("dataset.valid_subset")
-    max_epoch: int = II("optimization.max_epoch")
-    max_update: int = II("optimization.max_update")
-    update_freq: list[int] = field(default=II("optimization.update_freq"))
-    patience: int = II("checkpoint.patience")
-    save_interval: int = II("checkpoint.save_interval")
-    save_interval_updates: int = II("checkpoint.save_interval_updates")
 
-
-@functools.cache
-def _warn_of_lost_sentences(multiple: int) -> None:
-    """Warn, once, of sentences that fairseq drops without a message."""
-    if multiple > 1:
-        logger.warning(
-            f"--required-batch-size-multiple {multiple}: fairseq drops the last batch of a data set, up to "
-            f"{multiple - 1} sentences, unless it is a multiple; use 1 to keep every sentence"
-        )
-
-
-class CarefulTranslationTask(TranslationTask):
-    """fairseq's translation, the base of both tasks of this package.
-
-    It warns of dropped sentences, counts what a training has seen and ends it by that, logs the loss per byte, and
-    checks before the first update that enough checkpoints will be saved.
-    """
+class CarefulTranslationTask(CarefulTask, TranslationTask):
+    """fairseq's translation, the base of both tasks of this package that translate."""
 
     cfg: CarefulTranslationConfig
 
     def __init__(self, cfg: CarefulTranslationConfig, src_dict: Dictionary, tgt_dict: Dictionary) -> None:
         super().__init__(cfg, src_dict, tgt_dict)
-        self._training: CountedBatches | None = None
-        self._loading: dict[str, EpochBatchIterator] = {}
-        # When the process ends, too.
-        weakref.finalize(self, end_all_loading, self._loading)
-        # In a process that fairseq has spawned, data-loading workers would be spawned too, copying everything.
-        if multiprocessing.get_start_method(allow_none=True) not in (None, "fork"):
-            multiprocessing.set_start_method("fork", force=True)
+        self._prepare()
 
-    @returning_memory()
-    def get_batch_iterator(self, dataset: FairseqDataset, *arguments: Any, **options: Any) -> EpochBatchIterator:
-        """Return fairseq's iterator; that over the training set counts, and none follows once a limit is reached."""
-        subsets = [name for name, opened in self.datasets.items() if opened is dataset]
-        training = self.cfg.train_subset in subsets
-        # After the last epoch fairseq asks for another, which it does not train on.
-        over = 0 < self.cfg.max_epoch < options.get("epoch", 1)
-        if training and self._training is not None and (over or self._training.used_up):
-            self._training.finished = True
-            return self._training
-        _warn_of_lost_sentences(options.get("required_batch_size_multiple", 1))
-        iterator = self._fairseq_iterator(dataset, *arguments, **options)
-        in_training = [name for name in subsets if name in (self.cfg.train_subset, *self.cfg.valid_subset.split(","))]
-        if in_training and not isinstance(iterator.collate_fn, BatchWithBytes):
-            self._count(in_training[0], dataset, iterator, options)
-        for name in subsets:
-            end_loading(self._loading.get(name), iterator)
-            self._loading[name] = iterator
-        return iterator
-
-    def _fairseq_iterator(self, dataset: FairseqDataset, *arguments: Any, **options: Any) -> EpochBatchIterator:
-        return super().get_batch_iterator(dataset, *arguments, **options)
-
-    def _count(self, subset: str, dataset: Any, iterator: EpochBatchIterator, options: dict[str, Any]) -> None:
-        """Have the iterator note the bytes of each batch and, over the training set, count and check."""
-        sides = self._bytes_of_sides(subset, dataset)
-        if sides is not None:
-            iterator.collate_fn = BatchWithBytes(iterator.collate_fn, sides[1])
-        if subset != self.cfg.train_subset or isinstance(iterator, CountedBatches):
-            return
-        limits = (self.cfg.stop_tokens or math.inf, self.cfg.stop_text or math.inf)
-        if self.cfg.stop_text and sides is None:
-            raise UsageError(
-                f"--stop-text: {self.cfg.data} does not say how many bytes its text has; make it with mt-scaffold"
-            )
-        if options.get("skip_remainder_batch") and min(limits) < math.inf:
-            raise UsageError("--skip-remainder-batch: would drop the end of a training that --stop-* cuts; omit it")
+    def _counts(self, subset: str, dataset: Any) -> Counts:
         subwords = dataset.src_sizes if dataset.tgt is None else dataset.src_sizes + dataset.tgt_sizes
-        text = np.zeros(len(subwords), np.int8) if sides is None else sides[0] + sides[1]
-        first = self._training is None
-        make_stoppable()
-        self._training = CountedBatches.count(
-            iterator,
-            (subwords, text),
-            limits,
-            before=self._training,
-            counted=COUNTED[:1] if sides is None else COUNTED,
-            update_freq=self.cfg.update_freq,
-            patience=self.cfg.patience,
-        )
-        if first and self.cfg.average_last:
-            self._check_averaging(self._training, known_text=sides is not None)
+        sides = self._bytes_of_sides(subset, dataset)
+        return Counts(subwords, None, None) if sides is None else Counts(subwords, sides[0] + sides[1], sides[1])
 
     def _bytes_of_sides(self, subset: str, dataset: Any) -> tuple[Any, Any] | None:
         """Return the bytes of each sentence's source and target; None where mt-scaffold did not make the data."""
@@ -157,54 +52,7 @@ class CarefulTranslationTask(TranslationTask):
         )
         return source, target
 
-    def _check_averaging(self, batches: CountedBatches, known_text: bool) -> None:
-        """Raise UsageError where the checkpoints to be averaged will not all be saved."""
-        cfg = self.cfg
-        names = ("max_epoch", "max_update", "stop_tokens", "stop_text", "save_interval", "save_interval_updates")
-        subwords, text = batches.in_an_epoch.tolist()
-        updates = math.ceil(len(batches) / int(cfg.update_freq[-1]))
-        check_checkpoints(
-            {name.replace("_", "-"): value for name in names if (value := getattr(cfg, name))},
-            Epoch(max(updates, 1), subwords, text if known_text else None),
-            cfg.average_last,
-            str(cfg.average_by),
-        )
-
-    def train_step(self, sample: Any, model: Any, criterion: Any, *arguments: Any, **options: Any) -> Any:
-        """Train on a batch, as fairseq does, and log its loss per byte."""
-        loss, sample_size, logged = super().train_step(sample, model, criterion, *arguments, **options)
-        note_loss(sample, logged, criterion)
-        return loss, sample_size, logged
-
-    def valid_step(self, sample: Any, model: Any, criterion: Any) -> Any:
-        """Validate on a batch, as fairseq does, and log its loss per byte."""
-        loss, sample_size, logged = super().valid_step(sample, model, criterion)
-        note_loss(sample, logged, criterion)
-        return loss, sample_size, logged
-
-    def reduce_metrics(self, logging_outputs: Any, criterion: Any) -> None:
-        """Log fairseq's metrics and the loss per byte of all processes."""
-        super().reduce_metrics(logging_outputs, criterion)
-        log_loss_per_byte(logging_outputs)
-
 
 @register_task("translation_resumable", dataclass=CarefulTranslationConfig)
-class ResumableTranslationTask(CarefulTranslationTask):
-    """The task ``translation``; a training that is never stopped is the same in both.
-
-    fairseq decides once which sentences of equal length share a batch, from the number of the epoch that it starts in.
-    After a stop that number is another one, and so is the rest of the training; here it is always 1. Options that
-    rebuild the batches in every epoch (``--update-epoch-batch-itr``, ``--grouped-shuffling``) work as in fairseq.
-    """
-
-    def _fairseq_iterator(
-        self, dataset: FairseqDataset, *arguments: Any, epoch: int = 1, **options: Any
-    ) -> EpochBatchIterator:
-        """Return fairseq's iterator, which starts in ``epoch`` with the batches of epoch 1."""
-        if options.get("update_epoch_batch_itr") or options.get("disable_iterator_cache"):
-            return super()._fairseq_iterator(dataset, *arguments, epoch=epoch, **options)
-        kept = dataset in self.dataset_to_epoch_iter
-        iterator = super()._fairseq_iterator(dataset, *arguments, epoch=1, **options)
-        if not kept:
-            iterator.epoch = epoch
-        return iterator
+class ResumableTranslationTask(ResumableTask, CarefulTranslationTask):
+    """The task ``translation``; a training that is never stopped is the same in both (``ResumableTask``)."""

@@ -138,6 +138,11 @@ class LanguageModelLayout(ExperimentFolder):
         """The bits per byte of a model on a test set."""
         return self.training(system, comparison, seed, "scores") / f"{test}.json"
 
+    @property
+    def prompts(self) -> Path:
+        """What every model continues, one prompt per line."""
+        return self.folder / "prompts.txt"
+
     def samples(self, system: str, comparison: str, seed: int | str) -> Path:
         """What a model writes after the prompts."""
         return self.training(system, comparison, seed, "samples.txt")

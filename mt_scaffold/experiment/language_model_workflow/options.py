@@ -5,13 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
-from mt_scaffold.errors import UsageError
+from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.averaging_check import number_of
 from mt_scaffold.experiment.configuration.language_model import LanguageModelConfig
 from mt_scaffold.experiment.configuration.schema import OptionValue, nearest
 from mt_scaffold.experiment.configuration.training import STOP_OPTIONS
-from mt_scaffold.experiment.language_modelling.data_folder import BinarisedDocuments
+from mt_scaffold.experiment.language_modelling.data_folder import BinarisedDocuments, read_documents_folder
+from mt_scaffold.experiment.results import read_result
+from mt_scaffold.experiment.train import TrainingReport
 from mt_scaffold.experiment.training_options import kept_checkpoints, with_own_options
+from mt_scaffold.files import PathLike
 
 # fairseq's default.
 _TOKENS_PER_SAMPLE, _MULTIPLE = 1024, 8
@@ -57,6 +60,26 @@ def training_options(
             updates = updates_until(rule, limit, options, processes, data)
         options |= _schedule(train.schedule, options, updates)
     return options | kept_checkpoints(config.average, options, config.average.last)
+
+
+def options_for_data(
+    config: LanguageModelConfig,
+    system: str,
+    comparison: str,
+    gpus: int,
+    data: PathLike,
+    baseline_report: PathLike | None = None,
+) -> dict[str, OptionValue]:
+    """Return training_options for a data folder, and the report of the baseline's training where one is needed.
+
+    Raises MTScaffoldError where one of them cannot be read, or the report does not say how much text it was.
+    """
+    text = None
+    if baseline_report is not None:
+        text = read_result(TrainingReport, baseline_report).text_bytes
+        if text is None:
+            raise MTScaffoldError(f"{baseline_report}: does not say how much text; train with a task of this package")
+    return training_options(config, system, comparison, gpus, read_documents_folder(data), text)
 
 
 def updates_until(

@@ -14,13 +14,12 @@ from mt_scaffold.experiment.binarise import DESCRIPTION
 from mt_scaffold.experiment.configuration.language_model import LanguageModelConfig
 from mt_scaffold.experiment.fairseq_tools import check_options, gpus_in_all, option_arguments, sees_gpu
 from mt_scaffold.experiment.language_model_workflow.layout import LanguageModelLayout
-from mt_scaffold.experiment.language_model_workflow.options import training_options
-from mt_scaffold.experiment.language_modelling.data_folder import read_documents_folder
-from mt_scaffold.experiment.results import read_result
+from mt_scaffold.experiment.language_model_workflow.options import options_for_data, training_options
 from mt_scaffold.experiment.resuming import check_resumable, read_start
-from mt_scaffold.experiment.train import TrainingReport, plan_start
+from mt_scaffold.experiment.train import plan_start
 from mt_scaffold.experiment.workflow import average_flags, copy_codes, given_codes, gpus_per_node, one_of
 from mt_scaffold.experiment.workflow import learned_codes as learned_codes
+from mt_scaffold.files import PathLike, write_text
 
 __all__ = ["average_flags", "copy_codes", "given_codes", "gpus_per_node", "learned_codes", "one_of"]
 
@@ -129,10 +128,8 @@ def check_trainings(
         after = trained_after(layout, system, comparison, seed)
         if read_start(folder) is None or not all(path.exists() for path in [data / DESCRIPTION, *after]):
             continue
-        text = read_result(TrainingReport, after[0]).text_bytes if after else None
-        options = training_options(
-            layout.config, system, comparison, gpus_in_all(1, gpus), read_documents_folder(data), text
-        )
+        report = after[0] if after else None
+        options = options_for_data(layout.config, system, comparison, gpus_in_all(1, gpus), data, report)
         arguments = [*option_arguments(options), *_dropout(layout.config, system)[1:]]
         start = plan_start(data, folder, arguments, int(seed), gpus=gpus)
         if elsewhere and not gpus:
@@ -146,6 +143,20 @@ def check_trainings(
 def evaluate_flags(config: LanguageModelConfig) -> str:
     """Return the options of ``mt-scaffold evaluate`` that the configuration gives."""
     return shlex.join(option_arguments(config.evaluate.options))
+
+
+def sample_flags(config: LanguageModelConfig) -> str:
+    """Return the options of ``mt-scaffold sample`` beyond the prompts."""
+    chosen = config.samples
+    return (
+        f"--length {chosen.length} --temperature {chosen.temperature} --top-k {chosen.top_k} --top-p {chosen.top_p} "
+        f"--seed {chosen.seed}"
+    )
+
+
+def write_prompts(config: LanguageModelConfig, output: PathLike) -> None:
+    """Write the prompts for ``mt-scaffold sample``, one per line."""
+    write_text(output, "".join(f"{prompt}\n" for prompt in config.samples.prompts))
 
 
 def closing_words(layout: LanguageModelLayout) -> str:

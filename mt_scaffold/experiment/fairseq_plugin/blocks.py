@@ -1,0 +1,41 @@
+"""Blocks of a language model's training text, and the bytes of raw text that each stands for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from fairseq.data import TokenBlockDataset
+
+_IDS_AT_ONCE = 1 << 24
+
+
+def block_bytes(blocks: TokenBlockDataset, ids: Any, offsets: Any, texts: Any, token_bytes: Any) -> Any:
+    """Return the bytes of raw documents that each block stands for (int64).
+
+    ids: of all documents in one array, which the blocks divide. offsets: where each document begins in it. texts: where
+    each raw document begins among the bytes of all. token_bytes: by id. What the tokens of a document lack of its
+    bytes, as the spaces do that codes with ``</w>`` imply, is counted with its ``</s>``.
+    """
+    slices = blocks.slice_indices.astype(np.int64)
+    found = _bytes_before(slices[:, 1], ids, token_bytes) - _bytes_before(slices[:, 0], ids, token_bytes)
+    # No token stands for more than its text.
+    if found.sum() == texts[-1] - texts[0]:
+        return found
+    missing = np.diff(texts) - np.diff(_bytes_before(offsets, ids, token_bytes))
+    before = np.concatenate([[0], np.cumsum(missing)])
+    begins, ends = (np.searchsorted(offsets[1:], slices[:, side], side="right") for side in (0, 1))
+    return found + before[ends] - before[begins]
+
+
+def _bytes_before(positions: Any, ids: Any, token_bytes: Any) -> Any:
+    """Return the bytes of the tokens before each position; the positions ascend."""
+    found = np.zeros(len(positions), np.int64)
+    total = first = 0
+    for begin in range(0, len(ids), _IDS_AT_ONCE):
+        sums = np.cumsum(token_bytes[ids[begin : begin + _IDS_AT_ONCE]])
+        last = int(np.searchsorted(positions, begin + len(sums), side="right"))
+        inside = positions[first:last] - begin
+        found[first:last] = total + np.where(inside > 0, sums[np.maximum(inside, 1) - 1], 0)
+        total, first = total + int(sums[-1]), last
+    return found

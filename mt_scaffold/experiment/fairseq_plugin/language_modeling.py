@@ -1,0 +1,98 @@
+"""``--task language_modeling_resumable``: fairseq's language_modeling, resumed exactly and counted in bytes."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from fairseq import utils
+from fairseq.data import TokenBlockDataset
+from fairseq.data.indexed_dataset import MMapIndexedDataset
+from fairseq.tasks import register_task
+from fairseq.tasks.language_modeling import LanguageModelingConfig, LanguageModelingTask
+
+from mt_scaffold.errors import MTScaffoldError
+from mt_scaffold.experiment.binarise import DESCRIPTION
+from mt_scaffold.experiment.language_modelling.data_folder import codes_of, read_documents_folder, text_offsets
+from mt_scaffold.experiment.language_modelling.vocabulary import Vocabulary
+
+from .blocks import block_bytes
+from .careful import CarefulConfig, CarefulTask, Counts, ResumableTask
+
+# In the state that fairseq saves of a task: the vocabulary that a model was trained with.
+VOCABULARY = "vocabulary"
+
+
+@dataclass
+class CarefulLanguageModelingConfig(CarefulConfig, LanguageModelingConfig):
+    """The options of fairseq's task ``language_modeling``, and those for the end of a training."""
+
+
+class CarefulLanguageModelingTask(CarefulTask, LanguageModelingTask):
+    """fairseq's language modelling, the base of both tasks of this package.
+
+    Tokens are counted where they are predicted, and text in bytes of the raw documents. Checkpoints hold the digest of
+    the vocabulary, so that a model is not evaluated with another of the same size.
+    """
+
+    def __init__(self, args: Any, dictionary: Any, output_dictionary: Any = None, targets: Any = None) -> None:
+        super().__init__(args, dictionary, output_dictionary, targets)
+        # fairseq's task calls them args.
+        self.cfg = args
+        self._prepare()
+        self._folders: dict[str, Path] = {}
+        self._token_bytes: Any = None
+        if args.data and (first := self._folder(1)) and (first / DESCRIPTION).exists():
+            self.state.merge_state_dict({VOCABULARY: read_documents_folder(first).vocabulary})
+
+    def _folder(self, epoch: int) -> Path:
+        """Return the data folder of an epoch: several take turns."""
+        folders = utils.split_paths(self.cfg.data)
+        return Path(folders[(epoch - 1) % len(folders)])
+
+    def load_dataset(self, split: str, epoch: int = 1, combine: bool = False, **kwargs: Any) -> None:
+        """Open a split, as fairseq does."""
+        super().load_dataset(split, epoch, combine, **kwargs)
+        self._folders[split] = self._folder(epoch)
+        self._check_sizes(split, self.datasets[split].dataset)
+
+    def _check_sizes(self, split: str, blocks: Any) -> None:
+        """Raise MTScaffoldError where fairseq would take a document of more than 65,535 tokens for a shorter one."""
+        if isinstance(blocks, TokenBlockDataset) and blocks.sizes.dtype == np.uint16:
+            longest = int((blocks.slice_indices[:, 1].astype(np.int64) - blocks.slice_indices[:, 0]).max())
+            if longest > np.iinfo(np.uint16).max:
+                raise MTScaffoldError(
+                    f"{self._folders[split]}: {split}: a document of {longest} tokens, too long for a block of its "
+                    "own; use --sample-break-mode none"
+                )
+
+    def _counts(self, subset: str, dataset: Any) -> Counts:
+        folder, blocks = self._folders[subset], dataset.dataset
+        if not isinstance(blocks, TokenBlockDataset) or not (folder / DESCRIPTION).exists():
+            return Counts(dataset.sizes, None, None)
+        found = self._ids(blocks)
+        if found is None:
+            return Counts(dataset.sizes, None, None)
+        if self._token_bytes is None:
+            self._token_bytes = Vocabulary(codes_of(self._folder(1))).token_bytes(len(self.dictionary))
+        texts = text_offsets(folder, subset)
+        if len(texts) != len(blocks.dataset) + 1:
+            raise MTScaffoldError(
+                f"{folder}: {subset} has {len(blocks.dataset)} documents and the lengths of {len(texts) - 1}; run "
+                "mt-scaffold binarise-documents again"
+            )
+        text = block_bytes(blocks, *found, texts, self._token_bytes)
+        return Counts(dataset.sizes, text, text)
+
+    def _ids(self, blocks: TokenBlockDataset) -> tuple[Any, Any] | None:
+        """Return all ids of a data set, and where each document begins; None where they are not one file's."""
+        documents = blocks.dataset
+        if not isinstance(documents, MMapIndexedDataset):
+            return None
+        ids = np.frombuffer(documents._bin_buffer, dtype=documents._index.dtype)
+        return ids, np.concatenate([[0], np.cumsum(documents.sizes, dtype=np.int64)])
+
+
+@register_task("language_modeling_resumable", dataclass=CarefulLanguageModelingConfig)
+class ResumableLanguageModelingTask(ResumableTask, CarefulLanguageModelingTask):
+    """The task ``language_modeling``; a training that is never stopped is the same in both (``ResumableTask``)."""
