@@ -11,12 +11,12 @@ from pathlib import Path
 
 from mt_scaffold.codes import Codes
 from mt_scaffold.errors import MTScaffoldError, UsageError
-from mt_scaffold.experiment.averaging_check import check_averaging
-from mt_scaffold.experiment.averaging_check import number_of
+from mt_scaffold.experiment.averaging_check import check_averaging, number_of
 from mt_scaffold.experiment.binarise import DESCRIPTION, Binarised
 from mt_scaffold.experiment.configuration import Config
 from mt_scaffold.experiment.configuration.training import STOP_OPTIONS
 from mt_scaffold.experiment.data_report import DataReport, gather_reports
+from mt_scaffold.experiment.experiment_folder import COMPARISON_KINDS
 from mt_scaffold.experiment.fairseq_tools import check_options, gpus_in_all, option_arguments, sees_gpu
 from mt_scaffold.experiment.layout import TRAINED_ON, Layout
 from mt_scaffold.experiment.results import read_result, write_result
@@ -183,6 +183,12 @@ def kept_subwords(layout: Layout) -> list[Path]:
         for part in layout.parts
         for language in layout.languages
     ]
+
+
+def results(layout: Layout) -> list[Path]:
+    """Return what a complete run leaves behind."""
+    files = [*map(layout.comparison, COMPARISON_KINDS), layout.data_report, layout.report, *kept_subwords(layout)]
+    return [*files, *(layout.every_run(layout.thinned) if layout.config.train.thin else [])]
 
 
 def dropout_options(config: Config, system: str) -> str:

@@ -24,13 +24,6 @@ wildcard_constraints:
     checkpoint=r"last-\d+",
 
 
-rule all:
-    input:
-        [*map(layout.comparison, COMPARISON_KINDS), layout.data_report, layout.report],
-        steps.kept_subwords(layout),
-        layout.every_run(layout.thinned) if experiment.train.thin else [],
-
-
 include: "data.smk"
 include: "segmentation.smk"
 include: "training.smk"

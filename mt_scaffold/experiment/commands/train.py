@@ -20,7 +20,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seed", type=int, default=1, help="random seed (default: 1)")
     parser.add_argument("--config", metavar="FILE", help="take fairseq's options from this experiment configuration")
     parser.add_argument("--system", metavar="NAME", help="with --config: the system, which may have its own options")
-    parser.add_argument("--comparison", metavar="NAME", help="of language models: the comparison, which ends the training")
+    parser.add_argument("--comparison", metavar="NAME", help="with --config of language models: what ends the training")
     parser.add_argument(
         "--baseline-report",
         metavar="FILE",

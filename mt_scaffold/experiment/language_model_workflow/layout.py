@@ -47,12 +47,10 @@ class LanguageModelLayout(ExperimentFolder):
 
     @property
     def written_parts(self) -> list[str]:
-        """The parts that are written here, because they are generated, or taken out of the training documents."""
-        files = self.config.data.documents
-        if files is None or self.config.data.held_out_every is not None:
-            return self.parts
-        joined = files.lines_per_document > 1
-        return self.parts if joined else ["train"] if self.config.data.sample is not None else []
+        """The parts that are written here: all of them where any is generated, cut or joined, else none."""
+        data = self.config.data
+        cut = data.held_out_every is not None or data.sample is not None
+        return self.parts if data.documents is None or cut or data.documents.lines_per_document > 1 else []
 
     def documents(self, part: str) -> Path:
         """The documents of a part, where they are written here."""
@@ -77,10 +75,11 @@ class LanguageModelLayout(ExperimentFolder):
             return [self.documents(part)]
         return existing_files(self.patterns(part))
 
-    def format_flags(self, part: str) -> list[str]:
-        """Return how a command reads the documents of a part."""
+    @property
+    def format_flags(self) -> list[str]:
+        """How a command reads the documents."""
         files = self.config.data.documents
-        if files is None or part in self.written_parts:
+        if files is None or self.written_parts:
             return []
         flags = ["--format", files.format] if files.format is not None else []
         return [*flags, "--field", files.field] if files.field is not None else flags
@@ -169,15 +168,16 @@ class LanguageModelLayout(ExperimentFolder):
 
     # -- what a run needs
 
-    def depends_on(self, step: str, name: str = "") -> str:
+    def depends_on(self, step: str, system: str = "", comparison: str = "") -> str:
         """Return what a step depends on in the configuration beyond its own parameters: a change repeats the step.
 
-        step: ``documents``, or ``train`` with the system as ``name``.
+        step: ``documents``, or ``train`` with its system and comparison.
         """
         whole = self.config.to_dict()
         parts: list[Any] = [whole["data"]]
         if step == "train":
-            parts = [training_section(whole["train"]), whole["systems"][name].get("train")]
+            parts = [training_section(whole["train"]), whole["systems"][system].get("train")]
+            parts.append(whole["comparisons"][comparison])
         return json.dumps(parts, sort_keys=True)
 
     def open(self) -> Lock:

@@ -33,9 +33,9 @@ def training_options(
     """Return fairseq-train's options for a training of ``system``, without data, seed and folders.
 
     gpus: of all nodes together (0: a CPU; None: the number that the batch is meant for). data: what the system is
-    trained on; without it the schedule of the learning rate is not known, and has a length that fits any. baseline_text:
-    how many bytes the baseline was trained on, where the comparison takes as much (``text_of``). Raises UsageError for
-    an unknown system or comparison, where the schedule cannot be told, and as TrainOptions.options_on does.
+    trained on; without it the schedule of the learning rate is not known, and has a length that fits any.
+    baseline_text: how many bytes the baseline was trained on, where the comparison takes as much (``text_of``). Raises
+    UsageError for an unknown system or comparison, where the schedule cannot be told, and as TrainOptions.options_on.
     """
     for kind, name, known in (("system", system, config.systems), ("comparison", comparison, config.comparisons)):
         if name not in known:
@@ -46,7 +46,9 @@ def training_options(
     rule = "tokens" if amount.tokens is not None else "text"
     limit = amount.tokens or amount.text or baseline_text
     if limit is None and data is not None:
-        raise UsageError(f"{comparison}: how much text the baseline was trained on is not known; give its training.json")
+        raise UsageError(
+            f"{comparison}: how much text the baseline was trained on is not known; give its training.json"
+        )
     options[STOP_OPTIONS[rule]] = limit or 1
     if train.schedule is not None:
         updates = _ANY_UPDATES

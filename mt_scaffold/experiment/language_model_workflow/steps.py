@@ -12,8 +12,9 @@ from mt_scaffold.codes import Codes
 from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.binarise import DESCRIPTION
 from mt_scaffold.experiment.configuration.language_model import LanguageModelConfig
+from mt_scaffold.experiment.experiment_folder import COMPARISON_KINDS
 from mt_scaffold.experiment.fairseq_tools import check_options, gpus_in_all, option_arguments, sees_gpu
-from mt_scaffold.experiment.language_model_workflow.layout import LanguageModelLayout
+from mt_scaffold.experiment.language_model_workflow.layout import TRAINED_ON, LanguageModelLayout
 from mt_scaffold.experiment.language_model_workflow.options import options_for_data, training_options
 from mt_scaffold.experiment.resuming import check_resumable, read_start
 from mt_scaffold.experiment.train import plan_start
@@ -37,12 +38,27 @@ def check_plan(layout: LanguageModelLayout) -> None:
     _shards(layout)
 
 
+def results(layout: LanguageModelLayout) -> list[Path]:
+    """Return what a complete run leaves behind."""
+    files = [*map(layout.comparison, COMPARISON_KINDS), layout.statistics]
+    files += layout.every_run(layout.samples) if layout.config.samples.prompts else []
+    return [*files, *(layout.every_run(layout.thinned) if layout.config.train.thin else [])]
+
+
 # -- documents, codes, ids
 
 
-def read_flags(layout: LanguageModelLayout, *parts: str) -> str:
-    """Return the options with which a command reads the documents of parts that are stored alike."""
-    return shlex.join(dict.fromkeys(flag for part in parts for flag in layout.format_flags(part)))
+def read_flags(layout: LanguageModelLayout) -> str:
+    """Return the options with which a command reads the documents."""
+    return shlex.join(layout.format_flags)
+
+
+def text_flags(layout: LanguageModelLayout, *parts: str) -> str:
+    """Return the options of ``mt-scaffold binarise-documents`` for some parts of the documents."""
+    flags: list[str] = []
+    for part in parts:
+        flags += [f"--{part if part in TRAINED_ON else 'test'}", *layout.patterns(part)]
+    return f"{shlex.join(flags)} {read_flags(layout)}"
 
 
 def _shards(layout: LanguageModelLayout) -> list[list[Path]]:
@@ -79,15 +95,19 @@ def learn_flags(config: LanguageModelConfig, codes: str) -> str:
 
 def training_flags(layout: LanguageModelLayout, system: str, comparison: str, seed: str) -> str:
     """Return the options of ``mt-scaffold train`` for one training, beyond those of every one."""
-    config = layout.config
     flags = ["--system", system, "--comparison", comparison]
     if (report := layout.baseline_report(system, comparison, seed)) is not None:
         flags += ["--baseline-report", str(report)]
-    return shlex.join(flags + _dropout(config, system))
+    return shlex.join(flags)
+
+
+def dropout_flags(config: LanguageModelConfig, system: str) -> str:
+    """Return the training options of a system that are not in the configuration's train section."""
+    return shlex.join(["--", *arguments]) if (arguments := _dropout(config, system)) else ""
 
 
 def _dropout(config: LanguageModelConfig, system: str) -> list[str]:
-    return ["--", "--bpe-dropout", str(config.systems[system].dropout)] if config.systems[system].uses_dropout else []
+    return ["--bpe-dropout", str(config.systems[system].dropout)] if config.systems[system].uses_dropout else []
 
 
 def trained_after(layout: LanguageModelLayout, system: str, comparison: str, seed: str) -> list[Path]:
@@ -106,7 +126,7 @@ def check_fairseq_options(config: LanguageModelConfig) -> None:
     """Raise UsageError for an option that fairseq does not accept, before anything runs."""
     calls: list[tuple[str, list[str]]] = []
     for system, comparison in config.trainings:
-        dropout = _dropout(config, system)[1:]
+        dropout = _dropout(config, system)
         task = "language_modeling_bpe_dropout" if dropout else "language_modeling_resumable"
         options = option_arguments(training_options(config, system, comparison))
         calls.append(("train", ["--task", task, *options, *dropout]))
@@ -130,7 +150,7 @@ def check_trainings(
             continue
         report = after[0] if after else None
         options = options_for_data(layout.config, system, comparison, gpus_in_all(1, gpus), data, report)
-        arguments = [*option_arguments(options), *_dropout(layout.config, system)[1:]]
+        arguments = [*option_arguments(options), *_dropout(layout.config, system)]
         start = plan_start(data, folder, arguments, int(seed), gpus=gpus)
         if elsewhere and not gpus:
             start = dataclasses.replace(start, processes=None)
@@ -152,6 +172,24 @@ def sample_flags(config: LanguageModelConfig) -> str:
         f"--length {chosen.length} --temperature {chosen.temperature} --top-k {chosen.top_k} --top-p {chosen.top_p} "
         f"--seed {chosen.seed}"
     )
+
+
+def compare_flags(layout: LanguageModelLayout) -> str:
+    """Return the scores and trainings of every comparison, and each system's baseline, for ``compare-models``."""
+    config = layout.config
+    scores, trainings = [], []
+    for comparison in config.comparisons:
+        for system in config.systems:
+            run = config.run_of(system, comparison)
+            for seed in config.seeds:
+                label = f"{comparison}:{system}"
+                trainings.append(f"{label}={layout.training_report(system, run, seed)}")
+                scores += [f"{label}={layout.scores(system, run, seed, test)}" for test in config.test_sets]
+    flags = [*scores, "--baseline", config.baseline, "--samples", str(config.evaluate.bootstrap_samples)]
+    for system in config.systems:
+        if (other := config.systems[system].baseline) is not None:
+            flags += ["--against", f"{system}={other}"]
+    return shlex.join([*flags, "--trainings", *trainings])
 
 
 def write_prompts(config: LanguageModelConfig, output: PathLike) -> None:
