@@ -33,18 +33,40 @@ class WordCounts(metaclass=_Class):
     def lines(self) -> int: ...
     # The UTF-8 bytes of all words.
     def word_bytes(self) -> int: ...
-    # The distinct base symbols: word-internal, word-final.
-    def base_symbols(self) -> tuple[int, int]: ...
+    # The distinct base symbols: word-internal, word-final. Without an end-of-word marker, all bytes and 0.
+    def base_symbols(self, bytes: bool = False, end_of_word: bool = True) -> tuple[int, int]: ...
     def items(self) -> list[tuple[str, int]]: ...
+    # The words as bytes, which those of a pre-tokeniser are.
+    def byte_items(self) -> list[tuple[bytes, int]]: ...
     def add(self, other: WordCounts) -> None: ...
     def format_vocabulary(self) -> bytes: ...
 
-def count_words(inputs: Sequence[_Input], workers: int = 1, progress: _Progress = None) -> WordCounts: ...
-def read_word_counts(inputs: Sequence[_Input], progress: _Progress = None) -> WordCounts: ...
+class Pretokeniser(metaclass=_Class):
+    # split returns where the words of a document end; without it, name is one of the core's.
+    def __init__(
+        self, name: str, split_digits: bool = False, split: Callable[[bytes], list[int]] | None = None
+    ) -> None: ...
+    def split(self, document: bytes) -> list[bytes]: ...
+
+def count_words(
+    inputs: Sequence[_Input],
+    workers: int = 1,
+    progress: _Progress = None,
+    # Cuts each line, without its LF, into words, which may be any bytes.
+    pretokeniser: Pretokeniser | None = None,
+    # Words need not be UTF-8.
+    any_bytes: bool = False,
+    # Each input is one document, LFs included.
+    whole_inputs: bool = False,
+) -> WordCounts: ...
+def read_word_counts(inputs: Sequence[_Input], progress: _Progress = None, any_bytes: bool = False) -> WordCounts: ...
 
 # Called after each step of learning with left and right (empty where nothing was merged), the frequency of the pair,
 # that of the queue's head, those of left and right where they became scaffold, and what became normal again.
 _OnStep = Callable[[str, str, int, int | None, int | None, int | None, tuple[str, int] | None], object] | None
+
+# Whether symbols are bytes, the pre-tokeniser ("spaces", a name or a pattern), whether digits are split.
+_Header = tuple[bool, str, bool]
 
 # Uses up the counts, which frees their memory.
 def learn(
@@ -54,8 +76,13 @@ def learn(
     min_frequency: int,
     on_step: _OnStep = None,
     progress: _Progress = None,
+    header: _Header = ...,
 ) -> _Learned: ...
+# Symbols that are bytes are in GPT-2's notation, here and in what learn() reports.
 def parse_codes(text: bytes, name: str = "codes", merges: int = -1) -> list[tuple[str, str, bool]]: ...
+def parse_header(text: bytes, name: str = "codes") -> _Header: ...
+def bytes_to_notation(bytes: bytes) -> str: ...
+def notation_to_bytes(notation: str) -> bytes: ...
 
 class Segmenter(metaclass=_Class):
     def __init__(
@@ -64,19 +91,23 @@ class Segmenter(metaclass=_Class):
         separator: str,
         name: str = "codes",
         merges: int = -1,
-        vocabulary: set[str] | None = None,
+        vocabulary: set[str] | set[bytes] | None = None,
     ) -> None: ...
+    # Without an end-of-word marker: the notation of the 256 bytes in order, then of the normal merged tokens by rank.
     def surface_forms(self) -> list[str]: ...
 
 class Applier(metaclass=_Class):
     def __init__(
         self,
         segmenter: Segmenter,
-        isolate: Callable[[str], list[tuple[str, bool]]] | None = None,
-        dictionary: dict[str, int] | None = None,
+        isolate: Callable[[str], list[tuple[str, bool]]] | Callable[[bytes], list[tuple[bytes, bool]]] | None = None,
+        # Subwords with the separator; without an end-of-word marker, the bytes of tokens.
+        dictionary: dict[str, int] | dict[bytes, int] | None = None,
         unknown: int = 0,
         max_words: int = ...,
         max_bytes: int = ...,
+        # Needed with codes whose pre-tokeniser is a pattern.
+        pretokeniser: Pretokeniser | None = None,
     ) -> None: ...
     def apply(
         self,
@@ -90,8 +121,17 @@ class Applier(metaclass=_Class):
     ) -> None: ...
     def segment_line(
         self,
-        line: str,
+        line: str | bytes,
         keep_margins: bool = True,
+        dropout: float = 0.0,
+        seed: int = 0,
+        epoch: int = 0,
+        index: int = 0,
+    ) -> str: ...
+    # Each word as it is, neither split at spaces nor pre-tokenised.
+    def segment_words(
+        self,
+        words: Sequence[str] | Sequence[bytes],
         dropout: float = 0.0,
         seed: int = 0,
         epoch: int = 0,

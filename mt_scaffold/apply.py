@@ -6,11 +6,11 @@ import io
 import os
 import re
 import sys
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, AnyStr, Generic
 
 from mt_scaffold import _core
-from mt_scaffold.codes import Codes, CodesSource
+from mt_scaffold.codes import Codes, CodesHeader, CodesSource
 from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.files import (
     Output,
@@ -23,23 +23,34 @@ from mt_scaffold.files import (
     stream_name,
     writing_to,
 )
+from mt_scaffold.ids import TokenIds
 from mt_scaffold.inputs import Lines, TextFile, core_input, text_source
 from mt_scaffold.options import check_dropout, check_epoch, check_merges, core_seed, worker_count
 from mt_scaffold.progress import progress_line
-from mt_scaffold.text import LINE_MARGIN, SEPARATOR, decode, join_subwords
+from mt_scaffold.text import LINE_MARGIN, SEPARATOR, decode, join_subwords, notation_to_bytes
 
 
-class BPE:
+class BPE(TokenIds):
     """Segment text with learned codes (Algorithm 2 of the Scaffold-BPE paper); the API is that of subword-nmt's BPE.
+
+    Text is str or bytes, and what comes back is of the same type. Where the codes' symbols are bytes, a str may hold
+    bytes that are not UTF-8 as lone surrogates (``errors="surrogateescape"``), and subwords that are only a part of a
+    character come back like that. Codes with a pre-tokeniser give subwords in GPT-2's notation of bytes
+    (``mt_scaffold.text.bytes_to_notation``), separated by spaces, and lose nothing: spaces are in the words.
 
     codes: a codes file with or without scaffold tokens, as a path (``.gz`` too), an open file, its bytes or ``Codes``.
     merges: use only the first ``merges`` merges; -1 for all.
     separator: what every subword but a word's last ends in.
     vocab: the subwords, with separator, that may be used; others are split further (see ``read_vocabulary``).
-    glossaries: words or regular expressions that are isolated and never split.
+    glossaries: words or regular expressions that are isolated and never split. Where the codes' symbols are bytes, they
+        match bytes.
+
+    special_tokens: texts with an id of their own, after those of the codes (see ``encode``). pad_vocab_to: round the
+        number of ids up to a multiple of this.
 
     Raises MTScaffoldError where the codes are malformed; UsageError for a number of merges below -1, a separator that
-    is not UTF-8, or a glossary that is not a regular expression.
+    is not UTF-8, a glossary that is not a regular expression, and for a separator, vocab or glossaries with codes that
+    have a pre-tokeniser.
 
     >>> bpe = BPE(b"#version: 0.2\\na n\\nb an\\n")
     >>> bpe.segment("banana")
@@ -53,6 +64,9 @@ class BPE:
         separator: str = SEPARATOR,
         vocab: Iterable[str] | None = None,
         glossaries: Sequence[str] | None = None,
+        *,
+        special_tokens: Iterable[str] = (),
+        pad_vocab_to: int = 1,
     ) -> None:
         read = Codes.of(codes)
         try:
@@ -60,13 +74,26 @@ class BPE:
         except UnicodeEncodeError as error:
             raise UsageError("the separator is not UTF-8") from error
         self.separator = separator
-        vocabulary = None if vocab is None else set(vocab)
+        self.header = read.header
+        check_separator(self.header, separator)
+        if not self.header.end_of_word and (vocab is not None or glossaries):
+            what = "a vocabulary" if vocab is not None else "glossaries"
+            raise UsageError(f"{read.name}: codes with a pre-tokeniser cannot be applied with {what}")
+        vocabulary = None if vocab is None else {_as_bytes(subword) for subword in vocab}
         self._segmenter = _core.Segmenter(read.text, separator, read.name, check_merges(merges), vocabulary)
-        self._isolate = GlossaryIsolator(glossaries) if glossaries else None
-        self._applier = _core.Applier(self._segmenter, self._isolate)
+        self._isolate: Callable[..., list[tuple[Any, bool]]] | None = None
+        if glossaries:
+            patterns = [_as_bytes(glossary) for glossary in glossaries] if self.header.bytes else glossaries
+            self._isolate = GlossaryIsolator(patterns)
+        pretokeniser = self.header.make_pretokeniser()
+        self._pretokeniser = None if pretokeniser is None else pretokeniser.core
+        self._applier = _core.Applier(self._segmenter, self._isolate, pretokeniser=self._pretokeniser)
+        self._prepare_ids(read, merges, special_tokens, pad_vocab_to, vocab is not None or bool(glossaries))
 
-    def segment(self, sentence: str, dropout: float = 0, seed: int | None = None, index: int = 0) -> str:
+    def segment(self, sentence: AnyStr, dropout: float = 0, seed: int | None = None, index: int = 0) -> AnyStr:
         """Return the subwords of a sentence, both separated by spaces; CRs, LFs and spaces at either end are dropped.
+
+        Codes with a pre-tokeniser drop nothing: the sentence is a document, and an LF in it is a part of it.
 
         dropout: the probability in [0, 1] that a merge is skipped at a step (BPE-dropout).
         seed, index: with dropout, the result depends only on (seed, index, sentence); it is random without a seed.
@@ -74,45 +101,70 @@ class BPE:
         Raises UsageError for a dropout out of range or a seed of more than 64 bits; MTScaffoldError for a lone
         surrogate.
         """
-        return self._segment(sentence.strip(LINE_MARGIN), dropout, seed, index)
+        stripped = sentence.strip(_like(sentence, LINE_MARGIN)) if self.header.end_of_word else sentence
+        return self._segment(stripped, dropout, seed, index)
 
-    def join(self, line: str) -> str:
+    def join(self, line: AnyStr) -> AnyStr:
         """Join the subwords of a line into words: the inverse of ``segment``, with dropout too.
 
-        ``join(segment(x)) == x`` for words with single spaces between them, none of which ends in the separator.
+        ``join(segment(x)) == x`` for words with single spaces between them, none of which ends in the separator; for
+        any x where the codes have a pre-tokeniser.
+
+        Raises MTScaffoldError for a character that is not in GPT-2's notation, where the codes have a pre-tokeniser.
 
         >>> BPE(b"#version: 0.2\\na n\\nb an\\n").join("ban@@ an@@ a")
         'banana'
         """
-        return join_subwords(line, self.separator)
+        return join_line(line, self.header, self.separator)
 
-    def segment_tokens(self, tokens: Iterable[str], dropout: float = 0, seed: int | None = None) -> list[str]:
+    def segment_tokens(self, tokens: Iterable[AnyStr], dropout: float = 0, seed: int | None = None) -> list[AnyStr]:
         """Return the subwords of a sequence of words, all but a word's last with the separator.
 
-        Empty words are skipped. Raises UsageError for a word that holds a space; otherwise as ``segment``.
+        Empty words are skipped. Codes with a pre-tokeniser take each word as it is: it may hold spaces.
+
+        Raises UsageError for a word that holds a space, without a pre-tokeniser; otherwise as ``segment``.
         """
         words = [word for word in tokens if word]
-        for word in words:
-            if " " in word:
-                raise UsageError(f"a token must not hold a space: {word!r}")
-        segmented = self._segment(" ".join(words), dropout, seed, 0, keep_margins=False)
-        return segmented.split(" ") if segmented else []
+        if not words:
+            return []
+        space = _like(words[0], " ")
+        if self.header.end_of_word:
+            for word in words:
+                if space in word:
+                    raise UsageError(f"a token must not hold a space: {word!r}")
+            return self._segment(space.join(words), dropout, seed, 0, keep_margins=False).split(space)
+        given = [_as_bytes(word) for word in words]
+        number = core_seed(seed) if dropout else 0
+        segmented = self._applier.segment_words(given, check_dropout(dropout), number)
+        return _like(words[0], segmented).split(space)
 
-    def process_line(self, line: str, dropout: float = 0, seed: int | None = None, index: int = 0) -> str:
-        """Segment a line as ``segment`` does, but keep its CRs, LFs and spaces at either end unchanged."""
-        without_leading = line.lstrip(LINE_MARGIN)
-        sentence = without_leading.rstrip(LINE_MARGIN)
+    def process_line(self, line: AnyStr, dropout: float = 0, seed: int | None = None, index: int = 0) -> AnyStr:
+        """Segment a line as ``segment`` does, but keep its CRs, LFs and spaces at either end unchanged.
+
+        Of those, codes with a pre-tokeniser keep only an LF at the end; the others are a part of the words.
+        """
+        if not self.header.end_of_word:
+            text = line.removesuffix(_like(line, "\n"))
+            return self._segment(text, dropout, seed, index) + line[len(text) :]
+        margin = _like(line, LINE_MARGIN)
+        without_leading = line.lstrip(margin)
+        sentence = without_leading.rstrip(margin)
         leading = line[: len(line) - len(without_leading)]
         return leading + self._segment(sentence, dropout, seed, index) + without_leading[len(sentence) :]
 
-    def _segment(self, sentence: str, dropout: float, seed: int | None, index: int, keep_margins: bool = True) -> str:
+    def _segment(
+        self, sentence: AnyStr, dropout: float, seed: int | None, index: int, keep_margins: bool = True
+    ) -> AnyStr:
+        given = _as_bytes(sentence) if self.header.bytes else sentence
         try:
             if not dropout:
-                return self._applier.segment_line(sentence, keep_margins)
+                return _like(sentence, self._applier.segment_line(given, keep_margins))
             number = core_seed(seed)
-            return self._applier.segment_line(sentence, keep_margins, check_dropout(dropout), number, 0, index)
+            segmented = self._applier.segment_line(given, keep_margins, check_dropout(dropout), number, 0, index)
+            return _like(sentence, segmented)
         except TypeError:
-            _check_surrogates(sentence)
+            if isinstance(sentence, str):
+                _as_bytes(sentence, "strict")
             raise
 
     def process_file(
@@ -164,15 +216,42 @@ class BPE:
 
         dictionary: subword, as segmented text shows it → id. unknown: the id of every other subword.
         """
-        return Encoder(_core.Applier(self._segmenter, self._isolate, dict(dictionary), unknown))
+        as_key = _as_bytes if self.header.end_of_word else notation_to_bytes
+        keys = {as_key(subword): number for subword, number in dictionary.items()}
+        return Encoder(_core.Applier(self._segmenter, self._isolate, keys, unknown, pretokeniser=self._pretokeniser))
 
 
-def _check_surrogates(sentence: str) -> None:
+def check_separator(header: CodesHeader, separator: str) -> None:
+    """Raise UsageError for a separator of one's own with a pre-tokeniser, whose subwords need none."""
+    if not header.end_of_word and separator != SEPARATOR:
+        raise UsageError("codes with a pre-tokeniser have no separator: their subwords hold the spaces; omit it")
+
+
+def join_line(line: AnyStr, header: CodesHeader, separator: str = SEPARATOR) -> AnyStr:
+    """Join the subwords of a line, segmented with codes of this header, as ``BPE.join`` does."""
+    text = line if isinstance(line, str) else line.decode("utf-8", "surrogateescape")
+    if header.end_of_word:
+        joined = join_subwords(text, separator)
+        # Parts of one character are bytes of their own until they are joined.
+        return _like(line, _as_bytes(joined).decode("utf-8", "surrogateescape") if header.bytes else joined)
+    parts = [notation_to_bytes(part.replace(" ", "")) for part in text.split("\n")]
+    return _like(line, b"\n".join(parts).decode("utf-8", "surrogateescape"))
+
+
+def _as_bytes(text: str | bytes, errors: str = "surrogateescape") -> bytes:
+    """Text as bytes, and lone surrogates as the bytes that they stand for."""
+    if isinstance(text, bytes):
+        return text
     try:
-        sentence.encode("utf-8")
+        return text.encode("utf-8", errors)
     except UnicodeEncodeError as error:
-        wrong = ascii(sentence[error.start])
+        wrong = ascii(text[error.start])
         raise MTScaffoldError(f"the sentence holds {wrong}, a lone surrogate and not a character; remove it") from None
+
+
+def _like(given: AnyStr, text: str) -> AnyStr:
+    """Text of the type that was given."""
+    return text if isinstance(given, str) else _as_bytes(text)
 
 
 class Encoder:
@@ -190,6 +269,8 @@ class Encoder:
         indices: Sequence[int] = (),
     ) -> tuple[memoryview, memoryview]:
         """Segment sentences (text, or UTF-8) into ids in one call.
+
+        An LF at the end of a sentence is dropped, unless the codes have a pre-tokeniser: it is then a part of it.
 
         dropout: the probability in [0, 1] that a merge is skipped at a step (BPE-dropout).
         seed, epoch, indices: with dropout, the segmentation of a sentence depends only on (seed, epoch, its index),
@@ -218,24 +299,27 @@ def _core_output(stream: Writable, name: str | None = None) -> _core._Output:
     return name, stream
 
 
-class GlossaryIsolator:
+class GlossaryIsolator(Generic[AnyStr]):
     """Isolate glossary entries (words or regular expressions) inside words, as subword-nmt does."""
 
-    def __init__(self, glossaries: Sequence[str]) -> None:
-        self._patterns: list[tuple[re.Pattern[str], re.Pattern[str], re.Pattern[str]]] = []
+    def __init__(self, glossaries: Sequence[AnyStr]) -> None:
+        self._patterns: list[tuple[re.Pattern[AnyStr], re.Pattern[AnyStr], re.Pattern[AnyStr]]] = []
         for glossary in glossaries:
             try:
                 inside = re.compile(glossary)
-                self._patterns.append((re.compile("^" + glossary + "$"), inside, re.compile(f"({glossary})")))
+                whole, splitting = _around(glossary, "^", "$"), _around(glossary, "(", ")")
+                self._patterns.append((re.compile(whole), inside, re.compile(splitting)))
             except re.error as error:
-                raise UsageError(f"the glossary '{glossary}' is not a regular expression: {error}") from error
+                shown = glossary if isinstance(glossary, str) else glossary.decode("utf-8", "replace")
+                raise UsageError(f"the glossary '{shown}' is not a regular expression: {error}") from error
             if inside.groups:
+                shown = glossary if isinstance(glossary, str) else glossary.decode("utf-8", "replace")
                 raise UsageError(
-                    f"the glossary '{glossary}' has a capturing group, which would repeat text; write (?:...) instead"
+                    f"the glossary '{shown}' has a capturing group, which would repeat text; write (?:...) instead"
                 )
-        self._entry = re.compile("^({})$".format("|".join(glossaries)))
+        self._entry = re.compile(_around(_like(glossaries[0], "|").join(glossaries), "^(", ")$"))
 
-    def __call__(self, word: str) -> list[tuple[str, bool]]:
+    def __call__(self, word: AnyStr) -> list[tuple[AnyStr, bool]]:
         """Return the parts of a word in order, each with whether it is a glossary entry."""
         parts = [word]
         for whole, inside, splitting in self._patterns:
@@ -249,10 +333,17 @@ class GlossaryIsolator:
         return [(part, bool(self._entry.match(part))) for part in parts]
 
 
-def read_vocabulary(file: PathLike | Readable[bytes] | Readable[str], threshold: int | None = None) -> set[str]:
+def _around(pattern: AnyStr, before: str, after: str) -> AnyStr:
+    return _like(pattern, before) + pattern + _like(pattern, after)
+
+
+def read_vocabulary(
+    file: PathLike | Readable[bytes] | Readable[str], threshold: int | None = None, byte_level: bool = False
+) -> set[str]:
     """Return the subwords of a vocabulary file (``get-vocab``) whose count reaches ``threshold``; None for all.
 
-    file: a path (``.gz`` too), or a file open for bytes or text.
+    file: a path (``.gz`` too), or a file open for bytes or text. byte_level: subwords may be any bytes, and have lone
+    surrogates for those that are not UTF-8.
 
     Raises MTScaffoldError with the line number where a line is not UTF-8, or not a subword, one space and a count.
     """
@@ -262,14 +353,15 @@ def read_vocabulary(file: PathLike | Readable[bytes] | Readable[str], threshold:
         content = read_file(file)
     except UnicodeDecodeError as error:
         raise not_decoded(file, name, error) from None
-    decode(content, name)
+    if not byte_level:
+        decode(content, name)
     for number, line in enumerate(io.BytesIO(content), 1):
         word, space, count = line.rstrip(LINE_MARGIN.encode()).partition(b" ")
         try:
             if not space or not word:
                 raise ValueError
             frequency = int(count)
-            subword = word.decode("utf-8")
+            subword = word.decode("utf-8", "surrogateescape")
         except ValueError:
             raise MTScaffoldError(f"{name}: line {number}: expected a subword, one space and its count") from None
         if threshold is None or frequency >= threshold:
@@ -314,9 +406,10 @@ def apply_bpe(
     """
     source = text_source(infile, lines)
     refuse_overwriting([outfile], [source, codes, vocabulary])
+    read = Codes.of(codes)
     vocab = None
     if vocabulary is not None:
-        vocab = read_vocabulary(vocabulary, vocabulary_threshold)
+        vocab = read_vocabulary(vocabulary, vocabulary_threshold, read.header.bytes)
         if not vocab:
             print(
                 f"warning: {os.fspath(vocabulary)}: no subword reaches the threshold; nothing is filtered",
@@ -326,5 +419,5 @@ def apply_bpe(
         print("warning: a vocabulary threshold has no effect without a vocabulary", file=sys.stderr)
     if epoch > 0 and not dropout:
         print("warning: an epoch has no effect without dropout", file=sys.stderr)
-    bpe = BPE(codes, merges, separator, vocab, glossaries)
+    bpe = BPE(read, merges, separator, vocab, glossaries)
     bpe.process_file(source, outfile, dropout, num_workers, seed, epoch)

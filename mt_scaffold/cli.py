@@ -18,6 +18,8 @@ _EXPERIMENT = "mt_scaffold.experiment.commands"
 _SEGMENTATION_COMMANDS = {
     "learn-bpe": "learn BPE or Scaffold-BPE merges from text",
     "apply-bpe": "segment text with learned codes",
+    "encode": "turn documents into files of ids, for language models",
+    "decode": "turn files of ids back into text",
     "get-vocab": "count the words or subwords of a text",
     "learn-joint-bpe-and-vocab": "learn joint codes from several texts and write a vocabulary for each",
     "stats": "measure how codes segment a text: compression, entropy, frequencies",

@@ -10,10 +10,58 @@ from mt_scaffold import _core
 from mt_scaffold.errors import UsageError
 from mt_scaffold.files import PathLike, Readable, read_file, shown, stream_name
 from mt_scaffold.options import check_merges
+from mt_scaffold.pretokenise import Pretokeniser, pretokeniser_of
+
+
+class CodesHeader(NamedTuple):
+    """The first line of a codes file: what its symbols are, and how text becomes words before merging.
+
+    symbols: "characters" (code points) or "bytes".
+    pretokeniser: "spaces", where words are between spaces and the last symbol of each carries ``</w>``; "gpt2",
+        "cl100k", "o200k" or a regular expression, where symbols are bytes and nothing marks the end of a word.
+    split_digits: whether every number character is a word of its own, whatever the pre-tokeniser says.
+    """
+
+    symbols: str = "characters"
+    pretokeniser: str = "spaces"
+    split_digits: bool = False
+
+    @property
+    def bytes(self) -> bool:
+        """Whether symbols are bytes."""
+        return self.symbols == "bytes"
+
+    @property
+    def end_of_word(self) -> bool:
+        """Whether the last symbol of a word carries ``</w>``."""
+        return self.pretokeniser == "spaces"
+
+    @classmethod
+    def of_options(cls, pretokenise: str = "spaces", split_digits: bool = False, byte_level: bool = False) -> CodesHeader:
+        """Return the header of codes that are learned with these options, which are those of ``learn_bpe``.
+
+        Raises UsageError for what cannot go together, and for what is neither a pre-tokeniser nor a pattern.
+        """
+        if pretokeniser_of(pretokenise, split_digits) is None:
+            return cls("bytes" if byte_level else "characters")
+        return cls("bytes", pretokenise, split_digits)
+
+    def make_pretokeniser(self) -> Pretokeniser | None:
+        """Return what cuts text into words; None for words between spaces. Raises errors as Pretokeniser does."""
+        return pretokeniser_of(self.pretokeniser, self.split_digits)
+
+    @property
+    def for_core(self) -> _core._Header:
+        """The header as the native core takes it."""
+        return self.bytes, self.pretokeniser, self.split_digits
 
 
 class Merge(NamedTuple):
-    """One line of a codes file: two symbols that are merged, and whether the merged token is scaffold."""
+    """One line of a codes file: two symbols that are merged, and whether the merged token is scaffold.
+
+    Where symbols are bytes, they are in GPT-2's notation (``mt_scaffold.text.bytes_to_notation``), with ``</w>`` in
+    codes for words between spaces.
+    """
 
     left: str
     right: str
@@ -61,6 +109,27 @@ class Codes:
         if isinstance(source, Codes):
             return source
         return cls(source) if isinstance(source, bytes) else cls.read(source)
+
+    @cached_property
+    def header(self) -> CodesHeader:
+        """What the first line says; raises MTScaffoldError where it is none, or of another version."""
+        symbols_are_bytes, pretokeniser, split_digits = _core.parse_header(self.text, self.name)
+        return CodesHeader("bytes" if symbols_are_bytes else "characters", pretokeniser, split_digits)
+
+    @property
+    def symbols(self) -> str:
+        """What base symbols are: "characters" or "bytes"."""
+        return self.header.symbols
+
+    @property
+    def pretokeniser(self) -> str:
+        """How text becomes words: "spaces", "gpt2", "cl100k", "o200k" or a regular expression."""
+        return self.header.pretokeniser
+
+    @property
+    def split_digits(self) -> bool:
+        """Whether every number character is a word of its own."""
+        return self.header.split_digits
 
     @cached_property
     def merges(self) -> list[Merge]:

@@ -11,3 +11,7 @@ class UsageError(MTScaffoldError):
     """An option or a configuration value is wrong (exit status 2)."""
 
     exit_status = 2
+
+
+class SpecialTokenError(UsageError, ValueError):
+    """A text holds a special token that the call does not allow there; a ValueError, as in tiktoken."""

@@ -9,11 +9,12 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from mt_scaffold import _core
-from mt_scaffold.codes import Codes
+from mt_scaffold.codes import Codes, CodesHeader
 from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.files import Output, Writable, refuse_overwriting, writing_to
 from mt_scaffold.inputs import Lines, TextFile, core_input, text_sources
 from mt_scaffold.options import check_learning, worker_count
+from mt_scaffold.pretokenise import pretokeniser_of
 from mt_scaffold.progress import progress_line
 from mt_scaffold.trace import Step, TraceWriter
 
@@ -53,6 +54,9 @@ def count_words(
     *,
     paths: Iterable[TextFile] | None = None,
     lines: Lines | None = None,
+    pretokenise: str = "spaces",
+    split_digits: bool = False,
+    any_bytes: bool = False,
 ) -> _core.WordCounts:
     """Count the words of a text; ``items()`` of the result gives words with their counts, by first occurrence.
 
@@ -61,18 +65,25 @@ def count_words(
     is_dict: each line is a word and its count instead.
     num_workers: threads, -1 for all cores; None for the default: ``MT_SCAFFOLD_NUM_WORKERS``, or else the cores that
     this process can use, at most 16. The result does not depend on it.
+    pretokenise: ``spaces``, or a name or pattern of ``Pretokeniser``, which cuts each line without its LF; its words
+    are bytes, and ``byte_items()`` of the result gives them. split_digits: as there.
+    any_bytes: words need not be UTF-8, as those of a pre-tokeniser never need to be.
 
     Raises MTScaffoldError, naming file and line, where an input cannot be read, is not UTF-8, or (``is_dict``) has
-    a line of another form; UsageError unless there is exactly one input.
+    a line of another form; UsageError unless there is exactly one input, and as ``Pretokeniser`` does.
     """
+    pretokeniser = pretokeniser_of(pretokenise, split_digits)
+    core = None if pretokeniser is None else pretokeniser.core
+    if is_dict and core is not None:
+        raise UsageError("a dictionary has words already; a pre-tokeniser needs the text")
     sources = text_sources(infile, paths, lines)
     threads = worker_count(num_workers)
     with contextlib.ExitStack() as stack:
         opened = [stack.enter_context(core_input(source)) for source in sources]
         show = stack.enter_context(progress_line("counting words"))
         if is_dict:
-            return _core.read_word_counts(opened, show)
-        return _core.count_words(opened, threads, show)
+            return _core.read_word_counts(opened, show, any_bytes)
+        return _core.count_words(opened, threads, show, core, any_bytes)
 
 
 def learn_from_counts(
@@ -83,26 +94,34 @@ def learn_from_counts(
     total_symbols: bool = False,
     verbose: bool = False,
     trace: Writable | None = None,
+    header: CodesHeader = CodesHeader(),
 ) -> LearnedCodes:
-    """Learn merges as ``learn_bpe`` does, from counted words; the counts are used up. ``trace``: open for bytes."""
+    """Learn merges as ``learn_bpe`` does, from counted words; the counts are used up. ``trace``: open for bytes.
+
+    header: of the codes; what it says of words must be what was counted.
+    """
     check_learning(num_symbols, min_frequency, algorithm)
     if len(counts) == 0:
         raise MTScaffoldError("there are no words in the input to learn from")
     if total_symbols:
-        num_symbols = _without_base_symbols(num_symbols, *counts.base_symbols())
+        base_symbols = counts.base_symbols(header.bytes, header.end_of_word)
+        num_symbols = _without_base_symbols(num_symbols, *base_symbols, header)
     with progress_line("learning", "merges") as show:
         on_step = _reporter(verbose, trace)
-        learned = _core.learn(counts, algorithm == "scaffold", num_symbols, min_frequency, on_step, show)
+        learned = _core.learn(counts, algorithm == "scaffold", num_symbols, min_frequency, on_step, show, header.for_core)
     if learned["exhausted"]:
         print(f"no pair has frequency >= {min_frequency}. Stopping", file=sys.stderr)
     return LearnedCodes(Codes(learned["codes"]), learned["restored"], learned["exhausted"])
 
 
-def _without_base_symbols(num_symbols: int, internal: int, final: int) -> int:
+def _without_base_symbols(num_symbols: int, internal: int, final: int, header: CodesHeader) -> int:
     """How many symbols remain to be learned; says on stderr, in subword-nmt's words, what is subtracted."""
     base = internal + final
-    print(f"Number of word-internal characters: {internal}", file=sys.stderr)
-    print(f"Number of word-final characters: {final}", file=sys.stderr)
+    if header.end_of_word:
+        print(f"Number of word-internal characters: {internal}", file=sys.stderr)
+        print(f"Number of word-final characters: {final}", file=sys.stderr)
+    else:
+        print(f"Number of bytes: {base}", file=sys.stderr)
     print(f"Reducing number of merge operations by {base}", file=sys.stderr)
     if num_symbols <= base:
         raise UsageError(
@@ -155,6 +174,9 @@ def learn_bpe(
     paths: Iterable[TextFile] | None = None,
     lines: Lines | None = None,
     trace: Output | None = None,
+    pretokenise: str = "spaces",
+    split_digits: bool = False,
+    byte_level: bool = False,
 ) -> LearnedCodes:
     """Learn merges from text (Algorithm 1 of the Scaffold-BPE paper, or original BPE) and write the codes file.
 
@@ -172,14 +194,23 @@ def learn_bpe(
     ``right``, whose pair has ``frequency``, and lists in ``marked`` those of the two that are now rarer than the
     ``head`` of the queue and become scaffold tokens; or it makes ``returned``, a scaffold token, normal again.
     docs/statistics.md has every column.
+    pretokenise: how a line becomes words: "spaces", or with the published patterns of "gpt2", "cl100k" and "o200k", or
+    with a regular expression of the package ``regex``, whose gaps are words too. All but "spaces" keep the spaces in the
+    words and imply ``byte_level``; no symbol carries ``</w>`` then, and the 256 bytes are the base symbols (Radford et
+    al., 2019; the Scaffold-BPE paper, "Experimental Setup").
+    split_digits: with one of those, every number character becomes a word of its own.
+    byte_level: base symbols are bytes and the text may be any bytes; with "spaces", the codes are those of
+    ``subword-nmt learn-bpe --byte``.
 
     Raises MTScaffoldError for input that has no words, cannot be read or is not UTF-8; UsageError for values out of
-    range, for none or several inputs, for an output that is an input, and for codes and trace in the same file.
+    range, for none or several inputs, for an output that is an input, for codes and trace in the same file, and for
+    options that cannot go together.
 
     >>> learn_bpe(lines=["low lower", "low"], num_symbols=2).codes.merges
     [Merge(left='l', right='o', scaffold=False), Merge(left='lo', right='w</w>', scaffold=False)]
     """
     check_learning(num_symbols, min_frequency, algorithm)
+    header = CodesHeader.of_options(pretokenise, split_digits, byte_level)
     sources = text_sources(infile, paths, lines)
     refuse_overwriting([outfile, trace], sources)
     if trace is not None and trace is outfile:
@@ -187,7 +218,16 @@ def learn_bpe(
     with contextlib.ExitStack() as stack:
         stream = stack.enter_context(writing_to(io.BytesIO() if outfile is None else outfile))
         steps = None if trace is None else stack.enter_context(writing_to(trace))
-        counts = count_words(paths=sources, is_dict=is_dict, num_workers=num_workers)
-        learned = learn_from_counts(counts, num_symbols, min_frequency, algorithm, total_symbols, verbose, steps)
+        counts = count_words(
+            paths=sources,
+            is_dict=is_dict,
+            num_workers=num_workers,
+            pretokenise=pretokenise,
+            split_digits=split_digits,
+            any_bytes=header.bytes,
+        )
+        learned = learn_from_counts(
+            counts, num_symbols, min_frequency, algorithm, total_symbols, verbose, steps, header
+        )
         stream.write(learned.text)
     return learned

@@ -10,6 +10,7 @@ import itertools
 import os
 from collections.abc import Iterator
 
+from mt_scaffold import _core
 from mt_scaffold.errors import MTScaffoldError
 from mt_scaffold.files import PathLike, open_input, shown
 
@@ -43,15 +44,17 @@ def word_count(line: bytes) -> int:
     return line.count(b" ") + 1 if line else 0
 
 
-def is_base_symbol(token: str) -> bool:
-    """Whether a token is a single code point, or one at the end of a word.
+def is_base_symbol(token: str, end_of_word: bool = True) -> bool:
+    """Whether a token is a single symbol, or one at the end of a word.
+
+    token: as in ``Merge``: a byte is one character too. end_of_word: whether a word's last symbol carries ``</w>``.
 
     A merge can make one too, where a word spells out ``</w>``, and it is a base symbol all the same.
 
-    >>> is_base_symbol("a</w>"), is_base_symbol("an")
-    (True, False)
+    >>> is_base_symbol("a</w>"), is_base_symbol("an"), is_base_symbol("a</w>", end_of_word=False)
+    (True, False, False)
     """
-    return len(token.removesuffix(END_OF_WORD)) == 1
+    return len(token.removesuffix(END_OF_WORD) if end_of_word else token) == 1
 
 
 def surface_form(token: str, separator: str = SEPARATOR) -> str:
@@ -61,6 +64,27 @@ def surface_form(token: str, separator: str = SEPARATOR) -> str:
     ('zona@@', 'zona')
     """
     return token.removesuffix(END_OF_WORD) if token.endswith(END_OF_WORD) else token + separator
+
+
+def bytes_to_notation(text: bytes) -> str:
+    """Return GPT-2's printable notation of bytes: one character for each, of which none is a space.
+
+    Bytes 33 to 126, 161 to 172 and 174 to 255 are the characters of their values; the other 68, in order, are U+0100
+    to U+0143 (Radford et al., 2019, ``encoder.py``).
+
+    >>> bytes_to_notation(" the é\\n".encode())
+    'ĠtheĠÃ©Ċ'
+    """
+    return _core.bytes_to_notation(text)
+
+
+def notation_to_bytes(notation: str) -> bytes:
+    """Return the bytes that GPT-2's notation stands for; MTScaffoldError where a character is none of it.
+
+    >>> notation_to_bytes("ĠtheĠÃ©Ċ").decode()
+    ' the é\\n'
+    """
+    return _core.notation_to_bytes(notation)
 
 
 def join_subwords(line: str, separator: str = SEPARATOR) -> str:

@@ -6,7 +6,8 @@ import contextlib
 from collections.abc import Iterable, Sequence
 
 from mt_scaffold import _core
-from mt_scaffold.apply import BPE
+from mt_scaffold.apply import BPE, check_separator
+from mt_scaffold.codes import CodesHeader
 from mt_scaffold.errors import UsageError
 from mt_scaffold.files import Output, PathLike, refuse_overwriting, writing_to
 from mt_scaffold.inputs import Lines, TextFile, text_sources
@@ -22,12 +23,14 @@ def get_vocab(
     *,
     paths: Iterable[TextFile] | None = None,
     lines: Lines | None = None,
+    byte_level: bool = False,
 ) -> None:
     """Write the words of a text with their counts: the most frequent first, then by first occurrence.
 
     infile: a path (``.gz`` too) or an open file. paths: several of them, read as one text.
     lines: an iterable of strings. Exactly one of the three is given.
     outfile: a path, or a file open for bytes or text. num_workers: threads, as in ``count_words``.
+    byte_level: the text need not be UTF-8, like text segmented with the codes of ``--byte``.
 
     Raises MTScaffoldError where the input cannot be read or is not UTF-8; UsageError for none or several inputs, and
     for an output that is an input.
@@ -35,7 +38,7 @@ def get_vocab(
     sources = text_sources(infile, paths, lines)
     refuse_overwriting([outfile], sources)
     with writing_to(outfile) as stream:
-        stream.write(count_words(paths=sources, num_workers=num_workers).format_vocabulary())
+        stream.write(count_words(paths=sources, num_workers=num_workers, any_bytes=byte_level).format_vocabulary())
 
 
 def learn_joint_bpe_and_vocab(
@@ -49,6 +52,9 @@ def learn_joint_bpe_and_vocab(
     verbose: bool = False,
     num_workers: int | None = None,
     algorithm: str = "scaffold",
+    pretokenise: str = "spaces",
+    split_digits: bool = False,
+    byte_level: bool = False,
 ) -> LearnedCodes:
     """Learn codes on all texts together, and write the vocabulary that each text has when segmented with them.
 
@@ -59,6 +65,8 @@ def learn_joint_bpe_and_vocab(
     per text, or where one file is named twice; otherwise as ``learn_bpe``.
     """
     check_learning(num_symbols, min_frequency, algorithm)
+    header = CodesHeader.of_options(pretokenise, split_digits, byte_level)
+    check_separator(header, separator)
     sources = text_sources(paths=paths)
     if len(sources) != len(vocabularies):
         raise UsageError(
@@ -68,11 +76,20 @@ def learn_joint_bpe_and_vocab(
     with contextlib.ExitStack() as stack:
         codes_stream = stack.enter_context(writing_to(codes))
         streams = [stack.enter_context(writing_to(vocabulary)) for vocabulary in vocabularies]
-        counts = [count_words(source, num_workers=num_workers) for source in sources]
+        counts = [
+            count_words(
+                source,
+                num_workers=num_workers,
+                pretokenise=pretokenise,
+                split_digits=split_digits,
+                any_bytes=header.bytes,
+            )
+            for source in sources
+        ]
         joint = _core.WordCounts()
         for count in counts:
             joint.add(count)
-        learned = learn_from_counts(joint, num_symbols, min_frequency, algorithm, total_symbols, verbose)
+        learned = learn_from_counts(joint, num_symbols, min_frequency, algorithm, total_symbols, verbose, header=header)
         codes_stream.write(learned.text)
         bpe = BPE(learned.codes, separator=separator)
         for count, stream in zip(counts, streams, strict=True):

@@ -42,9 +42,7 @@ def fairseq_config(arguments: list[str]) -> Any:
 
 def fairseq_train(arguments: list[str], signal_at: int = 0) -> list[Step]:
     """Run fairseq-train on the CPU; returns what it trained on, step by step. It gets SIGUSR1 in step ``signal_at``."""
-    from fairseq.distributed import utils as distributed
     from fairseq.tasks import FairseqTask
-    from fairseq_cli import train
 
     steps: list[Step] = []
     train_step = FairseqTask.train_step
@@ -57,10 +55,18 @@ def fairseq_train(arguments: list[str], signal_at: int = 0) -> list[Step]:
         steps.append(Step(sample["id"].tolist(), source, sample["target"].tolist(), result[0].item()))
         return result
 
-    config = fairseq_config([*arguments, "--cpu", "--no-progress-bar", "--required-batch-size-multiple", "1"])
     with mock.patch.object(FairseqTask, "train_step", recorded):
-        distributed.call_main(config, train.main)
+        train_on_cpu(arguments)
     return steps
+
+
+def train_on_cpu(arguments: list[str]) -> None:
+    """Run fairseq-train on the CPU, keeping nothing."""
+    from fairseq.distributed import utils as distributed
+    from fairseq_cli import train
+
+    config = fairseq_config([*arguments, "--cpu", "--no-progress-bar", "--required-batch-size-multiple", "1"])
+    distributed.call_main(config, train.main)
 
 
 if __name__ == "__main__":

@@ -24,11 +24,12 @@ pytest.importorskip("fairseq_cli", reason="needs the extra 'fairseq'")
 
 from mt_scaffold.apply import BPE
 from mt_scaffold.errors import MTScaffoldError
-from mt_scaffold.experiment import lengths
+from mt_scaffold.experiment import lengths, shared_draws
 from mt_scaffold.experiment.binarise_words import binarise_words
-from mt_scaffold.experiment.lengths import Draw, SharedLengths
+from mt_scaffold.experiment.lengths import Draw
 from mt_scaffold.experiment.results import to_json
 from mt_scaffold.experiment.segmentation import joint_segmentation, stored_segmentation
+from mt_scaffold.experiment.shared_draws import SharedDraws
 
 LANGUAGES = ("en", "de")
 
@@ -52,7 +53,7 @@ def shared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The folder in place of shared memory; a process draws, however few pairs there are."""
     folder = tmp_path / "shared"
     folder.mkdir()
-    monkeypatch.setattr(lengths, "_SHARED_MEMORY", folder)
+    monkeypatch.setattr(shared_draws, "_SHARED_MEMORY", folder)
     monkeypatch.setattr(lengths, "FEW_PAIRS", 0)
     return folder
 
@@ -85,7 +86,7 @@ def nowhere(epoch: int) -> Any:
 
 
 @contextlib.contextmanager
-def closing(shared: SharedLengths) -> Iterator[SharedLengths]:
+def closing(shared: SharedDraws) -> Iterator[SharedDraws]:
     """Do at the end what the end of the process does."""
     try:
         yield shared
@@ -95,7 +96,7 @@ def closing(shared: SharedLengths) -> Iterator[SharedLengths]:
 
 def test_a_process_draws_the_lengths_that_the_sentences_have(data: Path) -> None:
     """Batches made from other lengths would be too large, or be padded for nothing."""
-    with closing(SharedLengths(draw_of(data), "training")) as drawn:
+    with closing(SharedDraws(draw_of(data), "training")) as drawn:
         for epoch in (1, 2, 7):
             found = drawn.take(epoch, nowhere)
             assert found.dtype == np.int32 and found.tolist() == here(data, epoch)
@@ -106,7 +107,7 @@ def test_the_next_epoch_is_drawn_while_this_one_trains(
     data: Path, shared: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Nothing is left to do at its start, and only the file of the present epoch remains."""
-    with closing(SharedLengths(draw_of(data), "training")) as drawn:
+    with closing(SharedDraws(draw_of(data), "training")) as drawn:
         drawn.take(1, nowhere)
         drawn.draw_ahead(2)
         ((_, drawer),) = drawn._drawers
@@ -130,7 +131,7 @@ def test_the_processes_of_a_node_draw_once(data: Path, monkeypatch: pytest.Monke
     found: dict[int, list[Any]] = {}
 
     def take(rank: int) -> None:
-        with closing(SharedLengths(draw_of(data), "training")) as drawn:
+        with closing(SharedDraws(draw_of(data), "training")) as drawn:
             found[rank] = []
             for epoch in (1, 2):
                 found[rank].append(drawn.take(epoch, nowhere).tolist())
@@ -149,8 +150,8 @@ def test_the_processes_of_a_node_draw_once(data: Path, monkeypatch: pytest.Monke
 def test_where_the_process_that_draws_is_killed_another_draws(data: Path) -> None:
     """The lock is free with its death, and its half-written file does no harm."""
     with (
-        closing(SharedLengths(draw_of(data), "training")) as one,
-        closing(SharedLengths(draw_of(data), "training")) as two,
+        closing(SharedDraws(draw_of(data), "training")) as one,
+        closing(SharedDraws(draw_of(data), "training")) as two,
     ):
         one.draw_ahead(1)
         ((_, drawer),) = one._drawers
@@ -162,7 +163,7 @@ def test_where_the_process_that_draws_is_killed_another_draws(data: Path) -> Non
 
 def test_what_is_complete_is_not_drawn_again(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A file may be completed just after it was looked for; drawing it once more would load a core for minutes."""
-    with closing(SharedLengths(draw_of(data), "training")) as drawn:
+    with closing(SharedDraws(draw_of(data), "training")) as drawn:
         assert drawn._folder is not None
         draw, path = draw_of(data)(1), drawn._folder / draw_of(data)(1).digest
         path.write_bytes(b"complete")
@@ -174,8 +175,8 @@ def test_what_is_complete_is_not_drawn_again(data: Path, monkeypatch: pytest.Mon
 def test_where_the_folder_is_removed_the_processes_share_another(data: Path, shared: Path) -> None:
     """systemd removes it when its user logs out; the end of one process must not take it from the other."""
     (folder := shared / f"mt-scaffold-{os.getuid()}").mkdir(mode=0o700)
-    with closing(SharedLengths(draw_of(data), "training")) as one:
-        with closing(SharedLengths(draw_of(data), "training")) as two:
+    with closing(SharedDraws(draw_of(data), "training")) as one:
+        with closing(SharedDraws(draw_of(data), "training")) as two:
             assert one.take(1, nowhere).tolist() == two.take(1, nowhere).tolist() == here(data, 1)
             shutil.rmtree(folder)
             one.draw_ahead(2)
@@ -215,7 +216,7 @@ def test_where_nothing_can_be_shared_each_process_draws_and_says_so_once(
     else:
         monkeypatch.setattr(lengths, "_BYTES_OF_PAIR", 1 << 60)
         monkeypatch.setattr(tempfile, "gettempdir", lambda: "/proc")
-    with caplog.at_level(logging.WARNING), closing(SharedLengths(draw_of(data), "training")) as drawn:
+    with caplog.at_level(logging.WARNING), closing(SharedDraws(draw_of(data), "training")) as drawn:
         for epoch in (1, 2, 3):
             assert drawn.take(epoch, lambda epoch: f"drawn here: {epoch}") == f"drawn here: {epoch}"
             drawn.draw_ahead(epoch + 1)
@@ -229,7 +230,7 @@ def test_an_error_in_the_data_ends_the_training(data: Path, tmp_path: Path) -> N
     draw = draw_of(data)(1)
     draw = Draw(draw.segmentation, draw.words, (str(small), str(small)), draw.dropouts, draw.seeds, 1)
     with (
-        closing(SharedLengths(lambda epoch: draw, "training")) as drawn,
+        closing(SharedDraws(lambda epoch: draw, "training")) as drawn,
         pytest.raises(MTScaffoldError, match=r"train\.en-de\.en\.words: line \d+: a subword that is not in the dict"),
     ):
         drawn.take(1, nowhere)
@@ -248,8 +249,8 @@ import contextlib, json, os, sys, threading
 from pathlib import Path
 sys.path[:0] = {path!r}
 import fairseq_training
-from mt_scaffold.experiment import lengths
-lengths._SHARED_MEMORY, lengths.FEW_PAIRS = Path({shared!r}), 0
+from mt_scaffold.experiment import lengths, shared_draws
+shared_draws._SHARED_MEMORY, lengths.FEW_PAIRS = Path({shared!r}), 0
 fairseq_training.load_plugin()
 from fairseq.trainer import Trainer
 begin_epoch, train_step, epochs = Trainer.begin_epoch, Trainer.train_step, set()
@@ -274,7 +275,7 @@ def step(self, *rest, **named):
     return result
 
 Trainer.begin_epoch, Trainer.train_step = begin, step
-fairseq_training.fairseq_train(sys.argv[1:])
+fairseq_training.train_on_cpu(sys.argv[1:])
 """
 
 
@@ -310,11 +311,11 @@ def test_processes_and_memory_are_the_same_after_fifty_epochs(
     # Four load the batches of the epoch, four those of the validation.
     assert set(workers) == {8}, workers
     assert max(drawing) <= 1
-    # Those of the epoch before may be about to end.
-    assert max(threads) <= threads[1] + 4, threads
-    # From one epoch to the next it varies by 2 %, whatever came before.
+    # Those that read ahead in the epoch and in the validation before may be about to end.
+    assert max(threads) <= threads[1] + 2, threads
+    # What has just been freed varies from epoch to epoch, the highest of several does not.
     fifth = len(memory) // 5
-    assert sum(memory[-fifth:]) < 1.05 * sum(memory[1 : 1 + fifth]), memory
+    assert max(memory[-fifth:]) < 1.01 * max(memory[1 : 1 + fifth]), memory
     assert list(shared.iterdir()) == []
 
 
@@ -370,7 +371,7 @@ def test_a_killed_training_leaves_nothing_that_the_next_does_not_remove(
     process.communicate()
     (left,) = shared.iterdir()
     (killed,) = left.iterdir()
-    with closing(SharedLengths(draw_of(data), "another")) as drawn:
+    with closing(SharedDraws(draw_of(data), "another")) as drawn:
         drawn.take(1, nowhere)
         assert killed not in left.iterdir()
     assert list(shared.iterdir()) == []

@@ -108,8 +108,37 @@ def add_learning(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--algorithm", choices=ALGORITHMS, default="scaffold", help="what to learn (default: %(default)s)"
     )
+    add_words(parser)
     add_amount(parser)
     add_num_workers(parser)
+
+
+def add_words(parser: argparse.ArgumentParser) -> None:
+    """Add what words and their symbols are; ``word_options`` returns it."""
+    parser.add_argument(
+        "--pretokenise",
+        default="spaces",
+        metavar="NAME",
+        help="how lines become words: spaces, gpt2, cl100k, o200k, or a regular expression; all but spaces make symbols "
+        "bytes, lose nothing, and write codes of version 0.3 (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--split-digits", action="store_true", help="with --pretokenise, make every digit a word of its own"
+    )
+    add_bytes(parser, "make symbols bytes, as subword-nmt's --byte does; the text need not be UTF-8")
+
+
+def add_bytes(parser: argparse.ArgumentParser, what: str) -> None:
+    parser.add_argument("--bytes", "--byte", "-b", action="store_true", dest="byte_level", help=what)
+
+
+def word_options(options: argparse.Namespace) -> dict[str, Any]:
+    """Return what ``add_words`` has parsed, as keyword arguments of the functions that count and learn."""
+    return {
+        "pretokenise": options.pretokenise,
+        "split_digits": options.split_digits,
+        "byte_level": options.byte_level,
+    }
 
 
 def add_amount(parser: argparse.ArgumentParser) -> None:
@@ -147,4 +176,5 @@ def learning_options(options: argparse.Namespace) -> dict[str, Any]:
         "verbose": options.verbose,
         "num_workers": options.num_workers,
         "algorithm": options.algorithm,
+        **word_options(options),
     }

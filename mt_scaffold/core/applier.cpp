@@ -6,6 +6,7 @@
 
 #include "errors.hpp"
 #include "lines.hpp"
+#include "notation.hpp"
 
 namespace mt_scaffold {
 
@@ -27,6 +28,72 @@ InputError not_utf8(size_t line, std::string_view text, size_t position) {
                     hex_byte(text[position]) + " is not UTF-8; encode the text as UTF-8 first");
 }
 
+// Appends the ids of the bytes of a subword; those at the end of a word are numbered after the others.
+void spell_out(std::string& text, std::string_view piece, bool final) {
+  for (size_t i = 0; i < piece.size(); ++i) {
+    const int32_t id = static_cast<unsigned char>(piece[i]) + (final && i + 1 == piece.size() ? 256 : 0);
+    text.append(reinterpret_cast<const char*>(&id), sizeof id);
+  }
+}
+
+// The words between ASCII spaces.
+class SpacedWords {
+ public:
+  SpacedWords(const char* begin, const char* end) : p_(begin), end_(end) {}
+
+  bool next(std::string_view& word) {
+    while (p_ < end_) {
+      const char* const begin = p_;
+      const char* const stop = word_end(begin, end_);
+      p_ = stop + 1;
+      if (stop == begin) continue;
+      word = {begin, static_cast<size_t>(stop - begin)};
+      return true;
+    }
+    return false;
+  }
+
+ private:
+  const char* p_;
+  const char* const end_;
+};
+
+// The words that end where a pre-tokeniser says.
+class SplitWords {
+ public:
+  SplitWords(const char* begin, const std::vector<size_t>& ends) : text_(begin), ends_(ends) {}
+
+  bool next(std::string_view& word) {
+    if (i_ == ends_.size()) return false;
+    word = {text_ + begin_, ends_[i_] - begin_};
+    begin_ = ends_[i_++];
+    return true;
+  }
+
+ private:
+  const char* const text_;
+  const std::vector<size_t>& ends_;
+  size_t begin_ = 0, i_ = 0;
+};
+
+// Words as they are, each copied so that it is padded.
+class GivenWords {
+ public:
+  explicit GivenWords(const std::vector<std::string>& words) : words_(words) {}
+
+  bool next(std::string_view& word) {
+    while (i_ < words_.size() && words_[i_].size() <= kPadding) ++i_;
+    if (i_ == words_.size()) return false;
+    word = {words_[i_].data(), words_[i_].size() - kPadding};
+    ++i_;
+    return true;
+  }
+
+ private:
+  const std::vector<std::string>& words_;
+  size_t i_ = 0;
+};
+
 }  // namespace
 
 // Padded against false sharing.
@@ -46,13 +113,18 @@ class alignas(128) Applier::Worker {
   std::shared_ptr<Segmenter::Scratch> scratch = Segmenter::make_scratch();
   std::vector<Piece> pieces, part_pieces;
   std::string text;  // the output of the last segmented word
+  std::vector<size_t> word_ends;
   OutputBuffer long_entry, output;
 };
 
-Applier::Applier(std::shared_ptr<const Segmenter> segmenter, Isolate isolate, TableLimits limits,
+Applier::Applier(std::shared_ptr<const Segmenter> segmenter, Isolate isolate,
+                 std::shared_ptr<const Pretokeniser> pretokeniser, TableLimits limits,
                  std::shared_ptr<const Dictionary> dictionary, int32_t unknown)
     : segmenter_(std::move(segmenter)),
       isolate_(std::move(isolate)),
+      pretokeniser_(std::move(pretokeniser)),
+      any_bytes_(segmenter_->alphabet().bytes),
+      notation_(!segmenter_->alphabet().end_of_word),
       limits_(limits),
       dictionary_(std::move(dictionary)),
       unknown_(unknown),
@@ -118,10 +190,17 @@ uint32_t Applier::segment_word(Worker& worker, std::string_view word, Decisions*
     const bool last = i + 1 == pieces.size();
     if (dictionary_) {
       form.assign(piece);
-      if (!last) form += segmenter_->separator();
+      if (!last && !notation_) form += segmenter_->separator();
       const auto found = dictionary_->find(form);
+      if (found == dictionary_->end() && unknown_ == kSpellOut) {
+        spell_out(text, piece, last && !notation_);
+        continue;
+      }
       const int32_t id = found == dictionary_->end() ? unknown_ : found->second;
       text.append(reinterpret_cast<const char*>(&id), sizeof id);
+    } else if (notation_) {
+      append_notation(text, piece);
+      if (!last) text += ' ';
     } else {
       text += piece;
       if (!last) text.append(segmenter_->separator()).append(1, ' ');
@@ -132,7 +211,7 @@ uint32_t Applier::segment_word(Worker& worker, std::string_view word, Decisions*
 
 // Segments a word that the table lacks; null if it is not UTF-8. The entry is valid until the next call.
 const WordEntry* Applier::entry_of_new_word(Worker& worker, const HashedWord& word) {
-  if (first_invalid_byte(word.text) != word.text.size()) return nullptr;
+  if (!any_bytes_ && first_invalid_byte(word.text) != word.text.size()) return nullptr;
   const uint32_t decisions = segment_word(worker, word.text, nullptr);
   if (word.text.size() <= kLongestRememberedWord) {
     const WordTable::Key key = WordTable::word_key(word);
@@ -183,36 +262,24 @@ void Applier::segment_with_drops(Worker& worker, const WordEntry* entry, const H
   output.append(worker.text.data(), worker.text.size());
 }
 
-template <bool kDropout>
-size_t Applier::append_line_as(Worker& worker, std::string_view line, Margins margins, uint64_t index,
-                               OutputBuffer& output) {
-  const char* const begin = line.data();
-  const char* const last = begin + line.size() - margins.trailing;
+template <bool kDropout, typename Words>
+size_t Applier::append_words_as(Worker& worker, Words words, const char* begin, OutputBuffer& output) {
   const bool text = dictionary_ == nullptr;
   WordTable& table = *worker.table;
-  if constexpr (kDropout) {
-    worker.random = RandomStream(worker.dropout.seed, worker.dropout.epoch, index);
-    worker.survivors = worker.law.survivors_before_drop(worker.random);
-  }
-  if (text && margins.leading > 0) output.append(begin, margins.leading);
   bool any = false;
-  const char* p = begin + margins.leading;
-  while (p < last) {
+  while (true) {
     // In batches, so that the table's memory is prefetched before it is needed.
     constexpr size_t kAhead = 16;
-    HashedWord words[kAhead];
+    HashedWord batch[kAhead];
     size_t count = 0;
-    for (; p < last && count < kAhead; ++p) {
-      const char* stop = word_end(p, last);
-      if (stop == p) continue;
-      words[count] = hash_word({p, static_cast<size_t>(stop - p)});
-      table.prefetch_slot(words[count].hash);
-      ++count;
-      p = stop;
+    for (std::string_view word; count < kAhead && words.next(word); ++count) {
+      batch[count] = hash_word(word);
+      table.prefetch_slot(batch[count].hash);
     }
-    for (size_t i = 0; i < count; ++i) table.prefetch_entry(words[i].hash);
+    if (count == 0) break;
+    for (size_t i = 0; i < count; ++i) table.prefetch_entry(batch[i].hash);
     for (size_t i = 0; i < count; ++i) {
-      const HashedWord& word = words[i];
+      const HashedWord& word = batch[i];
       const WordEntry* entry = table.find(WordTable::word_key(word));
       if (!entry) {
         entry = entry_of_new_word(worker, word);
@@ -231,14 +298,36 @@ size_t Applier::append_line_as(Worker& worker, std::string_view line, Margins ma
     }
   }
   if (any) output.drop_last(1);
-  if (text && margins.trailing > 0) output.append(last, margins.trailing);
   return kValid;
 }
 
-size_t Applier::append_line(Worker& worker, std::string_view line, Margins margins, uint64_t index,
-                            OutputBuffer& output) {
-  return worker.dropout.p > 0 ? append_line_as<true>(worker, line, margins, index, output)
-                              : append_line_as<false>(worker, line, margins, index, output);
+template <typename Words>
+size_t Applier::append_words(Worker& worker, Words words, const char* begin, OutputBuffer& output) {
+  return worker.dropout.p > 0 ? append_words_as<true>(worker, words, begin, output)
+                              : append_words_as<false>(worker, words, begin, output);
+}
+
+void Applier::start(Worker& worker, uint64_t index) {
+  if (worker.dropout.p <= 0) return;
+  worker.random = RandomStream(worker.dropout.seed, worker.dropout.epoch, index);
+  worker.survivors = worker.law.survivors_before_drop(worker.random);
+}
+
+size_t Applier::append_line(Worker& worker, std::string_view line, Margins margins, OutputBuffer& output) {
+  const char* const begin = line.data();
+  if (pretokeniser_) {
+    worker.word_ends.clear();
+    pretokeniser_->for_each_word(begin, begin + line.size(), [&](std::string_view word) {
+      worker.word_ends.push_back(static_cast<size_t>(word.data() - begin) + word.size());
+    });
+    return append_words(worker, SplitWords(begin, worker.word_ends), begin, output);
+  }
+  const bool text = dictionary_ == nullptr;
+  const char* const last = begin + line.size() - margins.trailing;
+  if (text && margins.leading > 0) output.append(begin, margins.leading);
+  const size_t bad = append_words(worker, SpacedWords(begin + margins.leading, last), begin, output);
+  if (bad == kValid && text && margins.trailing > 0) output.append(last, margins.trailing);
+  return bad;
 }
 
 void Applier::apply(BlockReader& reader, Sink& sink, unsigned workers, const Dropout& dropout, const Tick& tick) {
@@ -253,7 +342,8 @@ void Applier::apply(BlockReader& reader, Sink& sink, unsigned workers, const Dro
         uint64_t index = block.first_line;
         std::string_view line;
         for (Lines lines(block.text()); lines.next(line); ++index) {
-          const size_t bad = append_line(worker, line, margins_of(line), index, worker.output);
+          start(worker, index);
+          const size_t bad = append_line(worker, line, margins_of(line), worker.output);
           if (bad != kValid) throw block.not_utf8(static_cast<size_t>(line.data() - block.text().data()) + bad);
           if (lines.ended_by_lf()) worker.output.append('\n');
         }
@@ -268,8 +358,21 @@ std::string Applier::segment_line(std::string_view line, bool keep_margins, cons
   const Lease worker(*this, dropout);
   OutputBuffer output;
   refresh_table(*worker);
-  const size_t bad = append_line(*worker, text, keep_margins ? margins_of(text) : Margins{0, 0}, index, output);
+  start(*worker, index);
+  const size_t bad = append_line(*worker, text, keep_margins ? margins_of(text) : Margins{0, 0}, output);
   if (bad != kValid) throw not_utf8(0, text, bad);
+  return std::string(output.view());
+}
+
+std::string Applier::segment_words(const std::vector<std::string>& words, const Dropout& dropout, uint64_t index) {
+  std::vector<std::string> padded_words;
+  padded_words.reserve(words.size());
+  for (const std::string& word : words) padded_words.push_back(word + std::string(kPadding, '\0'));
+  const Lease worker(*this, dropout);
+  OutputBuffer output;
+  refresh_table(*worker);
+  start(*worker, index);
+  append_words(*worker, GivenWords(padded_words), nullptr, output);
   return std::string(output.view());
 }
 
@@ -281,10 +384,11 @@ Applier::Ids Applier::encode(const std::vector<std::string>& lines, const std::v
   const Lease worker(*this, dropout);
   for (size_t i = 0; i < lines.size(); ++i) {
     std::string_view line = lines[i];
-    if (line.ends_with('\n')) line.remove_suffix(1);
+    if (!pretokeniser_ && line.ends_with('\n')) line.remove_suffix(1);
     const std::string_view text = padded(line, copy);
     refresh_table(*worker);
-    const size_t bad = append_line(*worker, text, margins_of(text), indices.empty() ? i : indices[i], result.ids);
+    start(*worker, indices.empty() ? i : indices[i]);
+    const size_t bad = append_line(*worker, text, margins_of(text), result.ids);
     if (bad != kValid) throw not_utf8(i, text, bad);
     result.offsets.push_back(static_cast<int64_t>(result.ids.size() / sizeof(int32_t)));
   }
@@ -300,10 +404,11 @@ WordCounts Applier::count_subwords(const WordCounts& counts) {
   for (const WordCount& entry : counts.in_order()) {
     output.clear();
     refresh_table(*worker);
-    append_line(*worker, padded(entry.word, copy), {0, 0}, 0, output);
+    const std::string_view word = padded(entry.word, copy);
+    append_words(*worker, SplitWords(word.data(), {word.size()}), word.data(), output);
     const std::string_view pieces = output.view();
     for_each_word(pieces.data(), pieces.data() + pieces.size(),
-                  [&](std::string_view piece) { result.add(hash_word(piece), entry.count, position++); });
+                  [&](std::string_view piece) { result.add(hash_word(piece), entry.count, position++, any_bytes_); });
   }
   return result;
 }

@@ -13,6 +13,7 @@
 #include "dropout.hpp"
 #include "isolate.hpp"
 #include "output_buffer.hpp"
+#include "pretokeniser.hpp"
 #include "segmenter.hpp"
 #include "word_counts.hpp"
 #include "word_table.hpp"
@@ -24,23 +25,36 @@ using Dictionary = std::unordered_map<std::string, int32_t>;
 // All methods may be called by several threads at once.
 class Applier {
  public:
-  // Gives subwords as text or, with a dictionary, as int32 ids (`unknown` for those it lacks).
-  Applier(std::shared_ptr<const Segmenter> segmenter, Isolate isolate, TableLimits limits,
-          std::shared_ptr<const Dictionary> dictionary, int32_t unknown);
+  // Gives subwords as text or, with a dictionary, as int32 ids (`unknown` for those it lacks). The dictionary's keys
+  // are subwords with the separator. Codes with a pre-tokeniser need it; their keys are the bytes of a token.
+  Applier(std::shared_ptr<const Segmenter> segmenter, Isolate isolate, std::shared_ptr<const Pretokeniser> pretokeniser,
+          TableLimits limits, std::shared_ptr<const Dictionary> dictionary, int32_t unknown);
   ~Applier();
 
   // Segments a text. Under dropout, a line's random numbers depend on (seed, epoch, index of the line) alone.
   void apply(BlockReader& reader, Sink& sink, unsigned workers, const Dropout& dropout, const Tick& tick);
 
-  // Segments one line without its LF. With `keep_margins`, leading and trailing CRs and spaces are copied.
+  // Segments one line without its LF. With `keep_margins`, leading and trailing CRs and spaces are copied, unless words
+  // come from a pre-tokeniser: nothing is a margin then.
   std::string segment_line(std::string_view line, bool keep_margins, const Dropout& dropout, uint64_t index);
+
+  // Segments words as they are: nothing splits them further.
+  std::string segment_words(const std::vector<std::string>& words, const Dropout& dropout, uint64_t index);
 
   struct Ids {
     OutputBuffer ids;              // int32
     std::vector<int64_t> offsets;  // where each line begins, and the end
   };
-  // Encodes lines, with or without their LF. `indices` replace the lines' positions under dropout, unless empty.
+  // Encodes lines, with or without their LF, which is part of the text where words come from a pre-tokeniser. `indices`
+  // replace the lines' positions under dropout, unless empty.
   Ids encode(const std::vector<std::string>& lines, const std::vector<uint64_t>& indices, const Dropout& dropout);
+
+  // For `unknown`: a subword that the dictionary lacks becomes its bytes, whose ids are their values, plus 256 at the
+  // end of a word that has an end-of-word marker.
+  static constexpr int32_t kSpellOut = -1;
+
+  // The ids of documents, one after the other, in one thread: bytes in, bytes with </w> or from a pre-tokeniser.
+  class Documents;
 
   // The counts of the subwords of counted words, in the order in which they first occur in the segmented text.
   WordCounts count_subwords(const WordCounts& counts);
@@ -60,12 +74,19 @@ class Applier {
     std::unique_ptr<Worker> worker_;
   };
 
+  // Begins the random numbers of a line or document.
+  static void start(Worker& worker, uint64_t index);
+
   static constexpr size_t kValid = ~size_t{0};
   // Appends the subwords of a line, which must be readable for kPadding bytes past its end. Returns kValid, or the
   // position of the first byte that is not UTF-8.
-  size_t append_line(Worker& worker, std::string_view line, Margins margins, uint64_t index, OutputBuffer& output);
-  template <bool kDropout>
-  size_t append_line_as(Worker& worker, std::string_view line, Margins margins, uint64_t index, OutputBuffer& output);
+  size_t append_line(Worker& worker, std::string_view line, Margins margins, OutputBuffer& output);
+  // Appends the subwords of all that `words.next(word)` gives, each readable for kPadding bytes past its end. Returns
+  // kValid, or the position in the text that begins at `begin`.
+  template <typename Words>
+  size_t append_words(Worker& worker, Words words, const char* begin, OutputBuffer& output);
+  template <bool kDropout, typename Words>
+  size_t append_words_as(Worker& worker, Words words, const char* begin, OutputBuffer& output);
 
   const WordEntry* entry_of_new_word(Worker& worker, const HashedWord& word);
   // Segments a word in which dropout drops a merge.
@@ -75,6 +96,9 @@ class Applier {
 
   const std::shared_ptr<const Segmenter> segmenter_;
   const Isolate isolate_;
+  const std::shared_ptr<const Pretokeniser> pretokeniser_;
+  const bool any_bytes_;  // words need not be UTF-8
+  const bool notation_;   // subwords are written in GPT-2's notation
   const TableLimits limits_;
   const std::shared_ptr<const Dictionary> dictionary_;
   const int32_t unknown_;
@@ -84,6 +108,25 @@ class Applier {
 
   std::mutex idle_mutex_;
   std::vector<std::unique_ptr<Worker>> idle_;
+};
+
+class Applier::Documents {
+ public:
+  // The applier has a dictionary, and its codes' symbols are bytes.
+  Documents(Applier& applier, const Dropout& dropout) : applier_(applier), worker_(applier, dropout) {}
+
+  // Begins a document: under dropout its ids depend on (seed, epoch, index) alone.
+  void begin(uint64_t index);
+  // Appends the ids (int32) of a part of the document. Words do not span parts.
+  void append(std::string_view text, OutputBuffer& output);
+
+ private:
+  // With </w>, a single space between two words is implied; every other byte around words has an id of its own.
+  void append_spaced(std::string_view text, OutputBuffer& output);
+
+  Applier& applier_;
+  const Lease worker_;
+  std::string padded_;
 };
 
 }  // namespace mt_scaffold

@@ -9,11 +9,18 @@
 #include <cstring>
 
 #include "applier.hpp"
+#include "bindings_common.hpp"
+#include "bindings_counts.hpp"
+#include "bindings_ids.hpp"
+#include "bindings_pretokeniser.hpp"
 #include "blocks.hpp"
 #include "codes.hpp"
 #include "errors.hpp"
 #include "learner.hpp"
+#include "notation.hpp"
+#include "pretokeniser.hpp"
 #include "segmenter.hpp"
+#include "token_ids.hpp"
 #include "word_counts.hpp"
 
 namespace py = pybind11;
@@ -21,128 +28,31 @@ using namespace mt_scaffold;
 
 namespace {
 
-// A Python object with read(size) -> bytes, such as a gzip stream.
-class PythonSource : public Source {
- public:
-  PythonSource(py::object stream, std::string name) : read_(stream.attr("read")) { this->name = std::move(name); }
-  ~PythonSource() override {
-    py::gil_scoped_acquire gil;
-    read_ = py::object();
-  }
-  size_t read(char* into, size_t size, const std::atomic<bool>&) override {
-    py::gil_scoped_acquire gil;
-    const auto data = py::cast<py::bytes>(read_(size));
-    const std::string_view view = data;
-    if (view.size() > size) throw std::length_error("read() returned more bytes than requested");
-    std::memcpy(into, view.data(), view.size());
-    return view.size();
-  }
-
- private:
-  py::object read_;
-};
-
-class PythonSink : public Sink {
- public:
-  explicit PythonSink(py::object stream) : write_(stream.attr("write")) {}
-  ~PythonSink() override {
-    py::gil_scoped_acquire gil;
-    write_ = py::object();
-  }
-  void write(const char* data, size_t size, const std::atomic<bool>&) override {
-    py::gil_scoped_acquire gil;
-    while (size > 0) {
-      const py::object taken = write_(py::bytes(data, size));
-      // A raw stream may write a part only; one that returns None wrote all.
-      const size_t count = taken.is_none() ? size : std::min(py::cast<size_t>(taken), size);
-      data += count;
-      size -= count;
-    }
-  }
-
- private:
-  py::object write_;
-};
-
-using NamedObject = std::pair<std::string, py::object>;
-
-// An input is (name, file descriptor | bytes | object with read).
-BlockReader make_reader(const std::vector<NamedObject>& inputs) {
-  std::vector<std::unique_ptr<Source>> sources;
-  for (const auto& [name, input] : inputs) {
-    if (py::isinstance<py::int_>(input)) {
-      sources.push_back(std::make_unique<FileSource>(py::cast<int>(input), name));
-    } else if (py::isinstance<py::bytes>(input)) {
-      sources.push_back(std::make_unique<MemorySource>(py::cast<std::string_view>(input), name));
-    } else {
-      sources.push_back(std::make_unique<PythonSource>(input, name));
-    }
-  }
-  return BlockReader(std::move(sources));
+// What cuts text into words for these codes; null for words between spaces.
+std::shared_ptr<const Pretokeniser> pretokeniser_of(const CodesHeader& header, std::shared_ptr<Pretokeniser> given) {
+  if (header.alphabet().end_of_word) return nullptr;
+  if (given) return given;
+  return std::make_shared<const Pretokeniser>(header.pretokeniser, header.split_digits);
 }
 
-// An output is (name, file descriptor | object with write).
-std::unique_ptr<Sink> make_sink(const NamedObject& output) {
-  const auto& [name, object] = output;
-  if (py::isinstance<py::int_>(object)) return std::make_unique<FileSink>(py::cast<int>(object), name);
-  return std::make_unique<PythonSink>(object);
-}
-
-// Checks for Ctrl-C, and reports progress unless that is None.
-Tick make_tick(py::object progress) {
-  return [progress = std::move(progress)](uint64_t done) {
-    py::gil_scoped_acquire gil;
-    if (PyErr_CheckSignals() != 0) throw py::error_already_set();
-    if (!progress.is_none()) progress(done);
-  };
-}
-
-class PyWordCounts {
- public:
-  PyWordCounts() = default;
-  explicit PyWordCounts(WordCounts counts) : counts_(std::move(counts)) {}
-  PyWordCounts(PyWordCounts&&) = default;
-
-  WordCounts& get() {
-    if (taken_) throw py::value_error("these counts were used up by learning; count the words again");
-    return counts_;
-  }
-  WordCounts take() {
-    WordCounts taken = std::move(get());
-    taken_ = true;
-    return taken;
-  }
-
- private:
-  WordCounts counts_;
-  bool taken_ = false;
-};
-
-py::str decode(std::string_view text) { return py::str(text.data(), text.size()); }
-
-Isolate make_isolate(py::object isolate) {
+Isolate make_isolate(py::object isolate, bool bytes) {
   if (isolate.is_none()) return nullptr;
   // The last copy may be destroyed on a thread that does not hold the GIL.
   auto callable = std::shared_ptr<py::object>(new py::object(std::move(isolate)), [](py::object* object) {
     py::gil_scoped_acquire gil;
     delete object;
   });
-  return remembering([callable](std::string_view word) {
+  return remembering([callable, bytes](std::string_view word) {
     py::gil_scoped_acquire gil;
     std::vector<WordPart> parts;
-    for (const auto& part : py::cast<py::list>((*callable)(decode(word)))) {
+    const py::object argument = bytes ? py::object(py::bytes(word.data(), word.size())) : py::object(decode(word));
+    for (const auto& part : py::cast<py::list>((*callable)(argument))) {
       const auto pair = py::cast<py::tuple>(part);
       const auto text = py::cast<std::string>(pair[0]);
       parts.push_back({static_cast<uint32_t>(text.size()), py::cast<bool>(pair[1])});
     }
     return parts;
   });
-}
-
-template <typename Work>
-auto without_gil(Work&& work) {
-  py::gil_scoped_release released;
-  return work();
 }
 
 }  // namespace
@@ -153,6 +63,8 @@ PYBIND11_MODULE(_core, module) {
   py::register_exception_translator([](std::exception_ptr pointer) {
     try {
       if (pointer) std::rethrow_exception(pointer);
+    } catch (const SpecialTokenFound& error) {
+      py::set_error(py::module_::import("mt_scaffold.errors").attr("SpecialTokenError"), error.what());
     } catch (const InputError& error) {
       py::set_error(py::module_::import("mt_scaffold.errors").attr("MTScaffoldError"), error.what());
     } catch (const SystemError& error) {
@@ -161,86 +73,75 @@ PYBIND11_MODULE(_core, module) {
     }
   });
 
-  py::class_<PyWordCounts>(module, "WordCounts")
-      .def(py::init<>())
-      .def("__len__", [](PyWordCounts& self) { return self.get().size(); })
-      .def("total", [](PyWordCounts& self) { return self.get().total(); })
-      .def("lines", [](PyWordCounts& self) { return self.get().lines; })
-      .def("word_bytes", [](PyWordCounts& self) { return self.get().word_bytes(); })
-      .def("base_symbols",
-           [](PyWordCounts& self) {
-             const BaseSymbols symbols = self.get().base_symbols();
-             return py::make_tuple(symbols.internal, symbols.final);
-           })
-      .def("items",
-           [](PyWordCounts& self) {
-             py::list items;
-             for (const WordCount& entry : self.get().in_order())
-               items.append(py::make_tuple(decode(entry.word), entry.count));
-             return items;
-           })
-      .def("add", [](PyWordCounts& self, PyWordCounts& other) { self.get().merge(other.get()); })
-      .def("format_vocabulary", [](PyWordCounts& self) {
-        const WordCounts& counts = self.get();
-        return py::bytes(without_gil([&] { return format_vocabulary(counts); }));
-      });
+  bind_pretokeniser(module);
 
-  module.def(
-      "count_words",
-      [](const std::vector<NamedObject>& inputs, unsigned workers, py::object progress) {
-        BlockReader reader = make_reader(inputs);
-        const Tick tick = make_tick(std::move(progress));
-        return PyWordCounts(without_gil([&] { return count_words(reader, workers, tick); }));
-      },
-      py::arg("inputs"), py::arg("workers") = 1, py::arg("progress") = py::none());
-
-  module.def(
-      "read_word_counts",
-      [](const std::vector<NamedObject>& inputs, py::object progress) {
-        BlockReader reader = make_reader(inputs);
-        const Tick tick = make_tick(std::move(progress));
-        return PyWordCounts(without_gil([&] { return read_word_counts(reader, tick); }));
-      },
-      py::arg("inputs"), py::arg("progress") = py::none());
+  bind_counts(module);
 
   module.def(
       "learn",
       [](PyWordCounts& counts, bool scaffold, uint64_t symbols, int64_t min_frequency, py::object on_step,
-         py::object progress) {
-        const LearnOptions options{scaffold ? Algorithm::kScaffold : Algorithm::kBpe, symbols, min_frequency};
+         py::object progress, const PyHeader& given_header) {
+        const CodesHeader header = header_of(given_header);
+        const bool bytes = header.bytes;
+        const LearnOptions options{scaffold ? Algorithm::kScaffold : Algorithm::kBpe, header.alphabet(), symbols,
+                                   min_frequency};
+        const auto shown = [bytes](std::string_view token) { return decode(shown_token(token, bytes)); };
         OnStep report;
         if (!on_step.is_none()) {
           report = [&](const Step& step) {
             py::gil_scoped_acquire gil;
             py::object returned = py::none();
-            if (step.returned) returned = py::make_tuple(decode(step.returned->text), step.returned->frequency);
-            on_step(decode(step.left), decode(step.right), step.frequency, step.head, step.left_marked,
-                    step.right_marked, returned);
+            if (step.returned) returned = py::make_tuple(shown(step.returned->text), step.returned->frequency);
+            on_step(shown(step.left), shown(step.right), step.frequency, step.head, step.left_marked, step.right_marked,
+                    returned);
           };
         }
         const Tick tick = make_tick(std::move(progress));
         WordCounts words = counts.take();
-        const LearnResult result = without_gil([&] { return learn(std::move(words), options, report, tick); });
+        LearnResult result = without_gil([&] { return learn(std::move(words), options, report, tick); });
         py::dict learned;
-        learned["codes"] = py::bytes(format_codes(result.merges));
         learned["merges"] = result.merges.size();
+        learned["codes"] = py::bytes(format_codes({header, std::move(result.merges)}));
         learned["scaffold"] = result.scaffold;
         learned["restored"] = result.restored;
         learned["exhausted"] = result.exhausted;
         return learned;
       },
       py::arg("counts"), py::arg("scaffold"), py::arg("symbols"), py::arg("min_frequency"),
-      py::arg("on_step") = py::none(), py::arg("progress") = py::none());
+      py::arg("on_step") = py::none(), py::arg("progress") = py::none(),
+      py::arg("header") = PyHeader(false, "spaces", false));
 
   module.def(
       "parse_codes",
       [](std::string_view text, const std::string& name, int64_t merges) {
         py::list result;
-        for (const Merge& merge : parse_codes(text, name, merges))
-          result.append(py::make_tuple(decode(merge.left), decode(merge.right), merge.scaffold));
+        const Codes codes = parse_codes(text, name, merges);
+        const bool bytes = codes.header.bytes;
+        for (const Merge& merge : codes.merges)
+          result.append(py::make_tuple(decode(shown_token(merge.left, bytes)), decode(shown_token(merge.right, bytes)),
+                                       merge.scaffold));
         return result;
       },
       py::arg("text"), py::arg("name") = "codes", py::arg("merges") = -1);
+
+  module.def(
+      "parse_header",
+      [](std::string_view text, const std::string& name) {
+        const CodesHeader header = parse_codes_header(text, name);
+        return PyHeader(header.bytes, header.pretokeniser, header.split_digits);
+      },
+      py::arg("text"), py::arg("name") = "codes");
+
+  module.def("bytes_to_notation", [](std::string_view bytes) { return decode(notation_of(bytes)); }, py::arg("bytes"));
+  module.def(
+      "notation_to_bytes",
+      [](std::string_view notation) {
+        std::string bytes;
+        if (!append_from_notation(bytes, notation))
+          throw InputError("'" + std::string(notation) + "' is not in GPT-2's notation of bytes");
+        return py::bytes(bytes);
+      },
+      py::arg("notation"));
 
   py::class_<Segmenter, std::shared_ptr<Segmenter>>(module, "Segmenter")
       .def(py::init([](std::string_view codes, std::string separator, const std::string& name, int64_t merges,
@@ -253,21 +154,29 @@ PYBIND11_MODULE(_core, module) {
            py::arg("vocabulary") = py::none())
       .def("surface_forms", [](const Segmenter& self) {
         py::list forms;
-        for (const std::string& form : self.surface_forms()) forms.append(decode(form));
+        const bool notation = !self.alphabet().end_of_word;
+        for (const std::string& form : self.surface_forms()) forms.append(decode(shown_token(form, notation)));
         return forms;
       });
 
   py::class_<Applier>(module, "Applier")
-      .def(py::init([](std::shared_ptr<Segmenter> segmenter, py::object isolate, std::optional<Dictionary> dictionary,
-                       int32_t unknown, size_t max_words, size_t max_bytes) {
-             std::shared_ptr<const Dictionary> shared;
-             if (dictionary) shared = std::make_shared<const Dictionary>(std::move(*dictionary));
-             return std::make_unique<Applier>(std::move(segmenter), make_isolate(std::move(isolate)),
-                                              TableLimits{max_words, max_bytes}, std::move(shared), unknown);
-           }),
-           py::arg("segmenter"), py::arg("isolate") = py::none(), py::arg("dictionary") = py::none(),
-           py::arg("unknown") = 0, py::arg("max_words") = TableLimits().max_words,
-           py::arg("max_bytes") = TableLimits().max_bytes)
+      .def(
+          py::init([](std::shared_ptr<Segmenter> segmenter, py::object isolate, std::optional<Dictionary> dictionary,
+                      int32_t unknown, size_t max_words, size_t max_bytes, std::shared_ptr<Pretokeniser> pretokeniser) {
+            // Keys are bytes, or strings in UTF-8: subwords with the separator, which is after all but a word's last.
+            // Without an end-of-word marker they are the bytes of tokens, and tokens have no separator. With bytes
+            // and a marker, a separator that holds a space tells "a" inside a word from "a" at its end for sure.
+            std::shared_ptr<const Dictionary> shared;
+            if (dictionary) shared = std::make_shared<const Dictionary>(std::move(*dictionary));
+            auto split = pretokeniser_of(segmenter->header(), std::move(pretokeniser));
+            const bool bytes = segmenter->alphabet().bytes;
+            return std::make_unique<Applier>(std::move(segmenter), make_isolate(std::move(isolate), bytes),
+                                             std::move(split), TableLimits{max_words, max_bytes}, std::move(shared),
+                                             unknown);
+          }),
+          py::arg("segmenter"), py::arg("isolate") = py::none(), py::arg("dictionary") = py::none(),
+          py::arg("unknown") = 0, py::arg("max_words") = TableLimits().max_words,
+          py::arg("max_bytes") = TableLimits().max_bytes, py::arg("pretokeniser") = nullptr)
       .def(
           "apply",
           [](Applier& self, const NamedObject& input, const NamedObject& output, unsigned workers, double p,
@@ -287,6 +196,11 @@ PYBIND11_MODULE(_core, module) {
           py::arg("line"), py::arg("keep_margins") = true, py::arg("dropout") = 0.0, py::arg("seed") = 0,
           py::arg("epoch") = 0, py::arg("index") = 0)
       .def(
+          "segment_words",
+          [](Applier& self, const std::vector<std::string>& words, double p, uint64_t seed, uint64_t epoch,
+             uint64_t index) { return decode(self.segment_words(words, {p, seed, epoch}, index)); },
+          py::arg("words"), py::arg("dropout") = 0.0, py::arg("seed") = 0, py::arg("epoch") = 0, py::arg("index") = 0)
+      .def(
           "ids",
           [](Applier& self, const std::vector<std::string>& lines, const std::vector<uint64_t>& indices, double p,
              uint64_t seed, uint64_t epoch) {
@@ -301,4 +215,5 @@ PYBIND11_MODULE(_core, module) {
         const WordCounts& words = counts.get();
         return PyWordCounts(without_gil([&] { return self.count_subwords(words); }));
       });
+  bind_ids(module);
 }

@@ -97,6 +97,15 @@ InputError Block::not_utf8(size_t position) const {
                     " is not UTF-8; convert the file to UTF-8 first");
 }
 
+namespace {
+
+size_t after_last_line(std::string_view text, size_t searched) {
+  const void* last = memrchr(text.data() + searched, '\n', text.size() - searched);
+  return last ? static_cast<size_t>(static_cast<const char*>(last) - text.data()) + 1 : 0;
+}
+
+}  // namespace
+
 bool BlockReader::next(Block& block, const std::atomic<bool>& stop) {
   while (current_ < sources_.size()) {
     Source& source = *sources_[current_];
@@ -106,7 +115,7 @@ bool BlockReader::next(Block& block, const std::atomic<bool>& stop) {
     block.size = carry_.size();
     carry_.clear();
     bool ended = false;
-    size_t whole_lines = 0;  // bytes up to and including the last LF
+    size_t whole_lines = 0;  // bytes up to the last cut
     while (true) {
       if (block.size + kPadding >= block.capacity) {
         if (whole_lines > 0) break;
@@ -118,9 +127,10 @@ bool BlockReader::next(Block& block, const std::atomic<bool>& stop) {
         break;
       }
       bytes_read_.fetch_add(count, std::memory_order_relaxed);
-      const void* last = memrchr(block.buffer.get() + block.size, '\n', count);
-      if (last) whole_lines = static_cast<size_t>(static_cast<const char*>(last) - block.buffer.get()) + 1;
+      const size_t searched = block.size;
       block.size += count;
+      const size_t cut = last_cut_ ? last_cut_(block.text(), searched) : after_last_line(block.text(), searched);
+      if (cut > 0) whole_lines = cut;
       if (whole_lines > 0 && (block.size >= kBlockSize / 2 || !source.ready())) break;
     }
     if (!ended) {

@@ -63,7 +63,7 @@ class FileSink : public Sink {
   bool may_block_;
 };
 
-// Whole lines of one input, readable for kPadding bytes past their end.
+// Whole lines of one input, or what LastCut makes of it, readable for kPadding bytes past their end.
 struct Block {
   std::unique_ptr<char[]> buffer;
   size_t capacity = 0;
@@ -80,6 +80,10 @@ struct Block {
   InputError not_utf8(size_t position) const;
 };
 
+// Returns how many of the first bytes of `text` may be a block of their own, as many as possible; 0 if it cannot be
+// cut. `searched`: that many of its first bytes have been passed before, in vain.
+using LastCut = std::function<size_t(std::string_view text, size_t searched)>;
+
 class BlockReader {
  public:
   static constexpr size_t kBlockSize = size_t{1} << 18;
@@ -87,11 +91,14 @@ class BlockReader {
   explicit BlockReader(std::vector<std::unique_ptr<Source>> sources) : sources_(std::move(sources)) {}
   // Fills `block` with the next whole lines; false after the last input. Not thread-safe.
   bool next(Block& block, const std::atomic<bool>& stop);
+  // Cuts inputs elsewhere than after their LFs.
+  void cut_with(LastCut last_cut) { last_cut_ = std::move(last_cut); }
   uint64_t bytes_read() const { return bytes_read_.load(std::memory_order_relaxed); }
 
  private:
   std::vector<std::unique_ptr<Source>> sources_;
   size_t current_ = 0;
+  LastCut last_cut_;
   std::string carry_;  // an incomplete line, read with the previous block
   uint64_t number_ = 0, line_ = 0, offset_ = 0, global_offset_ = 0;
   std::atomic<uint64_t> bytes_read_{0};

@@ -1,19 +1,21 @@
 #include "codes.hpp"
 
+#include <utility>
+
 #include "errors.hpp"
 #include "interner.hpp"
 #include "lines.hpp"
+#include "notation.hpp"
 #include "text.hpp"
 
 namespace mt_scaffold {
 
 namespace {
 
-constexpr std::string_view kVersionLine = "#version: 0.2";
 constexpr std::string_view kScaffoldMark = "scaffold";
 constexpr size_t kFirstMergeLine = 2;
 
-// Lines without their CR (in a CR LF file) and trailing spaces.
+// Lines without their CR (in a CR LF file) and, but for the first, trailing spaces.
 class CodesLines {
  public:
   explicit CodesLines(std::string_view text) : lines_(text) {}
@@ -23,7 +25,8 @@ class CodesLines {
     // The first line decides: in an LF file a merge may end in a CR of its own.
     if (++number_ == 1) cr_lf_ = line.ends_with('\r');
     if (cr_lf_ && line.ends_with('\r')) line.remove_suffix(1);
-    while (line.ends_with(' ')) line.remove_suffix(1);
+    // A pattern on the first line may end in a space.
+    while (number_ > 1 && line.ends_with(' ')) line.remove_suffix(1);
     return true;
   }
 
@@ -35,33 +38,43 @@ class CodesLines {
   bool cr_lf_ = false;
 };
 
-}  // namespace
-
-bool is_base_symbol(std::string_view token) {
-  uint32_t ignored;
-  const size_t length = decode_code_point(reinterpret_cast<const unsigned char*>(token.data()), token.size(), ignored);
-  return token.size() == length || token.substr(length) == kEndOfWord;
+CodesHeader read_header(CodesLines& lines, const std::string& name) {
+  std::string_view line;
+  if (!lines.next(line)) throw InputError(name + ": the codes file is empty; write one with learn-bpe");
+  try {
+    return parse_header(line);
+  } catch (const InputError& error) {
+    throw InputError(name + ": line 1: " + error.what());
+  }
 }
 
-std::vector<Merge> parse_codes(std::string_view text, const std::string& name, int64_t limit) {
+// A symbol as the file writes it, into memory; false if it is not in the file's notation.
+bool read_symbol(std::string_view field, bool notation, std::string& symbol) {
+  symbol.clear();
+  if (notation) return append_from_notation(symbol, field);
+  symbol = field;
+  return true;
+}
+
+}  // namespace
+
+Codes parse_codes(std::string_view text, const std::string& name, int64_t limit) {
   CodesLines lines(text);
   std::string_view line;
   const auto fail = [&](const std::string& what) {
     return InputError(name + ": line " + std::to_string(lines.number()) + ": " + what);
   };
-  if (!lines.next(line)) throw InputError(name + ": the codes file is empty; write one with learn-bpe");
-  if (line != kVersionLine) {
-    throw fail(line.starts_with("#version:")
-                   ? "unsupported version of the codes file; learn the codes again, which gives '#version: 0.2'"
-                   : "expected '#version: 0.2'; if this is a codes file of format 0.1, learn the codes again");
-  }
-  std::vector<Merge> merges;
+  Codes codes{read_header(lines, name), {}};
+  std::vector<Merge>& merges = codes.merges;
+  const Alphabet alphabet = codes.header.alphabet();
+  const bool notation = !alphabet.end_of_word;
   Interner tokens;
   std::vector<size_t> marked_by;  // by token: the line of its first merge
   std::string token;
   while (lines.next(line)) {
     if (limit >= 0 && merges.size() >= static_cast<size_t>(limit)) break;
-    if (const size_t bad = first_invalid_byte(line); bad != line.size())
+    const bool raw = alphabet.bytes && !notation;
+    if (const size_t bad = first_invalid_byte(line); !raw && bad != line.size())
       throw fail("byte " + std::to_string(bad + 1) + " of the line is not UTF-8");
     std::string_view fields[3];
     size_t count = 0;
@@ -75,31 +88,53 @@ std::vector<Merge> parse_codes(std::string_view text, const std::string& name, i
     if (count < 2 || count > 3 || fields[0].empty() || fields[1].empty())
       throw fail("expected 'LEFT RIGHT' or 'LEFT RIGHT scaffold'");
     if (count == 3 && fields[2] != kScaffoldMark)
-      throw fail("the third field must be 'scaffold', not '" + std::string(fields[2]) + "'");
-    const bool scaffold = count == 3;
-    token.assign(fields[0]).append(fields[1]);
-    if (scaffold && is_base_symbol(token)) throw fail("a base symbol cannot be scaffold");
+      throw fail("the third field must be 'scaffold', not '" + shown_token(fields[2], raw) + "'");
+    Merge merge{"", "", count == 3};
+    for (const auto& [field, symbol] : {std::pair(fields[0], &merge.left), std::pair(fields[1], &merge.right)})
+      if (!read_symbol(field, notation, *symbol))
+        throw fail("'" + std::string(field) +
+                   "' is not in GPT-2's notation of bytes, which codes with a pre-tokeniser are written in");
+    token.assign(merge.left).append(merge.right);
+    if (merge.scaffold && is_base_symbol(token, alphabet)) throw fail("a base symbol cannot be scaffold");
     const auto number = static_cast<size_t>(tokens.intern(token));
     if (number == marked_by.size()) {
       marked_by.push_back(lines.number());
-    } else if (merges[marked_by[number] - kFirstMergeLine].scaffold != scaffold) {
-      throw fail("'" + token + "' is " + (scaffold ? "" : "not ") + "scaffold here but " + (scaffold ? "not " : "") +
-                 "on line " + std::to_string(marked_by[number]));
+    } else if (merges[marked_by[number] - kFirstMergeLine].scaffold != merge.scaffold) {
+      throw fail("'" + shown_token(token, alphabet.bytes) + "' is " + (merge.scaffold ? "" : "not ") +
+                 "scaffold here but " + (merge.scaffold ? "not " : "") + "on line " +
+                 std::to_string(marked_by[number]));
     }
-    merges.push_back({std::string(fields[0]), std::string(fields[1]), scaffold});
+    merges.push_back(std::move(merge));
   }
-  return merges;
+  return codes;
 }
 
-std::string format_codes(const std::vector<Merge>& merges) {
-  std::string text(kVersionLine);
+CodesHeader parse_codes_header(std::string_view text, const std::string& name) {
+  CodesLines lines(text);
+  return read_header(lines, name);
+}
+
+std::string format_codes(const Codes& codes) {
+  const bool notation = !codes.header.alphabet().end_of_word;
+  std::string text = format_header(codes.header);
   text += '\n';
-  for (const Merge& merge : merges) {
-    text.append(merge.left).append(1, ' ').append(merge.right);
+  const auto append = [&](std::string_view symbol) {
+    if (notation) {
+      append_notation(text, symbol);
+    } else {
+      text += symbol;
+    }
+  };
+  for (const Merge& merge : codes.merges) {
+    append(merge.left);
+    text += ' ';
+    append(merge.right);
     if (merge.scaffold) text.append(1, ' ').append(kScaffoldMark);
     text += '\n';
   }
   return text;
 }
+
+std::string shown_token(std::string_view token, bool bytes) { return bytes ? notation_of(token) : std::string(token); }
 
 }  // namespace mt_scaffold

@@ -6,21 +6,31 @@
 #include <string_view>
 #include <vector>
 
+#include "codes_header.hpp"
+
 namespace mt_scaffold {
 
+// Symbols as they are in memory: bytes are bytes here, whatever notation the file has.
 struct Merge {
   std::string left, right;
   bool scaffold;
 };
 
-// Whether a token is a single code point, possibly word-final: it has no children to demolish into.
-// A merge can make one too, in a word that spells out "</w>".
-bool is_base_symbol(std::string_view token);
+struct Codes {
+  CodesHeader header;
+  std::vector<Merge> merges;
+};
 
 // Parses a codes file, at most `limit` merges of it unless `limit` is negative. Throws InputError with `name` and the
 // line number where the file is malformed.
-std::vector<Merge> parse_codes(std::string_view text, const std::string& name, int64_t limit);
+Codes parse_codes(std::string_view text, const std::string& name, int64_t limit);
 
-std::string format_codes(const std::vector<Merge>& merges);
+// Parses the first line only.
+CodesHeader parse_codes_header(std::string_view text, const std::string& name);
+
+std::string format_codes(const Codes& codes);
+
+// A token as Python and messages show it: as text, which is UTF-8, or bytes in GPT-2's notation.
+std::string shown_token(std::string_view token, bool bytes);
 
 }  // namespace mt_scaffold

@@ -4,7 +4,7 @@
 #include <string_view>
 #include <tuple>
 
-#include "text.hpp"
+#include "alphabet.hpp"
 
 namespace mt_scaffold {
 
@@ -21,9 +21,9 @@ void append(Expansion& to, const std::vector<Expansion>& expansions, int32_t tok
 
 class Expander {
  public:
-  Expander(const Interner& texts, const std::vector<bool>& scaffold, const std::vector<Derivation>& lines,
-           bool scaffold_only)
-      : texts_(texts), scaffold_(scaffold), derivations_(texts.size()) {
+  Expander(const Interner& texts, Alphabet alphabet, const std::vector<bool>& scaffold,
+           const std::vector<Derivation>& lines, bool scaffold_only)
+      : texts_(texts), alphabet_(alphabet), scaffold_(scaffold), derivations_(texts.size()) {
     for (const Derivation& line : lines) {
       if (scaffold_only && !is_scaffold(line.token)) continue;
       auto& known = derivations_[static_cast<size_t>(line.token)];
@@ -71,7 +71,7 @@ class Expander {
     for (const int32_t token : shortest_first_) {
       const auto at = static_cast<size_t>(token);
       const std::string_view text = texts_[token];
-      const std::string_view stem = text.ends_with(kEndOfWord) ? text.substr(0, text.size() - kEndOfWord.size()) : text;
+      const std::string_view stem = is_marked(text, alphabet_) ? text.substr(0, text.size() - kEndOfWord.size()) : text;
       const bool keep_inner = !scaffold_[at] && vocabulary.contains(std::string(text) + separator);
       const bool keep_last = !scaffold_[at] && vocabulary.contains(std::string(stem));
       if (const Derivation* d = keep_inner ? nullptr : earliest(token, false)) {
@@ -101,7 +101,7 @@ class Expander {
 
   // Whether a derivation splits the letters of "</w>", as it can in a text that spells out "</w>".
   bool cuts_end_of_word(const Derivation& derivation) const {
-    return texts_[derivation.token].ends_with(kEndOfWord) && texts_[derivation.right].size() <= kEndOfWord.size();
+    return is_marked(texts_[derivation.token], alphabet_) && texts_[derivation.right].size() <= kEndOfWord.size();
   }
 
   const Derivation* earliest(int32_t token, bool final) const {
@@ -112,6 +112,7 @@ class Expander {
   }
 
   const Interner& texts_;
+  const Alphabet alphabet_;
   const std::vector<bool>& scaffold_;
   std::vector<std::vector<Derivation>> derivations_;  // by token
   std::vector<int32_t> shortest_first_;
@@ -119,10 +120,11 @@ class Expander {
 
 }  // namespace
 
-Expansions expand(const Interner& texts, const std::vector<bool>& scaffold, const std::vector<Derivation>& lines,
-                  const std::string& separator, const std::unordered_set<std::string>* vocabulary) {
+Expansions expand(const Interner& texts, Alphabet alphabet, const std::vector<bool>& scaffold,
+                  const std::vector<Derivation>& lines, const std::string& separator,
+                  const std::unordered_set<std::string>* vocabulary) {
   const bool filtered = vocabulary && !vocabulary->empty();
-  const Expander expander(texts, scaffold, lines, !filtered);
+  const Expander expander(texts, alphabet, scaffold, lines, !filtered);
   std::vector<Expansion> demolished = expander.demolish();
   if (!filtered) return {std::move(demolished), {}};
   return expander.filter(demolished, separator, *vocabulary);

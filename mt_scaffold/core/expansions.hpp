@@ -6,6 +6,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include "alphabet.hpp"
 #include "interner.hpp"
 
 namespace mt_scaffold {
@@ -26,7 +27,8 @@ struct Expansions {
 };
 
 // `lines` has a derivation for each line of the codes file; a null or empty vocabulary filters nothing.
-Expansions expand(const Interner& texts, const std::vector<bool>& scaffold, const std::vector<Derivation>& lines,
-                  const std::string& separator, const std::unordered_set<std::string>* vocabulary);
+Expansions expand(const Interner& texts, Alphabet alphabet, const std::vector<bool>& scaffold,
+                  const std::vector<Derivation>& lines, const std::string& separator,
+                  const std::unordered_set<std::string>* vocabulary);
 
 }  // namespace mt_scaffold

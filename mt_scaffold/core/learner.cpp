@@ -14,8 +14,9 @@ class Learner {
  public:
   Learner(WordCounts words, const LearnOptions& options)
       : scaffold_(options.algorithm == Algorithm::kScaffold),
+        alphabet_(options.alphabet),
         symbols_(options.symbols),
-        text_(std::move(words)),
+        text_(std::move(words), options.alphabet),
         tokens_(text_.tokens),
         queue_(text_.tokens, text_.pairs, options.min_frequency) {}
 
@@ -76,7 +77,7 @@ class Learner {
     if (info.left == kNoToken) {
       info.left = left;
       info.right = right;
-      if (is_base_symbol(info.text)) info.state = TokenState::kBase;
+      if (is_base_symbol(info.text, alphabet_)) info.state = TokenState::kBase;
     }
     if (info.state == TokenState::kUnmade || info.state == TokenState::kWaiting) {
       info.state = TokenState::kNormal;
@@ -99,6 +100,7 @@ class Learner {
   }
 
   const bool scaffold_;
+  const Alphabet alphabet_;
   const uint64_t symbols_;
   LearningText text_;
   Tokens& tokens_;

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "alphabet.hpp"
 #include "codes.hpp"
 #include "tick.hpp"
 #include "word_counts.hpp"
@@ -17,6 +18,7 @@ enum class Algorithm { kBpe, kScaffold };
 
 struct LearnOptions {
   Algorithm algorithm = Algorithm::kScaffold;
+  Alphabet alphabet = {};
   uint64_t symbols = 10000;   // merges (BPE) or normal merged tokens (Scaffold-BPE)
   int64_t min_frequency = 2;  // at least 1
 };

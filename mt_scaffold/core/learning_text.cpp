@@ -21,12 +21,13 @@ namespace {
 // Zeroed lazily by the system, so that only the pages of the scripts in use take memory.
 class BaseTokens {
  public:
-  BaseTokens() : table_(static_cast<Token*>(std::calloc(size_t{kCodePoints} * 2, sizeof(Token)))) {
+  explicit BaseTokens(Alphabet alphabet)
+      : table_(static_cast<Token*>(std::calloc(size_t{alphabet.size()} * 2, sizeof(Token)))) {
     if (!table_) throw std::bad_alloc();
   }
 
-  // A code point inside a word or at its end: its token + 1, or 0.
-  Token& operator()(uint32_t code_point, bool final) { return table_[size_t{code_point} * 2 + final]; }
+  // A symbol with the end-of-word marker or without: its token + 1, or 0.
+  Token& operator()(uint32_t symbol, bool marked) { return table_[size_t{symbol} * 2 + marked]; }
 
  private:
   struct Free {
@@ -35,26 +36,19 @@ class BaseTokens {
   std::unique_ptr<Token[], Free> table_;
 };
 
-// The code points of a valid word.
-uint64_t length_of(std::string_view word) {
-  uint64_t length = 0;
-  for (const char c : word) length += (static_cast<unsigned char>(c) & 0xC0) != 0x80;
-  return length;
-}
-
 }  // namespace
 
-LearningText::LearningText(WordCounts words) {
-  lay_out(std::move(words));
+LearningText::LearningText(WordCounts words, Alphabet alphabet) {
+  lay_out(std::move(words), alphabet);
   count_initial_pairs();
 }
 
-void LearningText::lay_out(WordCounts words) {
+void LearningText::lay_out(WordCounts words, Alphabet alphabet) {
   size_t cell_count = 1;
   uint64_t symbols = 0;  // an upper bound on all frequencies
   bool overflow = false;
   words.for_each([&](const WordCount& entry) {
-    uint64_t in_word = length_of(entry.word);
+    uint64_t in_word = symbols_in(entry.word, alphabet);
     cell_count += in_word + 1;
     overflow |= __builtin_mul_overflow(in_word, entry.count, &in_word);
     overflow |= __builtin_add_overflow(symbols, in_word, &symbols);
@@ -64,7 +58,7 @@ void LearningText::lay_out(WordCounts words) {
   if (cell_count > std::numeric_limits<Position>::max())
     throw InputError("more than 4 billion symbols in distinct words; learn from a sample of the text");
 
-  BaseTokens base;
+  BaseTokens base(alphabet);
   std::string text;
   cells_.reserve(cell_count);
   word_count_.reserve(words.size());
@@ -73,12 +67,12 @@ void LearningText::lay_out(WordCounts words) {
     const auto word = static_cast<uint32_t>(word_count_.size());
     const auto count = static_cast<int64_t>(entry.count);
     word_count_.push_back(count);
-    for_each_code_point(entry.word, [&](uint32_t code_point, bool final) {
-      Token& token = base(code_point, final);
+    for_each_symbol(entry.word, alphabet, [&](uint32_t symbol, bool marked) {
+      Token& token = base(symbol, marked);
       if (token == 0) {
         text.clear();
-        append_code_point(text, code_point);
-        if (final) text += kEndOfWord;
+        append_symbol(text, symbol, alphabet);
+        if (marked) text += kEndOfWord;
         token = tokens.intern(text) + 1;
         tokens[token - 1].state = TokenState::kBase;
       }

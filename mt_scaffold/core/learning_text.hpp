@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "alphabet.hpp"
 #include "huge_pages.hpp"
 #include "pairs.hpp"
 #include "tokens.hpp"
@@ -14,7 +15,7 @@ namespace mt_scaffold {
 class LearningText {
  public:
   // Segments the words into base symbols, frees them, and counts the pairs.
-  explicit LearningText(WordCounts words);
+  LearningText(WordCounts words, Alphabet alphabet);
 
   Tokens tokens;
   Pairs pairs;
@@ -56,7 +57,7 @@ class LearningText {
     int64_t count;
   };
 
-  void lay_out(WordCounts words);
+  void lay_out(WordCounts words, Alphabet alphabet);
   void count_initial_pairs();
   void collect_occurrences(uint32_t pair);
   void group_new_pairs(Token token);

@@ -34,9 +34,9 @@ struct Segmenter::Scratch {
 
 std::shared_ptr<Segmenter::Scratch> Segmenter::make_scratch() { return std::make_shared<Scratch>(); }
 
-Segmenter::Segmenter(const std::vector<Merge>& merges, std::string separator,
-                     const std::unordered_set<std::string>* vocabulary)
-    : separator_(std::move(separator)) {
+Segmenter::Segmenter(const Codes& codes, std::string separator, const std::unordered_set<std::string>* vocabulary)
+    : header_(codes.header), alphabet_(codes.header.alphabet()), separator_(std::move(separator)) {
+  const std::vector<Merge>& merges = codes.merges;
   size_t size = 16;
   while (size < merges.size() * 3) size *= 2;
   pair_table_.assign(size, {kUnknown, kUnknown, kNoRank});
@@ -59,19 +59,17 @@ Segmenter::Segmenter(const std::vector<Merge>& merges, std::string separator,
       i = (i + 1) & (size - 1);
     if (pair_table_[i].rank == kNoRank) pair_table_[i] = {left, right, rank};
   }
-  // Base symbols by code point, word-internal and word-final.
+  // Base symbols by their value, word-internal and word-final.
   for (size_t token = 0; token < texts_.size(); ++token) {
     const std::string_view text = texts_[static_cast<int32_t>(token)];
-    uint32_t code_point = 0;
-    const size_t length =
-        decode_code_point(reinterpret_cast<const unsigned char*>(text.data()), text.size(), code_point);
-    const std::string_view rest = text.substr(length);
-    if (!rest.empty() && rest != kEndOfWord) continue;
-    auto& base = rest.empty() ? internal_base_ : final_base_;
-    if (base.size() <= code_point) base.resize(code_point + 1, kUnknown);
-    base[code_point] = static_cast<int32_t>(token);
+    if (!is_base_symbol(text, alphabet_)) continue;
+    uint32_t symbol = 0;
+    const bool marked = first_symbol(text, alphabet_, symbol) < text.size();
+    auto& base = marked ? final_base_ : internal_base_;
+    if (base.size() <= symbol) base.resize(symbol + 1, kUnknown);
+    base[symbol] = static_cast<int32_t>(token);
   }
-  expansions_ = expand(texts_, scaffold_, lines, separator_, vocabulary);
+  expansions_ = expand(texts_, alphabet_, scaffold_, lines, separator_, vocabulary);
 }
 
 int32_t Segmenter::intern(std::string_view text) {
@@ -94,18 +92,35 @@ inline int32_t Segmenter::rank_of(int32_t left, int32_t right) const {
   }
 }
 
+std::vector<std::string> Segmenter::merged_tokens() const {
+  std::vector<std::string> tokens;
+  std::vector<bool> seen(texts_.size());
+  for (const int32_t token : merged_of_rank_) {
+    const auto at = static_cast<size_t>(token);
+    if (!seen[at] && !scaffold_[at]) tokens.emplace_back(texts_[token]);
+    seen[at] = true;
+  }
+  return tokens;
+}
+
 std::vector<std::string> Segmenter::surface_forms() const {
   std::vector<std::string> forms;
   std::unordered_set<std::string> seen;
   const auto add = [&](std::string form) {
     if (seen.insert(form).second) forms.push_back(std::move(form));
   };
+  if (!alphabet_.end_of_word) {
+    for (uint32_t byte = 0; byte < 256; ++byte) add({static_cast<char>(byte)});
+    for (const int32_t token : merged_of_rank_)
+      if (!scaffold_[static_cast<size_t>(token)]) add(std::string(texts_[token]));
+    return forms;
+  }
   // Base symbols in both positions, because dropout can leave any of them unmerged.
   const auto add_base = [&](const std::vector<int32_t>& base) {
-    for (uint32_t code_point = 0; code_point < base.size(); ++code_point) {
-      if (base[code_point] == kUnknown) continue;
+    for (uint32_t symbol = 0; symbol < base.size(); ++symbol) {
+      if (base[symbol] == kUnknown) continue;
       std::string text;
-      append_code_point(text, code_point);
+      append_symbol(text, symbol, alphabet_);
       add(text + separator_);
       add(text);
     }
@@ -143,13 +158,21 @@ uint32_t Segmenter::segment(std::string_view word, std::vector<Piece>& pieces, S
   std::vector<uint32_t>& end = scratch.end;
   token.clear();
   end.clear();
-  const auto* p = reinterpret_cast<const unsigned char*>(word.data());
-  for (size_t i = 0; i < word.size();) {
-    uint32_t code_point = 0;
-    i += decode_code_point(p + i, word.size() - i, code_point);
-    const auto& base = i == word.size() ? final_base_ : internal_base_;
-    token.push_back(code_point < base.size() ? base[code_point] : kUnknown);
-    end.push_back(static_cast<uint32_t>(i));
+  if (alphabet_.bytes) {
+    for_each_symbol(word, alphabet_, [&](uint32_t symbol, bool marked) {
+      const auto& base = marked ? final_base_ : internal_base_;
+      token.push_back(symbol < base.size() ? base[symbol] : kUnknown);
+      end.push_back(static_cast<uint32_t>(token.size()));
+    });
+  } else {
+    const auto* p = reinterpret_cast<const unsigned char*>(word.data());
+    for (size_t i = 0; i < word.size();) {
+      uint32_t code_point = 0;
+      i += decode_code_point(p + i, word.size() - i, code_point);
+      const auto& base = i == word.size() ? final_base_ : internal_base_;
+      token.push_back(code_point < base.size() ? base[code_point] : kUnknown);
+      end.push_back(static_cast<uint32_t>(i));
+    }
   }
   const size_t base_symbols = token.size();
   if (base_symbols > kShortWord) {

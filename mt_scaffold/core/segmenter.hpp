@@ -23,23 +23,28 @@ struct Piece {
 class Segmenter {
  public:
   // `vocabulary`: the surface forms (with separator) to keep; null or empty keeps all.
-  Segmenter(const std::vector<Merge>& merges, std::string separator, const std::unordered_set<std::string>* vocabulary);
+  Segmenter(const Codes& codes, std::string separator, const std::unordered_set<std::string>* vocabulary);
 
   // The buffers of one thread.
   struct Scratch;
   static std::shared_ptr<Scratch> make_scratch();
 
-  // Segments a word of valid UTF-8 into `pieces` and returns the number of replacements.
+  // Segments a word, of valid UTF-8 unless symbols are bytes, into `pieces` and returns the number of replacements.
   // `decisions`, if given, decides on each of them; their order is a function of the earlier answers alone. If all
   // survive, there are as many decisions as replacements.
   uint32_t segment(std::string_view word, std::vector<Piece>& pieces, Scratch& scratch, Decisions* decisions) const;
 
+  const CodesHeader& header() const { return header_; }
+  Alphabet alphabet() const { return alphabet_; }
   const std::string& separator() const { return separator_; }
-  // All subwords that the codes can give: base symbols and normal merged tokens, word-internal and word-final.
+  // All subwords that the codes can give: base symbols and normal merged tokens, word-internal and word-final. Without
+  // an end-of-word marker, all bytes and the normal merged tokens, as bytes.
   std::vector<std::string> surface_forms() const;
+  // The strings of the normal merged tokens, in order of the first merge that makes each.
+  std::vector<std::string> merged_tokens() const;
 
  private:
-  static constexpr int32_t kUnknown = -1;  // a code point that is in no merge
+  static constexpr int32_t kUnknown = -1;  // a symbol that is in no merge
   static constexpr int32_t kNoRank = INT32_MAX;
   static constexpr int32_t kDropped = int32_t{1} << 30;  // above every rank
 
@@ -52,6 +57,8 @@ class Segmenter {
   size_t merge_short(int32_t* token, uint32_t* end, size_t n, Decisions* decisions) const;
   void merge_long(Scratch& scratch, Decisions* decisions) const;
 
+  const CodesHeader header_;
+  const Alphabet alphabet_;
   std::string separator_;
   Interner texts_;
   std::vector<PairSlot> pair_table_;
@@ -59,7 +66,7 @@ class Segmenter {
   std::vector<int32_t> merged_of_rank_;
   std::vector<bool> scaffold_;
   Expansions expansions_;
-  std::vector<int32_t> internal_base_, final_base_;  // by code point
+  std::vector<int32_t> internal_base_, final_base_;  // by symbol
 };
 
 }  // namespace mt_scaffold

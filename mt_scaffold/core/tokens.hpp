@@ -41,7 +41,7 @@ class Tokens {
   auto begin() const { return infos_.begin(); }
   auto end() const { return infos_.end(); }
 
-  // Orders pairs as tuples of strings; UTF-8 sorts by bytes as it does by code points.
+  // Orders pairs as tuples of byte strings, which sorts UTF-8 by code points.
   int compare_pairs(Token a_left, Token a_right, Token b_left, Token b_right) const {
     const int by_left = compare(a_left, b_left);
     return by_left != 0 ? by_left : compare(a_right, b_right);

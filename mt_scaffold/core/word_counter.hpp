@@ -12,6 +12,7 @@
 #include "arena.hpp"
 #include "errors.hpp"
 #include "huge_pages.hpp"
+#include "notation.hpp"
 #include "text.hpp"
 
 namespace mt_scaffold {
@@ -25,11 +26,12 @@ struct WordCount {
 // Open addressing; words of up to 16 bytes are stored in their slot.
 class WordCounter {
  public:
-  // Adds `count` occurrences of `word`, the first at `position`; false if the word is new and not UTF-8.
-  bool add(const HashedWord& word, uint64_t count, uint64_t position) {
+  // Adds `count` occurrences of `word`, the first at `position`; false if the word is new and not UTF-8, unless it may
+  // be any bytes.
+  bool add(const HashedWord& word, uint64_t count, uint64_t position, bool any_bytes = false) {
     Slot* slot = find(word);
     if (slot->length == 0) {
-      if (first_invalid_byte(word.text) != word.text.size()) return false;
+      if (!any_bytes && first_invalid_byte(word.text) != word.text.size()) return false;
       slot = insert(word, slot, position);
     }
     raise(*slot, count);
@@ -78,9 +80,14 @@ class WordCounter {
     return {data, slot.length};
   }
 
+  // Messages are UTF-8.
+  static std::string shown(std::string_view word) {
+    return first_invalid_byte(word) == word.size() ? std::string(word) : notation_of(word);
+  }
+
   static void raise(Slot& slot, uint64_t by) {
     if (__builtin_add_overflow(slot.count, by, &slot.count))
-      throw InputError("the counts of the word '" + std::string(text_of(slot)) +
+      throw InputError("the counts of the word '" + shown(text_of(slot)) +
                        "' are too high: they sum to 2^64 or more; "
                        "scale all counts down");
   }

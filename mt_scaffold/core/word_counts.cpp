@@ -7,6 +7,7 @@
 
 #include "blocks.hpp"
 #include "lines.hpp"
+#include "pretokeniser.hpp"
 
 namespace mt_scaffold {
 
@@ -37,30 +38,44 @@ class SharedCounts {
   std::array<std::mutex, WordCounts::kParts> mutexes_;
 };
 
-void count_block(const Block& block, WordCounter& counter, uint64_t& lines_with_words) {
+void count_block(const Block& block, WordCounter& counter, const Counting& counting, uint64_t& lines_with_words) {
   // Words are hashed in batches, so that the table's memory is prefetched before it is needed.
   constexpr size_t kAhead = 32;
   HashedWord ahead[kAhead];
   size_t batched = 0;
+  const Pretokeniser* const pretokeniser = counting.pretokeniser;
+  const bool any_bytes = counting.any_bytes || pretokeniser;
   const auto count_batch = [&] {
     for (size_t i = 0; i < batched; ++i) {
       const auto position = static_cast<size_t>(ahead[i].text.data() - block.text().data());
-      if (!counter.add(ahead[i], 1, block.global_offset + position))
+      if (!counter.add(ahead[i], 1, block.global_offset + position, any_bytes))
         throw block.not_utf8(position + first_invalid_byte(ahead[i].text));
     }
     batched = 0;
   };
+  const auto on_word = [&](std::string_view word) {
+    ahead[batched] = hash_word(word);
+    counter.prefetch(ahead[batched].hash);
+    if (++batched == kAhead) count_batch();
+  };
+  if (counting.whole_inputs) {
+    // Further blocks of a document do not count as documents.
+    lines_with_words += block.first_offset == 0;
+    pretokeniser->for_each_word(block.text().data(), block.text().data() + block.size, on_word);
+    return count_batch();
+  }
   std::string_view line;
   for (Lines lines(block.text()); lines.next(line);) {
     const char* const begin = line.data();
     const char* const end = begin + line.size();
+    if (pretokeniser) {
+      lines_with_words += begin < end;
+      pretokeniser->for_each_word(begin, end, on_word);
+      continue;
+    }
     const Margins margins = line_margins(begin, end);
     lines_with_words += begin + margins.leading < end - margins.trailing;
-    for_each_word(begin + margins.leading, end - margins.trailing, [&](std::string_view word) {
-      ahead[batched] = hash_word(word);
-      counter.prefetch(ahead[batched].hash);
-      if (++batched == kAhead) count_batch();
-    });
+    for_each_word(begin + margins.leading, end - margins.trailing, on_word);
   }
   count_batch();
 }
@@ -93,11 +108,12 @@ uint64_t WordCounts::word_bytes() const {
   return total;
 }
 
-BaseSymbols WordCounts::base_symbols() const {
-  std::vector<bool> internal(kCodePoints), final(kCodePoints);
+BaseSymbols WordCounts::base_symbols(Alphabet alphabet) const {
+  if (!alphabet.end_of_word) return {alphabet.size(), 0};
+  std::vector<bool> internal(alphabet.size()), final(alphabet.size());
   for_each([&](const WordCount& entry) {
-    for_each_code_point(entry.word,
-                        [&](uint32_t code_point, bool last) { (last ? final : internal)[code_point] = true; });
+    for_each_symbol(entry.word, alphabet,
+                    [&](uint32_t symbol, bool marked) { (marked ? final : internal)[symbol] = true; });
   });
   const auto count = [](const std::vector<bool>& seen) {
     return static_cast<size_t>(std::count(seen.begin(), seen.end(), true));
@@ -114,7 +130,11 @@ std::vector<WordCount> WordCounts::in_order() const {
   return entries;
 }
 
-WordCounts count_words(BlockReader& reader, unsigned workers, const Tick& tick) {
+WordCounts count_words(BlockReader& reader, unsigned workers, const Counting& counting, const Tick& tick) {
+  if (counting.whole_inputs)
+    reader.cut_with([&](std::string_view text, size_t searched) {
+      return counting.pretokeniser->last_certain_cut(text, searched);
+    });
   // Padded against false sharing.
   struct alignas(128) Own {
     WordCounter counter;
@@ -126,7 +146,7 @@ WordCounts count_words(BlockReader& reader, unsigned workers, const Tick& tick) 
   for_each_block(
       reader, workers,
       [&](unsigned worker, Block& block) {
-        count_block(block, own[worker].counter, own[worker].lines);
+        count_block(block, own[worker].counter, counting, own[worker].lines);
         if (own[worker].counter.size() > kOwnWords) shared.take(own[worker].counter, first_part(worker));
       },
       tick);
@@ -135,7 +155,7 @@ WordCounts count_words(BlockReader& reader, unsigned workers, const Tick& tick) 
   return std::move(shared.counts);
 }
 
-WordCounts read_word_counts(BlockReader& reader, const Tick& tick) {
+WordCounts read_word_counts(BlockReader& reader, bool any_bytes, const Tick& tick) {
   WordCounts counts;
   for_each_block(
       reader, 1,
@@ -154,7 +174,7 @@ WordCounts read_word_counts(BlockReader& reader, const Tick& tick) {
                              ": expected a word, one space and its count");
           const std::string_view word(begin, static_cast<size_t>(space - begin));
           const auto position = static_cast<size_t>(begin - block.text().data());
-          if (!counts.add(hash_word(word), count, block.global_offset + position))
+          if (!counts.add(hash_word(word), count, block.global_offset + position, any_bytes))
             throw block.not_utf8(position + first_invalid_byte(word));
         }
       },

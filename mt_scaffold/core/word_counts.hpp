@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "alphabet.hpp"
 #include "text.hpp"
 #include "tick.hpp"
 #include "word_counter.hpp"
@@ -13,6 +14,7 @@
 namespace mt_scaffold {
 
 class BlockReader;
+class Pretokeniser;
 
 struct BaseSymbols {
   size_t internal = 0, final = 0;
@@ -25,12 +27,12 @@ class WordCounts {
 
   static size_t part_of(uint64_t hash) { return hash >> 58; }
 
-  // Lines with at least one word; 0 unless a text was counted.
+  // Lines (or whole inputs) with at least one word; 0 unless a text was counted.
   uint64_t lines = 0;
 
   WordCounter& part(size_t index) { return parts_[index]; }
-  bool add(const HashedWord& word, uint64_t count, uint64_t position) {
-    return parts_[part_of(word.hash)].add(word, count, position);
+  bool add(const HashedWord& word, uint64_t count, uint64_t position, bool any_bytes = false) {
+    return parts_[part_of(word.hash)].add(word, count, position, any_bytes);
   }
   void merge(const WordCounts& other);
 
@@ -45,8 +47,8 @@ class WordCounts {
   uint64_t total() const;
   // The UTF-8 bytes of all words.
   uint64_t word_bytes() const;
-  // The distinct base symbols inside words and at their ends.
-  BaseSymbols base_symbols() const;
+  // The distinct base symbols, without the end-of-word marker and with it. Without markers, all bytes count.
+  BaseSymbols base_symbols(Alphabet alphabet) const;
   // The entries by first occurrence.
   std::vector<WordCount> in_order() const;
 
@@ -54,11 +56,18 @@ class WordCounts {
   std::vector<WordCounter> parts_ = std::vector<WordCounter>(kParts);
 };
 
+// What a text's words are.
+struct Counting {
+  const Pretokeniser* pretokeniser = nullptr;  // cuts each line without its LF; without one, spaces separate words
+  bool any_bytes = false;                      // words need not be UTF-8; implied by a pre-tokeniser
+  bool whole_inputs = false;                   // each input is one document, LFs included; needs a pre-tokeniser
+};
+
 // Counts the words of a text. Errors name the input, the line and the byte offset.
-WordCounts count_words(BlockReader& reader, unsigned workers, const Tick& tick);
+WordCounts count_words(BlockReader& reader, unsigned workers, const Counting& counting, const Tick& tick);
 
 // Reads lines of a word and its count (subword-nmt's --dict-input).
-WordCounts read_word_counts(BlockReader& reader, const Tick& tick);
+WordCounts read_word_counts(BlockReader& reader, bool any_bytes, const Tick& tick);
 
 // Lines of a word and its count, the most frequent first, ties by first occurrence.
 std::string format_vocabulary(const WordCounts& counts);

@@ -11,7 +11,7 @@ from fairseq.data.indexed_dataset import MMapIndexedDataset
 from fairseq.tasks import register_task
 from fairseq.tasks.language_modeling import LanguageModelingConfig, LanguageModelingTask
 
-from mt_scaffold.errors import MTScaffoldError
+from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.binarise import DESCRIPTION
 from mt_scaffold.experiment.language_modelling.data_folder import codes_of, read_documents_folder, text_offsets
 from mt_scaffold.experiment.language_modelling.vocabulary import Vocabulary
@@ -50,8 +50,20 @@ class CarefulLanguageModelingTask(CarefulTask, LanguageModelingTask):
         folders = utils.split_paths(self.cfg.data)
         return Path(folders[(epoch - 1) % len(folders)])
 
+    def _folder_number(self, epoch: int) -> int:
+        """Return the first epoch with the folder of ``epoch``."""
+        return (epoch - 1) % len(utils.split_paths(self.cfg.data)) + 1
+
+    def _check_break_mode(self) -> None:
+        """Raise UsageError for what fairseq itself cannot do here."""
+        if self.cfg.sample_break_mode == "eos" and not hasattr(np, "compat"):
+            raise UsageError(
+                "--sample-break-mode eos: fairseq's code for it needs NumPy 1; use none, complete or complete_doc"
+            )
+
     def load_dataset(self, split: str, epoch: int = 1, combine: bool = False, **kwargs: Any) -> None:
         """Open a split, as fairseq does."""
+        self._check_break_mode()
         super().load_dataset(split, epoch, combine, **kwargs)
         self._folders[split] = self._folder(epoch)
         self._check_sizes(split, self.datasets[split].dataset)

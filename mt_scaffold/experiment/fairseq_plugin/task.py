@@ -17,8 +17,9 @@ from mt_scaffold.apply import Encoder
 from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.binarise import read_binarised
 from mt_scaffold.experiment.binarise_words import WordsFile
-from mt_scaffold.experiment.lengths import Draw, SharedLengths
+from mt_scaffold.experiment.lengths import Draw
 from mt_scaffold.experiment.segmentation import CODES, Segmentation, joint_segmentation, stored_segmentation
+from mt_scaffold.experiment.shared_draws import SharedDraws
 from mt_scaffold.options import check_dropout
 from mt_scaffold.text import check_parallel
 
@@ -62,7 +63,7 @@ class TranslationBPEDropoutTask(CarefulTranslationTask):
     def __init__(self, cfg: TranslationBPEDropoutConfig, src_dict: Dictionary, tgt_dict: Dictionary) -> None:
         super().__init__(cfg, src_dict, tgt_dict)
         self._encoders: tuple[Encoder, Encoder] | None = None
-        self._shared: SharedLengths | None = None
+        self._shared: SharedDraws | None = None
         if cfg.load_alignments:
             raise UsageError("--load-alignments: not possible with dropout, which changes the subwords; omit it")
 
@@ -110,7 +111,7 @@ class TranslationBPEDropoutTask(CarefulTranslationTask):
 
         lengths = draw_here
         if training:
-            self._shared = self._shared or SharedLengths(self._draw, str(Path(cfg.save_dir).absolute()))
+            self._shared = self._shared or SharedDraws(self._draw, str(Path(cfg.save_dir).absolute()))
             lengths = functools.partial(self._shared.take, otherwise=draw_here)
         self.datasets[split] = SegmentedPairs(
             source,

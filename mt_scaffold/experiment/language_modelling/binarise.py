@@ -17,11 +17,12 @@ from mt_scaffold.documents import Documents
 from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.binarise import DESCRIPTION, appears_complete, refuse_other_content
 from mt_scaffold.experiment.language_modelling.data_folder import DICTIONARY, BinarisedDocuments, Split, codes_of
-from mt_scaffold.experiment.language_modelling.ids_file import writing_ids
+from mt_scaffold.experiment.language_modelling.ids_file import id_type
 from mt_scaffold.experiment.language_modelling.vocabulary import Vocabulary
 from mt_scaffold.experiment.provenance import raw_digest
 from mt_scaffold.experiment.results import write_result
 from mt_scaffold.files import PathLike, open_input, open_output, write_text
+from mt_scaffold.id_files import id_width, writing_ids
 from mt_scaffold.options import worker_count
 
 _BYTES_AT_ONCE = 1 << 23
@@ -121,14 +122,15 @@ class _Written:
             if as_text:
                 text = files.enter_context(open_output(path.with_name(f"{path.name}.text")))
             else:
-                ids = files.enter_context(writing_ids(path, self._symbols))
+                ids = files.enter_context(writing_ids(f"{path}.bin", id_width(self._symbols)))
             for block in _blocks(documents):
                 encoded, begins = self._vocabulary.encode(block, num_workers=self._threads)
                 self.counts += numpy.bincount(encoded, minlength=self._symbols)
                 if text is not None:
                     text.write(b"".join(block))
                 if ids is not None:
-                    ids.write(encoded, begins)
+                    ids.ids.write(encoded.astype(id_type(self._symbols)).tobytes())
+                    ids.sizes.write(numpy.diff(begins).astype("<i4").tobytes())
                 sizes = numpy.array([len(document) for document in block], numpy.int64)
                 offsets.append(self.bytes + numpy.cumsum(sizes))
                 self._add(block, sizes)

@@ -11,6 +11,7 @@ from mt_scaffold.apply import BPE
 from mt_scaffold.experiment.configuration.systems import SPECIAL_SYMBOLS
 from mt_scaffold.experiment.dictionary import END_ID
 from mt_scaffold.files import PathLike
+from mt_scaffold.text import bytes_to_notation
 
 if TYPE_CHECKING:
     import numpy
@@ -33,7 +34,7 @@ class Vocabulary:
 
     def __init__(self, codes: PathLike) -> None:
         self.codes = Path(codes)
-        self._bpe = _byte_codes(codes)
+        self._bpe = BPE(codes)
         self.tokens: list[bytes] = self._bpe.tokens
 
     @property
@@ -57,7 +58,7 @@ class Vocabulary:
         """
         seen = set(SPECIAL_SYMBOLS)
         fillers = self.symbols(padding_factor) - FIRST_ID - len(self.tokens)
-        names = [printable(token) for token in self.tokens] + [f"madeupword{number:04d}" for number in range(fillers)]
+        names = [bytes_to_notation(token) for token in self.tokens] + [f"madeupword{number:04d}" for number in range(fillers)]
         lines = []
         for number, name in enumerate(names, start=FIRST_ID):
             lines.append(f"{name} {counts[number]}{_OVERWRITE if name in seen else ''}\n")
@@ -102,30 +103,3 @@ class Vocabulary:
         """Return the text of fairseq's ids; its own symbols and padding stand for nothing."""
         last = FIRST_ID + len(self.tokens)
         return self._bpe.decode_bytes([int(number) - FIRST_ID for number in ids if FIRST_ID <= number < last])
-
-
-def _byte_codes(codes: PathLike) -> Any:
-    if hasattr(BPE, "encode_batch"):
-        return BPE(codes)
-    from mt_scaffold.experiment.language_modelling.stand_in import StandIn
-
-    return StandIn(codes)
-
-
-def printable(token: bytes) -> str:
-    """Return a token in GPT-2's notation of bytes, which has neither spaces nor control characters.
-
-    >>> printable(" the".encode())
-    'Ġthe'
-    """
-    return "".join(map(_PRINTABLE.__getitem__, token))
-
-
-def _notation() -> dict[int, str]:
-    """Return a printable character for each byte: itself where Latin-1 prints it, the others from U+0100 on."""
-    themselves = {*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)}
-    others = [byte for byte in range(256) if byte not in themselves]
-    return {byte: chr(byte) for byte in themselves} | {byte: chr(0x100 + n) for n, byte in enumerate(others)}
-
-
-_PRINTABLE = _notation()

@@ -1,0 +1,60 @@
+// Pre-tokenisation: a document cut into words by a published pattern, byte for byte.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace mt_scaffold {
+
+// Thread-safe. A byte that is not part of valid UTF-8 is a character of no class.
+class Pretokeniser {
+ public:
+  // Returns the ends of a document's words by a pattern that the core has no matcher for; may be called by any thread.
+  using Split = std::function<std::vector<size_t>(std::string_view document)>;
+
+  // `name` is gpt2, cl100k or o200k. With `split_digits` every number character becomes a word of its own afterwards.
+  Pretokeniser(std::string_view name, bool split_digits);
+  Pretokeniser(Split split, bool split_digits) : split_(std::move(split)), split_digits_(split_digits) {}
+
+  // Calls `on_word(std::string_view)` for each word of one document; concatenated, they are the document.
+  // It must be readable for kPadding bytes past its end.
+  template <typename OnWord>
+  void for_each_word(const char* begin, const char* end, OnWord&& on_word) const {
+    if (split_) {
+      for (const size_t length : pattern_lengths(begin, end)) {
+        on_word(std::string_view(begin, length));
+        begin += length;
+      }
+      return;
+    }
+    const char* ends[kBatch];
+    while (begin < end) {
+      const size_t count = cut_(begin, end, ends);
+      for (size_t i = 0; i < count; ++i) {
+        on_word(std::string_view(begin, static_cast<size_t>(ends[i] - begin)));
+        begin = ends[i];
+      }
+    }
+  }
+
+  // Returns a position where any document that begins with `text` may be cut in two without a change of its words, the
+  // last one that can be found fast, or 0 if there is none; the first `searched` bytes had none before.
+  size_t last_certain_cut(std::string_view text, size_t searched) const;
+
+ private:
+  static constexpr size_t kBatch = 256;
+  // Writes the ends of the next words of a document, at least one and at most kBatch, and returns their number.
+  using Cut = size_t (*)(const char* begin, const char* end, const char** ends);
+
+  // The lengths of a document's words.
+  std::vector<size_t> pattern_lengths(const char* begin, const char* end) const;
+
+  Cut cut_ = nullptr;
+  Split split_;
+  bool split_digits_;
+};
+
+}  // namespace mt_scaffold

@@ -1,0 +1,41 @@
+// Counted words as learning takes them: all in memory, rare ones dropped on request.
+#pragma once
+
+#include <cstdint>
+
+#include "alphabet.hpp"
+#include "sorted_words.hpp"
+#include "tick.hpp"
+#include "word_counts.hpp"
+
+namespace mt_scaffold {
+
+// What was dropped. No pair of symbols, at any time of learning, lacks more than `pair_error` of its count: each
+// occurrence of a pair in a dropped word has that of the two base symbols in its middle, and this is the highest count
+// of two neighbouring base symbols in dropped words.
+struct Dropped {
+  uint64_t types = 0, occurrences = 0, pair_error = 0;
+};
+
+// Drops the words whose count is below `min_count`.
+Dropped prune(WordCounts& words, uint64_t min_count, Alphabet alphabet);
+
+struct Loading {
+  uint64_t min_count = 1;
+  uint64_t max_bytes = 0;  // what learning may take at its start; 0: no limit
+  Alphabet alphabet;
+  bool keep_positions = true;  // otherwise, words are numbered as they come
+};
+
+struct Loaded {
+  WordCounts words;
+  Dropped dropped;
+};
+
+// Reads all words of a stream. Throws InputError, which says what would help, where they exceed the limit.
+Loaded load(SortedWords& words, const Loading& loading, const Tick& tick);
+
+// The memory, in bytes, that learning from these words takes at its start.
+uint64_t learning_bytes(const WordCounts& words, Alphabet alphabet);
+
+}  // namespace mt_scaffold

@@ -1,0 +1,266 @@
+"""Documents → files of ids, and back: what the commands ``encode`` and ``decode`` do."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+from array import array
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import BinaryIO, NamedTuple, cast
+
+from mt_scaffold.apply import BPE
+from mt_scaffold.codes import CodesSource
+from mt_scaffold.documents import DocumentInput, Documents
+from mt_scaffold.errors import MTScaffoldError, SpecialTokenError, UsageError
+from mt_scaffold.files import Output, PathLike, explain_os_error, refuse_overwriting, shown, writing_to
+from mt_scaffold.id_files import DTYPES, IdFile, IdsWriter, id_width, index_path, read_index, writing_ids
+from mt_scaffold.inputs import TextFile, core_input
+from mt_scaffold.options import check_choice, check_dropout, check_epoch, core_seed, worker_count
+from mt_scaffold.progress import progress_line
+
+# What a special token that is spelled out in the text becomes.
+IN_TEXT = ("refuse", "token", "text")
+DECODED_FORMATS = ("lines", "files", "jsonl")
+# Ids decoded at once.
+_BATCH = 1 << 20
+
+
+class Encoded(NamedTuple):
+    """What ``encode_documents`` has written."""
+
+    documents: int
+    ids: int
+    n_vocab: int
+    dtype: str
+
+
+class _Options(NamedTuple):
+    special: str
+    width: int
+    append: int
+    dropout: float
+    seed: int
+    epoch: int
+    workers: int
+
+
+def encode_documents(
+    codes: CodesSource,
+    paths: Iterable[TextFile],
+    outfile: PathLike,
+    *,
+    format: str | None = None,
+    field: str | None = None,
+    merges: int = -1,
+    dtype: str | None = None,
+    special_tokens: Sequence[str] = (),
+    append: str | None = None,
+    in_text: str = "refuse",
+    dropout: float = 0,
+    seed: int | None = None,
+    epoch: int = 0,
+    num_workers: int | None = None,
+) -> Encoded:
+    """Encode documents into ``NAME.bin`` and ``NAME.idx`` (see ``id_files``): what the command ``encode`` does.
+
+    codes, merges: as for ``BPE``; their symbols must be bytes. paths, format, field: as for ``Documents``.
+    outfile: a path that ends in ``.bin``. dtype: ``uint16`` or ``uint32``; None for the smaller one that fits.
+    special_tokens: as for ``BPE``. append: a token to end every document with; a special token if it is not one yet.
+    in_text: whether a special token that a document spells out is an error (``refuse``), its id (``token``) or text
+        like any other (``text``).
+    dropout, seed, epoch: as for ``BPE.encode_batch``, a document's index being its position among all. num_workers:
+        threads; the files are the same for any number.
+
+    Memory is bounded by the longest document. Raises as ``BPE``, ``Documents`` and ``BPE.encode`` do, with file and
+    line or number of the document; UsageError for a type that is too small and an output that is an input. An output
+    path is only created when complete.
+    """
+    check_choice("treatment of special tokens", in_text, IN_TEXT)
+    special = [*special_tokens]
+    if append is not None and append not in special:
+        special.append(append)
+    bpe = BPE(codes, merges, special_tokens=special)
+    documents = Documents(paths, format, field)
+    width = id_width(bpe.n_vocab, dtype)
+    check_epoch(epoch, seed, dropout)
+    refuse_overwriting([outfile, index_path(outfile)], [codes, *documents.sources])
+    options = _Options(
+        {"refuse": "2", "token": "1", "text": "0"}[in_text] * len(special),
+        width,
+        -1 if append is None else bpe.special_tokens[append],
+        check_dropout(dropout),
+        core_seed(seed) if dropout else 0,
+        epoch,
+        worker_count(num_workers),
+    )
+    with progress_line("encoding") as show, writing_ids(outfile, width) as writer:
+        for each in documents.inputs:
+            first = writer.sizes.tell() // 4
+            if each.format == "lines":
+                _encode_lines(bpe, each, writer, first, options, show)
+            else:
+                _encode_each(bpe, documents, each, writer, first, options)
+        number = writer.sizes.tell() // 4
+        ids = writer.ids.tell() // width
+    return Encoded(number, ids, bpe.n_vocab, next(name for name in DTYPES if DTYPES[name] == width))
+
+
+def _encode_lines(
+    bpe: BPE, each: DocumentInput, writer: IdsWriter, first: int, options: _Options, show: Callable[[int], object] | None
+) -> None:
+    """The core reads and writes by itself."""
+    with core_input(each.source) as opened:
+        for stream in writer:
+            stream.flush()
+        bpe.ids_in_core.encode_lines(
+            opened,
+            (each.name, writer.ids.fileno()),
+            (each.name, writer.sizes.fileno()),
+            options.special,
+            first,
+            *options[1:],
+            show,
+        )
+    for stream in writer:
+        stream.seek(0, os.SEEK_END)
+
+
+def _encode_each(
+    bpe: BPE, documents: Documents, each: DocumentInput, writer: IdsWriter, first: int, options: _Options
+) -> None:
+    start = first
+    for batch in documents.batches_of(each):
+        indices = range(start, start + len(batch)) if options.dropout else ()
+        try:
+            ids, offsets = bpe.ids_in_core.encode_batch(
+                batch,
+                options.special,
+                indices,
+                options.dropout,
+                options.seed,
+                options.epoch,
+                options.workers,
+                options.width,
+                options.append,
+            )
+        except SpecialTokenError as error:
+            number, message = str(error).removeprefix("text ").split(": ", 1)
+            raise SpecialTokenError(f"{each.name}: document {start - first + int(number) + 1}: {message}") from None
+        writer.ids.write(ids)
+        starts = array("q", offsets)
+        writer.sizes.write(array("i", (end - begin for begin, end in zip(starts, starts[1:], strict=False))))
+        start += len(batch)
+
+
+def decode_documents(
+    codes: CodesSource,
+    infile: PathLike,
+    outfile: Output,
+    *,
+    format: str = "lines",
+    field: str = "text",
+    merges: int = -1,
+    dtype: str | None = None,
+    special_tokens: Sequence[str] = (),
+    append: str | None = None,
+) -> None:
+    """Decode ``NAME.bin`` into text, document by document: what the command ``decode`` does.
+
+    codes, merges, special_tokens, append: those the ids were made with; the token ``append`` at the end of a document is
+        left out.
+    format: ``lines``, each document followed by LF; ``files``, the documents one after the other as they are;
+        ``jsonl``, each as the ``field`` of an object, with U+FFFD for what is not UTF-8.
+    dtype: of a file without ``NAME.idx``, such as nanoGPT's own, which is one document; None for ``uint16``.
+
+    Raises MTScaffoldError for an id out of range, an index that does not fit the file, and, as ``lines``, for a
+    document that holds an LF.
+    """
+    check_choice("format", format, DECODED_FORMATS)
+    special = [*special_tokens]
+    if append is not None and append not in special:
+        special.append(append)
+    bpe = BPE(codes, merges, special_tokens=special)
+    strip = -1 if append is None else bpe.special_tokens[append]
+    refuse_overwriting([outfile], [codes, infile, index_path(infile)])
+    if os.path.exists(index_path(infile)):
+        found = read_index(infile)
+        if dtype is not None and DTYPES[dtype] != found.width:
+            raise UsageError(f"{shown(infile)}: its index says {8 * found.width} bits an id, not {dtype}")
+        batches = _batches(found)
+    else:
+        batches = _one_document(infile, id_width(0, dtype))
+    with writing_to(outfile) as stream:
+        number = 0
+        for ids, sizes in batches:
+            stream.write(_decoded(bpe, infile, ids, sizes, format, field, strip, number))
+            number += len(sizes)
+
+
+def _decoded(
+    bpe: BPE,
+    infile: PathLike,
+    ids: memoryview,
+    sizes: list[int],
+    format: str,
+    field: str,
+    strip: int,
+    number: int,
+) -> bytes:
+    """The text of documents; number: how many precede them."""
+    core = bpe.ids_in_core
+    try:
+        if format == "jsonl":
+            parts, start = [], 0
+            for size in sizes:
+                text = core.decode_documents(ids[start : start + size], [size], b"", strip).decode("utf-8", "replace")
+                parts.append(json.dumps({field: text}, ensure_ascii=False) + "\n")
+                start += size
+            return "".join(parts).encode("utf-8")
+        text = core.decode_documents(ids, sizes, b"\n" if format == "lines" else b"", strip)
+    except MTScaffoldError as error:
+        raise MTScaffoldError(f"{shown(infile)}: documents {number + 1} to {number + len(sizes)}: {error}") from None
+    if format == "lines" and text.count(b"\n") != len(sizes):
+        raise MTScaffoldError(
+            f"{shown(infile)}: documents {number + 1} to {number + len(sizes)} hold line ends, so that lines would not "
+            "tell them apart; decode as jsonl or files"
+        )
+    return text
+
+
+def _batches(file: IdFile) -> Iterator[tuple[memoryview, list[int]]]:
+    """The ids of several documents at a time, and the size of each."""
+    with _opened(file.path) as stream:
+        sizes, total = [], 0
+        for block in file.sizes():
+            for size in block:
+                if sizes and total + size > _BATCH:
+                    yield _read(stream, total, file.width), sizes
+                    sizes, total = [], 0
+                sizes.append(size)
+                total += size
+        if sizes:
+            yield _read(stream, total, file.width), sizes
+
+
+def _one_document(path: PathLike, width: int) -> Iterator[tuple[memoryview, list[int]]]:
+    size = os.path.getsize(path)
+    if size % width:
+        raise MTScaffoldError(f"{shown(path)}: {size:,} bytes are no whole number of ids of {width} bytes")
+    with _opened(path) as stream:
+        yield _read(stream, size // width, width), [size // width]
+
+
+@contextlib.contextmanager
+def _opened(path: PathLike) -> Iterator[BinaryIO]:
+    try:
+        stream = open(path, "rb")  # noqa: SIM115
+    except OSError as error:
+        raise explain_os_error(error, path) from error
+    with stream:
+        yield cast(BinaryIO, stream)
+
+
+def _read(stream: BinaryIO, count: int, width: int) -> memoryview:
+    data = stream.read(count * width)
+    return memoryview(data).cast("H" if width == 2 else "I")

@@ -1,0 +1,251 @@
+"""Text ⇄ ids: the ids of byte-level codes, special tokens, decoding. ``BPE`` inherits it."""
+
+from __future__ import annotations
+
+import codecs
+from collections.abc import Collection, Iterable, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal
+
+from mt_scaffold import _core
+from mt_scaffold.codes import Codes
+from mt_scaffold.errors import UsageError
+from mt_scaffold.options import check_dropout, check_epoch, core_seed, worker_count
+
+if TYPE_CHECKING:
+    import numpy
+    from numpy.typing import NDArray
+
+    # Integers, as a list or tuple, or as anything with a buffer of them: a NumPy array, an ``array.array``.
+    Ids = Sequence[int] | NDArray[numpy.integer[Any]]
+
+# Special tokens by name, or all of them.
+Some = Collection[str] | Literal["all"]
+
+# As the core names them: what a special token in the text is.
+_TEXT, _ALLOWED, _REFUSED = "012"
+
+
+class TokenIds:
+    """The half of ``BPE`` that gives ids; every method raises UsageError for codes whose symbols are not bytes.
+
+    Ids are numbered in this order: the 256 bytes (for codes with ``</w>`` the 256 bytes inside a word, then the 256 at
+    its end), the normal merged tokens by the rank of the first merge that makes them, the special tokens as given,
+    padding. Scaffold tokens have none.
+
+    Without ``</w>`` the tokens of a text concatenate to the text. With it, a single space follows a word's last token
+    unless a special token comes next, or one of the bytes space, LF and CR as a token of its own: these stand for
+    themselves, and give every other margin. ``decode_bytes(encode(x)) == x`` for any bytes either way.
+    """
+
+    _segmenter: _core.Segmenter
+    _pretokeniser: _core.Pretokeniser | None
+
+    def _prepare_ids(
+        self, codes: Codes, merges: int, special_tokens: Iterable[str], pad_vocab_to: int, filtered: bool
+    ) -> None:
+        """filtered: whether a vocabulary or glossaries change the subwords."""
+        self._special = check_special_tokens(special_tokens)
+        if pad_vocab_to < 1:
+            raise UsageError(f"the number of ids is padded to a multiple of 1 or more, not {pad_vocab_to}")
+        self._multiple = pad_vocab_to
+        self._id_codes = codes, merges, filtered
+
+    @cached_property
+    def _ids(self) -> _core.Ids:
+        codes, merges, filtered = self._id_codes
+        if not codes.header.bytes:
+            raise UsageError(
+                f"{codes.name}: only codes of bytes have ids; learn them with learn-bpe --pretokenise or --bytes"
+            )
+        if filtered:
+            raise UsageError(f"{codes.name}: there are no ids with a vocabulary or with glossaries")
+        segmenter = self._segmenter
+        if codes.header.end_of_word:
+            # No word holds a space, so that with this separator no two subwords look alike.
+            segmenter = _core.Segmenter(codes.text, " ", codes.name, merges)
+        return _core.Ids(segmenter, self._pretokeniser, self._special, self._multiple)
+
+    @property
+    def ids_in_core(self) -> _core.Ids:
+        """What the core encodes and decodes with."""
+        return self._ids
+
+    @property
+    def n_vocab(self) -> int:
+        """The number of ids, special tokens and padding included."""
+        return self._ids.n_vocab
+
+    @cached_property
+    def tokens(self) -> list[bytes]:
+        """The bytes of each id: of a special token its UTF-8, of padding none, and none of an implied space."""
+        return self._ids.tokens()
+
+    @cached_property
+    def special_tokens(self) -> dict[str, int]:
+        """The id of each special token."""
+        return {token: self._ids.first_special + number for number, token in enumerate(self._special)}
+
+    def encode(
+        self,
+        text: str | bytes,
+        *,
+        dropout: float = 0,
+        seed: int | None = None,
+        index: int = 0,
+        allowed_special: Some = (),
+        disallowed_special: Some = "all",
+    ) -> list[int]:
+        """Return the ids of a text, which may be any bytes; a text is a document, line ends included.
+
+        dropout, seed, index: as for ``segment``.
+        allowed_special: the special tokens that become their id where they are spelled out in the text, or "all". Where
+            several match at a place, the longest does.
+        disallowed_special: those that the text must not hold, or "all" for all that are not allowed. A special token
+            that is neither is text like any other; ``disallowed_special=()`` makes all of them that.
+
+        Raises SpecialTokenError, a ValueError, for a disallowed special token in the text; MTScaffoldError for a lone
+        surrogate; UsageError for a dropout out of range and for a name that is no special token.
+
+        >>> bpe = BPE(b"#version: 0.3 bytes gpt2\\na n\\nb an\\n", special_tokens=["<|end|>"])
+        >>> bpe.encode("banana<|end|>", allowed_special="all")
+        [257, 256, 97, 258]
+        """
+        special = self._states(allowed_special, disallowed_special)
+        if not dropout:
+            return self._ids.encode(text, special)
+        return self._ids.encode(text, special, check_dropout(dropout), core_seed(seed), 0, index)
+
+    def encode_batch(
+        self,
+        texts: Sequence[str] | Sequence[bytes],
+        *,
+        dropout: float = 0,
+        seed: int | None = None,
+        epoch: int = 0,
+        indices: Sequence[int] | None = None,
+        num_workers: int | None = None,
+        allowed_special: Some = (),
+        disallowed_special: Some = "all",
+    ) -> tuple[NDArray[numpy.uint32], NDArray[numpy.int64]]:
+        """Encode many texts in one call of the core, on several threads and without an object per id.
+
+        dropout, seed, epoch, indices: a text's ids depend only on (seed, epoch, its index), the index being its
+            position where no ``indices`` are given; with epoch 0 they are those of ``encode``.
+        num_workers: threads, as for ``count_words``; the result is the same for any number.
+
+        Returns the ids of all texts, one after the other (uint32), and where those of each text begin (int64, one more
+        than there are texts): text i has ``ids[offsets[i]:offsets[i + 1]]``. Needs NumPy. Raises as ``encode`` does.
+
+        >>> ids, offsets = BPE(b"#version: 0.3 bytes gpt2\\na n\\nb an\\n").encode_batch(["banana", "", "an"])
+        >>> ids.tolist(), offsets.tolist()
+        ([257, 256, 97, 256], [0, 3, 3, 4])
+        """
+        import numpy
+
+        if isinstance(texts, str | bytes):
+            raise UsageError("encode_batch takes a list of texts; pass a single one to encode")
+        chosen = [] if indices is None else indices
+        if len(chosen) and len(chosen) != len(texts):
+            raise UsageError(f"{len(texts)} texts have {len(chosen)} indices")
+        check_epoch(epoch, seed, dropout)
+        ids, offsets = self._ids.encode_batch(
+            texts,
+            self._states(allowed_special, disallowed_special),
+            chosen,
+            check_dropout(dropout),
+            core_seed(seed) if dropout else 0,
+            epoch,
+            worker_count(num_workers),
+        )
+        return numpy.frombuffer(ids, numpy.uint32), numpy.frombuffer(offsets, numpy.int64)
+
+    def decode_bytes(self, ids: Ids) -> bytes:
+        """Return the text of ids as bytes: any ids below ``n_vocab``, in any order; padding has no bytes.
+
+        Raises MTScaffoldError for an id out of range, with its position.
+
+        >>> BPE(b"#version: 0.3 bytes gpt2\\na n\\nb an\\n").decode_bytes([257, 256, 97])
+        b'banana'
+        """
+        return self._ids.decode(ids)
+
+    def decode(self, ids: Ids, errors: str = "replace") -> str:
+        """Return the text of ids; ``errors``, as for ``bytes.decode``, says what becomes of bytes that are not UTF-8.
+
+        Raises as ``decode_bytes``; with ``errors="strict"`` UnicodeDecodeError too.
+        """
+        return self._ids.decode(ids).decode("utf-8", errors)
+
+    def decode_with_offsets(self, ids: Ids) -> tuple[str, list[int]]:
+        """Return the text of ids, and for each the position of the first character that holds a byte of it.
+
+        Bytes that are not UTF-8 become U+FFFD as in ``decode``. An id without bytes is at the end of those before it.
+
+        >>> BPE(b"#version: 0.3 bytes gpt2\\na n\\nb an\\n").decode_with_offsets([257, 256, 97])
+        ('banana', [0, 3, 5])
+        """
+        data, starts = self._ids.decode_with_starts(ids)
+        if data.isascii():
+            return data.decode("ascii"), starts
+        text, characters = _characters(data)
+        characters.append(len(text))
+        return text, [characters[start] for start in starts]
+
+    def _states(self, allowed: Some, disallowed: Some) -> str:
+        """What each special token is in this call."""
+        if not self._special:
+            _check_names(allowed, {})
+            _check_names(disallowed, {})
+            return ""
+        if not allowed and disallowed == "all":
+            return _REFUSED * len(self._special)
+        let = self.special_tokens if allowed == "all" else _check_names(allowed, self.special_tokens)
+        if disallowed == "all":
+            return "".join(_ALLOWED if token in let else _REFUSED for token in self._special)
+        refused = _check_names(disallowed, self.special_tokens)
+        return "".join(
+            _REFUSED if token in refused else _ALLOWED if token in let else _TEXT for token in self._special
+        )
+
+
+def _check_names(tokens: Some, known: Collection[str]) -> Collection[str]:
+    if tokens == "all":
+        return tokens
+    if isinstance(tokens, str):
+        raise UsageError(f"special tokens are a set of them, or 'all', not the string '{tokens}'")
+    unknown = [token for token in tokens if token not in known]
+    if unknown:
+        raise UsageError(f"'{unknown[0]}' is not a special token; pass special_tokens=[...] to BPE")
+    return tokens
+
+
+def check_special_tokens(tokens: Iterable[str]) -> list[str]:
+    """Return special tokens as a list; UsageError for an empty, a repeated or a malformed one."""
+    if isinstance(tokens, str):
+        raise UsageError(f"special_tokens takes a list of tokens, not the string '{tokens}'")
+    listed = list(tokens)
+    for number, token in enumerate(listed):
+        if not token or token in listed[:number]:
+            raise UsageError(f"special token {number + 1} is {'there already' if token else 'empty'}: '{token}'")
+        try:
+            token.encode("utf-8")
+        except UnicodeEncodeError:
+            raise UsageError(f"the special token {token!a} holds a lone surrogate; remove it") from None
+    return listed
+
+
+def _characters(data: bytes) -> tuple[str, list[int]]:
+    """Decode with U+FFFD for what is not UTF-8; also the character that each byte belongs to."""
+    decoder = codecs.getincrementaldecoder("utf-8")("replace")
+    parts, characters, length = [], [], 0
+    for byte in data:
+        part = decoder.decode(bytes((byte,)))
+        pending = bool(decoder.getstate()[0])
+        parts.append(part)
+        length += len(part)
+        characters.append(length - (not pending))
+    parts.append(decoder.decode(b"", final=True))
+    return "".join(parts), characters
+
+

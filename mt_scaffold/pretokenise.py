@@ -1,0 +1,99 @@
+"""Documents → words by a pre-tokeniser: the patterns of GPT-2 and tiktoken, or any pattern of the ``regex`` package."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from mt_scaffold import _core
+from mt_scaffold.errors import MTScaffoldError, UsageError
+
+# As published with tiktoken (tiktoken_ext/openai_public.py): r50k_base, whose words are those of GPT-2's release (its
+# encoder.py), cl100k_base and o200k_base.
+PATTERNS = {
+    "gpt2": r"""'(?:[sdmt]|ll|ve|re)| ?\p{L}++| ?\p{N}++| ?[^\s\p{L}\p{N}]++|\s++$|\s+(?!\S)|\s""",
+    "cl100k": r"""'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}++|\p{N}{1,3}+| ?[^\s\p{L}\p{N}]++[\r\n]*+"""
+    r"""|\s++$|\s*[\r\n]|\s+(?!\S)|\s""",
+    "o200k": r"""[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+"""
+    r"""(?i:'s|'t|'re|'ve|'m|'ll|'d)?"""
+    r"""|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*"""
+    r"""(?i:'s|'t|'re|'ve|'m|'ll|'d)?"""
+    r"""|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+""",
+}
+# Not a pre-tokeniser of this module: words are what spaces separate, which says nothing about the spaces.
+SPACES = "spaces"
+_NAME = re.compile(r"[\w-]*")
+
+
+class Pretokeniser:
+    """Cuts documents into words that are, concatenated, the document again, byte for byte.
+
+    name_or_pattern: a name in ``PATTERNS``, or a pattern as the ``regex`` package reads it, whose matches are the words
+    and so is what lies between them; empty matches are ignored. A pattern is one line, and more than a bare word.
+    split_digits: afterwards, every character of Unicode's class N becomes a word of its own.
+
+    Raises UsageError for an unknown name and a pattern that does not compile, MTScaffoldError where a pattern needs
+    ``regex`` and it is not installed.
+
+    >>> Pretokeniser("gpt2").split("It's 2023!")
+    [b'It', b"'s", b' 2023', b'!']
+    >>> Pretokeniser(r"\\d+", split_digits=True).split("am 24.")
+    [b'am ', b'2', b'4', b'.']
+    """
+
+    def __init__(self, name_or_pattern: str, split_digits: bool = False) -> None:
+        self.name = name_or_pattern
+        self.split_digits = split_digits
+        ends = None if name_or_pattern in PATTERNS else _ends_by(name_or_pattern)
+        self.core = _core.Pretokeniser(name_or_pattern, split_digits, ends)
+
+    def split(self, text: str | bytes) -> list[bytes]:
+        """Return the words of one document: all of it, line ends included."""
+        return self.core.split(text.encode("utf-8") if isinstance(text, str) else text)
+
+
+def pretokeniser_of(name_or_pattern: str, split_digits: bool = False) -> Pretokeniser | None:
+    """Return the pre-tokeniser of an option's values; None for ``spaces``.
+
+    Raises UsageError as Pretokeniser does, and for ``spaces`` with ``split_digits``.
+    """
+    if name_or_pattern != SPACES:
+        return Pretokeniser(name_or_pattern, split_digits)
+    if split_digits:
+        raise UsageError(f"digits are split by a pre-tokeniser; give one of {', '.join(PATTERNS)}, or a pattern")
+    return None
+
+
+def _ends_by(pattern: str) -> Callable[[bytes], list[int]]:
+    """Return a function from a document to the offsets where its words by a pattern end, for the core."""
+    if _NAME.fullmatch(pattern):
+        names = ", ".join((SPACES, *PATTERNS))
+        raise UsageError(f"no pre-tokeniser is called {pattern!r}; give one of {names}, or a pattern of regex")
+    if "\n" in pattern or "\r" in pattern:
+        raise UsageError(r"a pre-tokeniser's pattern is one line; write \n for a line end in it")
+    try:
+        import regex
+    except ImportError:
+        raise MTScaffoldError(
+            "a pre-tokeniser's pattern needs the package regex, which is not installed; run pip install regex, or give "
+            f"one of {', '.join(PATTERNS)}"
+        ) from None
+    try:
+        compiled = regex.compile(pattern)
+    except regex.error as error:
+        raise UsageError(f"the pre-tokeniser's pattern {pattern!r} is not valid: {error}") from None
+
+    def ends(document: bytes) -> list[int]:
+        text = document.decode("utf-8", "surrogateescape")
+        found = {end for match in compiled.finditer(text) if match.group() for end in match.span()} | {len(text)}
+        in_order = sorted(found - {0})
+        if len(text) == len(document):
+            return in_order
+        offsets, start, offset = [], 0, 0
+        for end in in_order:
+            offset += len(text[start:end].encode("utf-8", "surrogateescape"))
+            offsets.append(offset)
+            start = end
+        return offsets
+
+    return ends

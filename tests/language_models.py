@@ -1,0 +1,50 @@
+"""What the tests of language models share: a small text of documents, byte codes, options of a tiny model."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from pathlib import Path
+
+from mt_scaffold import learn_bpe
+from mt_scaffold.experiment.language_modelling.binarise import binarise_documents
+from mt_scaffold.experiment.synthetic import sentence_pairs
+
+POSITIONS = 32
+TINY_LM = (
+    "--arch transformer_lm --decoder-layers 1 --decoder-embed-dim 16 --decoder-ffn-embed-dim 16 "
+    "--decoder-attention-heads 2 --share-decoder-input-output-embed --dropout 0.1 --optimizer adam --lr 0.005 "
+    f"--criterion cross_entropy --tokens-per-sample {POSITIONS} --max-tokens 512"
+).split()
+
+
+def write_documents(folder: Path) -> None:
+    """Write train, valid and test: 120, 12 and 9 documents, one per line, some longer than a model's positions.
+
+    An empty line, bytes that are not UTF-8, and a fairseq symbol spelled out are among them.
+    """
+    pairs, lengths = sentence_pairs(1), random.Random(2)
+    for name, number in {"train": 120, "valid": 12, "test": 9}.items():
+        lines = [" ".join(next(pairs)[1] for _ in range(lengths.randint(1, 4))).encode() for _ in range(number)]
+        lines[3] += b" </s> <s>\xff</s> "
+        lines.insert(5, b"")
+        (folder / name).write_bytes(b"".join(line + b"\n" for line in lines))
+
+
+def documents_of(path: Path) -> list[bytes]:
+    """The documents of a file that are binarised."""
+    return [line for line in path.read_bytes().split(b"\n") if line]
+
+
+def learn_codes(folder: Path, name: str, symbols: int = 60, **options: object) -> Path:
+    """Learn codes of bytes from the training text."""
+    path = folder / name
+    learn_bpe(folder / "train", path, symbols, **({"pretokenise": "gpt2"} | options))  # type: ignore[arg-type]
+    return path
+
+
+def binarise(folder: Path, name: str, codes: Path, splits: Sequence[str] = ("train", "valid"), **options: bool) -> Path:
+    """Make a data folder of some of the files."""
+    paths = {split: [folder / split] for split in splits}
+    binarise_documents(folder / name, codes, **paths, **options)  # type: ignore[arg-type]
+    return folder / name
