@@ -6,6 +6,10 @@ from typing import Protocol, TypedDict
 class _Readable(Protocol):
     def read(self, size: int, /) -> bytes: ...
 
+class _Documents(Protocol):
+    # None after the last one.
+    def read_documents(self) -> list[bytes] | None: ...
+
 class _Writable(Protocol):
     def write(self, data: bytes, /) -> object: ...
 
@@ -13,7 +17,7 @@ class _Writable(Protocol):
 class _Class(type): ...
 
 # A name for error messages, with a file descriptor, the bytes themselves, or an object to read from.
-_Input = tuple[str, int | bytes | _Readable]
+_Input = tuple[str, int | bytes | _Readable | _Documents]
 _Output = tuple[str, int | _Writable]
 # Called with the number of bytes read or merges learned so far.
 _Progress = Callable[[int], object] | None
@@ -59,6 +63,33 @@ def count_words(
     # Each input is one document, LFs included.
     whole_inputs: bool = False,
 ) -> WordCounts: ...
+
+# Words that are counted or come from count files, in memory or on disk.
+class CountedWords(metaclass=_Class):
+    def __init__(self, max_memory: int, folder: str) -> None: ...
+    def bytes_on_disk(self) -> int: ...
+    # Opens count files, which must stay open until they are used up by one of the calls below; how each was counted.
+    def open(self, inputs: Sequence[_Input]) -> list[_Header]: ...
+    # Copies what is open to disk, merged.
+    def set_aside(self, progress: _Progress = None) -> None: ...
+    # Writes a count file: word types, words.
+    def write(self, output: _Output, header: _Header, progress: _Progress = None) -> tuple[int, int]: ...
+    # Uses up the words: those that are kept, and of those that are not, types, occurrences and the error of a pair.
+    def load(
+        self, header: _Header, prune: int = 1, max_memory: int = 0, progress: _Progress = None
+    ) -> tuple[WordCounts, tuple[int, int, int]]: ...
+
+# As count_words(), within this many bytes of memory (0: any) and with the help of a folder.
+def count_within(
+    inputs: Sequence[_Input],
+    max_memory: int,
+    folder: str,
+    workers: int = 1,
+    progress: _Progress = None,
+    pretokeniser: Pretokeniser | None = None,
+    any_bytes: bool = False,
+    whole_inputs: bool = False,
+) -> CountedWords: ...
 def read_word_counts(inputs: Sequence[_Input], progress: _Progress = None, any_bytes: bool = False) -> WordCounts: ...
 
 # Called after each step of learning with left and right (empty where nothing was merged), the frequency of the pair,

@@ -5,11 +5,13 @@ A document is a string of bytes, pre-tokenised and encoded as a whole, line feed
 
 from __future__ import annotations
 
+import contextlib
 import io
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from typing import NamedTuple, Protocol, cast
 
+from mt_scaffold import _core
 from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.files import compression_of, shown
 from mt_scaffold.inputs import TextFile, core_input, source_name
@@ -77,7 +79,7 @@ class Documents:
         for each in self.inputs:
             yield from self.documents_of(each)
 
-    def documents_of(self, each: DocumentInput) -> Iterator[bytes]:
+    def documents_of(self, each: DocumentInput) -> Generator[bytes, None, None]:
         """Yield the documents of one of ``inputs``."""
         if each.format == "parquet":
             from mt_scaffold.parquet import read_column
@@ -96,17 +98,57 @@ class Documents:
             else:
                 yield from _lines(chunks)
 
-    def batches_of(self, each: DocumentInput) -> Iterator[list[bytes]]:
-        """Yield the documents of one of ``inputs``, some 256 KiB at a time."""
+    @contextlib.contextmanager
+    def core_input_of(self, each: DocumentInput) -> Iterator[_core._Input]:
+        """Open one of ``inputs`` for the core: plain text as such, whatever a document is, and documents one by one."""
+        if each.format in ("lines", "files"):
+            with core_input(each.source) as opened:
+                yield opened
+            return
+        documents = self.documents_of(each)
+        with contextlib.closing(documents):
+            yield each.name, _Batches(documents)
+
+
+# Documents, or the documents themselves.
+Texts = Documents | Iterable[str | bytes]
+
+
+def documents_input(documents: Iterable[str | bytes]) -> _core._Input:
+    """Return documents as an input of the core."""
+    if isinstance(documents, str | bytes | os.PathLike):
+        raise UsageError("documents= takes Documents, or a list of texts; pass a single one as documents=[text]")
+    return "documents", _Batches(_encoded(documents))
+
+
+def _encoded(documents: Iterable[str | bytes]) -> Iterator[bytes]:
+    for number, document in enumerate(documents, 1):
+        if not isinstance(document, str | bytes):
+            raise UsageError(f"documents are strings or bytes, not a {type(document).__name__}")
+        try:
+            yield document if isinstance(document, bytes) else document.encode("utf-8")
+        except UnicodeEncodeError as error:
+            wrong = ascii(error.object[error.start])
+            raise MTScaffoldError(
+                f"document {number} holds {wrong}, a lone surrogate and not a character; remove it, or pass bytes"
+            ) from None
+
+
+class _Batches:
+    """Documents for the core, many at a time."""
+
+    def __init__(self, documents: Iterator[bytes]) -> None:
+        self._documents = documents
+
+    def read_documents(self) -> list[bytes] | None:
+        """Return the next documents, of some 256 KiB; None after the last one."""
         batch, size = [], 0
-        for document in self.documents_of(each):
+        for document in self._documents:
             batch.append(document)
             size += len(document)
             if size >= _BATCH:
-                yield batch
-                batch, size = [], 0
-        if batch:
-            yield batch
+                break
+        return batch or None
 
 
 def _input(source: TextFile, format: str | None) -> DocumentInput:

@@ -22,7 +22,7 @@ Lines = Iterable[str | bytes]
 
 def text_source(infile: TextFile | None, lines: Lines | None) -> TextFile:
     """Return the input of a call that takes a single file, or lines; raises UsageError as ``text_sources`` does."""
-    _exactly_one(infile=infile, lines=lines)
+    exactly_one(infile=infile, lines=lines)
     if lines is not None:
         return _line_stream(lines)
     return _one_file(infile, "pass lines of text as lines=[...]")
@@ -37,7 +37,7 @@ def text_sources(
 
     Raises UsageError unless exactly one is given, and for a value that belongs to another: a list as ``infile``.
     """
-    _exactly_one(infile=infile, paths=paths, lines=lines)
+    exactly_one(infile=infile, paths=paths, lines=lines)
     if lines is not None:
         return [_line_stream(lines)]
     if paths is None:
@@ -47,7 +47,8 @@ def text_sources(
     return [_one_file(path, "pass lines of text as lines=[...]", "paths= takes paths and open files") for path in paths]
 
 
-def _exactly_one(**inputs: object) -> None:
+def exactly_one(**inputs: object) -> None:
+    """Raise UsageError unless exactly one of a call's inputs is given, the others being None."""
     given = [name for name, value in inputs.items() if value is not None]
     if len(given) != 1:
         problem = f"{' and '.join(given)} are given together" if given else "there is no input"

@@ -10,6 +10,9 @@ from typing import NamedTuple
 
 from mt_scaffold import _core
 from mt_scaffold.codes import Codes, CodesHeader
+from mt_scaffold.count import count_words as count_words
+from mt_scaffold.count import load_counts
+from mt_scaffold.documents import Documents, Texts
 from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.files import Output, Writable, refuse_overwriting, writing_to
 from mt_scaffold.inputs import Lines, TextFile, core_input, text_sources
@@ -45,45 +48,6 @@ class LearnedCodes(NamedTuple):
     def scaffold(self) -> int:
         """The number of tokens that are scaffold at the end."""
         return len({merge.token for merge in self.codes.merges if merge.scaffold})
-
-
-def count_words(
-    infile: TextFile | None = None,
-    is_dict: bool = False,
-    num_workers: int | None = None,
-    *,
-    paths: Iterable[TextFile] | None = None,
-    lines: Lines | None = None,
-    pretokenise: str = "spaces",
-    split_digits: bool = False,
-    any_bytes: bool = False,
-) -> _core.WordCounts:
-    """Count the words of a text; ``items()`` of the result gives words with their counts, by first occurrence.
-
-    infile: a path (``.gz`` too) or an open file. paths: several of them, read as one text.
-    lines: an iterable of strings. Exactly one of the three is given.
-    is_dict: each line is a word and its count instead.
-    num_workers: threads, -1 for all cores; None for the default: ``MT_SCAFFOLD_NUM_WORKERS``, or else the cores that
-    this process can use, at most 16. The result does not depend on it.
-    pretokenise: ``spaces``, or a name or pattern of ``Pretokeniser``, which cuts each line without its LF; its words
-    are bytes, and ``byte_items()`` of the result gives them. split_digits: as there.
-    any_bytes: words need not be UTF-8, as those of a pre-tokeniser never need to be.
-
-    Raises MTScaffoldError, naming file and line, where an input cannot be read, is not UTF-8, or (``is_dict``) has
-    a line of another form; UsageError unless there is exactly one input, and as ``Pretokeniser`` does.
-    """
-    pretokeniser = pretokeniser_of(pretokenise, split_digits)
-    core = None if pretokeniser is None else pretokeniser.core
-    if is_dict and core is not None:
-        raise UsageError("a dictionary has words already; a pre-tokeniser needs the text")
-    sources = text_sources(infile, paths, lines)
-    threads = worker_count(num_workers)
-    with contextlib.ExitStack() as stack:
-        opened = [stack.enter_context(core_input(source)) for source in sources]
-        show = stack.enter_context(progress_line("counting words"))
-        if is_dict:
-            return _core.read_word_counts(opened, show, any_bytes)
-        return _core.count_words(opened, threads, show, core, any_bytes)
 
 
 def learn_from_counts(
@@ -173,15 +137,20 @@ def learn_bpe(
     *,
     paths: Iterable[TextFile] | None = None,
     lines: Lines | None = None,
+    documents: Texts | None = None,
+    counts: Sequence[PathLike] | None = None,
     trace: Output | None = None,
     pretokenise: str = "spaces",
     split_digits: bool = False,
     byte_level: bool = False,
+    max_memory: int | str | None = None,
+    prune: int = 1,
 ) -> LearnedCodes:
     """Learn merges from text (Algorithm 1 of the Scaffold-BPE paper, or original BPE) and write the codes file.
 
     infile: a path (``.gz`` too) or an open file. paths: several of them, read as one text.
-    lines: an iterable of strings. Exactly one of the three is given.
+    lines: an iterable of strings. documents: ``Documents``, or an iterable of strings or bytes, each pre-tokenised as a
+    whole. counts: count files (``write_counts``), which say how their words were counted. Exactly one is given.
     outfile: a path, or a file open for bytes or text; None to get the codes only as the result.
     num_symbols: merges for ``algorithm="bpe"``; normal merged tokens for ``algorithm="scaffold"``.
     min_frequency: stop, with a warning, when the most frequent pair is rarer.
@@ -201,6 +170,8 @@ def learn_bpe(
     split_digits: with one of those, every number character becomes a word of its own.
     byte_level: base symbols are bytes and the text may be any bytes; with "spaces", the codes are those of
     ``subword-nmt learn-bpe --byte``.
+    max_memory: as in ``count_words``; merging starts within it too, or is refused.
+    prune: drop words with a lower count before merging, and say on stderr what that can change.
 
     Raises MTScaffoldError for input that has no words, cannot be read or is not UTF-8; UsageError for values out of
     range, for none or several inputs, for an output that is an input, for codes and trace in the same file, and for

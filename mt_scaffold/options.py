@@ -85,6 +85,33 @@ def check_learning(num_symbols: int, min_frequency: int, algorithm: str) -> None
             raise UsageError(f"the {what} must be positive and less than 2^63, not {value}")
 
 
+def memory_size(size: int | str) -> int:
+    """Return an amount of memory in bytes: a number of them, or one with K, M, G or T, powers of 1024.
+
+    Raises UsageError for anything else, and for none at all.
+
+    >>> memory_size("1.5G"), memory_size("500m"), memory_size(4096)
+    (1610612736, 524288000, 4096)
+    """
+    text = str(size).strip().upper()
+    number = text.removesuffix("IB").removesuffix("B") if isinstance(size, str) else text
+    power = "KMGT".find(number[-1:]) + 1 if number else 0
+    try:
+        amount = int(float(number[:-1]) * 1024**power) if power else int(number)
+    except (ValueError, OverflowError):
+        raise UsageError(f"an amount of memory is a number with K, M, G or T, such as 1.5G, not '{size}'") from None
+    if not 1 <= amount < 2**63:
+        raise UsageError(f"an amount of memory must be positive and less than 2^63 bytes, not {size}")
+    return amount
+
+
+def check_prune(prune: int) -> int:
+    """Return the lowest count that a word may have; UsageError below 1 and from 2^63."""
+    if not 1 <= prune < 2**63:
+        raise UsageError(f"words are pruned below a count of 1 or more, not {prune}")
+    return prune
+
+
 def check_top(top: int | None) -> None:
     """Raise UsageError where the number of tokens to show, None for all, is negative."""
     if top is not None and top < 0:

@@ -14,6 +14,8 @@ namespace mt_scaffold {
 // Each string is readable for kPadding bytes past its end.
 class StringArena {
  public:
+  static constexpr size_t kChunk = size_t{1} << 16;
+
   std::string_view store(std::string_view text) {
     const size_t needed = text.size() + kPadding;
     if (needed > left_) {
@@ -21,6 +23,7 @@ class StringArena {
       chunks_.emplace_back(new char[size]);
       free_ = chunks_.back().get();
       left_ = size;
+      bytes_ += size;
     }
     char* place = free_;
     std::memcpy(place, text.data(), text.size());
@@ -31,11 +34,14 @@ class StringArena {
     return {place, text.size()};
   }
 
+  // The memory it takes.
+  size_t bytes() const { return bytes_; }
+
  private:
-  static constexpr size_t kChunk = size_t{1} << 16;
   std::vector<std::unique_ptr<char[]>> chunks_;
   char* free_ = nullptr;
   size_t left_ = 0;
+  size_t bytes_ = 0;
 };
 
 }  // namespace mt_scaffold

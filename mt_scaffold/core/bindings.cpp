@@ -23,7 +23,6 @@
 #include "token_ids.hpp"
 #include "word_counts.hpp"
 
-namespace py = pybind11;
 using namespace mt_scaffold;
 
 namespace {

@@ -43,6 +43,33 @@ class PythonSource : public Source {
   py::object read_;
 };
 
+// A Python object with read_documents() -> list of bytes, None at the end.
+class PythonDocuments : public Source {
+ public:
+  PythonDocuments(py::object documents, std::string name) : read_(documents.attr("read_documents")) {
+    this->name = std::move(name);
+  }
+  ~PythonDocuments() override {
+    py::gil_scoped_acquire gil;
+    read_ = py::object();
+  }
+  size_t read(char*, size_t, const std::atomic<bool>&) override { return 0; }
+  bool has_documents() const override { return true; }
+  bool read_documents(std::string& text, std::vector<size_t>& ends) override {
+    py::gil_scoped_acquire gil;
+    const py::object documents = read_();
+    if (documents.is_none()) return false;
+    for (const auto& document : py::cast<py::list>(documents)) {
+      text.append(py::cast<std::string_view>(document));
+      ends.push_back(text.size());
+    }
+    return true;
+  }
+
+ private:
+  py::object read_;
+};
+
 class PythonSink : public Sink {
  public:
   explicit PythonSink(py::object stream) : write_(stream.attr("write")) {}
@@ -67,18 +94,19 @@ class PythonSink : public Sink {
 
 using NamedObject = std::pair<std::string, py::object>;
 
-// An input is (name, file descriptor | bytes | object with read).
+// An input is (name, file descriptor | bytes | object with read or read_documents).
+inline std::unique_ptr<Source> make_source(const NamedObject& given) {
+  const auto& [name, input] = given;
+  if (py::isinstance<py::int_>(input)) return std::make_unique<FileSource>(py::cast<int>(input), name);
+  if (py::isinstance<py::bytes>(input))
+    return std::make_unique<MemorySource>(py::cast<std::string_view>(input), name);
+  if (py::hasattr(input, "read_documents")) return std::make_unique<PythonDocuments>(input, name);
+  return std::make_unique<PythonSource>(input, name);
+}
+
 inline BlockReader make_reader(const std::vector<NamedObject>& inputs) {
   std::vector<std::unique_ptr<Source>> sources;
-  for (const auto& [name, input] : inputs) {
-    if (py::isinstance<py::int_>(input)) {
-      sources.push_back(std::make_unique<FileSource>(py::cast<int>(input), name));
-    } else if (py::isinstance<py::bytes>(input)) {
-      sources.push_back(std::make_unique<MemorySource>(py::cast<std::string_view>(input), name));
-    } else {
-      sources.push_back(std::make_unique<PythonSource>(input, name));
-    }
-  }
+  for (const NamedObject& input : inputs) sources.push_back(make_source(input));
   return BlockReader(std::move(sources));
 }
 

@@ -1,12 +1,49 @@
 #include "bindings_counts.hpp"
 
 #include "bindings_common.hpp"
+#include "count_words.hpp"
 #include "count_file.hpp"
 #include "counted_words.hpp"
 #include "pretokeniser.hpp"
 #include "prune.hpp"
 
 namespace mt_scaffold {
+
+namespace {
+
+// Words that were counted here, or come from count files.
+class PyCountedWords {
+ public:
+  explicit PyCountedWords(CountedWords words) : words_(std::make_unique<CountedWords>(std::move(words))) {}
+
+  CountedWords& words() { return *words_; }
+  bool from_files() const { return from_files_; }
+
+  CodesHeader open(std::unique_ptr<Source> source) {
+    from_files_ = true;
+    auto reader = std::make_unique<CountFileReader>(std::move(source));
+    CodesHeader header = reader->header();
+    files_.push_back(std::move(reader));
+    return header;
+  }
+
+  // Reads the open files to their ends and keeps what they have on disk, so that they can be closed.
+  void set_aside(const Tick& tick) {
+    auto file = std::make_unique<RunFile>(words_->limit().folder);
+    MergedWords merged(std::exchange(files_, {}));
+    file->add_run(merged, tick);
+    words_->add(std::move(file));
+  }
+
+  std::unique_ptr<SortedWords> sorted() { return words_->sorted(std::exchange(files_, {})); }
+
+ private:
+  std::unique_ptr<CountedWords> words_;
+  std::vector<std::unique_ptr<SortedWords>> files_;
+  bool from_files_ = false;
+};
+
+}  // namespace
 
 void bind_counts(py::module_& module) {
   py::class_<PyWordCounts>(module, "WordCounts")
@@ -42,6 +79,55 @@ void bind_counts(py::module_& module) {
         return py::bytes(without_gil([&] { return format_vocabulary(counts); }));
       });
 
+  py::class_<PyCountedWords>(module, "CountedWords")
+      .def(py::init([](uint64_t max_memory, std::string folder) {
+             return PyCountedWords(CountedWords({max_memory, std::move(folder)}));
+           }),
+           py::arg("max_memory"), py::arg("folder"))
+      .def("bytes_on_disk", [](PyCountedWords& self) { return self.words().bytes_on_disk(); })
+      .def(
+          "open",
+          [](PyCountedWords& self, const std::vector<NamedObject>& inputs) {
+            py::list headers;
+            for (const NamedObject& input : inputs) {
+              const CodesHeader header = self.open(make_source(input));
+              headers.append(PyHeader(header.bytes, header.pretokeniser, header.split_digits));
+            }
+            return headers;
+          },
+          py::arg("inputs"))
+      .def(
+          "set_aside",
+          [](PyCountedWords& self, py::object progress) {
+            const Tick tick = make_tick(std::move(progress));
+            without_gil([&] { self.set_aside(tick); });
+          },
+          py::arg("progress") = py::none())
+      .def(
+          "write",
+          [](PyCountedWords& self, const NamedObject& output, const PyHeader& header, py::object progress) {
+            const std::unique_ptr<Sink> sink = make_sink(output);
+            const Tick tick = make_tick(std::move(progress));
+            const CountTotals totals =
+                without_gil([&] { return write_count_file(*self.sorted(), header_of(header), *sink, tick); });
+            return py::make_tuple(totals.types, totals.occurrences);
+          },
+          py::arg("output"), py::arg("header"), py::arg("progress") = py::none())
+      .def(
+          "load",
+          [](PyCountedWords& self, const PyHeader& header, uint64_t prune, uint64_t max_memory, py::object progress) {
+            const Tick tick = make_tick(std::move(progress));
+            const Loading loading{prune, max_memory, header_of(header).alphabet(), !self.from_files()};
+            Loaded loaded = without_gil([&] {
+              return self.from_files() ? load(*self.sorted(), loading, tick)
+                                       : load(std::move(self.words()), loading, tick);
+            });
+            const Dropped& dropped = loaded.dropped;
+            return py::make_tuple(PyWordCounts(std::move(loaded.words)),
+                                  py::make_tuple(dropped.types, dropped.occurrences, dropped.pair_error));
+          },
+          py::arg("header"), py::arg("prune") = 1, py::arg("max_memory") = 0, py::arg("progress") = py::none());
+
   module.def(
       "count_words",
       [](const std::vector<NamedObject>& inputs, unsigned workers, py::object progress,
@@ -49,10 +135,27 @@ void bind_counts(py::module_& module) {
         BlockReader reader = make_reader(inputs);
         const Tick tick = make_tick(std::move(progress));
         const Counting counting{pretokeniser, any_bytes, whole_inputs};
-        return PyWordCounts(without_gil([&] { return count_words(reader, workers, counting, tick); }));
+        return PyWordCounts(without_gil([&] {
+          CountedWords counted = count_words(reader, workers, counting, {}, tick);
+          return std::move(counted.in_memory());
+        }));
       },
       py::arg("inputs"), py::arg("workers") = 1, py::arg("progress") = py::none(), py::arg("pretokeniser") = py::none(),
       py::arg("any_bytes") = false, py::arg("whole_inputs") = false);
+
+  module.def(
+      "count_within",
+      [](const std::vector<NamedObject>& inputs, uint64_t max_memory, std::string folder, unsigned workers,
+         py::object progress, const Pretokeniser* pretokeniser, bool any_bytes, bool whole_inputs) {
+        BlockReader reader = make_reader(inputs);
+        const Tick tick = make_tick(std::move(progress));
+        const Counting counting{pretokeniser, any_bytes, whole_inputs};
+        const MemoryLimit limit{max_memory, std::move(folder)};
+        return PyCountedWords(without_gil([&] { return count_words(reader, workers, counting, limit, tick); }));
+      },
+      py::arg("inputs"), py::arg("max_memory"), py::arg("folder"), py::arg("workers") = 1,
+      py::arg("progress") = py::none(), py::arg("pretokeniser") = py::none(), py::arg("any_bytes") = false,
+      py::arg("whole_inputs") = false);
 
   module.def(
       "read_word_counts",

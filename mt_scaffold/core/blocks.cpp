@@ -36,6 +36,8 @@ void wait_for(int descriptor, short event, const std::atomic<bool>& stop) {
 
 }  // namespace
 
+bool Source::read_documents(std::string&, std::vector<size_t>&) { return false; }
+
 FileSource::FileSource(int descriptor, std::string name) : descriptor_(descriptor), may_block_(may_block(descriptor)) {
   this->name = std::move(name);
 }
@@ -89,6 +91,14 @@ void Block::reserve(size_t bytes) {
 }
 
 InputError Block::not_utf8(size_t position) const {
+  if (!document_ends.empty()) {
+    const auto document = std::upper_bound(document_ends.begin(), document_ends.end(), position);
+    const size_t begin = document == document_ends.begin() ? 0 : document[-1];
+    return InputError(*name + ": document " +
+                      std::to_string(first_line + static_cast<uint64_t>(document - document_ends.begin()) + 1) +
+                      ", byte offset " + std::to_string(position - begin) + ": " + hex_byte(buffer[position]) +
+                      " is not UTF-8; convert it to UTF-8 first");
+  }
   const uint64_t line = first_line + static_cast<uint64_t>(std::count(buffer.get(), buffer.get() + position, '\n')) + 1;
   if (first_offset + position == 1 && std::memcmp(buffer.get(), "\x1F\x8B", 2) == 0)
     return InputError(*name + ": compressed by gzip; decompress it with zcat, or pass a file whose name ends in .gz");
@@ -110,6 +120,13 @@ bool BlockReader::next(Block& block, const std::atomic<bool>& stop) {
   while (current_ < sources_.size()) {
     Source& source = *sources_[current_];
     block.size = 0;
+    block.document_ends.clear();
+    if (source.has_documents()) {
+      if (next_documents(source, block)) return true;
+      ++current_;
+      line_ = offset_ = 0;
+      continue;
+    }
     block.reserve(std::max(kBlockSize, carry_.size() + kBlockSize / 2));
     std::memcpy(block.buffer.get(), carry_.data(), carry_.size());
     block.size = carry_.size();
@@ -156,6 +173,25 @@ bool BlockReader::next(Block& block, const std::atomic<bool>& stop) {
     }
   }
   return false;
+}
+
+bool BlockReader::next_documents(Source& source, Block& block) {
+  documents_.clear();
+  if (!source.read_documents(documents_, block.document_ends)) return false;
+  block.reserve(documents_.size());
+  std::memcpy(block.buffer.get(), documents_.data(), documents_.size());
+  std::memset(block.buffer.get() + documents_.size(), 0, kPadding);
+  block.size = documents_.size();
+  block.number = number_++;
+  block.first_line = line_;
+  block.first_offset = offset_;
+  block.global_offset = global_offset_;
+  block.name = &source.name;
+  line_ += block.document_ends.size();
+  offset_ += block.size;
+  global_offset_ += block.size;
+  bytes_read_.fetch_add(block.size, std::memory_order_relaxed);
+  return true;
 }
 
 namespace {

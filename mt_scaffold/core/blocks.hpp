@@ -21,6 +21,10 @@ class Source {
   virtual size_t read(char* into, size_t size, const std::atomic<bool>& stop) = 0;
   // Whether read() would not block: otherwise what has been read so far is processed first.
   virtual bool ready() const { return true; }
+  // Whether the input is documents: read_documents() is called instead of read().
+  virtual bool has_documents() const { return false; }
+  // Appends some documents to `text`, and where each ends to `ends`; false at the end.
+  virtual bool read_documents(std::string& text, std::vector<size_t>& ends);
   // How errors name this input.
   std::string name;
 };
@@ -73,6 +77,8 @@ struct Block {
   uint64_t first_offset = 0;   // bytes of this input before the block
   uint64_t global_offset = 0;  // bytes of all inputs before the block
   const std::string* name = nullptr;
+  // Where documents end that have been read as such, which then take the place of lines.
+  std::vector<size_t> document_ends;
 
   std::string_view text() const { return {buffer.get(), size}; }
   void reserve(size_t bytes);
@@ -99,6 +105,10 @@ class BlockReader {
   std::vector<std::unique_ptr<Source>> sources_;
   size_t current_ = 0;
   LastCut last_cut_;
+  // The same for an input of documents, as many as it gives at a time.
+  bool next_documents(Source& source, Block& block);
+
+  std::string documents_;
   std::string carry_;  // an incomplete line, read with the previous block
   uint64_t number_ = 0, line_ = 0, offset_ = 0, global_offset_ = 0;
   std::atomic<uint64_t> bytes_read_{0};

@@ -28,15 +28,13 @@ bool take_number(std::string_view& text, uint64_t& number) {
 
 }  // namespace
 
-CountTotals write_count_file(SortedWords& words, const CodesHeader& header, uint64_t min_count, Sink& sink,
-                             const Tick& tick) {
+CountTotals write_count_file(SortedWords& words, const CodesHeader& header, Sink& sink, const Tick& tick) {
   const std::atomic<bool> never_stopped{false};
   CountTotals totals;
   std::string text = std::string(kFirstWord) + format_header(header).substr(kVersion.size()) + "\n";
   for (uint64_t done = 0; words.next(); ++done) {
     if (done % kWordsPerTick == 0) tick(done);
     const WordCount& entry = words.entry();
-    if (entry.count < min_count) continue;
     ++totals.types;
     if (__builtin_add_overflow(totals.occurrences, entry.count, &totals.occurrences))
       throw InputError("the text has 2^64 words or more; count its shards without merging them");

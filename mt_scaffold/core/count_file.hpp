@@ -21,14 +21,12 @@
 
 namespace mt_scaffold {
 
-// What a count file has, and what was left out of it.
 struct CountTotals {
   uint64_t types = 0, occurrences = 0;
 };
 
-// Writes the words of a sorted stream whose counts reach `min_count`; returns the totals of those.
-CountTotals write_count_file(SortedWords& words, const CodesHeader& header, uint64_t min_count, Sink& sink,
-                             const Tick& tick);
+// Writes the words of a sorted stream.
+CountTotals write_count_file(SortedWords& words, const CodesHeader& header, Sink& sink, const Tick& tick);
 
 // Reads a count file. Errors name the file and the line.
 class CountFileReader : public SortedWords {

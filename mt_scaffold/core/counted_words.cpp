@@ -50,13 +50,12 @@ uint64_t CountedWords::bytes_on_disk() const {
   return bytes;
 }
 
-std::unique_ptr<SortedWords> CountedWords::sorted() const {
-  if (!on_disk()) return std::make_unique<SortedEntries>(in_memory_.entries());
+std::unique_ptr<SortedWords> CountedWords::sorted(std::vector<std::unique_ptr<SortedWords>> others) const {
+  if (in_memory_.size() > 0) others.push_back(std::make_unique<SortedEntries>(in_memory_.entries()));
   size_t runs = 0;
   for (const auto& file : files_) runs += file->runs();
-  std::vector<std::unique_ptr<SortedWords>> streams;
-  for (const auto& file : files_) file->append_streams(streams, buffer_size(limit_.bytes, runs));
-  return std::make_unique<MergedWords>(std::move(streams));
+  for (const auto& file : files_) file->append_streams(others, buffer_size(limit_.bytes, runs));
+  return std::make_unique<MergedWords>(std::move(others));
 }
 
 SharedCounts::SharedCounts(const MemoryLimit& limit, unsigned workers)
@@ -120,6 +119,8 @@ CountedWords SharedCounts::finish(uint64_t lines) {
     counts_ = WordCounts();
     return_memory();
   }
+  for (size_t part = 0; part < WordCounts::kParts; ++part)
+    counts_.part(part).limit_to(std::numeric_limits<size_t>::max());
   counted.in_memory() = std::move(counts_);
   counted.in_memory().lines = lines;
   return counted;

@@ -24,15 +24,14 @@ class CountedWords {
   explicit CountedWords(MemoryLimit limit) : limit_(std::move(limit)) {}
 
   const MemoryLimit& limit() const { return limit_; }
-  // All words with their lines, unless words are on disk.
+  // All words, unless they are on disk; the number of lines in any case.
   WordCounts& in_memory() { return in_memory_; }
   bool on_disk() const { return !files_.empty(); }
   uint64_t bytes_on_disk() const;
 
-  // Each word once, by its bytes. The stream uses this object.
-  std::unique_ptr<SortedWords> sorted() const;
+  // Each word once, by its bytes, together with those of other streams. The stream uses this object.
+  std::unique_ptr<SortedWords> sorted(std::vector<std::unique_ptr<SortedWords>> others = {}) const;
 
-  // Takes all that there is of a part of the hash values.
   void add(std::unique_ptr<RunFile> file) { files_.push_back(std::move(file)); }
 
  private:

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
@@ -84,63 +85,82 @@ InputError too_many(const Thresholds& thresholds, uint64_t fit, uint64_t max_byt
   return InputError(problem);
 }
 
+// The memory of learning from words at its start: the tables that they come in, and the text that they are laid out as.
+struct Needed {
+  uint64_t symbols = 0, words = 0;
+
+  void add(std::string_view word, Alphabet alphabet) {
+    symbols += symbols_in(word, alphabet);
+    ++words;
+  }
+  uint64_t bytes(const WordCounts& tables) const { return tables.bytes() + symbols * kCell + words * kWord; }
+};
+
 }  // namespace
 
-Dropped prune(WordCounts& words, uint64_t min_count, Alphabet alphabet) {
-  DroppedWords dropped(alphabet);
-  if (min_count <= 1) return dropped.dropped();
+Loaded load(CountedWords counted, const Loading& loading, const Tick& tick) {
+  if (counted.on_disk()) {
+    Loaded loaded = load(*counted.sorted(), loading, tick);
+    loaded.words.lines = counted.in_memory().lines;
+    return loaded;
+  }
+  WordCounts& words = counted.in_memory();
+  DroppedWords dropped(loading.alphabet);
+  Thresholds thresholds;
+  Needed needed;
   for (size_t part = 0; part < WordCounts::kParts; ++part) {
     WordCounter kept;
     words.part(part).for_each([&](const WordCount& entry) {
-      if (entry.count < min_count) {
+      thresholds.add(entry.count);
+      if (entry.count < loading.min_count) {
         dropped.add(entry);
-      } else {
-        kept.add_counted(hash_word(entry.word), entry);
+        return;
       }
+      needed.add(entry.word, loading.alphabet);
+      if (loading.min_count > 1) kept.add_counted(hash_word(entry.word), entry);
     });
-    words.part(part) = std::move(kept);
+    if (loading.min_count > 1) words.part(part) = std::move(kept);
   }
-  return dropped.dropped();
+  if (const uint64_t bytes = needed.bytes(words); loading.max_bytes > 0 && bytes > loading.max_bytes) {
+    const double share = static_cast<double>(loading.max_bytes) / static_cast<double>(bytes);
+    throw too_many(thresholds, static_cast<uint64_t>(static_cast<double>(needed.words) * share), loading.max_bytes);
+  }
+  return {std::move(words), dropped.dropped()};
 }
 
 Loaded load(SortedWords& words, const Loading& loading, const Tick& tick) {
   Loaded loaded;
   DroppedWords dropped(loading.alphabet);
   Thresholds thresholds;
-  uint64_t symbols = 0, kept = 0, fit = 0;
+  Needed needed;
+  uint64_t fit = 0;
   bool fits = true;
+  const auto check = [&] {
+    if (!fits || loading.max_bytes == 0 || needed.bytes(loaded.words) <= loading.max_bytes) return;
+    fits = false;
+    fit = needed.words;
+    loaded.words = WordCounts();
+  };
   for (uint64_t done = 0; words.next(); ++done) {
     if (done % kWordsPerTick == 0) {
       tick(done);
-      if (fits && loading.max_bytes > 0 &&
-          loaded.words.bytes() + symbols * kCell + kept * kWord > loading.max_bytes) {
-        fits = false;
-        fit = kept;
-        loaded.words = WordCounts();
-      }
+      check();
     }
     WordCount entry = words.entry();
     thresholds.add(entry.count);
     if (entry.count < loading.min_count) {
       dropped.add(entry);
-      continue;
+    } else if (fits) {
+      needed.add(entry.word, loading.alphabet);
+      if (!loading.keep_positions) entry.first_seen = needed.words;
+      const HashedWord word = hash_word(entry.word);
+      loaded.words.part(WordCounts::part_of(word.hash)).add_counted(word, entry);
     }
-    ++kept;
-    if (!fits) continue;
-    if (!loading.keep_positions) entry.first_seen = kept;
-    symbols += symbols_in(entry.word, loading.alphabet);
-    const HashedWord word = hash_word(entry.word);
-    loaded.words.part(WordCounts::part_of(word.hash)).add_counted(word, entry);
   }
+  check();
   if (!fits) throw too_many(thresholds, fit, loading.max_bytes);
   loaded.dropped = dropped.dropped();
   return loaded;
-}
-
-uint64_t learning_bytes(const WordCounts& words, Alphabet alphabet) {
-  uint64_t bytes = words.bytes();
-  words.for_each([&](const WordCount& entry) { bytes += symbols_in(entry.word, alphabet) * kCell + kWord; });
-  return bytes;
 }
 
 }  // namespace mt_scaffold

@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "alphabet.hpp"
+#include "counted_words.hpp"
 #include "sorted_words.hpp"
 #include "tick.hpp"
 #include "word_counts.hpp"
@@ -17,9 +18,6 @@ struct Dropped {
   uint64_t types = 0, occurrences = 0, pair_error = 0;
 };
 
-// Drops the words whose count is below `min_count`.
-Dropped prune(WordCounts& words, uint64_t min_count, Alphabet alphabet);
-
 struct Loading {
   uint64_t min_count = 1;
   uint64_t max_bytes = 0;  // what learning may take at its start; 0: no limit
@@ -32,10 +30,8 @@ struct Loaded {
   Dropped dropped;
 };
 
-// Reads all words of a stream. Throws InputError, which says what would help, where they exceed the limit.
+// Takes counted words into memory. Throws InputError, which says what would help, where they exceed the limit.
+Loaded load(CountedWords counted, const Loading& loading, const Tick& tick);
 Loaded load(SortedWords& words, const Loading& loading, const Tick& tick);
-
-// The memory, in bytes, that learning from these words takes at its start.
-uint64_t learning_bytes(const WordCounts& words, Alphabet alphabet);
 
 }  // namespace mt_scaffold

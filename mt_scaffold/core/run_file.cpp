@@ -17,6 +17,7 @@ namespace {
 
 constexpr size_t kWriteBuffer = size_t{1} << 18;
 constexpr size_t kLongestNumber = 10;
+constexpr uint64_t kWordsPerTick = 1 << 14;
 
 void append_number(std::string& to, uint64_t number) {
   for (; number >= 0x80; number >>= 7) to += static_cast<char>(number | 0x80);
@@ -44,11 +45,12 @@ RunFile::RunFile(std::string folder) : folder_(std::move(folder)), descriptor_(o
 RunFile::~RunFile() { close(descriptor_); }
 
 // A word is written as the bytes that it shares with the one before it, the others, its count and first occurrence.
-void RunFile::add_run(SortedWords& words) {
+void RunFile::add_run(SortedWords& words, const Tick& tick) {
   const uint64_t begin = bytes_;
   std::string buffer, last;
   buffer.reserve(kWriteBuffer + 4 * kLongestNumber);
-  while (words.next()) {
+  for (uint64_t done = 0; words.next(); ++done) {
+    if (tick && done % kWordsPerTick == 0) tick(done);
     const WordCount& entry = words.entry();
     const size_t most = std::min(last.size(), entry.word.size());
     const auto shared = static_cast<size_t>(

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "sorted_words.hpp"
+#include "tick.hpp"
 
 namespace mt_scaffold {
 
@@ -19,8 +20,8 @@ class RunFile {
   RunFile(const RunFile&) = delete;
   RunFile& operator=(const RunFile&) = delete;
 
-  // Writes all words of a sorted stream as one run.
-  void add_run(SortedWords& words);
+  // Writes all words of a sorted stream as one run. `tick` may be empty.
+  void add_run(SortedWords& words, const Tick& tick = nullptr);
 
   size_t runs() const { return runs_.size(); }
   uint64_t bytes() const { return bytes_; }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
+#include <limits>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -22,6 +23,12 @@ struct WordCount {
   uint64_t count;
   uint64_t first_seen;
 };
+
+inline InputError counts_too_high(std::string_view word) {
+  // Messages are UTF-8.
+  const std::string shown = first_invalid_byte(word) == word.size() ? std::string(word) : notation_of(word);
+  return InputError("the counts of the word '" + shown + "' are too high: they sum to 2^64 or more; scale all counts down");
+}
 
 // Open addressing; words of up to 16 bytes are stored in their slot.
 class WordCounter {
@@ -62,6 +69,17 @@ class WordCounter {
 
   size_t size() const { return used_; }
 
+  // The memory it takes.
+  size_t bytes() const { return bytes_of(capacity_) + arena_.bytes(); }
+
+  // Lets the table grow no further than to about this many bytes, but at a higher load.
+  void limit_to(size_t bytes) { max_bytes_ = bytes; }
+
+  // Whether the words should go elsewhere before more are added.
+  bool full() const {
+    return used_ * 4 >= capacity_ * 3 || (arena_.bytes() > StringArena::kChunk && bytes() > max_bytes_);
+  }
+
  private:
   struct Slot {
     union {
@@ -80,16 +98,9 @@ class WordCounter {
     return {data, slot.length};
   }
 
-  // Messages are UTF-8.
-  static std::string shown(std::string_view word) {
-    return first_invalid_byte(word) == word.size() ? std::string(word) : notation_of(word);
-  }
-
   static void raise(Slot& slot, uint64_t by) {
     if (__builtin_add_overflow(slot.count, by, &slot.count))
-      throw InputError("the counts of the word '" + shown(text_of(slot)) +
-                       "' are too high: they sum to 2^64 or more; "
-                       "scale all counts down");
+      throw counts_too_high(text_of(slot));
   }
 
   Slot* find(const HashedWord& word) {
@@ -105,7 +116,7 @@ class WordCounter {
   }
 
   Slot* insert(const HashedWord& word, Slot* slot, uint64_t position) {
-    if ((used_ + 1) * 2 > capacity_) {
+    if ((used_ + 1) * 2 > capacity_ && may_grow()) {
       grow();
       slot = find(word);
     }
@@ -127,6 +138,18 @@ class WordCounter {
     return HugeVector<Slot>(capacity + (kPadding + sizeof(Slot) - 1) / sizeof(Slot));
   }
 
+  static size_t bytes_of(size_t capacity) {
+    const auto rounded = [](size_t bytes) {
+      return bytes < kHugePage ? bytes : (bytes + kHugePage - 1) / kHugePage * kHugePage;
+    };
+    return rounded(capacity * sizeof(Slot) + kPadding) + rounded(capacity * sizeof(uint64_t));
+  }
+
+  // Beyond a load that makes every look-up slow, it grows whatever the limit.
+  bool may_grow() const {
+    return bytes_of(2 * capacity_) + arena_.bytes() <= max_bytes_ || (used_ + 1) * 8 > capacity_ * 7;
+  }
+
   void grow() {
     const size_t old_capacity = capacity_;
     auto old_slots = std::move(slots_);
@@ -144,6 +167,7 @@ class WordCounter {
 
   size_t capacity_ = size_t{1} << 8;
   size_t used_ = 0;
+  size_t max_bytes_ = std::numeric_limits<size_t>::max();
   HugeVector<Slot> slots_ = make_slots(capacity_);
   HugeVector<uint64_t> first_seen_ = HugeVector<uint64_t>(capacity_, 0);
   StringArena arena_;

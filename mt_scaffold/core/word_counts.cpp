@@ -1,86 +1,12 @@
 #include "word_counts.hpp"
 
 #include <algorithm>
-#include <array>
 #include <charconv>
-#include <mutex>
 
 #include "blocks.hpp"
 #include "lines.hpp"
-#include "pretokeniser.hpp"
 
 namespace mt_scaffold {
-
-namespace {
-
-// A thread merges its own counts into the shared ones at this many word types, so that memory grows with the types of
-// the text and not with the threads.
-constexpr size_t kOwnWords = size_t{1} << 18;
-
-class SharedCounts {
- public:
-  WordCounts counts;
-
-  void take(WordCounter& own, size_t first_part) {
-    std::vector<std::vector<WordCount>> by_part(WordCounts::kParts);
-    own.for_each(
-        [&](const WordCount& entry) { by_part[WordCounts::part_of(hash_word(entry.word).hash)].push_back(entry); });
-    // Each thread starts at a different part, so that they rarely contend.
-    for (size_t i = 0; i < WordCounts::kParts; ++i) {
-      const size_t part = (first_part + i) % WordCounts::kParts;
-      std::lock_guard lock(mutexes_[part]);
-      for (const WordCount& entry : by_part[part]) counts.part(part).add_counted(hash_word(entry.word), entry);
-    }
-    own = WordCounter();
-  }
-
- private:
-  std::array<std::mutex, WordCounts::kParts> mutexes_;
-};
-
-void count_block(const Block& block, WordCounter& counter, const Counting& counting, uint64_t& lines_with_words) {
-  // Words are hashed in batches, so that the table's memory is prefetched before it is needed.
-  constexpr size_t kAhead = 32;
-  HashedWord ahead[kAhead];
-  size_t batched = 0;
-  const Pretokeniser* const pretokeniser = counting.pretokeniser;
-  const bool any_bytes = counting.any_bytes || pretokeniser;
-  const auto count_batch = [&] {
-    for (size_t i = 0; i < batched; ++i) {
-      const auto position = static_cast<size_t>(ahead[i].text.data() - block.text().data());
-      if (!counter.add(ahead[i], 1, block.global_offset + position, any_bytes))
-        throw block.not_utf8(position + first_invalid_byte(ahead[i].text));
-    }
-    batched = 0;
-  };
-  const auto on_word = [&](std::string_view word) {
-    ahead[batched] = hash_word(word);
-    counter.prefetch(ahead[batched].hash);
-    if (++batched == kAhead) count_batch();
-  };
-  if (counting.whole_inputs) {
-    // Further blocks of a document do not count as documents.
-    lines_with_words += block.first_offset == 0;
-    pretokeniser->for_each_word(block.text().data(), block.text().data() + block.size, on_word);
-    return count_batch();
-  }
-  std::string_view line;
-  for (Lines lines(block.text()); lines.next(line);) {
-    const char* const begin = line.data();
-    const char* const end = begin + line.size();
-    if (pretokeniser) {
-      lines_with_words += begin < end;
-      pretokeniser->for_each_word(begin, end, on_word);
-      continue;
-    }
-    const Margins margins = line_margins(begin, end);
-    lines_with_words += begin + margins.leading < end - margins.trailing;
-    for_each_word(begin + margins.leading, end - margins.trailing, on_word);
-  }
-  count_batch();
-}
-
-}  // namespace
 
 void WordCounts::merge(const WordCounts& other) {
   lines += other.lines;
@@ -121,38 +47,24 @@ BaseSymbols WordCounts::base_symbols(Alphabet alphabet) const {
   return {count(internal), count(final)};
 }
 
-std::vector<WordCount> WordCounts::in_order() const {
+uint64_t WordCounts::bytes() const {
+  uint64_t bytes = 0;
+  for (const WordCounter& part : parts_) bytes += part.bytes();
+  return bytes;
+}
+
+std::vector<WordCount> WordCounts::entries() const {
   std::vector<WordCount> entries;
   entries.reserve(size());
   for_each([&](const WordCount& entry) { entries.push_back(entry); });
-  std::sort(entries.begin(), entries.end(),
-            [](const WordCount& a, const WordCount& b) { return a.first_seen < b.first_seen; });
   return entries;
 }
 
-WordCounts count_words(BlockReader& reader, unsigned workers, const Counting& counting, const Tick& tick) {
-  if (counting.whole_inputs)
-    reader.cut_with([&](std::string_view text, size_t searched) {
-      return counting.pretokeniser->last_certain_cut(text, searched);
-    });
-  // Padded against false sharing.
-  struct alignas(128) Own {
-    WordCounter counter;
-    uint64_t lines = 0;
-  };
-  SharedCounts shared;
-  std::vector<Own> own(workers);
-  const auto first_part = [&](unsigned worker) { return WordCounts::kParts * worker / workers; };
-  for_each_block(
-      reader, workers,
-      [&](unsigned worker, Block& block) {
-        count_block(block, own[worker].counter, counting, own[worker].lines);
-        if (own[worker].counter.size() > kOwnWords) shared.take(own[worker].counter, first_part(worker));
-      },
-      tick);
-  in_parallel(workers, [&](unsigned worker) { shared.take(own[worker].counter, first_part(worker)); });
-  for (const Own& counted : own) shared.counts.lines += counted.lines;
-  return std::move(shared.counts);
+std::vector<WordCount> WordCounts::in_order() const {
+  std::vector<WordCount> entries = this->entries();
+  std::sort(entries.begin(), entries.end(),
+            [](const WordCount& a, const WordCount& b) { return a.first_seen < b.first_seen; });
+  return entries;
 }
 
 WordCounts read_word_counts(BlockReader& reader, bool any_bytes, const Tick& tick) {

@@ -14,7 +14,6 @@
 namespace mt_scaffold {
 
 class BlockReader;
-class Pretokeniser;
 
 struct BaseSymbols {
   size_t internal = 0, final = 0;
@@ -49,22 +48,16 @@ class WordCounts {
   uint64_t word_bytes() const;
   // The distinct base symbols, without the end-of-word marker and with it. Without markers, all bytes count.
   BaseSymbols base_symbols(Alphabet alphabet) const;
+  // The memory of the tables.
+  uint64_t bytes() const;
+  // The entries in any order.
+  std::vector<WordCount> entries() const;
   // The entries by first occurrence.
   std::vector<WordCount> in_order() const;
 
  private:
   std::vector<WordCounter> parts_ = std::vector<WordCounter>(kParts);
 };
-
-// What a text's words are.
-struct Counting {
-  const Pretokeniser* pretokeniser = nullptr;  // cuts each line without its LF; without one, spaces separate words
-  bool any_bytes = false;                      // words need not be UTF-8; implied by a pre-tokeniser
-  bool whole_inputs = false;                   // each input is one document, LFs included; needs a pre-tokeniser
-};
-
-// Counts the words of a text. Errors name the input, the line and the byte offset.
-WordCounts count_words(BlockReader& reader, unsigned workers, const Counting& counting, const Tick& tick);
 
 // Reads lines of a word and its count (subword-nmt's --dict-input).
 WordCounts read_word_counts(BlockReader& reader, bool any_bytes, const Tick& tick);

@@ -1,0 +1,420 @@
+"""Ids: every text comes back byte for byte, the core equals its twin, plain BPE gives tiktoken's ids."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import random
+import re
+from functools import cache
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from segmenting import MULTI30K, SHARED, hard_text, needs
+
+from mt_scaffold import BPE
+from mt_scaffold.codes import CodesHeader
+from mt_scaffold.errors import MTScaffoldError, SpecialTokenError, UsageError
+from mt_scaffold.learn import count_words, learn_from_counts
+from mt_scaffold.pretokenise import PATTERNS, Pretokeniser
+from mt_scaffold.reference import ReferenceBPE
+from mt_scaffold.reference_ids import NOTATION, ReferenceIds
+
+numpy = pytest.importorskip("numpy", reason="encode_batch returns NumPy arrays")
+
+MDN = SHARED / "data" / "bench" / "mdn.de.gz"
+# A pattern of our own leaves gaps, which are words too.
+PRETOKENISERS = [*PATTERNS, "spaces", r"\w+|[^\w\s]+"]
+ALGORITHMS = ["bpe", "scaffold"]
+END, PAD = "<|endoftext|>", "<|pad|>"
+TEXT = hard_text(3, 1500) + "".join(f" it's {n} {'a' * (n % 9)} x = {n * n};\r\n" for n in range(80))
+
+
+@cache
+def codes_of(pretokeniser: str, algorithm: str, split_digits: bool = False, symbols: int = 150) -> bytes:
+    """Codes of bytes, learned from text with a bit of everything."""
+    if "\\" in pretokeniser:
+        pytest.importorskip("regex", reason="the engine of patterns")
+    header = CodesHeader.of_options(pretokeniser, split_digits, byte_level=True)
+    counts = count_words(
+        io.BytesIO(TEXT.encode("utf-8")),
+        num_workers=1,
+        pretokenise=pretokeniser,
+        split_digits=split_digits,
+        any_bytes=True,
+    )
+    return learn_from_counts(counts, symbols, algorithm=algorithm, header=header).codes.text
+
+
+@cache
+def bpe_of(pretokeniser: str, algorithm: str, *special: str) -> BPE:
+    return BPE(codes_of(pretokeniser, algorithm), special_tokens=special)
+
+
+def twin_of(bpe: BPE, codes: bytes, special: tuple[str, ...] = (), multiple: int = 1) -> ReferenceIds:
+    """The twin with the codes of a BPE; words are split by the tested pre-tokeniser."""
+    from mt_scaffold import Codes
+
+    read = Codes(codes)
+    merges = [(merge.left, merge.right) for merge in read.merges]
+    scaffold = [merge.token for merge in read.merges if merge.scaffold]
+    split = None
+    if not read.header.end_of_word:
+        split = Pretokeniser(read.pretokeniser, read.split_digits).split
+    return ReferenceIds(ReferenceBPE(merges, scaffold), split, special, multiple)
+
+
+def tiktoken_of(bpe: BPE, pattern: str, special: tuple[str, ...] = ()) -> Any:
+    """tiktoken's own encoding with the tokens of a BPE."""
+    tiktoken = pytest.importorskip("tiktoken", reason="what the ids are compared with")
+    merged = bpe.tokens[: len(bpe.tokens) - len(special)]
+    return tiktoken.Encoding(
+        "ours",
+        pat_str=PATTERNS[pattern],
+        mergeable_ranks={token: rank for rank, token in enumerate(merged)},
+        special_tokens=bpe.special_tokens,
+    )
+
+
+# Runs, margins of every kind, the letters of "</w>", contractions, digits, case, and bytes that are no UTF-8.
+PIECES = ["a", "aa", "b", "the", " ", "  ", "\n", "\r", "\r\n", "\t", "</w>", "<", "/w>", "'s", "'LL", "12", "3", ".", "é", "日本", "\u3000", "\u2028", "😀", "Ǆ", "ſ", "\u0301"]  # fmt: skip
+TEXTS = st.lists(st.sampled_from(PIECES) | st.text(max_size=3), max_size=24).map("".join)
+BYTES = st.binary(max_size=60) | st.lists(
+    st.sampled_from([piece.encode("utf-8") for piece in PIECES] + [b"\xff", b"\xe6\x97", b"\x80", b"\x00"]), max_size=24
+).map(b"".join)
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+@pytest.mark.parametrize("pretokeniser", PRETOKENISERS)
+def test_any_bytes_come_back(pretokeniser: str, algorithm: str) -> None:
+    """decode(encode(x)) == x, for bytes and for text, with and without dropout, in a batch and alone."""
+    bpe = bpe_of(pretokeniser, algorithm)
+
+    @given(st.lists(BYTES, max_size=4), TEXTS, st.integers(0, 99))
+    @settings(max_examples=60, deadline=None)
+    def check(many: list[bytes], text: str, seed: int) -> None:
+        ids, offsets = bpe.encode_batch(many, num_workers=2)
+        for i, one in enumerate(many):
+            alone = bpe.encode(one)
+            assert bpe.decode_bytes(alone) == one
+            assert ids[offsets[i] : offsets[i + 1]].tolist() == alone
+        assert bpe.decode(bpe.encode(text)) == text
+        assert bpe.decode(bpe.encode(text, dropout=0.3, seed=seed, index=seed)) == text
+        assert bpe.decode(bpe.encode(text, dropout=1)) == text
+
+    check()
+    assert bpe.decode_bytes(bpe.encode(TEXT)) == TEXT.encode("utf-8")
+    everything = bytes(range(256)) * 3
+    assert bpe.decode_bytes(bpe.encode(everything)) == everything
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+@pytest.mark.parametrize("pretokeniser", PRETOKENISERS)
+def test_the_core_equals_its_twin(pretokeniser: str, algorithm: str) -> None:
+    """Tokens and their order, ids with special tokens and without, and the decoding of arbitrary ids."""
+    codes, special = codes_of(pretokeniser, algorithm), (END, "the", "th")
+    bpe = BPE(codes, special_tokens=special, pad_vocab_to=64)
+    twin = twin_of(bpe, codes, special, 64)
+    assert bpe.tokens == [token for token, _ in twin.tokens]
+    assert bpe.n_vocab == len(bpe.tokens) and bpe.n_vocab % 64 == 0
+    assert len(set(twin.id.values())) == twin.first_special == bpe.special_tokens[END]
+
+    @given(BYTES, st.sets(st.sampled_from(special)), st.lists(st.integers(0, bpe.n_vocab - 1), max_size=30))
+    @settings(max_examples=60, deadline=None)
+    def check(text: bytes, allowed: set[str], ids: list[int]) -> None:
+        assert bpe.encode(text, allowed_special=allowed, disallowed_special=()) == twin.encode(text, allowed)
+        assert bpe.decode_bytes(ids) == twin.decode(ids)
+
+    check()
+    assert bpe.encode(TEXT, disallowed_special=()) == twin.encode(TEXT.encode("utf-8"))
+
+
+def test_random_codes_equal_the_twin() -> None:
+    """Codes that no learner would write: strings made by several pairs, tokens that spell out </w>, runs of a letter."""
+    generator = random.Random(5)
+    for number in range(60):
+        marked = number % 2 == 0
+        letters = ["a", "b", *("</w>" if marked else "c")]
+        tokens, lines = [*letters, *(f"{letter}</w>" for letter in letters if marked)], []
+        for _ in range(generator.randint(1, 12)):
+            left = generator.choice([token for token in tokens if not (marked and token.endswith("</w>"))])
+            right = generator.choice(tokens)
+            tokens.append(left + right)
+            lines.append((left, right))
+        scaffold = {"".join(pair) for pair in lines if generator.random() < 0.3}
+        header = "#version: 0.2 byte" if marked else "#version: 0.3 bytes gpt2"
+        merges = "".join(
+            f"{left} {right}{' scaffold' if left + right in scaffold else ''}\n" for left, right in lines
+        )
+        codes = f"{header}\n{merges}".encode()
+        bpe = BPE(codes)
+        twin = twin_of(bpe, codes)
+        assert bpe.tokens == [token for token, _ in twin.tokens]
+        for _ in range(15):
+            text = "".join(generator.choice([*letters, " ", "\r", "</w>"]) for _ in range(generator.randint(1, 20)))
+            ids = bpe.encode(text)
+            assert ids == twin.encode(text.encode("utf-8")), (codes, text)
+            assert bpe.decode(ids) == text
+
+
+# -- tiktoken
+
+
+@pytest.mark.parametrize("pattern", PATTERNS)
+def test_plain_bpe_gives_the_ids_of_tiktoken(pattern: str) -> None:
+    """The same tokens in the same order give the same ids, for text of every kind."""
+    bpe = bpe_of(pattern, "bpe")
+    theirs = tiktoken_of(bpe, pattern)
+
+    @given(TEXTS)
+    @settings(max_examples=150, deadline=None)
+    def check(text: str) -> None:
+        ids = theirs.encode_ordinary(text)
+        assert bpe.encode(text) == ids
+        assert bpe.decode_bytes(ids) == theirs.decode_bytes(ids)
+        assert bpe.decode_with_offsets(ids) == theirs.decode_with_offsets(ids)
+
+    check()
+    assert bpe.encode(TEXT) == theirs.encode_ordinary(TEXT)
+
+
+@needs(MULTI30K)
+@needs(MDN)
+@pytest.mark.parametrize("pattern", PATTERNS)
+def test_real_text_gives_the_ids_of_tiktoken(pattern: str) -> None:
+    """Codes learned from real text, on that text and on held-out text."""
+    with gzip.open(MULTI30K / "train.de.gz") as german, gzip.open(MULTI30K / "train.en.gz") as english:
+        text = german.read(200_000) + english.read(200_000)
+    with gzip.open(MDN) as stream:
+        held_out = stream.read(300_000).decode("utf-8", "ignore")
+    header = CodesHeader.of_options(pattern)
+    learned = learn_from_counts(
+        count_words(io.BytesIO(text), pretokenise=pattern), 1500, algorithm="bpe", header=header
+    )
+    bpe = BPE(learned.codes)
+    theirs = tiktoken_of(bpe, pattern)
+    for each in (text.decode("utf-8", "ignore"), held_out):
+        ids, offsets = bpe.encode_batch([each])
+        assert ids.tolist() == theirs.encode_ordinary(each)
+        assert offsets.tolist() == [0, len(ids)]
+        assert bpe.decode(ids) == each
+
+
+def test_runs_of_a_letter_give_the_ids_of_tiktoken() -> None:
+    """Words like aaaa have overlapping pairs, and tokens that several pairs could spell: learned codes agree."""
+    generator = random.Random(2)
+    for _ in range(25):
+        alphabet = generator.choice(["a", "ab", "ab ", "abc"])
+        words = ["".join(generator.choices(alphabet, k=generator.randint(1, 16))) for _ in range(20)]
+        counts = count_words(lines=words, num_workers=1, pretokenise="gpt2")
+        header = CodesHeader.of_options("gpt2")
+        bpe = BPE(learn_from_counts(counts, 40, 1, "bpe", header=header).codes)
+        theirs = tiktoken_of(bpe, "gpt2")
+        for _ in range(20):
+            text = "".join(generator.choices(alphabet, k=generator.randint(1, 30)))
+            assert bpe.encode(text) == theirs.encode_ordinary(text)
+
+
+def test_where_a_string_is_merged_otherwise_than_by_its_pair() -> None:
+    """tiktoken merges what spells a token; the codes merge the pairs that they list. No learner writes these codes."""
+    bpe = BPE(b"#version: 0.3 bytes gpt2\nb c\na b\nab c\n")
+    assert [bpe.tokens[id] for id in bpe.encode("abc")] == [b"a", b"bc"]
+    theirs = tiktoken_of(bpe, "gpt2")
+    assert theirs.decode_tokens_bytes(theirs.encode_ordinary("abc")) == [b"abc"]
+
+
+def test_special_tokens_are_treated_as_by_tiktoken() -> None:
+    """allowed_special and disallowed_special: the same ids, and a ValueError where tiktoken raises one."""
+    special = (END, PAD, "<|x|>")
+    bpe = bpe_of("cl100k", "bpe", *special)
+    theirs = tiktoken_of(bpe, "cl100k", special)
+    texts = ["", "no token", f"a{END}b", f"{END}{END} {PAD}\n{PAD}", f"{END[:-1]} <|x|> <|pad {PAD}|>", " <|x|>  "]
+    choices: list[Any] = ["all", set(), {END}, {PAD, "<|x|>"}]
+    for text in texts:
+        for allowed in choices:
+            for disallowed in choices:
+                try:
+                    expected = theirs.encode(text, allowed_special=allowed, disallowed_special=disallowed)
+                except ValueError:
+                    with pytest.raises(ValueError, match="the text holds the special token"):
+                        bpe.encode(text, allowed_special=allowed, disallowed_special=disallowed)
+                    continue
+                found = bpe.encode(text, allowed_special=allowed, disallowed_special=disallowed)
+                assert found == expected == theirs.encode(text, allowed_special=allowed, disallowed_special=disallowed)
+                assert bpe.decode(found) == text
+
+
+# -- special tokens, padding, offsets, errors
+
+
+def test_special_tokens_in_a_batch() -> None:
+    """They are refused by default, with the number of the first text that holds one; found, they end the words."""
+    bpe = bpe_of("gpt2", "scaffold", END, "<|end")
+    texts = ["one", f"two{END}", f"{END}"]
+    with pytest.raises(SpecialTokenError, match=re.escape(f"text 1: the text holds the special token '{END}' at byte")):
+        bpe.encode_batch(texts, num_workers=2)
+    ids, offsets = bpe.encode_batch(texts, allowed_special="all")
+    end = bpe.special_tokens[END]
+    assert ids[offsets[1] :].tolist() == [*bpe.encode("two"), end, end]
+    # The longest at a place wins.
+    assert bpe.encode("<|end", allowed_special="all") == [end + 1]
+    as_text, _ = bpe.encode_batch(texts, disallowed_special=())
+    assert end not in as_text and bpe.decode(as_text) == "".join(texts)
+
+
+def test_special_tokens_and_padding_between_words() -> None:
+    """With </w> they imply no space on either side, and padding is as if it were not there."""
+    bpe = BPE(codes_of("spaces", "bpe"), special_tokens=[END], pad_vocab_to=1000)
+    end, padding = bpe.special_tokens[END], bpe.n_vocab - 1
+    for text in (f"a{END}b", f"a {END} b", f"{END}a", f" {END}\n{END} ", f"a{END}\rb"):
+        assert bpe.decode(bpe.encode(text, allowed_special="all")) == text
+    first, second = bpe.encode("a"), bpe.encode("b")
+    assert bpe.decode([*first, *second]) == "a b"
+    assert bpe.decode([padding, *first, padding, padding, *second, padding]) == "a b"
+    assert bpe.decode([*first, end, padding, *second]) == f"a{END}b"
+    assert bpe.tokens[padding] == b"" and bpe.n_vocab == 1000
+
+
+def test_ids_are_numbered_as_documented() -> None:
+    """Models and files of ids rely on the order: bytes, merged tokens by first rank, special tokens, padding."""
+    codes = b"#version: 0.3 bytes gpt2\na b\nab c scaffold\n\xc4\xa0 a\na b\n"
+    bpe = BPE(codes, special_tokens=[END, PAD], pad_vocab_to=8)
+    assert bpe.tokens[:256] == [bytes([byte]) for byte in range(256)]
+    assert bpe.tokens[256:] == [b"ab", b" a", END.encode(), PAD.encode(), b"", b"", b"", b""]
+    assert bpe.special_tokens == {END: 258, PAD: 259}
+    assert bpe.encode("abc") == [256, 99]
+    marked = BPE(b"#version: 0.2 byte\na b\nb c</w>\n")
+    assert marked.tokens[256:512] == marked.tokens[:256]
+    assert marked.tokens[512:] == [b"ab", b"bc"]
+    assert marked.encode("bc ab  c") == [513, 97, 256 + 98, 32, 32, 256 + 99]
+
+
+@pytest.mark.parametrize("pretokeniser", ["gpt2", "spaces"])
+def test_offsets_are_characters(pretokeniser: str) -> None:
+    """The first character that holds a byte of each token, also where a token is a part of a character."""
+    bpe = bpe_of(pretokeniser, "scaffold")
+
+    @given(TEXTS, st.integers(0, 9))
+    @settings(max_examples=80, deadline=None)
+    def check(text: str, seed: int) -> None:
+        ids = bpe.encode(text, dropout=0.5, seed=seed)
+        decoded, offsets = bpe.decode_with_offsets(ids)
+        assert decoded == text
+        character_of_byte = [i for i, character in enumerate(text) for _ in character.encode("utf-8")]
+        starts = [len(bpe.decode_bytes(ids[: i + 1])) - len(bpe.tokens[id]) for i, id in enumerate(ids)]
+        assert offsets == [character_of_byte[start] for start in starts]
+
+    check()
+
+
+def test_offsets_where_bytes_are_not_utf8() -> None:
+    """U+FFFD counts as the character of the bytes it replaces, as many as decode gives; padding is between two."""
+    bpe = BPE(b"#version: 0.3 bytes gpt2\n", pad_vocab_to=512)
+    data = b"a\xff\xe6\x97b\xf0\x9f\x98"
+    assert bpe.decode_with_offsets([*data[:2], 511, *data[2:], 511]) == (
+        "a\ufffd\ufffdb\ufffd",
+        [0, 1, 2, 2, 2, 3, 4, 4, 4, 5],
+    )
+    for seed in range(300):
+        some = random.Random(seed).choices([b"a", b"\xe6", b"\x97", b"\xa5", b"\xf0\x9f", b"\xff", "é".encode()], k=6)
+        text, offsets = bpe.decode_with_offsets(b"".join(some))
+        assert text == b"".join(some).decode("utf-8", "replace")
+        assert offsets[0] == 0 and {*range(len(text))} == {*offsets}
+
+
+@pytest.mark.parametrize(
+    "ids", [[97, 600], [-1], (2**70,), numpy.array([600], "u2"), numpy.array([-1], "i8"), numpy.array([2**63], "u8")]
+)
+def test_an_id_out_of_range_is_one_clear_error(ids: Any) -> None:
+    """It names the id, its position and the ids that there are, whatever the ids come in."""
+    bpe = bpe_of("gpt2", "bpe")
+    wrong = re.escape(f"at position {len(ids) - 1} is out of range: these codes have ids 0 to {bpe.n_vocab - 1};")
+    for decode in (bpe.decode, bpe.decode_bytes, bpe.decode_with_offsets):
+        with pytest.raises(MTScaffoldError, match=wrong):
+            decode(ids)
+
+
+@pytest.mark.parametrize("kind", ["u1", "i2", "u2", "i4", "u4", "i8", "u8"])
+def test_ids_are_taken_from_any_integers(kind: str) -> None:
+    """Lists, arrays of every width and every stride, NumPy's own integers; and nothing else."""
+    bpe = bpe_of("o200k", "scaffold")
+    data = b"any bytes"
+    ids = numpy.frombuffer(data, "u1").astype(kind)
+    for given_ids in (ids, list(ids), tuple(data), numpy.repeat(ids, 3)[::3], ids[::-1][::-1]):
+        assert bpe.decode_bytes(given_ids) == data
+    assert bpe.decode_bytes([]) == bpe.decode_bytes(ids[:0]) == b""
+    for wrong in (ids.astype("f4"), ids.reshape(1, -1), [1.5], ["a"], 5):
+        with pytest.raises(TypeError):
+            bpe.decode_bytes(wrong)
+
+
+def test_dropout_depends_on_seed_epoch_and_index_alone() -> None:
+    """A model is trained on the same ids however its documents are batched, and on many threads."""
+    bpe = bpe_of("gpt2", "scaffold")
+    texts = [f"{line}\n" for line in TEXT.splitlines()[:200]]
+    ids, offsets = bpe.encode_batch(texts, dropout=0.2, seed=7, epoch=3, num_workers=3)
+    order = list(range(len(texts)))[::-1]
+    again, starts = bpe.encode_batch([texts[i] for i in order], dropout=0.2, seed=7, epoch=3, indices=order)
+    for place, i in enumerate(order):
+        assert (again[starts[place] : starts[place + 1]] == ids[offsets[i] : offsets[i + 1]]).all()
+    other, _ = bpe.encode_batch(texts, dropout=0.2, seed=7, epoch=4)
+    assert other.tolist() != ids.tolist()
+    plain, _ = bpe.encode_batch(texts)
+    assert len(plain) < len(ids)
+    # One text as a line of apply-bpe with the same seed.
+    assert bpe.encode("low lower", dropout=0.5, seed=1, index=4) == bpe.encode("low lower", dropout=0.5, seed=1, index=4)
+    subwords = bpe.segment("low lower lowest", dropout=0.5, seed=1, index=4).split(" ")
+    ids_of = [bpe.tokens[id] for id in bpe.encode("low lower lowest", dropout=0.5, seed=1, index=4)]
+    assert ["".join(NOTATION[byte] for byte in token) for token in ids_of] == subwords
+
+
+@pytest.mark.parametrize("pretokeniser", PRETOKENISERS)
+def test_a_long_text_is_cut_only_where_no_id_changes(pretokeniser: str) -> None:
+    """The threads share a single long text; special tokens at the cuts are found, and the twin agrees on a part."""
+    bpe = bpe_of(pretokeniser, "scaffold", "o\nw", END)
+    generator = random.Random(1)
+    words = ["word", "don't", "x\n", "\n\n", " \n ", "o\nw", END, "42", "//", "\r\n", "  ", "Ab.", "é", "\u3000", " "]
+    text = " ".join(generator.choices(words, k=90_000)) + "x" * 300_000 + "\n" + "".join(generator.choices(words, k=150_000))
+    ids, offsets = bpe.encode_batch([text, text[:50]], num_workers=2, allowed_special="all")
+    parts = []
+    for number, piece in enumerate(re.split(f"(o\nw|{re.escape(END)})", text)):
+        parts += [bpe.special_tokens[piece]] if number % 2 else bpe.encode(piece, disallowed_special=())
+    assert ids[: offsets[1]].tolist() == parts
+    assert ids[offsets[1] :].tolist() == bpe.encode(text[:50], allowed_special="all")
+    # Dropout keeps a text whole, and gives one sequence of random numbers for all of it.
+    dropped, _ = bpe.encode_batch([text], num_workers=2, disallowed_special=(), dropout=0.1, seed=2)
+    assert bpe.decode(dropped) == text
+
+
+def test_what_ids_cannot_be_made_of() -> None:
+    """Each wrong call is one line that says what to do."""
+    codes = codes_of("gpt2", "bpe")
+    bpe = BPE(codes, special_tokens=[END])
+    with pytest.raises(UsageError, match="only codes of bytes have ids; learn them with learn-bpe --pretokenise"):
+        BPE(b"#version: 0.2\na b\n").encode("a")
+    with pytest.raises(UsageError, match="no ids with a vocabulary or with glossaries"):
+        _ = BPE(b"#version: 0.2 byte\na b\n", glossaries=["x"]).n_vocab
+    for special, message in (("", "empty"), (END, "there already")):
+        with pytest.raises(UsageError, match=message):
+            BPE(codes, special_tokens=[END, special])
+    with pytest.raises(UsageError, match="multiple of 1 or more"):
+        BPE(codes, pad_vocab_to=0)
+    for name in ("allowed_special", "disallowed_special"):
+        for wrong, message in (({"<x>"}, "'<x>' is not a special token"), (END, "are a set of them, or 'all'")):
+            with pytest.raises(UsageError, match=message):
+                bpe.encode("a", **{name: wrong})
+    with pytest.raises(UsageError, match="encode_batch takes a list of texts"):
+        bpe.encode_batch("a text")
+    with pytest.raises(UsageError, match="2 texts have 1 indices"):
+        bpe.encode_batch(["a", "b"], indices=[1])
+    with pytest.raises(MTScaffoldError, match="text 1 holds a lone surrogate"):
+        bpe.encode_batch(["a", "\ud800"])
+    for wrong_text in (5, None, ["a"]):
+        with pytest.raises(TypeError):
+            bpe.encode(wrong_text)  # type: ignore[arg-type]
+    # As everywhere, bytes that are not UTF-8 may come as surrogates.
+    assert bpe.decode_bytes(bpe.encode("\udcff")) == b"\xff"
+    with pytest.raises(UsageError, match="between 0 and 1"):
+        bpe.encode("a", dropout=2)
