@@ -18,10 +18,13 @@ if TYPE_CHECKING:
     from mt_scaffold.codes import Codes as Codes
     from mt_scaffold.codes import Merge as Merge
     from mt_scaffold.codes import read_codes as read_codes
+    from mt_scaffold.count import count_words as count_words
+    from mt_scaffold.count import merge_counts as merge_counts
+    from mt_scaffold.count import write_counts as write_counts
+    from mt_scaffold.documents import Documents as Documents
     from mt_scaffold.errors import MTScaffoldError as MTScaffoldError
     from mt_scaffold.errors import UsageError as UsageError
     from mt_scaffold.learn import LearnedCodes as LearnedCodes
-    from mt_scaffold.learn import count_words as count_words
     from mt_scaffold.learn import learn_bpe as learn_bpe
     from mt_scaffold.vocab import get_vocab as get_vocab
     from mt_scaffold.vocab import learn_joint_bpe_and_vocab as learn_joint_bpe_and_vocab
@@ -40,7 +43,10 @@ _HOME = {
     "MTScaffoldError": "errors",
     "UsageError": "errors",
     "LearnedCodes": "learn",
-    "count_words": "learn",
+    "count_words": "count",
+    "merge_counts": "count",
+    "write_counts": "count",
+    "Documents": "documents",
     "learn_bpe": "learn",
     "get_vocab": "vocab",
     "learn_joint_bpe_and_vocab": "vocab",
@@ -49,6 +55,7 @@ _HOME = {
 __all__ = [
     "BPE",
     "Codes",
+    "Documents",
     "Encoder",
     "LearnedCodes",
     "MTScaffoldError",
@@ -59,8 +66,10 @@ __all__ = [
     "get_vocab",
     "learn_bpe",
     "learn_joint_bpe_and_vocab",
+    "merge_counts",
     "read_codes",
     "read_vocabulary",
+    "write_counts",
 ]
 
 

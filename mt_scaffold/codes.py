@@ -37,7 +37,9 @@ class CodesHeader(NamedTuple):
         return self.pretokeniser == "spaces"
 
     @classmethod
-    def of_options(cls, pretokenise: str = "spaces", split_digits: bool = False, byte_level: bool = False) -> CodesHeader:
+    def of_options(
+        cls, pretokenise: str = "spaces", split_digits: bool = False, byte_level: bool = False
+    ) -> CodesHeader:
         """Return the header of codes that are learned with these options, which are those of ``learn_bpe``.
 
         Raises UsageError for what cannot go together, and for what is neither a pre-tokeniser nor a pattern.

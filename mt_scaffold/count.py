@@ -1,4 +1,4 @@
-"""Text → counted words, in memory or in bounded memory, and count files, so that several machines can share the work."""
+"""Text → counted words, in bounded memory on request; count files, so that several machines can share the work."""
 
 from __future__ import annotations
 
@@ -60,8 +60,8 @@ def count_words(
     """Count the words of a text; ``items()`` of the result gives words with their counts, by first occurrence.
 
     infile: a path (``.gz`` too) or an open file. paths: several of them, read as one text.
-    lines: an iterable of strings. documents: ``Documents``, or an iterable of strings or bytes, each cut into words as a
-    whole. Exactly one of the four is given.
+    lines: an iterable of strings. documents: ``Documents``, or an iterable of strings or bytes, each cut into words as
+    a whole. Exactly one of the four is given.
     is_dict: each line is a word and its count instead.
     num_workers: threads, -1 for all cores; None for the default: ``MT_SCAFFOLD_NUM_WORKERS``, or else the cores that
     this process can use, at most 16. The result does not depend on it.
@@ -76,7 +76,7 @@ def count_words(
     a line of another form, where the words that remain exceed ``max_memory``, and where the temporary folder is full;
     UsageError unless there is exactly one input, and as ``Pretokeniser`` does.
     """
-    text = _text(infile, paths, lines, documents)
+    text = counted_text(infile, paths, lines, documents)
     limit = 0 if max_memory is None else memory_size(max_memory)
     if is_dict:
         return _read_dictionary(text, pretokenise, any_bytes, limit, check_prune(prune))
@@ -112,7 +112,7 @@ def write_counts(
     its last one how many there are. Count files of the shards of a corpus, merged with ``merge_counts``, are the count
     file of the corpus, byte for byte.
     """
-    text = _text(infile, paths, lines, documents)
+    text = counted_text(infile, paths, lines, documents)
     header = CodesHeader.of_options(pretokenise, split_digits, byte_level)
     limit = 0 if max_memory is None else memory_size(max_memory)
     threads = worker_count(num_workers)
@@ -121,9 +121,7 @@ def write_counts(
         return _written(_counted(text, threads, header, limit), header, stream)
 
 
-def merge_counts(
-    outfile: Output, counts: Sequence[PathLike], max_memory: int | str | None = None
-) -> tuple[int, int]:
+def merge_counts(outfile: Output, counts: Sequence[PathLike], max_memory: int | str | None = None) -> tuple[int, int]:
     """Merge count files into one, in a stream; return the number of word types and of words.
 
     Raises MTScaffoldError where the files were counted in different ways, and, with file and line, where one is
@@ -152,8 +150,8 @@ def load_counts(
     with _opened_counts(counts, limit) as (counted, found):
         if header not in (None, found):
             raise MTScaffoldError(
-                f"{shown(counts[0])}: counted with {_description(found)}, not {_description(header or found)}; omit these "
-                "options, or count the text again"
+                f"{shown(counts[0])}: counted with {_description(found)}, not {_description(header or found)}; omit "
+                "these options, or count the text again"
             )
         return _loaded(counted, found, limit, prune), found
 
@@ -162,13 +160,18 @@ def load_counts(
 _Text = list[TextFile] | Texts
 
 
-def _text(
-    infile: TextFile | None, paths: Iterable[TextFile] | None, lines: Lines | None, documents: Texts | None
+def counted_text(
+    infile: TextFile | None,
+    paths: Iterable[TextFile] | None,
+    lines: Lines | None,
+    documents: Texts | None,
+    counts: Sequence[PathLike] | None = None,
 ) -> _Text:
-    if documents is None:
+    """Return the text of a call, empty for count files; raises UsageError unless exactly one input is given."""
+    if documents is None and counts is None:
         return text_sources(infile, paths, lines)
-    exactly_one(infile=infile, paths=paths, lines=lines, documents=documents)
-    return documents
+    exactly_one(infile=infile, paths=paths, lines=lines, documents=documents, counts=counts)
+    return [] if documents is None else documents
 
 
 def sources_of(text: _Text) -> list[TextFile]:

@@ -5,19 +5,18 @@ from __future__ import annotations
 import contextlib
 import io
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from mt_scaffold import _core
 from mt_scaffold.codes import Codes, CodesHeader
 from mt_scaffold.count import count_words as count_words
-from mt_scaffold.count import load_counts
-from mt_scaffold.documents import Documents, Texts
+from mt_scaffold.count import counted_text, load_counts, sources_of
+from mt_scaffold.documents import Texts
 from mt_scaffold.errors import MTScaffoldError, UsageError
-from mt_scaffold.files import Output, Writable, refuse_overwriting, writing_to
-from mt_scaffold.inputs import Lines, TextFile, core_input, text_sources
-from mt_scaffold.options import check_learning, worker_count
-from mt_scaffold.pretokenise import pretokeniser_of
+from mt_scaffold.files import Output, PathLike, Writable, refuse_overwriting, writing_to
+from mt_scaffold.inputs import Lines, TextFile
+from mt_scaffold.options import check_learning
 from mt_scaffold.progress import progress_line
 from mt_scaffold.trace import Step, TraceWriter
 
@@ -72,7 +71,9 @@ def learn_from_counts(
         num_symbols = _without_base_symbols(num_symbols, *base_symbols, header)
     with progress_line("learning", "merges") as show:
         on_step = _reporter(verbose, trace)
-        learned = _core.learn(counts, algorithm == "scaffold", num_symbols, min_frequency, on_step, show, header.for_core)
+        learned = _core.learn(
+            counts, algorithm == "scaffold", num_symbols, min_frequency, on_step, show, header.for_core
+        )
     if learned["exhausted"]:
         print(f"no pair has frequency >= {min_frequency}. Stopping", file=sys.stderr)
     return LearnedCodes(Codes(learned["codes"]), learned["restored"], learned["exhausted"])
@@ -182,23 +183,30 @@ def learn_bpe(
     """
     check_learning(num_symbols, min_frequency, algorithm)
     header = CodesHeader.of_options(pretokenise, split_digits, byte_level)
-    sources = text_sources(infile, paths, lines)
+    text = counted_text(infile, paths, lines, documents, counts)
+    sources = sources_of(text) if counts is None else list(counts)
     refuse_overwriting([outfile, trace], sources)
     if trace is not None and trace is outfile:
         raise UsageError("codes and trace would be mixed in one output; give each its own file")
+    if counts is not None and is_dict:
+        raise UsageError("a count file is no dictionary; give it as counts, without is_dict")
     with contextlib.ExitStack() as stack:
         stream = stack.enter_context(writing_to(io.BytesIO() if outfile is None else outfile))
         steps = None if trace is None else stack.enter_context(writing_to(trace))
-        counts = count_words(
-            paths=sources,
-            is_dict=is_dict,
-            num_workers=num_workers,
-            pretokenise=pretokenise,
-            split_digits=split_digits,
-            any_bytes=header.bytes,
-        )
-        learned = learn_from_counts(
-            counts, num_symbols, min_frequency, algorithm, total_symbols, verbose, steps, header
-        )
+        if counts is None:
+            words = count_words(
+                paths=text if isinstance(text, list) else None,
+                documents=None if isinstance(text, list) else text,
+                is_dict=is_dict,
+                num_workers=num_workers,
+                pretokenise=pretokenise,
+                split_digits=split_digits,
+                any_bytes=header.bytes,
+                max_memory=max_memory,
+                prune=prune,
+            )
+        else:
+            words, header = load_counts(counts, None if header == CodesHeader() else header, max_memory, prune)
+        learned = learn_from_counts(words, num_symbols, min_frequency, algorithm, total_symbols, verbose, steps, header)
         stream.write(learned.text)
     return learned

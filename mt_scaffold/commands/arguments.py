@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any, BinaryIO
 
+from mt_scaffold.documents import DEFAULT_FIELD, DOCUMENT_FORMATS, Documents
 from mt_scaffold.files import input_or_standard
 from mt_scaffold.options import ALGORITHMS, FORMATS
 from mt_scaffold.text import SEPARATOR
@@ -26,6 +27,39 @@ def add_inputs(parser: argparse.ArgumentParser, what: str = "input texts") -> No
 def input_paths(options: argparse.Namespace) -> list[str | BinaryIO]:
     """Return the paths of ``--input``; standard input for none and for ``-``."""
     return [input_or_standard(path) for path in options.input or ["-"]]
+
+
+def add_documents(parser: argparse.ArgumentParser, what: str = "input texts") -> None:
+    """Add ``--input``, ``--format`` and ``--field``; ``given_documents`` returns what they name."""
+    parser.add_argument(
+        "--input",
+        "-i",
+        nargs="+",
+        metavar="PATH",
+        help=f"{what}: plain text, JSONL or Parquet, .gz and .zst too; 'shards/*.jsonl.zst', quoted, stands for all "
+        "that match, in order (default: standard input)",
+    )
+    parser.add_argument(
+        "--format",
+        choices=DOCUMENT_FORMATS,
+        help="what the input is: text with a document per line or per file, JSONL or Parquet (default: what each name "
+        "says: .jsonl, .ndjson, .parquet, otherwise lines)",
+    )
+    parser.add_argument("--field", metavar="NAME", help=f"JSONL, Parquet: where the text is (default: {DEFAULT_FIELD})")
+
+
+def given_documents(options: argparse.Namespace) -> Documents:
+    """Return the documents of ``--input``; standard input for none and for ``-``."""
+    return Documents(input_paths(options), options.format, options.field)
+
+
+def add_max_memory(parser: argparse.ArgumentParser, what: str = "") -> None:
+    parser.add_argument(
+        "--max-memory",
+        metavar="SIZE",
+        help="count within this much memory, such as 8G; what exceeds it goes to MT_SCAFFOLD_TMP, or else to TMPDIR or "
+        f"/tmp, and the result is the same{what} (default: no limit)",
+    )
 
 
 def add_codes(parser: argparse.ArgumentParser) -> None:

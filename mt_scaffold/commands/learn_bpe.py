@@ -4,13 +4,23 @@ from __future__ import annotations
 
 import argparse
 
-from mt_scaffold.commands.arguments import add_inputs, add_learning, input_paths, learning_options
+from mt_scaffold.commands.arguments import (
+    add_documents,
+    add_learning,
+    add_max_memory,
+    given_documents,
+    learning_options,
+)
+from mt_scaffold.errors import UsageError
 from mt_scaffold.files import output_or_standard
 from mt_scaffold.learn import learn_bpe
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_inputs(parser)
+    add_documents(parser)
+    parser.add_argument(
+        "--counts", nargs="+", metavar="PATH", help="learn from count files (count-words) instead of text"
+    )
     parser.add_argument("--output", "-o", metavar="PATH", help="codes file (default: standard output)")
     parser.add_argument(
         "--dict-input", action="store_true", help="each line of the input is a word, a space and its count"
@@ -20,12 +30,25 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="PATH",
         help="write what each step of Algorithm 1 did, tab-separated: the merge, what became scaffold, what came back",
     )
+    add_max_memory(parser, "; merging is refused where it cannot start within it")
+    parser.add_argument(
+        "--prune",
+        type=int,
+        default=1,
+        metavar="N",
+        help="drop words with a count below N before merging, and say what that can change (default: keep all)",
+    )
     add_learning(parser)
 
 
 def run(options: argparse.Namespace) -> None:
+    if options.counts and (options.input or options.format or options.field):
+        raise UsageError("--counts takes the place of --input, --format and --field; omit those")
     learn_bpe(
-        paths=input_paths(options),
+        documents=None if options.counts else given_documents(options),
+        counts=options.counts,
+        max_memory=options.max_memory,
+        prune=options.prune,
         outfile=output_or_standard(options.output),
         is_dict=options.dict_input,
         trace=None if options.trace is None else output_or_standard(options.trace),
