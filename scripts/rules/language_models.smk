@@ -30,19 +30,20 @@ scattergather: words=SHARDS
 rule count_words:
     input: lambda wildcards: steps.shard(layout, wildcards.scatteritem)
     output: temp(layout.counted("{scatteritem}"))
-    params: flags=steps.word_flags(experiment), read=steps.read_flags(layout)
+    params: flags=steps.word_flags(experiment), read=steps.read_flags(layout), memory=steps.memory_flags(experiment)
     log: layout.log("count-words-{scatteritem}")
     threads: CORES if SHARDS == 1 else 1
     shell:
-        "{MT} count-words --input {input:q} {params.read} {params.flags} --num-workers {threads} --output {output:q} "
-        "> {log:q} 2>&1"
+        "{MT} count-words --input {input:q} {params.read} {params.flags} {params.memory} --num-workers {threads} "
+        "--output {output:q} > {log:q} 2>&1"
 
 
 rule gather_counts:
     input: gather.words(str(layout.counted("{scatteritem}")))
     output: layout.counts
+    params: memory=steps.memory_flags(experiment)
     log: layout.log("gather-counts")
-    shell: "{MT} count-words --counts {input:q} --output {output:q} > {log:q} 2>&1"
+    shell: "{MT} count-words --merge {input:q} {params.memory} --output {output:q} > {log:q} 2>&1"
 
 
 rule learn:

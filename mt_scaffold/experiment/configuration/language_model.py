@@ -17,7 +17,9 @@ from mt_scaffold.experiment.configuration.training import (
     TrainOptions,
 )
 from mt_scaffold.experiment.synthetic import STEMS
-from mt_scaffold.options import check_dropout
+from mt_scaffold.options import check_dropout, check_prune, memory_size
+
+from mt_scaffold.pretokenise import pretokeniser_of
 
 
 @dataclass(frozen=True)
@@ -73,10 +75,15 @@ DOCUMENT_KINDS = ("synthetic", "documents")
 
 
 @dataclass(frozen=True)
-class Shards:
-    """In how many jobs the words of the training documents are counted."""
+class Counting:
+    """How the words of the training documents are counted: in how many jobs, each within how much memory (``8G``).
+
+    prune: words with a count below this are dropped before merging (learn-bpe --prune), which can change the codes.
+    """
 
     shards: int = field(default=1, metadata=bounds(least=1))
+    max_memory: str | None = field(default=None, metadata=bounds(check=memory_size))
+    prune: int = field(default=1, metadata=bounds(check=check_prune))
 
 
 @dataclass(frozen=True)
@@ -87,7 +94,7 @@ class LearnFromBytes(Learn):
     a word of its own. bytes: the symbols are bytes, which language models need; there is nothing else to choose.
     """
 
-    pretokenise: str = "gpt2"
+    pretokenise: str = field(default="gpt2", metadata=bounds(check=pretokeniser_of))
     split_digits: bool = True
     bytes: bool = True
 
@@ -195,7 +202,7 @@ class LanguageModelConfig:
     )
     train: TrainLanguageModels
     description: str = ""
-    prepare: Shards = field(default_factory=Shards)
+    prepare: Counting = field(default_factory=Counting)
     binarise: Padding = field(default_factory=Padding)
     seeds: list[int] = field(default_factory=lambda: [1], metadata=bounds(least=1, filled=True))
     average: Average = field(default_factory=lambda: Average(last=1))

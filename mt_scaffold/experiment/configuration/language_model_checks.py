@@ -9,12 +9,12 @@ from typing import Any
 
 from mt_scaffold.experiment.configuration.language_model import (
     DOCUMENT_KINDS,
+    Counting,
     DocumentData,
     LanguageModelConfig,
     LanguageModelSystem,
     LearnFromBytes,
     Padding,
-    Shards,
     TrainLanguageModels,
 )
 from mt_scaffold.experiment.configuration.schema import WrongValue, nearest
@@ -29,7 +29,7 @@ RESERVED_NAMES = (
 _SECTIONS: dict[str, Any] = {
     "data": DocumentData,
     "codes": LearnFromBytes,
-    "prepare": Shards,
+    "prepare": Counting,
     "binarise": Padding,
     "train": TrainLanguageModels,
 }

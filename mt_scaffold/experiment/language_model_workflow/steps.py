@@ -83,10 +83,16 @@ def word_flags(config: LanguageModelConfig) -> str:
     return shlex.join(flags + ["--bytes"] * (codes.pretokenise == "spaces"))
 
 
+def memory_flags(config: LanguageModelConfig) -> str:
+    """Return the option that limits the memory of counting."""
+    return "" if config.prepare.max_memory is None else shlex.join(["--max-memory", config.prepare.max_memory])
+
+
 def learn_flags(config: LanguageModelConfig, codes: str) -> str:
     """Return the options of ``mt-scaffold learn-bpe`` for some codes, beyond those of the words."""
     setting = config.all_codes[codes]
     flags = f"--algorithm {setting.algorithm} --symbols {setting.symbols} --min-frequency {setting.min_frequency}"
+    flags += f" --prune {config.prepare.prune}" if config.prepare.prune > 1 else ""
     return flags + " --total-symbols" * setting.total_symbols
 
 
@@ -162,7 +168,7 @@ def check_trainings(
 
 def evaluate_flags(config: LanguageModelConfig) -> str:
     """Return the options of ``mt-scaffold evaluate`` that the configuration gives."""
-    return shlex.join(option_arguments(config.evaluate.options))
+    return shlex.join(option_arguments(config.evaluate.options) + ["--synthetic"] * config.synthetic)
 
 
 def sample_flags(config: LanguageModelConfig) -> str:
