@@ -6,6 +6,7 @@ import dataclasses
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from mt_scaffold.errors import UsageError
 from mt_scaffold.experiment.configuration.data import NAME, NAME_SAYS
 from mt_scaffold.experiment.configuration.schema import OptionValue, bounds, without_none
 from mt_scaffold.experiment.configuration.systems import CodesSetting, Learn
@@ -18,7 +19,6 @@ from mt_scaffold.experiment.configuration.training import (
 )
 from mt_scaffold.experiment.synthetic import STEMS
 from mt_scaffold.options import check_dropout, check_prune, memory_size
-
 from mt_scaffold.pretokenise import pretokeniser_of
 
 
@@ -168,6 +168,11 @@ class Evaluate:
     bootstrap_samples: int = field(default=1000, metadata=bounds(least=1))
 
 
+def _check_prompt(prompt: str) -> None:
+    if len(prompt.splitlines()) > 1 or prompt.endswith(("\n", "\r")):
+        raise UsageError("a prompt is a single line of text; remove its line ends")
+
+
 @dataclass(frozen=True)
 class Samples:
     """Texts that every model continues: ``prompts``, by ``length`` tokens drawn with ``temperature`` and ``seed``.
@@ -175,9 +180,7 @@ class Samples:
     top_k: only from the most probable tokens, 0: from all. top_p: only from those that make up this probability.
     """
 
-    prompts: list[str] = field(
-        default_factory=list, metadata=bounds(pattern=r"[^\r\n]*", pattern_says="a single line of text")
-    )
+    prompts: list[str] = field(default_factory=list, metadata=bounds(check=_check_prompt))
     length: int = field(default=100, metadata=bounds(least=1))
     temperature: float = field(default=0.8, metadata=bounds(least=0))
     top_k: int = field(default=0, metadata=bounds(least=0))
