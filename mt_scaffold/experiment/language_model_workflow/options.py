@@ -46,9 +46,7 @@ def training_options(
     rule = "tokens" if amount.tokens is not None else "text"
     limit = amount.tokens or amount.text or baseline_text
     if limit is None and data is not None:
-        raise UsageError(
-            f"{comparison}: how much text the baseline was trained on is not known; give its training.json"
-        )
+        raise UsageError(f"{comparison}: takes as much text as the baseline; give --baseline-report, its training.json")
     options[STOP_OPTIONS[rule]] = limit or 1
     if train.schedule is not None:
         updates = _ANY_UPDATES
