@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from mt_scaffold import _core
 from mt_scaffold.codes import CodesHeader
-from mt_scaffold.documents import Documents, Texts, documents_input
+from mt_scaffold.documents import Documents, Texts, documents_input, encoded
 from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.files import Output, PathLike, Writable, open_input, refuse_overwriting, shown, stream_name, writing_to
 from mt_scaffold.inputs import Lines, TextFile, core_input, exactly_one, text_sources
@@ -157,7 +157,7 @@ def load_counts(
 
 
 # A text as it is read: files one after the other, or documents.
-_Text = list[TextFile] | Texts
+_Text = list[TextFile] | Documents | Iterator[bytes]
 
 
 def counted_text(
@@ -171,7 +171,9 @@ def counted_text(
     if documents is None and counts is None:
         return text_sources(infile, paths, lines)
     exactly_one(infile=infile, paths=paths, lines=lines, documents=documents, counts=counts)
-    return [] if documents is None else documents
+    if documents is None:
+        return []
+    return documents if isinstance(documents, Documents) else encoded(documents)
 
 
 def sources_of(text: _Text) -> list[TextFile]:

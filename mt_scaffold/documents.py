@@ -114,11 +114,15 @@ class Documents:
 Texts = Documents | Iterable[str | bytes]
 
 
-def documents_input(documents: Iterable[str | bytes]) -> _core._Input:
-    """Return documents as an input of the core."""
+def encoded(documents: Iterable[str | bytes]) -> Iterator[bytes]:
+    """Return documents as bytes, each encoded only when it is read.
+
+    Raises UsageError for a single string; reading raises it for what is neither a string nor bytes, and MTScaffoldError
+    for a lone surrogate.
+    """
     if isinstance(documents, str | bytes | os.PathLike):
         raise UsageError("documents= takes Documents, or a list of texts; pass a single one as documents=[text]")
-    return "documents", _Batches(_encoded(documents))
+    return _encoded(documents)
 
 
 def _encoded(documents: Iterable[str | bytes]) -> Iterator[bytes]:
@@ -132,6 +136,11 @@ def _encoded(documents: Iterable[str | bytes]) -> Iterator[bytes]:
             raise MTScaffoldError(
                 f"document {number} holds {wrong}, a lone surrogate and not a character; remove it, or pass bytes"
             ) from None
+
+
+def documents_input(documents: Iterator[bytes]) -> _core._Input:
+    """Return documents as an input of the core."""
+    return "documents", _Batches(documents)
 
 
 class _Batches:

@@ -7,6 +7,7 @@ import json
 import os
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import pairwise
 from typing import BinaryIO, NamedTuple, cast
 
 from mt_scaffold.apply import BPE
@@ -24,6 +25,8 @@ IN_TEXT = ("refuse", "token", "text")
 DECODED_FORMATS = ("lines", "files", "jsonl")
 # Ids decoded at once.
 _BATCH = 1 << 20
+# Documents encoded at once, in bytes.
+_BATCH_BYTES = 1 << 22
 
 
 class Encoded(NamedTuple):
@@ -100,7 +103,7 @@ def encode_documents(
             if each.format == "lines":
                 _encode_lines(bpe, each, writer, first, options, show)
             else:
-                _encode_each(bpe, documents, each, writer, first, options)
+                _encode_each(bpe, documents.documents_of(each), each, writer, first, options)
         number = writer.sizes.tell() // 4
         ids = writer.ids.tell() // width
     return Encoded(number, ids, bpe.n_vocab, next(name for name in DTYPES if DTYPES[name] == width))
@@ -113,24 +116,27 @@ def _encode_lines(
     with core_input(each.source) as opened:
         for stream in writer:
             stream.flush()
-        bpe.ids_in_core.encode_lines(
-            opened,
-            (each.name, writer.ids.fileno()),
-            (each.name, writer.sizes.fileno()),
-            options.special,
-            first,
-            *options[1:],
-            show,
-        )
+        try:
+            bpe.ids_in_core.encode_lines(
+                opened,
+                (each.name, writer.ids.fileno()),
+                (each.name, writer.sizes.fileno()),
+                options.special,
+                first,
+                *options[1:],
+                show,
+            )
+        except SpecialTokenError as error:
+            raise _in_document(str(error)) from None
     for stream in writer:
         stream.seek(0, os.SEEK_END)
 
 
 def _encode_each(
-    bpe: BPE, documents: Documents, each: DocumentInput, writer: IdsWriter, first: int, options: _Options
+    bpe: BPE, documents: Iterable[bytes], each: DocumentInput, writer: IdsWriter, first: int, options: _Options
 ) -> None:
     start = first
-    for batch in documents.batches_of(each):
+    for batch in _in_batches(documents):
         indices = range(start, start + len(batch)) if options.dropout else ()
         try:
             ids, offsets = bpe.ids_in_core.encode_batch(
@@ -146,11 +152,30 @@ def _encode_each(
             )
         except SpecialTokenError as error:
             number, message = str(error).removeprefix("text ").split(": ", 1)
-            raise SpecialTokenError(f"{each.name}: document {start - first + int(number) + 1}: {message}") from None
+            raise _in_document(f"{each.name}: document {start - first + int(number) + 1}: {message}") from None
         writer.ids.write(ids)
         starts = array("q", offsets)
-        writer.sizes.write(array("i", (end - begin for begin, end in zip(starts, starts[1:], strict=False))))
+        writer.sizes.write(array("i", (end - begin for begin, end in pairwise(starts))))
         start += len(batch)
+
+
+def _in_batches(documents: Iterable[bytes]) -> Iterator[list[bytes]]:
+    """Several documents at a time, as much as keeps all threads busy."""
+    batch, size = [], 0
+    for document in documents:
+        batch.append(document)
+        size += len(document)
+        if size >= _BATCH_BYTES:
+            yield batch
+            batch, size = [], 0
+    if batch:
+        yield batch
+
+
+def _in_document(message: str) -> SpecialTokenError:
+    """The core's error, with what the command can do about it."""
+    where = message.split("; ")[0]
+    return SpecialTokenError(f"{where}; --in-text token encodes it as that token, --in-text text as text")
 
 
 def decode_documents(
@@ -244,10 +269,10 @@ def _batches(file: IdFile) -> Iterator[tuple[memoryview, list[int]]]:
 
 
 def _one_document(path: PathLike, width: int) -> Iterator[tuple[memoryview, list[int]]]:
-    size = os.path.getsize(path)
-    if size % width:
-        raise MTScaffoldError(f"{shown(path)}: {size:,} bytes are no whole number of ids of {width} bytes")
     with _opened(path) as stream:
+        size = os.fstat(stream.fileno()).st_size
+        if size % width:
+            raise MTScaffoldError(f"{shown(path)}: {size:,} bytes are no whole number of ids of {width} bytes")
         yield _read(stream, size // width, width), [size // width]
 
 

@@ -36,7 +36,11 @@ ORDER = (
     ("segmentation", "dictionary"),
     ("mmap_dataset",),
     ("binarise", "binarise_words"),
+    ("shared_draws",),
     ("lengths",),
+    ("language_modelling",),
+    ("language_modelling.vocabulary", "language_modelling.ids_file", "language_modelling.data_folder"),
+    ("language_modelling.binarise", "language_modelling.epoch_ids"),
     ("averaging_check", "training_options"),
     ("resuming", "stop_request"),
     ("train",),
@@ -45,8 +49,13 @@ ORDER = (
     ("fairseq_plugin",),
     ("metrics", "comet_scores"),
     ("score",),
+    ("language_modelling.model",),
+    ("language_modelling.evaluate", "language_modelling.sample"),
     ("significance",),
     ("comparison",),
+    ("language_modelling.document_tests",),
+    ("language_modelling.model_comparison",),
+    ("language_modelling.compare_models",),
     ("comparison_tables",),
     ("compare",),
     ("embeddings",),
@@ -55,6 +64,7 @@ ORDER = (
     ("html_report",),
     ("workflow", "commands"),
 )
+PACKAGES_OF_STEPS = {"language_modelling"}
 PLACE = {name: place for place, line in enumerate(ORDER) for name in line}
 
 # What segmentation imports within functions, each from an extra of its own: text comes in many wrappings.
@@ -67,8 +77,16 @@ EXTRAS = {
         "checkpoints",
         "fairseq_plugin",
         "fairseq_tools",
+        "language_modelling.binarise",
+        "language_modelling.data_folder",
+        "language_modelling.epoch_ids",
+        "language_modelling.ids_file",
+        "language_modelling.model",
+        "language_modelling.sample",
+        "language_modelling.vocabulary",
         "lengths",
         "mmap_dataset",
+        "shared_draws",
         "thin",
     },
     "analysis": {
@@ -78,6 +96,10 @@ EXTRAS = {
             "embeddings",
             "figures",
             "html_report",
+            "language_modelling.compare_models",
+            "language_modelling.document_tests",
+            "language_modelling.evaluate",
+            "language_modelling.model_comparison",
             "metrics",
             "provenance",
             "score",
@@ -107,8 +129,14 @@ def imports(importer: str, imported: str) -> str:
 
 
 def within_experiment(module: str) -> str | None:
-    """The part of experiment that a module belongs to: ``fairseq_plugin`` for ``…experiment.fairseq_plugin.task``."""
-    return module.removeprefix(EXPERIMENT + ".").split(".")[0] if module.startswith(EXPERIMENT + ".") else None
+    """The part of experiment that a module belongs to: ``fairseq_plugin`` for ``…experiment.fairseq_plugin.task``.
+
+    The modules of a package of steps are parts of their own.
+    """
+    if not module.startswith(EXPERIMENT + "."):
+        return None
+    parts = module.removeprefix(EXPERIMENT + ".").split(".")
+    return ".".join(parts[: 2 if parts[0] in PACKAGES_OF_STEPS else 1])
 
 
 def third_party(module: str) -> set[str]:

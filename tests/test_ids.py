@@ -79,7 +79,7 @@ def tiktoken_of(bpe: BPE, pattern: str, special: tuple[str, ...] = ()) -> Any:
 
 
 # Runs, margins of every kind, the letters of "</w>", contractions, digits, case, and bytes that are no UTF-8.
-PIECES = ["a", "aa", "b", "the", " ", "  ", "\n", "\r", "\r\n", "\t", "</w>", "<", "/w>", "'s", "'LL", "12", "3", ".", "é", "日本", "\u3000", "\u2028", "😀", "Ǆ", "ſ", "\u0301"]  # fmt: skip
+PIECES = ["a", "aa", "@@", "b", "the", " ", "  ", "\n", "\r", "\r\n", "\t", "</w>", "<", "/w>", "'s", "'LL", "12", "3", ".", "é", "日本", "\u3000", "\u2028", "😀", "Ǆ", "ſ", "\u0301"]  # fmt: skip
 TEXTS = st.lists(st.sampled_from(PIECES) | st.text(max_size=3), max_size=24).map("".join)
 BYTES = st.binary(max_size=60) | st.lists(
     st.sampled_from([piece.encode("utf-8") for piece in PIECES] + [b"\xff", b"\xe6\x97", b"\x80", b"\x00"]), max_size=24
@@ -285,6 +285,9 @@ def test_ids_are_numbered_as_documented() -> None:
     assert bpe.tokens[256:] == [b"ab", b" a", END.encode(), PAD.encode(), b"", b"", b"", b""]
     assert bpe.special_tokens == {END: 258, PAD: 259}
     assert bpe.encode("abc") == [256, 99]
+    # What apply-bpe writes after a subword with </w> is text like any other here.
+    separator = BPE(b"#version: 0.3 bytes gpt2\n@ @\nb @@\na @\na@ @\n")
+    assert separator.encode("a@@b@@") == [97, 256, 257]
     marked = BPE(b"#version: 0.2 byte\na b\nb c</w>\n")
     assert marked.tokens[256:512] == marked.tokens[:256]
     assert marked.tokens[512:] == [b"ab", b"bc"]

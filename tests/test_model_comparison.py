@@ -77,7 +77,9 @@ def bits_of(rate: float, noise: float = 0.0, seed: int = 0) -> list[float]:
 def test_a_difference_of_every_document_is_found_and_none_is_not(tmp_path: Path) -> None:
     """The difference of ratios of sums; a system against itself has p of 1."""
     base = write_scores(tmp_path / "bpe.json", bits_of(1.2, 0.1))
-    better = write_scores(tmp_path / "scaffold.json", [each - 0.05 * size for each, size in zip(bits_of(1.2, 0.1), SIZES, strict=True)])
+    better = write_scores(
+        tmp_path / "scaffold.json", [each - 0.05 * size for each, size in zip(bits_of(1.2, 0.1), SIZES, strict=True)]
+    )
     labelled = [Labelled("", "bpe", base), Labelled("", "scaffold", better), Labelled("", "same", base)]
     comparison = compare_models(labelled, "bpe", samples=2000)
     first, found, same = comparison.rows
@@ -85,7 +87,7 @@ def test_a_difference_of_every_document_is_found_and_none_is_not(tmp_path: Path)
     assert found.test is not None and same.test is not None
     assert found.test.over_all.difference == pytest.approx(-0.05)
     # Every document differs by the same rate, so that every resample does.
-    assert (found.test.over_all.low, found.test.over_all.high) == (pytest.approx(-0.05), pytest.approx(-0.05))
+    assert [found.test.over_all.low, found.test.over_all.high] == pytest.approx([-0.05, -0.05])
     assert found.test.over_all.p == 1 / 2001 and found.test.over_all.p_holm == 2 / 2001
     # All signs alike: two of the 2 ** 8 assignments are as extreme.
     assert found.test.randomisation_p == pytest.approx(2 / 256, abs=0.005)
@@ -127,7 +129,14 @@ def test_many_documents_are_drawn_in_parts(monkeypatch: pytest.MonkeyPatch) -> N
 @pytest.mark.parametrize(
     ("t", "freedom", "p"),
     # Of printed tables of Student's t.
-    [(12.706205, 1, 0.05), (4.302653, 2, 0.05), (3.182446, 3, 0.05), (4.604095, 4, 0.01), (2.262157, 9, 0.05), (0, 5, 1)],
+    [
+        (12.706205, 1, 0.05),
+        (4.302653, 2, 0.05),
+        (3.182446, 3, 0.05),
+        (4.604095, 4, 0.01),
+        (2.262157, 9, 0.05),
+        (0, 5, 1),
+    ],
 )
 def test_students_t(t: float, freedom: int, p: float) -> None:
     """Two-sided, whatever the sign."""
@@ -138,7 +147,7 @@ def test_seeds_are_paired() -> None:
     """By hand: differences -0.1, -0.2, -0.3 have t = -3.4641 with 2 degrees of freedom."""
     found = paired_seeds({1: 1.0, 2: 1.1, 3: 1.2, 9: 7.0}, {3: 1.5, 2: 1.3, 1: 1.1})
     assert found is not None and found.seeds == [1, 2, 3]
-    assert (found.mean, found.sd) == (pytest.approx(-0.2), pytest.approx(0.1))
+    assert [found.mean, found.sd] == pytest.approx([-0.2, 0.1])
     assert found.p == pytest.approx(0.0742, abs=1e-4)
     assert paired_seeds({1: 1.0}, {1: 1.1}) is None
 
@@ -200,8 +209,12 @@ def test_every_size_has_a_baseline_of_its_own(tmp_path: Path) -> None:
     ],
 )
 def test_what_cannot_be_compared_is_refused(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, entries: list[str],
-    options: list[str], says: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    entries: list[str],
+    options: list[str],
+    says: str,
 ) -> None:
     """In one line."""
     monkeypatch.chdir(tmp_path)

@@ -22,7 +22,7 @@ constexpr size_t kTables = 9, kOwn = 2;
 // What a thread's own counts take per word, at most, with the copy that they are handed over in.
 constexpr size_t kOwnWordBytes = 240;
 // A part's runs are merged into one before they get too many to be read at once.
-constexpr size_t kMostRuns = 48;
+constexpr size_t kMostRuns = 16;
 constexpr size_t kLeastBuffer = size_t{1} << 12, kMostBuffer = size_t{1} << 18;
 
 std::vector<WordCount> entries_of(const WordCounter& table) {

@@ -1,76 +1,14 @@
 #include "pretokeniser.hpp"
 
-#include <array>
-#include <cstdint>
 #include <stdexcept>
 #include <string>
 
-#include "text.hpp"
-#include "unicode_classes.hpp"
+#include "characters.hpp"
+#include "word_starts.hpp"
 
 namespace mt_scaffold {
 
 namespace {
-
-constexpr unsigned bit(CharacterClass c) { return 1u << c; }
-
-constexpr unsigned kWhitespace = bit(kSpace) | bit(kLineEnd);
-constexpr unsigned kLetter = bit(kUpper) | bit(kLower) | bit(kCaseless);
-constexpr unsigned kSign = bit(kOther) | bit(kMark);  // [^\s\p{L}\p{N}]
-// The two halves of a word in o200k.
-constexpr unsigned kBig = bit(kUpper) | bit(kCaseless) | bit(kMark);
-constexpr unsigned kSmall = bit(kLower) | bit(kCaseless) | bit(kMark);
-
-constexpr auto kAsciiBits = [] {
-  std::array<uint8_t, 128> bits{};
-  for (uint32_t c = 0; c < 128; ++c) bits[c] = static_cast<uint8_t>(bit(class_of(c)));
-  return bits;
-}();
-
-struct Character {
-  unsigned bits;  // of its class; 0 at the end of the document
-  size_t length;
-
-  bool is(unsigned classes) const { return (bits & classes) != 0; }
-};
-
-Character wide_character(const char* p, const char* end) {
-  uint32_t code_point;
-  const size_t length =
-      decode_code_point(reinterpret_cast<const unsigned char*>(p), static_cast<size_t>(end - p), code_point);
-  if (length == 0) return {bit(kOther), 1};
-  return {bit(class_of(code_point)), length};
-}
-
-inline Character character(const char* p, const char* end) {
-  if (p >= end) return {0, 0};
-  const auto lead = static_cast<unsigned char>(*p);
-  if (lead < 0x80) return {kAsciiBits[lead], 1};
-  return wide_character(p, end);
-}
-
-// The end of the run of characters of these classes that starts at `p`.
-template <unsigned kClasses>
-inline const char* skip(const char* p, const char* end) {
-  for (Character c = character(p, end); c.is(kClasses); c = character(p, end)) p += c.length;
-  return p;
-}
-
-inline char lower(char c) { return static_cast<char>(c | 0x20); }
-
-// The length of an English contraction at `p`, such as 's, or 0. With `any_case`, U+017F is an s too.
-template <bool any_case>
-inline size_t contraction(const char* p, const char* end) {
-  const auto available = end - p;
-  if (available < 2 || *p != '\'') return 0;
-  const char first = any_case ? lower(p[1]) : p[1];
-  if (first == 's' || first == 'd' || first == 'm' || first == 't') return 2;
-  if (available < 3) return 0;
-  const char second = any_case ? lower(p[2]) : p[2];
-  if ((first == 'l' && second == 'l') || ((first == 'v' || first == 'r') && second == 'e')) return 3;
-  if (any_case && p[1] == '\xC5' && p[2] == '\xBF') return 3;
-  return 0;
-}
 
 struct WhitespaceRun {
   const char* end;
@@ -107,6 +45,7 @@ inline const char* up_to_three_numbers(const char* p, const char* end) {
 
 // '(?:[sdmt]|ll|ve|re)| ?\p{L}++| ?\p{N}++| ?[^\s\p{L}\p{N}]++|\s++$|\s+(?!\S)|\s
 struct Gpt2 {
+  static constexpr auto kPattern = PublishedPattern::kGpt2;
   static const char* match(const char* p, const char* end) {
     if (const size_t length = contraction<false>(p, end)) return p + length;
     const char* const start = p + (*p == ' ');
@@ -120,6 +59,7 @@ struct Gpt2 {
 
 // '(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}++|\p{N}{1,3}+| ?[^\s\p{L}\p{N}]++[\r\n]*+|\s++$|\s*[\r\n]|\s+(?!\S)|\s
 struct Cl100k {
+  static constexpr auto kPattern = PublishedPattern::kCl100k;
   static const char* match(const char* p, const char* end) {
     if (const size_t length = contraction<true>(p, end)) return p + length;
     const Character first = character(p, end);
@@ -139,6 +79,7 @@ struct Cl100k {
 // [^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?|
 // \p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+
 struct O200k {
+  static constexpr auto kPattern = PublishedPattern::kO200k;
   static const char* match(const char* p, const char* end) {
     const Character first = character(p, end);
     if (first.is(kLetter | bit(kMark))) return letters(p, end);
@@ -174,24 +115,48 @@ struct O200k {
   }
 };
 
+// One or two words: with `split_digits`, the space before a number is a word by itself.
+template <typename Pattern, bool split_digits>
+inline size_t cut_word(const char*& p, const char* end, const char** ends) {
+  size_t count = 0;
+  if constexpr (split_digits) {
+    const bool space = *p == ' ';
+    const Character c = character(p + space, end);
+    if (c.is(bit(kNumber))) {
+      if (space) ends[count++] = p + 1;
+      p += space + c.length;
+      ends[count++] = p;
+      return count;
+    }
+  }
+  p = Pattern::match(p, end);
+  ends[count++] = p;
+  return count;
+}
+
 template <typename Pattern, bool split_digits, size_t kBatch>
 size_t cut(const char* p, const char* end, const char** ends) {
   size_t count = 0;
-  // Room for a space and one number, or the space before the numbers.
-  while (p < end && count + 1 < kBatch) {
-    if constexpr (split_digits) {
-      const bool space = *p == ' ';
-      const Character c = character(p + space, end);
-      if (c.is(bit(kNumber))) {
-        if (space) ends[count++] = p + 1;
-        p += space + c.length;
-        ends[count++] = p;
-        continue;
-      }
+#if defined(__SSE2__)
+  while (p < end && count + kChunk < kBatch) {
+    const WordStarts found = word_starts<Pattern::kPattern, split_digits>(p, end);
+    for (uint64_t starts = found.starts; starts != 0; starts &= starts - 1)
+      ends[count++] = p + std::countr_zero(starts);
+    if (found.complete) {
+      ends[count++] = end;
+      break;
     }
-    p = Pattern::match(p, end);
-    ends[count++] = p;
+    if (found.starts != 0) {
+      p = ends[count - 1];
+      continue;
+    }
+    // What the chunk cannot tell is common in some texts, so it is not tried again at once.
+    const char* const resume = p + kChunk;
+    while (p < end && p < resume && count + 1 < kBatch) count += cut_word<Pattern, split_digits>(p, end, ends + count);
   }
+#else
+  while (p < end && count + 1 < kBatch) count += cut_word<Pattern, split_digits>(p, end, ends + count);
+#endif
   return count;
 }
 

@@ -54,11 +54,9 @@ Dictionary TokenIds::dictionary(std::string_view separator) const {
   Dictionary dictionary;
   dictionary.reserve(static_cast<size_t>(first_special_));
   for (int32_t id = 0; id < first_special_; ++id) {
-    const bool final = !end_of_word_ || (entries_[static_cast<size_t>(id)].flags & kEndsWord) != 0;
     std::string form = bytes_of(static_cast<size_t>(id));
-    // Without </w> a subword has one id wherever it stands.
-    if (final) dictionary.emplace(form, id);
-    if (!final || !end_of_word_) dictionary.emplace(form.append(separator), id);
+    if (end_of_word_ && (entries_[static_cast<size_t>(id)].flags & kEndsWord) == 0) form += separator;
+    dictionary.emplace(std::move(form), id);
   }
   return dictionary;
 }

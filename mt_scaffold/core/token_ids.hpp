@@ -33,7 +33,7 @@ class TokenIds {
   bool end_of_word() const { return end_of_word_; }
   // The bytes of an id; none for padding.
   std::string bytes_of(size_t id) const;
-  // Subword, with `separator` where more of its word follows → id.
+  // Subword, with `separator` inside a word that has an end-of-word marker → id.
   Dictionary dictionary(std::string_view separator) const;
 
   int32_t first_special() const { return first_special_; }

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import struct
 from collections import deque
 from collections.abc import Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -14,13 +13,12 @@ from mt_scaffold.apply import BPE, Encoder
 from mt_scaffold.errors import MTScaffoldError
 from mt_scaffold.experiment.configuration.systems import SPECIAL_SYMBOLS
 from mt_scaffold.experiment.dictionary import END_ID, UNKNOWN_ID
-from mt_scaffold.files import open_input, open_output
+from mt_scaffold.files import open_input
+from mt_scaffold.id_files import writing_ids
 from mt_scaffold.text import not_utf8
 
-_MAGIC = b"MMIDIDX\x00\x00"
-_VERSION = 1
-# fairseq's numbers for the types of ids, and below which size of a dictionary it takes them.
-_TYPES = ((65500, 8, "<u2"), (4294967295, 9, "<u4"))
+# The types of ids, and below which size of a dictionary fairseq takes them.
+_TYPES = ((65500, "<u2"), (4294967295, "<u4"))
 _BLOCK = 1 << 20
 
 
@@ -46,27 +44,21 @@ def write_ids(text: Path, path: Path, bpe: BPE, ids: Mapping[str, int], threads:
     """
     import numpy
 
-    _, code, kind = next(entry for entry in _TYPES if len(ids) + len(SPECIAL_SYMBOLS) < entry[0])
+    _, kind = next(entry for entry in _TYPES if len(ids) + len(SPECIAL_SYMBOLS) < entry[0])
+    width = numpy.dtype(kind).itemsize
     encoder = bpe.encoder(ids, UNKNOWN_ID)
-    sizes, lines, size_in_bytes, unknown = [], 0, 0, 0
-    with open_output(path.with_name(f"{path.name}.bin")) as stream:
+    lines, size_in_bytes, unknown = 0, 0, 0
+    with writing_ids(path.with_name(f"{path.name}.bin"), width) as writer:
         for encoded in _in_order(text, encoder, kind, threads):
-            stream.write(encoded.ids)
-            sizes.append(encoded.sizes)
+            writer.ids.write(encoded.ids)
+            writer.sizes.write(encoded.sizes)
             lines += len(encoded.sizes)
             size_in_bytes += encoded.bytes
             unknown += encoded.unknown
-    if not lines:
-        raise empty_text(text)
-    joined = numpy.concatenate(sizes)
-    starts = numpy.zeros(lines, "<i8")
-    numpy.cumsum(joined[:-1], dtype=numpy.int64, out=starts[1:])
-    starts *= numpy.dtype(kind).itemsize
-    with open_output(path.with_name(f"{path.name}.idx")) as stream:
-        stream.write(_MAGIC + struct.pack("<QBQ", _VERSION, code, lines))
-        stream.write(joined.tobytes())
-        stream.write(starts.tobytes())
-    return Counts(lines, size_in_bytes, int(joined.sum(dtype=numpy.int64)) - lines, unknown)
+        if not lines:
+            raise empty_text(text)
+        subwords = writer.ids.tell() // width - lines
+    return Counts(lines, size_in_bytes, subwords, unknown)
 
 
 @dataclass(frozen=True)

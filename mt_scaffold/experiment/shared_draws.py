@@ -179,7 +179,15 @@ class SharedDraws:
             stream.truncate(0)
             # The lock is that of the open file: the process holds it until it ends, however it ends.
             drawer = subprocess.Popen(
-                [sys.executable, "-P", "-c", f"from {type(draw).__module__} import main; main()", to_json(draw), part, path],
+                [
+                    sys.executable,
+                    "-P",
+                    "-c",
+                    f"from {type(draw).__module__} import main; main()",
+                    to_json(draw),
+                    part,
+                    path,
+                ],
                 stdin=subprocess.DEVNULL,
                 stdout=stream,
                 stderr=subprocess.PIPE,

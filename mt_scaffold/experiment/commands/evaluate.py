@@ -29,7 +29,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--max-tokens", type=int, default=4096, metavar="N", help="tokens of a batch (default: %(default)s)"
     )
-    parser.add_argument("--gpus", type=int, default=0, metavar="N", help="1: insist on a GPU (default: one if there is)")
+    parser.add_argument(
+        "--gpus", type=int, default=0, metavar="N", help="1: insist on a GPU (default: one if there is)"
+    )
     parser.add_argument("--system", metavar="NAME", help="the system (default: the folder of the training)")
     parser.add_argument("--test-set", metavar="NAME", help="the test set (default: the data folder's name)")
     parser.add_argument("--seed", type=int, default=1, help="the training's random seed (default: 1)")

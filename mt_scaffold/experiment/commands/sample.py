@@ -21,7 +21,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--checkpoint", required=True, metavar="FILE", help="a checkpoint of the language model")
     parser.add_argument("--data", "-d", required=True, metavar="FOLDER", help="what binarise-documents made")
-    parser.add_argument("--codes", "-c", metavar="FILE", help="the codes it was made with (default: those in the folder)")
+    parser.add_argument(
+        "--codes", "-c", metavar="FILE", help="the codes it was made with (default: those in the folder)"
+    )
     prompts = parser.add_mutually_exclusive_group()
     prompts.add_argument("--prompt", metavar="TEXT", help="what to continue (default: start a document)")
     prompts.add_argument("--prompts", metavar="FILE", help="a prompt per line")
@@ -39,7 +41,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--top-p", type=float, default=1.0, metavar="P", help="draw from the likeliest whose probabilities sum to P"
     )
     parser.add_argument("--seed", type=int, default=1, help="random seed (default: 1)")
-    parser.add_argument("--gpus", type=int, default=0, metavar="N", help="1: insist on a GPU (default: one if there is)")
+    parser.add_argument(
+        "--gpus", type=int, default=0, metavar="N", help="1: insist on a GPU (default: one if there is)"
+    )
     parser.add_argument("--json", action="store_true", help="print a JSON object per sample instead")
     parser.add_argument("--output", "-o", metavar="FILE", help="where to write (default: standard output)")
 

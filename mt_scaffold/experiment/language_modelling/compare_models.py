@@ -146,7 +146,9 @@ def _check_baselines(runs: Mapping[_Key, _Runs], baseline: str, baselines: Mappi
         other = _against(key.system, baseline, baselines)
         if other is not None and _Key(key.group, key.test_set, other) not in runs:
             where = f"{key.test_set}, group {key.group}" if key.group else key.test_set
-            raise UsageError(f"compare-models: no scores of {other}, the baseline of {key.system}, on {where}; add them")
+            raise UsageError(
+                f"compare-models: no scores of {other}, the baseline of {key.system}, on {where}; add them"
+            )
 
 
 def _check_alike(several: Iterable[_Scored]) -> None:
@@ -205,8 +207,7 @@ def _corrected(tests: Mapping[_Key, ModelTest]) -> dict[_Key, ModelTest]:
 def _order(key: _Key, keys: Sequence[_Key], baseline: str) -> tuple[Any, ...]:
     """Order rows by group, test set and system as they were given, the baseline first."""
     groups, test_sets, systems = ([getattr(each, name) for each in keys] for name in _Key._fields)
-    place = groups.index(key.group), test_sets.index(key.test_set), key.system != baseline, systems.index(key.system)
-    return place
+    return groups.index(key.group), test_sets.index(key.test_set), key.system != baseline, systems.index(key.system)
 
 
 def _row(key: _Key, by_seed: _Runs, other: str | None, test: ModelTest | None) -> ModelRow:

@@ -54,9 +54,7 @@ def resample_documents(bits: Floats, sizes: Floats, samples: int) -> list[Resamp
         counts = numpy.array([numpy.bincount(row, minlength=documents) for row in rows], numpy.float64)
         drawn[begin : begin + len(rows)] = counts @ columns
     whole = columns.sum(axis=0)
-    return [
-        Resampled(float(whole[number] / whole[-1]), drawn[:, number] / drawn[:, -1]) for number in range(len(bits))
-    ]
+    return [Resampled(float(whole[number] / whole[-1]), drawn[:, number] / drawn[:, -1]) for number in range(len(bits))]
 
 
 def randomisation_p(differences: Floats, samples: int) -> float:

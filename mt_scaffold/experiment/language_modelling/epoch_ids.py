@@ -7,6 +7,7 @@ the number of threads, or the epoch that a training resumes in.
 from __future__ import annotations
 
 import hashlib
+import itertools
 import mmap
 import os
 from collections.abc import Callable, Iterator
@@ -66,7 +67,7 @@ class StoredText:
             end = int(np.searchsorted(self.offsets, self.offsets[begin] + _BYTES_AT_ONCE, side="right")) - 1
             end = min(max(end, begin + 1), len(self))
             places = self.offsets[begin : end + 1].tolist()
-            yield range(begin, end), [self._text[at:to] for at, to in zip(places, places[1:], strict=False)]
+            yield range(begin, end), [self._text[at:to] for at, to in itertools.pairwise(places)]
             begin = end
 
 
@@ -74,7 +75,7 @@ class StoredText:
 class Draw:
     """Everything that the ids of one epoch depend on (``shared_draws.Draw``).
 
-    folder: of ``binarise_documents``, with the text of ``split``. symbols: of the dictionary. threads: how many segment.
+    folder: of ``binarise_documents``, with the text of ``split``. symbols: of the dictionary. threads: that segment.
     """
 
     folder: str
@@ -146,7 +147,9 @@ class Draw:
     def here(self) -> EpochIds:
         """Segment in this process, and return the same."""
         parts = list(self._blocks())
-        return EpochIds(np.concatenate([ids for ids, _ in parts]), _offsets(np.concatenate([each for _, each in parts])))
+        return EpochIds(
+            np.concatenate([ids for ids, _ in parts]), _offsets(np.concatenate([each for _, each in parts]))
+        )
 
 
 def _offsets(sizes: Any) -> Any:

@@ -79,8 +79,8 @@ def evaluate(
     with at least that many before it, where the document has them, and at most with the positions. Default: half of the
     positions; 0: consecutive windows.
 
-    max_tokens: of a batch, padding included. gpus: as for ``load_model``. system, test_set, seed: what ``compare-models``
-    calls the scores; default: the names of the checkpoint's training and of the data folder.
+    max_tokens: of a batch, padding included. gpus: as for ``load_model``. system, test_set, seed: what the scores are
+    called; default: the names of the checkpoint's training and of the data folder.
 
     Raises MTScaffoldError as ``load_model`` does, and where the folder or its split is missing or damaged; UsageError
     for a context window that leaves no room for a token.

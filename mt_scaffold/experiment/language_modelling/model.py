@@ -57,7 +57,9 @@ def load_model(checkpoint: PathLike, data: PathLike, binarised: BinarisedDocumen
     return LanguageModel(model, device, int(model.max_positions()), binarised.symbols, raw_digest(checkpoint))
 
 
-def _check_vocabulary(checkpoint: PathLike, state: dict[str, Any], data: PathLike, binarised: BinarisedDocuments) -> None:
+def _check_vocabulary(
+    checkpoint: PathLike, state: dict[str, Any], data: PathLike, binarised: BinarisedDocuments
+) -> None:
     trained = (state.get("task_state") or {}).get("vocabulary")
     if trained is not None and trained != binarised.vocabulary:
         raise MTScaffoldError(
@@ -87,7 +89,9 @@ def _build(checkpoint: PathLike, state: dict[str, Any], data: PathLike) -> Any:
             ) from error
         raise
     if not isinstance(models[0], TransformerLanguageModel):
-        raise MTScaffoldError(f"{checkpoint}: a {type(models[0]).__name__}; only models of transformer_lm are evaluated")
+        raise MTScaffoldError(
+            f"{checkpoint}: a {type(models[0]).__name__}; only models of transformer_lm are evaluated"
+        )
     return models[0]
 
 

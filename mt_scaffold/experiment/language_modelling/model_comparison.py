@@ -84,14 +84,15 @@ class ModelComparison:
             return notes
         drawn = "trainings and documents" if len(seeds) > 1 else "documents"
         sizes = [f"{each(test.over_all.detectable for test in tests):.4f}" for each in (min, max)]
-        notes += [
-            "Difference: from the system under 'against', with its 95 % interval, not corrected.",
-            f"p: two-sided, Multi-Bootstrap (Sellam et al. 2022) over {drawn}, {self.samples} resamples, random seed "
-            f"{self.random_seed}. p, Holm: corrected for the {self.comparisons} comparisons of this table (Holm 1979).",
-            "p, documents: approximate randomisation (Noreen 1989) of the documents' bits, means over the trainings.",
-            f"Power: with probability 80 %, a true difference of {' to '.join(dict.fromkeys(sizes))} bits per byte "
-            "would be found (level 5 %, corrected; normal approximation).",
-        ]
+        test = f"Multi-Bootstrap (Sellam et al. 2022) over {drawn}, {self.samples} resamples"
+        power = f"a true difference of {' to '.join(dict.fromkeys(sizes))} bits per byte would be found"
+        notes.append("Difference: from the system under 'against', with its 95 % interval, not corrected.")
+        notes.append(f"p: two-sided, {test}, random seed {self.random_seed}.")
+        notes.append(f"p, Holm: corrected for the {self.comparisons} comparisons of this table (Holm 1979).")
+        notes.append(
+            "p, documents: approximate randomisation (Noreen 1989) of each document's mean over the trainings."
+        )
+        notes.append(f"Power: with probability 80 %, {power} (level 5 %, corrected; normal approximation).")
         if any(test.over_seeds for test in tests):
             notes.append("By seed: mean ± standard deviation of the differences of equal seeds; p of Student's t-test.")
         if len(seeds) == 1:

@@ -99,7 +99,8 @@ def _write(
     allowed[END_ID] = True
     allowed[FIRST_ID : FIRST_ID + len(vocabulary.tokens)] = True
     ids = [END_ID, *read]
-    begin, state = max(0, len(ids) - model.positions), {}
+    begin = max(0, len(ids) - model.positions)
+    state: dict[Any, Any] = {}
     with torch.inference_mode():
         for _ in range(length):
             if len(ids) - begin > model.positions:

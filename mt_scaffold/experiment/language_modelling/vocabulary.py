@@ -58,7 +58,9 @@ class Vocabulary:
         """
         seen = set(SPECIAL_SYMBOLS)
         fillers = self.symbols(padding_factor) - FIRST_ID - len(self.tokens)
-        names = [bytes_to_notation(token) for token in self.tokens] + [f"madeupword{number:04d}" for number in range(fillers)]
+        names = [bytes_to_notation(token) for token in self.tokens] + [
+            f"madeupword{number:04d}" for number in range(fillers)
+        ]
         lines = []
         for number, name in enumerate(names, start=FIRST_ID):
             lines.append(f"{name} {counts[number]}{_OVERWRITE if name in seen else ''}\n")

@@ -1,0 +1,190 @@
+"""``encode`` and ``decode``: files of ids that fairseq and nanoGPT read, and that become the same text again."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import struct
+from pathlib import Path
+
+import pytest
+from segmenting import hard_text
+
+from mt_scaffold import BPE
+from mt_scaffold.cli import main
+from mt_scaffold.codes import CodesHeader
+from mt_scaffold.encode import decode_documents, encode_documents
+from mt_scaffold.errors import MTScaffoldError, UsageError
+from mt_scaffold.learn import count_words, learn_from_counts
+
+numpy = pytest.importorskip("numpy", reason="what the files of ids are read with")
+
+END = "<|endoftext|>"
+LINES = [*hard_text(4, 2500).split("\n"), "", "\r", " a  b \r", "  "]
+
+
+@pytest.fixture(scope="module", params=["gpt2", "spaces"])
+def folder(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with codes, and the same documents as lines, packed lines and JSONL."""
+    folder = tmp_path_factory.mktemp("encode")
+    text = "".join(f"{line}\n" for line in LINES)
+    (folder / "lines.txt").write_bytes(text.encode("utf-8"))
+    (folder / "lines.gz").write_bytes(gzip.compress(text.encode("utf-8")))
+    (folder / "objects.jsonl").write_text("".join(json.dumps({"body": line}) + "\n" for line in LINES))
+    counts = count_words(folder / "lines.txt", pretokenise=request.param, any_bytes=True)
+    header = CodesHeader.of_options(request.param, byte_level=True)
+    (folder / "codes").write_bytes(learn_from_counts(counts, 300, header=header).codes.text)
+    return folder
+
+
+def ids_of(path: Path, kind: str = "u2") -> list[list[int]]:
+    """The ids of each document, read as the formats' own loaders do."""
+    ids = numpy.memmap(path, dtype=kind, mode="r") if path.stat().st_size else numpy.zeros(0, kind)
+    index = path.with_suffix(".idx").read_bytes()
+    magic, version, code, number = struct.unpack("<9sQBQ", index[:26])
+    assert (magic, version, code) == (b"MMIDIDX\0\0", 1, {"u2": 8, "u4": 9}[kind])
+    sizes = numpy.frombuffer(index, "<i4", number, 26)
+    pointers = numpy.frombuffer(index, "<i8", number, 26 + 4 * number)
+    assert len(index) == 26 + 12 * number
+    return [ids[start : start + size].tolist() for start, size in zip(pointers // ids.itemsize, sizes, strict=True)]
+
+
+def test_the_files_hold_what_bpe_gives(folder: Path, tmp_path: Path) -> None:
+    """Each document's ids, then the appended token; the same bytes for any number of workers and any input format."""
+    codes = folder / "codes"
+    bpe = BPE(codes, special_tokens=[END])
+    done = encode_documents(codes, [folder / "lines.txt"], tmp_path / "a.bin", append=END, num_workers=1)
+    assert ids_of(tmp_path / "a.bin") == [[*bpe.encode(line), bpe.special_tokens[END]] for line in LINES]
+    total = (tmp_path / "a.bin").stat().st_size // 2
+    assert done == (len(LINES), total, bpe.n_vocab, "uint16")
+    for name, field in (("lines.txt", None), ("lines.gz", None), ("objects.jsonl", "body")):
+        encode_documents(codes, [folder / name], tmp_path / "b.bin", field=field, append=END, num_workers=3)
+        for ending in (".bin", ".idx"):
+            assert (tmp_path / "b").with_suffix(ending).read_bytes() == (tmp_path / "a").with_suffix(ending).read_bytes()
+
+
+def test_dropout_numbers_documents_through_all_files(folder: Path, tmp_path: Path) -> None:
+    """The files are those of encode_batch, whatever the inputs are cut into."""
+    codes, names = folder / "codes", ["lines.txt", "objects.jsonl", "lines.gz"]
+    for workers in (1, 3):
+        encode_documents(
+            codes,
+            [folder / "lines.txt"] * 3,
+            tmp_path / f"{workers}.bin",
+            dropout=0.2,
+            seed=5,
+            epoch=2,
+            num_workers=workers,
+            dtype="uint32",
+        )
+    ids, offsets = BPE(codes).encode_batch(LINES * len(names), dropout=0.2, seed=5, epoch=2)
+    expected = [ids[start:end].tolist() for start, end in zip(offsets, offsets[1:], strict=False)]
+    assert ids_of(tmp_path / "1.bin", "u4") == ids_of(tmp_path / "3.bin", "u4") == expected
+
+
+def test_fairseq_reads_the_files(folder: Path, tmp_path: Path) -> None:
+    """Its own reader of memory-mapped data sets, for both types, empty documents included."""
+    indexed_dataset = pytest.importorskip("fairseq.data.indexed_dataset", reason="comes with the extra 'fairseq'")
+    bpe = BPE(folder / "codes")
+    for kind in ("uint16", "uint32"):
+        encode_documents(folder / "codes", [folder / "lines.txt"], tmp_path / "ids.bin", dtype=kind)
+        read = indexed_dataset.MMapIndexedDataset(str(tmp_path / "ids"))
+        assert len(read) == len(LINES)
+        assert [read[i].tolist() for i in range(len(read))] == [bpe.encode(line) for line in LINES]
+
+
+@pytest.mark.parametrize("special", [[], ["--append", END]])
+def test_text_comes_back_from_the_commands(folder: Path, tmp_path: Path, special: list[str]) -> None:
+    """As lines, as JSONL, and as one document without an index, which is what nanoGPT's own files are."""
+    codes, source, ids = f"--codes={folder / 'codes'}", folder / "lines.txt", tmp_path / "ids.bin"
+    assert main(["encode", codes, "--input", str(source), "--output", str(ids), *special]) == 0
+    back = tmp_path / "back"
+    decode = ["decode", codes, "--input", str(ids), "--output", str(back), *special]
+    assert main(decode) == 0
+    assert back.read_bytes() == source.read_bytes()
+    assert main([*decode, "--format", "jsonl", "--field", "body"]) == 0
+    assert [json.loads(line) for line in back.read_text("utf-8").split("\n")[:-1]] == [{"body": line} for line in LINES]
+    assert main(["encode", codes, "--input", str(source), "--output", str(ids), "--format", "files", *special]) == 0
+    assert main([*decode, "--format", "files"]) == 0
+    assert back.read_bytes() == source.read_bytes()
+    ids.with_suffix(".idx").unlink()
+    assert main([*decode, "--format", "files", "--dtype", "uint16"]) == 0
+    assert back.read_bytes() == source.read_bytes()
+
+
+def test_special_tokens_in_documents(folder: Path, tmp_path: Path) -> None:
+    """Refused with file and line or document, and nothing is left behind; on request a token, or text."""
+    for name, content, place in (
+        ("a.txt", f"one\ntwo {END}\n", "line 2"),
+        ("a.jsonl", f'{{"text": "one"}}\n{{"text": "{END}"}}\n', "document 2"),
+    ):
+        text = tmp_path / name
+        text.write_text(content)
+        before = sorted(tmp_path.iterdir())
+        with pytest.raises(UsageError, match=f"{name}: {place}: the text holds .* byte offset .*--in-text token"):
+            encode_documents(folder / "codes", [text], tmp_path / "x.bin", special_tokens=[END])
+        assert sorted(tmp_path.iterdir()) == before
+    bpe = BPE(folder / "codes", special_tokens=[END])
+    for in_text, states in (("token", {"allowed_special": "all"}), ("text", {"disallowed_special": ()})):
+        encode_documents(folder / "codes", [tmp_path / "a.txt"], tmp_path / "x.bin", append=END, in_text=in_text)
+        expected = [*bpe.encode(f"two {END}", **states), bpe.special_tokens[END]]  # type: ignore[arg-type]
+        assert ids_of(tmp_path / "x.bin")[1] == expected
+
+
+def test_what_cannot_be_encoded(folder: Path, tmp_path: Path) -> None:
+    """One line that says what to do, before anything is written."""
+    codes, text = folder / "codes", folder / "lines.txt"
+    with pytest.raises(UsageError, match=r"x: ids are written to a file NAME.bin"):
+        encode_documents(codes, [text], tmp_path / "x")
+    with pytest.raises(UsageError, match="65,537 ids do not fit into uint16; choose uint32"):
+        from mt_scaffold.id_files import id_width
+
+        id_width(65537, "uint16")
+    assert (id_width(65536), id_width(65537)) == (2, 4)
+    (tmp_path / "points").write_bytes(b"#version: 0.2\na b\n")
+    with pytest.raises(UsageError, match="points: only codes of bytes have ids"):
+        encode_documents(tmp_path / "points", [text], tmp_path / "x.bin")
+    (tmp_path / "in.bin").write_bytes(b"text")
+    with pytest.raises(UsageError, match="is an input already"):
+        encode_documents(codes, [tmp_path / "in.bin"], tmp_path / "in.bin")
+    with pytest.raises(MTScaffoldError, match="none.txt"):
+        encode_documents(codes, [tmp_path / "none.txt"], tmp_path / "x.bin")
+    assert not [*tmp_path.glob("*x.*")]
+
+
+def test_what_cannot_be_decoded(folder: Path, tmp_path: Path) -> None:
+    """A wrong id, a wrong or cut index, documents that lines would not tell apart: nothing is written."""
+    codes, ids, out = folder / "codes", tmp_path / "x.bin", tmp_path / "out"
+    (tmp_path / "a.jsonl").write_text('{"text": "a"}\n{"text": "b\\nc"}\n')
+
+    def fails(message: str, **options: str) -> None:
+        with pytest.raises(MTScaffoldError, match=message):
+            decode_documents(codes, ids, out, **options)  # type: ignore[arg-type]
+        assert not out.exists()
+
+    encode_documents(codes, [tmp_path / "a.jsonl"], ids)
+    fails("x.bin: documents 1 to 2 hold line ends")
+    fails("its index says 16 bits an id, not uint32", dtype="uint32")
+    numpy.array([97, 60000, 97, 97], "u2").tofile(ids)
+    fails("x.bin: documents 1 to 2: id 60000 at position 0 is out of range", format="files")
+    numpy.array([97] * 5, "u2").tofile(ids)
+    fails("x.idx: not the index of .*x.bin, which has 10 bytes")
+    index = tmp_path / "x.idx"
+    index.write_bytes(index.read_bytes()[:-1])
+    fails("x.idx: incomplete; encode the text again")
+    index.write_bytes(b"TNTIDX\0\0" + bytes(30))
+    fails("x.idx: not an index of ids")
+    index.unlink()
+    ids.write_bytes(b"abc")
+    fails("x.bin: 3 bytes are no whole number of ids of 2 bytes")
+    ids.unlink()
+    fails("x.bin: No such file or directory")
+
+
+def test_no_documents_are_no_ids(folder: Path, tmp_path: Path) -> None:
+    """An empty input gives empty files, which decode into an empty text."""
+    (tmp_path / "empty").write_bytes(b"")
+    done = encode_documents(folder / "codes", [tmp_path / "empty"], tmp_path / "x.bin", append=END)
+    assert done[:2] == (0, 0) and ids_of(tmp_path / "x.bin") == []
+    decode_documents(folder / "codes", tmp_path / "x.bin", tmp_path / "back")
+    assert (tmp_path / "back").read_bytes() == b""
