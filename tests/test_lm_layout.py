@@ -10,6 +10,7 @@ import pytest
 
 pytest.importorskip("yaml", reason="PyYAML comes with the extra 'workflow'")
 
+from mt_scaffold.documents import Documents
 from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.configuration import parse_experiment
 from mt_scaffold.experiment.configuration.language_model import LanguageModelConfig
@@ -17,7 +18,7 @@ from mt_scaffold.experiment.experiment_folder import plan_experiment
 from mt_scaffold.experiment.get_documents import get_documents
 from mt_scaffold.experiment.language_model_workflow import steps
 from mt_scaffold.experiment.language_model_workflow.layout import LanguageModelLayout, plan_layout, read_layout
-from mt_scaffold.experiment.language_model_workflow.options import training_options
+from mt_scaffold.experiment.language_model_workflow.options import options_for_data, tokens_per_byte, training_options
 from mt_scaffold.experiment.language_modelling.data_folder import BinarisedDocuments, Split
 from mt_scaffold.experiment.layout import plan_layout as plan_translation
 
@@ -190,11 +191,6 @@ def test_a_schedule_ends_where_the_training_ends() -> None:
         ({}, ("bp", "equal_text"), "no system is called bp; did you mean bpe?"),
         ({}, ("drop", "equal_text", 0, DATA), "equal_text: takes as much text as the baseline; give --baseline-report"),
         (
-            {"schedule": "linear"},
-            ("drop", "equal_text", 0, DATA, 9),
-            "with BPE-dropout .drop. it is not known how many",
-        ),
-        (
             {"schedule": "linear", "options": {"sample-break-mode": "eos"}},
             ("bpe", "equal_tokens", 0, DATA),
             "equal length",
@@ -206,6 +202,24 @@ def test_options_that_cannot_be_told_are_refused(changes: dict[str, Any], call: 
     """A wrong length of the schedule would show as a worse model only."""
     with pytest.raises(UsageError, match=says):
         training_options(small(train=SMALL["train"] | changes), *call)
+
+
+def test_the_tokens_of_dropout_are_estimated_from_the_text(tmp_path: Path) -> None:
+    """With merges skipped a text has more tokens, and a schedule over equal text more updates."""
+    pytest.importorskip("numpy", reason="needs the extra 'fairseq'")
+    from mt_scaffold import learn_bpe
+    from mt_scaffold.experiment.language_modelling.binarise import binarise_documents
+
+    get_documents(small().data, tmp_path, ["train", "valid"])
+    train = tmp_path / "train.jsonl"
+    learn_bpe(documents=Documents([train]), outfile=tmp_path / "codes", num_symbols=80, pretokenise="gpt2")
+    found = binarise_documents(tmp_path / "data", tmp_path / "codes", [train], keep_text=True)
+    split = found.splits["train"]
+    assert tokens_per_byte(tmp_path / "data", 0.0) == split.tokens / split.bytes
+    assert tokens_per_byte(tmp_path / "data", 1.0) == (split.bytes + split.documents) / split.bytes
+    config = small(train=SMALL["train"] | {"schedule": "linear"}, comparisons={"equal_text": {"text": 4 * split.bytes}})
+    plain = training_options(config, "drop", "equal_text", 0, found)["total-num-update"]
+    assert options_for_data(config, "drop", "equal_text", 0, tmp_path / "data")["total-num-update"] > plain
 
 
 def test_options_of_the_steps_follow_the_configuration() -> None:

@@ -2,22 +2,33 @@
 
 from __future__ import annotations
 
+import dataclasses
+import itertools
 import math
 from collections.abc import Mapping
+from pathlib import Path
 
 from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.averaging_check import number_of
 from mt_scaffold.experiment.configuration.language_model import LanguageModelConfig
 from mt_scaffold.experiment.configuration.schema import OptionValue, nearest
 from mt_scaffold.experiment.configuration.training import STOP_OPTIONS
-from mt_scaffold.experiment.language_modelling.data_folder import BinarisedDocuments, read_documents_folder
+from mt_scaffold.experiment.language_modelling.data_folder import (
+    BinarisedDocuments,
+    codes_of,
+    read_documents_folder,
+    text_offsets,
+)
+from mt_scaffold.experiment.language_modelling.vocabulary import Vocabulary
 from mt_scaffold.experiment.results import read_result
 from mt_scaffold.experiment.train import TrainingReport
 from mt_scaffold.experiment.training_options import kept_checkpoints, with_own_options
-from mt_scaffold.files import PathLike
+from mt_scaffold.files import PathLike, open_input
 
 # fairseq's default.
 _TOKENS_PER_SAMPLE, _MULTIPLE = 1024, 8
+# The bytes of text by which the number of tokens with BPE-dropout is estimated.
+_ESTIMATED_FROM = 1 << 20
 # Where the data is not known yet, for a check of the options alone.
 _ANY_UPDATES = 1 << 30
 
@@ -51,11 +62,6 @@ def training_options(
     if train.schedule is not None:
         updates = _ANY_UPDATES
         if data is not None and limit is not None:
-            if rule == "text" and config.systems[system].uses_dropout:
-                raise UsageError(
-                    f"train.schedule: with BPE-dropout ({system}) it is not known how many updates an amount of text "
-                    f"takes; give comparisons.{comparison} in tokens, or lr-scheduler in train.options"
-                )
             processes = train.batch_gpus if gpus is None else max(1, gpus)
             updates = updates_until(rule, limit, options, processes, data)
         options |= _schedule(train.schedule, options, updates)
@@ -72,6 +78,8 @@ def options_for_data(
 ) -> dict[str, OptionValue]:
     """Return training_options for a data folder, and the report of the baseline's training where one is needed.
 
+    With BPE-dropout the length of the schedule follows from an estimate of the tokens (tokens_per_byte).
+
     Raises MTScaffoldError where one of them cannot be read, or the report does not say how much text it was.
     """
     text = None
@@ -79,7 +87,26 @@ def options_for_data(
         text = read_result(TrainingReport, baseline_report).text_bytes
         if text is None:
             raise MTScaffoldError(f"{baseline_report}: does not say how much text; train with a task of this package")
-    return training_options(config, system, comparison, gpus, read_documents_folder(data), text)
+    found, dropout = read_documents_folder(data), config.systems[system].dropout
+    if dropout and config.train.schedule is not None:
+        split = found.splits["train"]
+        tokens = round(split.bytes * tokens_per_byte(data, dropout))
+        found = dataclasses.replace(found, splits={"train": dataclasses.replace(split, tokens=tokens)})
+    return training_options(config, system, comparison, gpus, found, text)
+
+
+def tokens_per_byte(data: PathLike, dropout: float) -> float:
+    """Return how many tokens a byte of the training documents has with BPE-dropout, by the first of them.
+
+    data: a folder that keeps them as text. Raises MTScaffoldError where it is damaged.
+    """
+    offsets = text_offsets(data, "train")
+    last = min(int(offsets.searchsorted(_ESTIMATED_FROM)) + 1, len(offsets) - 1)
+    with open_input(Path(data) / "train.text") as stream:
+        text = stream.read(int(offsets[last]))
+    documents = [text[int(begin) : int(end)] for begin, end in itertools.pairwise(offsets[: last + 1])]
+    ids, _ = Vocabulary(codes_of(data)).encode(documents, dropout=dropout, seed=1)
+    return len(ids) / len(text)
 
 
 def updates_until(
