@@ -1,10 +1,13 @@
 """What several tests need: a tiny parallel text, and a model trained on it."""
 
+import os
 import signal
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from fork_server import ForkServer, Snakemake
 
 TINY_MODEL = (
     "--arch transformer --encoder-layers 1 --decoder-layers 1 --encoder-embed-dim 16 --decoder-embed-dim 16 "
@@ -12,6 +15,44 @@ TINY_MODEL = (
     "--share-all-embeddings --dropout 0.1 --optimizer adam --lr 0.005 --criterion label_smoothed_cross_entropy "
     "--label-smoothing 0.1 --max-tokens 400"
 ).split()
+
+# A thread of OpenMP that waits for another spins, unless told before OpenMP is loaded. With more threads than cores, as
+# several trainings at a time have, that took as long as the trainings.
+os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+
+# What fairseq imports for tasks other than translation, a third of the time that fairseq-train takes to start.
+UNUSED_BY_TRANSLATION = {
+    "sklearn/__init__.py": "",
+    "sklearn/metrics.py": "f1_score = matthews_corrcoef = roc_curve = None\n",
+    "scipy/__init__.py": "",
+    "scipy/stats.py": "pearsonr = spearmanr = None\n",
+}
+
+
+@pytest.fixture(scope="session", autouse=True)
+def quick_start_of_fairseq(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """The programs that tests start find empty modules in place of large ones; this process has the real ones."""
+    folder = tmp_path_factory.mktemp("left-out-by-conftest")
+    for name, text in UNUSED_BY_TRANSLATION.items():
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_text(text)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTHONPATH", str(folder), prepend=os.pathsep)
+        yield
+
+
+@pytest.fixture(scope="session")
+def snakemake(quick_start_of_fairseq: None) -> Iterator[Snakemake]:
+    """Snakemake with scripts/Snakefile, started once for many short runs."""
+    with Snakemake() as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def fairseq_programs(quick_start_of_fairseq: None) -> Iterator[ForkServer]:
+    """Starts programs that use fairseq, which takes seconds to import, on one thread each."""
+    with ForkServer("fairseq.options", "fairseq.trainer", OMP_NUM_THREADS="1") as server:
+        yield server
 
 
 @pytest.fixture(scope="session")

@@ -1,11 +1,10 @@
 """Words and codes → a fairseq data folder."""
 
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from fork_server import ForkServer
 
 from mt_scaffold.apply import apply_bpe
 from mt_scaffold.errors import MTScaffoldError, UsageError
@@ -26,7 +25,7 @@ def make(words: Path, output: Path, tests: tuple[Path, ...] = (), languages: tup
     binarise(output, *languages, joint_segmentation(codes), words / "train", words / "valid", tests)
 
 
-def preprocess(folder: Path, words: Path, segmentation: Segmentation, *options: str) -> Path:
+def preprocess(programs: ForkServer, folder: Path, words: Path, segmentation: Segmentation, *options: str) -> Path:
     """What fairseq-preprocess makes of the text as apply-bpe segments it."""
     for subset in ("train", "valid"):
         for side, language in enumerate(("en", "de")):
@@ -39,10 +38,10 @@ def preprocess(folder: Path, words: Path, segmentation: Segmentation, *options: 
                 vocabulary_threshold=segmentation.vocabulary_threshold,
                 glossaries=segmentation.glossaries or None,
             )
-    command = [sys.executable, "-P", "-m", "fairseq_cli.preprocess", "--source-lang", "en", "--target-lang", "de"]
-    command += ["--trainpref", str(folder / "train"), "--validpref", str(folder / "valid"), "--destdir"]
-    result = subprocess.run([*command, str(folder / "fairseq"), *options], capture_output=True, text=True)
-    assert result.returncode == 0, result.stderr
+    command = ["-m", "fairseq_cli.preprocess", "--source-lang", "en", "--target-lang", "de", *options]
+    command += ["--trainpref", str(folder / "train"), "--validpref", str(folder / "valid")]
+    process = programs.start([*command, "--destdir", str(folder / "fairseq")], folder, folder / "log")
+    assert programs.wait(process) == 0, (folder / "log").read_text()
     return folder / "fairseq"
 
 
@@ -83,17 +82,21 @@ def text(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ),
     ],
 )
-def test_the_folder_is_that_of_fairseq_preprocess(text: Path, tmp_path: Path, limits: Limits, options: str) -> None:
+def test_the_folder_is_that_of_fairseq_preprocess(
+    fairseq_programs: ForkServer, text: Path, tmp_path: Path, limits: Limits, options: str
+) -> None:
     """Byte for byte: a model trained on either is the same, and published dictionaries can be made again."""
     segmentation = joint_segmentation(text / "codes")
     ours = tmp_path / "ours"
     binarised = binarise(ours, "en", "de", segmentation, text / "train", text / "valid", limits=limits, num_workers=2)
-    theirs = preprocess(tmp_path, text, segmentation, *options.split(), "--workers", "2")
+    theirs = preprocess(fairseq_programs, tmp_path, text, segmentation, *options.split(), "--workers", "2")
     assert_same_files(ours, theirs)
     assert (binarised.counts["train"]["en"].unknown > 0) == (limits.nwordssrc > 0 or limits.thresholdsrc > 0)
 
 
-def test_codes_vocabulary_and_glossaries_of_each_side_are_used(text: Path, tmp_path: Path) -> None:
+def test_codes_vocabulary_and_glossaries_of_each_side_are_used(
+    fairseq_programs: ForkServer, text: Path, tmp_path: Path
+) -> None:
     """As apply-bpe would with the same options on each side."""
     for language, codes in (("en", "codes"), ("de", "codes.de")):
         apply_bpe(text / codes, text / f"train.{language}", tmp_path / f"segmented.{language}")
@@ -106,10 +109,10 @@ def test_codes_vocabulary_and_glossaries_of_each_side_are_used(text: Path, tmp_p
     )
     limits = Limits(joined_dictionary=False)
     binarise(tmp_path / "ours", "en", "de", segmentation, text / "train", text / "valid", limits=limits)
-    assert_same_files(tmp_path / "ours", preprocess(tmp_path, text, segmentation))
+    assert_same_files(tmp_path / "ours", preprocess(fairseq_programs, tmp_path, text, segmentation))
 
 
-def test_large_dictionaries_have_larger_ids(tmp_path: Path) -> None:
+def test_large_dictionaries_have_larger_ids(fairseq_programs: ForkServer, tmp_path: Path) -> None:
     """From 65,500 symbols on fairseq stores four bytes for each id."""
     for language in ("en", "de"):
         (tmp_path / f"train.{language}").write_text("".join(f"{chr(0x4E00 + n)}\n" for n in range(20000)))
@@ -121,7 +124,8 @@ def test_large_dictionaries_have_larger_ids(tmp_path: Path) -> None:
     segmentation = joint_segmentation(tmp_path / "codes")
     binarise(tmp_path / "ours", "en", "de", segmentation, tmp_path / "train", tmp_path / "valid")
     (tmp_path / "text").mkdir()
-    assert_same_files(tmp_path / "ours", preprocess(tmp_path / "text", tmp_path, segmentation, "--joined-dictionary"))
+    theirs = preprocess(fairseq_programs, tmp_path / "text", tmp_path, segmentation, "--joined-dictionary")
+    assert_same_files(tmp_path / "ours", theirs)
     assert (tmp_path / "ours" / "valid.en-de.en.bin").stat().st_size == 4 * 2 * 42000
 
 

@@ -14,8 +14,10 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+import fairseq_training
 import pytest
 from fairseq_training import Step, fairseq_config, fairseq_train, load_plugin
+from fork_server import ForkServer
 from segmenting import twin_of
 from test_average import Malicious
 
@@ -327,27 +329,18 @@ def test_a_dictionary_that_does_not_fit_is_refused(words: Path, tmp_path: Path) 
         fairseq_train([str(words / "bpe"), *MODEL, *ON_THE_FLY, "--valid-subset", "nothing"])
 
 
-def train_in_two_processes(arguments: list[str], folder: Path) -> list[list[list[Any]]]:
+def train_in_two_processes(server: ForkServer, arguments: list[str], folder: Path) -> list[list[list[Any]]]:
     """The steps of each of two processes that share a training on the CPU."""
     with socket.socket() as free:
         free.bind(("localhost", 0))
         port = free.getsockname()[1]
     shared = ["--distributed-world-size", "2", "--distributed-backend", "gloo", "--distributed-no-spawn"]
     shared += ["--distributed-init-method", f"tcp://localhost:{port}", "--ddp-backend", "legacy_ddp"]
-    program = [sys.executable, str(Path(__file__).parent / "fairseq_training.py")]
-    processes = [
-        subprocess.Popen(
-            [*program, str(folder / str(rank)), *arguments, *shared, "--distributed-rank", str(rank)],
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE,
-            env={**os.environ, "OMP_NUM_THREADS": "1"},
-            text=True,
-        )
-        for rank in (0, 1)
-    ]
-    for process in processes:
-        _, said = process.communicate(timeout=200)
-        assert process.returncode == 0, said[-2000:]
+    processes = []
+    for rank in (0, 1):
+        own = [str(folder / str(rank)), *arguments, *shared, "--distributed-rank", str(rank)]
+        processes.append(server.start([fairseq_training.__file__, *own], folder, folder / f"{rank}.log"))
+    assert [server.wait(process) for process in processes] == [0, 0], (folder / "0.log").read_text()[-2000:]
     return [json.loads((folder / str(rank)).read_text()) for rank in (0, 1)]
 
 
@@ -370,12 +363,13 @@ def test_it_trains_in_processes_that_fairseq_spawns(words: Path) -> None:
     assert training.returncode == 0, training.stderr[-2000:]
 
 
-def test_two_processes_share_the_batches_of_one(words: Path, tmp_path: Path) -> None:
+def test_two_processes_share_the_batches_of_one(fairseq_programs: ForkServer, words: Path, tmp_path: Path) -> None:
     """With gloo on the CPU, their batches and losses are those of one process that gathers two batches."""
     arguments = [*with_dropout(words), "--max-epoch", "2", "--dropout", "0"]
     # Stopped within the first epoch and started again: the steps of both runs are those of one.
-    stopped = train_in_two_processes([*arguments, "--save-dir", str(tmp_path / "model"), "--max-update", "5"], tmp_path)
-    ended = train_in_two_processes([*arguments, "--save-dir", str(tmp_path / "model")], tmp_path)
+    saved = [*arguments, "--save-dir", str(tmp_path / "model")]
+    stopped = train_in_two_processes(fairseq_programs, [*saved, "--max-update", "5"], tmp_path)
+    ended = train_in_two_processes(fairseq_programs, saved, tmp_path)
     ranks = [before + after for before, after in zip(stopped, ended, strict=True)]
     assert len(stopped[0]) == 5
     alone = fairseq_train([*arguments, "--update-freq", "2", "--no-save"])
@@ -410,7 +404,9 @@ model:
 """
 
 
-def test_a_hydra_configuration_trains_as_the_command_line_does(words: Path, tmp_path: Path) -> None:
+def test_a_hydra_configuration_trains_as_the_command_line_does(
+    fairseq_programs: ForkServer, words: Path, tmp_path: Path
+) -> None:
     """Options of the task that it names count, the others have their defaults: the losses are the same."""
     (tmp_path / "training.yaml").write_text(HYDRA.format(user_dir=user_dir(), data=words / "scaffold"))
     hydra = ["fairseq_cli.hydra_train", "--config-dir", str(tmp_path), "--config-name", "training"]
@@ -418,15 +414,9 @@ def test_a_hydra_configuration_trains_as_the_command_line_does(words: Path, tmp_
     options += ["--bpe-dropout-src", "0.3", "--max-epoch", "2", "--no-save", "--disable-validation", "--cpu"]
     said = []
     for command in (hydra, ["fairseq_cli.train", *options, "--log-format", "json"]):
-        done = subprocess.run(
-            [sys.executable, "-m", *command],
-            cwd=tmp_path,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            env={**os.environ, "OMP_NUM_THREADS": "1"},
-        )
-        said.append(done.stdout)
+        log = tmp_path / f"{command[0]}.log"
+        fairseq_programs.wait(fairseq_programs.start(["-m", *command], tmp_path, log))
+        said.append(log.read_text())
     epochs = [re.findall(r'"train_loss": "([\d.]+)".*?"train_wpb": "([\d.]+)"', each) for each in said]
     assert len(epochs[0]) == 2 and epochs[0] == epochs[1], said[0][-2000:]
 

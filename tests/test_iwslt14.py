@@ -14,12 +14,14 @@ pytest.importorskip("fairseq_cli", reason="needs the extra 'fairseq'")
 pytest.importorskip("snakemake", reason="needs the extra 'workflow'")
 
 import yaml
+from fork_server import Snakemake
 from iwslt14_archive import SENTENCES, TEST_PARTS, make_archive
 from test_wmt14 import TINY, run_workflow
 from wmt14_archives import CONFIGS, make_tar
 
 from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.configuration import load_config, parse_config
+from mt_scaffold.experiment.configuration.data import Tokenise
 from mt_scaffold.experiment.data import get_data
 from mt_scaffold.experiment.markup import Markup, plain_lines
 from mt_scaffold.experiment.moses import Tokeniser
@@ -42,6 +44,8 @@ FACTS = {
     "max-tokens": 4096,
 }
 
+PLAIN = Tokenise(*[False] * 3)
+
 
 def test_the_recipe_is_the_published_one() -> None:
     """A recipe that departs from the publication in one value is comparable with nothing."""
@@ -58,15 +62,16 @@ def test_the_recipe_is_the_published_one() -> None:
 
 
 @pytest.fixture(scope="module")
-def prepared(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, list[tuple[str, str]]]]:
+def prepared(
+    snakemake: Snakemake, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[Path, dict[str, list[tuple[str, str]]]]:
     """The folder of the experiment, from archive to words by the real rules, and the sentences in the archive."""
     folder = tmp_path_factory.mktemp("iwslt14")
     (folder / "cache").mkdir()
     texts = make_archive(folder / "cache")
-    done = run_workflow(
-        CONFIG, folder, target=folder / "out" / "data-report.json", output=folder / "out", cache=folder / "cache"
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
+    folders = {"output": folder / "out", "cache": folder / "cache"}
+    done = run_workflow(snakemake, CONFIG, folder, folder / "out" / "data-report.json", **folders)
+    assert done.returncode == 0, done.stdout
     return folder / "out", texts
 
 
@@ -84,7 +89,7 @@ def test_markup_is_removed_and_sentences_stay(prepared: tuple[Path, dict[str, li
         test = [pair[side] for part in TEST_PARTS for pair in texts[part]]
         assert lines(out / "raw" / f"ted.{language}") == test
         words = lines(out / "words" / f"ted.{language}")
-        assert words == [Tokeniser(language, *[False] * 3)(line.replace("\u2019", "'")).lower() for line in test]
+        assert words == [Tokeniser(language, PLAIN)(line.replace("\u2019", "'")).lower() for line in test]
     assert not (out / "raw" / "valid.de").exists()
 
 
@@ -92,7 +97,7 @@ def test_every_23rd_pair_after_cleaning_is_validation(prepared: tuple[Path, dict
     """As awk does it in the published script, on text that is cleaned already: another count is another split."""
     out, texts = prepared
     words = [
-        tuple(Tokeniser(code, *[False] * 3)(text).lower() for code, text in zip(("de", "en"), pair, strict=True))
+        tuple(Tokeniser(code, PLAIN)(text).lower() for code, text in zip(("de", "en"), pair, strict=True))
         for pair in texts["train"]
     ]
     lengths = [sorted(len(text.split()) for text in pair) for pair in words]
@@ -109,7 +114,7 @@ def test_every_23rd_pair_after_cleaning_is_validation(prepared: tuple[Path, dict
     assert "valid" not in report["get-data"]["corpora"] and "valid.de" not in report["tokenise"]
 
 
-def test_the_whole_at_small_scale_without_a_network(tmp_path: Path) -> None:
+def test_the_whole_at_small_scale_without_a_network(snakemake: Snakemake, tmp_path: Path) -> None:
     """From the archive to the table, with a dictionary for each language, through the rules unchanged."""
     (tmp_path / "cache").mkdir()
     make_archive(tmp_path / "cache", talks=30)
@@ -122,8 +127,8 @@ def test_the_whole_at_small_scale_without_a_network(tmp_path: Path) -> None:
     config["score"]["bootstrap_samples"] = 20
     (tmp_path / "iwslt14.yaml").write_text(yaml.safe_dump(config), encoding="utf-8")
     out = tmp_path / "out"
-    done = run_workflow(tmp_path / "iwslt14.yaml", tmp_path, output=out, cache=tmp_path / "cache")
-    assert done.returncode == 0, done.stdout + done.stderr
+    done = run_workflow(snakemake, tmp_path / "iwslt14.yaml", tmp_path, output=out, cache=tmp_path / "cache")
+    assert done.returncode == 0, done.stdout
     comparison = json.loads((out / "comparison.json").read_text(encoding="utf-8"))
     assert {row["system"] for row in comparison["rows"]} == {"bpe", "scaffold+dropout"}
     assert {"bleu", "chrf", "tokenised_bleu", "tokenised_bleu_lc"} <= comparison["rows"][0]["scores"].keys()

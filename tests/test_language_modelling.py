@@ -343,6 +343,30 @@ def test_the_likeliest_text_is_that_of_the_whole_model(checkpoint: Path, test_da
     assert first == likely == found
 
 
+def test_an_adaptive_softmax_gives_probabilities_too(text: Path, test_data: Path, tmp_path: Path) -> None:
+    """Its clusters are normalised apart; what it writes is the likeliest of them all."""
+    options = [option for option in TINY_LM if option != "--share-decoder-input-output-embed"]
+    options[options.index("cross_entropy")] = "adaptive_loss"
+    arguments = [str(text / "data"), *options, "--adaptive-softmax-cutoff", "40,200", "--ddp-backend", "legacy_ddp"]
+    arguments += ["--task", "language_modeling_resumable", "--max-update", "2", "--save-dir", str(tmp_path)]
+    fairseq_train([*arguments, "--disable-validation"])
+    checkpoint = tmp_path / "checkpoint_last.pt"
+    found = evaluate(checkpoint, test_data, tmp_path / "scores.json")
+    model = load_model(checkpoint, test_data, read_documents_folder(test_data)).model
+    ids, offsets = read_ids(test_data / "test")
+    document = ids[: offsets[1]].astype(np.int64)
+    assert len(document) < POSITIONS
+    with torch.no_grad():
+        scores = model.get_normalized_probs(model(torch.tensor([[2, *document[:-1]]])), log_probs=True)[0].double()
+    assert scores.exp().sum(1).tolist() == pytest.approx([1.0] * len(document), rel=1e-5)
+    bits = -sum(float(row[token]) for row, token in zip(scores, document, strict=True)) / math.log(2)
+    assert found.by_document.bits[0] == pytest.approx(bits, rel=1e-5)
+    (written,) = sample(checkpoint, test_data, length=1, sampling=Sampling(temperature=0))
+    vocabulary = Vocabulary(test_data / "bpe.codes")
+    likeliest = scores[0, 4 : 4 + len(vocabulary.tokens)].argmax()
+    assert written.ended or written.text == vocabulary.tokens[likeliest].decode("utf-8", "replace")
+
+
 def test_samples_depend_on_the_seed_and_their_place_only(checkpoint: Path, test_data: Path) -> None:
     """One prompt more or less, or one sample, changes no other."""
     several = sample(checkpoint, test_data, ["Der ", ""], number=2, length=20, seed=5)

@@ -238,3 +238,15 @@ def test_scores_without_documents_are_refused(tmp_path: Path) -> None:
         compare_models([Labelled("", "a", path)], "a")
     with pytest.raises(UsageError, match="at least one"):
         compare_models([], "a")
+
+
+def test_one_document_is_no_test(tmp_path: Path) -> None:
+    """Each resample of it would be the same, and any difference significant."""
+    labelled = [
+        Labelled("", name, write_scores(tmp_path / name, [size * 10.0], sizes=[100]))
+        for name, size in (("bpe", 11), ("scaffold", 10))
+    ]
+    comparison = compare_models(labelled, "bpe")
+    assert [row.test for row in comparison.rows] == [None, None] and comparison.comparisons == 0
+    assert comparison.rows[1].baseline == "bpe"
+    assert "pile has 1 document: no test over documents." in comparison.notes

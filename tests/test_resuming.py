@@ -19,6 +19,7 @@ import fairseq_training
 import pytest
 from conftest import TINY_MODEL, replace_checkpoint
 from fairseq_training import Step, fairseq_train, load_plugin
+from fork_server import ForkServer
 
 pytest.importorskip("fairseq_cli", reason="needs the extra 'fairseq'")
 
@@ -140,7 +141,7 @@ def test_a_signal_in_the_last_update_of_an_epoch_leaves_its_checkpoint(command: 
 
 
 def run_processes(
-    command: list[str], folder: Path, signal_at: int = 0, signalled: int = 1, number: int = 2
+    server: ForkServer, command: list[str], folder: Path, signal_at: int = 0, signalled: int = 1, number: int = 2
 ) -> list[list[Step]]:
     """Train in several processes; returns the steps of each. One of them gets SIGUSR1 in step ``signal_at``."""
     with socket.socket() as free:
@@ -152,12 +153,10 @@ def run_processes(
     folder.mkdir(exist_ok=True)
     programs = []
     for rank in range(number):
-        arguments = [sys.executable, fairseq_training.__file__, str(folder / f"{rank}.json"), *command]
-        environment = {**os.environ, "SIGNAL_AT": str(signal_at if rank == signalled else 0)}
-        with open(folder / f"{rank}.log", "wb") as log:
-            arguments += ["--distributed-rank", str(rank)]
-            programs.append(subprocess.Popen(arguments, stdout=log, stderr=log, env=environment))
-    assert [program.wait(timeout=300) for program in programs] == [0] * number, (folder / "0.log").read_text()
+        arguments = [fairseq_training.__file__, str(folder / f"{rank}.json"), *command, "--distributed-rank", str(rank)]
+        environment = {"SIGNAL_AT": str(signal_at if rank == signalled else 0)}
+        programs.append(server.start(arguments, folder, folder / f"{rank}.log", environment))
+    assert [server.wait(program) for program in programs] == [0] * number, (folder / "0.log").read_text()
     return [[Step(*step) for step in json.loads((folder / f"{rank}.json").read_text())] for rank in range(number)]
 
 
@@ -168,15 +167,17 @@ def updates(ranks: list[list[Step]], update_freq: int) -> list[list[list[int]]]:
     return [sorted(batches[first : first + together]) for first in range(0, len(batches), together)]
 
 
-def test_two_processes_then_one_then_two_train_on_the_batches_of_one(command: list[str], tmp_path: Path) -> None:
+def test_two_processes_then_one_then_two_train_on_the_batches_of_one(
+    fairseq_programs: ForkServer, command: list[str], tmp_path: Path
+) -> None:
     """The batch is the same, and so is every update, within an epoch, too. Only one process is asked to stop."""
     command = [*command, "--disable-validation", "--save-dir", str(tmp_path / "checkpoints"), "--dropout", "0"]
     end = ["--max-update", "16"]
     whole = fairseq_train([*command, "--update-freq", "2", "--no-save", *end])
-    two = run_processes([*command, *end], tmp_path / "first", signal_at=3)
+    two = run_processes(fairseq_programs, [*command, *end], tmp_path / "first", signal_at=3)
     assert [len(steps) for steps in two] == [3, 3]
     one = fairseq_train([*command, "--update-freq", "2", "--max-update", "7"])
-    again = run_processes([*command, *end], tmp_path / "second")
+    again = run_processes(fairseq_programs, [*command, *end], tmp_path / "second")
     # The ninth update, at the end of the epoch, has one batch, and the second process an idle one.
     expected = [sorted(step.ids for step in group) for group in grouped(whole)]
     found = [*updates(two, 1), *updates([one], 2)]

@@ -18,6 +18,7 @@ from mt_scaffold.errors import MTScaffoldError, UsageError
 pytest.importorskip("sacrebleu", reason="needs the extra 'workflow'")
 
 from mt_scaffold.experiment.configuration import parse_config
+from mt_scaffold.experiment.configuration.data import Tokenise
 from mt_scaffold.experiment.metrics import METRICS, split_compounds
 from mt_scaffold.experiment.moses import Tokeniser
 from mt_scaffold.experiment.results import read_result
@@ -125,7 +126,7 @@ def test_compounds_are_split_in_plain_moses_words_whatever_the_experiment_does(
         " ".join(word for word in line.split(" ") if draw.random() < 0.85).replace("Anti-", "Anti ")
         for line in references
     ]
-    tokenise = Tokeniser("de", normalise, normalise, dashes)
+    tokenise = Tokeniser("de", Tokenise(normalise, normalise, dashes))
     words = [[tokenise(line) for line in side] for side in (outputs, references)]
     assert any(" @-@ " in line for line in words[0]) == dashes
     # What a model wrote is known in its words; the text is what detokenising makes of them.
@@ -153,7 +154,7 @@ def test_without_a_language_what_dashes_split_is_joined_again(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The split figure then rests on the words given, and its signature and a warning say so."""
-    tokenise = Tokeniser("de", False, False, True)
+    tokenise = Tokeniser("de", Tokenise(False, False, True))
     outputs = [line.replace("Plan", "Ziel").replace("US-Magazin", "Magazin") for line in HYPHENS]
     lines = {"hyp": outputs, "ref": HYPHENS}
     lines |= {f"{name}.words": [tokenise(line) for line in side] for name, side in lines.items()}

@@ -3,8 +3,6 @@
 import json
 import shutil
 import socket
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +10,7 @@ import fairseq_training
 import pytest
 from conftest import TINY_MODEL, replace_checkpoint
 from fairseq_training import Step, fairseq_train, load_plugin
+from fork_server import ForkServer
 
 pytest.importorskip("fairseq_cli", reason="needs the extra 'fairseq'")
 
@@ -116,7 +115,11 @@ def test_a_budget_that_an_epoch_ends_with_starts_no_other(
 
 
 def test_two_processes_end_at_once_and_count_together(
-    words: Path, commands: dict[str, list[str]], bytes_of_pairs: list[int], tmp_path: Path
+    fairseq_programs: ForkServer,
+    words: Path,
+    commands: dict[str, list[str]],
+    bytes_of_pairs: list[int],
+    tmp_path: Path,
 ) -> None:
     """A process that counted only its own share would wait for the others forever. The loss per byte is that of all."""
     with socket.socket() as free:
@@ -130,10 +133,9 @@ def test_two_processes_end_at_once_and_count_together(
     outputs = [tmp_path / f"{rank}.json" for rank in range(2)]
     programs = []
     for rank, output in enumerate(outputs):
-        arguments = [sys.executable, fairseq_training.__file__, str(output), *command, "--distributed-rank", str(rank)]
-        with open(tmp_path / f"{rank}.log", "wb") as log:
-            programs.append(subprocess.Popen(arguments, stdout=log, stderr=log))
-    assert [program.wait(timeout=300) for program in programs] == [0, 0]
+        arguments = [fairseq_training.__file__, str(output), *command, "--distributed-rank", str(rank)]
+        programs.append(fairseq_programs.start(arguments, tmp_path, tmp_path / f"{rank}.log"))
+    assert [fairseq_programs.wait(program) for program in programs] == [0, 0]
     ranks = [[Step(*step) for step in json.loads(output.read_text())] for output in outputs]
     amounts = [sum(seen(step, bytes_of_pairs)[1] for step in steps) for steps in zip(*ranks, strict=True)]
     assert sum(amounts[:-1]) < budget <= sum(amounts) == state(tmp_path)["seen"]["text_bytes"]

@@ -22,6 +22,7 @@ from mt_scaffold.cli import main
 from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment import moses
 from mt_scaffold.experiment import tokenise as module
+from mt_scaffold.experiment.configuration.data import Tokenise
 from mt_scaffold.experiment.moses import Rules, Tokeniser
 from mt_scaffold.experiment.tokenise import detokenise, tokenise
 
@@ -77,21 +78,21 @@ def test_a_language_without_rules_is_named(capsys: pytest.CaptureFixture[str], t
 
 def test_lowercasing_comes_last() -> None:
     """Moses splits off a full stop before a capital; lowercased first, "fell." would stay one word."""
-    assert Tokeniser("en", lowercase=True)("ÖL fell. Then it rose.") == "öl fell . then it rose ."
+    assert Tokeniser("en", Tokenise(lowercase=True))("ÖL fell. Then it rose.") == "öl fell . then it rose ."
 
 
 def test_each_step_can_be_left_out() -> None:
     """An option of the configuration switches off one step and no other."""
-    assert Tokeniser("en", normalise_punctuation=False)("“a”") == "“ a ”"
-    assert Tokeniser("en", aggressive_dash_splitting=False)("well-known") == "well-known"
+    assert Tokeniser("en", Tokenise(normalise_punctuation=False))("“a”") == "“ a ”"
+    assert Tokeniser("en", Tokenise(aggressive_dash_splitting=False))("well-known") == "well-known"
     assert Tokeniser("en")("a\u200bb") == "a b"
-    assert Tokeniser("en", remove_nonprinting=False)("a\u200bb") == "a \u200b b"
+    assert Tokeniser("en", Tokenise(remove_nonprinting=False))("a\u200bb") == "a \u200b b"
 
 
 @pytest.mark.parametrize("all_steps", [True, False])
 def test_no_character_breaks_a_line_or_leaves_other_space(all_steps: bool) -> None:
     """CR, U+0085, U+2028, form feed and their kin: later steps may break lines or words there."""
-    tokeniser = Tokeniser("en", normalise_punctuation=all_steps, remove_nonprinting=all_steps)
+    tokeniser = Tokeniser("en", Tokenise(normalise_punctuation=all_steps, remove_nonprinting=all_steps))
     separators = [
         chr(code) for code in range(sys.maxunicode + 1) if unicodedata.category(chr(code)) in ("Zs", "Zl", "Zp", "Cc")
     ]
@@ -230,8 +231,8 @@ def test_a_bad_byte_in_a_chunk_is_located(tmp_path: Path) -> None:
 
 def test_straight_apostrophes_come_before_tokenising() -> None:
     """Otherwise, with punctuation left as it is, an English genitive would fall into three words."""
-    assert Tokeniser("en", normalise_punctuation=False)("a dog\u2019s bone") == "a dog \u2019 s bone"
-    straight = Tokeniser("en", normalise_punctuation=False, straight_apostrophes=True)
+    assert Tokeniser("en", Tokenise(normalise_punctuation=False))("a dog\u2019s bone") == "a dog \u2019 s bone"
+    straight = Tokeniser("en", Tokenise(normalise_punctuation=False, straight_apostrophes=True))
     assert straight("a dog\u2019s bone") == "a dog &apos;s bone"
 
 
@@ -259,7 +260,9 @@ def test_pieces_have_the_words_that_the_rules_give_the_line(
     text: str, end: str, language: str, options: list[bool]
 ) -> None:
     """Speed never changes an experiment: sacremoses defines the words, for any line, language and option."""
-    assert tokeniser_with(language, *options)(text + end) == rules_with(language, *options)(text + end)
+    assert tokeniser_with(language, Tokenise(*options))(text + end) == rules_with(language, Tokenise(*options))(
+        text + end
+    )
 
 
 @pytest.mark.parametrize(
@@ -280,7 +283,7 @@ def test_the_lines_that_are_hard_for_pieces(language: str, line: str) -> None:
     """Every rule that looks beyond a space, and all that sets one letter of a shape apart from another."""
     for end in ("\n", "", " \r\n"):
         for normalise in (True, False):
-            settings_of = (language, normalise)
+            settings_of = (language, Tokenise(normalise))
             assert tokeniser_with(*settings_of)(line + end) == rules_with(*settings_of)(line + end)
 
 

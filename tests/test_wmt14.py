@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import shlex
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -17,12 +15,15 @@ pytest.importorskip("fairseq_cli", reason="needs the extra 'fairseq'")
 pytest.importorskip("snakemake", reason="needs the extra 'workflow'")
 
 import yaml
+from fork_server import ForkServer, Snakemake
 from wmt14_archives import CONFIGS, derived_config, make_archives
 
 from mt_scaffold.errors import UsageError
+from mt_scaffold.experiment.binarise import binarise
 from mt_scaffold.experiment.configuration import Config, load_config, parse_config
-from mt_scaffold.experiment.fairseq_tools import option_arguments, run_tool, user_dir
+from mt_scaffold.experiment.fairseq_tools import WHOLE_DATA_SET, option_arguments, user_dir
 from mt_scaffold.experiment.layout import plan_layout
+from mt_scaffold.experiment.segmentation import joint_segmentation
 
 ROOT = CONFIGS.parent
 # Every value as the publication has it, by the option's name.
@@ -143,8 +144,22 @@ def test_a_batch_that_the_gpus_cannot_share_is_refused(batch: str, gpus: int) ->
         wmt14("de", batch).train.options_on(gpus)
 
 
+@pytest.fixture(scope="module")
+def one_pair(tiny_words: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A data folder of one pair: more only take longer, with transformer-big on a CPU."""
+    folder = tmp_path_factory.mktemp("one")
+    for language in ("en", "de"):
+        line, _, _ = (tiny_words / f"train.{language}").read_text(encoding="utf-8").partition("\n")
+        (folder / f"pair.{language}").write_text(f"{line}\n", encoding="utf-8")
+    codes = joint_segmentation(tiny_words / "codes")
+    binarise(folder / "data", "en", "de", codes, folder / "pair", folder / "pair")
+    return folder / "data"
+
+
 @pytest.mark.parametrize(("name", "batch"), [each for each in BOTH if each[0] != "de_gehring"])
-def test_the_real_architecture_does_an_update(tiny_data: Path, tmp_path: Path, name: str, batch: str) -> None:
+def test_the_real_architecture_does_an_update(
+    fairseq_programs: ForkServer, one_pair: Path, tmp_path: Path, name: str, batch: str
+) -> None:
     """One update of transformer-big, on the CPU; all but the precision is as it will be on the GPUs."""
     options = wmt14(name, batch).train.all_options | {
         "fp16": False,
@@ -152,10 +167,11 @@ def test_the_real_architecture_does_an_update(tiny_data: Path, tmp_path: Path, n
         "max-update": 1,
         "no-save": True,
     }
-    arguments = [str(tiny_data), "--source-lang", "en", "--target-lang", "de", "--user-dir", str(user_dir()), "--cpu"]
-    # The 20 pairs of valid are enough to train on here; validating would cost as much again.
-    arguments += ["--disable-validation", "--train-subset", "valid"]
-    run_tool("train", [*arguments, *option_arguments(options)], tmp_path / "log")
+    arguments = [str(one_pair), "--source-lang", "en", "--target-lang", "de", "--user-dir", str(user_dir()), "--cpu"]
+    # Validating would cost as much again.
+    arguments += ["--disable-validation", *WHOLE_DATA_SET]
+    command = ["-m", "fairseq_cli.train", *arguments, *option_arguments(options)]
+    assert fairseq_programs.wait(fairseq_programs.start(command, tmp_path, tmp_path / "log")) == 0
     log = (tmp_path / "log").read_text(encoding="utf-8")
     # Six layers of 1024 on either side, and a few words more than none.
     assert 176e6 < int(re.findall(r"num\. shared model params: ([\d,]+)", log)[0].replace(",", "")) < 178e6
@@ -165,7 +181,9 @@ def test_the_real_architecture_does_an_update(tiny_data: Path, tmp_path: Path, n
 @pytest.mark.parametrize(
     ("target", "systems"), [("de", None), ("fr", ["bpe", "scaffold_dropout"])], ids=["en-de", "en-fr"]
 )
-def test_the_whole_at_small_scale_without_a_network(tmp_path: Path, target: str, systems: list[str] | None) -> None:
+def test_the_whole_at_small_scale_without_a_network(
+    snakemake: Snakemake, tmp_path: Path, target: str, systems: list[str] | None
+) -> None:
     """From archives with the real names and formats to the table, through the rules unchanged."""
     (tmp_path / "cache").mkdir()
     config = derived_config(target, tmp_path / "cache", make_archives(tmp_path / "cache", target))
@@ -181,8 +199,9 @@ def test_the_whole_at_small_scale_without_a_network(tmp_path: Path, target: str,
         config["systems"] = {name: {**config["systems"][name], "baseline": "bpe"} for name in systems}
         config["compare_with"] = [entry for entry in config["compare_with"] if entry["beside"] in systems]
     (tmp_path / "wmt14.yaml").write_text(yaml.safe_dump(config), encoding="utf-8")
-    done = run_workflow(tmp_path / "wmt14.yaml", tmp_path, output=tmp_path / "out", cache=tmp_path / "cache", sample=50)
-    assert done.returncode == 0, done.stdout + done.stderr
+    folders = {"output": tmp_path / "out", "cache": tmp_path / "cache"}
+    done = run_workflow(snakemake, tmp_path / "wmt14.yaml", tmp_path, **folders, sample=50)
+    assert done.returncode == 0, done.stdout
 
     out = tmp_path / "out"
     report = json.loads((out / "data-report.json").read_text())
@@ -216,7 +235,7 @@ def test_the_whole_at_small_scale_without_a_network(tmp_path: Path, target: str,
     assert f"transformer_vaswani_wmt_en_{target}_big" in command and "--update-freq 16" in command
 
 
-def test_gehrings_validation_set_is_cut_out_before_cleaning(tmp_path: Path) -> None:
+def test_gehrings_validation_set_is_cut_out_before_cleaning(snakemake: Snakemake, tmp_path: Path) -> None:
     """Every 100th pair of the tokenised text, whatever cleaning drops, as awk does it in the published script."""
     (tmp_path / "cache").mkdir()
     config = derived_config("de_gehring", tmp_path / "cache", make_archives(tmp_path / "cache", "de", pairs=120))
@@ -224,10 +243,9 @@ def test_gehrings_validation_set_is_cut_out_before_cleaning(tmp_path: Path) -> N
     config["clean"]["max_tokens"] = 12
     (tmp_path / "gehring.yaml").write_text(yaml.safe_dump(config), encoding="utf-8")
     out = tmp_path / "out"
-    done = run_workflow(
-        tmp_path / "gehring.yaml", tmp_path, out / "data-report.json", output=out, cache=tmp_path / "cache"
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
+    folders = {"output": out, "cache": tmp_path / "cache"}
+    done = run_workflow(snakemake, tmp_path / "gehring.yaml", tmp_path, out / "data-report.json", **folders)
+    assert done.returncode == 0, done.stdout
     train = json.loads((out / "data-report.json").read_text())["clean"]["train"]
     assert train["held_out"]["pairs_read"] == 3 and train["pairs_read"] == 357
     assert train["pairs_kept"] < 340, "cleaning must drop some, or this shows nothing"
@@ -235,24 +253,19 @@ def test_gehrings_validation_set_is_cut_out_before_cleaning(tmp_path: Path) -> N
 
 
 def run_workflow(
-    config: Path, folder: Path, target: Path | None = None, **settings: Any
+    snakemake: Snakemake, config: Path, folder: Path, target: Path | None = None, **settings: Any
 ) -> subprocess.CompletedProcess[str]:
     """Run Snakemake in ``folder``, to ``target`` or to completion."""
-    command = [sys.executable, "-m", "snakemake", "-s", str(ROOT / "scripts" / "Snakefile"), "--cores", "2"]
-    command += [] if target is None else [str(target)]
-    command += ["--configfile", str(config), "--config", *(f"{name}={value}" for name, value in settings.items())]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
+    options = ["--cores", "2", *([] if target is None else [str(target)]), "--configfile", str(config)]
+    return snakemake.run(folder, *options, "--config", *(f"{name}={value}" for name, value in settings.items()))
 
 
 @pytest.mark.parametrize("name", list(OF_CONFIG))
-def test_a_dry_run_shows_the_whole_graph(tmp_path: Path, name: str) -> None:
+def test_a_dry_run_shows_the_whole_graph(snakemake: Snakemake, tmp_path: Path, name: str) -> None:
     """It works with a cluster's profile too, and leaves nothing behind."""
-    command = [sys.executable, "-m", "snakemake", "-s", str(ROOT / "scripts" / "Snakefile"), "-n", "--quiet", "rules"]
-    command += ["--configfile", str(CONFIGS / f"wmt14_en_{name}.yaml"), "--config", f"output={tmp_path / 'out'}"]
-    command += ["--profile", str(CONFIGS / "profiles" / "slurm")]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True)
+    options = ["--configfile", str(CONFIGS / f"wmt14_en_{name}.yaml"), "--config", f"output={tmp_path / 'out'}"]
+    options += ["--profile", str(CONFIGS / "profiles" / "slurm")]
+    done = snakemake.run(tmp_path, "-n", "--quiet", "rules", *options)
     counts = dict(line.split() for line in done.stdout.splitlines() if len(line.split()) == 2 and line[-1].isdigit())
     assert counts["train"] == counts["score"] == "4" and counts["compare"] == "1"
     assert counts["tokenise_chunk"] == {"fr": "256"}.get(name, "32")

@@ -6,15 +6,16 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from fork_server import SNAKEFILE, Snakemake
 
 pytest.importorskip("snakemake", reason="needs the extra 'workflow'")
 pytest.importorskip("fairseq_cli", reason="needs the extra 'fairseq'")
 
-SNAKEFILE = Path(__file__).resolve().parent.parent / "scripts" / "Snakefile"
-EPOCHS = 12
+EPOCHS = 8
 CONFIGURATION = f"""
 name: tiny
 description: a rehearsal
@@ -68,26 +69,31 @@ def write_text(folder: Path) -> None:
             (folder / "text" / f"{name}.{language}").write_text(text, encoding="utf-8")
 
 
-def command(configuration: Path) -> list[str]:
-    return [sys.executable, "-m", "snakemake", "-s", str(SNAKEFILE), "--configfile", str(configuration), "--cores", "2"]
-
-
-def run(folder: Path, text: str = CONFIGURATION, *more: str) -> subprocess.CompletedProcess[str]:
+def settings(folder: Path, text: str = CONFIGURATION) -> list[str]:
+    """Write the configuration, and the text that it names; returns the options of Snakemake."""
     (folder / "tiny.yaml").write_text(text)
     if not (folder / "text").exists():
         write_text(folder)
-    arguments = [*command(folder / "tiny.yaml"), *more]
-    return subprocess.run(arguments, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    return ["--configfile", str(folder / "tiny.yaml"), "--cores", "2"]
+
+
+def command(folder: Path) -> list[str]:
+    return [sys.executable, "-m", "snakemake", "-s", str(SNAKEFILE), *settings(folder)]
+
+
+Run = Callable[..., subprocess.CompletedProcess[str]]
+
+
+@pytest.fixture(scope="module")
+def run(snakemake: Snakemake) -> Run:
+    """Run the workflow in ``folder`` with the configuration ``text`` and more options."""
+    return lambda folder, text=CONFIGURATION, *more: snakemake.run(folder, *settings(folder, text), *more)
 
 
 def kill_in_training(folder: Path) -> None:
     """Start the workflow and kill it, with every process it started, once a training has finished its second epoch."""
-    (folder / "tiny.yaml").write_text(CONFIGURATION)
-    write_text(folder)
     with open(folder / "killed.log", "wb") as log:
-        process = subprocess.Popen(
-            command(folder / "tiny.yaml"), cwd=folder, stdout=log, stderr=log, start_new_session=True
-        )
+        process = subprocess.Popen(command(folder), cwd=folder, stdout=log, stderr=log, start_new_session=True)
     try:
         deadline = time.monotonic() + 900
         while not list(folder.glob("experiments/tiny/*/seed-1/checkpoints/checkpoint2.pt")):
@@ -110,7 +116,7 @@ def experiment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, object]:
     output = folder / "experiments" / "tiny"
     before = {part: times(output / part) for part in ("raw", "words", "codes", "dictionaries", "binarised")}
     logs = {system: (output / system / "seed-1" / "train.log").read_text() for system in ("bpe", "scaffold")}
-    second = run(folder)
+    second = subprocess.run(command(folder), cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     return {"folder": folder, "output": output, "before": before, "logs": logs, "second": second}
 
 
@@ -168,7 +174,7 @@ def test_the_files_that_the_demo_names_exist(experiment: dict[str, object]) -> N
     assert len(named) >= 8 and [path for path in named if not Path(path).exists()] == []
 
 
-def test_a_finished_experiment_has_nothing_left_to_do(experiment: dict[str, object]) -> None:
+def test_a_finished_experiment_has_nothing_left_to_do(run: Run, experiment: dict[str, object]) -> None:
     """Running it again changes no file."""
     folder, output = experiment["folder"], experiment["output"]
     assert isinstance(folder, Path) and isinstance(output, Path)
@@ -196,7 +202,7 @@ def test_a_finished_experiment_has_nothing_left_to_do(experiment: dict[str, obje
     ids=lambda value: value[1] if isinstance(value, tuple) else "",
 )
 def test_a_changed_value_repeats_the_steps_that_use_it(
-    experiment: dict[str, object], change: tuple[str, str], repeated: set[str], kept: set[str]
+    run: Run, experiment: dict[str, object], change: tuple[str, str], repeated: set[str], kept: set[str]
 ) -> None:
     """No result of the old value stays beside those of the new one, and nothing is repeated for nothing."""
     folder = experiment["folder"]
@@ -206,7 +212,7 @@ def test_a_changed_value_repeats_the_steps_that_use_it(
     assert dry.returncode == 0 and repeated <= planned and not kept & planned, dry.stdout
 
 
-def test_a_test_set_can_be_added_to_a_finished_experiment(experiment: dict[str, object]) -> None:
+def test_a_test_set_can_be_added_to_a_finished_experiment(run: Run, experiment: dict[str, object]) -> None:
     """Only its own steps run, and what gathers all test sets; no text, codes, data or training is touched."""
     folder, output = experiment["folder"], experiment["output"]
     assert isinstance(folder, Path) and isinstance(output, Path)
@@ -243,7 +249,7 @@ def test_a_test_set_can_be_added_to_a_finished_experiment(experiment: dict[str, 
     ],
 )
 def test_a_training_that_cannot_resume_is_named_before_anything_is_deleted(
-    experiment: dict[str, object], change: tuple[str, str], says: str
+    run: Run, experiment: dict[str, object], change: tuple[str, str], says: str
 ) -> None:
     """Snakemake deletes the report of a training that it is about to run, and the training itself refuses too late."""
     folder, output = experiment["folder"], experiment["output"]
@@ -256,7 +262,7 @@ def test_a_training_that_cannot_resume_is_named_before_anything_is_deleted(
     assert times(output) == before and (output / "bpe" / "seed-1" / "training.json").exists()
 
 
-def test_two_runs_do_not_work_in_one_folder(experiment: dict[str, object]) -> None:
+def test_two_runs_do_not_work_in_one_folder(run: Run, experiment: dict[str, object]) -> None:
     """The second one is refused with one line."""
     import fcntl
 
@@ -269,7 +275,7 @@ def test_two_runs_do_not_work_in_one_folder(experiment: dict[str, object]) -> No
     assert "Traceback" not in second.stdout
 
 
-def test_a_wrong_key_ends_in_one_line_before_anything_is_done(tmp_path: Path) -> None:
+def test_a_wrong_key_ends_in_one_line_before_anything_is_done(run: Run, tmp_path: Path) -> None:
     """A typo costs seconds, not the hours until its step."""
     wrong = run(tmp_path, CONFIGURATION.replace("symbols:", "simbols:"))
     assert wrong.returncode == 2
@@ -290,7 +296,7 @@ def test_a_wrong_key_ends_in_one_line_before_anything_is_done(tmp_path: Path) ->
     ],
 )
 def test_an_option_unknown_to_fairseq_is_named_before_anything_is_done(
-    tmp_path: Path, wrong: tuple[str, str], says: str
+    run: Run, tmp_path: Path, wrong: tuple[str, str], says: str
 ) -> None:
     """A wrong option of fairseq-generate would otherwise show only after all trainings."""
     result = run(tmp_path, CONFIGURATION.replace(*wrong))
@@ -300,7 +306,7 @@ def test_an_option_unknown_to_fairseq_is_named_before_anything_is_done(
 
 
 @pytest.mark.parametrize("text", [None, "#version: 0.2\na b c d\n"], ids=["missing", "malformed"])
-def test_given_codes_that_cannot_be_read_are_named_in_a_dry_run(tmp_path: Path, text: str | None) -> None:
+def test_given_codes_that_cannot_be_read_are_named_in_a_dry_run(run: Run, tmp_path: Path, text: str | None) -> None:
     """They are neither learned instead, nor found wanting hours later."""
     if text is not None:
         (tmp_path / "given.codes").write_text(text)
@@ -308,21 +314,21 @@ def test_given_codes_that_cannot_be_read_are_named_in_a_dry_run(tmp_path: Path, 
     assert dry.returncode == 2 and "mt-scaffold: systems.scaffold.codes: given.codes: " in dry.stdout, dry.stdout
 
 
-def test_a_dry_run_leaves_nothing_behind(tmp_path: Path) -> None:
+def test_a_dry_run_leaves_nothing_behind(run: Run, tmp_path: Path) -> None:
     """It makes no folder, no lock and no copy of the configuration."""
     dry = run(tmp_path, CONFIGURATION, "--dry-run", "--config", f"output={tmp_path}/elsewhere")
     assert dry.returncode == 0 and "train" in dry.stdout
     assert not (tmp_path / "elsewhere").exists() and not (tmp_path / "experiments").exists()
 
 
-def test_an_average_of_more_checkpoints_than_are_saved_is_refused_in_a_dry_run(tmp_path: Path) -> None:
+def test_an_average_of_more_checkpoints_than_are_saved_is_refused_in_a_dry_run(run: Run, tmp_path: Path) -> None:
     """The averaging itself would refuse only after all trainings."""
     dry = run(tmp_path, CONFIGURATION.replace("last: 2", f"last: {EPOCHS + 1}"), "--dry-run")
     says = f"average.last: {EPOCHS + 1} checkpoints are needed, but this training saves {EPOCHS} (max-epoch {EPOCHS})"
     assert dry.returncode == 2 and f"mt-scaffold: {says}" in dry.stdout, dry.stdout
 
 
-def test_a_failing_step_shows_the_end_of_its_log_and_where_it_is(tmp_path: Path) -> None:
+def test_a_failing_step_shows_the_end_of_its_log_and_where_it_is(run: Run, tmp_path: Path) -> None:
     """Here cleaning fails, because no pair is left: an early step, to be quick."""
     failing = run(tmp_path, CONFIGURATION.replace("max_ratio: 4.0", "max_ratio: 1.0, min_tokens: 200"))
     assert failing.returncode == 1

@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from mt_scaffold.errors import MTScaffoldError
 from mt_scaffold.experiment.configuration import Score
+from mt_scaffold.experiment.configuration.data import Tokenise
 from mt_scaffold.experiment.moses import Tokeniser
 
 # detokenised text; the experiment's words; plain Moses words of the text; text with its source
@@ -107,9 +108,8 @@ def moses_words(lines: Iterable[str], language: str | None) -> list[str]:
     """
     if language is None:
         return [line.replace(" @-@ ", "-") for line in lines]
-    tokenise = Tokeniser(
-        language, normalise_punctuation=False, remove_nonprinting=False, aggressive_dash_splitting=False
-    )
+    choices = Tokenise(normalise_punctuation=False, remove_nonprinting=False, aggressive_dash_splitting=False)
+    tokenise = Tokeniser(language, choices)
     return [tokenise(line) for line in lines]
 
 

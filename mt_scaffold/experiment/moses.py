@@ -21,10 +21,13 @@ space.
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import itertools
 import re
 from collections.abc import Callable, Iterable
+
+from mt_scaffold.experiment.configuration.data import Tokenise
 
 _APOSTROPHES = "'`´‘‚’"
 _QUOTATION_MARKS = '"„“”«»'
@@ -46,6 +49,8 @@ _STAND_INS = re.compile(f"{_LETTER}+|{_NUMBER}+")
 _MOST_PIECES, _MOST_SHAPES = 300_000, 30_000
 # Longer pieces, and those with more marks, recur too seldom.
 _LONGEST, _MOST_MARKS = 80, 16
+# Every step that Moses takes, and no other.
+DEFAULT = Tokenise()
 
 
 class Rules:
@@ -54,31 +59,20 @@ class Rules:
     quick: the same rules in half the time; without it, sacremoses is as it comes.
     """
 
-    def __init__(
-        self,
-        language: str,
-        normalise_punctuation: bool = True,
-        remove_nonprinting: bool = True,
-        aggressive_dash_splitting: bool = True,
-        straight_apostrophes: bool = False,
-        lowercase: bool = False,
-        quick: bool = False,
-    ) -> None:
-        import regex  # type: ignore[import-untyped]
+    def __init__(self, language: str, choices: Tokenise = DEFAULT, quick: bool = False) -> None:
+        import regex
         from sacremoses import MosesPunctNormalizer, MosesTokenizer
 
         normaliser = MosesPunctNormalizer(lang=language)
         self.tokeniser = MosesTokenizer(lang=language)
-        self._normalise = normaliser.normalize if normalise_punctuation else None
+        self._normalise = normaliser.normalize if choices.normalise_punctuation else None
         # As Moses does, but unassigned code points stay: which ones they are depends on a library's Unicode version.
-        self._nonprinting = regex.compile(r"[\p{Cc}\p{Cf}\p{Co}]") if remove_nonprinting else None
-        self._straight = straight_apostrophes
-        self._aggressive = aggressive_dash_splitting
-        self._lowercase = lowercase
+        self._nonprinting = regex.compile(r"[\p{Cc}\p{Cf}\p{Co}]") if choices.remove_nonprinting else None
+        self._choices = choices
         if quick:
             # sacremoses looks up its expressions again every time, and makes sets of these letters for every full stop.
             compiled = [(re.compile(expression), by) for expression, by in normaliser.substitutions]
-            if normalise_punctuation:
+            if choices.normalise_punctuation:
                 self._normalise = functools.partial(_substitute, compiled)
             small, letters = frozenset(self.tokeniser.IsLower), frozenset(self.tokeniser.IsAlpha)
             self.tokeniser.islower = small.issuperset
@@ -86,15 +80,16 @@ class Rules:
 
     def __call__(self, line: str) -> str:
         """Return the words of ``line`` separated by single spaces."""
-        if self._straight:
+        if self._choices.straight_apostrophes:
             line = line.replace("\u2019", "'")
         if self._normalise is not None:
             line = self._normalise(line)
         if self._nonprinting is not None:
             line = self._nonprinting.sub(" ", line)
-        words = self.tokeniser.tokenize(line, aggressive_dash_splits=self._aggressive, escape=True, return_str=True)
+        aggressive = self._choices.aggressive_dash_splitting
+        words = self.tokeniser.tokenize(line, aggressive_dash_splits=aggressive, escape=True, return_str=True)
         # Last, because Moses' rules for full stops look at capitals.
-        return " ".join((words.lower() if self._lowercase else words).split())
+        return " ".join((words.lower() if self._choices.lowercase else words).split())
 
 
 def _substitute(substitutions: Iterable[tuple[re.Pattern[str], str]], text: str) -> str:
@@ -111,24 +106,9 @@ class Tokeniser:
     'He isn &apos;t here .'
     """
 
-    def __init__(
-        self,
-        language: str,
-        normalise_punctuation: bool = True,
-        remove_nonprinting: bool = True,
-        aggressive_dash_splitting: bool = True,
-        straight_apostrophes: bool = False,
-        lowercase: bool = False,
-    ) -> None:
-        self._rules = Rules(
-            language,
-            normalise_punctuation,
-            remove_nonprinting,
-            aggressive_dash_splitting,
-            straight_apostrophes,
-            quick=True,
-        )
-        self._lowercase = lowercase
+    def __init__(self, language: str, choices: Tokenise = DEFAULT) -> None:
+        self._rules = Rules(language, dataclasses.replace(choices, lowercase=False), quick=True)
+        self._lowercase = choices.lowercase
         self._small_letters = frozenset(self._rules.tokeniser.IsLower)
         self._pieces = _Pieces(self._rules, self._rules.tokeniser.NONBREAKING_PREFIXES)
 

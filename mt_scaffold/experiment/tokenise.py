@@ -22,7 +22,8 @@ from dataclasses import dataclass
 from typing import BinaryIO
 
 from mt_scaffold.errors import MTScaffoldError, UsageError
-from mt_scaffold.experiment.moses import Tokeniser
+from mt_scaffold.experiment.configuration.data import Tokenise
+from mt_scaffold.experiment.moses import DEFAULT, Tokeniser
 from mt_scaffold.files import (
     PathLike,
     compression_of,
@@ -54,12 +55,8 @@ def tokenise(
     input_path: PathLike | None,
     output_path: PathLike | None,
     language: str,
+    choices: Tokenise = DEFAULT,
     *,
-    normalise_punctuation: bool = True,
-    remove_nonprinting: bool = True,
-    aggressive_dash_splitting: bool = True,
-    straight_apostrophes: bool = False,
-    lowercase: bool = False,
     num_workers: int = 1,
     chunk: tuple[int, int] = (1, 1),
 ) -> TokeniseReport:
@@ -83,15 +80,7 @@ def tokenise(
         raise UsageError(f"{name}: a chunk needs an uncompressed file as input; decompress it first")
     import sacremoses
 
-    make_tokeniser = functools.partial(
-        Tokeniser,
-        language,
-        normalise_punctuation=normalise_punctuation,
-        remove_nonprinting=remove_nonprinting,
-        aggressive_dash_splitting=aggressive_dash_splitting,
-        straight_apostrophes=straight_apostrophes,
-        lowercase=lowercase,
-    )
+    make_tokeniser = functools.partial(Tokeniser, language, choices)
     name = "standard input" if input_path is None else str(input_path)
     lines = words = start = 0
     size = None

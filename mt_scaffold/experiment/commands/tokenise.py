@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import re
 
+from mt_scaffold.experiment.configuration.data import Tokenise
 from mt_scaffold.experiment.results import write_result
 from mt_scaffold.experiment.tokenise import tokenise
 
@@ -44,11 +45,13 @@ def run(options: argparse.Namespace) -> None:
         None if options.input == "-" else options.input,
         None if options.output == "-" else options.output,
         options.language,
-        normalise_punctuation=not options.keep_punctuation,
-        remove_nonprinting=not options.keep_nonprinting,
-        aggressive_dash_splitting=not options.keep_dashes,
-        straight_apostrophes=options.straight_apostrophes,
-        lowercase=options.lowercase,
+        Tokenise(
+            normalise_punctuation=not options.keep_punctuation,
+            remove_nonprinting=not options.keep_nonprinting,
+            aggressive_dash_splitting=not options.keep_dashes,
+            straight_apostrophes=options.straight_apostrophes,
+            lowercase=options.lowercase,
+        ),
         chunk=options.chunk,
         num_workers=options.num_workers,
     )

@@ -169,12 +169,13 @@ def _check_alike(several: Iterable[_Scored]) -> None:
 
 
 def _tests(systems: Mapping[str, _Runs], against: Mapping[str, str], samples: int) -> dict[str, ModelTest]:
-    """Return the test of each system that has a baseline; all on the same documents."""
+    """Return the test of each system that has a baseline; all on the same documents, of which there are several."""
     import numpy
 
-    if not against:
-        return {}
     sizes = numpy.array(next(iter(next(iter(systems.values())).values())).scores.by_document.bytes, numpy.float64)
+    # Every resample of one document is that document, and every difference would be certain.
+    if not against or len(sizes) < 2:
+        return {}
     bits = {name: [each.scores.by_document.bits for each in by_seed.values()] for name, by_seed in systems.items()}
     flat: Any = numpy.array([row for rows in bits.values() for row in rows], numpy.float64)
     resampled = iter(resample_documents(flat, sizes, samples))
@@ -222,6 +223,7 @@ def _row(key: _Key, by_seed: _Runs, other: str | None, test: ModelTest | None) -
         n_vocab=first.n_vocab,
         tokens=first.tokens,
         bytes=first.bytes,
+        documents=first.documents,
         bytes_per_token=first.bytes_per_token,
         bits_per_byte=_spread({seed: each.bits_per_byte for seed, each in scores.items()}),
         perplexity=_spread({seed: each.perplexity_per_token for seed, each in scores.items()}),

@@ -99,7 +99,9 @@ class Draw:
     def size(self) -> int:
         """The bytes of the file of an epoch, at most."""
         text = self._text
-        return int(text.offsets[-1]) * np.dtype(id_type(self.symbols)).itemsize + 8 * len(text)
+        width = np.dtype(id_type(self.symbols)).itemsize
+        # Of a token per byte, and </s>.
+        return (int(text.offsets[-1]) + len(text)) * width + 8 * len(text)
 
     @property
     def digest(self) -> str:

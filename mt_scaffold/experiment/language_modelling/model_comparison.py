@@ -12,6 +12,8 @@ from mt_scaffold.experiment.language_modelling.document_tests import PairedSeeds
 from mt_scaffold.experiment.significance import Difference
 from mt_scaffold.tables import format_table
 
+_FEW_DOCUMENTS = 20
+
 
 @dataclass(frozen=True)
 class ModelTest:
@@ -31,8 +33,9 @@ class ModelTest:
 class ModelRow:
     """One system on one test set, in one group of systems that are compared (such as "equal tokens").
 
-    baseline: what it was tested against; None for the baseline itself. tokens, bytes: of the test set. perplexity: per
-    token, not comparable between vocabularies.
+    baseline: what it was compared with; None for the baseline itself. tokens, bytes, documents: of the test set.
+    perplexity: per token, not comparable between vocabularies. test: None for the baseline, and for a test set of one
+    document, which says nothing about others.
     """
 
     group: str
@@ -43,6 +46,7 @@ class ModelRow:
     n_vocab: int
     tokens: int
     bytes: int
+    documents: int
     bytes_per_token: float
     bits_per_byte: Spread
     perplexity: Spread
@@ -79,6 +83,10 @@ class ModelComparison:
         spread = "; mean ± standard deviation over the seeds" if len(seeds) > 1 else "; one training per system"
         notes = [f"Bits per byte (↓: lower is better): {what}. Seeds: {', '.join(map(str, seeds))}{spread}."]
         notes.append("*: per token, not comparable between vocabularies.")
+        few = {row.test_set: row.documents for row in self.rows if row.documents < _FEW_DOCUMENTS}
+        for name, documents in few.items():
+            what = f"{name} has {documents} document{'s' if documents > 1 else ''}"
+            notes.append(f"{what}: {'tests are rough' if documents > 1 else 'no test over documents'}.")
         tests = [row.test for row in self.rows if row.test is not None]
         if not tests:
             return notes
@@ -141,9 +149,11 @@ def scores_table(comparison: ModelComparison) -> list[list[str]]:
 
 def tokens_table(comparison: ModelComparison) -> list[list[str]]:
     """Return the rows of the table of what the test set is in each system's tokens."""
-    table = [[*_names(comparison), "vocabulary", "tokens", "bytes", "bytes per token", "perplexity per token *"]]
+    table = [
+        [*_names(comparison), "vocabulary", "documents", "tokens", "bytes", "bytes per token", "perplexity per token *"]
+    ]
     for row in comparison.rows:
-        counts = [f"{count:,}" for count in (row.n_vocab, row.tokens, row.bytes)]
+        counts = [f"{count:,}" for count in (row.n_vocab, row.documents, row.tokens, row.bytes)]
         table.append([*_names_of(row, comparison), *counts, f"{row.bytes_per_token:.4f}", shown(row.perplexity, 2)])
     return table
 
@@ -165,7 +175,18 @@ def trainings_table(comparison: ModelComparison) -> list[list[str]]:
 def as_csv(comparison: ModelComparison) -> str:
     """Return the comparison as CSV: one line per group, test set and system, with every figure."""
     figures = [entry.name for entry in fields(Difference) if entry.name != "sacrebleu_p"]
-    heading = ["group", "test_set", "system", "baseline", "synthetic", "seeds", "n_vocab", "tokens", "bytes"]
+    heading = [
+        "group",
+        "test_set",
+        "system",
+        "baseline",
+        "synthetic",
+        "seeds",
+        "n_vocab",
+        "documents",
+        "tokens",
+        "bytes",
+    ]
     heading += ["bytes_per_token", "bits_per_byte_mean", "bits_per_byte_sd", "perplexity_per_token_mean", *figures]
     heading += ["randomisation_p", "seeds_mean", "seeds_sd", "seeds_p"]
     stream = io.StringIO()
@@ -173,8 +194,8 @@ def as_csv(comparison: ModelComparison) -> str:
     writer.writerow(heading)
     for row in comparison.rows:
         line: list[object] = [row.group, row.test_set, row.system, row.baseline, comparison.synthetic]
-        line += [" ".join(map(str, row.seeds)), row.n_vocab, row.tokens, row.bytes, row.bytes_per_token]
-        line += [row.bits_per_byte.mean, row.bits_per_byte.sd, row.perplexity.mean]
+        line += [" ".join(map(str, row.seeds)), row.n_vocab, row.documents, row.tokens, row.bytes]
+        line += [row.bytes_per_token, row.bits_per_byte.mean, row.bits_per_byte.sd, row.perplexity.mean]
         test = row.test
         line += [None if test is None else getattr(test.over_all, name) for name in figures]
         line.append(None if test is None else test.randomisation_p)
