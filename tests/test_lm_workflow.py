@@ -5,15 +5,15 @@ from __future__ import annotations
 import json
 import re
 import subprocess
-import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from fork_server import Snakemake
 
 pytest.importorskip("snakemake", reason="needs the extra 'workflow'")
 pytest.importorskip("fairseq_cli", reason="needs the extra 'fairseq'")
 
-ROOT = Path(__file__).resolve().parent.parent
 CONFIGURATION = """
 task: language_modeling
 name: tiny
@@ -47,16 +47,18 @@ samples: {prompts: ["La ", "1843"], length: 5}
 """
 
 
-def run(folder: Path, text: str = CONFIGURATION, *more: str) -> subprocess.CompletedProcess[str]:
-    (folder / "tiny.yaml").write_text(text)
-    arguments = ["-s", str(ROOT / "scripts" / "Snakefile"), "--configfile", str(folder / "tiny.yaml"), "--cores", "2"]
-    return subprocess.run(
-        [sys.executable, "-m", "snakemake", *arguments, *more],
-        cwd=folder,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    )
+Run = Callable[..., subprocess.CompletedProcess[str]]
+
+
+@pytest.fixture(scope="module")
+def run(snakemake: Snakemake) -> Run:
+    """Run the workflow in ``folder`` with the configuration ``text`` and more options."""
+
+    def run_in(folder: Path, text: str = CONFIGURATION, *more: str) -> subprocess.CompletedProcess[str]:
+        (folder / "tiny.yaml").write_text(text)
+        return snakemake.run(folder, "--configfile", str(folder / "tiny.yaml"), "--cores", "2", *more)
+
+    return run_in
 
 
 def planned(dry: subprocess.CompletedProcess[str]) -> dict[str, int]:
@@ -65,7 +67,7 @@ def planned(dry: subprocess.CompletedProcess[str]) -> dict[str, int]:
 
 
 @pytest.fixture(scope="module")
-def experiment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, object]:
+def experiment(run: Run, tmp_path_factory: pytest.TempPathFactory) -> dict[str, object]:
     """The tiny experiment, run to its tables; of the samples only one, to be quick."""
     folder = tmp_path_factory.mktemp("workflow")
     output = folder / "experiments" / "tiny"
@@ -129,7 +131,7 @@ def test_the_statistics_are_those_of_the_command(experiment: dict[str, object]) 
         assert summary["bytes"] == sum(len(document.encode()) for document in documents)
 
 
-def test_a_finished_experiment_has_nothing_left_to_do(experiment: dict[str, object]) -> None:
+def test_a_finished_experiment_has_nothing_left_to_do(run: Run, experiment: dict[str, object]) -> None:
     """Running it again repeats nothing but what was not asked for before: two samples."""
     folder = experiment["folder"]
     assert isinstance(folder, Path)
@@ -148,7 +150,7 @@ def test_a_finished_experiment_has_nothing_left_to_do(experiment: dict[str, obje
     ids=lambda value: value[1] if isinstance(value, tuple) else "",
 )
 def test_a_changed_value_repeats_the_steps_that_use_it(
-    experiment: dict[str, object], change: tuple[str, str], repeated: set[str], kept: set[str]
+    run: Run, experiment: dict[str, object], change: tuple[str, str], repeated: set[str], kept: set[str]
 ) -> None:
     """No result of the old value stays beside those of the new one, and nothing is repeated for nothing."""
     folder = experiment["folder"]
@@ -157,7 +159,9 @@ def test_a_changed_value_repeats_the_steps_that_use_it(
     assert repeated <= steps.keys() and not kept & steps.keys()
 
 
-def test_a_training_that_cannot_resume_is_named_before_anything_is_deleted(experiment: dict[str, object]) -> None:
+def test_a_training_that_cannot_resume_is_named_before_anything_is_deleted(
+    run: Run, experiment: dict[str, object]
+) -> None:
     """Snakemake deletes the report of a training that it is about to run, and the training itself refuses too late."""
     folder, output = experiment["folder"], experiment["output"]
     assert isinstance(folder, Path) and isinstance(output, Path)
@@ -177,7 +181,9 @@ def test_a_training_that_cannot_resume_is_named_before_anything_is_deleted(exper
           "documents: {train: [none], valid: [none], tests: {a: [none]}}"), "none: there is no such file"),
     ],
 )  # fmt: skip
-def test_an_error_is_one_line_before_anything_is_done(tmp_path: Path, wrong: tuple[str, str], says: str) -> None:
+def test_an_error_is_one_line_before_anything_is_done(
+    run: Run, tmp_path: Path, wrong: tuple[str, str], says: str
+) -> None:
     """A typo costs seconds, not the hours until its step."""
     result = run(tmp_path, CONFIGURATION.replace(*wrong))
     assert result.returncode != 0 and "Traceback" not in result.stdout
@@ -185,7 +191,7 @@ def test_an_error_is_one_line_before_anything_is_done(tmp_path: Path, wrong: tup
     assert not (tmp_path / "experiments").exists()
 
 
-def test_every_step_of_a_scattered_experiment_with_dropout_is_planned(tmp_path: Path) -> None:
+def test_every_step_of_a_scattered_experiment_with_dropout_is_planned(run: Run, tmp_path: Path) -> None:
     """Shards are counted in jobs of their own; files of the user's are read where they are; nothing is left behind."""
     for name in ("a", "b", "valid", "test"):
         (tmp_path / f"{name}.jsonl.gz").write_bytes(b"")
