@@ -162,6 +162,26 @@ def test_files_are_read_where_they_are(tmp_path: Path) -> None:
         )
 
 
+@pytest.mark.parametrize(
+    ("codes", "says"),
+    [
+        (None, r"codes: No such file"),
+        ("#version: 0.2\na b\n", "not of bytes; learn codes with --pretokenise"),
+        ("a b c\n", ""),
+    ],
+)
+def test_given_codes_that_cannot_be_used_are_named_before_anything_runs(
+    tmp_path: Path, codes: str | None, says: str
+) -> None:
+    """They would be refused only when the documents are counted and other codes learned."""
+    if codes is not None:
+        (tmp_path / "codes").write_text(codes)
+    config = small(systems={"bpe": {"algorithm": "bpe"}, "own": {"codes": str(tmp_path / "codes")}})
+    with pytest.raises(UsageError, match=rf"systems\.own\.codes: .*{says}"):
+        steps.check_plan(LanguageModelLayout(tmp_path, config))
+    assert config.codes_of("own").name.startswith("given-codes-")
+
+
 def test_a_schedule_ends_where_the_training_ends() -> None:
     """10,240 tokens in updates of 512 are 20, with one more for the short last batch of each epoch of 5,000 tokens."""
     train = SMALL["train"] | {"schedule": "linear"}

@@ -13,7 +13,7 @@ from mt_scaffold.codes import Codes
 from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.averaging_check import check_averaging, number_of
 from mt_scaffold.experiment.binarise import DESCRIPTION, Binarised
-from mt_scaffold.experiment.configuration import Config
+from mt_scaffold.experiment.configuration import Config, Experiment
 from mt_scaffold.experiment.configuration.training import STOP_OPTIONS
 from mt_scaffold.experiment.data_report import DataReport, gather_reports
 from mt_scaffold.experiment.experiment_folder import COMPARISON_KINDS
@@ -89,12 +89,12 @@ def learn_flags(config: Config, codes: str) -> str:
     return flags + " --total-symbols" * setting.total_symbols
 
 
-def given_codes(config: Config) -> list[str]:
+def given_codes(config: Experiment) -> list[str]:
     """Return the codes that are copied from files."""
     return [name for name, codes in config.all_codes.items() if codes.file is not None]
 
 
-def learned_codes(config: Config) -> list[str]:
+def learned_codes(config: Experiment) -> list[str]:
     """Return the codes that are learned."""
     return [name for name, codes in config.all_codes.items() if codes.file is None]
 
@@ -205,7 +205,7 @@ def _dropout(config: Config, system: str) -> list[str]:
     return ["--bpe-dropout-src", source, "--bpe-dropout-tgt", target]
 
 
-def average_flags(config: Config) -> str:
+def average_flags(config: Experiment) -> str:
     """Return the options of ``mt-scaffold average`` that choose the checkpoints."""
     return f"--last {config.average.last}" + (" --updates" if config.average.by == "updates" else "")
 

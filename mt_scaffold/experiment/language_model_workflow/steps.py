@@ -10,6 +10,7 @@ from pathlib import Path
 
 from mt_scaffold.codes import Codes
 from mt_scaffold.errors import MTScaffoldError, UsageError
+from mt_scaffold.experiment import workflow
 from mt_scaffold.experiment.binarise import DESCRIPTION
 from mt_scaffold.experiment.configuration.language_model import LanguageModelConfig
 from mt_scaffold.experiment.experiment_folder import COMPARISON_KINDS
@@ -18,11 +19,11 @@ from mt_scaffold.experiment.language_model_workflow.layout import TRAINED_ON, La
 from mt_scaffold.experiment.language_model_workflow.options import options_for_data, training_options
 from mt_scaffold.experiment.resuming import check_resumable, read_start
 from mt_scaffold.experiment.train import plan_start
-from mt_scaffold.experiment.workflow import average_flags, copy_codes, given_codes, gpus_per_node, one_of
-from mt_scaffold.experiment.workflow import learned_codes as learned_codes
 from mt_scaffold.files import PathLike, write_text
 
-__all__ = ["average_flags", "copy_codes", "given_codes", "gpus_per_node", "learned_codes", "one_of"]
+# What both tasks do alike.
+average_flags, gpus_per_node, one_of = workflow.average_flags, workflow.gpus_per_node, workflow.one_of
+copy_codes, given_codes, learned_codes = workflow.copy_codes, workflow.given_codes, workflow.learned_codes
 
 
 def check_plan(layout: LanguageModelLayout) -> None:
@@ -30,9 +31,12 @@ def check_plan(layout: LanguageModelLayout) -> None:
     for name, system in layout.config.systems.items():
         if system.codes is not None:
             try:
-                _ = Codes.read(system.codes).merges
+                codes = Codes.read(system.codes)
+                _ = codes.merges
             except MTScaffoldError as error:
                 raise UsageError(f"systems.{name}.codes: {error}") from None
+            if not codes.header.bytes:
+                raise UsageError(f"systems.{name}.codes: {system.codes}: not of bytes; learn codes with --pretokenise")
     for part in layout.parts:
         layout.files(part)
     _shards(layout)
