@@ -24,9 +24,10 @@ OWN = sorted(module for module in GRAPH.modules if module.split(".")[0] == "mt_s
 ORDER = (
     ("configuration", "locks", "synthetic", "training_log"),
     ("results", "provenance"),
+    ("experiment_folder",),
     ("layout", "paper"),
     ("download", "archives", "markup", "overlap"),
-    ("data",),
+    ("data", "get_documents"),
     ("moses",),
     ("tokenise",),
     ("clean",),
@@ -62,7 +63,9 @@ ORDER = (
     ("figures",),
     ("statistics",),
     ("html_report",),
-    ("workflow", "commands"),
+    ("workflow",),
+    ("language_model_workflow",),
+    ("commands",),
 )
 PACKAGES_OF_STEPS = {"language_modelling"}
 PLACE = {name: place for place, line in enumerate(ORDER) for name in line}
