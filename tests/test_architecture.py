@@ -51,7 +51,9 @@ ORDER = (
     ("metrics", "comet_scores"),
     ("score",),
     ("language_modelling.model",),
-    ("language_modelling.evaluate", "language_modelling.sample"),
+    ("language_modelling.evaluate", "language_modelling.sample", "language_modelling.scoring_model"),
+    ("language_modelling.harness_model",),
+    ("language_modelling.harness",),
     ("significance",),
     ("comparison",),
     ("language_modelling.document_tests",),
@@ -78,7 +80,7 @@ OPTIONAL = {
     "reference": {"regex"},
     "zstd": {"zstandard"},
 }
-# Which modules of experiment an extra of setup.cfg serves; "workflow" serves all that "fairseq" and "comet" do not.
+# Which modules of experiment an extra of setup.cfg serves; "workflow" serves all that "fairseq", "comet" and "harness" do not.
 EXTRAS = {
     "fairseq": {
         "average",
@@ -92,6 +94,7 @@ EXTRAS = {
         "language_modelling.ids_file",
         "language_modelling.model",
         "language_modelling.sample",
+        "language_modelling.scoring_model",
         "language_modelling.vocabulary",
         "lengths",
         "mmap_dataset",
@@ -117,8 +120,9 @@ EXTRAS = {
         "statistics",
     },
     "comet": {"comet_scores"},
+    "harness": {"language_modelling.harness", "language_modelling.harness_model"},
 }
-EXTRAS["workflow"] = PLACE.keys() - EXTRAS["fairseq"] - EXTRAS["comet"]
+EXTRAS["workflow"] = PLACE.keys() - EXTRAS["fairseq"] - EXTRAS["comet"] - EXTRAS["harness"]
 # Declared because they are run, or imported by scripts/, not by the package.
 RUN = {"snakemake", "snakemake_executor_plugin_slurm", "snakemake_interface_logger_plugins"}
 # What a distribution is imported as, where the name differs.
