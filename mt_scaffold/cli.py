@@ -29,6 +29,7 @@ _SEGMENTATION_COMMANDS = {
 }
 _EXPERIMENT_COMMANDS = {
     "get-data": "fetch or generate the parallel text of an experiment",
+    "get-documents": "write the documents of an experiment with language models",
     "tokenise": "normalise and tokenise text with sacremoses",
     "clean": "drop pairs that are too long, empty or of unequal length",
     "dictionary": "make fairseq's dictionaries from words and codes",
