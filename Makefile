@@ -34,7 +34,7 @@ CORE_SOURCES := $(wildcard mt_scaffold/core/*.cpp mt_scaffold/core/*.hpp)
 
 # Editable, so that the tests run on this source; rebuilt when the core or the metadata changes.
 .venv/built: .venv/installed setup.py setup.cfg pyproject.toml $(CORE_SOURCES)
-	$(PIP) --no-build-isolation --editable '.[fairseq,workflow,analysis,documents,dev]'
+	$(PIP) --no-build-isolation --editable '.[fairseq,workflow,analysis,documents,harness,dev]'
 	@touch $@
 
 venv: .venv/built

@@ -187,7 +187,7 @@ def test_zst_with_a_long_window_and_a_high_ratio(tmp_path: Path) -> None:
 
 
 def test_commands_read_and_write_zst(tmp_path: Path) -> None:
-    """Every command takes what shards are packed in, and writes it, complete or not at all."""
+    """Every command takes what shards are packed in, and writes it, an empty one too, complete or not at all."""
     pytest.importorskip("zstandard", reason="comes with the extra 'documents'")
     from mt_scaffold import BPE, learn_bpe
     from mt_scaffold.files import read_file
@@ -198,6 +198,8 @@ def test_commands_read_and_write_zst(tmp_path: Path) -> None:
     BPE(tmp_path / "codes.zst").process_file(text, tmp_path / "subwords.zst")
     assert read_file(tmp_path / "codes.zst") == codes.text
     assert read_file(tmp_path / "subwords.zst") == (BPE(codes).segment("low lower lowest") + "\n").encode() * 1000
+    BPE(codes).process_file(io.BytesIO(b""), tmp_path / "empty.zst")
+    assert read_file(tmp_path / "empty.zst") == b"" != (tmp_path / "empty.zst").read_bytes()
     text.write_bytes(text.read_bytes()[:-2])
     with pytest.raises(MTScaffoldError, match="not a complete zstd file"):
         BPE(codes).process_file(text, tmp_path / "more.zst")

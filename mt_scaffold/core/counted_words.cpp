@@ -33,6 +33,7 @@ std::vector<WordCount> entries_of(const WordCounter& table) {
 }
 
 size_t buffer_size(uint64_t memory, size_t streams) {
+  if (memory == 0) return kMostBuffer;
   return std::clamp<size_t>(memory / 4 / std::max<size_t>(streams, 1), kLeastBuffer, kMostBuffer);
 }
 
