@@ -68,7 +68,13 @@ PACKAGES_OF_STEPS = {"language_modelling"}
 PLACE = {name: place for place, line in enumerate(ORDER) for name in line}
 
 # What modules of segmentation import within functions: text comes in many wrappings.
-OPTIONAL = {"parquet": {"pyarrow"}, "pretokenise": {"regex"}, "reference": {"regex"}, "zstd": {"zstandard"}}
+OPTIONAL = {
+    "ids": {"numpy"},
+    "parquet": {"pyarrow"},
+    "pretokenise": {"regex"},
+    "reference": {"regex"},
+    "zstd": {"zstandard"},
+}
 # Which modules of experiment an extra of setup.cfg serves; "workflow" serves all that "fairseq" and "comet" do not.
 EXTRAS = {
     "fairseq": {
