@@ -24,9 +24,10 @@ OWN = sorted(module for module in GRAPH.modules if module.split(".")[0] == "mt_s
 ORDER = (
     ("configuration", "locks", "synthetic", "training_log"),
     ("results", "provenance"),
+    ("experiment_folder",),
     ("layout", "paper"),
     ("download", "archives", "markup", "overlap"),
-    ("data",),
+    ("data", "get_documents"),
     ("moses",),
     ("tokenise",),
     ("clean",),
@@ -50,7 +51,9 @@ ORDER = (
     ("metrics", "comet_scores"),
     ("score",),
     ("language_modelling.model",),
-    ("language_modelling.evaluate", "language_modelling.sample"),
+    ("language_modelling.evaluate", "language_modelling.sample", "language_modelling.scoring_model"),
+    ("language_modelling.harness_model",),
+    ("language_modelling.harness",),
     ("significance",),
     ("comparison",),
     ("language_modelling.document_tests",),
@@ -62,7 +65,9 @@ ORDER = (
     ("figures",),
     ("statistics",),
     ("html_report",),
-    ("workflow", "commands"),
+    ("workflow",),
+    ("language_model_workflow",),
+    ("commands",),
 )
 PACKAGES_OF_STEPS = {"language_modelling"}
 PLACE = {name: place for place, line in enumerate(ORDER) for name in line}
@@ -75,7 +80,8 @@ OPTIONAL = {
     "reference": {"regex"},
     "zstd": {"zstandard"},
 }
-# Which modules of experiment an extra of setup.cfg serves; "workflow" serves all that "fairseq" and "comet" do not.
+# Which modules of experiment an extra of setup.cfg serves; "workflow" serves all that "fairseq", "comet" and "harness"
+# do not.
 EXTRAS = {
     "fairseq": {
         "average",
@@ -89,6 +95,7 @@ EXTRAS = {
         "language_modelling.ids_file",
         "language_modelling.model",
         "language_modelling.sample",
+        "language_modelling.scoring_model",
         "language_modelling.vocabulary",
         "lengths",
         "mmap_dataset",
@@ -114,8 +121,9 @@ EXTRAS = {
         "statistics",
     },
     "comet": {"comet_scores"},
+    "harness": {"language_modelling.harness", "language_modelling.harness_model"},
 }
-EXTRAS["workflow"] = PLACE.keys() - EXTRAS["fairseq"] - EXTRAS["comet"]
+EXTRAS["workflow"] = PLACE.keys() - EXTRAS["fairseq"] - EXTRAS["comet"] - EXTRAS["harness"]
 # Declared because they are run, or imported by scripts/, not by the package.
 RUN = {"snakemake", "snakemake_executor_plugin_slurm", "snakemake_interface_logger_plugins"}
 # What a distribution is imported as, where the name differs.
@@ -185,11 +193,14 @@ def test_every_module_of_experiment_has_its_place() -> None:
 def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with a text and codes to run the commands on."""
     from mt_scaffold import learn_bpe
+    from mt_scaffold.encode import encode_documents
 
     folder = tmp_path_factory.mktemp("files")
     (folder / "text").write_text("low lower lowest\nnewer newest low\n", encoding="utf-8")
     for algorithm in ("bpe", "scaffold"):
         learn_bpe(folder / "text", folder / algorithm, 6, algorithm=algorithm)
+    learn_bpe(folder / "text", folder / "bytes", 6, pretokenise="gpt2")
+    encode_documents(folder / "bytes", [folder / "text"], folder / "encoded.bin")
     return folder
 
 
@@ -202,6 +213,8 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "learn-bpe --symbols 5 --input text --output codes",
         "learn-bpe --symbols 5 --input text --output codes --trace trace",
         "apply-bpe --codes scaffold --input text --output subwords --dropout 0.1 --seed 1",
+        "encode --codes bytes --input text --output ids.bin",
+        "decode --codes bytes --input encoded.bin --output decoded",
         "get-vocab --input text --output vocabulary",
         "learn-joint-bpe-and-vocab --symbols 5 --input text --output codes --write-vocabulary vocabulary",
         "stats --codes bpe scaffold --input text",

@@ -51,6 +51,9 @@ WORDS = [
     "AbC",
 ]
 
+# As GPT-2 was released with it (its encoder.py); tiktoken's is a faster form of it.
+GPT2_RELEASED = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
+
 PRETOKENISERS = {(name, split): Pretokeniser(name, split) for name in PATTERNS for split in (False, True)}
 hundreds = settings(max_examples=120, derandomize=True, deadline=None, database=None)
 dense_text = st.lists(st.sampled_from(DENSE) | st.sampled_from(WORDS) | st.characters(codec="utf-8")).map("".join)
@@ -115,8 +118,9 @@ def test_every_code_point_in_context() -> None:
 @hundreds
 @given(text=dense_text)
 def test_text(text: str) -> None:
-    """Text of little else than what the patterns tell apart."""
+    """Text of little else than what the patterns tell apart; GPT-2's own pattern gives the same words."""
     check(text.encode())
+    assert PRETOKENISERS["gpt2", False].split(text.encode()) == pretokenise(text.encode(), GPT2_RELEASED)
 
 
 @hundreds
@@ -150,6 +154,8 @@ def test_a_pattern_leaves_nothing_out() -> None:
     assert Pretokeniser(r"\d+").split("Ä 24 €x") == ["Ä ".encode(), b"24", " €x".encode()]
     assert Pretokeniser(r"x*").split(b"axx\xffx") == [b"a", b"xx", b"\xff", b"x"]
     assert Pretokeniser(r"x*", split_digits=True).split("3x٣ax".encode()) == [b"3", b"x", "٣".encode(), b"a", b"x"]
+    assert Pretokeniser(r"(a)|b").split(b"aab") == [b"a", b"a", b"b"]
+    assert Pretokeniser(r"(?r)a{1,2}").split(b"aaa") == [b"a", b"aa"]  # from the right
     assert Pretokeniser(r"\s+(?!\S)|.").split(b"") == []
     for name, pattern in PATTERNS.items():  # the engine for any pattern and the matcher of the core
         document = "".join(random.Random(name).choices(DENSE, k=2000)).encode()

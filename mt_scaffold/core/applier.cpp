@@ -21,14 +21,6 @@ InputError not_utf8(size_t line, std::string_view text, size_t position) {
                     hex_byte(text[position]) + " is not UTF-8; encode the text as UTF-8 first");
 }
 
-// Appends the ids of the bytes of a subword; those at the end of a word are numbered after the others.
-void spell_out(std::string& text, std::string_view piece, bool final) {
-  for (size_t i = 0; i < piece.size(); ++i) {
-    const int32_t id = static_cast<unsigned char>(piece[i]) + (final && i + 1 == piece.size() ? 256 : 0);
-    text.append(reinterpret_cast<const char*>(&id), sizeof id);
-  }
-}
-
 }  // namespace
 
 // Padded against false sharing.
@@ -127,12 +119,11 @@ uint32_t Applier::segment_word(Worker& worker, std::string_view word, Decisions*
       form.assign(piece);
       if (!last && !notation_) form += segmenter_->separator();
       const auto found = dictionary_->find(form);
-      if (found == dictionary_->end() && unknown_ == kSpellOut) {
-        spell_out(text, piece, last && !notation_);
-        continue;
+      if (found == dictionary_->end()) {
+        append_unknown(text, piece, last && !notation_);
+      } else {
+        text.append(reinterpret_cast<const char*>(&found->second), sizeof found->second);
       }
-      const int32_t id = found == dictionary_->end() ? unknown_ : found->second;
-      text.append(reinterpret_cast<const char*>(&id), sizeof id);
     } else if (notation_) {
       append_notation(text, piece);
       if (!last) text += ' ';
