@@ -29,6 +29,7 @@ _SEGMENTATION_COMMANDS = {
 }
 _EXPERIMENT_COMMANDS = {
     "get-data": "fetch or generate the parallel text of an experiment",
+    "get-documents": "write the documents of an experiment with language models",
     "tokenise": "normalise and tokenise text with sacremoses",
     "clean": "drop pairs that are too long, empty or of unequal length",
     "dictionary": "make fairseq's dictionaries from words and codes",
@@ -43,6 +44,7 @@ _EXPERIMENT_COMMANDS = {
     "compare": "compare the scores of several systems, with significance",
     "evaluate": "score a language model in bits per byte",
     "sample": "have a language model write text",
+    "lm-eval": "score a language model on the tasks of lm-evaluation-harness",
     "compare-models": "compare the bits per byte of several language models, with significance",
     "statistics": "measure a finished experiment and draw its figures",
     "report": "make one HTML page of a finished experiment",

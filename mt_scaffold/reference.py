@@ -40,6 +40,35 @@ def replace_all(symbols: list[str], pair: Pair) -> list[str]:
 
 
 # ---------------------------------------------------------------------------------------------------------
+# Pre-tokenisation: documents to words
+# ---------------------------------------------------------------------------------------------------------
+
+
+def pretokenise(document: bytes, pattern: str, split_digits: bool = False) -> list[bytes]:
+    """Cut a document into the matches of a pattern and what lies between them; concatenated, they are the document.
+
+    pattern: as the package ``regex`` reads it, such as those of ``mt_scaffold.pretokenise.PATTERNS``.
+    split_digits: every character of Unicode's class N becomes a word of its own afterwards.
+
+    >>> pretokenise(b"am 24. ", r"[0-9]+")
+    [b'am ', b'24', b'. ']
+    """
+    import regex
+
+    # Bytes that are not UTF-8 become characters of no class.
+    text = document.decode("utf-8", "surrogateescape")
+    words, end = [], 0
+    for match in regex.finditer(pattern, text):
+        if match.group():
+            words += [text[end : match.start()], match.group()]
+            end = match.end()
+    words.append(text[end:])
+    if split_digits:
+        words = [part for word in words for part in regex.findall(r"\p{N}|\P{N}+", word)]
+    return [word.encode("utf-8", "surrogateescape") for word in words if word]
+
+
+# ---------------------------------------------------------------------------------------------------------
 # Algorithm 1: learning
 # ---------------------------------------------------------------------------------------------------------
 

@@ -62,7 +62,7 @@ class Snakemake(ForkServer):
 
     def __init__(self) -> None:
         # Snakemake itself, and what the Snakefile imports.
-        super().__init__("snakemake.cli", "mt_scaffold.experiment.layout", "mt_scaffold.experiment.workflow")
+        super().__init__("snakemake.cli", "mt_scaffold.experiment.language_model_workflow.steps")
 
     def run(self, folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
         """Run it in ``folder``; ``stdout`` of the result is all that it and its steps have printed."""

@@ -77,7 +77,7 @@ class Mode(NamedTuple):
     of_file: Callable[[bytes], str]
 
     @property
-    def bytes(self) -> bool:
+    def byte_level(self) -> bool:
         return self != CHARACTERS
 
     @property
@@ -87,11 +87,11 @@ class Mode(NamedTuple):
     @property
     def options(self) -> dict[str, Any]:
         """The options of ``learn_bpe``."""
-        return {"pretokenise": "gpt2"} if self == PRETOKENISED else {"byte_level": self.bytes}
+        return {"pretokenise": "gpt2"} if self == PRETOKENISED else {"byte_level": self.byte_level}
 
     def word(self, word: str) -> bytes:
         """A word of the twin as the text has it."""
-        return word.encode("latin-1" if self.bytes else "utf-8")
+        return word.encode("latin-1" if self.byte_level else "utf-8")
 
 
 def _latin(symbol: str) -> bytes:

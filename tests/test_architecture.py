@@ -24,9 +24,10 @@ OWN = sorted(module for module in GRAPH.modules if module.split(".")[0] == "mt_s
 ORDER = (
     ("configuration", "locks", "synthetic", "training_log"),
     ("results", "provenance"),
+    ("experiment_folder",),
     ("layout", "paper"),
     ("download", "archives", "markup", "overlap"),
-    ("data",),
+    ("data", "get_documents"),
     ("moses",),
     ("tokenise",),
     ("clean",),
@@ -50,7 +51,9 @@ ORDER = (
     ("metrics", "comet_scores"),
     ("score",),
     ("language_modelling.model",),
-    ("language_modelling.evaluate", "language_modelling.sample"),
+    ("language_modelling.evaluate", "language_modelling.sample", "language_modelling.scoring_model"),
+    ("language_modelling.harness_model",),
+    ("language_modelling.harness",),
     ("significance",),
     ("comparison",),
     ("language_modelling.document_tests",),
@@ -62,14 +65,22 @@ ORDER = (
     ("figures",),
     ("statistics",),
     ("html_report",),
-    ("workflow", "commands"),
+    ("workflow",),
+    ("language_model_workflow",),
+    ("commands",),
 )
 PACKAGES_OF_STEPS = {"language_modelling"}
 PLACE = {name: place for place, line in enumerate(ORDER) for name in line}
 
 # What modules of segmentation import within functions: text comes in many wrappings.
-OPTIONAL = {"ids": {"numpy"}, "parquet": {"pyarrow"}, "pretokenise": {"regex"}, "zstd": {"zstandard"}}
-# Which modules of experiment an extra of setup.cfg serves; "workflow" serves all that "fairseq" and "comet" do not.
+OPTIONAL = {
+    "ids": {"numpy"},
+    "parquet": {"pyarrow"},
+    "pretokenise": {"regex"},
+    "reference": {"regex"},
+    "zstd": {"zstandard"},
+}
+# Which modules of experiment an extra of setup.cfg serves; "workflow" serves all that "fairseq", "comet" and "harness" do not.
 EXTRAS = {
     "fairseq": {
         "average",
@@ -83,6 +94,7 @@ EXTRAS = {
         "language_modelling.ids_file",
         "language_modelling.model",
         "language_modelling.sample",
+        "language_modelling.scoring_model",
         "language_modelling.vocabulary",
         "lengths",
         "mmap_dataset",
@@ -108,8 +120,9 @@ EXTRAS = {
         "statistics",
     },
     "comet": {"comet_scores"},
+    "harness": {"language_modelling.harness", "language_modelling.harness_model"},
 }
-EXTRAS["workflow"] = PLACE.keys() - EXTRAS["fairseq"] - EXTRAS["comet"]
+EXTRAS["workflow"] = PLACE.keys() - EXTRAS["fairseq"] - EXTRAS["comet"] - EXTRAS["harness"]
 # Declared because they are run, or imported by scripts/, not by the package.
 RUN = {"snakemake", "snakemake_executor_plugin_slurm", "snakemake_interface_logger_plugins"}
 # What a distribution is imported as, where the name differs.

@@ -16,7 +16,8 @@ from mt_scaffold.experiment.configuration import Config, load_config, parse_conf
 from mt_scaffold.experiment.configuration.training import SystemTrain
 from mt_scaffold.experiment.training_options import training_options
 
-CONFIGS = sorted((Path(__file__).parent.parent / "configs").glob("*.yaml"))
+# Trainings of language models end by tokens or text, which counts as the end of an epoch.
+CONFIGS = sorted((Path(__file__).parent.parent / "configs").glob("[!l]*.yaml"))
 SMALL: dict[str, Any] = {
     "name": "small",
     "languages": {"source": "en", "target": "de"},

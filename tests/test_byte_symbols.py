@@ -246,7 +246,7 @@ def test_every_text_comes_back(options: dict[str, Any], text: bytes, data: st.Da
 def test_counts_of_subwords(mode: Mode, tmp_path: Path) -> None:
     """Vocabularies come from counted words, and are those of the segmented text; with several threads as with one."""
     lines = [b"the  cat\xc3\xa4 12\r", b" a\xc3\xa4 the th", b"", b"caf\xc3\xa9 the cat\xc3\xa4"]
-    if mode.bytes:
+    if mode.byte_level:
         lines += [b"\xff\xfe the \x00", b"\xe6\x97 x"]
     text = tmp_path / "text"
     text.write_bytes(b"\n".join(lines * 7) + b"\n")

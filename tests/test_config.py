@@ -11,7 +11,7 @@ pytest.importorskip("yaml", reason="PyYAML comes with the extra 'workflow'")
 
 from mt_scaffold.cli import main
 from mt_scaffold.errors import MTScaffoldError, UsageError
-from mt_scaffold.experiment.configuration import Config, load_config, parse_config
+from mt_scaffold.experiment.configuration import Config, load_config, load_experiment, parse_experiment
 
 CONFIGS = sorted((Path(__file__).parent.parent / "configs").glob("*.yaml"))
 
@@ -50,7 +50,7 @@ def load(tmp_path: Path, text: str, **arguments: Any) -> Config:
 @pytest.mark.parametrize("path", CONFIGS, ids=lambda path: path.stem)
 def test_every_configuration_of_the_project_loads_under_its_own_name(path: Path) -> None:
     """A configuration that does not load, or that writes into another one's folder, is useless."""
-    config = load_config(path)
+    config = load_experiment(path)
     assert config.name == path.stem
     assert {system.algorithm for system in config.systems.values()} == {"bpe", "scaffold"}
 
@@ -58,8 +58,8 @@ def test_every_configuration_of_the_project_loads_under_its_own_name(path: Path)
 @pytest.mark.parametrize("path", CONFIGS, ids=lambda path: path.stem)
 def test_to_dict_is_read_back_as_the_same_configuration(path: Path) -> None:
     """The resolved configuration kept with an experiment must be the one that was run."""
-    config = load_config(path)
-    assert parse_config(config.to_dict()) == config
+    config = load_experiment(path)
+    assert parse_experiment(config.to_dict()) == config
 
 
 def test_defaults_are_filled_in(tmp_path: Path) -> None:

@@ -86,6 +86,9 @@ def test_a_failed_step_is_shown_with_the_end_of_its_log(tmp_path: Path) -> None:
         ("--max-epoch 0 --max-update 300", "| INFO | train | epoch 003 | loss 3 | num_updates 300", 1.0),
         ("--max-epoch 4", "", 0.0),
         ("--patience 3", "epoch 002:     50 / 100 loss=3, num_updates=150", 0.0),
+        # A language model's: it ends by tokens or text, and its schedule with it.
+        ("--stop-tokens 9 --lr-period-updates 250 --warmup-updates 50", "50 / 100 loss=3, num_updates=150", 0.5),
+        ("--stop-text 9 --total-num-update 600", "epoch 002:     50 / 100 loss=3, num_updates=150", 0.25),
     ],
 )
 def test_a_trainings_progress_comes_from_its_log(tmp_path: Path, limit: str, log: str, expected: float) -> None:

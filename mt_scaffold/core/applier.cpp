@@ -16,14 +16,6 @@ namespace {
 // Results of more drops in one word rarely recur: looking them up costs more than it saves.
 constexpr size_t kRememberedDrops = 2;
 
-// A copy of a line that is readable for kPadding bytes past its end.
-std::string_view padded(std::string_view line, std::string& copy) {
-  copy.assign(line).append(kPadding, '\0');
-  return {copy.data(), line.size()};
-}
-
-Margins margins_of(std::string_view line) { return line_margins(line.data(), line.data() + line.size()); }
-
 InputError not_utf8(size_t line, std::string_view text, size_t position) {
   return InputError("line " + std::to_string(line + 1) + ", byte offset " + std::to_string(position) + ": " +
                     hex_byte(text[position]) + " is not UTF-8; encode the text as UTF-8 first");
@@ -299,9 +291,8 @@ std::string Applier::segment_line(std::string_view line, bool keep_margins, cons
 }
 
 std::string Applier::segment_words(const std::vector<std::string>& words, const Dropout& dropout, uint64_t index) {
-  std::vector<std::string> padded_words;
-  padded_words.reserve(words.size());
-  for (const std::string& word : words) padded_words.push_back(word + std::string(kPadding, '\0'));
+  std::vector<std::string> padded_words(words);
+  for (std::string& word : padded_words) word.append(kPadding, '\0');
   const Lease worker(*this, dropout);
   OutputBuffer output;
   refresh_table(*worker);

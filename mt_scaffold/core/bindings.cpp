@@ -73,9 +73,8 @@ PYBIND11_MODULE(_core, module) {
   });
 
   bind_pretokeniser(module);
-  bind_codes(module);
-
   bind_counts(module);
+  bind_codes(module);
 
   module.def(
       "learn",

@@ -24,7 +24,7 @@ struct WordCount {
   uint64_t first_seen;
 };
 
-inline InputError counts_too_high(std::string_view word) {
+[[gnu::cold]] inline InputError counts_too_high(std::string_view word) {
   // Messages are UTF-8.
   const std::string shown = first_invalid_byte(word) == word.size() ? std::string(word) : notation_of(word);
   return InputError("the counts of the word '" + shown +
@@ -115,7 +115,7 @@ class WordCounter {
     }
   }
 
-  Slot* insert(const HashedWord& word, Slot* slot, uint64_t position) {
+  [[gnu::noinline]] Slot* insert(const HashedWord& word, Slot* slot, uint64_t position) {
     if ((used_ + 1) * 2 > capacity_ && may_grow()) {
       grow();
       slot = find(word);

@@ -10,6 +10,14 @@
 
 namespace mt_scaffold {
 
+// A copy of a line that is readable for kPadding bytes past its end.
+inline std::string_view padded(std::string_view line, std::string& copy) {
+  copy.assign(line).append(kPadding, '\0');
+  return {copy.data(), line.size()};
+}
+
+inline Margins margins_of(std::string_view line) { return line_margins(line.data(), line.data() + line.size()); }
+
 // The words between ASCII spaces.
 class SpacedWords {
  public:

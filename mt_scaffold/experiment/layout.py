@@ -1,4 +1,4 @@
-"""The folder of an experiment: every path in it, what may be overridden, its lock, and what each step depends on.
+"""The folder of a translation experiment: every path in it, and what each step depends on.
 
 An argument that names a part, a language, a system and so on may also be a Snakemake wildcard such as ``{part}``.
 """
@@ -12,25 +12,23 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from mt_scaffold.errors import MTScaffoldError, UsageError
-from mt_scaffold.experiment.configuration import Config, load_config
+from mt_scaffold.errors import UsageError
+from mt_scaffold.experiment.configuration import Config, Experiment
 from mt_scaffold.experiment.configuration.data import DATA_KINDS
-from mt_scaffold.experiment.configuration.yaml_file import typed
-from mt_scaffold.experiment.locks import Lock, take_lock
-from mt_scaffold.experiment.provenance import write_config
-from mt_scaffold.files import PathLike, make_folder
+from mt_scaffold.experiment.experiment_folder import (
+    CHECKPOINTS,
+    TRAINING_REPORT,
+    ExperimentFolder,
+    open_folder,
+    plan_experiment,
+    read_folder,
+    training_section,
+)
+from mt_scaffold.experiment.locks import Lock
+from mt_scaffold.files import PathLike
 
 # The parts of the data that a model is trained on; the others are the test sets.
 TRAINED_ON = ("train", "valid")
-COMPARISON_KINDS = ("txt", "md", "json", "csv")
-_CONFIG = "config.yaml"
-# In the folder of a training.
-CHECKPOINTS, TRAINING_COMMAND, TRAINING_LOG, TRAINING_REPORT = (
-    "checkpoints",
-    "command.txt",
-    "train.log",
-    "training.json",
-)
 
 # The sections of the configuration, beyond a step's own parameters, whose change makes its outputs out of date.
 _DEPENDS_ON = {
@@ -41,12 +39,10 @@ _DEPENDS_ON = {
     "compare": ("compare_with", "paper"),
     "statistics": ("seeds",),
 }
-# The short names that --config accepts.
-_SHORT = {"sample": ("data", "sample"), "batch": ("train", "batch")}
 
 
 @dataclass(frozen=True)
-class Layout:
+class Layout(ExperimentFolder):
     """The paths of the experiment ``config`` in ``folder``."""
 
     folder: Path
@@ -74,11 +70,6 @@ class Layout:
 
     # -- configuration and data
 
-    @property
-    def config_file(self) -> Path:
-        """The resolved configuration."""
-        return self.folder / _CONFIG
-
     def raw(self, part: str, language: str) -> Path:
         """The raw text of a part."""
         return self.folder / "raw" / f"{part}.{language}"
@@ -98,10 +89,6 @@ class Layout:
     def chunk(self, language: str, item: str, suffix: str = "gz") -> Path:
         """A chunk of the tokenised training text, or (``suffix`` json) its step report."""
         return self.folder / "words" / "chunks" / f"train.{language}.{item}.{suffix}"
-
-    def codes(self, name: str) -> Path:
-        """A codes file (``CodesSetting.name``)."""
-        return self.folder / "codes" / f"{name}.codes"
 
     def codes_of(self, system: str) -> tuple[Path, Path]:
         """The codes that a system segments source and target with; twice the same for joint ones."""
@@ -198,37 +185,15 @@ class Layout:
 
     # -- results
 
-    def comparison(self, kind: str) -> Path:
-        """The comparison of all systems in one of COMPARISON_KINDS."""
-        return self.folder / f"comparison.{kind}"
-
     @property
     def data_report(self) -> Path:
         """The data report: lines, words and dropped pairs after every data step."""
         return self.folder / "data-report.json"
 
     @property
-    def statistics(self) -> Path:
-        """The numbers that the HTML report shows beside the scores."""
-        return self.folder / "statistics.json"
-
-    @property
-    def figures(self) -> Path:
-        """The folder of the figures."""
-        return self.folder / "figures"
-
-    @property
     def report(self) -> Path:
         """The HTML report."""
         return self.folder / "report.html"
-
-    def log(self, name: str) -> Path:
-        """The log of a step."""
-        return self.folder / "logs" / f"{name}.log"
-
-    def step_report(self, name: str) -> Path:
-        """The step report of a data step: ``get-data``, ``tokenise-PART.LANGUAGE``, ``clean-PART``."""
-        return self.folder / "logs" / f"{name}.json"
 
     # -- what a run needs
 
@@ -242,7 +207,7 @@ class Layout:
         if step == "get_data":
             parts = [_data_of(whole["data"], name), whole["languages"]]
         elif step == "train":
-            parts = [_training_of(whole["train"]), whole["systems"][name].get("train")]
+            parts = [training_section(whole["train"]), whole["systems"][name].get("train")]
         elif step == "score":
             parts = [self.config.score.metrics, self.config.score.comet]
         elif step == "statistics":
@@ -256,10 +221,7 @@ class Layout:
 
         Raises MTScaffoldError where another run is using the folder, or it cannot be written to.
         """
-        make_folder(self.folder)
-        lock = take_lock(self.folder, "another run is working in this folder; wait until it ends, or stop it")
-        write_config(self.config, self.config_file)
-        return lock
+        return open_folder(self.folder, self.config)
 
 
 def read_layout(folder: PathLike) -> Layout:
@@ -267,45 +229,23 @@ def read_layout(folder: PathLike) -> Layout:
 
     Raises MTScaffoldError for a folder that is none of an experiment, and UsageError as load_config does.
     """
-    place = Path(folder)
-    if not (place / _CONFIG).is_file():
-        raise MTScaffoldError(f"{folder}: not the folder of an experiment (no {_CONFIG}); give experiments/NAME")
-    return Layout(place, load_config(place / _CONFIG))
+    return _translation(Path(folder), read_folder(folder))
 
 
 def plan_layout(configurations: Sequence[PathLike], settings: Mapping[str, Any]) -> tuple[Layout, Path | None]:
-    """Return the layout of an experiment to run, and its download cache (None: the default one).
+    """Return the layout of a translation experiment to run, and its download cache, as plan_experiment does."""
+    folder, config, cache = plan_experiment(configurations, settings)
+    return _translation(folder, config), cache
 
-    configurations: exactly one configuration file. settings: the values of ``--config``, as text or already typed:
-    ``output`` (folder; default: experiments/NAME), ``cache``, ``sample``, ``batch``, and any section of the
-    configuration, whose values replace those of the file.
 
-    Raises UsageError as load_config does.
-    """
-    if len(configurations) != 1:
-        raise UsageError("give one experiment: --configfile configs/NAME.yaml")
-    given = {key: typed(value) for key, value in settings.items()}
-    output, cache = given.pop("output", None), given.pop("cache", None)
-    for short, (section, key) in _SHORT.items():
-        value = given.pop(short, None)
-        if value is not None:
-            inner = given.get(section, {})
-            # Anything but a mapping is left for load_config to refuse.
-            given[section] = {**inner, key: value} if isinstance(inner, Mapping) else inner
-    config = load_config(configurations[0], given)
-    folder = Path(str(output or f"experiments/{config.name}"))
-    return Layout(folder, config), None if cache is None else Path(str(cache))
+def _translation(folder: Path, config: Experiment) -> Layout:
+    if not isinstance(config, Config):
+        raise UsageError(f"{folder}: task: {config.task}: only translation experiments have this")
+    return Layout(folder, config)
 
 
 def _with(name: str, suffix: str) -> str:
     return f"{name}.{suffix}" if suffix else name
-
-
-def _training_of(train: Mapping[str, Any]) -> object:
-    """Return the train section without what changes no training: the batches that are not chosen, and so on."""
-    batch = train.get("batch")
-    used = {key: value for key, value in train.items() if key not in ("expected", "batches", "thin")}
-    return used | ({"batches": {batch: train["batches"][batch]}} if batch is not None else {})
 
 
 def _data_of(data: Mapping[str, Any], test: str) -> object:

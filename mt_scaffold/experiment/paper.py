@@ -132,3 +132,15 @@ def percentages_table() -> str:
     for name, found in [*(("gain", gain) for gain in paper.gains), (share, paper.scaffold_share)]:
         rows.append([name, found.text, f"{found.symbols:,}", found.percent, found.place])
     return format_table(rows, markdown=True, figures=False)
+
+
+def language_models_table() -> str:
+    """Return the paper's scores of language models as a Markdown table: BPE's and Scaffold-BPE's in one cell."""
+    scores = read_paper().language_models
+    benchmarks = list(dict.fromkeys(score.benchmark for score in scores))
+    cells = {(score.table, score.setting, score.benchmark): f"{score.bpe} / {score.scaffold}" for score in scores}
+    rows = [["table, setting", *benchmarks]]
+    for table, setting in dict.fromkeys((score.table, score.setting) for score in scores):
+        shown = [cells.get((table, setting, benchmark), "") for benchmark in benchmarks]
+        rows.append([f"{table}: {setting}" if setting not in table else table, *shown])
+    return format_table(rows, markdown=True, figures=False)

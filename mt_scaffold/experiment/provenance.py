@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from mt_scaffold.files import PathLike, explain_os_error, open_input, write_text
 
 if TYPE_CHECKING:
-    from mt_scaffold.experiment.configuration import Config
+    from mt_scaffold.experiment.configuration import Experiment
 
 # The distributions that a score may depend on.
 _DISTRIBUTIONS = ("mt-scaffold", "torch", "fairseq-fixed", "sacrebleu", "sacremoses", "numpy", "snakemake")
@@ -51,8 +51,8 @@ def raw_digest(path: PathLike, kind: str = "sha256") -> str:
         raise explain_os_error(error, path) from error
 
 
-def write_config(config: Config, path: PathLike) -> None:
-    """Write ``config``, every default filled in, as YAML for load_config, below comments with the versions."""
+def write_config(config: Experiment, path: PathLike) -> None:
+    """Write ``config``, every default filled in, as YAML for load_experiment, below comments with the versions."""
     import yaml
 
     heading = "".join(f"# {name} {version}\n" for name, version in versions().items())

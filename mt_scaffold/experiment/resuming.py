@@ -11,7 +11,7 @@ from pathlib import Path
 
 from mt_scaffold.errors import MTScaffoldError
 from mt_scaffold.experiment.checkpoints import load_checkpoint
-from mt_scaffold.experiment.layout import CHECKPOINTS, TRAINING_COMMAND
+from mt_scaffold.experiment.experiment_folder import CHECKPOINTS, TRAINING_COMMAND
 from mt_scaffold.files import PathLike, write_text
 
 # Options that leave both the batches and what is learned from them as they are; docs/fairseq.md lists them.

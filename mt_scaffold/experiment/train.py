@@ -17,6 +17,7 @@ from mt_scaffold.experiment.averaging_check import number_of
 from mt_scaffold.experiment.binarise import DESCRIPTION, Binarised
 from mt_scaffold.experiment.checkpoints import check_optimiser, epoch_checkpoints, load_checkpoint, update_checkpoints
 from mt_scaffold.experiment.configuration.training import STOP_OPTIONS, unfair_patience
+from mt_scaffold.experiment.experiment_folder import CHECKPOINTS, TRAINING_COMMAND, TRAINING_LOG, TRAINING_REPORT
 from mt_scaffold.experiment.fairseq_tools import (
     WHOLE_DATA_SET,
     command_line,
@@ -35,7 +36,6 @@ from mt_scaffold.experiment.language_modelling.data_folder import (
     read_data_folder,
     subsets,
 )
-from mt_scaffold.experiment.layout import CHECKPOINTS, TRAINING_COMMAND, TRAINING_LOG, TRAINING_REPORT
 from mt_scaffold.experiment.locks import locked
 from mt_scaffold.experiment.provenance import sha256, versions
 from mt_scaffold.experiment.results import write_result

@@ -4,12 +4,22 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from typing import Any
+from collections.abc import Mapping
+from typing import TypeVar
 
 from mt_scaffold.errors import UsageError
 from mt_scaffold.experiment.configuration import Config
 from mt_scaffold.experiment.configuration.schema import OptionValue, nearest
-from mt_scaffold.experiment.configuration.training import METRICS, STOP_OPTIONS, Train
+from mt_scaffold.experiment.configuration.training import (
+    METRICS,
+    STOP_OPTIONS,
+    Average,
+    SystemTrain,
+    Train,
+    TrainOptions,
+)
+
+AnyTrain = TypeVar("AnyTrain", bound=TrainOptions)
 
 # fairseq's own tasks count neither subwords nor text, and check no averaging.
 OWN_TASKS = ("translation_resumable", "translation_bpe_dropout")
@@ -42,7 +52,7 @@ def training_options(config: Config, system: str | None = None, gpus: int | None
     wanted = max(config.average.last, config.score.last_checkpoints)
     if own_task and wanted:
         options |= {"average-last": wanted, "average-by": config.average.by}
-    return options | _kept(config, options, wanted)
+    return options | kept_checkpoints(config.average, options, wanted)
 
 
 def train_section(config: Config, system: str | None) -> Train:
@@ -51,14 +61,17 @@ def train_section(config: Config, system: str | None) -> Train:
         return config.train
     if system not in config.systems:
         raise UsageError(f"no system is called {system}{nearest(system, config.systems)}")
-    own: Any = getattr(config.systems[system], "train", None)
+    return with_own_options(config.train, config.systems[system].train)
+
+
+def with_own_options(train: AnyTrain, own: SystemTrain | None) -> AnyTrain:
+    """Return a train section with a system's own options in place of those of the same name."""
     if own is None:
-        return config.train
+        return train
     batches = {
-        name: dataclasses.replace(batch, options=batch.options | own.options)
-        for name, batch in config.train.batches.items()
+        name: dataclasses.replace(batch, options=batch.options | own.options) for name, batch in train.batches.items()
     }
-    return dataclasses.replace(config.train, options=config.train.options | own.options, batches=batches)
+    return dataclasses.replace(train, options=train.options | own.options, batches=batches)
 
 
 def _bleu_options(config: Config) -> dict[str, OptionValue]:
@@ -74,12 +87,12 @@ def _bleu_options(config: Config) -> dict[str, OptionValue]:
     }
 
 
-def _kept(config: Config, options: dict[str, OptionValue], wanted: int) -> dict[str, OptionValue]:
+def kept_checkpoints(average: Average, options: Mapping[str, OptionValue], wanted: int) -> dict[str, OptionValue]:
     """Return the options that keep the checkpoints which are averaged or scored, and no more."""
     kept: dict[str, OptionValue] = {}
     # Where only the best checkpoint is used, one epoch checkpoint is enough; 0 would keep them all.
     if "keep-last-epochs" not in options:
-        kept["keep-last-epochs"] = max(wanted, 1) if config.average.by == "epochs" else 1
-    if config.average.by == "updates" and "keep-interval-updates" not in options:
+        kept["keep-last-epochs"] = max(wanted, 1) if average.by == "epochs" else 1
+    if average.by == "updates" and "keep-interval-updates" not in options:
         kept["keep-interval-updates"] = max(wanted, 1)
     return kept

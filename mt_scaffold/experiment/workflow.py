@@ -11,12 +11,12 @@ from pathlib import Path
 
 from mt_scaffold.codes import Codes
 from mt_scaffold.errors import MTScaffoldError, UsageError
-from mt_scaffold.experiment.averaging_check import check_averaging as check_averaging
-from mt_scaffold.experiment.averaging_check import number_of
+from mt_scaffold.experiment.averaging_check import check_averaging, number_of
 from mt_scaffold.experiment.binarise import DESCRIPTION, Binarised
-from mt_scaffold.experiment.configuration import Config
+from mt_scaffold.experiment.configuration import Config, Experiment
 from mt_scaffold.experiment.configuration.training import STOP_OPTIONS
 from mt_scaffold.experiment.data_report import DataReport, gather_reports
+from mt_scaffold.experiment.experiment_folder import COMPARISON_KINDS
 from mt_scaffold.experiment.fairseq_tools import check_options, gpus_in_all, option_arguments, sees_gpu
 from mt_scaffold.experiment.layout import TRAINED_ON, Layout
 from mt_scaffold.experiment.results import read_result, write_result
@@ -89,14 +89,20 @@ def learn_flags(config: Config, codes: str) -> str:
     return flags + " --total-symbols" * setting.total_symbols
 
 
-def given_codes(config: Config) -> list[str]:
+def given_codes(config: Experiment) -> list[str]:
     """Return the codes that are copied from files."""
     return [name for name, codes in config.all_codes.items() if codes.file is not None]
 
 
-def learned_codes(config: Config) -> list[str]:
+def learned_codes(config: Experiment) -> list[str]:
     """Return the codes that are learned."""
     return [name for name, codes in config.all_codes.items() if codes.file is None]
+
+
+def check_plan(layout: Layout) -> None:
+    """Raise UsageError for what would show only after hours, where it can be known before anything runs."""
+    check_codes(layout.config)
+    check_averaging(layout.config)
 
 
 def check_codes(config: Config) -> None:
@@ -179,6 +185,12 @@ def kept_subwords(layout: Layout) -> list[Path]:
     ]
 
 
+def results(layout: Layout) -> list[Path]:
+    """Return what a complete run leaves behind."""
+    files = [*map(layout.comparison, COMPARISON_KINDS), layout.data_report, layout.report, *kept_subwords(layout)]
+    return [*files, *(layout.every_run(layout.thinned) if layout.config.train.thin else [])]
+
+
 def dropout_options(config: Config, system: str) -> str:
     """Return the training options of a system that are not in the configuration's train section."""
     return shlex.join(["--", *arguments]) if (arguments := _dropout(config, system)) else ""
@@ -193,7 +205,7 @@ def _dropout(config: Config, system: str) -> list[str]:
     return ["--bpe-dropout-src", source, "--bpe-dropout-tgt", target]
 
 
-def average_flags(config: Config) -> str:
+def average_flags(config: Experiment) -> str:
     """Return the options of ``mt-scaffold average`` that choose the checkpoints."""
     return f"--last {config.average.last}" + (" --updates" if config.average.by == "updates" else "")
 

@@ -1,14 +1,6 @@
 # Data folders → checkpoints → averaged models → translations; once for each system and seed.
 
 
-# A training that SIGUSR1 has stopped before its time limit ends with status 75. SLURM then runs the same job again; where
-# the cluster forbids that, Snakemake submits another one (retries).
-REQUEUE = (
-    '{ status=$?; [ $status -ne 75 ] || [ -z "${SLURM_JOB_ID:-}" ] || scontrol requeue "$SLURM_JOB_ID" || true; '
-    "exit $status; }"
-)
-
-
 # A profile sets the resources for one or more nodes with GPUs; see configs/profiles.
 # The checkpoints are not a declared output, because Snakemake would delete them when the training is stopped.
 rule train:

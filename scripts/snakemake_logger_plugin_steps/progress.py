@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from mt_scaffold.experiment.layout import TRAINING_COMMAND, TRAINING_LOG
+from mt_scaffold.experiment.experiment_folder import TRAINING_COMMAND, TRAINING_LOG
 
 # What the steps of a rule cost in relation to each other; a training's share is so large because the rest is short.
 _COST = {"train": 100.0, "translate": 10.0, "statistics": 10.0, "average": 3.0, "binarise": 3.0}
@@ -45,11 +45,13 @@ def trained(folder: Path) -> float:
             log = stream.read().decode("utf-8", "replace")
     except (OSError, ValueError):
         return 0.0
-    limits = {
-        name: int(value)
-        for name, value in itertools.pairwise(command)
-        if name in ("--max-epoch", "--max-update") and value.isdecimal() and int(value)
-    }
+    numbers = {name: int(value) for name, value in itertools.pairwise(command) if value.isdecimal() and int(value)}
+    limits = {name: numbers[name] for name in ("--max-epoch", "--max-update") if name in numbers}
+    # Language models end by tokens or text; their schedule is as long as the training.
+    if "--max-update" not in limits and {"--stop-tokens", "--stop-text"} & numbers.keys():
+        period, warmup = numbers.get("--lr-period-updates", 0), numbers.get("--warmup-updates", 0)
+        if updates := period + warmup if period else numbers.get("--total-num-update", 0):
+            limits["--max-update"] = updates
     parts = []
     if "--max-update" in limits and (updates := re.findall(r"\bnum_updates[=\s]+(\d+)", log)):
         parts.append(int(updates[-1]) / limits["--max-update"])

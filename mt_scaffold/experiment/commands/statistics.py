@@ -1,10 +1,11 @@
-"""mt-scaffold statistics: see mt_scaffold.experiment.statistics."""
+"""mt-scaffold statistics: see mt_scaffold.experiment.statistics, and language_model_workflow.statistics."""
 
 from __future__ import annotations
 
 import argparse
 
-from mt_scaffold.experiment.statistics import statistics
+from mt_scaffold.experiment.configuration import Config
+from mt_scaffold.experiment.experiment_folder import read_folder
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -15,5 +16,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Run the command and print which figures were drawn."""
-    for figure in statistics(options.experiment).figures:
-        print(figure.file)
+    if isinstance(read_folder(options.experiment), Config):
+        from mt_scaffold.experiment.statistics import statistics
+
+        files = [figure.file for figure in statistics(options.experiment).figures]
+    else:
+        from mt_scaffold.experiment.language_model_workflow import statistics as language_models
+
+        files = language_models.statistics(options.experiment).figures
+    for file in files:
+        print(file)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 
+from mt_scaffold.errors import UsageError
+from mt_scaffold.experiment.configuration.schema import OptionValue
 from mt_scaffold.experiment.fairseq_tools import LAUNCHERS, gpus_in_all, option_arguments
 from mt_scaffold.experiment.train import train
 
@@ -18,6 +20,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seed", type=int, default=1, help="random seed (default: 1)")
     parser.add_argument("--config", metavar="FILE", help="take fairseq's options from this experiment configuration")
     parser.add_argument("--system", metavar="NAME", help="with --config: the system, which may have its own options")
+    parser.add_argument("--comparison", metavar="NAME", help="with --config of language models: what ends the training")
+    parser.add_argument(
+        "--baseline-report",
+        metavar="FILE",
+        help="training.json of the baseline, where the comparison takes as much text as it was trained on",
+    )
     parser.add_argument(
         "--average-last",
         type=int,
@@ -44,11 +52,7 @@ def run(options: argparse.Namespace) -> None:
         if (value := getattr(options, name.replace("-", "_"))) is not None:
             arguments += [f"--{name}", str(value)]
     if options.config:
-        from mt_scaffold.experiment.configuration import load_config
-        from mt_scaffold.experiment.training_options import training_options
-
-        gpus = gpus_in_all(options.nodes, options.gpus)
-        chosen = training_options(load_config(options.config), options.system, gpus)
+        chosen = _configured(options, gpus_in_all(options.nodes, options.gpus))
         if options.keep_epochs is not None:
             del chosen["keep-last-epochs"]
         arguments = option_arguments(chosen) + arguments
@@ -62,3 +66,19 @@ def run(options: argparse.Namespace) -> None:
         nodes=options.nodes,
         gpus=options.gpus,
     )
+
+
+def _configured(options: argparse.Namespace, gpus: int) -> dict[str, OptionValue]:
+    """Return fairseq-train's options from the experiment configuration."""
+    from mt_scaffold.experiment.configuration import Config, load_experiment
+    from mt_scaffold.experiment.language_model_workflow.options import options_for_data
+    from mt_scaffold.experiment.training_options import training_options
+
+    config = load_experiment(options.config)
+    if isinstance(config, Config):
+        if options.comparison is not None or options.baseline_report is not None:
+            raise UsageError(f"{options.config}: translation has no comparisons; remove --comparison")
+        return training_options(config, options.system, gpus)
+    if options.system is None or options.comparison is None:
+        raise UsageError(f"{options.config}: language models need --system and --comparison; add them")
+    return options_for_data(config, options.system, options.comparison, gpus, options.data, options.baseline_report)

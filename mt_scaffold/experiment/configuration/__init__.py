@@ -1,7 +1,8 @@
 """The experiment configuration: one YAML file, its schema, its defaults and its errors.
 
-The dataclasses here, in ``data.py`` and in ``training.py`` are the whole schema. Whatever does not fit it raises a
-UsageError of one line that names the file, the line and the key.
+The dataclasses here, in ``data.py`` and in ``training.py`` are the whole schema of translation, and those in
+``language_model.py`` that of language models. Whatever does not fit it raises a UsageError of one line that names the
+file, the line and the key.
 """
 
 from __future__ import annotations
@@ -12,14 +13,16 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from mt_scaffold.errors import UsageError
-from mt_scaffold.experiment.configuration import checks, yaml_file
+from mt_scaffold.experiment.configuration import checks, language_model_checks, yaml_file
 from mt_scaffold.experiment.configuration.data import NAME, NAME_SAYS, Data, Tokenise
+from mt_scaffold.experiment.configuration.language_model import LanguageModelConfig
 from mt_scaffold.experiment.configuration.schema import (
     OptionValue,
     WrongValue,
     bounds,
     build,
     self_and_parents,
+    show,
     without_none,
 )
 from mt_scaffold.experiment.configuration.systems import (
@@ -130,6 +133,7 @@ class Config:
     systems: dict[str, System] = field(metadata=bounds(key_pattern=NAME, key_pattern_says=NAME_SAYS, filled=True))
     baseline: str
     train: Train
+    task: Literal["translation"] = "translation"
     description: str = ""
     tokenise: Tokenise = field(default_factory=Tokenise)
     clean: Clean = field(default_factory=Clean)
@@ -200,8 +204,12 @@ class Config:
         return plain
 
 
-def load_config(path: PathLike, overrides: Mapping[str, Any] | None = None) -> Config:
-    """Read and check the experiment configuration in ``path`` (YAML, UTF-8).
+# One experiment, whatever its task.
+Experiment = Config | LanguageModelConfig
+
+
+def load_experiment(path: PathLike, overrides: Mapping[str, Any] | None = None) -> Experiment:
+    """Read and check the experiment configuration in ``path`` (YAML, UTF-8), of the ``task`` that it names.
 
     overrides: values that replace those of the file, nested as they are there: ``{"data": {"sample": 500}}``.
     Raises UsageError for a syntax error, a key that is unknown, missing or duplicate, and for a value of the wrong
@@ -209,20 +217,56 @@ def load_config(path: PathLike, overrides: Mapping[str, Any] | None = None) -> C
     """
     document, lines = yaml_file.read(path)
     if not overrides:
-        return parse_config(document, str(path), lines)
-    return parse_config(yaml_file.merged(document, overrides), f"{path} with --config")
+        return parse_experiment(document, str(path), lines)
+    return parse_experiment(yaml_file.merged(document, overrides), f"{path} with --config")
+
+
+def load_config(path: PathLike, overrides: Mapping[str, Any] | None = None) -> Config:
+    """Read and check the configuration of a translation experiment, as load_experiment does.
+
+    Raises UsageError where it is one of language models.
+    """
+    config = load_experiment(path, overrides)
+    if not isinstance(config, Config):
+        raise UsageError(f"{path}: task: {config.task}: give the configuration of a translation experiment")
+    return config
 
 
 def parse_config(document: Mapping[str, Any], origin: str = "configuration", lines: Mapping[str, int] = {}) -> Config:
+    """Check the configuration of a translation experiment; otherwise as parse_experiment."""
+    config = parse_experiment(document, origin, lines)
+    if not isinstance(config, Config):
+        raise UsageError(f"{origin}: task: {config.task}: give the configuration of a translation experiment")
+    return config
+
+
+def parse_experiment(
+    document: Mapping[str, Any], origin: str = "configuration", lines: Mapping[str, int] = {}
+) -> Experiment:
     """Check a configuration that is already a dictionary and fill in the defaults.
 
     ``origin`` and ``lines`` (line numbers by dotted key) locate a wrong value in the error. Raises UsageError as
-    load_config does.
+    load_experiment does.
     """
     try:
+        if document.get("task", "translation") == "language_modeling":
+            sections = {"data": Data, "codes": Learn, "prepare": Prepare, "binarise": Limits, "train": Train}
+            language_model_checks.check_keys(document, Config, sections, System)
+            models: LanguageModelConfig = build(LanguageModelConfig, dict(document))
+            language_model_checks.check(models)
+            return models
+        _check_task(document)
         config: Config = build(Config, dict(document))
         checks.check(config)
     except WrongValue as error:
         line = next((f":{lines[key]}" for key in self_and_parents(error.key) if key in lines), "")
         raise UsageError(f"{origin}{line}: {error}") from None
     return config
+
+
+def _check_task(document: Mapping[str, Any]) -> None:
+    task = document.get("task", "translation")
+    if task != "translation":
+        raise WrongValue("task", f"must be translation or language_modeling, not {show(task)}")
+    if "task" not in document and "comparisons" in document:
+        raise WrongValue("comparisons", "belongs to language models; add task: language_modeling, or remove it")

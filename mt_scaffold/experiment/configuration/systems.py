@@ -93,7 +93,7 @@ class System:
 class CodesSetting:
     """What makes a codes file: the settings it is learned with, or the ``file`` it is copied from.
 
-    languages: whose training words it is learned from and segments, one or both.
+    languages: whose training words it is learned from and segments, one or both; none for language models.
     """
 
     algorithm: str | None
@@ -110,11 +110,11 @@ class CodesSetting:
             digest = hashlib.sha256(self.file.encode("utf-8", "surrogateescape")).hexdigest()[:6]
             stem = "".join(each if each.isalnum() and each.isascii() else "-" for each in Path(self.file).stem)
             name = f"given-{stem}-{digest}"
-            return name if len(self.languages) > 1 else f"{name}.{self.languages[0]}"
+            return f"{name}.{self.languages[0]}" if len(self.languages) == 1 else name
         name = f"{self.algorithm}-{self.symbols}"
         name += f"-min{self.min_frequency}" if self.min_frequency != _LEAST_FREQUENCY else ""
         name += "-total" if self.total_symbols else ""
-        return name if len(self.languages) > 1 else f"{name}.{self.languages[0]}"
+        return f"{name}.{self.languages[0]}" if len(self.languages) == 1 else name
 
     @property
     def file_or_name(self) -> str:

@@ -68,16 +68,11 @@ class Batch:
 
 
 @dataclass(frozen=True)
-class Train:
+class TrainOptions:
     """Plain fairseq-train options: ``true`` is a flag, ``false`` leaves it out, a list gives several values.
 
-    ``batch`` chooses one of ``batches``, whose options are added to ``options``.
-
-    ``stop`` ends the training, instead of max-update or max-epoch in the options. With ``patience`` it ends earlier,
-    once that many validations in a row have not improved ``patience_on``: BLEU of the validation set, or the loss per
-    byte of its text; checkpoint_best.pt follows the same. ``validate_bleu``: compute that BLEU in any case.
-    ``expected``: for a check of the averaging before anything runs. ``thin``: once averaged, checkpoints lose the
-    optimiser's state, all but the last.
+    ``batch`` chooses one of ``batches``, whose options are added to ``options``. ``thin``: once averaged, checkpoints
+    lose the optimiser's state, all but the last.
     """
 
     options: dict[str, OptionValue] = field(metadata=bounds(key_pattern=OPTION, key_pattern_says=OPTION_SAYS))
@@ -85,22 +80,12 @@ class Train:
     batches: dict[str, Batch] = field(
         default_factory=dict, metadata=bounds(key_pattern=NAME, key_pattern_says=NAME_SAYS)
     )
-    stop: Stop | None = None
-    patience: int | None = field(default=None, metadata=bounds(least=1))
-    patience_on: Literal["bleu", "loss_per_byte"] | None = None
-    validate_bleu: bool = False
-    expected: Expected | None = None
     thin: bool = False
 
     @property
     def all_options(self) -> dict[str, OptionValue]:
         """The options, including those of the chosen batch."""
         return self.options | (self.batches[self.batch].options if self.batch is not None else {})
-
-    @property
-    def validates_bleu(self) -> bool:
-        """Whether BLEU of the validation set is computed."""
-        return self.validate_bleu or self.patience_on == "bleu"
 
     @property
     def batch_gpus(self) -> int:
@@ -132,6 +117,28 @@ class Train:
 
 
 @dataclass(frozen=True)
+class Train(TrainOptions):
+    """How translation systems are trained: options, and when a training ends.
+
+    ``stop`` ends the training, instead of max-update or max-epoch in the options. With ``patience`` it ends earlier,
+    once that many validations in a row have not improved ``patience_on``: BLEU of the validation set, or the loss per
+    byte of its text; checkpoint_best.pt follows the same. ``validate_bleu``: compute that BLEU in any case.
+    ``expected``: for a check of the averaging before anything runs.
+    """
+
+    stop: Stop | None = None
+    patience: int | None = field(default=None, metadata=bounds(least=1))
+    patience_on: Literal["bleu", "loss_per_byte"] | None = None
+    validate_bleu: bool = False
+    expected: Expected | None = None
+
+    @property
+    def validates_bleu(self) -> bool:
+        """Whether BLEU of the validation set is computed."""
+        return self.validate_bleu or self.patience_on == "bleu"
+
+
+@dataclass(frozen=True)
 class Average:
     """How many of the last checkpoints are averaged; 0 takes the best one on the validation set.
 
@@ -157,6 +164,18 @@ def check_training(train: Train, average: Average, last_checkpoints: int = 0) ->
                 raise WrongValue("train.stop", f"the options have {name}, too; keep one of them")
     _check_validation(train, options)
     wanted = max(average.last, last_checkpoints)
+    check_kept(options, average, wanted)
+    by_epoch = average.by == "epochs" and not options.get("save-interval-updates")
+    if train.patience is not None and by_epoch and wanted > train.patience + 1:
+        raise WrongValue(
+            "average.last",
+            f"{wanted} checkpoints are needed, but with patience {train.patience} a training can end after "
+            f"{train.patience + 1} epochs; average fewer, or be more patient",
+        )
+
+
+def check_kept(options: Mapping[str, OptionValue], average: Average, wanted: int) -> None:
+    """Raise WrongValue where fairseq-train's ``options`` do not save or keep the ``wanted`` checkpoints."""
     kept = "keep-last-epochs" if average.by == "epochs" else "keep-interval-updates"
     number = options.get(kept, -1)
     if isinstance(number, int) and 0 < number < wanted:
@@ -167,13 +186,6 @@ def check_training(train: Train, average: Average, last_checkpoints: int = 0) ->
         raise WrongValue("average.by", "updates needs save-interval-updates in the options of train; add it")
     if average.by == "epochs" and wanted and options.get("no-epoch-checkpoints"):
         raise WrongValue("average.last", "no-epoch-checkpoints in the options saves none to average; remove it")
-    by_epoch = average.by == "epochs" and not options.get("save-interval-updates")
-    if train.patience is not None and by_epoch and wanted > train.patience + 1:
-        raise WrongValue(
-            "average.last",
-            f"{wanted} checkpoints are needed, but with patience {train.patience} a training can end after "
-            f"{train.patience + 1} epochs; average fewer, or be more patient",
-        )
     if average.last == 0 and options.get("disable-validation"):
         raise WrongValue("average.last", "0 takes the best checkpoint, which disable-validation does not find")
 

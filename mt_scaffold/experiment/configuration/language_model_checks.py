@@ -1,0 +1,150 @@
+"""Checks that involve several fields of the configuration of language models."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from mt_scaffold.experiment.configuration.language_model import (
+    DOCUMENT_KINDS,
+    Counting,
+    DocumentData,
+    LanguageModelConfig,
+    LanguageModelSystem,
+    LearnFromBytes,
+    Padding,
+    TrainLanguageModels,
+)
+from mt_scaffold.experiment.configuration.schema import WrongValue, nearest
+from mt_scaffold.experiment.configuration.training import STOP_OPTIONS, check_kept
+
+# Folders and files in experiments/NAME beside the folders of the systems.
+RESERVED_NAMES = (
+    *("documents", "counts", "codes", "binarised", "logs", "figures", "config.yaml", "documents.json"),
+    *("statistics.json", "statistics.txt", "comparison.txt", "comparison.md", "comparison.json", "comparison.csv"),
+)
+# What one section says in each of the two tasks, where the schema differs.
+_SECTIONS: dict[str, Any] = {
+    "data": DocumentData,
+    "codes": LearnFromBytes,
+    "prepare": Counting,
+    "binarise": Padding,
+    "train": TrainLanguageModels,
+}
+
+
+def check_keys(document: Mapping[str, Any], translation: Any, sections: Mapping[str, Any], system: Any) -> None:
+    """Raise WrongValue for a key in the configuration of language models that only translation has.
+
+    translation, sections, system: the dataclasses of a translation's configuration, of its sections by name, and of
+    one of its systems.
+    """
+    for key in _only_there(document, LanguageModelConfig, translation):
+        raise WrongValue(key, "only translation has this key; remove it, or remove task: language_modeling")
+    for section, own in _SECTIONS.items():
+        for key in _only_there(document.get(section), own, sections[section]):
+            raise WrongValue(f"{section}.{key}", "only translation has this key; language models have no use for it")
+    systems = document.get("systems")
+    for name, entry in systems.items() if isinstance(systems, dict) else ():
+        for key in _only_there(entry, LanguageModelSystem, system):
+            raise WrongValue(f"systems.{name}.{key}", "only translation has this key; a language model has one side")
+
+
+def _only_there(given: object, own: Any, other: Any) -> Iterator[str]:
+    known, others = ({entry.name for entry in dataclasses.fields(kind)} for kind in (own, other))
+    if isinstance(given, Mapping):
+        yield from (key for key in given if key in others - known)
+
+
+def check(config: LanguageModelConfig) -> None:
+    """Raise WrongValue where the values of a configuration contradict each other."""
+    _check_data(config.data)
+    if not config.codes.bytes:
+        raise WrongValue("codes.bytes", "the ids of a language model need codes of bytes; leave this out")
+    if config.codes.pretokenise == "spaces" and config.codes.split_digits:
+        raise WrongValue("codes.split_digits", "pretokenise: spaces splits nothing but spaces; set this to false")
+    if config.train.batches and config.train.batch not in config.train.batches:
+        raise WrongValue("train.batch", f"give one of {', '.join(config.train.batches)}")
+    if config.train.batch is not None and not config.train.batches:
+        raise WrongValue("train.batch", "there are no train.batches to choose from; define them, or leave this out")
+    for name, system in config.systems.items():
+        _check_system(config, name, system)
+    if config.baseline not in config.systems:
+        raise WrongValue("baseline", f"no system is called {config.baseline}{nearest(config.baseline, config.systems)}")
+    _check_comparisons(config)
+    _check_training(config)
+    if len(set(config.seeds)) < len(config.seeds):
+        raise WrongValue("seeds", "duplicate seed; list each seed once")
+
+
+def _check_data(data: DocumentData) -> None:
+    kinds = [kind for kind in DOCUMENT_KINDS if getattr(data, kind) is not None]
+    if len(kinds) != 1:
+        given = " and ".join(kinds) if kinds else "none"
+        raise WrongValue("data", f"give exactly one of {', '.join(DOCUMENT_KINDS)} (given: {given})")
+    files = data.documents
+    if files is None:
+        if data.held_out_every is not None:
+            raise WrongValue("data.held_out_every", "synthetic data has sets of its own; leave this out")
+        return
+    for name in files.tests or ():
+        if re.fullmatch(r"(train|valid)\d*", name):  # fairseq reads train, train1 and so on as one training set
+            raise WrongValue(f"data.documents.tests.{name}", f"a test set cannot be called {name}; rename it")
+    for name in ("valid", "tests"):
+        if (getattr(files, name) is None) == (data.held_out_every is None):
+            given = "neither" if data.held_out_every is None else "both"
+            raise WrongValue("data", f"give either documents.{name} or held_out_every (given: {given})")
+    if files.lines_per_document > 1 and files.format not in (None, "lines"):
+        raise WrongValue("data.documents.lines_per_document", f"{files.format} has documents already; leave this out")
+
+
+def _check_system(config: LanguageModelConfig, name: str, system: LanguageModelSystem) -> None:
+    key = f"systems.{name}"
+    if name in RESERVED_NAMES:
+        raise WrongValue(key, "reserved for a folder or file of the experiment; choose another name")
+    if system.codes is not None and system.algorithm is not None:
+        raise WrongValue(f"{key}.codes", "give either an algorithm, which learns codes, or a file of codes")
+    if system.codes is None and system.algorithm is None:
+        raise WrongValue(f"{key}.algorithm", "missing: give bpe or scaffold, or a file as codes")
+    for learned in ("symbols", "min_frequency", "total_symbols"):
+        if system.codes is not None and getattr(system, learned) is not None:
+            raise WrongValue(f"{key}.{learned}", "has no effect on codes that are given as a file; leave it out")
+    setting = config.codes_of(name)
+    if system.codes is None and setting.total_symbols and setting.symbols <= 256:
+        where = f"{key}.symbols" if system.symbols is not None else "codes.symbols"
+        raise WrongValue(where, "with total_symbols the 256 bytes are among them; give more than 256")
+    if system.baseline is not None and system.baseline not in config.systems:
+        hint = nearest(system.baseline, config.systems)
+        raise WrongValue(f"{key}.baseline", f"no system is called {system.baseline}{hint}")
+    if system.baseline == name != config.baseline:
+        raise WrongValue(f"{key}.baseline", "a system is not tested against itself; name another")
+
+
+def _check_comparisons(config: LanguageModelConfig) -> None:
+    for name, amount in config.comparisons.items():
+        if len(amount.rules) != 1:
+            given = " and ".join(amount.rules) or "none"
+            raise WrongValue(f"comparisons.{name}", f"give exactly one of tokens, text, text_of (given: {given})")
+        if amount.text_of is not None:
+            if amount.text_of not in config.comparisons:
+                hint = nearest(amount.text_of, config.comparisons)
+                raise WrongValue(f"comparisons.{name}.text_of", f"no comparison is called {amount.text_of}{hint}")
+            if config.comparisons[amount.text_of].text_of is not None or amount.text_of == name:
+                raise WrongValue(f"comparisons.{name}.text_of", "name a comparison with tokens or text of its own")
+
+
+def _check_training(config: LanguageModelConfig) -> None:
+    own = {name: system.train.options for name, system in config.systems.items() if system.train is not None}
+    given = {"train": config.train.all_options} | {f"systems.{name}.train": options for name, options in own.items()}
+    for key, options in given.items():
+        for name in (*STOP_OPTIONS.values(), "patience"):
+            if name in options:
+                raise WrongValue(f"{key}.options.{name}", "the comparisons say when a training ends; remove it")
+        if config.train.schedule is not None:
+            for name in ("lr-scheduler", "lr-period-updates", "total-num-update"):
+                if name in options:
+                    raise WrongValue(f"{key}.options.{name}", "set by train.schedule; keep one of them")
+    for name in config.systems:
+        check_kept(config.train.all_options | own.get(name, {}), config.average, config.average.last)

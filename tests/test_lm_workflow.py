@@ -1,0 +1,215 @@
+"""The workflow of language models: from documents to the tables, what a change repeats, and its errors."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from fork_server import Snakemake
+
+pytest.importorskip("snakemake", reason="needs the extra 'workflow'")
+pytest.importorskip("fairseq_cli", reason="needs the extra 'fairseq'")
+
+CONFIGURATION = """
+task: language_modeling
+name: tiny
+description: a rehearsal
+data: {synthetic: {documents: 60, valid: 3, test: 8, stems: 60, clauses: 1, sentences: 5}}
+codes: {symbols: 360, total_symbols: true}
+systems:
+  bpe: {algorithm: bpe}
+  scaffold: {algorithm: scaffold}
+baseline: bpe
+comparisons:
+  equal_tokens: {tokens: 4000}
+  equal_text: {text_of: equal_tokens}
+train:
+  schedule: cosine
+  options:
+    arch: transformer_lm
+    decoder-layers: 1
+    decoder-embed-dim: 16
+    decoder-input-dim: 16
+    decoder-output-dim: 16
+    decoder-ffn-embed-dim: 16
+    decoder-attention-heads: 2
+    tokens-per-sample: 64
+    batch-size: 8
+    optimizer: adam
+    lr: 0.01
+    warmup-updates: 2
+evaluate: {bootstrap_samples: 50}
+samples: {prompts: ["La ", "1843"], length: 5}
+"""
+
+
+Run = Callable[..., subprocess.CompletedProcess[str]]
+
+
+@pytest.fixture(scope="module")
+def run(snakemake: Snakemake) -> Run:
+    """Run the workflow in ``folder`` with the configuration ``text`` and more options."""
+
+    def run_in(folder: Path, text: str = CONFIGURATION, *more: str) -> subprocess.CompletedProcess[str]:
+        (folder / "tiny.yaml").write_text(text)
+        return snakemake.run(folder, "--configfile", str(folder / "tiny.yaml"), "--cores", "2", *more)
+
+    return run_in
+
+
+def planned(dry: subprocess.CompletedProcess[str]) -> dict[str, int]:
+    assert dry.returncode == 0, dry.stdout
+    return {rule: int(count) for rule, count in re.findall(r"^(\w+) +(\d+)$", dry.stdout, re.MULTILINE)}
+
+
+@pytest.fixture(scope="module")
+def experiment(run: Run, tmp_path_factory: pytest.TempPathFactory) -> dict[str, object]:
+    """The tiny experiment, run to its tables; of the samples only one, to be quick."""
+    folder = tmp_path_factory.mktemp("workflow")
+    output = folder / "experiments" / "tiny"
+    targets = ["comparison.txt", "statistics.json", "scaffold/equal_text/seed-1/samples.txt"]
+    done = run(folder, CONFIGURATION, *(f"experiments/tiny/{name}" for name in targets))
+    return {"folder": folder, "output": output, "done": done}
+
+
+def test_documents_come_to_tables_of_bits_per_byte(experiment: dict[str, object]) -> None:
+    """One command, both comparisons; the baseline is trained once."""
+    done, output = experiment["done"], experiment["output"]
+    assert isinstance(done, subprocess.CompletedProcess) and isinstance(output, Path)
+    assert done.returncode == 0, done.stdout
+    table = (output / "comparison.txt").read_text(encoding="utf-8")
+    for comparison in ("equal_tokens", "equal_text"):
+        for system in ("bpe", "scaffold"):
+            assert re.search(rf"^{comparison} +test +{system} +\d\.\d", table, re.MULTILINE), table
+    assert table in done.stdout and (output / "statistics.txt").read_text(encoding="utf-8") in done.stdout
+    trained = sorted(str(path.relative_to(output)) for path in output.glob("*/*/seed-1/training.json"))
+    assert [path.rsplit("/", 2)[0] for path in trained] == [
+        "bpe/equal_tokens",
+        "scaffold/equal_text",
+        "scaffold/equal_tokens",
+    ]
+    reports = {path: json.loads((output / path).read_text()) for path in trained}
+    bpe, text, tokens = reports.values()
+    # Both ended with the first update that reached the amount, an update of at most 512 tokens.
+    assert (bpe["stop"], tokens["stop"], text["stop"]) == ("tokens", "tokens", "text")
+    assert all(4000 <= each["subwords"] < 4512 for each in (bpe, tokens))
+    assert bpe["text_bytes"] <= text["text_bytes"] < bpe["text_bytes"] + 512 * 5
+    assert "synthetic" in table.lower()
+    summaries = json.loads((output / "statistics.json").read_text())["vocabularies"]
+    assert [each["vocabulary_size"] for each in summaries] == [360, 360]
+    assert summaries[0]["scaffold_tokens"] == 0 < summaries[1]["scaffold_tokens"]
+    assert (output / "figures" / "token-frequencies.svg").exists()
+    samples = (output / "scaffold" / "equal_text" / "seed-1" / "samples.txt").read_text(encoding="utf-8")
+    assert "\nLa " in samples and "\n1843" in samples
+
+
+def test_the_learning_rate_has_fallen_to_its_end(experiment: dict[str, object]) -> None:
+    """The schedule is as long as the training, which the data decides."""
+    output = experiment["output"]
+    assert isinstance(output, Path)
+    for system, comparison in (("bpe", "equal_tokens"), ("scaffold", "equal_text")):
+        folder = output / system / comparison / "seed-1"
+        updates = json.loads((folder / "training.json").read_text())["updates"]
+        period = re.search(r"--lr-period-updates (\d+)", (folder / "command.txt").read_text())
+        assert period and updates - 1 <= int(period[1]) + 2 <= updates + 1
+
+
+def test_the_statistics_are_those_of_the_command(experiment: dict[str, object]) -> None:
+    """They come from the counts in the data folder; bytes and tokens are those of the documents encoded again."""
+    from mt_scaffold import BPE
+
+    output = experiment["output"]
+    assert isinstance(output, Path)
+    documents = [json.loads(line)["text"] for line in (output / "documents" / "train.jsonl").read_text().splitlines()]
+    for summary in json.loads((output / "statistics.json").read_text())["vocabularies"]:
+        bpe = BPE(output / "codes" / f"{summary['codes']}.codes")
+        assert summary["tokens"] == sum(len(bpe.encode(document)) for document in documents)
+        assert summary["bytes"] == sum(len(document.encode()) for document in documents)
+
+
+def test_a_finished_experiment_has_nothing_left_to_do(run: Run, experiment: dict[str, object]) -> None:
+    """Running it again repeats nothing but what was not asked for before: two samples."""
+    folder = experiment["folder"]
+    assert isinstance(folder, Path)
+    assert planned(run(folder, CONFIGURATION, "--dry-run")) == {"sample": 2, "all": 1, "total": 3}
+
+
+@pytest.mark.parametrize(
+    ("change", "repeated", "kept"),
+    [
+        (("symbols: 360", "symbols: 350"), {"learn", "binarise_documents", "train", "statistics"}, {"count_words"}),
+        (("documents: 60", "documents: 61"), {"get_documents", "count_words", "train"}, set()),
+        (("tokens: 4000", "tokens: 5000"), {"train", "evaluate", "compare_models"}, {"binarise_documents"}),
+        (("samples: 50", "samples: 60"), {"compare_models"}, {"evaluate", "statistics"}),
+        (("length: 5", "length: 6"), {"sample"}, {"evaluate", "average"}),
+    ],
+    ids=lambda value: value[1] if isinstance(value, tuple) else "",
+)
+def test_a_changed_value_repeats_the_steps_that_use_it(
+    run: Run, experiment: dict[str, object], change: tuple[str, str], repeated: set[str], kept: set[str]
+) -> None:
+    """No result of the old value stays beside those of the new one, and nothing is repeated for nothing."""
+    folder = experiment["folder"]
+    assert isinstance(folder, Path)
+    steps = planned(run(folder, CONFIGURATION.replace(*change), "--dry-run"))
+    assert repeated <= steps.keys() and not kept & steps.keys()
+
+
+def test_a_training_that_cannot_resume_is_named_before_anything_is_deleted(
+    run: Run, experiment: dict[str, object]
+) -> None:
+    """Snakemake deletes the report of a training that it is about to run, and the training itself refuses too late."""
+    folder, output = experiment["folder"], experiment["output"]
+    assert isinstance(folder, Path) and isinstance(output, Path)
+    refused = run(folder, CONFIGURATION.replace("lr: 0.01", "lr: 0.02"))
+    lines = [line for line in refused.stdout.splitlines() if line.startswith("mt-scaffold: ")]
+    assert refused.returncode == 1 and len(lines) == 1 and "Traceback" not in refused.stdout
+    assert re.search(r"/seed-1: holds a training .* different settings \(--lr; see command\.txt there\)", lines[0])
+    assert (output / "bpe" / "equal_tokens" / "seed-1" / "training.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("wrong", "says"),
+    [
+        (("symbols: 360", "simbols: 360"), r".*tiny\.yaml:6: codes\.simbols: unknown key; did you mean symbols\?"),
+        (("lr: 0.01", "lrr: 0.01"), "fairseq-train: unrecognized arguments: --lrr"),
+        (("synthetic: {documents: 60, valid: 3, test: 8, stems: 60, clauses: 1, sentences: 5}",
+          "documents: {train: [none], valid: [none], tests: {a: [none]}}"), "none: there is no such file"),
+    ],
+)  # fmt: skip
+def test_an_error_is_one_line_before_anything_is_done(
+    run: Run, tmp_path: Path, wrong: tuple[str, str], says: str
+) -> None:
+    """A typo costs seconds, not the hours until its step."""
+    result = run(tmp_path, CONFIGURATION.replace(*wrong))
+    assert result.returncode != 0 and "Traceback" not in result.stdout
+    assert re.search(rf"^mt-scaffold: {says}", result.stdout, re.MULTILINE), result.stdout
+    assert not (tmp_path / "experiments").exists()
+
+
+def test_every_step_of_a_scattered_experiment_with_dropout_is_planned(run: Run, tmp_path: Path) -> None:
+    """Shards are counted in jobs of their own; files of the user's are read where they are; nothing is left behind."""
+    for name in ("a", "b", "valid", "test"):
+        (tmp_path / f"{name}.jsonl.gz").write_bytes(b"")
+    data = (
+        "data:\n  documents: {train: ['[ab].jsonl.gz'], valid: [valid.jsonl.gz], tests: {one: [test.jsonl.gz], "
+        "two: [test.jsonl.gz]}, format: jsonl, field: content}\nprepare: {shards: 2, max_memory: 1G}\n"
+    )
+    text = re.sub(r"^data: .*\n", data, CONFIGURATION, flags=re.MULTILINE)
+    text = text.replace("{algorithm: scaffold}", "{algorithm: scaffold, dropout: 0.1}").replace(
+        "  schedule: cosine\n", ""
+    )
+    dry = run(tmp_path, text + "seeds: [1, 2]\n", "--dry-run", "-p")
+    steps = planned(dry)
+    assert "get_documents" not in steps and (steps["count_words"], steps["binarise_text"]) == (2, 1)
+    assert (steps["train"], steps["evaluate"], steps["binarise_test_set"]) == (6, 12, 4)
+    assert (
+        "count-words --input b.jsonl.gz --format jsonl --field content --pretokenise gpt2 --split-digits" in dry.stdout
+    )
+    assert re.search(r"binarise-documents .* --train '\[ab\]\.jsonl\.gz' --valid valid\.jsonl\.gz --format", dry.stdout)
+    assert "--baseline-report experiments/tiny/bpe/equal_tokens/seed-2/training.json" in dry.stdout
+    assert not (tmp_path / "experiments").exists()
