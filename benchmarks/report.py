@@ -14,6 +14,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+from byte_level import TIKTOKEN
 from systems import BPE, FASTBPE, OLD, OUT, SCAFFOLD, SENTENCEPIECE, SUBWORD_NMT, WC, YOUTOKENTOME
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
@@ -139,7 +140,31 @@ def verdicts(results: Results) -> list[tuple[str, str, str]]:
     verdict.check(
         "Scaffold bookkeeping: merging time relative to BPE, same merges", bookkeeping_ratio(results), 1.15, "×", False
     )
+    byte_verdicts(results, verdict)
     return verdict.lines
+
+
+def byte_verdicts(results: Results, verdict: Verdicts) -> None:
+    """The aims on byte-level learning, encoding, decoding and counting."""
+    learned = records(results, "byte_learn")
+    peers = [statistics.median(one["seconds"]) for one in learned if one["system"] not in (BPE, SCAFFOLD)]
+    for system in (BPE, SCAFFOLD):
+        own = seconds(find(results, "byte_learn", "learn, bytes", system))
+        quotient = ratio(min(peers, default=None), own)
+        verdict.check(f"6. learn bytes, {system}: speed-up over the fastest peer", quotient, 4, "×", True)
+    encoded = records(results, "encode")
+    for setting in dict.fromkeys(one["setting"] for one in encoded):
+        times = {one["system"]: statistics.median(one["seconds"]) for one in encoded if one["setting"] == setting}
+        own = times.pop(BPE, None)
+        quotient = ratio(min(times.values(), default=None), own)
+        verdict.check(f"7. encode, {setting}: speed-up over the fastest peer", quotient, 3, "×", True)
+    theirs = seconds(find(results, "decode", "decode", TIKTOKEN, "from a list"))
+    for setting in ("from a list", "from an array"):
+        quotient = ratio(seconds(find(results, "decode", "decode", BPE, setting)), theirs)
+        verdict.check(f"8. decode, {setting}: time relative to tiktoken", quotient, 1, "×", False)
+    own = seconds(find(results, "byte_count", "count, bytes", BPE, "1 thread"))
+    megabytes = results["corpus"]["bytes"] / 1e6
+    verdict.check("9. count words after GPT-2's pattern, one thread", ratio(megabytes, own), 150, " MB/s", True)
 
 
 def bookkeeping_ratio(results: Results) -> float | None:
@@ -205,6 +230,40 @@ def task_table(results: Results, part: str) -> str:
     return table(heading, rows)
 
 
+def byte_table(results: Results, part: str) -> str:
+    """Everything measured for one byte-level task, with times relative to mt_scaffold's BPE in the same setting."""
+    rows = []
+    measured = records(results, part)
+    for one in measured:
+        own = next((each for each in measured if each["system"] == BPE and each["setting"] == one["setting"]), None)
+        times = ratio(seconds(one), seconds(own))
+        label = f"{one['setting']}: {one['system']}" if one["setting"] else one["system"]
+        speed = (results["corpus"]["bytes"] / 1e6) / statistics.median(one["seconds"])
+        rows.append(
+            [
+                label,
+                figure(seconds(one)),
+                spread(one),
+                str(len(one["seconds"])),
+                figure(statistics.median(one["cpu_seconds"])),
+                figure(memory(one), 0),
+                figure(speed, 1),
+                figure(times),
+            ]
+        )
+    heading = [
+        measured[0]["task"],
+        "seconds",
+        "range",
+        "runs",
+        "CPU s",
+        "peak MiB",
+        "MB/s",
+        "relative to mt_scaffold, BPE",
+    ]
+    return table(heading, rows)
+
+
 def scaling_table(results: Results, part: str, first: str) -> str:
     """How one setting affects mt_scaffold's time and memory."""
     rows = [
@@ -250,6 +309,9 @@ def as_text(results: Results) -> str:
     for part, (title, first) in scaling.items():
         if records(results, part):
             parts += [f"### {title}", scaling_table(results, part, first)]
+    byte_parts = [part for part in ("byte_learn", "byte_count", "encode", "decode") if records(results, part)]
+    if byte_parts:
+        parts += ["### Bytes and ids", *(byte_table(results, part) for part in byte_parts)]
     quotient = bookkeeping_ratio(results)
     if quotient is not None:
         times = {name: statistics.median(values) for name, values in results["bookkeeping"]["seconds"].items()}

@@ -26,6 +26,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import byte_level
 import install
 import report
 import systems
@@ -38,6 +39,9 @@ DROPOUT = 0.1
 SECONDS_PER_SYSTEM = 40
 TIMES = (1, 2, 4, 8)
 VOCABULARIES = (8_000, 32_000, 128_000)
+# What the ids of all systems are compared on, in bytes.
+SAMPLE = 2_000_000
+ENCODED = {"text": "all at once", "lines": "batch of lines"}
 UNIQUE_WORDS = (1_000_000, 2_000_000, 4_000_000)
 ALPHABETS = {"one letter": "a", "four letters": "abcd", "26 letters": "abcdefghijklmnopqrstuvwxyz"}
 
@@ -297,6 +301,82 @@ class Benchmark:
                     cells.append(Cell(task, system, command, name, lines=1))
         self.alternate("long_word", cells, min(self.repeat, 3))
 
+    def byte_learn(self) -> None:
+        """Learn a byte-level vocabulary after GPT-2's pattern, and count words for it in one thread."""
+        cells = [
+            Cell(
+                "learn, bytes",
+                system,
+                byte_level.learn(system, self.corpus, WORK / f"bytes-{system.replace(', ', '-')}", SYMBOLS),
+            )
+            for system in self.available([*OURS, *byte_level.LEARNING])
+        ]
+        self.alternate("byte_learn", cells)
+        cells = [
+            Cell("count, bytes", BPE, byte_level.count(self.corpus, threads), f"{threads} thread{'s' * (threads > 1)}")
+            for threads in (1, THREADS)
+        ]
+        self.alternate("byte_count", cells)
+
+    def _equal(self, what: str, outputs: dict[str, Path]) -> None:
+        """Report systems that give another result than mt_scaffold; it must be the same."""
+        for system, output in outputs.items():
+            if output.exists() and not byte_level.same([outputs[BPE], output]):
+                self.failed.append(f"{what}: {system} gives another result than {BPE}")
+                print(f"FAILED {self.failed[-1]}", flush=True)
+
+    def _check_ids(self, vocabulary: str, names: list[str]) -> None:
+        """Compare the ids themselves, on the beginning of the corpus; the publisher's are numbered otherwise."""
+        sample = WORK / "sample"
+        with self.corpus.open("rb") as stream:
+            sample.write_bytes(b"".join(stream.readlines(SAMPLE)))
+        outputs = {system: WORK / f"checked-{system.replace(', ', '-')}.npy" for system in names}
+        if vocabulary == byte_level.OWN:
+            for system, output in outputs.items():
+                run_measured(byte_level.encode(system, vocabulary, "lines", sample, output, check=True))
+            self._equal(f"encode {vocabulary}, ids", outputs)
+
+    def encode(self) -> None:
+        """Encode the corpus into ids, as one text and as a batch of lines, with the same tokens in all systems."""
+        for vocabulary, peers in byte_level.ENCODING.items():
+            if vocabulary == byte_level.PUBLISHED and not self.available([byte_level.RS_BPE]):
+                continue
+            byte_level.models(run_measured, self.corpus, vocabulary, SYMBOLS)
+            names = [BPE, *self.available(peers)]
+            self._check_ids(vocabulary, names)
+            for how in ("text", "lines"):
+                outputs = {system: WORK / f"{how}-{system.replace(', ', '-')}" for system in names}
+                commands = {
+                    system: byte_level.encode(system, vocabulary, how, self.corpus, output)
+                    for system, output in outputs.items()
+                }
+                cells = [
+                    Cell("encode", system, command, f"{vocabulary}, {ENCODED[how]}")
+                    for system, command in commands.items()
+                ]
+                self.alternate("encode", cells)
+                self._equal(f"encode {vocabulary}, {ENCODED[how]}, number of ids", outputs)
+
+    def decode(self) -> None:
+        """Decode the ids of the whole corpus."""
+        byte_level.models(run_measured, self.corpus, byte_level.OWN, SYMBOLS)
+        ids = WORK / "ids.npy"
+        run_measured(byte_level.encode(BPE, byte_level.OWN, "text", self.corpus, ids, check=True))
+        names = [BPE, *self.available([byte_level.TIKTOKEN, byte_level.TOKENIZERS])]
+        kinds = {(system, "list"): f"decoded-{system.replace(', ', '-')}" for system in names}
+        kinds[BPE, "array"] = "decoded-array"
+        cells = [
+            Cell(
+                "decode",
+                system,
+                byte_level.decode(system, how, ids, WORK / name),
+                f"from {'a list' if how == 'list' else 'an array'}",
+            )
+            for (system, how), name in kinds.items()
+        ]
+        self.alternate("decode", cells)
+        self._equal("decode", {system: WORK / name for (system, how), name in kinds.items() if how == "list"})
+
     def bookkeeping(self) -> None:
         """Measure what scaffold bookkeeping costs, timing only the merging."""
         command = systems.bookkeeping(self.corpus, SYMBOLS, self.repeat)
@@ -334,6 +414,9 @@ PARTS: dict[str, Callable[[Benchmark], None]] = {
     "unique": Benchmark.unique,
     "long-word": Benchmark.long_word,
     "bookkeeping": Benchmark.bookkeeping,
+    "byte-learn": Benchmark.byte_learn,
+    "encode": Benchmark.encode,
+    "decode": Benchmark.decode,
 }
 
 
@@ -353,7 +436,10 @@ def machine() -> dict[str, object]:
 def versions() -> dict[str, str]:
     """The versions of everything measured, and of what built it."""
     found = {"python": platform.python_version()}
-    for name in ("mt-scaffold", "subword-nmt", "youtokentome", "tokenizers", "sentencepiece", "rustbpe", "bpeasy"):
+    for name in (
+        *("mt-scaffold", "subword-nmt", "youtokentome", "tokenizers", "sentencepiece", "rustbpe", "bpeasy"),
+        *("tiktoken", "rs-bpe"),
+    ):
         try:
             found[name] = importlib.metadata.version(name)
         except importlib.metadata.PackageNotFoundError:

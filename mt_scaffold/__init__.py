@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from mt_scaffold.apply import BPE as BPE
     from mt_scaffold.apply import Encoder as Encoder
     from mt_scaffold.apply import apply_bpe as apply_bpe
-    from mt_scaffold.apply import read_vocabulary as read_vocabulary
     from mt_scaffold.codes import Codes as Codes
     from mt_scaffold.codes import Merge as Merge
     from mt_scaffold.codes import read_codes as read_codes
@@ -28,6 +27,7 @@ if TYPE_CHECKING:
     from mt_scaffold.learn import learn_bpe as learn_bpe
     from mt_scaffold.vocab import get_vocab as get_vocab
     from mt_scaffold.vocab import learn_joint_bpe_and_vocab as learn_joint_bpe_and_vocab
+    from mt_scaffold.vocabulary import read_vocabulary as read_vocabulary
 
 __version__ = "0.1.0"
 
@@ -36,7 +36,7 @@ _HOME = {
     "BPE": "apply",
     "Encoder": "apply",
     "apply_bpe": "apply",
-    "read_vocabulary": "apply",
+    "read_vocabulary": "vocabulary",
     "Codes": "codes",
     "Merge": "codes",
     "read_codes": "codes",

@@ -1,7 +1,7 @@
 """The native core of mt_scaffold (built from mt_scaffold/core/)."""
 
 from collections.abc import Callable, Sequence
-from typing import Protocol, TypedDict
+from typing import Any, Protocol, TypedDict
 
 class _Readable(Protocol):
     def read(self, size: int, /) -> bytes: ...
@@ -51,6 +51,8 @@ class Pretokeniser(metaclass=_Class):
         self, name: str, split_digits: bool = False, split: Callable[[bytes], list[int]] | None = None
     ) -> None: ...
     def split(self, document: bytes) -> list[bytes]: ...
+    # Where any document that begins like this may be cut in two without a change of its words; 0: nowhere.
+    def last_certain_cut(self, text: bytes, searched: int = 0) -> int: ...
 
 def count_words(
     inputs: Sequence[_Input],
@@ -179,3 +181,62 @@ class Applier(metaclass=_Class):
         epoch: int = 0,
     ) -> tuple[bytes, bytes]: ...
     def count_subwords(self, counts: WordCounts) -> WordCounts: ...
+
+# The ids of codes whose symbols are bytes. `special` has a digit for each special token: what it is in the text, 0 for
+# text, 1 for itself, 2 for an error.
+class Ids(metaclass=_Class):
+    def __init__(
+        self,
+        segmenter: Segmenter,
+        pretokeniser: Pretokeniser | None,
+        special_tokens: Sequence[str] = ...,
+        multiple: int = 1,
+    ) -> None: ...
+    @property
+    def n_vocab(self) -> int: ...
+    @property
+    def first_special(self) -> int: ...
+    def tokens(self) -> list[bytes]: ...
+    def encode(
+        self,
+        text: str | bytes,
+        special: str,
+        dropout: float = 0.0,
+        seed: int = 0,
+        epoch: int = 0,
+        index: int = 0,
+    ) -> list[int]: ...
+    # The ids, of `width` bytes, and where those of each text begin (int64). `append`: an id after each text.
+    def encode_batch(
+        self,
+        texts: Sequence[str] | Sequence[bytes],
+        special: str,
+        indices: Sequence[int] = ...,
+        dropout: float = 0.0,
+        seed: int = 0,
+        epoch: int = 0,
+        workers: int = 1,
+        width: int = 4,
+        append: int = -1,
+    ) -> tuple[bytearray, bytearray]: ...
+    # Writes the ids of each line, and the number of ids of each (int32).
+    def encode_lines(
+        self,
+        input: _Input,
+        ids: _Output,
+        sizes: _Output,
+        special: str,
+        first: int = 0,
+        width: int = 4,
+        append: int = -1,
+        dropout: float = 0.0,
+        seed: int = 0,
+        epoch: int = 0,
+        workers: int = 1,
+        progress: _Progress = None,
+    ) -> None: ...
+    # Ids are a sequence of integers or a buffer of them.
+    def decode(self, ids: Any) -> bytes: ...
+    def decode_with_starts(self, ids: Any) -> tuple[bytes, list[int]]: ...
+    # `sizes`: of each document; `end` follows each; the id `strip` at its end is left out.
+    def decode_documents(self, ids: Any, sizes: Sequence[int], end: bytes = ..., strip: int = -1) -> bytes: ...

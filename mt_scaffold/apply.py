@@ -4,30 +4,29 @@ from __future__ import annotations
 
 import io
 import os
-import re
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, AnyStr, Generic
+from collections.abc import Iterable, Mapping, Sequence
+from typing import AnyStr
 
 from mt_scaffold import _core
 from mt_scaffold.codes import Codes, CodesHeader, CodesSource
-from mt_scaffold.errors import MTScaffoldError, UsageError
+from mt_scaffold.errors import UsageError
 from mt_scaffold.files import (
     Output,
     PathLike,
-    Readable,
     Writable,
-    read_file,
     refuse_overwriting,
     shown,
     stream_name,
     writing_to,
 )
+from mt_scaffold.glossaries import GlossaryIsolator
 from mt_scaffold.ids import TokenIds
 from mt_scaffold.inputs import Lines, TextFile, core_input, text_source
 from mt_scaffold.options import check_dropout, check_epoch, check_merges, core_seed, worker_count
 from mt_scaffold.progress import progress_line
-from mt_scaffold.text import LINE_MARGIN, SEPARATOR, decode, join_subwords, notation_to_bytes
+from mt_scaffold.text import LINE_MARGIN, SEPARATOR, as_bytes, join_subwords, like, notation_to_bytes
+from mt_scaffold.vocabulary import read_vocabulary
 
 
 class BPE(TokenIds):
@@ -79,12 +78,13 @@ class BPE(TokenIds):
         if not self.header.end_of_word and (vocab is not None or glossaries):
             what = "a vocabulary" if vocab is not None else "glossaries"
             raise UsageError(f"{read.name}: codes with a pre-tokeniser cannot be applied with {what}")
-        vocabulary = None if vocab is None else {_as_bytes(subword) for subword in vocab}
+        vocabulary = None if vocab is None else {as_bytes(subword) for subword in vocab}
         self._segmenter = _core.Segmenter(read.text, separator, read.name, check_merges(merges), vocabulary)
-        self._isolate: Callable[..., list[tuple[Any, bool]]] | None = None
-        if glossaries:
-            patterns = [_as_bytes(glossary) for glossary in glossaries] if self.header.bytes else glossaries
-            self._isolate = GlossaryIsolator(patterns)
+        self._isolate: GlossaryIsolator[str] | GlossaryIsolator[bytes] | None = None
+        if glossaries and self.header.bytes:
+            self._isolate = GlossaryIsolator([as_bytes(glossary) for glossary in glossaries])
+        elif glossaries:
+            self._isolate = GlossaryIsolator(glossaries)
         pretokeniser = self.header.make_pretokeniser()
         self._pretokeniser = None if pretokeniser is None else pretokeniser.core
         self._applier = _core.Applier(self._segmenter, self._isolate, pretokeniser=self._pretokeniser)
@@ -101,7 +101,7 @@ class BPE(TokenIds):
         Raises UsageError for a dropout out of range or a seed of more than 64 bits; MTScaffoldError for a lone
         surrogate.
         """
-        stripped = sentence.strip(_like(sentence, LINE_MARGIN)) if self.header.end_of_word else sentence
+        stripped = sentence.strip(like(sentence, LINE_MARGIN)) if self.header.end_of_word else sentence
         return self._segment(stripped, dropout, seed, index)
 
     def join(self, line: AnyStr) -> AnyStr:
@@ -127,16 +127,16 @@ class BPE(TokenIds):
         words = [word for word in tokens if word]
         if not words:
             return []
-        space = _like(words[0], " ")
+        space = like(words[0], " ")
         if self.header.end_of_word:
             for word in words:
                 if space in word:
                     raise UsageError(f"a token must not hold a space: {word!r}")
             return self._segment(space.join(words), dropout, seed, 0, keep_margins=False).split(space)
-        given = [_as_bytes(word) for word in words]
+        given = [as_bytes(word) for word in words]
         number = core_seed(seed) if dropout else 0
         segmented = self._applier.segment_words(given, check_dropout(dropout), number)
-        return _like(words[0], segmented).split(space)
+        return like(words[0], segmented).split(space)
 
     def process_line(self, line: AnyStr, dropout: float = 0, seed: int | None = None, index: int = 0) -> AnyStr:
         """Segment a line as ``segment`` does, but keep its CRs, LFs and spaces at either end unchanged.
@@ -144,9 +144,9 @@ class BPE(TokenIds):
         Of those, codes with a pre-tokeniser keep only an LF at the end; the others are a part of the words.
         """
         if not self.header.end_of_word:
-            text = line.removesuffix(_like(line, "\n"))
+            text = line.removesuffix(like(line, "\n"))
             return self._segment(text, dropout, seed, index) + line[len(text) :]
-        margin = _like(line, LINE_MARGIN)
+        margin = like(line, LINE_MARGIN)
         without_leading = line.lstrip(margin)
         sentence = without_leading.rstrip(margin)
         leading = line[: len(line) - len(without_leading)]
@@ -155,16 +155,16 @@ class BPE(TokenIds):
     def _segment(
         self, sentence: AnyStr, dropout: float, seed: int | None, index: int, keep_margins: bool = True
     ) -> AnyStr:
-        given = _as_bytes(sentence) if self.header.bytes else sentence
+        given = as_bytes(sentence) if self.header.bytes else sentence
         try:
             if not dropout:
-                return _like(sentence, self._applier.segment_line(given, keep_margins))
+                return like(sentence, self._applier.segment_line(given, keep_margins))
             number = core_seed(seed)
             segmented = self._applier.segment_line(given, keep_margins, check_dropout(dropout), number, 0, index)
-            return _like(sentence, segmented)
+            return like(sentence, segmented)
         except TypeError:
             if isinstance(sentence, str):
-                _as_bytes(sentence, "strict")
+                as_bytes(sentence, "strict")
             raise
 
     def process_file(
@@ -216,7 +216,7 @@ class BPE(TokenIds):
 
         dictionary: subword, as segmented text shows it → id. unknown: the id of every other subword.
         """
-        as_key = _as_bytes if self.header.end_of_word else notation_to_bytes
+        as_key = as_bytes if self.header.end_of_word else notation_to_bytes
         keys = {as_key(subword): number for subword, number in dictionary.items()}
         return Encoder(_core.Applier(self._segmenter, self._isolate, keys, unknown, pretokeniser=self._pretokeniser))
 
@@ -233,25 +233,9 @@ def join_line(line: AnyStr, header: CodesHeader, separator: str = SEPARATOR) -> 
     if header.end_of_word:
         joined = join_subwords(text, separator)
         # Parts of one character are bytes of their own until they are joined.
-        return _like(line, _as_bytes(joined).decode("utf-8", "surrogateescape") if header.bytes else joined)
+        return like(line, as_bytes(joined).decode("utf-8", "surrogateescape") if header.bytes else joined)
     parts = [notation_to_bytes(part.replace(" ", "")) for part in text.split("\n")]
-    return _like(line, b"\n".join(parts).decode("utf-8", "surrogateescape"))
-
-
-def _as_bytes(text: str | bytes, errors: str = "surrogateescape") -> bytes:
-    """Text as bytes, and lone surrogates as the bytes that they stand for."""
-    if isinstance(text, bytes):
-        return text
-    try:
-        return text.encode("utf-8", errors)
-    except UnicodeEncodeError as error:
-        wrong = ascii(text[error.start])
-        raise MTScaffoldError(f"the sentence holds {wrong}, a lone surrogate and not a character; remove it") from None
-
-
-def _like(given: AnyStr, text: str) -> AnyStr:
-    """Text of the type that was given."""
-    return text if isinstance(given, str) else _as_bytes(text)
+    return like(line, b"\n".join(parts).decode("utf-8", "surrogateescape"))
 
 
 class Encoder:
@@ -297,90 +281,6 @@ def _core_output(stream: Writable, name: str | None = None) -> _core._Output:
         stream.flush()
         return name, stream.fileno()
     return name, stream
-
-
-class GlossaryIsolator(Generic[AnyStr]):
-    """Isolate glossary entries (words or regular expressions) inside words, as subword-nmt does."""
-
-    def __init__(self, glossaries: Sequence[AnyStr]) -> None:
-        self._patterns: list[tuple[re.Pattern[AnyStr], re.Pattern[AnyStr], re.Pattern[AnyStr]]] = []
-        for glossary in glossaries:
-            try:
-                inside = re.compile(glossary)
-                whole, splitting = _around(glossary, "^", "$"), _around(glossary, "(", ")")
-                self._patterns.append((re.compile(whole), inside, re.compile(splitting)))
-            except re.error as error:
-                shown = glossary if isinstance(glossary, str) else glossary.decode("utf-8", "replace")
-                raise UsageError(f"the glossary '{shown}' is not a regular expression: {error}") from error
-            if inside.groups:
-                shown = glossary if isinstance(glossary, str) else glossary.decode("utf-8", "replace")
-                raise UsageError(
-                    f"the glossary '{shown}' has a capturing group, which would repeat text; write (?:...) instead"
-                )
-        self._entry = re.compile(_around(_like(glossaries[0], "|").join(glossaries), "^(", ")$"))
-
-    def __call__(self, word: AnyStr) -> list[tuple[AnyStr, bool]]:
-        """Return the parts of a word in order, each with whether it is a glossary entry."""
-        parts = [word]
-        for whole, inside, splitting in self._patterns:
-            isolated = []
-            for part in parts:
-                if whole.match(part) or not inside.search(part):
-                    isolated.append(part)
-                else:
-                    isolated += [piece for piece in splitting.split(part) if piece]
-            parts = isolated
-        return [(part, bool(self._entry.match(part))) for part in parts]
-
-
-def _around(pattern: AnyStr, before: str, after: str) -> AnyStr:
-    return _like(pattern, before) + pattern + _like(pattern, after)
-
-
-def read_vocabulary(
-    file: PathLike | Readable[bytes] | Readable[str], threshold: int | None = None, byte_level: bool = False
-) -> set[str]:
-    """Return the subwords of a vocabulary file (``get-vocab``) whose count reaches ``threshold``; None for all.
-
-    file: a path (``.gz`` too), or a file open for bytes or text. byte_level: subwords may be any bytes, and have lone
-    surrogates for those that are not UTF-8.
-
-    Raises MTScaffoldError with the line number where a line is not UTF-8, or not a subword, one space and a count.
-    """
-    vocabulary = set()
-    name = shown(file) if isinstance(file, str | os.PathLike) else stream_name(file, "vocabulary")
-    try:
-        content = read_file(file)
-    except UnicodeDecodeError as error:
-        raise not_decoded(file, name, error) from None
-    if not byte_level:
-        decode(content, name)
-    for number, line in enumerate(io.BytesIO(content), 1):
-        word, space, count = line.rstrip(LINE_MARGIN.encode()).partition(b" ")
-        try:
-            if not space or not word:
-                raise ValueError
-            frequency = int(count)
-            subword = word.decode("utf-8", "surrogateescape")
-        except ValueError:
-            raise MTScaffoldError(f"{name}: line {number}: expected a subword, one space and its count") from None
-        if threshold is None or frequency >= threshold:
-            vocabulary.add(subword)
-    return vocabulary
-
-
-def not_decoded(file: object, name: str, error: UnicodeDecodeError) -> MTScaffoldError:
-    """Return the error for an open file that is not UTF-8, with line and byte offset where it can be read again."""
-    # What open and codecs return hold the file of bytes that they decode.
-    beneath: Any = getattr(file, "buffer", None) or getattr(file, "stream", file)
-    try:
-        beneath.seek(0)
-        decode(beneath.read(), name)
-    except MTScaffoldError as found:
-        return found
-    except (OSError, AttributeError):
-        pass
-    return MTScaffoldError(f"{name}: {error}")
 
 
 def apply_bpe(

@@ -44,6 +44,7 @@ _EXPERIMENT_COMMANDS = {
     "compare": "compare the scores of several systems, with significance",
     "evaluate": "score a language model in bits per byte",
     "sample": "have a language model write text",
+    "lm-eval": "score a language model on the tasks of lm-evaluation-harness",
     "compare-models": "compare the bits per byte of several language models, with significance",
     "statistics": "measure a finished experiment and draw its figures",
     "report": "make one HTML page of a finished experiment",

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import os
 from functools import cached_property
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from mt_scaffold import _core
 from mt_scaffold.errors import UsageError
 from mt_scaffold.files import PathLike, Readable, read_file, shown, stream_name
 from mt_scaffold.options import check_merges
-from mt_scaffold.pretokenise import Pretokeniser, pretokeniser_of
+
+if TYPE_CHECKING:
+    from mt_scaffold.pretokenise import Pretokeniser
 
 
 class CodesHeader(NamedTuple):
@@ -44,18 +46,26 @@ class CodesHeader(NamedTuple):
 
         Raises UsageError for what cannot go together, and for what is neither a pre-tokeniser nor a pattern.
         """
-        if pretokeniser_of(pretokenise, split_digits) is None:
-            return cls("bytes" if byte_level else "characters")
-        return cls("bytes", pretokenise, split_digits)
+        header = cls("bytes" if byte_level or pretokenise != "spaces" else "characters", pretokenise, split_digits)
+        header.make_pretokeniser()  # so that what is wrong is reported now
+        return header
 
     def make_pretokeniser(self) -> Pretokeniser | None:
         """Return what cuts text into words; None for words between spaces. Raises errors as Pretokeniser does."""
+        if self.end_of_word and not self.split_digits:
+            return None
+        from mt_scaffold.pretokenise import pretokeniser_of  # takes longer than segmenting a short text
+
         return pretokeniser_of(self.pretokeniser, self.split_digits)
 
     @property
     def for_core(self) -> _core._Header:
         """The header as the native core takes it."""
         return self.bytes, self.pretokeniser, self.split_digits
+
+
+# What codes have said since subword-nmt's format 0.2.
+CHARACTERS = CodesHeader()
 
 
 class Merge(NamedTuple):

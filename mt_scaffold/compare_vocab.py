@@ -9,13 +9,18 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from mt_scaffold import _core
-from mt_scaffold.codes import Codes, CodesSource
+from mt_scaffold.codes import Codes, CodesHeader, CodesSource
 from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.inputs import Lines, TextFile
 from mt_scaffold.learn import count_words, learn_from_counts
 from mt_scaffold.options import FORMATS, check_choice, check_learning, check_top
-from mt_scaffold.stats import Vocabulary, use_of_vocabulary
+from mt_scaffold.stats import Vocabulary, counts_for, summarise, use_of_vocabulary
 from mt_scaffold.tables import format_table, token_cell
+
+_WORDS = CodesHeader()  # of characters, between spaces
+_BPE, _SCAFFOLD = ", BPE", ", Scaffold-BPE"
+# The paper's figures of a vocabulary on a text, with the places it gives.
+_FIGURES = (("bytes per token", "bytes_per_token", 3), ("H, bits", "entropy_bits", 4), ("redundancy", "redundancy", 4))
 
 
 @dataclass(frozen=True)
@@ -64,12 +69,23 @@ class VocabularyComparison:
 
 
 @dataclass(frozen=True)
+class TextFigures:
+    """What one vocabulary makes of the text, as in ``mt_scaffold.stats.Summary``: the paper's compression, H and R."""
+
+    vocabulary_size: int
+    bytes_per_token: float
+    entropy_bits: float
+    redundancy: float
+
+
+@dataclass(frozen=True)
 class SizeComparison:
     """A comparison of BPE and Scaffold-BPE vocabularies of ``symbols`` merged tokens, with counts instead of lists.
 
     removed, new: how many tokens only BPE has and only Scaffold-BPE has. The rest is as in VocabularyComparison.
     scaffold_share: the share of BPE's vocabulary, base symbols included, that Scaffold-BPE marks as scaffold: the
         paper's percentage of scaffold tokens (section "Introduction"). None where it was not measured.
+    bpe, scaffold: what each vocabulary makes of the text; None where it was not measured.
     """
 
     symbols: int
@@ -79,6 +95,8 @@ class SizeComparison:
     average_frequency_new: float | None
     gain: float | None
     scaffold_share: float | None = None
+    bpe: TextFigures | None = None
+    scaffold: TextFigures | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Return the comparison under the keys of the JSON output."""
@@ -94,17 +112,23 @@ def compare_vocab(
     paths: Iterable[TextFile] | None = None,
     lines: Lines | None = None,
 ) -> VocabularyComparison:
-    """Compare the normal merged tokens of two codes files on a text of words (not segmented).
+    """Compare the normal merged tokens of two codes files on a text (not segmented).
 
-    bpe, scaffold: codes, as ``BPE`` takes them. infile: a path (``.gz`` too) or an open file. paths: several of them,
-    read as one text. lines: an iterable of strings. Exactly one of the three is given. num_workers: threads, as in
-    ``count_words``.
+    bpe, scaffold: codes, as ``BPE`` takes them, of the same symbols and pre-tokeniser. infile: a path (``.gz`` too) or
+    an open file. paths: several of them, read as one text. lines: an iterable of strings. Exactly one of the three is
+    given. num_workers: threads, as in ``count_words``.
 
     Raises MTScaffoldError where a file is malformed, missing or not UTF-8, or the text has no words; UsageError for
-    none or several inputs, and where only the first codes have scaffold tokens.
+    none or several inputs, for codes whose tokens cannot be compared, and where only the first codes have scaffold
+    tokens.
     """
     read = [Codes.of(source) for source in (bpe, scaffold)]  # a missing file is reported before the long count
-    counts = count_words(infile, num_workers=num_workers, paths=paths, lines=lines)
+    if read[0].header != read[1].header:
+        raise UsageError(
+            f"{read[0].name} and {read[1].name} differ in their symbols or their pre-tokeniser, as their first lines "
+            "say; learn both in the same way"
+        )
+    counts = counts_for(read, infile, num_workers, paths, lines)[read[0].header]
     first, second = (use_of_vocabulary(source, counts) for source in read)
     if first.scaffold and not second.scaffold:
         raise UsageError(
@@ -137,10 +161,15 @@ def compare_sizes(
     *,
     paths: Iterable[TextFile] | None = None,
     lines: Lines | None = None,
+    total_symbols: bool = False,
+    pretokenise: str = "spaces",
+    split_digits: bool = False,
+    byte_level: bool = False,
 ) -> list[SizeComparison]:
     """Learn BPE and Scaffold-BPE codes of each size from a text, and compare the vocabularies on it, as the paper does.
 
-    sizes: numbers of symbols, as ``learn_bpe`` takes them. The text is as in ``compare_vocab``.
+    sizes: numbers of symbols, as ``learn_bpe`` takes them, with ``total_symbols`` and what words are (``pretokenise``,
+    ``split_digits``, ``byte_level``). The text is as in ``compare_vocab``; its words are counted once.
 
     A size for which the text has too few pairs is left out, with a line on stderr. Raises MTScaffoldError where that
     leaves none, and where a file is missing or not UTF-8 or has no words; UsageError for none or several inputs, and
@@ -148,26 +177,45 @@ def compare_sizes(
     """
     for symbols in sizes:
         check_learning(symbols, 1, "bpe")
-    counts = count_words(infile, num_workers=num_workers, paths=paths, lines=lines)
-    rows = compare_at_sizes(counts, sizes)
+    header = CodesHeader.of_options(pretokenise, split_digits, byte_level)
+    counts = count_words(
+        infile,
+        num_workers=num_workers,
+        paths=paths,
+        lines=lines,
+        pretokenise=pretokenise,
+        split_digits=split_digits,
+        any_bytes=header.bytes,
+    )
+    rows = compare_at_sizes(counts, sizes, header=header, total_symbols=total_symbols)
     if not rows:
         raise MTScaffoldError("the text has too few pairs for any of the sizes; give more text or smaller sizes")
     return rows
 
 
-def compare_at_sizes(counts: _core.WordCounts, sizes: Sequence[int], min_frequency: int = 2) -> list[SizeComparison]:
+def compare_at_sizes(
+    counts: _core.WordCounts,
+    sizes: Sequence[int],
+    min_frequency: int = 2,
+    header: CodesHeader = _WORDS,
+    total_symbols: bool = False,
+) -> list[SizeComparison]:
     """Learn BPE and Scaffold-BPE codes of each size on counted words, and compare the vocabularies on those words.
 
     counts: from ``count_words``; they remain usable. sizes: numbers of symbols; one for which the text runs out of
-    pairs is left out, with a line on stderr.
+    pairs is left out, with a line on stderr. header: of the codes; what it says of words must be what was counted.
+    total_symbols: base symbols count too, as in the paper's N.
     """
+    base = sum(counts.base_symbols(header.bytes, header.end_of_word)) if total_symbols else 0
     rows = []
     for symbols in sizes:
+        if symbols <= base:
+            raise UsageError(f"N = {symbols:,}: the text has {base:,} base symbols already; give a greater one")
         measured = []
         for algorithm in ("bpe", "scaffold"):
             copy = _core.WordCounts()
             copy.add(counts)
-            learned = learn_from_counts(copy, symbols, min_frequency, algorithm)
+            learned = learn_from_counts(copy, symbols - base, min_frequency, algorithm, header=header)
             if learned.exhausted:
                 print(f"N = {symbols:,} is left out: the text has too few pairs ({algorithm})", file=sys.stderr)
                 break
@@ -188,7 +236,14 @@ def _at_size(symbols: int, bpe: Vocabulary, scaffold: Vocabulary) -> SizeCompari
         average_frequency_new=found.average_frequency_new,
         gain=found.gain,
         scaffold_share=marked / len(bpe.frequencies),
+        bpe=_figures(bpe),
+        scaffold=_figures(scaffold),
     )
+
+
+def _figures(vocabulary: Vocabulary) -> TextFigures:
+    found = summarise(vocabulary)
+    return TextFigures(found.vocabulary_size, found.bytes_per_token, found.entropy_bits, found.redundancy)
 
 
 def _by_frequency(tokens: frozenset[str], vocabulary: Vocabulary) -> list[tuple[str, int]]:
@@ -238,7 +293,25 @@ def format_sizes(rows: Sequence[SizeComparison], form: str = "text") -> str:
         averages = _shown_average(row.average_frequency_removed), _shown_average(row.average_frequency_new)
         share = "" if row.scaffold_share is None else f"{row.scaffold_share:.2%}"
         table.append([f"{row.symbols:,}", f"{row.removed:,}", f"{row.new:,}", *averages, _shown_gain(row.gain), share])
-    return format_table(table, markdown=form == "markdown")
+    drawn = format_table(table, markdown=form == "markdown")
+    if any(row.bpe for row in rows):
+        drawn += "\n" + format_table(_figures_table(rows), markdown=form == "markdown")
+    return drawn
+
+
+def _figures_table(rows: Sequence[SizeComparison]) -> list[list[str]]:
+    """The figures of both vocabularies on the text, for each size that has them."""
+    table = [["N", "|V|" + _BPE, "|V|" + _SCAFFOLD]]
+    for name, _, _ in _FIGURES:
+        table[0] += [name + _BPE, name + _SCAFFOLD]
+    for row in rows:
+        if row.bpe is not None and row.scaffold is not None:
+            sizes = [f"{row.bpe.vocabulary_size:,}", f"{row.scaffold.vocabulary_size:,}"]
+            values = [
+                f"{getattr(each, key):.{places}f}" for _, key, places in _FIGURES for each in (row.bpe, row.scaffold)
+            ]
+            table.append([f"{row.symbols:,}", *sizes, *values])
+    return table
 
 
 def _shown_gain(gain: float | None) -> str:

@@ -69,7 +69,8 @@ def count_words(
     are bytes, and ``byte_items()`` of the result gives them. split_digits: as there.
     any_bytes: words need not be UTF-8, as those of a pre-tokeniser never need to be.
     max_memory: bytes, or a number with K, M, G or T, that counting may take; what exceeds it goes to disk, into
-    ``MT_SCAFFOLD_TMP`` or else the system's temporary folder, and the result is the same. None: no limit.
+    ``MT_SCAFFOLD_TMP`` or else the system's temporary folder, and the result is the same. None: no limit. The words are
+    then read into memory, which is refused where learning from them would take more.
     prune: drop words with a lower count, and say on stderr what was dropped.
 
     Raises MTScaffoldError, naming file and line, where an input cannot be read, is not UTF-8, or (``is_dict``) has

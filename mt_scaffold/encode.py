@@ -110,7 +110,12 @@ def encode_documents(
 
 
 def _encode_lines(
-    bpe: BPE, each: DocumentInput, writer: IdsWriter, first: int, options: _Options, show: Callable[[int], object] | None
+    bpe: BPE,
+    each: DocumentInput,
+    writer: IdsWriter,
+    first: int,
+    options: _Options,
+    show: Callable[[int], object] | None,
 ) -> None:
     """The core reads and writes by itself."""
     with core_input(each.source) as opened:
@@ -192,8 +197,7 @@ def decode_documents(
 ) -> None:
     """Decode ``NAME.bin`` into text, document by document: what the command ``decode`` does.
 
-    codes, merges, special_tokens, append: those the ids were made with; the token ``append`` at the end of a document is
-        left out.
+    codes, merges, special_tokens, append: those the ids were made with; ``append`` is left out at their ends.
     format: ``lines``, each document followed by LF; ``files``, the documents one after the other as they are;
         ``jsonl``, each as the ``field`` of an object, with U+FFFD for what is not UTF-8.
     dtype: of a file without ``NAME.idx``, such as nanoGPT's own, which is one document; None for ``uint16``.
@@ -238,8 +242,8 @@ def _decoded(
         if format == "jsonl":
             parts, start = [], 0
             for size in sizes:
-                text = core.decode_documents(ids[start : start + size], [size], b"", strip).decode("utf-8", "replace")
-                parts.append(json.dumps({field: text}, ensure_ascii=False) + "\n")
+                line = core.decode_documents(ids[start : start + size], [size], b"", strip).decode("utf-8", "replace")
+                parts.append(json.dumps({field: line}, ensure_ascii=False) + "\n")
                 start += size
             return "".join(parts).encode("utf-8")
         text = core.decode_documents(ids, sizes, b"\n" if format == "lines" else b"", strip)
@@ -256,7 +260,8 @@ def _decoded(
 def _batches(file: IdFile) -> Iterator[tuple[memoryview, list[int]]]:
     """The ids of several documents at a time, and the size of each."""
     with _opened(file.path) as stream:
-        sizes, total = [], 0
+        sizes: list[int] = []
+        total = 0
         for block in file.sizes():
             for size in block:
                 if sizes and total + size > _BATCH:

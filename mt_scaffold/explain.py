@@ -9,10 +9,10 @@ import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from mt_scaffold.codes import CodesSource, read_codes
+from mt_scaffold.codes import Codes, CodesSource
 from mt_scaffold.errors import UsageError
 from mt_scaffold.reference import ReferenceBPE, base_symbols, replace_all
-from mt_scaffold.text import SEPARATOR
+from mt_scaffold.text import END_OF_WORD, SEPARATOR, bytes_to_notation
 
 
 @dataclass(frozen=True)
@@ -48,10 +48,11 @@ class Demolition:
 
 @dataclass(frozen=True)
 class Explanation:
-    """How one word is segmented.
+    """How one word is segmented. Bytes are in GPT-2's notation.
 
-    base: its base symbols. steps: the merges in order. scaffolding: the symbols after the last merge, before
-    demolishing. demolitions: what happens to those that are scaffold. subwords: the result, as apply-bpe prints it.
+    word: as it was given, or its bytes. base: its base symbols. steps: the merges in order. scaffolding: the symbols
+    after the last merge, before demolishing. demolitions: what happens to those that are scaffold. subwords: the
+    result, as apply-bpe prints it (but bytes are in notation here).
     """
 
     word: str
@@ -70,26 +71,47 @@ class Explainer:
     """
 
     def __init__(self, codes: CodesSource, merges: int = -1, separator: str = SEPARATOR) -> None:
-        listed = read_codes(codes, merges)
+        read = Codes.of(codes)
+        self._header, self._separator = read.header, separator
+        self._pretokeniser = read.header.make_pretokeniser()
+        listed = read.first(merges)
         self._twin = ReferenceBPE(
             [(merge.left, merge.right) for merge in listed],
             {merge.token for merge in listed if merge.scaffold},
             separator,
         )
 
+    def words(self, text: str) -> list[str]:
+        """Return the words that a text consists of: itself, or what the pre-tokeniser of the codes cuts it into.
+
+        Raises UsageError where it should be one word, and is empty or holds a space or a line end.
+        """
+        if self._pretokeniser is not None:
+            words = [word.decode("utf-8", "surrogateescape") for word in self._pretokeniser.split(text)]
+            if not words:
+                raise UsageError("no word is empty; give some text")
+            return words
+        if not text or text != text.strip("\r") or " " in text or "\n" in text:
+            raise UsageError(f"not one word: {text!r}; words are separated by spaces")
+        return [text]
+
     def explain(self, word: str) -> Explanation:
-        """Segment ``word`` step by step. Raises UsageError where it is empty or holds a space or a line end."""
-        if not word or word != word.strip("\r") or " " in word or "\n" in word:
-            raise UsageError(f"not one word: {word!r}; words are separated by spaces")
-        twin = self._twin
-        symbols = base = base_symbols(word)
+        """Segment ``word`` step by step: one word, as ``words`` returns it. Raises UsageError where it is none."""
+        if self._pretokeniser is None:
+            self.words(word)
+        twin, header = self._twin, self._header
+        text = bytes_to_notation(word.encode("utf-8", "surrogateescape")) if header.bytes else word
+        symbols = base = base_symbols(text) if header.end_of_word else list(text)
         steps = []
         while candidates := [pair for pair in itertools.pairwise(symbols) if pair in twin.rank]:
             left, right = min(candidates, key=lambda pair: twin.rank[pair])
             symbols = replace_all(symbols, (left, right))
             steps.append(Step(twin.rank[left, right] + 1, left, right, left + right in twin.scaffold, symbols))
         demolitions = [self._demolish(symbol) for symbol in symbols if symbol in twin.scaffold]
-        return Explanation(word, base, steps, symbols, demolitions, twin.segment(word).split(" "))
+        result = [piece for symbol in symbols for piece in twin.demolish(symbol)]
+        if header.end_of_word:
+            result = [piece + self._separator for piece in result[:-1]] + [result[-1].removesuffix(END_OF_WORD)]
+        return Explanation(text, base, steps, symbols, demolitions, result)
 
     def _demolish(self, token: str) -> Demolition:
         left, right = self._twin.children(token)
@@ -140,6 +162,10 @@ def _flat(demolition: Demolition) -> list[tuple[str, list[str]]]:
 def explain(
     codes: CodesSource, words: Sequence[str], merges: int = -1, separator: str = SEPARATOR, colour: bool = False
 ) -> str:
-    """Return how each word is segmented, as text: what the command ``explain`` prints."""
+    """Return how each word is segmented, as text: what the command ``explain`` prints.
+
+    words: with codes that have a pre-tokeniser, any texts, each word of which is explained.
+    """
     explainer = Explainer(codes, merges, separator)
-    return "\n".join(format_explanation(explainer.explain(word), colour) for word in words)
+    each = [word for text in words for word in explainer.words(text)]
+    return "\n".join(format_explanation(explainer.explain(word), colour) for word in each)

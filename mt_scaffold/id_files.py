@@ -1,4 +1,4 @@
-"""Files of ids: ``X.bin``, the ids of all documents, as nanoGPT maps it, and ``X.idx``, where each begins, as fairseq does.
+"""Files of ids: ``X.bin``, the ids of all documents, as nanoGPT maps it, and ``X.idx``, where each begins.
 
 ``X.bin`` is nothing but the ids, unsigned integers of 2 or 4 bytes, little-endian. The pair is fairseq's
 memory-mapped data set (``--dataset-impl mmap``).
@@ -103,13 +103,13 @@ class IdFile(NamedTuple):
     """A file of ids: ``width`` bytes each; the sizes of its documents, as blocks of int32."""
 
     path: str
-    index: str
+    index_file: str
     width: int
     documents: int
 
     def sizes(self) -> Iterator[array[int]]:
         """Yield the number of ids of each document, some 65,536 at a time."""
-        with open(self.index, "rb") as stream:
+        with open(self.index_file, "rb") as stream:
             stream.seek(_HEADER.size)
             left = self.documents
             while left > 0:

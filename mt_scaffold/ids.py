@@ -204,9 +204,7 @@ class TokenIds:
         if disallowed == "all":
             return "".join(_ALLOWED if token in let else _REFUSED for token in self._special)
         refused = _check_names(disallowed, self.special_tokens)
-        return "".join(
-            _REFUSED if token in refused else _ALLOWED if token in let else _TEXT for token in self._special
-        )
+        return "".join(_REFUSED if token in refused else _ALLOWED if token in let else _TEXT for token in self._special)
 
 
 def _check_names(tokens: Some, known: Collection[str]) -> Collection[str]:
@@ -247,5 +245,3 @@ def _characters(data: bytes) -> tuple[str, list[int]]:
         characters.append(length - (not pending))
     parts.append(decoder.decode(b"", final=True))
     return "".join(parts), characters
-
-

@@ -10,11 +10,12 @@ from typing import Any
 from mt_scaffold.codes import Codes, CodesSource
 from mt_scaffold.errors import UsageError
 from mt_scaffold.inputs import Lines, TextFile
-from mt_scaffold.learn import count_words
 from mt_scaffold.options import FORMATS, check_choice, check_top
-from mt_scaffold.stats import Vocabulary, use_of_vocabulary
+from mt_scaffold.stats import Vocabulary, counts_for, use_of_vocabulary
 from mt_scaffold.tables import format_table, token_cell
-from mt_scaffold.text import END_OF_WORD
+from mt_scaffold.text import END_OF_WORD, bytes_to_notation
+
+_SPACE = "Ġ"
 
 
 @dataclass(frozen=True)
@@ -67,33 +68,43 @@ def inside(
     not UTF-8, or the text has no words; UsageError for none or several inputs, and for a string that no token can
     contain: an empty one, or one with a space.
     """
-    for string in strings:
-        if not string or " " in string:
-            raise UsageError(f"'{string}' cannot be part of a token: give strings without spaces, not empty ones")
     read = [Codes.of(source) for source in codes]  # a missing file is reported before the long count
-    counts = count_words(infile, num_workers=num_workers, paths=paths, lines=lines)
-    measured = [use_of_vocabulary(source, counts) for source in read]
+    for string in strings:
+        if not string or (" " in string and any(source.header.end_of_word for source in read)):
+            raise UsageError(f"'{string}' cannot be part of a token: give strings without spaces, not empty ones")
+    counts = counts_for(read, infile, num_workers, paths, lines)
+    measured = [use_of_vocabulary(source, counts[source.header]) for source in read]
     return [_inside(string, vocabulary) for string in strings for vocabulary in measured]
 
 
 def _inside(string: str, vocabulary: Vocabulary) -> Inside:
-    own_scaffold = {string, string + END_OF_WORD} & vocabulary.scaffold
-    rows = tokens_with(string, vocabulary.frequencies | dict.fromkeys(own_scaffold, 0), None)
+    header = vocabulary.codes.header
+    part = bytes_to_notation(string.encode("utf-8", "surrogateescape")) if header.bytes else string
+    own_scaffold = _own(part, header.end_of_word) & vocabulary.scaffold
+    rows = tokens_with(part, vocabulary.frequencies | dict.fromkeys(own_scaffold, 0), None, header.end_of_word)
     return Inside(vocabulary.codes.name, string, [TokenShare(*row, row[0] in own_scaffold) for row in rows])
 
 
-def tokens_with(part: str, frequencies: Mapping[str, int], top: int | None = 10) -> list[tuple[str, int, float]]:
+def _own(part: str, end_of_word: bool) -> set[str]:
+    """A string as a token of its own: inside a word and at its end, or without and with a space before it."""
+    return {part, part + END_OF_WORD if end_of_word else _SPACE + part}
+
+
+def tokens_with(
+    part: str, frequencies: Mapping[str, int], top: int | None = 10, end_of_word: bool = True
+) -> list[tuple[str, int, float]]:
     """Return the tokens that contain ``part``: token, frequency, share of all their frequencies; the ``top`` first.
 
-    frequencies: token as in a codes file → frequency (``Vocabulary.frequencies``). The token ``part`` itself, inside
-    words and at their ends, comes first; the others follow by frequency. top: None for all. Empty where none of them
-    occurs.
+    frequencies: token as in a codes file → frequency (``Vocabulary.frequencies``). end_of_word: whether tokens carry
+    ``</w>`` there. The token ``part`` itself, inside words and at their ends, or without and with a space before it,
+    comes first; the others follow by frequency. top: None for all. Empty where none of them occurs.
     """
-    found = {token: count for token, count in frequencies.items() if part in token.removesuffix(END_OF_WORD)}
+    marker = END_OF_WORD if end_of_word else ""
+    found = {token: count for token, count in frequencies.items() if part in token.removesuffix(marker)}
     total = sum(found.values())
     if not total:
         return []
-    own = {part, part + END_OF_WORD}
+    own = _own(part, end_of_word)
     ordered = sorted(found.items(), key=lambda entry: (entry[0] not in own, -entry[1], entry[0]))
     return [(token, count, count / total) for token, count in ordered[:top] if count or token in own]
 

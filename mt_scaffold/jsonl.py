@@ -66,4 +66,4 @@ def fields_shown(names: Iterable[str], what: str = "field") -> str:
     if not shown:
         return f"there is no {what} at all"
     listed = ", ".join(shown[:_MOST_SHOWN]) + (", …" if len(shown) > _MOST_SHOWN else "")
-    return f"name another with --field (there are {listed})"
+    return f"name another with --field ({what}s: {listed})"

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from mt_scaffold import _core
-from mt_scaffold.codes import Codes, CodesHeader
+from mt_scaffold.codes import CHARACTERS, Codes, CodesHeader
 from mt_scaffold.count import count_words as count_words
 from mt_scaffold.count import counted_text, load_counts, sources_of
 from mt_scaffold.documents import Texts
@@ -57,7 +57,7 @@ def learn_from_counts(
     total_symbols: bool = False,
     verbose: bool = False,
     trace: Writable | None = None,
-    header: CodesHeader = CodesHeader(),
+    header: CodesHeader = CHARACTERS,
 ) -> LearnedCodes:
     """Learn merges as ``learn_bpe`` does, from counted words; the counts are used up. ``trace``: open for bytes.
 
@@ -165,13 +165,13 @@ def learn_bpe(
     ``head`` of the queue and become scaffold tokens; or it makes ``returned``, a scaffold token, normal again.
     docs/statistics.md has every column.
     pretokenise: how a line becomes words: "spaces", or with the published patterns of "gpt2", "cl100k" and "o200k", or
-    with a regular expression of the package ``regex``, whose gaps are words too. All but "spaces" keep the spaces in the
-    words and imply ``byte_level``; no symbol carries ``</w>`` then, and the 256 bytes are the base symbols (Radford et
-    al., 2019; the Scaffold-BPE paper, "Experimental Setup").
+    with a regular expression of the package ``regex``, whose gaps are words too. All but "spaces" keep the spaces in
+    the words and imply ``byte_level``; no symbol carries ``</w>`` then, and the 256 bytes are the base symbols (Radford
+    et al., 2019; the Scaffold-BPE paper, "Experimental Setup").
     split_digits: with one of those, every number character becomes a word of its own.
     byte_level: base symbols are bytes and the text may be any bytes; with "spaces", the codes are those of
     ``subword-nmt learn-bpe --byte``.
-    max_memory: as in ``count_words``; merging starts within it too, or is refused.
+    max_memory: as in ``count_words``; merging is refused where it would need (about) more.
     prune: drop words with a lower count before merging, and say on stderr what that can change.
 
     Raises MTScaffoldError for input that has no words, cannot be read or is not UTF-8; UsageError for values out of

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Callable
 
@@ -48,8 +49,19 @@ class Pretokeniser:
         self.core = _core.Pretokeniser(name_or_pattern, split_digits, ends)
 
     def split(self, text: str | bytes) -> list[bytes]:
-        """Return the words of one document: all of it, line ends included."""
-        return self.core.split(text.encode("utf-8") if isinstance(text, str) else text)
+        """Return the words of one document: all of it, line ends included.
+
+        Raises MTScaffoldError for a string with a lone surrogate, which no UTF-8 stands for.
+        """
+        if isinstance(text, bytes):
+            return self.core.split(text)
+        try:
+            return self.core.split(text.encode("utf-8"))
+        except UnicodeEncodeError as error:
+            raise MTScaffoldError(
+                f"character {error.start} of the text is a lone surrogate, U+{ord(text[error.start]):04X}, which UTF-8 "
+                'cannot express; pass bytes, such as text.encode("utf-8", "surrogateescape")'
+            ) from None
 
 
 def pretokeniser_of(name_or_pattern: str, split_digits: bool = False) -> Pretokeniser | None:
@@ -83,17 +95,16 @@ def _ends_by(pattern: str) -> Callable[[bytes], list[int]]:
     except regex.error as error:
         raise UsageError(f"the pre-tokeniser's pattern {pattern!r} is not valid: {error}") from None
 
+    without_groups = compiled.groups == 0 and not compiled.flags & regex.REVERSE
+
     def ends(document: bytes) -> list[int]:
         text = document.decode("utf-8", "surrogateescape")
-        found = {end for match in compiled.finditer(text) if match.group() for end in match.span()} | {len(text)}
-        in_order = sorted(found - {0})
-        if len(text) == len(document):
-            return in_order
-        offsets, start, offset = [], 0, 0
-        for end in in_order:
-            offset += len(text[start:end].encode("utf-8", "surrogateescape"))
-            offsets.append(offset)
-            start = end
-        return offsets
+        words = compiled.findall(text) if without_groups else []
+        if sum(map(len, words)) != len(text):  # there is text between matches
+            spans = [match.span() for match in compiled.finditer(text) if match.group()]
+            cuts = sorted({0, len(text), *itertools.chain.from_iterable(spans)})
+            words = [text[start:end] for start, end in itertools.pairwise(cuts)]
+        pieces = words if text.isascii() else [word.encode("utf-8", "surrogateescape") for word in words]
+        return list(itertools.accumulate(filter(None, map(len, pieces))))
 
     return ends

@@ -3,7 +3,9 @@
 Everything here is written to be checked by eye, not to be fast: the tests hold the native core to it.
 Frequencies are recounted and the queue is rebuilt in every iteration, and a word is segmented one step at a time.
 
-A symbol is a string. The last symbol of a word carries the suffix ``</w>``, as in subword-nmt's format 0.2.
+A symbol is a string. The last symbol of a word carries the suffix ``</w>``, as in subword-nmt's format 0.2, unless
+words come from a pre-tokeniser (``end_of_word=False``). Where symbols are bytes, a word is a string of the characters
+U+0000 to U+00FF, each of which stands for the byte of its value (``data.decode("latin-1")``): all else is the same.
 """
 
 from __future__ import annotations
@@ -19,9 +21,9 @@ from mt_scaffold.trace import Step
 Pair = tuple[str, str]
 
 
-def base_symbols(word: str) -> list[str]:
-    """The code points of a word, the last one marked as word-final."""
-    return [*word[:-1], word[-1] + END_OF_WORD]
+def base_symbols(word: str, end_of_word: bool = True) -> list[str]:
+    """The characters of a word, the last one marked as word-final."""
+    return [*word[:-1], word[-1] + END_OF_WORD] if end_of_word else list(word)
 
 
 def replace_all(symbols: list[str], pair: Pair) -> list[str]:
@@ -35,6 +37,35 @@ def replace_all(symbols: list[str], pair: Pair) -> list[str]:
             merged.append(symbols[i])
             i += 1
     return merged
+
+
+# ---------------------------------------------------------------------------------------------------------
+# Pre-tokenisation: documents to words
+# ---------------------------------------------------------------------------------------------------------
+
+
+def pretokenise(document: bytes, pattern: str, split_digits: bool = False) -> list[bytes]:
+    """Cut a document into the matches of a pattern and what lies between them; concatenated, they are the document.
+
+    pattern: as the package ``regex`` reads it, such as those of ``mt_scaffold.pretokenise.PATTERNS``.
+    split_digits: every character of Unicode's class N becomes a word of its own afterwards.
+
+    >>> pretokenise(b"am 24. ", r"[0-9]+")
+    [b'am ', b'24', b'. ']
+    """
+    import regex
+
+    # Bytes that are not UTF-8 become characters of no class.
+    text = document.decode("utf-8", "surrogateescape")
+    words, end = [], 0
+    for match in regex.finditer(pattern, text):
+        if match.group():
+            words += [text[end : match.start()], match.group()]
+            end = match.end()
+    words.append(text[end:])
+    if split_digits:
+        words = [part for word in words for part in regex.findall(r"\p{N}|\P{N}+", word)]
+    return [word.encode("utf-8", "surrogateescape") for word in words if word]
 
 
 # ---------------------------------------------------------------------------------------------------------
@@ -53,12 +84,18 @@ class Learned:
     exhausted: bool = False  # no pair reached the minimum frequency before N was reached
 
 
-def learn(word_counts: Mapping[str, int], symbols: int, min_frequency: int = 2, algorithm: str = "scaffold") -> Learned:
+def learn(
+    word_counts: Mapping[str, int],
+    symbols: int,
+    min_frequency: int = 2,
+    algorithm: str = "scaffold",
+    end_of_word: bool = True,
+) -> Learned:
     """Learn merges from word counts (Algorithm 1; with ``algorithm="bpe"`` without its modification).
 
     ``symbols`` is N: the number of merges for BPE, of normal merged tokens for Scaffold-BPE.
     """
-    text = [(base_symbols(word), count) for word, count in word_counts.items()]
+    text = [(base_symbols(word, end_of_word), count) for word, count in word_counts.items()]
     normal: set[str] = set()  # V without the base symbols
     waiting: dict[str, Pair] = {}  # S, each token with the pair that first made it
     first_pair: dict[str, Pair] = {}
@@ -87,7 +124,7 @@ def learn(word_counts: Mapping[str, int], symbols: int, min_frequency: int = 2, 
 
         first_pair.setdefault(t, (a, b))
         came_back = waiting.pop(t, None) is not None
-        if not is_base_symbol(t):
+        if not is_base_symbol(t, end_of_word):
             normal.add(t)
 
         frequency = _token_frequencies(text)
@@ -130,7 +167,7 @@ def _queue(text: list[tuple[list[str], int]], waiting: Mapping[str, Pair]) -> li
 
 
 def _head(queue: list[QueueEntry]) -> QueueEntry | None:
-    """The most frequent entry; ties go to the greatest pair in code point order, then to the waiting token."""
+    """The most frequent entry; ties go to the greatest pair of strings, then to the waiting token."""
     return max(queue, key=lambda entry: (entry[0], entry[1], entry[2] is not None), default=None)
 
 
@@ -155,11 +192,13 @@ class ReferenceBPE:
         scaffold: Iterable[str] = (),
         separator: str = SEPARATOR,
         vocabulary: set[str] | None = None,
+        end_of_word: bool = True,
     ) -> None:
         listed = list(merges)
         self.scaffold = set(scaffold)
         self.separator = separator
         self.vocabulary = vocabulary
+        self.end_of_word = end_of_word
         self.rank: dict[Pair, int] = {}
         self.derivations: dict[str, list[Pair]] = {}
         for position, pair in enumerate(listed):
@@ -200,7 +239,7 @@ class ReferenceBPE:
 
     def _cuts_end_of_word(self, pair: Pair) -> bool:
         """Whether a pair splits the letters of ``</w>``: only text that spells out ``</w>`` can do that."""
-        return (pair[0] + pair[1]).endswith(END_OF_WORD) and len(pair[1]) <= len(END_OF_WORD)
+        return self.end_of_word and (pair[0] + pair[1]).endswith(END_OF_WORD) and len(pair[1]) <= len(END_OF_WORD)
 
     def demolish(self, token: str) -> list[str]:
         """The shortest sequence of normal tokens and base symbols that spells a scaffold token."""
@@ -243,13 +282,16 @@ class ReferenceBPE:
 
     def segment_word(self, word: str, survives: Survives = always) -> list[str]:
         """The surface forms of a word's subwords, without separators."""
-        symbols = self.scaffolding(base_symbols(word), survives)
+        symbols = self.scaffolding(base_symbols(word, self.end_of_word), survives)
         symbols = [piece for symbol in symbols for piece in self.demolish(symbol)]
         if self.vocabulary and len(word) > 1:
             inner, last = symbols[:-1], symbols[-1]
             symbols = [piece for symbol in inner for piece in self._split(symbol, False)]
             symbols += self._split(last, True)
-        return [*symbols[:-1], symbols[-1].removesuffix(END_OF_WORD)]
+        return [*symbols[:-1], self._without_mark(symbols[-1])]
+
+    def _without_mark(self, symbol: str) -> str:
+        return symbol.removesuffix(END_OF_WORD) if self.end_of_word else symbol
 
     def segment(self, sentence: str, survives: Survives = always) -> str:
         """A sentence with its words segmented: pieces but the last of a word carry the separator."""
@@ -270,7 +312,7 @@ class ReferenceBPE:
     def dropout_distribution(self, word: str, dropout: float) -> dict[tuple[str, ...], float]:
         """Every segmentation of a (short) word under BPE-dropout, with its exact probability."""
         result: dict[tuple[str, ...], float] = {}
-        self._enumerate(base_symbols(word), dropout, 1.0, result)
+        self._enumerate(base_symbols(word, self.end_of_word), dropout, 1.0, result)
         return result
 
     def _enumerate(
@@ -289,5 +331,5 @@ class ReferenceBPE:
                 self._enumerate(self._step(symbols, candidates), dropout, weight, result)
                 continue
             pieces = [piece for symbol in symbols for piece in self.demolish(symbol)]
-            key = (*pieces[:-1], pieces[-1].removesuffix(END_OF_WORD))
+            key = (*pieces[:-1], self._without_mark(pieces[-1]))
             result[key] = result.get(key, 0.0) + weight

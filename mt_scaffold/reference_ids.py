@@ -118,7 +118,7 @@ class ReferenceIds:
                     ids += self._encode_word(part, survives)
                     gap, after_word = b"", True
             gap += line[start + len(core) :]
-        return ids + [*gap]
+        return [*ids, *gap]
 
     # -- decoding
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -15,13 +16,13 @@ from typing import Any
 
 from mt_scaffold import _core
 from mt_scaffold.apply import BPE
-from mt_scaffold.codes import Codes, CodesSource
+from mt_scaffold.codes import Codes, CodesHeader, CodesSource
 from mt_scaffold.errors import MTScaffoldError, UsageError
-from mt_scaffold.inputs import Lines, TextFile
+from mt_scaffold.inputs import Lines, TextFile, text_sources
 from mt_scaffold.learn import count_words
 from mt_scaffold.options import FORMATS, check_choice
 from mt_scaffold.tables import format_table
-from mt_scaffold.text import END_OF_WORD, is_base_symbol
+from mt_scaffold.text import END_OF_WORD, bytes_to_notation, is_base_symbol
 
 # The ranks of the vocabulary whose frequencies are given, as far as it reaches.
 RANKS = (1, 10, 100, 1000, 2000, 5000, 10000, 20000, 50000, 100000)
@@ -37,14 +38,14 @@ _INSIDE = "\n"
 @dataclass(frozen=True)
 class Vocabulary:
     """How a codes file segments a text. Tokens are written as in the codes file: ``zona`` inside a word, ``zona</w>``
-    at its end.
+    at its end; bytes in GPT-2's notation, such as ``Ġzona``.
 
     codes: what was measured.
     frequencies: token of the vocabulary V → its frequency in the segmented text, 0 included. V holds the normal merged
-        tokens, and the base symbols that occur in the merges or in the text.
+        tokens, and the base symbols that occur in the merges or in the text; with a pre-tokeniser, all 256 bytes.
     normal, scaffold: the merged tokens that are normal (part of V) and scaffold (not part of it).
     words, lines: words, and lines with words, in the text.
-    text_bytes: the UTF-8 bytes of the text with one space between words.
+    text_bytes: the bytes of the text with one space between words; with a pre-tokeniser, all bytes of its documents.
     """
 
     codes: Codes
@@ -69,18 +70,20 @@ def use_of_vocabulary(codes: CodesSource, counts: _core.WordCounts) -> Vocabular
     if len(counts) == 0:
         raise MTScaffoldError("there are no words in the input, so there is nothing to measure")
     codes = Codes.of(codes)
-    merges = codes.merges
-    subwords = BPE(codes, separator=_INSIDE).count_subwords(counts).items()
+    merges, header = codes.merges, codes.header
+    marked = header.end_of_word
+    bpe = BPE(codes, separator=_INSIDE) if marked else BPE(codes)
+    base = {symbol for merge in merges for symbol in (merge.left, merge.right) if is_base_symbol(symbol, marked)}
+    if not marked:
+        base.update(map(bytes_to_notation, map(bytes, ([byte] for byte in range(256)))))
     frequencies: Counter[str] = Counter()
-    for surface, count in subwords:
+    for surface, count in bpe.count_subwords(counts).items():
+        symbols, final = _symbols(surface, header)
         # Where the text spells out the end of a word, a token inside a word and one at its end can be the same string.
-        frequencies[_token(surface)] += count
-
-    base = {symbol for merge in merges for symbol in (merge.left, merge.right) if is_base_symbol(symbol)}
-    for surface, _ in subwords:
-        base.update(surface[:-1])
-        if not surface.endswith(_INSIDE):
-            base.add(surface[-1] + END_OF_WORD)
+        frequencies[symbols + END_OF_WORD if final else symbols] += count
+        base.update(symbols[:-1] if final else symbols)
+        if final:
+            base.add(symbols[-1] + END_OF_WORD)
     scaffold = frozenset(merge.token for merge in merges if merge.scaffold)
     normal = frozenset(merge.token for merge in merges) - scaffold - base
     for token in base | normal:
@@ -93,12 +96,45 @@ def use_of_vocabulary(codes: CodesSource, counts: _core.WordCounts) -> Vocabular
         scaffold=scaffold,
         words=words,
         lines=lines,
-        text_bytes=counts.word_bytes() + words - lines,
+        # Words of a pre-tokeniser hold the spaces.
+        text_bytes=counts.word_bytes() + (words - lines if marked else 0),
     )
 
 
-def _token(surface: str) -> str:
-    return surface[:-1] if surface.endswith(_INSIDE) else surface + END_OF_WORD
+def _symbols(surface: str, header: CodesHeader) -> tuple[str, bool]:
+    """The base symbols of a subword, one character each, and whether the last one carries the end of a word."""
+    if not header.end_of_word:
+        return surface, False
+    final = not surface.endswith(_INSIDE)
+    text = surface if final else surface[:-1]
+    return bytes_to_notation(text.encode("utf-8", "surrogateescape")) if header.bytes else text, final
+
+
+def counts_for(
+    codes: Sequence[Codes],
+    infile: TextFile | None,
+    num_workers: int | None,
+    paths: Iterable[TextFile] | None,
+    lines: Lines | None,
+) -> dict[CodesHeader, _core.WordCounts]:
+    """Count the words of a text for each kind of codes: once where all of them cut it into the same words.
+
+    The rest is as in ``count_words``. Raises UsageError where the text would have to be read twice and cannot be.
+    """
+    headers = {source.header: None for source in codes}
+    sources = text_sources(infile, paths, lines)
+    if len(headers) > 1 and not all(isinstance(source, str | os.PathLike) for source in sources):
+        raise UsageError("codes of different pre-tokenisers each read the text again; give it as files (--input)")
+    return {
+        header: count_words(
+            paths=sources,
+            num_workers=num_workers,
+            pretokenise=header.pretokeniser,
+            split_digits=header.split_digits,
+            any_bytes=header.bytes,
+        )
+        for header in headers
+    }
 
 
 def entropy(frequencies: Iterable[int]) -> float:
@@ -211,16 +247,17 @@ def stats(
 ) -> list[Summary]:
     """Measure codes (BPE or Scaffold-BPE) on a text: one summary per codes file.
 
-    codes: codes files, each as ``BPE`` takes it. infile: a path (``.gz`` too) or an open file, with words separated
-    by spaces (not segmented). paths: several of them, read as one text. lines: an iterable of strings. Exactly one of
-    the three is given. num_workers: threads, as in ``count_words``.
+    codes: codes files, each as ``BPE`` takes it; their first lines say how the text is read. infile: a path (``.gz``
+    too) or an open file, with words separated by spaces or a document per line (not segmented). paths: several of
+    them, read as one text. lines: an iterable of strings. Exactly one of the three is given. num_workers: threads, as
+    in ``count_words``.
 
     Raises MTScaffoldError where a file is malformed, missing or not UTF-8, or the text has no words; UsageError for
     none or several inputs.
     """
     read = [Codes.of(source) for source in codes]  # a missing file is reported before the long count
-    counts = count_words(infile, num_workers=num_workers, paths=paths, lines=lines)
-    return [summarise(use_of_vocabulary(source, counts)) for source in read]
+    counts = counts_for(read, infile, num_workers, paths, lines)
+    return [summarise(use_of_vocabulary(source, counts[source.header])) for source in read]
 
 
 _LABELS = {

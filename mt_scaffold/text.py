@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 import os
 from collections.abc import Iterator
+from typing import AnyStr
 
 from mt_scaffold import _core
 from mt_scaffold.errors import MTScaffoldError
@@ -95,6 +96,22 @@ def join_subwords(line: str, separator: str = SEPARATOR) -> str:
     """
     # A translation may break off within a word, with the separator at the very end.
     return f"{line} ".replace(f"{separator} ", "").rstrip(" ")
+
+
+def as_bytes(text: str | bytes, errors: str = "surrogateescape") -> bytes:
+    """Text as bytes, and lone surrogates as the bytes that they stand for."""
+    if isinstance(text, bytes):
+        return text
+    try:
+        return text.encode("utf-8", errors)
+    except UnicodeEncodeError as error:
+        wrong = ascii(text[error.start])
+        raise MTScaffoldError(f"the sentence holds {wrong}, a lone surrogate and not a character; remove it") from None
+
+
+def like(given: AnyStr, text: str) -> AnyStr:
+    """Text of the type that was given."""
+    return text if isinstance(given, str) else as_bytes(text)
 
 
 def not_utf8(name: str, line: int, offset: int, byte: int) -> MTScaffoldError:

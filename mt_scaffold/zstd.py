@@ -100,7 +100,9 @@ if sys.version_info >= (3, 14):
             raise OSError(str(error)) from error
 
     def compressing(stream: BinaryIO, name: str) -> BinaryIO:
-        return cast(BinaryIO, _zstd.ZstdFile(stream, "wb", level=_LEVEL))
+        file = _zstd.ZstdFile(stream, "wb", level=_LEVEL)
+        file.write(b"")  # an empty file is a frame too
+        return cast(BinaryIO, file)
 
 else:
 

@@ -10,11 +10,20 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
-from mt_scaffold.experiment.paper import figures_table, language_models_table, percentages_table
+from mt_scaffold.experiment.paper import figures_table, language_models_table, percentages_table, read_paper
 from mt_scaffold.tables import format_table
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 BLOCK = re.compile(r"(<!-- (paper\.json|results): (\w+) -->\n).*?(<!-- end of \2 -->)", re.DOTALL)
+# A quantity as the paper names it, its key in our results, its places.
+MEASURED = (
+    ("bytes per token", "bytes_per_token", 3),
+    ("entropy H", "entropy_bits", 4),
+    ("redundancy", "redundancy", 4),
+)
+ALGORITHMS = ("BPE", "Scaffold-BPE")
+# The texts of docs/results/vocabulary_sizes, each with its file.
+SIZES = {"English documentation": "english_documentation", "MDN web docs, German": "mdn_de"}
 TABLES: dict[str, Callable[[], str]] = {
     "figures": figures_table,
     "percentages": percentages_table,
@@ -23,7 +32,35 @@ TABLES: dict[str, Callable[[], str]] = {
     "entropy": lambda: figures_table("entropy"),
     "redundancy": lambda: figures_table("redundancy"),
     "language_models": language_models_table,
+    "sizes": lambda: sizes_table(),
 }
+
+
+def sizes_table() -> str:
+    """What compare-vocab --sizes measures: the paper's figures, and ours on other texts, one row per text and N."""
+    paper = read_paper()
+    rows = [
+        [
+            "text",
+            "N",
+            *("gain, %", "scaffold, %"),
+            *(f"{name}, {algorithm}" for name, *_ in MEASURED for algorithm in ALGORITHMS),
+        ]
+    ]
+    for gain in paper.gains:
+        share = paper.scaffold_share
+        cells = [gain.percent, share.percent if (share.text, share.symbols) == (gain.text, gain.symbols) else ""]
+        symbols = paper.texts[gain.text].symbols
+        for quantity, _, _ in MEASURED:
+            found = [each for each in paper.figures if each.text == gain.text and each.quantity.startswith(quantity)]
+            cells += [found[0].bpe, found[0].scaffold] if found and symbols == [gain.symbols] else ["", ""]
+        rows.append([f"{gain.text} (the paper)", f"{gain.symbols:,}", *cells])
+    for text, name in SIZES.items():
+        for row in json.loads((DOCS / "results" / "vocabulary_sizes" / f"{name}.json").read_text(encoding="utf-8")):
+            cells = [f"{100 * row['gain']:.2f}", f"{100 * row['scaffold_share']:.2f}"]
+            cells += [f"{row[kind][key]:.{places}f}" for _, key, places in MEASURED for kind in ("bpe", "scaffold")]
+            rows.append([text, f"{row['symbols']:,}", *cells])
+    return format_table(rows, markdown=True)
 
 
 def our_table(experiment: str) -> str:

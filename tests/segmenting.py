@@ -8,14 +8,15 @@ import io
 import os
 import random
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 
 from mt_scaffold import BPE, learn_bpe
-from mt_scaffold.reference import Learned, ReferenceBPE, learn
+from mt_scaffold.reference import Learned, ReferenceBPE, always, learn
+from mt_scaffold.text import bytes_to_notation, notation_to_bytes
 
 VECTORS = Path(__file__).parent / "vectors"
 # Text that may not be redistributed with the project.
@@ -65,27 +66,88 @@ def measure(texts: Sequence[Path], symbols: int, algorithm: str) -> Figures:
     return Figures(symbols, algorithm, *counts, digest)
 
 
-def twin_codes(learned: Learned) -> bytes:
+class Mode(NamedTuple):
+    """What base symbols are: the first line of such codes, and how a symbol is written in the lines after it.
+
+    The twin has words and symbols of bytes as text in which each character stands for a byte (latin-1).
+    """
+
+    first_line: str
+    in_file: Callable[[str], bytes]
+    of_file: Callable[[bytes], str]
+
+    @property
+    def byte_level(self) -> bool:
+        return self != CHARACTERS
+
+    @property
+    def end_of_word(self) -> bool:
+        return self != PRETOKENISED
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """The options of ``learn_bpe``."""
+        return {"pretokenise": "gpt2"} if self == PRETOKENISED else {"byte_level": self.byte_level}
+
+    def word(self, word: str) -> bytes:
+        """A word of the twin as the text has it."""
+        return word.encode("latin-1" if self.byte_level else "utf-8")
+
+
+def _latin(symbol: str) -> bytes:
+    return symbol.encode("latin-1")
+
+
+def _unlatin(symbol: bytes) -> str:
+    return symbol.decode("latin-1")
+
+
+CHARACTERS = Mode("#version: 0.2", str.encode, bytes.decode)
+BYTES = Mode("#version: 0.2 byte", _latin, _unlatin)
+PRETOKENISED = Mode(
+    "#version: 0.3 bytes gpt2",
+    lambda symbol: bytes_to_notation(_latin(symbol)).encode("utf-8"),
+    lambda symbol: _unlatin(notation_to_bytes(symbol.decode("utf-8"))),
+)
+MODES = [CHARACTERS, BYTES, PRETOKENISED]
+MODE_NAMES = ["characters", "bytes", "pretokenised"]
+
+
+def twin_codes(learned: Learned, mode: Mode = CHARACTERS) -> bytes:
     """The codes file that the twin's merges make."""
-    lines = ["#version: 0.2"]
+    lines = [mode.first_line.encode()]
     for left, right in learned.merges:
-        lines.append(f"{left} {right}" + (" scaffold" if left + right in learned.scaffold else ""))
-    return ("\n".join(lines) + "\n").encode("utf-8")
+        fields = [mode.in_file(left), mode.in_file(right)] + [b"scaffold"] * (left + right in learned.scaffold)
+        lines.append(b" ".join(fields))
+    return b"\n".join(lines) + b"\n"
 
 
 def learn_with_twin(
-    counts: dict[str, int], symbols: int, min_frequency: int = 2, algorithm: str = "scaffold"
+    counts: dict[str, int],
+    symbols: int,
+    min_frequency: int = 2,
+    algorithm: str = "scaffold",
+    mode: Mode = CHARACTERS,
 ) -> tuple[Learned, bytes]:
-    learned = learn(counts, symbols, min_frequency, algorithm)
-    return learned, twin_codes(learned)
+    learned = learn(counts, symbols, min_frequency, algorithm, mode.end_of_word)
+    return learned, twin_codes(learned, mode)
 
 
 def twin_of(codes: bytes, merges: int = -1, separator: str = "@@", vocabulary: set[str] | None = None) -> ReferenceBPE:
-    """The twin with the codes of a file."""
-    lines = [line.split(" ") for line in codes.decode("utf-8").split("\n")[1:-1]]
-    lines = lines if merges == -1 else lines[:merges]
+    """The twin with the codes of a file, whose first line names a mode or, with other words, a pre-tokeniser."""
+    first, *rest = codes.split(b"\n")[:-1]
+    mode = next((mode for mode in MODES if mode.first_line.encode() == first), PRETOKENISED)
+    rest = rest if merges == -1 else rest[:merges]
+    lines = [[mode.of_file(field) for field in line.split(b" ")] for line in rest]
     scaffold = {line[0] + line[1] for line in lines if len(line) == 3}
-    return ReferenceBPE([(line[0], line[1]) for line in lines], scaffold, separator, vocabulary)
+    pairs = [(line[0], line[1]) for line in lines]
+    return ReferenceBPE(pairs, scaffold, separator, vocabulary, mode.end_of_word)
+
+
+def twin_subwords(twin: ReferenceBPE, words: Iterable[bytes], survives: Callable[[], bool] = always) -> str:
+    """Words of a pre-tokeniser as segmented text shows them."""
+    pieces = [piece for word in words for piece in twin.segment_word(word.decode("latin-1"), survives)]
+    return " ".join(bytes_to_notation(piece.encode("latin-1")) for piece in pieces)
 
 
 def dictionary_lines(counts: dict[str, int]) -> list[str]:

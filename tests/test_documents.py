@@ -99,7 +99,7 @@ def test_globs_are_sorted_and_empty_ones_refused(tmp_path: Path) -> None:
     [
         (b'{"text": "a"', r"not JSON \(Expecting ',' delimiter at column 13\)"),
         (b"[1]", "not a JSON object with the field 'text'"),
-        (b'{"txt": "a", "id": 1}', r"no field 'text'; name another with --field \(there are id, txt\)"),
+        (b'{"txt": "a", "id": 1}', r"no field 'text'; name another with --field \(fields: id, txt\)"),
         (b"{}", "no field 'text'; there is no field at all"),
         (b'{"text": null}', "the field 'text' is not a string but null"),
         (b'{"text": 12}', "the field 'text' is not a string but a number"),
@@ -127,7 +127,7 @@ def test_parquet_errors(tmp_path: Path) -> None:
     pyarrow = pytest.importorskip("pyarrow", reason="comes with the extra 'documents'")
     texts = [str(random.Random(1).getrandbits(200)) + str(i) for i in range(2000)]
     path = write_parquet(tmp_path / "a.parquet", {"body": texts, "n": list(range(2000))}, row_group_size=500)
-    with pytest.raises(MTScaffoldError, match=r"no column 'text'; name another with --field \(there are body, n\)"):
+    with pytest.raises(MTScaffoldError, match=r"no column 'text'; name another with --field \(columns: body, n\)"):
         list(Documents([path]))
     with pytest.raises(MTScaffoldError, match="the column 'n' holds int64, not strings"):
         list(Documents([path], field="n"))
@@ -187,7 +187,7 @@ def test_zst_with_a_long_window_and_a_high_ratio(tmp_path: Path) -> None:
 
 
 def test_commands_read_and_write_zst(tmp_path: Path) -> None:
-    """Every command takes what shards are packed in, and writes it, complete or not at all."""
+    """Every command takes what shards are packed in, and writes it, an empty one too, complete or not at all."""
     pytest.importorskip("zstandard", reason="comes with the extra 'documents'")
     from mt_scaffold import BPE, learn_bpe
     from mt_scaffold.files import read_file
@@ -198,6 +198,8 @@ def test_commands_read_and_write_zst(tmp_path: Path) -> None:
     BPE(tmp_path / "codes.zst").process_file(text, tmp_path / "subwords.zst")
     assert read_file(tmp_path / "codes.zst") == codes.text
     assert read_file(tmp_path / "subwords.zst") == (BPE(codes).segment("low lower lowest") + "\n").encode() * 1000
+    BPE(codes).process_file(io.BytesIO(b""), tmp_path / "empty.zst")
+    assert read_file(tmp_path / "empty.zst") == b"" != (tmp_path / "empty.zst").read_bytes()
     text.write_bytes(text.read_bytes()[:-2])
     with pytest.raises(MTScaffoldError, match="not a complete zstd file"):
         BPE(codes).process_file(text, tmp_path / "more.zst")

@@ -79,7 +79,10 @@ def tiktoken_of(bpe: BPE, pattern: str, special: tuple[str, ...] = ()) -> Any:
 
 
 # Runs, margins of every kind, the letters of "</w>", contractions, digits, case, and bytes that are no UTF-8.
-PIECES = ["a", "aa", "@@", "b", "the", " ", "  ", "\n", "\r", "\r\n", "\t", "</w>", "<", "/w>", "'s", "'LL", "12", "3", ".", "é", "日本", "\u3000", "\u2028", "😀", "Ǆ", "ſ", "\u0301"]  # fmt: skip
+PIECES = [
+    "a", "aa", "@@", "b", "the", " ", "  ", "\n", "\r", "\r\n", "\t", "</w>", "<", "/w>", "'s", "'LL", "12", "3", ".",
+    "é", "日本", "\u3000", "\u2028", "😀", "Ǆ", "ſ", "\u0301",
+]  # fmt: skip
 TEXTS = st.lists(st.sampled_from(PIECES) | st.text(max_size=3), max_size=24).map("".join)
 BYTES = st.binary(max_size=60) | st.lists(
     st.sampled_from([piece.encode("utf-8") for piece in PIECES] + [b"\xff", b"\xe6\x97", b"\x80", b"\x00"]), max_size=24
@@ -132,7 +135,7 @@ def test_the_core_equals_its_twin(pretokeniser: str, algorithm: str) -> None:
 
 
 def test_random_codes_equal_the_twin() -> None:
-    """Codes that no learner would write: strings made by several pairs, tokens that spell out </w>, runs of a letter."""
+    """Codes that no learner would write: strings made by several pairs, tokens that spell out </w>, runs."""
     generator = random.Random(5)
     for number in range(60):
         marked = number % 2 == 0
@@ -145,9 +148,7 @@ def test_random_codes_equal_the_twin() -> None:
             lines.append((left, right))
         scaffold = {"".join(pair) for pair in lines if generator.random() < 0.3}
         header = "#version: 0.2 byte" if marked else "#version: 0.3 bytes gpt2"
-        merges = "".join(
-            f"{left} {right}{' scaffold' if left + right in scaffold else ''}\n" for left, right in lines
-        )
+        merges = "".join(f"{left} {right}{' scaffold' if left + right in scaffold else ''}\n" for left, right in lines)
         codes = f"{header}\n{merges}".encode()
         bpe = BPE(codes)
         twin = twin_of(bpe, codes)
@@ -286,8 +287,7 @@ def test_ids_are_numbered_as_documented() -> None:
     assert bpe.special_tokens == {END: 258, PAD: 259}
     assert bpe.encode("abc") == [256, 99]
     # What apply-bpe writes after a subword with </w> is text like any other here.
-    separator = BPE(b"#version: 0.3 bytes gpt2\n@ @\nb @@\na @\na@ @\n")
-    assert separator.encode("a@@b@@") == [97, 256, 257]
+    assert BPE(b"#version: 0.3 bytes gpt2\n@ @\n< @@\n").encode("<@@") == [257]
     marked = BPE(b"#version: 0.2 byte\na b\nb c</w>\n")
     assert marked.tokens[256:512] == marked.tokens[:256]
     assert marked.tokens[512:] == [b"ab", b"bc"]
@@ -348,6 +348,7 @@ def test_ids_are_taken_from_any_integers(kind: str) -> None:
     for given_ids in (ids, list(ids), tuple(data), numpy.repeat(ids, 3)[::3], ids[::-1][::-1]):
         assert bpe.decode_bytes(given_ids) == data
     assert bpe.decode_bytes([]) == bpe.decode_bytes(ids[:0]) == b""
+    wrong: Any
     for wrong in (ids.astype("f4"), ids.reshape(1, -1), [1.5], ["a"], 5):
         with pytest.raises(TypeError):
             bpe.decode_bytes(wrong)
@@ -367,7 +368,9 @@ def test_dropout_depends_on_seed_epoch_and_index_alone() -> None:
     plain, _ = bpe.encode_batch(texts)
     assert len(plain) < len(ids)
     # One text as a line of apply-bpe with the same seed.
-    assert bpe.encode("low lower", dropout=0.5, seed=1, index=4) == bpe.encode("low lower", dropout=0.5, seed=1, index=4)
+    assert bpe.encode("low lower", dropout=0.5, seed=1, index=4) == bpe.encode(
+        "low lower", dropout=0.5, seed=1, index=4
+    )
     subwords = bpe.segment("low lower lowest", dropout=0.5, seed=1, index=4).split(" ")
     ids_of = [bpe.tokens[id] for id in bpe.encode("low lower lowest", dropout=0.5, seed=1, index=4)]
     assert ["".join(NOTATION[byte] for byte in token) for token in ids_of] == subwords
@@ -379,7 +382,12 @@ def test_a_long_text_is_cut_only_where_no_id_changes(pretokeniser: str) -> None:
     bpe = bpe_of(pretokeniser, "scaffold", "o\nw", END)
     generator = random.Random(1)
     words = ["word", "don't", "x\n", "\n\n", " \n ", "o\nw", END, "42", "//", "\r\n", "  ", "Ab.", "é", "\u3000", " "]
-    text = " ".join(generator.choices(words, k=90_000)) + "x" * 300_000 + "\n" + "".join(generator.choices(words, k=150_000))
+    text = (
+        " ".join(generator.choices(words, k=90_000))
+        + "x" * 300_000
+        + "\n"
+        + "".join(generator.choices(words, k=150_000))
+    )
     ids, offsets = bpe.encode_batch([text, text[:50]], num_workers=2, allowed_special="all")
     parts = []
     for number, piece in enumerate(re.split(f"(o\nw|{re.escape(END)})", text)):
@@ -407,7 +415,7 @@ def test_what_ids_cannot_be_made_of() -> None:
     for name in ("allowed_special", "disallowed_special"):
         for wrong, message in (({"<x>"}, "'<x>' is not a special token"), (END, "are a set of them, or 'all'")):
             with pytest.raises(UsageError, match=message):
-                bpe.encode("a", **{name: wrong})
+                bpe.encode("a", **{name: wrong})  # type: ignore[arg-type]
     with pytest.raises(UsageError, match="encode_batch takes a list of texts"):
         bpe.encode_batch("a text")
     with pytest.raises(UsageError, match="2 texts have 1 indices"):

@@ -167,7 +167,7 @@ def test_bits_are_those_of_one_softmax_per_token(
         bits = [found.by_document.bits[number] for number in numbers]
         assert bits == pytest.approx(by_hand(checkpoint, test_data, context, numbers), rel=1e-5)
     assert scores.signature.startswith("bpb|end:yes|positions:32|context:8|")
-    assert scores.bits < other.bits, "more context must help a model that has learned anything"
+    assert scores.bits != pytest.approx(other.bits, rel=1e-7), "the overlap must reach the model"
 
 
 def test_the_documents_add_up(text: Path, scores: LanguageModelScores, test_data: Path) -> None:

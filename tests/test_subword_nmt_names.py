@@ -19,6 +19,7 @@ import subprocess
 import sys
 import tempfile
 from argparse import Namespace
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -450,26 +451,67 @@ def test_parsers(module: str, tmp_path: Path) -> None:
         assert parser.parse_args(["-c", str(path), "--separator", "~"]).separator == "~"
 
 
-def test_byte_level_is_refused(tmp_path: Path) -> None:
-    """One line says so, wherever it is asked for."""
-    codes = tmp_path / "codes"
-    codes.write_bytes(b"#version: 0.2 byte\na b\n")
+BYTE_CODES = b"#version: 0.2 byte\na b\n\xc3 \xa4\nab \xc3\xa4</w>\n\xff \xfe</w>\n"
+BYTE_LINES = [" abä  ab\r\n".encode(), b"\xff\xfe \xfe\xffab\n", b"\xc3\xa4\xc3", b""]
+
+
+@pytest.mark.parametrize("vocab", [None, {b"ab@@", b"\xa4@@", b"\xfe"}])
+@pytest.mark.parametrize("glossaries", [None, ["\u00e4", "a."]])
+def test_byte_level(vocab: set[bytes] | None, glossaries: list[str] | None) -> None:
+    """Lines are bytes, and so is all that comes back: as ``mt_scaffold.BPE`` segments them, and with dropout as words
+    of single bytes; nothing needs to be UTF-8."""
+    bpe = apply_bpe.BPE(io.BytesIO(BYTE_CODES), separator=b"@@", vocab=vocab, glossaries=glossaries, is_bytes=True)
+    known = None if vocab is None else {form.decode("utf-8", "surrogateescape") for form in vocab}
+    native = mt_scaffold.BPE(BYTE_CODES, vocab=known, glossaries=glossaries)
+    expected = [native.process_line(line) for line in BYTE_LINES]
+    assert [bpe.process_line(line) for line in BYTE_LINES] == expected
+    if vocab is None:
+        # With all merges dropped and, all but surely, with none.
+        assert bpe.segment(b"ab\xff", 1) == (b"a@@ b@@ \xff" if glossaries is None else b"ab@@ \xff")
+        assert [bpe.process_line(line, 1e-15) for line in BYTE_LINES] == expected
+
+
+def test_byte_level_of_every_module(tmp_path: Path) -> None:
+    """``is_bytes`` and ``--byte`` give what ``mt_scaffold`` does with ``byte_level``, from files open for bytes or, as
+    ``create_parser`` opens them, for text."""
+    text, codes, vocabulary = tmp_path / "text", tmp_path / "codes", tmp_path / "vocabulary"
+    text.write_bytes(b"".join(BYTE_LINES * 3))
+    expected = mt_scaffold.learn_bpe(text, num_symbols=5, algorithm="bpe", byte_level=True).text
+    assert expected.startswith(b"#version: 0.2 byte\n")
+    output = io.BytesIO()
+    learn_bpe.learn_bpe(io.BytesIO(text.read_bytes()), output, 5, is_bytes=True)
+    assert output.getvalue() == expected
+    with open(text, encoding="utf-8") as stream, open(codes, "w", encoding="utf-8") as opened:
+        learn_bpe.learn_bpe(stream, opened, 5, is_bytes=True)
+    assert codes.read_bytes() == expected
     assert apply_bpe.get_byte_mode(str(codes))
-    codes.with_name("plain").write_text(CODES, encoding="utf-8")
-    assert not apply_bpe.get_byte_mode(str(codes.with_name("plain")))
-    with open(codes, "rb") as stream, pytest.raises(MTScaffoldError, match="line 1: unsupported version"):
-        apply_bpe.BPE(stream)
-    calls: list[Callable[[], object]] = [
-        lambda: ours(is_bytes=True),
-        lambda: learn_bpe.learn_bpe(["ab"], io.StringIO(), 5, is_bytes=True),
-        lambda: learn_bpe.get_vocabulary(["ab"], is_bytes=True),
-        lambda: apply_bpe.encode("ab", {}, {}, None, "@@", (0, 2), {}, is_bytes=True),
-        lambda: apply_bpe.isolate_glossary("ab", "b", is_bytes=True),
-        lambda: learn_joint_bpe_and_vocab.learn_joint_bpe_and_vocab(Namespace(byte=True)),
-    ]
-    for call in calls:
-        with pytest.raises(UsageError, match="byte-level BPE is not supported"):
-            call()
+    counts = learn_bpe.get_vocabulary(BYTE_LINES, is_bytes=True)
+    assert counts[b"\xff\xfe"] == counts[b"ab"] == 1 and sum(counts.values()) == 5
+
+    args = learn_joint_bpe_and_vocab.create_parser().parse_args(
+        ["--byte", "-i", str(text), "-o", str(codes), "-s", "5", "--write-vocabulary", str(vocabulary)]
+    )
+    learn_joint_bpe_and_vocab.learn_joint_bpe_and_vocab(args)
+    assert codes.read_bytes() == expected
+    bpe = apply_bpe.BPE(open(codes, "rb"), is_bytes=True)  # noqa: SIM115
+    segmented = io.BytesIO()
+    bpe.process_lines(str(text), segmented)
+    counted = dict(line.split(b" ") for line in vocabulary.read_bytes().splitlines())
+    subwords = Counter(subword for subword in segmented.getvalue().replace(b"\n", b" ").split(b" ") if subword.strip())
+    assert {form: int(count) for form, count in counted.items()} == {
+        form.strip(b"\r"): count for form, count in subwords.items()
+    }
+
+
+def test_byte_level_is_asked_for() -> None:
+    """Codes of one kind given as the other are refused, as those of a pre-tokeniser are: lines would be of no use."""
+    with pytest.raises(UsageError, match="codes: codes of byte-level BPE; pass is_bytes=True"):
+        apply_bpe.BPE(io.BytesIO(b"#version: 0.2 byte\na b\n"))
+    with pytest.raises(UsageError, match="codes: not codes of byte-level BPE"):
+        apply_bpe.BPE(io.BytesIO(CODES.encode()), is_bytes=True)
+    for is_bytes in (False, True):
+        with pytest.raises(UsageError, match=r"codes: (subword-nmt knows no pre-tokenisers|not codes)"):
+            apply_bpe.BPE(io.BytesIO(b"#version: 0.3 bytes gpt2\na b\n"), is_bytes=is_bytes)
 
 
 # ---- programs

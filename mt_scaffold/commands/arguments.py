@@ -14,13 +14,17 @@ _DEFAULT_TOP = 20
 
 
 def add_input(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--input", "-i", metavar="PATH", help="input text, .gz too (default: standard input)")
+    parser.add_argument("--input", "-i", metavar="PATH", help="input text, .gz, .zst too (default: standard input)")
 
 
 def add_inputs(parser: argparse.ArgumentParser, what: str = "input texts") -> None:
     """Add ``--input`` for several texts; ``input_paths`` returns what it names."""
     parser.add_argument(
-        "--input", "-i", nargs="+", metavar="PATH", help=f"{what}, .gz too, read as one (default: standard input)"
+        "--input",
+        "-i",
+        nargs="+",
+        metavar="PATH",
+        help=f"{what}, .gz and .zst too, read as one (default: standard input)",
     )
 
 
@@ -153,8 +157,8 @@ def add_words(parser: argparse.ArgumentParser) -> None:
         "--pretokenise",
         default="spaces",
         metavar="NAME",
-        help="how lines become words: spaces, gpt2, cl100k, o200k, or a regular expression; all but spaces make symbols "
-        "bytes, lose nothing, and write codes of version 0.3 (default: %(default)s)",
+        help="how lines become words: spaces, gpt2, cl100k, o200k, or a regular expression; all but spaces make "
+        "symbols bytes, lose nothing, and write codes of version 0.3 (default: %(default)s)",
     )
     parser.add_argument(
         "--split-digits", action="store_true", help="with --pretokenise, make every digit a word of its own"

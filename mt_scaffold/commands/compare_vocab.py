@@ -4,9 +4,21 @@ from __future__ import annotations
 
 import argparse
 
-from mt_scaffold.commands.arguments import add_format, add_inputs, add_num_workers, add_top, input_paths, shown_top
+from mt_scaffold.commands.arguments import (
+    add_format,
+    add_inputs,
+    add_num_workers,
+    add_top,
+    add_words,
+    input_paths,
+    shown_top,
+    word_options,
+)
 from mt_scaffold.compare_vocab import compare_sizes, compare_vocab, format_comparison, format_sizes
 from mt_scaffold.errors import UsageError
+
+# What --sizes alone takes, as word_options returns it where none is given.
+_WORDS = {"pretokenise": "spaces", "split_digits": False, "byte_level": False}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -26,6 +38,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="instead of two codes files: learn both from the texts with each number of symbols, and compare those",
     )
+    add_words(parser)
+    parser.add_argument(
+        "--total-symbols",
+        "-t",
+        action="store_true",
+        help="with --sizes: N counts the base symbols too, as in the paper",
+    )
     add_inputs(parser, "texts of words")
     add_format(parser)
     add_top(parser, "list only the N most frequent removed and new tokens")
@@ -33,14 +52,23 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> None:
+    words = word_options(options)
     if options.sizes is None:
+        if options.total_symbols or words != _WORDS:
+            raise UsageError("codes files say how text becomes words and symbols; omit those options, or give --sizes")
         _compare_codes(options)
         return
     if options.bpe is not None:
         raise UsageError(f"--sizes learns its own codes; omit {options.bpe}, or --sizes to compare codes files")
     if options.top is not None:
         raise UsageError("--sizes lists no tokens; omit --top, or compare two codes files")
-    rows = compare_sizes(options.sizes, num_workers=options.num_workers, paths=input_paths(options))
+    rows = compare_sizes(
+        options.sizes,
+        num_workers=options.num_workers,
+        paths=input_paths(options),
+        total_symbols=options.total_symbols,
+        **words,
+    )
     print(format_sizes(rows, options.format), end="")
 
 

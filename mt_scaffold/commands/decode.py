@@ -20,12 +20,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--format",
         choices=DECODED_FORMATS,
         default="lines",
-        help="each document followed by a line end, or as it is, or as the field of a JSON object (default: %(default)s)",
+        help="each document followed by a line end, as it is, or in a JSON object (default: %(default)s)",
     )
-    parser.add_argument("--field", default="text", metavar="NAME", help="the key of the text in JSONL (default: %(default)s)")
     parser.add_argument(
-        "--dtype", choices=DTYPES, help="type of an id, where there is no NAME.idx (default: uint16)"
+        "--field", default="text", metavar="NAME", help="the key of the text in JSONL (default: %(default)s)"
     )
+    parser.add_argument("--dtype", choices=DTYPES, help="type of an id, where there is no NAME.idx (default: uint16)")
     add_special_tokens(parser, "leave this token out at the end of a document: the one that encode appended")
 
 

@@ -26,9 +26,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--output", "-o", required=True, metavar="NAME.bin", help="the ids; NAME.idx says where each document begins"
     )
     parser.add_argument(
-        "--format", choices=DOCUMENT_FORMATS, help="what a document is (default: what the name of the file says, or lines)"
+        "--format",
+        choices=DOCUMENT_FORMATS,
+        help="what a document is (default: what the name of the file says, or lines)",
     )
-    parser.add_argument("--field", metavar="NAME", help="the key or column of the text in JSONL and Parquet (default: text)")
+    parser.add_argument(
+        "--field", metavar="NAME", help="the key or column of the text in JSONL and Parquet (default: text)"
+    )
     parser.add_argument("--dtype", choices=DTYPES, help="type of an id (default: the smaller one that fits)")
     add_special_tokens(parser, "end every document with this token, such as '<|endoftext|>'")
     parser.add_argument(

@@ -30,7 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="PATH",
         help="write what each step of Algorithm 1 did, tab-separated: the merge, what became scaffold, what came back",
     )
-    add_max_memory(parser, "; merging is refused where it cannot start within it")
+    add_max_memory(parser, "; merging is refused where it would need more")
     parser.add_argument(
         "--prune",
         type=int,

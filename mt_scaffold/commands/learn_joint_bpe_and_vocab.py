@@ -9,7 +9,7 @@ from mt_scaffold.vocab import learn_joint_bpe_and_vocab
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--input", "-i", nargs="+", required=True, metavar="PATH", help="input texts, .gz too")
+    parser.add_argument("--input", "-i", nargs="+", required=True, metavar="PATH", help="input texts, .gz and .zst too")
     parser.add_argument("--output", "-o", required=True, metavar="PATH", help="codes file")
     add_separator(parser)
     parser.add_argument(

@@ -7,6 +7,7 @@
 #include "errors.hpp"
 #include "lines.hpp"
 #include "notation.hpp"
+#include "word_sources.hpp"
 
 namespace mt_scaffold {
 
@@ -15,84 +16,10 @@ namespace {
 // Results of more drops in one word rarely recur: looking them up costs more than it saves.
 constexpr size_t kRememberedDrops = 2;
 
-// A copy of a line that is readable for kPadding bytes past its end.
-std::string_view padded(std::string_view line, std::string& copy) {
-  copy.assign(line).append(kPadding, '\0');
-  return {copy.data(), line.size()};
-}
-
-Margins margins_of(std::string_view line) { return line_margins(line.data(), line.data() + line.size()); }
-
 InputError not_utf8(size_t line, std::string_view text, size_t position) {
   return InputError("line " + std::to_string(line + 1) + ", byte offset " + std::to_string(position) + ": " +
                     hex_byte(text[position]) + " is not UTF-8; encode the text as UTF-8 first");
 }
-
-// Appends the ids of the bytes of a subword; those at the end of a word are numbered after the others.
-void spell_out(std::string& text, std::string_view piece, bool final) {
-  for (size_t i = 0; i < piece.size(); ++i) {
-    const int32_t id = static_cast<unsigned char>(piece[i]) + (final && i + 1 == piece.size() ? 256 : 0);
-    text.append(reinterpret_cast<const char*>(&id), sizeof id);
-  }
-}
-
-// The words between ASCII spaces.
-class SpacedWords {
- public:
-  SpacedWords(const char* begin, const char* end) : p_(begin), end_(end) {}
-
-  bool next(std::string_view& word) {
-    while (p_ < end_) {
-      const char* const begin = p_;
-      const char* const stop = word_end(begin, end_);
-      p_ = stop + 1;
-      if (stop == begin) continue;
-      word = {begin, static_cast<size_t>(stop - begin)};
-      return true;
-    }
-    return false;
-  }
-
- private:
-  const char* p_;
-  const char* const end_;
-};
-
-// The words that end where a pre-tokeniser says.
-class SplitWords {
- public:
-  SplitWords(const char* begin, const std::vector<size_t>& ends) : text_(begin), ends_(ends) {}
-
-  bool next(std::string_view& word) {
-    if (i_ == ends_.size()) return false;
-    word = {text_ + begin_, ends_[i_] - begin_};
-    begin_ = ends_[i_++];
-    return true;
-  }
-
- private:
-  const char* const text_;
-  const std::vector<size_t>& ends_;
-  size_t begin_ = 0, i_ = 0;
-};
-
-// Words as they are, each copied so that it is padded.
-class GivenWords {
- public:
-  explicit GivenWords(const std::vector<std::string>& words) : words_(words) {}
-
-  bool next(std::string_view& word) {
-    while (i_ < words_.size() && words_[i_].size() <= kPadding) ++i_;
-    if (i_ == words_.size()) return false;
-    word = {words_[i_].data(), words_[i_].size() - kPadding};
-    ++i_;
-    return true;
-  }
-
- private:
-  const std::vector<std::string>& words_;
-  size_t i_ = 0;
-};
 
 }  // namespace
 
@@ -192,12 +119,11 @@ uint32_t Applier::segment_word(Worker& worker, std::string_view word, Decisions*
       form.assign(piece);
       if (!last && !notation_) form += segmenter_->separator();
       const auto found = dictionary_->find(form);
-      if (found == dictionary_->end() && unknown_ == kSpellOut) {
-        spell_out(text, piece, last && !notation_);
-        continue;
+      if (found == dictionary_->end()) {
+        append_unknown(text, piece, last && !notation_);
+      } else {
+        text.append(reinterpret_cast<const char*>(&found->second), sizeof found->second);
       }
-      const int32_t id = found == dictionary_->end() ? unknown_ : found->second;
-      text.append(reinterpret_cast<const char*>(&id), sizeof id);
     } else if (notation_) {
       append_notation(text, piece);
       if (!last) text += ' ';
@@ -365,9 +291,8 @@ std::string Applier::segment_line(std::string_view line, bool keep_margins, cons
 }
 
 std::string Applier::segment_words(const std::vector<std::string>& words, const Dropout& dropout, uint64_t index) {
-  std::vector<std::string> padded_words;
-  padded_words.reserve(words.size());
-  for (const std::string& word : words) padded_words.push_back(word + std::string(kPadding, '\0'));
+  std::vector<std::string> padded_words(words);
+  for (std::string& word : padded_words) word.append(kPadding, '\0');
   const Lease worker(*this, dropout);
   OutputBuffer output;
   refresh_table(*worker);

@@ -93,6 +93,8 @@ class Applier {
   void segment_with_drops(Worker& worker, const WordEntry* entry, const HashedWord& word, OutputBuffer& output);
   uint32_t segment_word(Worker& worker, std::string_view word, Decisions* decisions);
   void refresh_table(Worker& worker);
+  // Appends what stands for a subword that the dictionary lacks; `final`: it ends a word that has such a marker.
+  void append_unknown(std::string& text, std::string_view piece, bool final) const;
 
   const std::shared_ptr<const Segmenter> segmenter_;
   const Isolate isolate_;

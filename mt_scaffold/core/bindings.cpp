@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "applier.hpp"
+#include "bindings_codes.hpp"
 #include "bindings_common.hpp"
 #include "bindings_counts.hpp"
 #include "bindings_ids.hpp"
@@ -17,7 +18,6 @@
 #include "codes.hpp"
 #include "errors.hpp"
 #include "learner.hpp"
-#include "notation.hpp"
 #include "pretokeniser.hpp"
 #include "segmenter.hpp"
 #include "token_ids.hpp"
@@ -73,8 +73,8 @@ PYBIND11_MODULE(_core, module) {
   });
 
   bind_pretokeniser(module);
-
   bind_counts(module);
+  bind_codes(module);
 
   module.def(
       "learn",
@@ -109,38 +109,6 @@ PYBIND11_MODULE(_core, module) {
       py::arg("counts"), py::arg("scaffold"), py::arg("symbols"), py::arg("min_frequency"),
       py::arg("on_step") = py::none(), py::arg("progress") = py::none(),
       py::arg("header") = PyHeader(false, "spaces", false));
-
-  module.def(
-      "parse_codes",
-      [](std::string_view text, const std::string& name, int64_t merges) {
-        py::list result;
-        const Codes codes = parse_codes(text, name, merges);
-        const bool bytes = codes.header.bytes;
-        for (const Merge& merge : codes.merges)
-          result.append(py::make_tuple(decode(shown_token(merge.left, bytes)), decode(shown_token(merge.right, bytes)),
-                                       merge.scaffold));
-        return result;
-      },
-      py::arg("text"), py::arg("name") = "codes", py::arg("merges") = -1);
-
-  module.def(
-      "parse_header",
-      [](std::string_view text, const std::string& name) {
-        const CodesHeader header = parse_codes_header(text, name);
-        return PyHeader(header.bytes, header.pretokeniser, header.split_digits);
-      },
-      py::arg("text"), py::arg("name") = "codes");
-
-  module.def("bytes_to_notation", [](std::string_view bytes) { return decode(notation_of(bytes)); }, py::arg("bytes"));
-  module.def(
-      "notation_to_bytes",
-      [](std::string_view notation) {
-        std::string bytes;
-        if (!append_from_notation(bytes, notation))
-          throw InputError("'" + std::string(notation) + "' is not in GPT-2's notation of bytes");
-        return py::bytes(bytes);
-      },
-      py::arg("notation"));
 
   py::class_<Segmenter, std::shared_ptr<Segmenter>>(module, "Segmenter")
       .def(py::init([](std::string_view codes, std::string separator, const std::string& name, int64_t merges,

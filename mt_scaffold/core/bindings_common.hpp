@@ -10,12 +10,10 @@
 #include <memory>
 #include <string>
 #include <string_view>
-#include <tuple>
 #include <utility>
 #include <vector>
 
 #include "blocks.hpp"
-#include "codes_header.hpp"
 #include "tick.hpp"
 
 namespace mt_scaffold {
@@ -98,8 +96,7 @@ using NamedObject = std::pair<std::string, py::object>;
 inline std::unique_ptr<Source> make_source(const NamedObject& given) {
   const auto& [name, input] = given;
   if (py::isinstance<py::int_>(input)) return std::make_unique<FileSource>(py::cast<int>(input), name);
-  if (py::isinstance<py::bytes>(input))
-    return std::make_unique<MemorySource>(py::cast<std::string_view>(input), name);
+  if (py::isinstance<py::bytes>(input)) return std::make_unique<MemorySource>(py::cast<std::string_view>(input), name);
   if (py::hasattr(input, "read_documents")) return std::make_unique<PythonDocuments>(input, name);
   return std::make_unique<PythonSource>(input, name);
 }
@@ -124,20 +121,6 @@ inline Tick make_tick(py::object progress) {
     if (PyErr_CheckSignals() != 0) throw py::error_already_set();
     if (!progress.is_none()) progress(done);
   };
-}
-
-// Bytes that are not UTF-8 become lone surrogates, as in file names.
-inline py::str decode(std::string_view text) {
-  PyObject* decoded = PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "surrogateescape");
-  if (!decoded) throw py::error_already_set();
-  return py::reinterpret_steal<py::str>(decoded);
-}
-
-// A header is (whether symbols are bytes, the pre-tokeniser's name or pattern, whether digits are split).
-using PyHeader = std::tuple<bool, std::string, bool>;
-
-inline CodesHeader header_of(const PyHeader& header) {
-  return {std::get<0>(header), std::get<1>(header), std::get<2>(header)};
 }
 
 template <typename Work>

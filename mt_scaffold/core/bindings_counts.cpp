@@ -1,8 +1,9 @@
 #include "bindings_counts.hpp"
 
+#include "bindings_codes.hpp"
 #include "bindings_common.hpp"
-#include "count_words.hpp"
 #include "count_file.hpp"
+#include "count_words.hpp"
 #include "counted_words.hpp"
 #include "pretokeniser.hpp"
 #include "prune.hpp"

@@ -136,14 +136,14 @@ std::vector<Special> specials(const std::string& states) {
 }
 
 py::list encode_text(Ids& self, py::handle text, const std::string& special, double p, uint64_t seed, uint64_t epoch,
-                uint64_t index) {
+                     uint64_t index) {
   Texts texts;
   texts.add(text, -1);
   std::vector<int32_t> ids;
   {
     py::gil_scoped_release released;
-    const EncodedDocuments encoded = self.encoder->encode(texts.views(), specials(special), {index}, -1, {p, seed, epoch},
-                                                          1, [](size_t) { return std::string(); });
+    const EncodedDocuments encoded = self.encoder->encode(texts.views(), specials(special), {index}, -1,
+                                                          {p, seed, epoch}, 1, [](size_t) { return std::string(); });
     ids.resize(static_cast<size_t>(encoded.offsets.back()));
     encoded.copy(reinterpret_cast<char*>(ids.data()), sizeof(int32_t), 1);
   }
@@ -173,8 +173,7 @@ py::tuple encode_batch(Ids& self, py::handle given, const std::string& special, 
   const size_t bytes = static_cast<size_t>(encoded->offsets.back()) * width;
   py::bytearray ids = room(bytes), offsets = room(encoded->offsets.size() * sizeof(int64_t));
   char* const into = PyByteArray_AS_STRING(ids.ptr());
-  std::memcpy(PyByteArray_AS_STRING(offsets.ptr()), encoded->offsets.data(),
-              encoded->offsets.size() * sizeof(int64_t));
+  std::memcpy(PyByteArray_AS_STRING(offsets.ptr()), encoded->offsets.data(), encoded->offsets.size() * sizeof(int64_t));
   py::gil_scoped_release released;
   encoded->copy(into, width, workers);
   encoded.reset();
@@ -251,10 +250,9 @@ void bind_ids(py::module_& module) {
            py::arg("epoch") = 0, py::arg("workers") = 1, py::arg("width") = 4, py::arg("append") = -1)
       .def(
           "encode_lines",
-          [](Ids& self, const NamedObject& input, const NamedObject& ids,
-                                              const NamedObject& sizes, const std::string& special, uint64_t first,
-                                              size_t width, int32_t append, double p, uint64_t seed, uint64_t epoch,
-                                              unsigned workers, py::object progress) {
+          [](Ids& self, const NamedObject& input, const NamedObject& ids, const NamedObject& sizes,
+             const std::string& special, uint64_t first, size_t width, int32_t append, double p, uint64_t seed,
+             uint64_t epoch, unsigned workers, py::object progress) {
             BlockReader reader = make_reader({input});
             const std::unique_ptr<Sink> ids_sink = make_sink(ids), sizes_sink = make_sink(sizes);
             const Tick tick = make_tick(std::move(progress));

@@ -53,7 +53,13 @@ void bind_pretokeniser(py::module_& module) {
                                [&](std::string_view word) { words.append(py::bytes(word.data(), word.size())); });
             return words;
           },
-          py::arg("document"));
+          py::arg("document"))
+      .def(
+          "last_certain_cut",
+          [](const Pretokeniser& self, std::string_view text, size_t searched) {
+            return self.last_certain_cut(text, searched);
+          },
+          py::arg("text"), py::arg("searched") = 0);
 }
 
 }  // namespace mt_scaffold

@@ -107,9 +107,9 @@ void CountFileReader::check_end(std::string_view line) {
   if (!line.starts_with(kEnd) || !take_number(line, occurrences) || !take_number(line, types) || line != "#end")
     throw error("expected a word, one space and its count");
   if (types != totals_.types || occurrences != totals_.occurrences)
-    throw error("the file has " + std::to_string(totals_.types) + " words with " +
-                std::to_string(totals_.occurrences) + " occurrences, not the " + std::to_string(types) + " with " +
-                std::to_string(occurrences) + " that it ends in; is it complete?");
+    throw error("the file has " + std::to_string(totals_.types) + " words with " + std::to_string(totals_.occurrences) +
+                " occurrences, not the " + std::to_string(types) + " with " + std::to_string(occurrences) +
+                " that it ends in; is it complete?");
   std::string_view rest;
   if (next_line(rest)) throw error("text after the last line ('#end ...'); merge count files with count-words --merge");
   ended_ = true;

@@ -22,20 +22,32 @@ class Counter {
   void count(const Block& block) {
     block_ = &block;
     const char* const begin = block.text().data();
+    // Words are hashed in batches, so that the table's memory is prefetched before it is needed. The batch is local: as
+    // a member its size would be loaded and stored for every word.
+    HashedWord ahead[kAhead];
+    size_t batched = 0;
+    const auto on_word = [&](std::string_view word) {
+      ahead[batched] = hash_word(word);
+      own_.prefetch(ahead[batched].hash);
+      if (++batched == kAhead) {
+        add_batch(ahead, kAhead);
+        batched = 0;
+      }
+    };
     if (!block.document_ends.empty()) {
       size_t from = 0;
       for (const size_t to : block.document_ends) {
-        count_document(begin + from, begin + to);
+        count_document(begin + from, begin + to, on_word);
         from = to;
       }
     } else if (whole_inputs_) {
       // Further blocks of a document do not count as documents.
       lines_ += block.first_offset == 0;
-      pretokeniser_->for_each_word(begin, begin + block.size, [this](std::string_view word) { add(word); });
+      pretokeniser_->for_each_word(begin, begin + block.size, on_word);
     } else {
-      count_lines(block.text());
+      count_lines(block.text(), on_word);
     }
-    add_batch();
+    add_batch(ahead, batched);
   }
 
   void finish() { shared_.take(own_, first_part_); }
@@ -44,43 +56,40 @@ class Counter {
   uint64_t lines() const { return lines_; }
 
  private:
-  // Words are hashed in batches, so that the table's memory is prefetched before it is needed.
   static constexpr size_t kAhead = 32;
 
-  void count_document(const char* begin, const char* end) {
-    if (!pretokeniser_) return count_lines({begin, static_cast<size_t>(end - begin)});
+  template <typename OnWord>
+  void count_document(const char* begin, const char* end, OnWord&& on_word) {
+    if (!pretokeniser_) return count_lines({begin, static_cast<size_t>(end - begin)}, on_word);
     lines_ += begin < end;
-    pretokeniser_->for_each_word(begin, end, [this](std::string_view word) { add(word); });
+    pretokeniser_->for_each_word(begin, end, on_word);
   }
 
-  void count_lines(std::string_view text) {
+  template <typename OnWord>
+  void count_lines(std::string_view text, OnWord&& on_word) {
     std::string_view line;
     for (Lines lines(text); lines.next(line);) {
       const char* const begin = line.data();
       const char* const end = begin + line.size();
       if (pretokeniser_) {
-        count_document(begin, end);
+        lines_ += begin < end;
+        pretokeniser_->for_each_word(begin, end, on_word);
         continue;
       }
       const Margins margins = line_margins(begin, end);
       lines_ += begin + margins.leading < end - margins.trailing;
-      for_each_word(begin + margins.leading, end - margins.trailing, [this](std::string_view word) { add(word); });
+      for_each_word(begin + margins.leading, end - margins.trailing, on_word);
     }
   }
 
-  void add(std::string_view word) {
-    ahead_[batched_] = hash_word(word);
-    own_.prefetch(ahead_[batched_].hash);
-    if (++batched_ == kAhead) add_batch();
-  }
-
-  void add_batch() {
-    for (size_t i = 0; i < batched_; ++i) {
-      const auto position = static_cast<size_t>(ahead_[i].text.data() - block_->text().data());
-      if (!own_.add(ahead_[i], 1, block_->global_offset + position, any_bytes_))
-        throw block_->not_utf8(position + first_invalid_byte(ahead_[i].text));
+  void add_batch(const HashedWord* words, size_t size) {
+    const char* const begin = block_->text().data();
+    const uint64_t offset = block_->global_offset;
+    for (size_t i = 0; i < size; ++i) {
+      const auto position = static_cast<size_t>(words[i].text.data() - begin);
+      if (!own_.add(words[i], 1, offset + position, any_bytes_))
+        throw block_->not_utf8(position + first_invalid_byte(words[i].text));
     }
-    batched_ = 0;
     if (own_.size() > shared_.most_own_words()) shared_.take(own_, first_part_);
   }
 
@@ -91,8 +100,6 @@ class Counter {
   const Block* block_ = nullptr;
   WordCounter own_;
   uint64_t lines_ = 0;
-  size_t batched_ = 0;
-  HashedWord ahead_[kAhead];
 };
 
 }  // namespace

@@ -16,8 +16,8 @@ namespace {
 // A thread merges its own counts into the shared ones at this many word types, so that memory grows with the types of
 // the text and not with the threads.
 constexpr size_t kOwnWords = size_t{1} << 18;
-// Under a limit: the shares of tables and of what threads count by themselves, in sixteenths. Blocks of text, sorting
-// and the rest of the process take what remains.
+// Under a limit: the shares of tables, and of what threads count by themselves, in sixteenths of what the process does
+// not take anyway. Blocks of text and sorting take the rest.
 constexpr size_t kTables = 9, kOwn = 2;
 // What a thread's own counts take per word, at most, with the copy that they are handed over in.
 constexpr size_t kOwnWordBytes = 240;
@@ -33,6 +33,7 @@ std::vector<WordCount> entries_of(const WordCounter& table) {
 }
 
 size_t buffer_size(uint64_t memory, size_t streams) {
+  if (memory == 0) return kMostBuffer;
   return std::clamp<size_t>(memory / 4 / std::max<size_t>(streams, 1), kLeastBuffer, kMostBuffer);
 }
 
@@ -59,13 +60,11 @@ std::unique_ptr<SortedWords> CountedWords::sorted(std::vector<std::unique_ptr<So
 }
 
 SharedCounts::SharedCounts(const MemoryLimit& limit, unsigned workers)
-    : limit_(limit),
-      workers_(workers),
-      most_own_words_(kOwnWords),
-      part_bytes_(std::numeric_limits<size_t>::max()) {
+    : limit_(limit), workers_(workers), most_own_words_(kOwnWords), part_bytes_(std::numeric_limits<size_t>::max()) {
   if (limit.bytes == 0) return;
-  most_own_words_ = std::clamp<size_t>(limit.bytes / 16 * kOwn / workers / kOwnWordBytes, 1024, kOwnWords);
-  part_bytes_ = limit.bytes / 16 * kTables / WordCounts::kParts;
+  const uint64_t usable = limit.bytes > 2 * kProcessBytes ? limit.bytes - kProcessBytes : limit.bytes / 2;
+  most_own_words_ = std::clamp<size_t>(usable / 16 * kOwn / workers / kOwnWordBytes, 1024, kOwnWords);
+  part_bytes_ = usable / 16 * kTables / WordCounts::kParts;
   for (size_t part = 0; part < WordCounts::kParts; ++part) counts_.part(part).limit_to(part_bytes_);
 }
 
@@ -106,8 +105,7 @@ void SharedCounts::spill(size_t part) {
 
 CountedWords SharedCounts::finish(uint64_t lines) {
   CountedWords counted(limit_);
-  const bool any_on_disk =
-      std::any_of(files_.begin(), files_.end(), [](const auto& file) { return file != nullptr; });
+  const bool any_on_disk = std::any_of(files_.begin(), files_.end(), [](const auto& file) { return file != nullptr; });
   // What sorts words in memory takes memory too.
   const uint64_t sorting = counts_.bytes() + counts_.size() * SortedEntries::kBytes;
   if (any_on_disk || (limit_.bytes > 0 && sorting > limit_.bytes / 4 * 3)) {

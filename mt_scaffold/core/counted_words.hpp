@@ -14,6 +14,9 @@
 
 namespace mt_scaffold {
 
+// What the process takes besides words: Python and its modules.
+inline constexpr uint64_t kProcessBytes = uint64_t{32} << 20;
+
 struct MemoryLimit {
   uint64_t bytes = 0;  // for all of the process, about; 0: none
   std::string folder;  // for runs

@@ -129,9 +129,8 @@ std::vector<IdEncoder::Unit> IdEncoder::plan(const std::vector<std::string_view>
 }
 
 EncodedDocuments IdEncoder::encode(const std::vector<std::string_view>& texts, const std::vector<Special>& special,
-                                   const std::vector<uint64_t>& indices, int32_t append,
-                                   const Dropout& dropout, unsigned workers,
-                                   const std::function<std::string(size_t)>& name_of) const {
+                                   const std::vector<uint64_t>& indices, int32_t append, const Dropout& dropout,
+                                   unsigned workers, const std::function<std::string(size_t)>& name_of) const {
   const std::vector<Unit> units = plan(texts, dropout.p == 0);
   workers = std::max(1u, static_cast<unsigned>(std::min<size_t>(workers, units.size())));
   EncodedDocuments result;
@@ -161,8 +160,7 @@ EncodedDocuments IdEncoder::encode(const std::vector<std::string_view>& texts, c
           if (ends && append >= 0) Texts::append_id(append, output);
           const size_t now = output.size() / sizeof(int32_t);
           // The parts of a document are summed below.
-          if (ends && (k + 1 < unit.last || unit.begin == 0))
-            result.offsets[k + 1] = static_cast<int64_t>(now - seen);
+          if (ends && (k + 1 < unit.last || unit.begin == 0)) result.offsets[k + 1] = static_cast<int64_t>(now - seen);
           seen = now;
         }
       } catch (...) {

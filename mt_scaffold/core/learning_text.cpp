@@ -63,22 +63,26 @@ void LearningText::lay_out(WordCounts words, Alphabet alphabet) {
   cells_.reserve(cell_count);
   word_count_.reserve(words.size());
   cells_.push_back({kBoundary, 1, 0, kNoPair});
+  const auto make_token = [&](uint32_t symbol, bool marked) {
+    text.clear();
+    append_symbol(text, symbol, alphabet);
+    if (marked) text += kEndOfWord;
+    const Token token = tokens.intern(text);
+    tokens[token].state = TokenState::kBase;
+    return token;
+  };
   words.for_each([&](const WordCount& entry) {
     const auto word = static_cast<uint32_t>(word_count_.size());
     const auto count = static_cast<int64_t>(entry.count);
     word_count_.push_back(count);
-    for_each_symbol(entry.word, alphabet, [&](uint32_t symbol, bool marked) {
+    // Called from two loops, for characters and for bytes, and still half as fast unless it is a part of both.
+    const auto add_symbol = [&](uint32_t symbol, bool marked) __attribute__((always_inline)) {
       Token& token = base(symbol, marked);
-      if (token == 0) {
-        text.clear();
-        append_symbol(text, symbol, alphabet);
-        if (marked) text += kEndOfWord;
-        token = tokens.intern(text) + 1;
-        tokens[token - 1].state = TokenState::kBase;
-      }
+      if (token == 0) token = make_token(symbol, marked) + 1;
       cells_.push_back({token - 1, 1, word, kNoPair});
       tokens[token - 1].frequency += count;
-    });
+    };
+    for_each_symbol(entry.word, alphabet, add_symbol);
     cells_.push_back({kBoundary, 1, word, kNoPair});
   });
   // Before `base`: once a block that large is freed, glibc keeps more of what is freed after it.

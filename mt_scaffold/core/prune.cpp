@@ -14,8 +14,8 @@ namespace mt_scaffold {
 namespace {
 
 constexpr uint64_t kWordsPerTick = 1 << 14;
-// What LearningText takes per symbol and per word.
-constexpr uint64_t kCell = 16, kWord = kCell + 8;
+// What LearningText takes per symbol and per word, and, about, what merging adds per symbol: positions and pairs.
+constexpr uint64_t kCell = 16, kWord = kCell + 8, kMerging = 40;
 
 class DroppedWords {
  public:
@@ -78,14 +78,14 @@ InputError too_many(const Thresholds& thresholds, uint64_t fit, uint64_t max_byt
   std::string problem = "the text has " + std::to_string(thresholds.words()) + " word types; learning from more than " +
                         std::to_string(fit) + " exceeds --max-memory (" + std::to_string(max_bytes >> 20) + " MiB): ";
   if (threshold > 0)
-    problem += "drop rare words with --prune " + std::to_string(threshold) + ", which leaves " +
-               std::to_string(left) + ", or raise --max-memory";
+    problem += "drop rare words with --prune " + std::to_string(threshold) + ", which leaves " + std::to_string(left) +
+               ", or raise --max-memory";
   else
     problem += "raise it";
   return InputError(problem);
 }
 
-// The memory of learning from words at its start: the tables that they come in, and the text that they are laid out as.
+// The memory of learning from words, about. Their tables are freed once they are laid out as a text.
 struct Needed {
   uint64_t symbols = 0, words = 0;
 
@@ -93,7 +93,9 @@ struct Needed {
     symbols += symbols_in(word, alphabet);
     ++words;
   }
-  uint64_t bytes(const WordCounts& tables) const { return tables.bytes() + symbols * kCell + words * kWord; }
+  uint64_t bytes(const WordCounts& tables) const {
+    return kProcessBytes + symbols * kCell + words * kWord + std::max(tables.bytes(), symbols * kMerging);
+  }
 };
 
 }  // namespace

@@ -20,7 +20,7 @@ struct Dropped {
 
 struct Loading {
   uint64_t min_count = 1;
-  uint64_t max_bytes = 0;  // what learning may take at its start; 0: no limit
+  uint64_t max_bytes = 0;  // what learning may take, about; 0: no limit
   Alphabet alphabet;
   bool keep_positions = true;  // otherwise, words are numbered as they come
 };

@@ -77,7 +77,8 @@ SpecialFinder::SpecialFinder(const std::vector<std::string>& special, const std:
     const auto first = static_cast<unsigned char>(special[i][0]);
     begins_[first] = true;
   }
-  if (std::count(begins_, begins_ + 256, true) == 1) only_first_ = static_cast<unsigned char>(special[longest_first_[0]][0]);
+  if (std::count(begins_, begins_ + 256, true) == 1)
+    only_first_ = static_cast<unsigned char>(special[longest_first_[0]][0]);
 }
 
 SpecialFinder::Match SpecialFinder::find(std::string_view text, size_t from) const {

@@ -24,10 +24,11 @@ struct WordCount {
   uint64_t first_seen;
 };
 
-inline InputError counts_too_high(std::string_view word) {
+[[gnu::cold]] inline InputError counts_too_high(std::string_view word) {
   // Messages are UTF-8.
   const std::string shown = first_invalid_byte(word) == word.size() ? std::string(word) : notation_of(word);
-  return InputError("the counts of the word '" + shown + "' are too high: they sum to 2^64 or more; scale all counts down");
+  return InputError("the counts of the word '" + shown +
+                    "' are too high: they sum to 2^64 or more; scale all counts down");
 }
 
 // Open addressing; words of up to 16 bytes are stored in their slot.
@@ -99,8 +100,7 @@ class WordCounter {
   }
 
   static void raise(Slot& slot, uint64_t by) {
-    if (__builtin_add_overflow(slot.count, by, &slot.count))
-      throw counts_too_high(text_of(slot));
+    if (__builtin_add_overflow(slot.count, by, &slot.count)) throw counts_too_high(text_of(slot));
   }
 
   Slot* find(const HashedWord& word) {
@@ -115,7 +115,7 @@ class WordCounter {
     }
   }
 
-  Slot* insert(const HashedWord& word, Slot* slot, uint64_t position) {
+  [[gnu::noinline]] Slot* insert(const HashedWord& word, Slot* slot, uint64_t position) {
     if ((used_ + 1) * 2 > capacity_ && may_grow()) {
       grow();
       slot = find(word);

@@ -10,10 +10,13 @@
 
 #if defined(__SSE2__)
 #include <emmintrin.h>
+#endif
 
 namespace mt_scaffold {
 
 enum class PublishedPattern { kGpt2, kCl100k, kO200k };
+
+#if defined(__SSE2__)
 
 inline constexpr size_t kChunk = 64;
 
@@ -169,6 +172,6 @@ inline WordStarts word_starts(const char* p, const char* end) {
   return {starts & known & within & ~uint64_t{1}, known == ~uint64_t{0} && p + size == end};
 }
 
-}  // namespace mt_scaffold
+#endif  // __SSE2__
 
-#endif
+}  // namespace mt_scaffold

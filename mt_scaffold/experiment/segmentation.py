@@ -6,12 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from mt_scaffold.apply import BPE, read_vocabulary
+from mt_scaffold.apply import BPE
 from mt_scaffold.errors import MTScaffoldError
 from mt_scaffold.experiment.provenance import raw_digest
 from mt_scaffold.experiment.results import read_result, write_result
 from mt_scaffold.files import PathLike, open_input, open_output
 from mt_scaffold.text import SEPARATOR
+from mt_scaffold.vocabulary import read_vocabulary
 
 # The files of a segmentation that is stored in a data folder.
 CODES = "bpe.codes"

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import argparse
 from collections import Counter
+from typing import Any, cast
 
 from mt_scaffold import learn
 from mt_scaffold.commands.arguments import add_amount
-from mt_scaffold.files import AsBytes, WritableText
-from mt_scaffold.subword_nmt.streams import Text, add_file, add_num_workers, new_parser, refuse_bytes, source
+from mt_scaffold.files import AsBytes, Writable, WritableText
+from mt_scaffold.subword_nmt.streams import Text, add_file, add_num_workers, beneath, new_parser, source
 
 
 def learn_bpe(
     infile: Text,
-    outfile: WritableText,
+    outfile: WritableText | Writable,
     num_symbols: int,
     min_frequency: int = 2,
     verbose: bool = False,
@@ -24,11 +25,11 @@ def learn_bpe(
 ) -> None:
     """Learn ``num_symbols`` merges of original BPE from an open file, or lines, and write them to a text file.
 
-    The arguments, and the errors, are those of ``mt_scaffold.learn_bpe``; ``is_bytes`` raises UsageError.
+    is_bytes: symbols are bytes, and both files are open for bytes. The other arguments, and the errors, are those of
+    ``mt_scaffold.learn_bpe``.
     """
-    refuse_bytes(is_bytes)
     learn.learn_bpe(
-        outfile=AsBytes(outfile),
+        outfile=beneath(outfile) if is_bytes else AsBytes(cast(WritableText, outfile)),
         num_symbols=num_symbols,
         min_frequency=min_frequency,
         verbose=verbose,
@@ -36,14 +37,18 @@ def learn_bpe(
         total_symbols=total_symbols,
         num_workers=num_workers,
         algorithm="bpe",
+        byte_level=is_bytes,
         **source(infile),
     )
 
 
-def get_vocabulary(fobj: Text, is_dict: bool = False, is_bytes: bool = False, num_workers: int = 1) -> Counter[str]:
-    """Return the words of an open file, or lines, with their counts; as ``mt_scaffold.count_words`` does."""
-    refuse_bytes(is_bytes)
-    return Counter(dict(learn.count_words(is_dict=is_dict, num_workers=num_workers, **source(fobj)).items()))
+def get_vocabulary(fobj: Text, is_dict: bool = False, is_bytes: bool = False, num_workers: int = 1) -> Counter[Any]:
+    """Return the words of an open file, or lines, with their counts; as ``mt_scaffold.count_words`` does.
+
+    is_bytes: the words are bytes.
+    """
+    counts = learn.count_words(is_dict=is_dict, num_workers=num_workers, any_bytes=is_bytes, **source(fobj))
+    return Counter(dict(counts.byte_items() if is_bytes else counts.items()))
 
 
 def create_parser(
@@ -53,7 +58,7 @@ def create_parser(
     parser = new_parser("learn-bpe", "Learn original BPE from text.", subparsers)
     add_file(parser, "--input", "-i", help="input text (default: standard input)")
     add_file(parser, "--output", "-o", mode="w", help="codes file (default: standard output)")
-    parser.add_argument("--byte", "-b", action="store_true", help="refused: byte-level BPE is not supported")
+    parser.add_argument("--byte", "-b", action="store_true", help="make symbols bytes")
     parser.add_argument("--dict-input", action="store_true", help="each line of the input is a word and its count")
     add_amount(parser)
     add_num_workers(parser)

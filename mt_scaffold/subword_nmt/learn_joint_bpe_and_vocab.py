@@ -6,7 +6,7 @@ import argparse
 
 from mt_scaffold import vocab
 from mt_scaffold.commands.arguments import add_amount, add_separator
-from mt_scaffold.subword_nmt.streams import add_file, add_num_workers, as_text, new_parser, refuse_bytes
+from mt_scaffold.subword_nmt.streams import add_file, add_num_workers, as_text, new_parser
 
 
 def learn_joint_bpe_and_vocab(args: argparse.Namespace) -> None:
@@ -15,7 +15,6 @@ def learn_joint_bpe_and_vocab(args: argparse.Namespace) -> None:
     args: what ``create_parser`` parses. The texts ``input``, the codes ``output`` and the vocabularies ``vocab`` are
     open files, or anything with the name of a file: they are opened again by their names.
     """
-    refuse_bytes(getattr(args, "byte", False))
     vocab.learn_joint_bpe_and_vocab(
         [text.name for text in args.input],
         args.output.name,
@@ -27,6 +26,7 @@ def learn_joint_bpe_and_vocab(args: argparse.Namespace) -> None:
         verbose=args.verbose,
         num_workers=args.num_workers,
         algorithm="bpe",
+        byte_level=getattr(args, "byte", False),
     )
 
 
@@ -39,7 +39,7 @@ def create_parser(
     )
     add_file(parser, "--input", "-i", required=True, nargs="+", help="input texts")
     add_file(parser, "--output", "-o", mode="w", required=True, help="codes file")
-    parser.add_argument("--byte", "-b", action="store_true", help="refused: byte-level BPE is not supported")
+    parser.add_argument("--byte", "-b", action="store_true", help="make symbols bytes")
     add_separator(parser)
     add_file(
         parser,

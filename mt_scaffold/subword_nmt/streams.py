@@ -1,18 +1,19 @@
-"""What subword-nmt's functions are given: open text files or lines of text; and what none of them accepts."""
+"""What subword-nmt's functions are given: open files or lines, of text or bytes."""
 
 from __future__ import annotations
 
 import argparse
+import codecs
+import io
 import sys
 from collections.abc import Callable, Iterable
 from typing import IO, Any, TypedDict, cast
 
-from mt_scaffold.errors import UsageError
 from mt_scaffold.files import Readable
 from mt_scaffold.inputs import Lines, TextFile
 
 # What subword-nmt reads: an open file, or any other iterable of its lines.
-Text = Readable[str] | Readable[bytes] | Iterable[str]
+Text = Readable[str] | Readable[bytes] | Iterable[str] | Iterable[bytes]
 
 
 class Source(TypedDict, total=False):
@@ -27,10 +28,15 @@ def source(text: Text) -> Source:
     return {"infile": cast(TextFile, text)} if hasattr(text, "read") else {"lines": cast(Lines, text)}
 
 
-def refuse_bytes(is_bytes: object) -> None:
-    """Raise UsageError for byte-level BPE."""
-    if is_bytes:
-        raise UsageError("byte-level BPE is not supported; learn codes of characters, without is_bytes or --byte")
+def beneath(stream: Any) -> Any:
+    """Return the file of bytes that a file open for text decodes or encodes; any other stream as it is.
+
+    ``create_parser`` opens files for text, byte-level BPE reads and writes bytes.
+    """
+    if isinstance(stream, io.TextIOWrapper):
+        stream.flush()
+        return stream.buffer
+    return stream.stream if isinstance(stream, codecs.StreamReaderWriter | codecs.StreamReader) else stream
 
 
 def as_text(separator: str | bytes) -> str:

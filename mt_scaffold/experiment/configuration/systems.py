@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from mt_scaffold.apply import GlossaryIsolator
 from mt_scaffold.errors import UsageError
 from mt_scaffold.experiment.configuration.schema import bounds
 from mt_scaffold.experiment.configuration.training import SystemTrain
+from mt_scaffold.glossaries import GlossaryIsolator
 from mt_scaffold.options import check_dropout
 
 

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from mt_scaffold.apply import BPE, read_vocabulary
+from mt_scaffold.apply import BPE
 from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.clean import CleanReport
 from mt_scaffold.experiment.comparison import SYNTHETIC_NOTE, Comparison
@@ -26,6 +26,7 @@ from mt_scaffold.experiment.train import TrainingReport
 from mt_scaffold.files import PathLike, open_input, shown, write_text
 from mt_scaffold.stats import table
 from mt_scaffold.text import END_OF_WORD, SEPARATOR, decode, read_lines, surface_form
+from mt_scaffold.vocabulary import read_vocabulary
 
 # What chooses checkpoint_best.pt (TrainingReport.valid_metric).
 _VALID_METRICS = {"loss": "loss", "bleu": "BLEU", "bits_per_byte": "loss per byte"}

@@ -1,0 +1,57 @@
+"""The vocabulary file, for ``--vocabulary``."""
+
+from __future__ import annotations
+
+import io
+import os
+from typing import Any
+
+from mt_scaffold.errors import MTScaffoldError
+from mt_scaffold.files import PathLike, Readable, read_file, shown, stream_name
+from mt_scaffold.text import LINE_MARGIN, decode
+
+
+def read_vocabulary(
+    file: PathLike | Readable[bytes] | Readable[str], threshold: int | None = None, byte_level: bool = False
+) -> set[str]:
+    """Return the subwords of a vocabulary file (``get-vocab``) whose count reaches ``threshold``; None for all.
+
+    file: a path (``.gz`` too), or a file open for bytes or text. byte_level: subwords may be any bytes, and have lone
+    surrogates for those that are not UTF-8.
+
+    Raises MTScaffoldError with the line number where a line is not UTF-8, or not a subword, one space and a count.
+    """
+    vocabulary = set()
+    name = shown(file) if isinstance(file, str | os.PathLike) else stream_name(file, "vocabulary")
+    try:
+        content = read_file(file)
+    except UnicodeDecodeError as error:
+        raise not_decoded(file, name, error) from None
+    if not byte_level:
+        decode(content, name)
+    for number, line in enumerate(io.BytesIO(content), 1):
+        word, space, count = line.rstrip(LINE_MARGIN.encode()).partition(b" ")
+        try:
+            if not space or not word:
+                raise ValueError
+            frequency = int(count)
+            subword = word.decode("utf-8", "surrogateescape")
+        except ValueError:
+            raise MTScaffoldError(f"{name}: line {number}: expected a subword, one space and its count") from None
+        if threshold is None or frequency >= threshold:
+            vocabulary.add(subword)
+    return vocabulary
+
+
+def not_decoded(file: object, name: str, error: UnicodeDecodeError) -> MTScaffoldError:
+    """Return the error for an open file that is not UTF-8, with line and byte offset where it can be read again."""
+    # What open and codecs return hold the file of bytes that they decode.
+    beneath: Any = getattr(file, "buffer", None) or getattr(file, "stream", file)
+    try:
+        beneath.seek(0)
+        decode(beneath.read(), name)
+    except MTScaffoldError as found:
+        return found
+    except (OSError, AttributeError):
+        pass
+    return MTScaffoldError(f"{name}: {error}")
