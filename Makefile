@@ -52,7 +52,7 @@ lint: .venv/built
 	.venv/bin/ruff check
 	.venv/bin/ruff format --check
 	.venv/bin/mypy
-	.venv/bin/stubtest mt_scaffold._core
+	.venv/bin/stubtest --mypy-config-file pyproject.toml mt_scaffold._core
 	$(if $(CORE_SOURCES),.venv/bin/clang-format --dry-run -Werror $(CORE_SOURCES))
 
 # The benchmarks install the peers in a separate environment.
