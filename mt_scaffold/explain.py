@@ -79,6 +79,7 @@ class Explainer:
             [(merge.left, merge.right) for merge in listed],
             {merge.token for merge in listed if merge.scaffold},
             separator,
+            end_of_word=read.header.end_of_word,
         )
 
     def words(self, text: str) -> list[str]:
@@ -101,7 +102,7 @@ class Explainer:
             self.words(word)
         twin, header = self._twin, self._header
         text = bytes_to_notation(word.encode("utf-8", "surrogateescape")) if header.bytes else word
-        symbols = base = base_symbols(text) if header.end_of_word else list(text)
+        symbols = base = base_symbols(text, header.end_of_word)
         steps = []
         while candidates := [pair for pair in itertools.pairwise(symbols) if pair in twin.rank]:
             left, right = min(candidates, key=lambda pair: twin.rank[pair])

@@ -182,6 +182,15 @@ def test_explained_words_of_a_pretokeniser() -> None:
         explainer.words("")
 
 
+def test_an_end_of_word_that_is_text() -> None:
+    """With a pre-tokeniser </w> is a string like any other: it is demolished the shortest way, as in applying."""
+    pytest.importorskip("regex", reason="a pattern needs the package regex")
+    merges = ["w >", "/ w>", "< /w>", "b </w> scaffold", "a b", "a b</w> scaffold", "ab </w> scaffold"]
+    codes = "\n".join(["#version: 0.3 bytes pattern=.+", *merges, ""]).encode()
+    subwords = Explainer(codes).explain("ab</w>").subwords
+    assert subwords == ["ab", "</w>"] == BPE(codes).segment("ab</w>").split(" ")
+
+
 @pytest.mark.parametrize("options", [{"byte_level": True}, {"pretokenise": "gpt2", "split_digits": True}])
 def test_the_explained_result_is_that_of_applying(options: dict[str, object]) -> None:
     """On hard words, with scaffold tokens; bytes of parts of characters too."""

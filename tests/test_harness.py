@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -64,6 +65,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A model after 12 updates and after 6, the folder it was trained on, and a task of five questions."""
     found = tmp_path_factory.mktemp("harness")
     write_documents(found)
+    with open(found / "test", "a", encoding="utf-8") as stream:
+        stream.write("Ein Haus.\nKinder am See\n" + "Das Kind und der Hund gehen an den Fluss. " * 6 + "\n")
     codes = learn_codes(found, "codes", 100)
     data = binarise(found, "data", codes, ["train", "valid", "test"])
     options = [*TINY_LM, "--task", "language_modeling_resumable", "--seed", "3", "--max-update", "12"]
@@ -248,3 +251,10 @@ def test_data_that_are_not_here(folder: Path, checkpoints: list[Path]) -> None:
     with pytest.raises(MTScaffoldError, match="no such folder"):
         run_harness(checkpoints[:1], folder / "data", ["absent"], output, include_path=[folder / "none"])
     assert not output.exists()
+
+
+def test_without_the_harness(folder: Path, checkpoints: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    """The error names the extra that it comes with."""
+    monkeypatch.setitem(sys.modules, "lm_eval", None)
+    with pytest.raises(MTScaffoldError, match=r"lm_eval.*\.\[harness\]"):
+        run_harness(checkpoints[:1], folder / "data", ["local_questions"], folder / "none.json")

@@ -36,6 +36,7 @@ PAPER_TASKS = {
 }
 _PAPER = "paper"
 _OFFLINE = ("HF_HUB_OFFLINE", "HF_DATASETS_OFFLINE", "HF_EVALUATE_OFFLINE")
+_CHATTY = ("lm_eval", "datasets", "filelock", "fsspec", "httpx", "huggingface_hub", "urllib3")
 _FEWSHOT_SEED = 1234  # the harness' own
 
 
@@ -95,7 +96,8 @@ def run_harness(
     cache of Hugging Face; otherwise the network is not used. samples: a file for one line of JSON per question, with
     the log-likelihood of each choice.
 
-    Raises MTScaffoldError where a checkpoint or data cannot be loaded; UsageError for an unknown task.
+    Raises MTScaffoldError where a checkpoint or data cannot be loaded, and without ``lm_eval``; UsageError for a task
+    that it does not know.
     """
     if not checkpoints:
         raise UsageError("no checkpoints given; name one or more")
@@ -166,11 +168,16 @@ def task_names(tasks: Sequence[str], known: Sequence[str]) -> list[str]:
 
 
 def _prepare(download: bool) -> None:
-    """Keep Hugging Face's libraries, which the harness imports, off the network, and the harness' log quiet."""
+    """Import the harness, with Hugging Face's libraries that it uses off the network, and their logs quiet."""
     for name in _OFFLINE:
         # They look at these once, when they are imported.
         os.environ[name] = "0" if download else "1"
-    logging.getLogger("lm_eval").setLevel(logging.ERROR)
+    for name in _CHATTY:
+        logging.getLogger(name).setLevel(logging.ERROR)
+    try:
+        import lm_eval  # noqa: F401
+    except ImportError as error:
+        raise MTScaffoldError(f"lm-eval: {error}; pip install '.[harness]', or make venv for everything") from error
 
 
 def _task_manager(tasks: Sequence[str], folders: list[str]) -> Any:
