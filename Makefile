@@ -52,7 +52,7 @@ lint: .venv/built
 	.venv/bin/ruff check
 	.venv/bin/ruff format --check
 	.venv/bin/mypy
-	.venv/bin/stubtest mt_scaffold._core
+	.venv/bin/stubtest --mypy-config-file pyproject.toml mt_scaffold._core
 	$(if $(CORE_SOURCES),.venv/bin/clang-format --dry-run -Werror $(CORE_SOURCES))
 
 # The benchmarks install the peers in a separate environment.
@@ -70,7 +70,7 @@ SANITIZED_BUILD = MT_SCAFFOLD_SANITIZE=$(2) .venv/bin/python setup.py --quiet bu
 sanitize: .venv/built
 	$(call SANITIZED_BUILD,asan,address$(comma)undefined)
 	$(call PRELOAD,asan) .venv/bin/python -m pytest -p no:cacheprovider tests/test_vectors.py tests/test_native_equals_twin.py \
-		tests/test_dropout.py tests/test_api.py tests/test_pretokenise.py
+		tests/test_dropout.py tests/test_api.py tests/test_pretokenise.py tests/test_byte_symbols.py
 	$(call SANITIZED_BUILD,tsan,thread)
 	$(call PRELOAD,tsan) setarch -R .venv/bin/python -m pytest -p no:cacheprovider tests/test_dropout.py \
 		tests/test_native_equals_twin.py -k "workers or table or blocks"

@@ -21,7 +21,10 @@ if TYPE_CHECKING:
     from mt_scaffold.count import merge_counts as merge_counts
     from mt_scaffold.count import write_counts as write_counts
     from mt_scaffold.documents import Documents as Documents
+    from mt_scaffold.encode import decode_documents as decode_documents
+    from mt_scaffold.encode import encode_documents as encode_documents
     from mt_scaffold.errors import MTScaffoldError as MTScaffoldError
+    from mt_scaffold.errors import SpecialTokenError as SpecialTokenError
     from mt_scaffold.errors import UsageError as UsageError
     from mt_scaffold.learn import LearnedCodes as LearnedCodes
     from mt_scaffold.learn import learn_bpe as learn_bpe
@@ -40,7 +43,10 @@ _HOME = {
     "Codes": "codes",
     "Merge": "codes",
     "read_codes": "codes",
+    "decode_documents": "encode",
+    "encode_documents": "encode",
     "MTScaffoldError": "errors",
+    "SpecialTokenError": "errors",
     "UsageError": "errors",
     "LearnedCodes": "learn",
     "count_words": "count",
@@ -60,9 +66,12 @@ __all__ = [
     "LearnedCodes",
     "MTScaffoldError",
     "Merge",
+    "SpecialTokenError",
     "UsageError",
     "apply_bpe",
     "count_words",
+    "decode_documents",
+    "encode_documents",
     "get_vocab",
     "learn_bpe",
     "learn_joint_bpe_and_vocab",

@@ -13,9 +13,10 @@ from mt_scaffold.experiment.synthetic import sentence_pairs
 
 POSITIONS = 32
 TINY_LM = (
-    "--arch transformer_lm --decoder-layers 1 --decoder-embed-dim 16 --decoder-ffn-embed-dim 16 --decoder-input-dim 16 "
-    "--decoder-output-dim 16 --decoder-attention-heads 2 --share-decoder-input-output-embed --dropout 0.1 --optimizer adam --lr 0.005 "
-    f"--criterion cross_entropy --tokens-per-sample {POSITIONS} --max-tokens 512"
+    "--arch transformer_lm --decoder-layers 1 --decoder-embed-dim 16 --decoder-ffn-embed-dim 16 "
+    "--decoder-input-dim 16 --decoder-output-dim 16 --decoder-attention-heads 2 --share-decoder-input-output-embed "
+    "--dropout 0.1 --optimizer adam --lr 0.005 --criterion cross_entropy --max-tokens 512 "
+    f"--tokens-per-sample {POSITIONS}"
 ).split()
 
 

@@ -80,7 +80,8 @@ OPTIONAL = {
     "reference": {"regex"},
     "zstd": {"zstandard"},
 }
-# Which modules of experiment an extra of setup.cfg serves; "workflow" serves all that "fairseq", "comet" and "harness" do not.
+# Which modules of experiment an extra of setup.cfg serves; "workflow" serves all that "fairseq", "comet" and "harness"
+# do not.
 EXTRAS = {
     "fairseq": {
         "average",

@@ -63,9 +63,13 @@ def test_data(text: Path, codes: Path) -> Path:
 
 
 @pytest.fixture(scope="module")
-def checkpoint(text: Path, codes: Path) -> Path:
+def data(text: Path, codes: Path) -> Path:
+    return binarise(text, "data", codes)
+
+
+@pytest.fixture(scope="module")
+def checkpoint(text: Path, data: Path) -> Path:
     """A model after 12 updates: not uniform, not good."""
-    data = binarise(text, "data", codes)
     arguments = [str(data), *TINY_LM, "--task", "language_modeling_resumable", "--seed", "3", "--max-update", "12"]
     fairseq_train([*arguments, "--save-dir", str(text / "model"), "--disable-validation"])
     return text / "model" / "checkpoint_last.pt"
@@ -116,16 +120,14 @@ def test_fairseq_reads_the_dictionary_and_the_ids(text: Path, tmp_path: Path) ->
     assert (id_type(1 << 16), id_type((1 << 16) + 1)) == ("<u2", "<u4")
 
 
-def test_a_test_set_of_its_own_has_the_dictionary_of_the_training_data(
-    text: Path, test_data: Path, checkpoint: Path
-) -> None:
+def test_a_test_set_of_its_own_has_the_dictionary_of_the_training_data(text: Path, test_data: Path, data: Path) -> None:
     """But for the counts: the ids must mean the same to a model."""
     own, trained = (
-        [line.split(" ")[0] for line in (text / name / "dict.txt").read_text(encoding="utf-8").splitlines()]
-        for name in ("test-data", "data")
+        [line.split(" ")[0] for line in (folder / "dict.txt").read_text(encoding="utf-8").splitlines()]
+        for folder in (test_data, data)
     )
     assert own == trained and own[-1].startswith("madeupword")
-    described = [read_documents_folder(text / name) for name in ("test-data", "data")]
+    described = [read_documents_folder(folder) for folder in (test_data, data)]
     assert described[0].vocabulary == described[1].vocabulary == Vocabulary(text / "codes").digest
 
 
@@ -343,11 +345,11 @@ def test_the_likeliest_text_is_that_of_the_whole_model(checkpoint: Path, test_da
     assert first == likely == found
 
 
-def test_an_adaptive_softmax_gives_probabilities_too(text: Path, test_data: Path, tmp_path: Path) -> None:
+def test_an_adaptive_softmax_gives_probabilities_too(data: Path, test_data: Path, tmp_path: Path) -> None:
     """Its clusters are normalised apart; what it writes is the likeliest of them all."""
     options = [option for option in TINY_LM if option != "--share-decoder-input-output-embed"]
     options[options.index("cross_entropy")] = "adaptive_loss"
-    arguments = [str(text / "data"), *options, "--adaptive-softmax-cutoff", "40,200", "--ddp-backend", "legacy_ddp"]
+    arguments = [str(data), *options, "--adaptive-softmax-cutoff", "40,200", "--ddp-backend", "legacy_ddp"]
     arguments += ["--task", "language_modeling_resumable", "--max-update", "2", "--save-dir", str(tmp_path)]
     fairseq_train([*arguments, "--disable-validation"])
     checkpoint = tmp_path / "checkpoint_last.pt"

@@ -50,8 +50,8 @@ def trained(folder: Path) -> float:
     # Language models end by tokens or text; their schedule is as long as the training.
     if "--max-update" not in limits and {"--stop-tokens", "--stop-text"} & numbers.keys():
         period, warmup = numbers.get("--lr-period-updates", 0), numbers.get("--warmup-updates", 0)
-        if updates := period + warmup if period else numbers.get("--total-num-update", 0):
-            limits["--max-update"] = updates
+        if scheduled := period + warmup if period else numbers.get("--total-num-update", 0):
+            limits["--max-update"] = scheduled
     parts = []
     if "--max-update" in limits and (updates := re.findall(r"\bnum_updates[=\s]+(\d+)", log)):
         parts.append(int(updates[-1]) / limits["--max-update"])

@@ -51,7 +51,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--limit", type=int, metavar="N", help="ask only the first N questions of each task, to try out"
     )
     parser.add_argument("--batch-size", type=int, metavar="N", help="requests at once (default: 16)")
-    parser.add_argument("--gpus", type=int, default=0, metavar="N", help="1: only on a GPU (default: 0, one if there is)")
+    parser.add_argument("--gpus", type=int, default=0, metavar="N", help="1: only on a GPU (default: one if there is)")
     parser.add_argument(
         "--download", action="store_true", help="fetch the tasks' data where they are not here (default: offline)"
     )

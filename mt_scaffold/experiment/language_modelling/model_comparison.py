@@ -165,7 +165,9 @@ def trainings_table(comparison: ModelComparison) -> list[list[str]]:
     table[0] += ["text seen, MB", "stopped by", "hours"]
     for each in comparison.trainings:
         counts = (each.parameters, each.updates, each.epochs, each.subwords)
-        megabytes = "" if each.text_bytes is None else f"{each.text_bytes / 1e6:,.1f}"
+        # A demonstration reads less than a megabyte.
+        digits = 1 if (each.text_bytes or 0) >= 10_000_000 else 3
+        megabytes = "" if each.text_bytes is None else f"{each.text_bytes / 1e6:,.{digits}f}"
         line = [each.group] * grouped + [each.system, str(each.seed)]
         line += ["" if count is None else f"{count:,}" for count in counts]
         table.append([*line, megabytes, each.stop or "", f"{each.hours:.2f}"])
