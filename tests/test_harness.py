@@ -240,6 +240,33 @@ def test_tasks_by_name() -> None:
         task_names(["bollq"], known)
 
 
+def test_a_task_that_fixes_its_shots_is_run_once(folder: Path, checkpoints: list[Path]) -> None:
+    """With --num-fewshot 0 1 it has one value per checkpoint, and its questions are asked once; others have both."""
+    (folder / "fixed").mkdir()
+    for name, end in (("fixed_shots", "num_fewshot: 0\n"), ("free_shots", "fewshot_split: test\n")):
+        yaml = YAML.format(name=name, data=folder / "questions.jsonl") + end
+        (folder / "fixed" / f"{name}.yaml").write_text(yaml, encoding="utf-8")
+    samples = folder / "fixed.jsonl"
+    found = run_harness(
+        checkpoints[:1],
+        folder / "data",
+        ["fixed_shots", "free_shots"],
+        folder / "fixed.json",
+        num_fewshot=(0, 1),
+        include_path=[folder / "fixed"],
+        limit=2,
+        samples=samples,
+    )
+    runs = {(score.task, score.num_fewshot): len(score.values) for score in found.scores}
+    assert runs == {("fixed_shots", 0): 1, ("free_shots", 0): 1, ("free_shots", 1): 1}
+    asked = [json.loads(line)["task"] for line in samples.read_text(encoding="utf-8").splitlines()]
+    assert (asked.count("fixed_shots"), asked.count("free_shots")) == (2, 4)
+    # Nothing is left to run with five.
+    options: dict[str, Any] = {"num_fewshot": (0, 5), "include_path": [folder / "fixed"], "limit": 2}
+    found = run_harness(checkpoints[:1], folder / "data", ["fixed_shots"], folder / "alone.json", **options)
+    assert [len(score.values) for score in found.scores] == [1, 1]
+
+
 def test_data_that_are_not_here(folder: Path, checkpoints: list[Path]) -> None:
     """One line says what is missing and which folder is none, and nothing is written."""
     yaml = YAML.format(name="absent", data=folder / "absent.jsonl")

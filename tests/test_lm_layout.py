@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -13,15 +15,18 @@ pytest.importorskip("yaml", reason="PyYAML comes with the extra 'workflow'")
 from mt_scaffold.documents import Documents
 from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.averaging_check import number_of
+from mt_scaffold.experiment.binarise import DESCRIPTION
 from mt_scaffold.experiment.configuration import parse_experiment
 from mt_scaffold.experiment.configuration.language_model import LanguageModelConfig
-from mt_scaffold.experiment.experiment_folder import plan_experiment
+from mt_scaffold.experiment.experiment_folder import COMPARISON_KINDS, plan_experiment
+from mt_scaffold.experiment.fairseq_tools import option_arguments
 from mt_scaffold.experiment.get_documents import get_documents
 from mt_scaffold.experiment.language_model_workflow import steps
 from mt_scaffold.experiment.language_model_workflow.layout import LanguageModelLayout, plan_layout, read_layout
 from mt_scaffold.experiment.language_model_workflow.options import options_for_data, tokens_per_byte, training_options
 from mt_scaffold.experiment.language_modelling.data_folder import BinarisedDocuments, Split
 from mt_scaffold.experiment.layout import plan_layout as plan_translation
+from mt_scaffold.experiment.results import write_result
 
 DEMO = Path(__file__).resolve().parent.parent / "configs" / "lm_demo.yaml"
 SMALL: dict[str, Any] = {
@@ -155,7 +160,7 @@ def test_files_are_read_where_they_are(tmp_path: Path) -> None:
     config = small(data={"documents": documents | {"tests": {"news": ["none"]}}}, prepare={"shards": 2})
     layout = LanguageModelLayout(tmp_path, config)
     assert [[path.name for path in steps.shard(layout, f"{n}-of-2")] for n in (1, 2)] == [["a.txt", "c.txt"], ["b.txt"]]
-    with pytest.raises(MTScaffoldError, match=r"none: there is no such file; check data\.documents"):
+    with pytest.raises(MTScaffoldError, match=r"none: no such file; check data\.documents"):
         steps.check_plan(layout)
     with pytest.raises(UsageError, match=r"prepare\.shards: 4 jobs, but the training documents are 3 files"):
         steps.shard(
@@ -195,7 +200,6 @@ def test_a_schedule_ends_where_the_training_ends() -> None:
     warm = {"options": train["options"] | {"warmup-updates": 5}, "schedule": "cosine"}
     config = small(train=warm, systems={"bpe": {"algorithm": "bpe"}, "other": {"algorithm": "scaffold"}})
     cosine = training_options(config, "bpe", "equal_tokens", 0, DATA)
-    # After its period fairseq's cosine would begin another one.
     assert (cosine["lr-period-updates"], cosine["lr-shrink"], cosine["keep-last-epochs"]) == (16, 0.0, 1)
     # 40,960 bytes are as many tokens; with two GPUs, half as many updates.
     text = training_options(config, "other", "equal_text", 0, DATA, 40960)
@@ -203,6 +207,75 @@ def test_a_schedule_ends_where_the_training_ends() -> None:
     assert training_options(config, "other", "equal_text", 2, DATA, 40960)["lr-period-updates"] == 6
     with pytest.raises(UsageError, match="this training has 2 updates, all of them within warmup-updates"):
         training_options(config, "other", "equal_text", 0, DATA, 4000)
+
+
+def test_a_schedule_counts_the_updates_that_mt_scaffold_train_makes() -> None:
+    """Batches of 12 samples stay 12: fairseq would cut them to 8, but a training keeps every sample."""
+    options = SMALL["train"]["options"] | {"batch-size": 12}
+    found = training_options(small(train={"options": options, "schedule": "linear"}), "bpe", "equal_tokens", 0, DATA)
+    # An epoch of 5,000 tokens has 7 updates of 768; 240 tokens are left after two.
+    assert found["total-num-update"] == 15
+
+
+@pytest.mark.parametrize("least", [0.0001, 0.0])
+@pytest.mark.parametrize("schedule", ["cosine", "linear"])
+def test_the_learning_rate_ends_at_min_lr(schedule: str, least: float) -> None:
+    """Of fairseq's own schedulers, also where a training overruns its computed length: not at 0, nor up again."""
+    pytest.importorskip("fairseq", reason="needs the extra 'fairseq'")
+    from fairseq.optim import FairseqOptimizer
+    from fairseq.optim.lr_scheduler import build_lr_scheduler
+    from fairseq_training import fairseq_config
+
+    class Optimizer(FairseqOptimizer):  # type: ignore[misc]
+        def set_lr(self, lr: float) -> None:
+            self.rate = lr
+
+        def get_lr(self) -> float:
+            return self.rate
+
+    own = {"lr": 0.001, "min-lr": least, "warmup-updates": 4, "sample-break-mode": "none"}
+    train = {"options": SMALL["train"]["options"] | own, "schedule": schedule}
+    options = training_options(small(train=train), "bpe", "equal_tokens", 0, DATA)
+    parsed = fairseq_config(["data", "--task", "language_modeling_resumable", *option_arguments(options)])
+    scheduler = build_lr_scheduler(parsed.lr_scheduler, Optimizer(None))
+    scheduler.step_begin_epoch(1)
+    # The training has 21 updates; update n has the rate after n - 1.
+    rates = [scheduler.step_update(number) for number in range(25)]
+    assert max(rates) == pytest.approx(0.001) and rates[12] > 1.5 * least
+    assert rates[20] == pytest.approx(least, abs=0.00006)
+    assert rates[21:23] == pytest.approx([least] * 2, rel=0.02, abs=1e-12)
+    assert all(later <= earlier for earlier, later in itertools.pairwise(rates[4:]))
+
+
+def test_an_average_of_checkpoints_that_will_not_be_saved_is_refused(tmp_path: Path) -> None:
+    """The task is told how many are needed; the plan knows it before, once there is a data folder."""
+    config = small(average={"last": 4})
+    options = training_options(config, "drop", "equal_text")
+    assert (options["average-last"], options["average-by"]) == (4, "epochs")
+    assert "average-last" not in training_options(small(average={"last": 0}), "bpe", "equal_tokens")
+    # 10,240 tokens are three epochs of 5,000.
+    layout = LanguageModelLayout(tmp_path, config)
+    steps.check_plan(layout)
+    folder = layout.binarised_of("bpe")
+    folder.mkdir(parents=True)
+    write_result(folder / DESCRIPTION, DATA)
+    with pytest.raises(
+        UsageError, match=r"average\.last: 4 checkpoints are needed, but this training saves 3 \(stop-to"
+    ):
+        steps.check_plan(layout)
+    steps.check_plan(LanguageModelLayout(tmp_path, small(average={"last": 3})))
+
+
+def test_a_system_cannot_be_called_what_a_file_of_the_experiment_is() -> None:
+    """Its trainings would be written into, or instead of, what other steps write."""
+    layout = LanguageModelLayout(Path("x"), small())
+    paths = [layout.documents("train"), layout.documents_report, layout.counts, layout.codes("c")]
+    paths += [layout.binarised("c"), layout.binarised_test("c", "t"), layout.prompts, layout.config_file]
+    paths += [layout.statistics, layout.vocabulary_table, layout.figures, layout.log("a")]
+    paths += [layout.comparison(kind) for kind in COMPARISON_KINDS]
+    for name in sorted({path.parts[1] for path in paths}):
+        with pytest.raises(UsageError, match=rf"systems\.{re.escape(name)}: reserved for a folder or file"):
+            small(systems={"bpe": {"algorithm": "bpe"}, name: {"algorithm": "scaffold"}})
 
 
 @pytest.mark.parametrize(

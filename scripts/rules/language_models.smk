@@ -163,6 +163,7 @@ rule sample:
     output: layout.samples("{system}", "{comparison}", "{seed}")
     params: flags=steps.sample_flags(experiment)
     log: layout.log("sample-{system}-{comparison}-{seed}")
+    threads: steps.training_threads(experiment, CORES)
     resources: gpu=0
     shell:
         "{MT} sample --checkpoint {input.model:q} --data {input.data:q} --prompts {input.prompts:q} {params.flags} "

@@ -56,5 +56,6 @@ def run(options: argparse.Namespace) -> None:
     if scores.synthetic:
         print("synthetic data")
     print(f"bits per byte: {scores.bits_per_byte:.4f}  {scores.signature}")
-    print(f"bytes per token: {scores.bytes_per_token:.4f}  ({scores.bytes:,} bytes, {scores.tokens:,} tokens)")
+    counts = f"{scores.bytes:,} bytes, {scores.tokens:,} tokens with each </s>"
+    print(f"bytes per token: {scores.bytes_per_token:.4f}  ({counts})")
     print(f"perplexity per token: {scores.perplexity_per_token:.2f}  (not comparable between vocabularies)")

@@ -173,6 +173,11 @@ def _check_prompt(prompt: str) -> None:
         raise UsageError("a prompt is a single line of text; remove its line ends")
 
 
+def _check_top_p(top_p: float) -> None:
+    if not 0 < top_p <= 1:
+        raise UsageError(f"must be more than 0 and at most 1, not {top_p}")
+
+
 @dataclass(frozen=True)
 class Samples:
     """Texts that every model continues: ``prompts``, by ``length`` tokens drawn with ``temperature`` and ``seed``.
@@ -184,7 +189,7 @@ class Samples:
     length: int = field(default=100, metadata=bounds(least=1))
     temperature: float = field(default=0.8, metadata=bounds(least=0))
     top_k: int = field(default=0, metadata=bounds(least=0))
-    top_p: float = field(default=1.0, metadata=bounds(least=0, most=1))
+    top_p: float = field(default=1.0, metadata=bounds(check=_check_top_p))
     seed: int = field(default=1, metadata=bounds(least=0))
 
 

@@ -22,9 +22,12 @@ from mt_scaffold.experiment.configuration.training import STOP_OPTIONS, check_ke
 
 # Folders and files in experiments/NAME beside the folders of the systems.
 RESERVED_NAMES = (
-    *("documents", "counts", "codes", "binarised", "logs", "figures", "config.yaml", "documents.json"),
-    *("statistics.json", "statistics.txt", "comparison.txt", "comparison.md", "comparison.json", "comparison.csv"),
+    *("documents", "counts", "codes", "binarised", "test-sets", "logs", "figures"),
+    *("config.yaml", "documents.json", "prompts.txt", "statistics.json", "statistics.txt"),
+    *("comparison.txt", "comparison.md", "comparison.json", "comparison.csv"),
 )
+# Options of fairseq's schedulers that train.schedule decides.
+_SCHEDULED = ("lr-scheduler", "lr-period-updates", "lr-shrink", "t-mult", "total-num-update")
 # What one section says in each of the two tasks, where the schema differs.
 _SECTIONS: dict[str, Any] = {
     "data": DocumentData,
@@ -139,12 +142,16 @@ def _check_training(config: LanguageModelConfig) -> None:
     own = {name: system.train.options for name, system in config.systems.items() if system.train is not None}
     given = {"train": config.train.all_options} | {f"systems.{name}.train": options for name, options in own.items()}
     for key, options in given.items():
+        if "task" in options:
+            raise WrongValue(f"{key}.options.task", "follows from the system, whether it has dropout or not; remove it")
         for name in (*STOP_OPTIONS.values(), "patience"):
             if name in options:
                 raise WrongValue(f"{key}.options.{name}", "the comparisons say when a training ends; remove it")
         if config.train.schedule is not None:
-            for name in ("lr-scheduler", "lr-period-updates", "total-num-update"):
+            for name in _SCHEDULED:
                 if name in options:
                     raise WrongValue(f"{key}.options.{name}", "set by train.schedule; keep one of them")
+            if "end-learning-rate" in options:
+                raise WrongValue(f"{key}.options.end-learning-rate", "with train.schedule the last rate is min-lr")
     for name in config.systems:
         check_kept(config.train.all_options | own.get(name, {}), config.average, config.average.last)

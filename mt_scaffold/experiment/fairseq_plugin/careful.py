@@ -83,7 +83,7 @@ class CarefulTask(FairseqTask):
     """
 
     def _prepare(self) -> None:
-        """Be called at the end of ``__init__``."""
+        """Set up counting and the end of loading; to be called at the end of ``__init__``."""
         self._training: CountedBatches | None = None
         self._loading: dict[str, EpochBatchIterator] = {}
         # When the process ends, too.

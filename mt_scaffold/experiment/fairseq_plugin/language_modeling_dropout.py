@@ -168,7 +168,7 @@ class SegmentedBlocks(MonolingualDataset):
         return False
 
     def set_epoch(self, epoch: int) -> None:
-        """Be the text as it is segmented in ``epoch``."""
+        """Take the text as it is segmented in ``epoch``."""
         if epoch != self._epoch:
             self.dataset = self._take(epoch)
             self.sizes = np.array(self.dataset.sizes)

@@ -190,7 +190,7 @@ def existing_files(patterns: Sequence[str]) -> list[Path]:
     found = [Path(str(source)) for source in Documents(patterns).sources]
     for path in found:
         if not path.exists():
-            raise MTScaffoldError(f"{path}: there is no such file; check data.documents")
+            raise MTScaffoldError(f"{path}: no such file; check data.documents")
     return found
 
 

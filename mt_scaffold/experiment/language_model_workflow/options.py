@@ -9,10 +9,11 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from mt_scaffold.errors import MTScaffoldError, UsageError
-from mt_scaffold.experiment.averaging_check import number_of
+from mt_scaffold.experiment.averaging_check import Epoch, check_checkpoints, number_of
 from mt_scaffold.experiment.configuration.language_model import LanguageModelConfig
 from mt_scaffold.experiment.configuration.schema import OptionValue, nearest
 from mt_scaffold.experiment.configuration.training import STOP_OPTIONS
+from mt_scaffold.experiment.fairseq_tools import WHOLE_DATA_SET
 from mt_scaffold.experiment.language_modelling.data_folder import (
     BinarisedDocuments,
     codes_of,
@@ -26,7 +27,7 @@ from mt_scaffold.experiment.training_options import kept_checkpoints, with_own_o
 from mt_scaffold.files import PathLike, open_input
 
 # fairseq's default.
-_TOKENS_PER_SAMPLE, _MULTIPLE = 1024, 8
+_TOKENS_PER_SAMPLE = 1024
 # The bytes of text by which the number of tokens with BPE-dropout is estimated.
 _ESTIMATED_FROM = 1 << 20
 # Where the data is not known yet, for a check of the options alone.
@@ -47,6 +48,7 @@ def training_options(
     trained on; without it the schedule of the learning rate is not known, and has a length that fits any.
     baseline_text: how many bytes the baseline was trained on, where the comparison takes as much (``text_of``). Raises
     UsageError for an unknown system or comparison, where the schedule cannot be told, and as TrainOptions.options_on.
+    The task checks before the first update that the checkpoints which are averaged will be saved.
     """
     for kind, name, known in (("system", system, config.systems), ("comparison", comparison, config.comparisons)):
         if name not in known:
@@ -64,7 +66,9 @@ def training_options(
         if data is not None and limit is not None:
             processes = train.batch_gpus if gpus is None else max(1, gpus)
             updates = updates_until(rule, limit, options, processes, data)
-        options |= _schedule(train.schedule, options, updates)
+        options = _scheduled(train.schedule, options, updates)
+    if config.average.last:
+        options |= {"average-last": config.average.last, "average-by": config.average.by}
     return options | kept_checkpoints(config.average, options, config.average.last)
 
 
@@ -95,6 +99,21 @@ def options_for_data(
     return training_options(config, system, comparison, gpus, found, text)
 
 
+def check_averaging(config: LanguageModelConfig, system: str, comparison: str, data: BinarisedDocuments) -> None:
+    """Raise UsageError where a training on ``data`` will not save as many checkpoints as are averaged.
+
+    What depends on the number of processes (``by: updates``) or on another training (``text_of``), and samples of
+    unequal length, are left to the task, which checks before its first update.
+    """
+    amount = config.comparisons[comparison]
+    options = training_options(config, system, comparison)
+    if config.average.by != "epochs" or amount.text_of is not None or _breaks(options):
+        return
+    split = data.splits["train"]
+    updates = updates_until("tokens", split.tokens, options, config.train.batch_gpus, data)
+    check_checkpoints(options, Epoch(updates, split.tokens, split.bytes), config.average.last)
+
+
 def tokens_per_byte(data: PathLike, dropout: float) -> float:
     """Return how many tokens a byte of the training documents has with BPE-dropout, by the first of them.
 
@@ -117,14 +136,15 @@ def updates_until(
     All samples have ``tokens-per-sample`` tokens but the last of an epoch. Raises UsageError for options with which
     they do not, or without a batch size.
     """
-    if options.get("sample-break-mode", "none") != "none":
+    if _breaks(options):
         raise UsageError("train.schedule: needs samples of equal length (sample-break-mode none); change one of them")
     split = data.splits["train"]
     tokens = limit if rule == "tokens" else math.ceil(limit * split.tokens / split.bytes)
     length = number_of(options.get("tokens-per-sample")) or _TOKENS_PER_SAMPLE
     sizes = [number_of(options.get("batch-size")), number_of(options.get("max-tokens")) // length]
     samples = min((size for size in sizes if size), default=0)
-    multiple = number_of(options.get("required-batch-size-multiple")) or _MULTIPLE
+    name, default = WHOLE_DATA_SET
+    multiple = number_of(options.get(name.removeprefix("--"), default)) or 1
     samples -= samples % multiple if samples > multiple else 0
     if not samples:
         raise UsageError("train.schedule: give batch-size (samples per GPU), or max-tokens of at least one sample")
@@ -133,11 +153,32 @@ def updates_until(
     return epochs * math.ceil(split.tokens / at_once) + math.ceil(rest / at_once)
 
 
-def _schedule(kind: str, options: Mapping[str, OptionValue], updates: int) -> dict[str, OptionValue]:
+def _breaks(options: Mapping[str, OptionValue]) -> bool:
+    """Return whether samples end where documents do, and so have lengths of their own."""
+    return options.get("sample-break-mode", "none") != "none"
+
+
+def _scheduled(kind: str, options: Mapping[str, OptionValue], updates: int) -> dict[str, OptionValue]:
+    """Return the options with a learning rate that is ``min-lr`` (default: 0) from the last update on."""
     warmup = number_of(options.get("warmup-updates"))
     if updates <= warmup:
         raise UsageError(f"train.schedule: this training has {updates:,} updates, all of them within warmup-updates")
     if kind == "linear":
-        return {"lr-scheduler": "polynomial_decay", "total-num-update": updates}
-    # Beyond the period fairseq would begin another one, with its rate multiplied by lr-shrink.
-    return {"lr-scheduler": "cosine", "lr-period-updates": updates - warmup, "lr-shrink": 0.0}
+        # What fairseq's other schedules call min-lr.
+        ends = {"end-learning-rate": options["min-lr"]} if "min-lr" in options else {}
+        rest = {name: value for name, value in options.items() if name != "min-lr"}
+        return {**rest, "lr-scheduler": "polynomial_decay", "total-num-update": updates, **ends}
+    # Beyond the period fairseq begins another one, with its rates multiplied by lr-shrink: it begins at min-lr.
+    highest, least = _rate(options.get("lr")), _rate(options.get("min-lr"))
+    shrink = min(least / highest, 1.0) if highest > 0 else 0.0
+    period: dict[str, OptionValue] = {"lr-period-updates": updates - warmup, "lr-shrink": shrink}
+    return {**options, "lr-scheduler": "cosine", **period}
+
+
+def _rate(value: OptionValue | None) -> float:
+    """Return the value of an option that is a learning rate, 0 where it is not given or no number."""
+    first = value[0] if isinstance(value, list) and value else value
+    try:
+        return float(first) if isinstance(first, int | float | str) else 0.0
+    except ValueError:
+        return 0.0

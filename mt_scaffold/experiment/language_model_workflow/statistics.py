@@ -119,7 +119,7 @@ _LABELS = {
     "tokens": "tokens",
     "vocabulary_size": "vocabulary |V|",
     "scaffold_tokens": "scaffold tokens",
-    "bytes_per_token": "bytes per token",
+    "bytes_per_token": "bytes per token, no </s>",
     "entropy_bits": "entropy H, bits",
     "redundancy": "redundancy",
     "frequency_0": "tokens of frequency 0",

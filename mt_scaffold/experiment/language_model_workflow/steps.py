@@ -16,7 +16,12 @@ from mt_scaffold.experiment.configuration.language_model import LanguageModelCon
 from mt_scaffold.experiment.experiment_folder import COMPARISON_KINDS
 from mt_scaffold.experiment.fairseq_tools import check_options, gpus_in_all, option_arguments, sees_gpu
 from mt_scaffold.experiment.language_model_workflow.layout import TRAINED_ON, LanguageModelLayout
-from mt_scaffold.experiment.language_model_workflow.options import options_for_data, training_options
+from mt_scaffold.experiment.language_model_workflow.options import (
+    check_averaging,
+    options_for_data,
+    training_options,
+)
+from mt_scaffold.experiment.language_modelling.data_folder import read_documents_folder
 from mt_scaffold.experiment.resuming import check_resumable, read_start
 from mt_scaffold.experiment.train import plan_start
 from mt_scaffold.files import PathLike, write_text
@@ -27,7 +32,11 @@ copy_codes, given_codes, learned_codes = workflow.copy_codes, workflow.given_cod
 
 
 def check_plan(layout: LanguageModelLayout) -> None:
-    """Raise MTScaffoldError for files that are missing, and codes that are malformed, before anything runs."""
+    """Raise MTScaffoldError for what can be known to fail before anything runs.
+
+    These are files that are missing, codes that are malformed and, once a data folder exists, trainings on it that will
+    not save the checkpoints which are averaged.
+    """
     for name, system in layout.config.systems.items():
         if system.codes is not None:
             try:
@@ -40,6 +49,9 @@ def check_plan(layout: LanguageModelLayout) -> None:
     for part in layout.parts:
         layout.files(part)
     _shards(layout)
+    for trained, comparison in layout.config.trainings:
+        if ((data := layout.binarised_of(trained)) / DESCRIPTION).exists():
+            check_averaging(layout.config, trained, comparison, read_documents_folder(data))
 
 
 def results(layout: LanguageModelLayout) -> list[Path]:

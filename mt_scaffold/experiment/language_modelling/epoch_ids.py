@@ -111,7 +111,7 @@ class Draw:
         return hashlib.sha256(f"{to_json(self)} {versions}".encode()).hexdigest()[:32]
 
     def _blocks(self) -> Iterator[tuple[Any, Any]]:
-        """Yield the ids of some documents after the other, and how many each has."""
+        """Yield the ids of some documents at a time, and how many each has."""
         vocabulary = Vocabulary(codes_of(self.folder))
         kind = id_type(self.symbols)
         for numbers, documents in self._text.blocks():

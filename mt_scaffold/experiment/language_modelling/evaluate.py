@@ -32,8 +32,9 @@ class LanguageModelScores:
     """How well one training of a system predicts one test set.
 
     bits: the sum of -log2 p over ``tokens``, the ``</s>`` of each document included. bytes: of the raw documents.
-    perplexity_per_token: 2 ** (bits / tokens); ``note`` says what it cannot be used for. signature: what a score must
-    have in common with another to be compared with it. data_sha256: of the documents. context: in words.
+    bytes_per_token: ``bytes / tokens``, so with each ``</s>``. perplexity_per_token: 2 ** (bits / tokens); ``note``
+    says what it cannot be used for. signature: what a score must have in common with another to be compared with it.
+    data_sha256: of the documents. context: in words.
     """
 
     system: str

@@ -10,7 +10,7 @@ import importlib.metadata
 import json
 import logging
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
@@ -91,10 +91,10 @@ def run_harness(
 
     data: the data folder that the model was trained on. tasks: names of the harness, or the paper's names
     (PAPER_TASKS), all of which "paper" stands for. num_fewshot: how many solved questions precede each; a task that
-    fixes their number keeps it. include_path: folders with further tasks, as YAML. limit: ask only the first questions
-    of each task. batch_size: requests at once. gpus: as for ``load_model``. download: fetch what is not in the local
-    cache of Hugging Face; otherwise the network is not used. samples: a file for one line of JSON per question, with
-    the log-likelihood of each choice.
+    fixes their number keeps it, and is run once. include_path: folders with further tasks, as YAML. limit: ask only the
+    first questions of each task. batch_size: requests at once. gpus: as for ``load_model``. download: fetch what is not
+    in the local cache of Hugging Face; otherwise the network is not used. samples: a file for one line of JSON per
+    question, with the log-likelihood of each choice.
 
     Raises MTScaffoldError where a checkpoint or data cannot be loaded, and without ``lm_eval``; UsageError for a task
     that it does not know.
@@ -116,15 +116,21 @@ def run_harness(
     lines = []
     for checkpoint in checkpoints:
         model = HarnessModel(checkpoint, data, batch_size, gpus)
+        done: set[tuple[str, int]] = set()
         for shots in num_fewshot:
-            found = _evaluate(model, manager, names, shots, limit, download)
-            for task, metrics in found["results"].items():
-                for metric, value, error in _figures(metrics):
-                    runs.setdefault((task, metric, found["n-shot"][task]), []).append((value, error))
+            found = _evaluate(model, manager, names, shots, limit, download, done)
+            # A group whose tasks differ in it has none of its own.
+            fresh = {task: found["n-shot"].get(task, shots) for task in found["results"]}
+            fresh = {task: number for task, number in fresh.items() if (task, number) not in done}
+            for task, number in fresh.items():
+                for metric, value, error in _figures(found["results"][task]):
+                    runs.setdefault((task, metric, number), []).append((value, error))
+            done |= fresh.items()
             documents |= {task: count["effective"] for task, count in found["n-samples"].items()}
             task_versions |= {task: str(version) for task, version in found["versions"].items()}
             for task, asked in found["samples"].items():
-                lines += [_sample(checkpoint, task, found["n-shot"][task], entry) for entry in asked]
+                if task in fresh:
+                    lines += [_sample(checkpoint, task, fresh[task], entry) for entry in asked]
     scores = [
         TaskScore(
             task,
@@ -195,9 +201,15 @@ def _task_manager(tasks: Sequence[str], folders: list[str]) -> Any:
 
 
 def _evaluate(
-    model: Any, manager: Any, names: Sequence[str], num_fewshot: int, limit: int | None, download: bool
+    model: Any,
+    manager: Any,
+    names: Sequence[str],
+    num_fewshot: int,
+    limit: int | None,
+    download: bool,
+    done: Collection[tuple[str, int]],
 ) -> dict[str, Any]:
-    """Return the harness' results with one number of solved questions."""
+    """Return the harness' results with one number of solved questions, but for tasks that are ``done`` with it."""
     from lm_eval.evaluator import evaluate
 
     loaded: dict[str, Any] = {"tasks": {}, "groups": {}}
@@ -209,13 +221,17 @@ def _evaluate(
             what = str(error).strip().partition("\n")[0] or type(error).__name__
             advice = "check its YAML and data" if download else "add --download to fetch them, or check its YAML"
             raise MTScaffoldError(f"task {name}: its data cannot be loaded ({what}); {advice}") from error
+        for task in found["tasks"].values():
+            # 0 in a task's own YAML means that it must have none.
+            if task.get_config("num_fewshot") != 0:
+                task.set_config(key="num_fewshot", value=num_fewshot)
+            task.set_fewshot_seed(seed=_FEWSHOT_SEED)
+        if all((task, each.get_config("num_fewshot")) in done for task, each in found["tasks"].items()):
+            continue
         for kind, entries in loaded.items():
             entries.update(found.get(kind, {}))
-    for task in loaded["tasks"].values():
-        # 0 in a task's own YAML means that it must have none.
-        if task.get_config("num_fewshot") != 0:
-            task.set_config(key="num_fewshot", value=num_fewshot)
-        task.set_fewshot_seed(seed=_FEWSHOT_SEED)
+    if not loaded["tasks"]:
+        return {"results": {}, "n-samples": {}, "versions": {}, "samples": {}, "n-shot": {}}
     result: dict[str, Any] = evaluate(lm=model, task_dict=loaded, limit=limit, bootstrap_iters=1000, log_samples=True)
     return result
 

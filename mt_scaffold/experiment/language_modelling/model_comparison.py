@@ -83,6 +83,7 @@ class ModelComparison:
         spread = "; mean ± standard deviation over the seeds" if len(seeds) > 1 else "; one training per system"
         notes = [f"Bits per byte (↓: lower is better): {what}. Seeds: {', '.join(map(str, seeds))}{spread}."]
         notes.append("*: per token, not comparable between vocabularies.")
+        notes.append("†: the end of each document (</s>) is a token here; statistics and the paper leave it out.")
         few = {row.test_set: row.documents for row in self.rows if row.documents < _FEW_DOCUMENTS}
         for name, documents in few.items():
             what = f"{name} has {documents} document{'s' if documents > 1 else ''}"
@@ -150,7 +151,15 @@ def scores_table(comparison: ModelComparison) -> list[list[str]]:
 def tokens_table(comparison: ModelComparison) -> list[list[str]]:
     """Return the rows of the table of what the test set is in each system's tokens."""
     table = [
-        [*_names(comparison), "vocabulary", "documents", "tokens", "bytes", "bytes per token", "perplexity per token *"]
+        [
+            *_names(comparison),
+            "vocabulary",
+            "documents",
+            "tokens",
+            "bytes",
+            "bytes per token †",
+            "perplexity per token *",
+        ]
     ]
     for row in comparison.rows:
         counts = [f"{count:,}" for count in (row.n_vocab, row.documents, row.tokens, row.bytes)]
