@@ -178,7 +178,7 @@ def test_a_training_that_cannot_resume_is_named_before_anything_is_deleted(
         (("symbols: 360", "simbols: 360"), r".*tiny\.yaml:6: codes\.simbols: unknown key; did you mean symbols\?"),
         (("lr: 0.01", "lrr: 0.01"), "fairseq-train: unrecognized arguments: --lrr"),
         (("synthetic: {documents: 60, valid: 3, test: 8, stems: 60, clauses: 1, sentences: 5}",
-          "documents: {train: [none], valid: [none], tests: {a: [none]}}"), "none: there is no such file"),
+          "documents: {train: [none], valid: [none], tests: {a: [none]}}"), "none: no such file"),
     ],
 )  # fmt: skip
 def test_an_error_is_one_line_before_anything_is_done(
