@@ -224,13 +224,15 @@ def check_special_tokens(tokens: Iterable[str]) -> list[str]:
     if isinstance(tokens, str):
         raise UsageError(f"special_tokens takes a list of tokens, not the string '{tokens}'")
     listed = list(tokens)
+    seen: set[str] = set()
     for number, token in enumerate(listed):
         if not isinstance(token, str):
             raise UsageError(f"special tokens are strings, not a {type(token).__name__}: {token!r}")
         if not token:
             raise UsageError(f"special token {number + 1} is empty")
-        if token in listed[:number]:
+        if token in seen:
             raise UsageError(f"duplicate special token '{token}'")
+        seen.add(token)
         try:
             token.encode("utf-8")
         except UnicodeEncodeError:

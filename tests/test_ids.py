@@ -259,7 +259,7 @@ def test_special_tokens_in_a_batch() -> None:
     texts = ["one", f"two{END}", f"{END}"]
     # However many threads share a text, the offset is that of the whole text.
     long = "word " * 200_000 + END
-    with pytest.raises(SpecialTokenError, match="text 0: .* at byte offset 1000000;"):
+    with pytest.raises(SpecialTokenError, match=r"text 0: .* at byte offset 1000000;"):
         bpe.encode_batch([long], num_workers=2)
     with pytest.raises(SpecialTokenError, match="at byte offset 1000000;"):
         bpe.encode(long)
@@ -352,7 +352,7 @@ def test_an_id_that_no_integer_type_holds_is_not_shown_as_another() -> None:
     """It used to be shown as -1, or as 2^63 - 1."""
     wrong_ids: list[Any] = [[2**70], [-(2**70)], numpy.array([2**64 - 1], "u8")]
     for ids in wrong_ids:
-        with pytest.raises(MTScaffoldError, match="^an id of more than 63 bits at position 0 is out of range"):
+        with pytest.raises(MTScaffoldError, match=r"^an id of more than 63 bits at position 0 is out of range"):
             bpe_of("gpt2", "bpe").decode(ids)
 
 
