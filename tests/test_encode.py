@@ -209,7 +209,7 @@ def test_a_file_without_an_index_is_one_document(folder: Path, tmp_path: Path) -
     numpy.array(BPE(folder / "codes").encode(text), "u2").tofile(ids)
     decode_documents(folder / "codes", ids, tmp_path / "back")
     assert (tmp_path / "back").read_text() == text
-    pairs = "".join(f"{left} {right}\n" for left in NOTATION for right in NOTATION)
+    pairs = "".join(f"{left} {right}\n" for left in NOTATION.values() for right in NOTATION.values())
     codes = f"#version: 0.3 bytes gpt2\n{pairs}".encode()
     numpy.array(BPE(codes).encode(text), "u4").tofile(ids)
     decode_documents(codes, ids, tmp_path / "back")
