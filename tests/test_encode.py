@@ -28,7 +28,7 @@ LINES = [*hard_text(4, 2500).split("\n"), "", "\r", " a  b \r", "  "]
 
 @pytest.fixture(scope="module", params=["gpt2", "spaces"])
 def folder(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with codes, and the same documents as lines, packed lines and JSONL."""
+    """A folder with codes, and the same documents as lines, compressed lines and JSONL."""
     folder = tmp_path_factory.mktemp("encode")
     text = "".join(f"{line}\n" for line in LINES)
     (folder / "lines.txt").write_bytes(text.encode("utf-8"))
