@@ -1,4 +1,4 @@
-"""Scaffold-BPE for machine translation: learn and apply codes, run and compare experiments.
+"""Scaffold-BPE for machine translation and language models: learn and apply codes, run and compare experiments.
 
 >>> from mt_scaffold import BPE, learn_bpe
 >>> learned = learn_bpe(lines=["low lower lowest", "low low newer newest"], num_symbols=6, min_frequency=1)

@@ -6,7 +6,7 @@ import io
 import os
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from typing import AnyStr
+from typing import Any, AnyStr
 
 from mt_scaffold import _core
 from mt_scaffold.codes import Codes, CodesHeader, CodesSource
@@ -23,7 +23,7 @@ from mt_scaffold.files import (
 from mt_scaffold.glossaries import GlossaryIsolator
 from mt_scaffold.ids import TokenIds
 from mt_scaffold.inputs import Lines, TextFile, core_input, text_source
-from mt_scaffold.options import check_dropout, check_epoch, check_merges, core_seed, worker_count
+from mt_scaffold.options import check_dropout, check_epoch, check_merges, core_seed, warn_of_epoch, worker_count
 from mt_scaffold.progress import progress_line
 from mt_scaffold.text import LINE_MARGIN, SEPARATOR, as_bytes, join_subwords, like, notation_to_bytes
 from mt_scaffold.vocabulary import read_vocabulary
@@ -68,6 +68,8 @@ class BPE(TokenIds):
         pad_vocab_to: int = 1,
     ) -> None:
         read = Codes.of(codes)
+        vocab = None if vocab is None else [*vocab]
+        glossaries = None if glossaries is None else [*glossaries]
         try:
             separator.encode("utf-8")
         except UnicodeEncodeError as error:
@@ -89,6 +91,19 @@ class BPE(TokenIds):
         self._pretokeniser = None if pretokeniser is None else pretokeniser.core
         self._applier = _core.Applier(self._segmenter, self._isolate, pretokeniser=self._pretokeniser)
         self._prepare_ids(read, merges, special_tokens, pad_vocab_to, vocab is not None or bool(glossaries))
+        self._arguments = {
+            "codes": Codes(read.text, read.name),
+            "merges": merges,
+            "separator": separator,
+            "vocab": vocab,
+            "glossaries": glossaries,
+            "special_tokens": self._special,
+            "pad_vocab_to": pad_vocab_to,
+        }
+
+    def __reduce__(self) -> tuple[object, ...]:
+        # The core's objects can be neither pickled nor copied, but made again.
+        return _made_again, (type(self), self._arguments)
 
     def segment(self, sentence: AnyStr, dropout: float = 0, seed: int | None = None, index: int = 0) -> AnyStr:
         """Return the subwords of a sentence, both separated by spaces; CRs, LFs and spaces at either end are dropped.
@@ -221,6 +236,13 @@ class BPE(TokenIds):
         return Encoder(_core.Applier(self._segmenter, self._isolate, keys, unknown, pretokeniser=self._pretokeniser))
 
 
+def _made_again(kind: type[BPE], arguments: dict[str, Any]) -> BPE:
+    """The BPE that was pickled or copied."""
+    bpe = kind.__new__(kind)
+    BPE.__init__(bpe, **arguments)
+    return bpe
+
+
 def check_separator(header: CodesHeader, separator: str) -> None:
     """Raise UsageError for a separator of one's own with a pre-tokeniser, whose subwords need none."""
     if not header.end_of_word and separator != SEPARATOR:
@@ -317,7 +339,6 @@ def apply_bpe(
             )
     elif vocabulary_threshold is not None:
         print("warning: a vocabulary threshold has no effect without a vocabulary", file=sys.stderr)
-    if epoch > 0 and not dropout:
-        print("warning: an epoch has no effect without dropout", file=sys.stderr)
+    warn_of_epoch(epoch, dropout)
     bpe = BPE(read, merges, separator, vocab, glossaries)
     bpe.process_file(source, outfile, dropout, num_workers, seed, epoch)

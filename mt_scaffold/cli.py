@@ -65,7 +65,8 @@ def _parser(command: str | None) -> argparse.ArgumentParser:
 
     parser = _Parser(
         prog="mt-scaffold",
-        description="Scaffold-BPE for machine translation: learn and apply codes, run and compare experiments.",
+        description="Scaffold-BPE for machine translation and language models: learn and apply codes, run and compare "
+        "experiments.",
     )
     parser.add_argument("--version", action="version", version=f"mt-scaffold {__version__}")
     subparsers = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)

@@ -6,11 +6,11 @@ import contextlib
 import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 from mt_scaffold import _core
 from mt_scaffold.codes import CodesHeader
-from mt_scaffold.documents import Documents, Texts, documents_input, encoded
+from mt_scaffold.documents import Documents, Texts, documents_input, encoded, expanded
 from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.files import Output, PathLike, Writable, open_input, refuse_overwriting, shown, stream_name, writing_to
 from mt_scaffold.inputs import Lines, TextFile, core_input, exactly_one, text_sources
@@ -125,10 +125,13 @@ def write_counts(
 def merge_counts(outfile: Output, counts: Sequence[PathLike], max_memory: int | str | None = None) -> tuple[int, int]:
     """Merge count files into one, in a stream; return the number of word types and of words.
 
+    counts: paths and globs.
+
     Raises MTScaffoldError where the files were counted in different ways, and, with file and line, where one is
     malformed or incomplete; UsageError for an output that is an input.
     """
     limit = 0 if max_memory is None else memory_size(max_memory)
+    counts = count_files(counts)
     refuse_overwriting([outfile], counts)
     with writing_to(outfile) as stream, _opened_counts(counts, limit) as (counted, header):
         return _written(counted, header, stream)
@@ -148,6 +151,7 @@ def load_counts(
     """
     limit = 0 if max_memory is None else memory_size(max_memory)
     check_prune(prune)
+    counts = count_files(counts)
     with _opened_counts(counts, limit) as (counted, found):
         if header not in (None, found):
             raise MTScaffoldError(
@@ -155,6 +159,13 @@ def load_counts(
                 "these options, or count the text again"
             )
         return _loaded(counted, found, limit, prune), found
+
+
+def count_files(counts: Sequence[PathLike]) -> list[PathLike]:
+    """Return the paths of count files, with globs expanded; MTScaffoldError for a glob that matches nothing."""
+    if isinstance(counts, str | bytes | os.PathLike):
+        raise UsageError("count files are a list of paths; pass a single one as [path]")
+    return [cast(PathLike, found) for path in counts for found in expanded(path)]
 
 
 # A text as it is read: files one after the other, or documents.

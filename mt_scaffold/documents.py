@@ -8,13 +8,14 @@ from __future__ import annotations
 import contextlib
 import io
 import os
+from array import array
 from collections.abc import Generator, Iterable, Iterator
 from typing import NamedTuple, Protocol, cast
 
 from mt_scaffold import _core
 from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.files import compression_of, shown
-from mt_scaffold.inputs import TextFile, core_input, source_name
+from mt_scaffold.inputs import TextFile, core_input, lone_surrogate, source_name
 
 # Plain text with a document per line, or with one per file; JSON objects, one per line; tables.
 DOCUMENT_FORMATS = ("lines", "files", "jsonl", "parquet")
@@ -45,12 +46,12 @@ class Documents:
         and ``lines`` for any other; with ``.gz`` or ``.zst`` at the end, a compressed file (Parquet compresses itself).
     field: the key or column that holds the text in JSONL and Parquet; None for ``text``.
 
-    A line's LF is no part of the document; a JSONL line of white space is none. Memory is bounded by the longest
-    document, and for Parquet by a page of its column.
+    A line's LF is no part of the document; blank lines of JSONL are skipped. Memory is bounded by the longest
+    document, of which a few copies are held, and for Parquet by a page of its column.
 
     Raises MTScaffoldError for a glob that matches nothing; UsageError for an unknown format, a field where no input
     has any, and Parquet from a stream. Iterating raises MTScaffoldError with file and line or row where an input
-    cannot be read, is cut off or malformed, or has no such field, or something else than a string in it.
+    cannot be read, is cut off or malformed, or has no such field, or something other than a string in it.
 
     >>> import io
     >>> list(Documents([io.BytesIO(b'{"text": "one"}\\n{"text": "two\\\\nlines"}\\n')], format="jsonl"))
@@ -62,7 +63,7 @@ class Documents:
             raise UsageError("documents take a list of paths or open files; pass a single one as [path]")
         if format is not None and format not in DOCUMENT_FORMATS:
             raise UsageError(f"there is no format '{format}'; choose one of {', '.join(DOCUMENT_FORMATS)}")
-        self.inputs = [_input(source, format) for path in paths for source in _expanded(path)]
+        self.inputs = [_input(source, format) for path in paths for source in expanded(path)]
         if field is not None and not any(each.format in ("jsonl", "parquet") for each in self.inputs):
             name = self.inputs[0].name if self.inputs else "the input"
             raise UsageError(
@@ -79,8 +80,8 @@ class Documents:
         for each in self.inputs:
             yield from self.documents_of(each)
 
-    def documents_of(self, each: DocumentInput) -> Generator[bytes, None, None]:
-        """Yield the documents of one of ``inputs``."""
+    def documents_of(self, each: DocumentInput, blank: array[int] | None = None) -> Generator[bytes, None, None]:
+        """Yield the documents of one of ``inputs``; ``blank`` takes the numbers of JSONL lines that hold none."""
         if each.format == "parquet":
             from mt_scaffold.parquet import read_column
 
@@ -94,7 +95,7 @@ class Documents:
             elif each.format == "jsonl":
                 from mt_scaffold.jsonl import read_field
 
-                yield from read_field(_lines(chunks), each.name, self.field)
+                yield from read_field(_lines(chunks), each.name, self.field, blank)
             else:
                 yield from _lines(chunks)
 
@@ -132,10 +133,7 @@ def _encoded(documents: Iterable[str | bytes]) -> Iterator[bytes]:
         try:
             yield document if isinstance(document, bytes) else document.encode("utf-8")
         except UnicodeEncodeError as error:
-            wrong = ascii(error.object[error.start])
-            raise MTScaffoldError(
-                f"document {number} holds {wrong}, a lone surrogate and not a character; remove it, or pass bytes"
-            ) from None
+            raise lone_surrogate(f"document {number}", error) from None
 
 
 def documents_input(documents: Iterator[bytes]) -> _core._Input:
@@ -187,8 +185,8 @@ def _lines(chunks: Iterator[bytes]) -> Iterator[bytes]:
         yield last
 
 
-def _expanded(path: TextFile) -> list[TextFile]:
-    """A path as it is, or the sorted files that a glob matches."""
+def expanded(path: TextFile) -> list[TextFile]:
+    """Return a path as it is, or the sorted files that a glob matches; MTScaffoldError where it matches none."""
     if not isinstance(path, str | os.PathLike):
         return [path]
     name = os.fspath(path)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import sys
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import pairwise
@@ -16,8 +17,9 @@ from mt_scaffold.documents import DocumentInput, Documents
 from mt_scaffold.errors import MTScaffoldError, SpecialTokenError, UsageError
 from mt_scaffold.files import Output, PathLike, explain_os_error, refuse_overwriting, shown, writing_to
 from mt_scaffold.id_files import DTYPES, IdFile, IdsWriter, id_width, index_path, read_index, writing_ids
+from mt_scaffold.ids import check_special_tokens
 from mt_scaffold.inputs import TextFile, core_input
-from mt_scaffold.options import check_choice, check_dropout, check_epoch, core_seed, worker_count
+from mt_scaffold.options import check_choice, check_dropout, check_epoch, core_seed, warn_of_epoch, worker_count
 from mt_scaffold.progress import progress_line
 
 # What a special token that is spelled out in the text becomes.
@@ -75,18 +77,18 @@ def encode_documents(
     dropout, seed, epoch: as for ``BPE.encode_batch``, a document's index being its position among all. num_workers:
         threads; the files are the same for any number.
 
-    Memory is bounded by the longest document. Raises as ``BPE``, ``Documents`` and ``BPE.encode`` do, with file and
-    line or number of the document; UsageError for a type that is too small and an output that is an input. An output
-    path is only created when complete.
+    Memory is bounded by the longest document, of which it takes 8 to 12 times the bytes.
+
+    Raises as ``BPE``, ``Documents`` and ``BPE.encode`` do, with file and line or row; UsageError for a type that is too
+    small and an output that is an input. An output path is only created when complete.
     """
     check_choice("treatment of special tokens", in_text, IN_TEXT)
-    special = [*special_tokens]
-    if append is not None and append not in special:
-        special.append(append)
+    special = _special(special_tokens, append)
     bpe = BPE(codes, merges, special_tokens=special)
     documents = Documents(paths, format, field)
     width = id_width(bpe.n_vocab, dtype)
     check_epoch(epoch, seed, dropout)
+    warn_of_epoch(epoch, dropout)
     refuse_overwriting([outfile, index_path(outfile)], [codes, *documents.sources])
     options = _Options(
         {"refuse": "2", "token": "1", "text": "0"}[in_text] * len(special),
@@ -103,10 +105,15 @@ def encode_documents(
             if each.format == "lines":
                 _encode_lines(bpe, each, writer, first, options, show)
             else:
-                _encode_each(bpe, documents.documents_of(each), each, writer, first, options)
+                _encode_each(bpe, documents, each, writer, first, options)
         number = writer.sizes.tell() // 4
         ids = writer.ids.tell() // width
     return Encoded(number, ids, bpe.n_vocab, next(name for name in DTYPES if DTYPES[name] == width))
+
+
+def _special(tokens: Sequence[str], append: str | None) -> list[str]:
+    special = check_special_tokens(tokens)
+    return special if append is None or append in special else [*special, append]
 
 
 def _encode_lines(
@@ -138,10 +145,11 @@ def _encode_lines(
 
 
 def _encode_each(
-    bpe: BPE, documents: Iterable[bytes], each: DocumentInput, writer: IdsWriter, first: int, options: _Options
+    bpe: BPE, documents: Documents, each: DocumentInput, writer: IdsWriter, first: int, options: _Options
 ) -> None:
     start = first
-    for batch in _in_batches(documents):
+    blank = array("q")
+    for batch in _in_batches(documents.documents_of(each, blank)):
         indices = range(start, start + len(batch)) if options.dropout else ()
         try:
             ids, offsets = bpe.ids_in_core.encode_batch(
@@ -157,11 +165,21 @@ def _encode_each(
             )
         except SpecialTokenError as error:
             number, message = str(error).removeprefix("text ").split(": ", 1)
-            raise _in_document(f"{each.name}: document {start - first + int(number) + 1}: {message}") from None
+            place = _place(each, start - first + int(number) + 1, blank)
+            raise _in_document(f"{place}: {message}") from None
         writer.ids.write(ids)
         starts = array("q", offsets)
         writer.sizes.write(array("i", (end - begin for begin, end in pairwise(starts))))
         start += len(batch)
+
+
+def _place(each: DocumentInput, number: int, blank: Iterable[int]) -> str:
+    """Name a document of a file by where it is; blank: the lines, in order, that hold none."""
+    if each.format == "files":
+        return each.name
+    for line in blank:
+        number += line <= number
+    return f"{each.name}: {'row' if each.format == 'parquet' else 'line'} {number}"
 
 
 def _in_batches(documents: Iterable[bytes]) -> Iterator[list[bytes]]:
@@ -199,62 +217,82 @@ def decode_documents(
 
     codes, merges, special_tokens, append: those the ids were made with; ``append`` is left out at their ends.
     format: ``lines``, each document followed by LF; ``files``, the documents one after the other as they are;
-        ``jsonl``, each as the ``field`` of an object, with U+FFFD for what is not UTF-8.
-    dtype: of a file without ``NAME.idx``, such as nanoGPT's own, which is one document; None for ``uint16``.
+        ``jsonl``, each as the ``field`` of an object, with U+FFFD for what is not UTF-8, which stderr tells.
+    dtype: of a file without ``NAME.idx``, such as nanoGPT's own, which is one document and, as ``lines`` too, written
+        as it is; None for the type that ``encode`` gives ids of these codes.
 
     Raises MTScaffoldError for an id out of range, an index that does not fit the file, and, as ``lines``, for a
-    document that holds an LF.
+    document that holds an LF, unless it is the only one of a file without an index.
     """
     check_choice("format", format, DECODED_FORMATS)
-    special = [*special_tokens]
-    if append is not None and append not in special:
-        special.append(append)
+    if dtype is not None:
+        check_choice("type of ids", dtype, DTYPES)
+    special = _special(special_tokens, append)
     bpe = BPE(codes, merges, special_tokens=special)
     strip = -1 if append is None else bpe.special_tokens[append]
     refuse_overwriting([outfile], [codes, infile, index_path(infile)])
     if os.path.exists(index_path(infile)):
         found = read_index(infile)
         if dtype is not None and DTYPES[dtype] != found.width:
-            raise UsageError(f"{shown(infile)}: its index says {8 * found.width} bits an id, not {dtype}")
+            raise UsageError(f"{shown(infile)}: its index has uint{8 * found.width} ids; omit --dtype")
         batches = _batches(found)
     else:
-        batches = _one_document(infile, id_width(0, dtype))
+        batches = _one_document(infile, id_width(bpe.n_vocab) if dtype is None else DTYPES[dtype])
+        # There is nothing to be told apart.
+        format = "files" if format == "lines" else format
+    decoder = _Decoder(bpe, infile, format, field, strip)
     with writing_to(outfile) as stream:
-        number = 0
         for ids, sizes in batches:
-            stream.write(_decoded(bpe, infile, ids, sizes, format, field, strip, number))
-            number += len(sizes)
-
-
-def _decoded(
-    bpe: BPE,
-    infile: PathLike,
-    ids: memoryview,
-    sizes: list[int],
-    format: str,
-    field: str,
-    strip: int,
-    number: int,
-) -> bytes:
-    """The text of documents; number: how many precede them."""
-    core = bpe.ids_in_core
-    try:
-        if format == "jsonl":
-            parts, start = [], 0
-            for size in sizes:
-                line = core.decode_documents(ids[start : start + size], [size], b"", strip).decode("utf-8", "replace")
-                parts.append(json.dumps({field: line}, ensure_ascii=False) + "\n")
-                start += size
-            return "".join(parts).encode("utf-8")
-        text = core.decode_documents(ids, sizes, b"\n" if format == "lines" else b"", strip)
-    except MTScaffoldError as error:
-        raise MTScaffoldError(f"{shown(infile)}: documents {number + 1} to {number + len(sizes)}: {error}") from None
-    if format == "lines" and text.count(b"\n") != len(sizes):
-        raise MTScaffoldError(
-            f"{shown(infile)}: documents {number + 1} to {number + len(sizes)} hold line ends, so that lines would not "
-            "tell them apart; decode as jsonl or files"
+            stream.write(decoder.decode(ids, sizes))
+    if decoder.replaced:
+        print(
+            f"warning: {shown(infile)}: {decoder.replaced:,} documents are not UTF-8, and U+FFFD stands for "
+            "what is not; --format lines or files keeps every byte",
+            file=sys.stderr,
         )
-    return text
+
+
+class _Decoder:
+    """Decodes the documents of a file in order; replaced: how many were not UTF-8 so far, as JSON must be."""
+
+    def __init__(self, bpe: BPE, infile: PathLike, format: str, field: str, strip: int) -> None:
+        self.replaced = 0
+        self._core = bpe.ids_in_core
+        self._name = shown(infile)
+        self._format, self._field, self._strip = format, field, strip
+        self._next = 1
+
+    def decode(self, ids: memoryview, sizes: list[int]) -> bytes:
+        end = b"\n" if self._format == "lines" else b""
+        try:
+            if self._format == "jsonl":
+                text = "".join(map(self._json, self._each(ids, sizes))).encode("utf-8")
+            else:
+                text = self._core.decode_documents(ids, sizes, end, self._strip, self._next)
+        except MTScaffoldError as error:
+            raise MTScaffoldError(f"{self._name}: {error}") from None
+        if end and text.count(end) != len(sizes):
+            wrong = next(number for number, one in enumerate(self._each(ids, sizes), self._next) if end in one)
+            raise MTScaffoldError(
+                f"{self._name}: document {wrong} holds a line end, so that lines would not tell documents apart; "
+                "decode with --format jsonl or files"
+            )
+        self._next += len(sizes)
+        return text
+
+    def _each(self, ids: memoryview, sizes: list[int]) -> Iterator[bytes]:
+        start = 0
+        for number, size in enumerate(sizes, self._next):
+            yield self._core.decode_documents(ids[start : start + size], [size], b"", self._strip, number)
+            start += size
+
+    def _json(self, document: bytes) -> str:
+        try:
+            text = document.decode("utf-8")
+        except UnicodeDecodeError:
+            self.replaced += 1
+            text = document.decode("utf-8", "replace")
+        return json.dumps({self._field: text}, ensure_ascii=False) + "\n"
 
 
 def _batches(file: IdFile) -> Iterator[tuple[memoryview, list[int]]]:
@@ -277,7 +315,7 @@ def _one_document(path: PathLike, width: int) -> Iterator[tuple[memoryview, list
     with _opened(path) as stream:
         size = os.fstat(stream.fileno()).st_size
         if size % width:
-            raise MTScaffoldError(f"{shown(path)}: {size:,} bytes are no whole number of ids of {width} bytes")
+            raise MTScaffoldError(f"{shown(path)}: size is not a multiple of {width} bytes; is it complete?")
         yield _read(stream, size // width, width), [size // width]
 
 

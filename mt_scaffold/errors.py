@@ -13,5 +13,5 @@ class UsageError(MTScaffoldError):
     exit_status = 2
 
 
-class SpecialTokenError(UsageError, ValueError):
+class SpecialTokenError(MTScaffoldError, ValueError):
     """A text holds a special token that the call does not allow there; a ValueError, as in tiktoken."""

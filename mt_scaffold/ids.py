@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from mt_scaffold import _core
 from mt_scaffold.codes import Codes
-from mt_scaffold.errors import UsageError
-from mt_scaffold.options import check_dropout, check_epoch, core_seed, worker_count
+from mt_scaffold.errors import MTScaffoldError, UsageError
+from mt_scaffold.options import check_dropout, check_epoch, check_index, check_indices, core_seed, worker_count
 
 if TYPE_CHECKING:
     import numpy
@@ -27,7 +27,7 @@ _TEXT, _ALLOWED, _REFUSED = "012"
 
 
 class TokenIds:
-    """The half of ``BPE`` that gives ids; every method raises UsageError for codes whose symbols are not bytes.
+    """The half of ``BPE`` that gives ids; every method raises MTScaffoldError for codes whose symbols are not bytes.
 
     Ids are numbered in this order: the 256 bytes (for codes with ``</w>`` the 256 bytes inside a word, then the 256 at
     its end), the normal merged tokens by the rank of the first merge that makes them, the special tokens as given,
@@ -46,8 +46,10 @@ class TokenIds:
     ) -> None:
         """filtered: whether a vocabulary or glossaries change the subwords."""
         self._special = check_special_tokens(special_tokens)
-        if pad_vocab_to < 1:
-            raise UsageError(f"the number of ids is padded to a multiple of 1 or more, not {pad_vocab_to}")
+        if not isinstance(pad_vocab_to, int) or not 1 <= pad_vocab_to < 2**31:
+            raise UsageError(
+                f"the number of ids is padded to a multiple of 1 or more, an integer below 2^31, not {pad_vocab_to}"
+            )
         self._multiple = pad_vocab_to
         self._id_codes = codes, merges, filtered
 
@@ -55,7 +57,7 @@ class TokenIds:
     def _ids(self) -> _core.Ids:
         codes, merges, filtered = self._id_codes
         if not codes.header.bytes:
-            raise UsageError(
+            raise MTScaffoldError(
                 f"{codes.name}: only codes of bytes have ids; learn them with learn-bpe --pretokenise or --bytes"
             )
         if filtered:
@@ -105,13 +107,14 @@ class TokenIds:
             that is neither is text like any other; ``disallowed_special=()`` makes all of them that.
 
         Raises SpecialTokenError, a ValueError, for a disallowed special token in the text; MTScaffoldError for a lone
-        surrogate; UsageError for a dropout out of range and for a name that is no special token.
+        surrogate; UsageError for a dropout or index out of range and for a name that is no special token.
 
         >>> bpe = BPE(b"#version: 0.3 bytes gpt2\\na n\\nb an\\n", special_tokens=["<|end|>"])
         >>> bpe.encode("banana<|end|>", allowed_special="all")
         [257, 256, 97, 258]
         """
         special = self._states(allowed_special, disallowed_special)
+        check_index(index)
         if not dropout:
             return self._ids.encode(text, special)
         return self._ids.encode(text, special, check_dropout(dropout), core_seed(seed), 0, index)
@@ -145,9 +148,7 @@ class TokenIds:
 
         if isinstance(texts, str | bytes):
             raise UsageError("encode_batch takes a list of texts; pass a single one to encode")
-        chosen = [] if indices is None else indices
-        if len(chosen) and len(chosen) != len(texts):
-            raise UsageError(f"{len(texts)} texts have {len(chosen)} indices")
+        chosen = check_indices(indices, len(texts))
         check_epoch(epoch, seed, dropout)
         ids, offsets = self._ids.encode_batch(
             texts,
@@ -223,9 +224,15 @@ def check_special_tokens(tokens: Iterable[str]) -> list[str]:
     if isinstance(tokens, str):
         raise UsageError(f"special_tokens takes a list of tokens, not the string '{tokens}'")
     listed = list(tokens)
+    seen: set[str] = set()
     for number, token in enumerate(listed):
-        if not token or token in listed[:number]:
-            raise UsageError(f"special token {number + 1} is {'there already' if token else 'empty'}: '{token}'")
+        if not isinstance(token, str):
+            raise UsageError(f"special tokens are strings, not a {type(token).__name__}: {token!r}")
+        if not token:
+            raise UsageError(f"special token {number + 1} is empty")
+        if token in seen:
+            raise UsageError(f"duplicate special token '{token}'")
+        seen.add(token)
         try:
             token.encode("utf-8")
         except UnicodeEncodeError:

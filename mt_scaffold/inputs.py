@@ -67,6 +67,12 @@ def _line_stream(lines: Lines) -> Readable[bytes]:
     return _Lines(lines)
 
 
+def lone_surrogate(place: str, error: UnicodeEncodeError) -> MTScaffoldError:
+    """Return the error for a text, named by ``place``, that cannot be UTF-8."""
+    wrong = ascii(error.object[error.start])
+    return MTScaffoldError(f"{place} holds {wrong}, a lone surrogate and not a character; remove it, or pass bytes")
+
+
 # What no line is.
 _END = object()
 
@@ -77,6 +83,7 @@ class _Lines(io.RawIOBase):
     def __init__(self, lines: Lines) -> None:
         self._lines = iter(lines)
         self._rest = b""
+        self._number = 0
 
     def read(self, size: int = -1) -> bytes:
         parts = [self._rest]
@@ -84,7 +91,11 @@ class _Lines(io.RawIOBase):
         while length < size and (line := next(self._lines, _END)) is not _END:
             if not isinstance(line, str | bytes):
                 raise UsageError(f"lines= takes strings or UTF-8, not a {type(line).__name__}")
-            data = line if isinstance(line, bytes) else line.encode("utf-8")
+            self._number += 1
+            try:
+                data = line if isinstance(line, bytes) else line.encode("utf-8")
+            except UnicodeEncodeError as error:
+                raise lone_surrogate(f"line {self._number}", error) from None
             parts.append(data if data.endswith(b"\n") else data + b"\n")
             length += len(parts[-1])
         data = b"".join(parts)

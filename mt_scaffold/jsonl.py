@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from array import array
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -12,10 +13,10 @@ from mt_scaffold.text import not_utf8
 _MOST_SHOWN = 8
 
 
-def read_field(lines: Iterable[bytes], name: str, field: str) -> Iterator[bytes]:
-    """Yield one field of the JSON object in each line, as UTF-8; a line of white space is skipped.
+def read_field(lines: Iterable[bytes], name: str, field: str, blank: array[int] | None = None) -> Iterator[bytes]:
+    """Yield one field of the JSON object in each line, as UTF-8; blank lines are skipped.
 
-    name: what messages call the file.
+    name: what messages call the file. blank: takes the numbers of the lines that are skipped.
 
     Raises MTScaffoldError with file and line where a line is not a JSON object or lacks the field, or where its value
     is not a string, or one that is not text (a lone surrogate).
@@ -29,6 +30,8 @@ def read_field(lines: Iterable[bytes], name: str, field: str) -> Iterator[bytes]
         offset += len(line) + 1
         if text and not text.isspace():
             yield _field_of(_parsed(text, f"{name}: line {number}"), f"{name}: line {number}", field)
+        elif blank is not None:
+            blank.append(number)
 
 
 def _parsed(text: str, place: str) -> Any:

@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 from mt_scaffold import _core
 from mt_scaffold.codes import CHARACTERS, Codes, CodesHeader
+from mt_scaffold.count import count_files, counted_text, load_counts, sources_of
 from mt_scaffold.count import count_words as count_words
-from mt_scaffold.count import counted_text, load_counts, sources_of
 from mt_scaffold.documents import Texts
 from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.files import Output, PathLike, Writable, refuse_overwriting, writing_to
@@ -151,7 +151,8 @@ def learn_bpe(
 
     infile: a path (``.gz`` too) or an open file. paths: several of them, read as one text.
     lines: an iterable of strings. documents: ``Documents``, or an iterable of strings or bytes, each pre-tokenised as a
-    whole. counts: count files (``write_counts``), which say how their words were counted. Exactly one is given.
+    whole. counts: count files (``write_counts``, globs too), which say how their words were counted. Exactly one is
+    given.
     outfile: a path, or a file open for bytes or text; None to get the codes only as the result.
     num_symbols: merges for ``algorithm="bpe"``; normal merged tokens for ``algorithm="scaffold"``.
     min_frequency: stop, with a warning, when the most frequent pair is rarer.
@@ -171,8 +172,8 @@ def learn_bpe(
     split_digits: with one of those, every number character becomes a word of its own.
     byte_level: base symbols are bytes and the text may be any bytes; with "spaces", the codes are those of
     ``subword-nmt learn-bpe --byte``.
-    max_memory: as in ``count_words``; merging is refused where it would need (about) more.
-    prune: drop words with a lower count before merging, and say on stderr what that can change.
+    max_memory: as in ``count_words``; learning is refused where it would need (about) more.
+    prune: drop words with a lower count before learning, and say on stderr what that can change.
 
     Raises MTScaffoldError for input that has no words, cannot be read or is not UTF-8; UsageError for values out of
     range, for none or several inputs, for an output that is an input, for codes and trace in the same file, and for
@@ -184,7 +185,8 @@ def learn_bpe(
     check_learning(num_symbols, min_frequency, algorithm)
     header = CodesHeader.of_options(pretokenise, split_digits, byte_level)
     text = counted_text(infile, paths, lines, documents, counts)
-    sources = sources_of(text) if counts is None else list(counts)
+    counts = None if counts is None else count_files(counts)
+    sources = sources_of(text) if counts is None else counts
     refuse_overwriting([outfile, trace], sources)
     if trace is not None and trace is outfile:
         raise UsageError("codes and trace would be mixed in one output; give each its own file")

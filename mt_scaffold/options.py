@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import operator
 import os
-from collections.abc import Collection
+import sys
+from collections.abc import Collection, Sequence
 
 from mt_scaffold.cores import allowed_cores, usable_cores
 from mt_scaffold.errors import UsageError
@@ -68,6 +69,29 @@ def check_epoch(epoch: int, seed: int | None, dropout: float) -> None:
         raise UsageError(f"the epoch must be 0 or more and fit into 64 bits, not {epoch}")
     if epoch and dropout and seed is None:
         raise UsageError(f"epoch {epoch} is random without a seed; give one, the same for every epoch")
+
+
+def warn_of_epoch(epoch: int, dropout: float) -> None:
+    """Say on stderr that an epoch without dropout changes nothing."""
+    if epoch > 0 and not dropout:
+        print("warning: an epoch has no effect without dropout", file=sys.stderr)
+
+
+def check_index(index: int) -> int:
+    """Return the index of a sentence or text; UsageError unless it is 0 to 2^64-1."""
+    number = operator.index(index)
+    if not 0 <= number < 2**64:
+        raise UsageError(f"an index must be 0 or more and fit into 64 bits, not {index}")
+    return number
+
+
+def check_indices(indices: Sequence[int] | None, texts: int) -> list[int]:
+    """Return the indices of texts, none for None; UsageError unless there is one for each, 0 to 2^64-1."""
+    if indices is None:
+        return []
+    if len(indices) and len(indices) != texts:
+        raise UsageError(f"{texts} texts have {len(indices)} indices")
+    return [check_index(index) for index in indices]
 
 
 def check_merges(merges: int) -> int:

@@ -207,13 +207,13 @@ def test_the_bound_on_pairs_is_exact_before_merging(words: list[str], prune: int
 def test_learning_from_more_than_memory_is_refused(random_text: Path) -> None:
     """One line that names a threshold; with that one, learning starts, and within the limit."""
     with pytest.raises(
-        MTScaffoldError, match=r"exceeds --max-memory \(99 MiB\): drop rare words with --prune"
+        MTScaffoldError, match=r"within --max-memory \(99 MiB\): drop rare words with --prune"
     ) as caught:
         learn_bpe(random_text, num_symbols=5, max_memory="99M")
     threshold = int(str(caught.value).partition("--prune ")[2].partition(",")[0])
     codes = learn_bpe(random_text, num_symbols=5, max_memory="99M", prune=threshold)
     assert codes.text == learn_bpe(random_text, num_symbols=5, prune=threshold).text
-    with pytest.raises(MTScaffoldError, match=r"exceeds --max-memory \(0 MiB\): raise it$"):
+    with pytest.raises(MTScaffoldError, match=r"within --max-memory \(0 MiB\): raise --max-memory$"):
         learn_bpe(random_text, num_symbols=5, max_memory=1000)
 
 
@@ -387,3 +387,32 @@ def test_documents_in_memory_are_counted_as_a_whole() -> None:
         count_words(documents=["a", "\udc41"])
     with pytest.raises(UsageError, match="documents= takes Documents, or a list of texts"):
         count_words(documents="text")
+
+
+def test_no_threshold_is_advised_that_leaves_nothing() -> None:
+    """Words that all occur as often can only be dropped all together, which is no advice."""
+    lines = [f"{number:07}" for number in range(3000)]
+    with pytest.raises(
+        MTScaffoldError, match=r"3000 word types, .* within --max-memory \(0 MiB\): raise --max-memory$"
+    ):
+        learn_bpe(lines=lines, num_symbols=5, max_memory=1000)
+
+
+def test_globs_of_count_files(tmp_path: Path) -> None:
+    """--counts and --merge take quoted globs, as --input does; one that matches nothing is an error."""
+    for number, line in enumerate(["a b", "b c"]):
+        write_counts(tmp_path / f"{number}.counts", lines=[line])
+    pattern = str(tmp_path / "*.counts")
+    assert main(["count-words", "--merge", pattern, "-o", str(tmp_path / "all")]) == 0
+    merge_counts(tmp_path / "both", [tmp_path / "0.counts", tmp_path / "1.counts"])
+    assert (tmp_path / "all").read_bytes() == (tmp_path / "both").read_bytes()
+    codes = learn_bpe(counts=[tmp_path / "all"], num_symbols=1, min_frequency=1)
+    assert learn_bpe(counts=[pattern], num_symbols=1, min_frequency=1).text == codes.text
+    with pytest.raises(MTScaffoldError, match="no file matches this pattern"):
+        merge_counts(tmp_path / "out", [tmp_path / "*.none"])
+
+
+def test_a_lone_surrogate_in_a_line() -> None:
+    """One line that says which; not Python's own error."""
+    with pytest.raises(MTScaffoldError, match=r"line 2 holds '\\ud800', a lone surrogate and not a character"):
+        learn_bpe(lines=["a", "\ud800"])

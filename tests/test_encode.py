@@ -15,9 +15,10 @@ from mt_scaffold import BPE
 from mt_scaffold.cli import main
 from mt_scaffold.codes import CodesHeader
 from mt_scaffold.encode import decode_documents, encode_documents
-from mt_scaffold.errors import MTScaffoldError, UsageError
+from mt_scaffold.errors import MTScaffoldError, SpecialTokenError, UsageError
 from mt_scaffold.id_files import id_width
 from mt_scaffold.learn import count_words, learn_from_counts
+from mt_scaffold.reference_ids import NOTATION
 
 numpy = pytest.importorskip("numpy", reason="what the files of ids are read with")
 
@@ -27,7 +28,7 @@ LINES = [*hard_text(4, 2500).split("\n"), "", "\r", " a  b \r", "  "]
 
 @pytest.fixture(scope="module", params=["gpt2", "spaces"])
 def folder(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with codes, and the same documents as lines, packed lines and JSONL."""
+    """A folder with codes, and the same documents as lines, compressed lines and JSONL."""
     folder = tmp_path_factory.mktemp("encode")
     text = "".join(f"{line}\n" for line in LINES)
     (folder / "lines.txt").write_bytes(text.encode("utf-8"))
@@ -120,13 +121,16 @@ def test_special_tokens_in_documents(folder: Path, tmp_path: Path) -> None:
     """Refused with file and line or document, and nothing is left behind; on request a token, or text."""
     for name, content, place in (
         ("a.txt", f"one\ntwo {END}\n", "line 2"),
-        ("a.jsonl", f'{{"text": "one"}}\n{{"text": "{END}"}}\n', "document 2"),
+        ("a.jsonl", f'\n{{"text": "one"}}\n \n\n{{"text": "{END}"}}\n\n', "line 5"),
     ):
         text = tmp_path / name
         text.write_text(content)
         before = sorted(tmp_path.iterdir())
-        with pytest.raises(UsageError, match=f"{name}: {place}: the text holds .* byte offset .*--in-text token"):
+        with pytest.raises(SpecialTokenError, match=f"{name}: {place}: the text holds .* byte offset .*--in-text"):
             encode_documents(folder / "codes", [text], tmp_path / "x.bin", special_tokens=[END])
+        command = ["encode", f"--codes={folder / 'codes'}", "--special", END, "--input", str(text)]
+        # It is the data that is wrong, not the call.
+        assert main([*command, "--output", str(tmp_path / "x.bin")]) == 1
         assert sorted(tmp_path.iterdir()) == before
     bpe = BPE(folder / "codes", special_tokens=[END])
     for in_text, states in (("token", {"allowed_special": "all"}), ("text", {"disallowed_special": ()})):
@@ -144,8 +148,9 @@ def test_what_cannot_be_encoded(folder: Path, tmp_path: Path) -> None:
         id_width(65537, "uint16")
     assert (id_width(65536), id_width(65537)) == (2, 4)
     (tmp_path / "points").write_bytes(b"#version: 0.2\na b\n")
-    with pytest.raises(UsageError, match="points: only codes of bytes have ids"):
+    with pytest.raises(MTScaffoldError, match="points: only codes of bytes have ids") as raised:
         encode_documents(tmp_path / "points", [text], tmp_path / "x.bin")
+    assert raised.value.exit_status == 1
     (tmp_path / "in.bin").write_bytes(b"text")
     with pytest.raises(UsageError, match="is an input already"):
         encode_documents(codes, [tmp_path / "in.bin"], tmp_path / "in.bin")
@@ -165,10 +170,11 @@ def test_what_cannot_be_decoded(folder: Path, tmp_path: Path) -> None:
         assert not out.exists()
 
     encode_documents(codes, [tmp_path / "a.jsonl"], ids)
-    fails("x.bin: documents 1 to 2 hold line ends")
-    fails("its index says 16 bits an id, not uint32", dtype="uint32")
-    numpy.array([97, 60000, 97, 97], "u2").tofile(ids)
-    fails("x.bin: documents 1 to 2: id 60000 at position 0 is out of range", format="files")
+    fails("x.bin: document 2 holds a line end")
+    fails("its index has uint16 ids; omit --dtype", dtype="uint32")
+    numpy.array([97, 97, 60000, 97], "u2").tofile(ids)
+    for format in ("lines", "files", "jsonl"):
+        fails("x.bin: document 2: id 60000 at position 1 is out of range", format=format)
     numpy.array([97] * 5, "u2").tofile(ids)
     fails("x.idx: not the index of .*x.bin, which has 10 bytes")
     index = tmp_path / "x.idx"
@@ -178,7 +184,11 @@ def test_what_cannot_be_decoded(folder: Path, tmp_path: Path) -> None:
     fails("x.idx: not an index of ids")
     index.unlink()
     ids.write_bytes(b"abc")
-    fails("x.bin: 3 bytes are no whole number of ids of 2 bytes")
+    fails("x.bin: size is not a multiple of 2 bytes; is it complete?")
+    fails("no type of ids 'int16'; choose one of uint16, uint32", dtype="int16")
+    fails("special_tokens takes a list of tokens, not the string", special_tokens=END)
+    with pytest.raises(UsageError, match="special_tokens takes a list of tokens, not the string"):
+        encode_documents(codes, [tmp_path / "a.jsonl"], tmp_path / "y.bin", special_tokens=END)
     ids.unlink()
     fails("x.bin: No such file or directory")
 
@@ -190,3 +200,45 @@ def test_no_documents_are_no_ids(folder: Path, tmp_path: Path) -> None:
     assert done[:2] == (0, 0) and ids_of(tmp_path / "x.bin") == []
     decode_documents(folder / "codes", tmp_path / "x.bin", tmp_path / "back")
     assert (tmp_path / "back").read_bytes() == b""
+
+
+def test_a_file_without_an_index_is_one_document(folder: Path, tmp_path: Path) -> None:
+    """What other tools wrote is decoded at the defaults, line ends and all, in the type that the codes' ids need."""
+    ids = tmp_path / "x.bin"
+    text = "two lines\nand a half"
+    numpy.array(BPE(folder / "codes").encode(text), "u2").tofile(ids)
+    decode_documents(folder / "codes", ids, tmp_path / "back")
+    assert (tmp_path / "back").read_text() == text
+    pairs = "".join(f"{left} {right}\n" for left in NOTATION.values() for right in NOTATION.values())
+    codes = f"#version: 0.3 bytes gpt2\n{pairs}".encode()
+    numpy.array(BPE(codes).encode(text), "u4").tofile(ids)
+    decode_documents(codes, ids, tmp_path / "back")
+    assert (tmp_path / "back").read_text() == text
+
+
+def test_jsonl_says_what_is_not_utf8(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """JSON cannot hold such bytes: they are replaced, but not silently; other documents and formats say nothing."""
+    text, ids, back = tmp_path / "a.txt", tmp_path / "x.bin", tmp_path / "back"
+    text.write_bytes(b"a\nb\xff\nc\xe6\n\xef\xbf\xbd\n")
+    encode_documents(folder / "codes", [text], ids)
+    decode_documents(folder / "codes", ids, back)
+    assert back.read_bytes() == text.read_bytes() and capsys.readouterr().err == ""
+    decode_documents(folder / "codes", ids, back, format="jsonl")
+    assert [json.loads(line)["text"] for line in back.read_text("utf-8").splitlines()] == [
+        "a",
+        "b\ufffd",
+        "c\ufffd",
+        "\ufffd",
+    ]
+    assert capsys.readouterr().err == (
+        f"warning: {ids}: 2 documents are not UTF-8, and U+FFFD stands for what is not; --format lines or files keeps "
+        "every byte\n"
+    )
+
+
+def test_an_epoch_without_dropout_is_warned_of(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As by apply-bpe: whoever meant dropout learns that there is none."""
+    encode_documents(folder / "codes", [folder / "lines.txt"], tmp_path / "x.bin", epoch=1)
+    assert capsys.readouterr().err == "warning: an epoch has no effect without dropout\n"

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import copy
 import gzip
 import io
+import pickle
 import random
 import re
+from collections.abc import Callable
 from functools import cache
 from typing import Any
 
@@ -254,6 +257,12 @@ def test_special_tokens_in_a_batch() -> None:
     """They are refused by default, with the number of the first text that holds one; found, they end the words."""
     bpe = bpe_of("gpt2", "scaffold", END, "<|end")
     texts = ["one", f"two{END}", f"{END}"]
+    # However many threads share a text, the offset is that of the whole text.
+    long = "word " * 200_000 + END
+    with pytest.raises(SpecialTokenError, match=r"text 0: .* at byte offset 1000000;"):
+        bpe.encode_batch([long], num_workers=2)
+    with pytest.raises(SpecialTokenError, match="at byte offset 1000000;"):
+        bpe.encode(long)
     with pytest.raises(SpecialTokenError, match=re.escape(f"text 1: the text holds the special token '{END}' at byte")):
         bpe.encode_batch(texts, num_workers=2)
     ids, offsets = bpe.encode_batch(texts, allowed_special="all")
@@ -339,6 +348,38 @@ def test_an_id_out_of_range_is_one_clear_error(ids: Any) -> None:
             decode(ids)
 
 
+def test_an_id_that_no_integer_type_holds_is_not_shown_as_another() -> None:
+    """It used to be shown as -1, or as 2^63 - 1."""
+    wrong_ids: list[Any] = [[2**70], [-(2**70)], numpy.array([2**64 - 1], "u8")]
+    for ids in wrong_ids:
+        with pytest.raises(MTScaffoldError, match=r"^an id of more than 63 bits at position 0 is out of range"):
+            bpe_of("gpt2", "bpe").decode(ids)
+
+
+@pytest.mark.parametrize("kind", [">u2", ">i4", ">u8"])
+def test_ids_in_another_byte_order_are_refused(kind: str) -> None:
+    """Read as they lie they would be other ids; the error says how to convert them, and that works."""
+    ids = numpy.array([104, 105], kind)
+    bpe = bpe_of("gpt2", "bpe")
+    with pytest.raises(TypeError, match=r"another byte order \('>.'\).*ids\.astype\(ids\.dtype\.newbyteorder\('='\)\)"):
+        bpe.decode(ids)
+    assert bpe.decode(ids.astype(ids.dtype.newbyteorder("="))) == "hi"
+    # One byte has no order, and the machine's own may be spelled out.
+    assert bpe.decode(ids.astype(">u1")) == bpe.decode(ids.astype("<u2")) == "hi"
+
+
+@pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, lambda bpe: pickle.loads(pickle.dumps(bpe))])
+def test_a_bpe_can_be_copied(copied: Callable[[BPE], BPE]) -> None:
+    """The workers of a spawning DataLoader get a pickle: the copy segments, encodes and decodes as the first does."""
+    bpe = BPE(codes_of("gpt2", "scaffold"), 100, special_tokens=iter([END]), pad_vocab_to=64)
+    again = copied(bpe)
+    assert again is not bpe and again.tokens == bpe.tokens and again.special_tokens == bpe.special_tokens
+    assert again.encode(TEXT, dropout=0.1, seed=1) == bpe.encode(TEXT, dropout=0.1, seed=1)
+    marked = BPE(b"#version: 0.2\na n\nb an\n", -1, "_", iter(["ban_", "an_", "a"]), ["na"])
+    for text in ("banana ban", "anan"):
+        assert copied(marked).segment(text) == marked.segment(text)
+
+
 @pytest.mark.parametrize("kind", ["u1", "i2", "u2", "i4", "u4", "i8", "u8"])
 def test_ids_are_taken_from_any_integers(kind: str) -> None:
     """Lists, arrays of every width and every stride, NumPy's own integers; and nothing else."""
@@ -403,15 +444,27 @@ def test_what_ids_cannot_be_made_of() -> None:
     """Each wrong call is one line that says what to do."""
     codes = codes_of("gpt2", "bpe")
     bpe = BPE(codes, special_tokens=[END])
-    with pytest.raises(UsageError, match="only codes of bytes have ids; learn them with learn-bpe --pretokenise"):
+    with pytest.raises(MTScaffoldError, match="only codes of bytes have ids; learn them with learn-bpe --pretokenise"):
         BPE(b"#version: 0.2\na b\n").encode("a")
     with pytest.raises(UsageError, match="no ids with a vocabulary or with glossaries"):
         _ = BPE(b"#version: 0.2 byte\na b\n", glossaries=["x"]).n_vocab
-    for special, message in (("", "empty"), (END, "there already")):
+    wrong_special: list[tuple[Any, str]] = [
+        ("", "special token 2 is empty"),
+        (END, f"duplicate special token '{re.escape(END)}'"),
+        (b"a", "special tokens are strings, not a bytes: b'a'"),
+    ]
+    for special, message in wrong_special:
         with pytest.raises(UsageError, match=message):
             BPE(codes, special_tokens=[END, special])
-    with pytest.raises(UsageError, match="multiple of 1 or more"):
-        BPE(codes, pad_vocab_to=0)
+    multiples: list[Any] = [0, 2.5, 2**32]
+    for multiple in multiples:
+        with pytest.raises(UsageError, match=rf"multiple of 1 or more, an integer below 2\^31, not {multiple}"):
+            BPE(codes, pad_vocab_to=multiple)
+    for index in (-1, 2**64):
+        with pytest.raises(UsageError, match=f"an index must be 0 or more and fit into 64 bits, not {index}"):
+            bpe.encode("a", dropout=0.1, seed=1, index=index)
+        with pytest.raises(UsageError, match=f"an index must be 0 or more and fit into 64 bits, not {index}"):
+            bpe.encode_batch(["a"], dropout=0.1, seed=1, indices=[index])
     for name in ("allowed_special", "disallowed_special"):
         for wrong, message in (({"<x>"}, "'<x>' is not a special token"), (END, "are a set of them, or 'all'")):
             with pytest.raises(UsageError, match=message):

@@ -158,7 +158,7 @@ def add_words(parser: argparse.ArgumentParser) -> None:
         default="spaces",
         metavar="NAME",
         help="how lines become words: spaces, gpt2, cl100k, o200k, or a regular expression; all but spaces make "
-        "symbols bytes, lose nothing, and write codes of version 0.3 (default: %(default)s)",
+        "symbols bytes and lose nothing (default: %(default)s)",
     )
     parser.add_argument(
         "--split-digits", action="store_true", help="with --pretokenise, make every digit a word of its own"

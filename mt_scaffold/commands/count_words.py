@@ -20,7 +20,10 @@ from mt_scaffold.files import output_or_standard
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_documents(parser)
     parser.add_argument(
-        "--merge", nargs="+", metavar="PATH", help="merge these count files, those of shards, instead of counting"
+        "--merge",
+        nargs="+",
+        metavar="PATH",
+        help="merge these count files, those of shards (globs too), instead of counting",
     )
     parser.add_argument("--output", "-o", metavar="PATH", help="count file, .gz, .zst too (default: standard output)")
     add_words(parser)

@@ -20,12 +20,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--format",
         choices=DECODED_FORMATS,
         default="lines",
-        help="each document followed by a line end, as it is, or in a JSON object (default: %(default)s)",
+        help="each document followed by a line end, as it is, or in a JSON object, where U+FFFD replaces what is not "
+        "UTF-8 "
+        "(default: %(default)s)",
     )
     parser.add_argument(
         "--field", default="text", metavar="NAME", help="the key of the text in JSONL (default: %(default)s)"
     )
-    parser.add_argument("--dtype", choices=DTYPES, help="type of an id, where there is no NAME.idx (default: uint16)")
+    parser.add_argument(
+        "--dtype",
+        choices=DTYPES,
+        help="type of an id, where there is no NAME.idx (default: uint16, uint32 for codes of more than 65,536 ids)",
+    )
     add_special_tokens(parser, "leave this token out at the end of a document: the one that encode appended")
 
 

@@ -19,7 +19,7 @@ from mt_scaffold.learn import learn_bpe
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_documents(parser)
     parser.add_argument(
-        "--counts", nargs="+", metavar="PATH", help="learn from count files (count-words) instead of text"
+        "--counts", nargs="+", metavar="PATH", help="learn from count files (count-words; globs too) instead of text"
     )
     parser.add_argument("--output", "-o", metavar="PATH", help="codes file (default: standard output)")
     parser.add_argument(
@@ -30,13 +30,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="PATH",
         help="write what each step of Algorithm 1 did, tab-separated: the merge, what became scaffold, what came back",
     )
-    add_max_memory(parser, "; merging is refused where it would need more")
+    add_max_memory(parser, "; learning is refused where it would need more")
     parser.add_argument(
         "--prune",
         type=int,
         default=1,
         metavar="N",
-        help="drop words with a count below N before merging, and say what that can change (default: keep all)",
+        help="drop words with a count below N before learning, and say what that can change (default: keep all)",
     )
     add_learning(parser)
 

@@ -2,7 +2,10 @@
 
 #include "bindings_ids.hpp"
 
+#include <algorithm>
+#include <bit>
 #include <optional>
+#include <type_traits>
 
 #include "bindings_common.hpp"
 #include "encode_ids.hpp"
@@ -59,10 +62,17 @@ class GivenIds {
     if (PyObject_CheckBuffer(ids.ptr())) {
       buffer_ = py::reinterpret_borrow<py::buffer>(ids).request();
       if (buffer_->ndim != 1) throw py::type_error("ids have one dimension, not " + std::to_string(buffer_->ndim));
-      const char kind = buffer_->format.empty() ? '?' : buffer_->format.back();
+      std::string_view format = buffer_->format;
+      const bool big = format.starts_with('>') || format.starts_with('!'), little = format.starts_with('<');
+      if (big || little || format.starts_with('=') || format.starts_with('@')) format.remove_prefix(1);
+      const char kind = format.size() == 1 ? format[0] : '?';
       signed_ = std::string_view("bhilqn").find(kind) != std::string_view::npos;
       const bool whole = signed_ || std::string_view("BHILQN").find(kind) != std::string_view::npos;
       if (!whole) throw py::type_error("ids are integers, not of the format '" + buffer_->format + "'");
+      constexpr bool little_here = std::endian::native == std::endian::little;
+      if (buffer_->itemsize > 1 && (little_here ? big : little))
+        throw py::type_error("ids are in another byte order ('" + buffer_->format +
+                             "'); convert them: ids.astype(ids.dtype.newbyteorder('='))");
       count_ = static_cast<size_t>(buffer_->shape[0]);
       return;
     }
@@ -95,6 +105,7 @@ class GivenIds {
       use(count_, [data, stride](size_t i) {
         Int value;
         std::memcpy(&value, data + static_cast<py::ssize_t>(i) * stride, sizeof value);
+        if constexpr (std::is_same_v<Int, uint64_t>) value = std::min(value, uint64_t{INT64_MAX});
         return static_cast<int64_t>(value);
       });
     };
@@ -199,9 +210,10 @@ py::tuple decode_with_starts(const Ids& self, py::handle given) {
   return py::make_tuple(py::bytes(output.view()), std::move(starts));
 }
 
-// The text of several documents, each followed by `end`, without the id `strip` at its end.
+// The text of several documents, each followed by `end`, without the id `strip` at its end. Errors number the first one
+// `number`.
 py::bytes decode_documents(const Ids& self, py::handle given, const std::vector<uint64_t>& sizes,
-                           const std::string& end, int64_t strip) {
+                           const std::string& end, int64_t strip, uint64_t number) {
   const GivenIds ids(given);
   OutputBuffer output;
   ids.visit([&](size_t count, auto&& id_at) {
@@ -209,9 +221,14 @@ py::bytes decode_documents(const Ids& self, py::handle given, const std::vector<
     for (const uint64_t size : sizes) {
       if (size > count - from) throw InputError("the index has more ids than there are");
       const size_t kept = size > 0 && strip >= 0 && id_at(from + size - 1) == strip ? size - 1 : size;
-      self.tokens->decode(kept, [&](size_t i) { return id_at(from + i); }, [](size_t) {}, output);
+      try {
+        self.tokens->decode(kept, [&](size_t i) { return id_at(from + i); }, [](size_t) {}, output);
+      } catch (const InputError& error) {
+        throw InputError("document " + std::to_string(number) + ": " + error.what());
+      }
       output.append(end.data(), end.size());
       from += size;
+      ++number;
     }
   });
   return py::bytes(output.view());
@@ -266,7 +283,7 @@ void bind_ids(py::module_& module) {
       .def("decode", &decode_ids, py::arg("ids"))
       .def("decode_with_starts", &decode_with_starts, py::arg("ids"))
       .def("decode_documents", &decode_documents, py::arg("ids"), py::arg("sizes"), py::arg("end") = "\n",
-           py::arg("strip") = -1);
+           py::arg("strip") = -1, py::arg("number") = 1);
 }
 
 }  // namespace mt_scaffold

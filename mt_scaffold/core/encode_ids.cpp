@@ -26,12 +26,13 @@ class Texts {
 
   void begin(uint64_t index) { session_.begin(index); }
 
-  // Appends int32 ids. `name` names the text if it holds a special token that is refused.
+  // Appends int32 ids. `name` names the text, whose first `before` bytes are not a part of `text`, if it holds a
+  // special token that is refused.
   template <typename Name>
-  void append(std::string_view text, Name&& name, OutputBuffer& output) {
+  void append(std::string_view text, size_t before, Name&& name, OutputBuffer& output) {
     if (const auto refused = refused_.find(text, 0); refused.position != std::string_view::npos)
       throw SpecialTokenFound(name() + "the text holds the special token '" + ids_.special()[refused.index] +
-                              "' at byte offset " + std::to_string(refused.position) +
+                              "' at byte offset " + std::to_string(before + refused.position) +
                               "; allow it, to encode it as that token, or do not disallow it, to encode it as text");
     for (size_t from = 0; from < text.size();) {
       const auto found = allowed_.find(text, from);
@@ -153,9 +154,9 @@ EncodedDocuments IdEncoder::encode(const std::vector<std::string_view>& texts, c
       try {
         for (size_t k = unit.first; k < unit.last; ++k) {
           session.begin(indices.empty() ? k : indices[k]);
-          const std::string_view text =
-              k + 1 == unit.last ? texts[k].substr(unit.begin, unit.end - unit.begin) : texts[k];
-          session.append(text, [&] { return name_of(k); }, output);
+          const size_t begin = k + 1 == unit.last ? unit.begin : 0;
+          const std::string_view text = k + 1 == unit.last ? texts[k].substr(begin, unit.end - begin) : texts[k];
+          session.append(text, begin, [&] { return name_of(k); }, output);
           const bool ends = k + 1 < unit.last || unit.end == texts[k].size();
           if (ends && append >= 0) Texts::append_id(append, output);
           const size_t now = output.size() / sizeof(int32_t);
@@ -251,7 +252,7 @@ void IdEncoder::encode_lines(BlockReader& reader, Sink& ids, Sink& sizes, const 
         for (Lines lines(block.text()); lines.next(line); ++index) {
           state.texts->begin(first + index);
           state.texts->append(
-              line, [&] { return *block.name + ": line " + std::to_string(index + 1) + ": "; }, state.ids);
+              line, 0, [&] { return *block.name + ": line " + std::to_string(index + 1) + ": "; }, state.ids);
           if (append >= 0) Texts::append_id(append, state.ids);
           const size_t now = state.ids.size() / sizeof(int32_t);
           state.sizes.push_back(static_cast<int32_t>(now - seen));

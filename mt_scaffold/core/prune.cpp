@@ -75,13 +75,14 @@ class Thresholds {
 InputError too_many(const Thresholds& thresholds, uint64_t fit, uint64_t max_bytes) {
   uint64_t left = 0;
   const uint64_t threshold = thresholds.lowest(fit, left);
-  std::string problem = "the text has " + std::to_string(thresholds.words()) + " word types; learning from more than " +
-                        std::to_string(fit) + " exceeds --max-memory (" + std::to_string(max_bytes >> 20) + " MiB): ";
-  if (threshold > 0)
+  std::string problem = "the text has " + std::to_string(thresholds.words()) +
+                        " word types, of which learning can hold about " + std::to_string(fit) +
+                        " within --max-memory (" + std::to_string(max_bytes >> 20) + " MiB): ";
+  if (threshold > 0 && left > 0)
     problem += "drop rare words with --prune " + std::to_string(threshold) + ", which leaves " + std::to_string(left) +
                ", or raise --max-memory";
   else
-    problem += "raise it";
+    problem += "raise --max-memory";
   return InputError(problem);
 }
 

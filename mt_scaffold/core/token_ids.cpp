@@ -62,8 +62,10 @@ Dictionary TokenIds::dictionary(std::string_view separator) const {
 }
 
 InputError TokenIds::out_of_range(size_t position, int64_t id) const {
-  return InputError("id " + std::to_string(id) + " at position " + std::to_string(position) +
-                    " is out of range: these codes have ids 0 to " + std::to_string(entries_.size() - 1) +
+  const bool shown = id != INT64_MIN && id != INT64_MAX;  // what does not fit into 64 bits comes as one of these
+  return InputError((shown ? "id " + std::to_string(id) : "an id of more than 63 bits") + " at position " +
+                    std::to_string(position) + " is out of range: these codes have ids 0 to " +
+                    std::to_string(entries_.size() - 1) +
                     "; decode with the codes and special tokens that the ids were made with");
 }
 
