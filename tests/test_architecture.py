@@ -22,6 +22,7 @@ OWN = sorted(module for module in GRAPH.modules if module.split(".")[0] == "mt_s
 
 # The modules of experiment, in layers: each imports only from its own line and those above it.
 ORDER = (
+    ("schema", "limits"),
     ("configuration", "locks", "synthetic", "training_log"),
     ("results", "provenance"),
     ("experiment_folder",),
@@ -115,6 +116,7 @@ EXTRAS = {
             "language_modelling.model_comparison",
             "metrics",
             "provenance",
+            "schema",
             "score",
             "significance",
         ),

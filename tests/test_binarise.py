@@ -9,8 +9,8 @@ from fork_server import ForkServer
 from mt_scaffold.apply import apply_bpe
 from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.binarise import binarise, read_binarised
-from mt_scaffold.experiment.configuration.systems import Limits
 from mt_scaffold.experiment.dictionary import make_dictionaries, read_dictionary
+from mt_scaffold.experiment.limits import Limits
 from mt_scaffold.experiment.segmentation import Segmentation, joint_segmentation
 from mt_scaffold.experiment.synthetic import sentence_pairs
 from mt_scaffold.learn import learn_bpe

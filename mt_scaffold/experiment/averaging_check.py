@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from mt_scaffold.errors import UsageError
 from mt_scaffold.experiment.configuration import Config
-from mt_scaffold.experiment.configuration.schema import OptionValue, WrongValue
 from mt_scaffold.experiment.configuration.training import Expected, check_training
+from mt_scaffold.experiment.schema import OptionValue, WrongValue
 from mt_scaffold.experiment.training_options import train_section, training_options
 
 

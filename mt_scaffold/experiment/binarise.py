@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mt_scaffold.errors import MTScaffoldError, UsageError
-from mt_scaffold.experiment.configuration.systems import Limits
 from mt_scaffold.experiment.dictionary import NO_LIMITS, make_dictionaries, read_ids
+from mt_scaffold.experiment.limits import Limits
 from mt_scaffold.experiment.mmap_dataset import Counts, write_ids
 from mt_scaffold.experiment.provenance import raw_digest, sha256
 from mt_scaffold.experiment.results import read_result, write_result

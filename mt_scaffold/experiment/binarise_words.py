@@ -25,8 +25,8 @@ from mt_scaffold.experiment.binarise import (
     subset_prefixes,
     write_description,
 )
-from mt_scaffold.experiment.configuration.systems import Limits
 from mt_scaffold.experiment.dictionary import NO_LIMITS, make_dictionaries, read_ids
+from mt_scaffold.experiment.limits import Limits
 from mt_scaffold.experiment.mmap_dataset import Counts, carriage_return, empty_text
 from mt_scaffold.experiment.provenance import digest_of
 from mt_scaffold.experiment.segmentation import STORED, Segmentation

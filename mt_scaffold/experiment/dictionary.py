@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mt_scaffold.apply import BPE
+from mt_scaffold.count import count_words
 from mt_scaffold.errors import MTScaffoldError, UsageError
-from mt_scaffold.experiment.configuration.systems import SPECIAL_SYMBOLS, Limits
+from mt_scaffold.experiment.limits import SPECIAL_SYMBOLS, Limits
 from mt_scaffold.experiment.segmentation import Segmentation
 from mt_scaffold.files import PathLike, make_folder, open_input, shown, write_text
-from mt_scaffold.learn import count_words
 from mt_scaffold.text import decode
 
 if TYPE_CHECKING:

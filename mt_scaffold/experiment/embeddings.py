@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from mt_scaffold.errors import MTScaffoldError
-from mt_scaffold.experiment.configuration.systems import SPECIAL_SYMBOLS
 from mt_scaffold.experiment.dictionary import read_dictionary
+from mt_scaffold.experiment.limits import SPECIAL_SYMBOLS
 from mt_scaffold.files import PathLike
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ from typing import Any
 
 from mt_scaffold.apply import BPE, Encoder
 from mt_scaffold.errors import MTScaffoldError
-from mt_scaffold.experiment.configuration.systems import SPECIAL_SYMBOLS
 from mt_scaffold.experiment.dictionary import END_ID, UNKNOWN_ID
+from mt_scaffold.experiment.limits import SPECIAL_SYMBOLS
 from mt_scaffold.files import open_input
 from mt_scaffold.id_files import writing_ids
 from mt_scaffold.text import not_utf8

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import Any, TypeVar
 
 from mt_scaffold.errors import MTScaffoldError
-from mt_scaffold.experiment.configuration.schema import WrongValue, build
+from mt_scaffold.experiment.schema import WrongValue, build
 from mt_scaffold.files import PathLike, open_input, write_text
 
 Result = TypeVar("Result")

@@ -27,8 +27,8 @@ from pathlib import Path
 from typing import IO, Any, Protocol
 
 from mt_scaffold.errors import MTScaffoldError
-from mt_scaffold.experiment.configuration.schema import build
 from mt_scaffold.experiment.results import to_json
+from mt_scaffold.experiment.schema import build
 
 logger = logging.getLogger(__name__)
 _TRIES = 2

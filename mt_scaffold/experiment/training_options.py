@@ -9,7 +9,6 @@ from typing import TypeVar
 
 from mt_scaffold.errors import UsageError
 from mt_scaffold.experiment.configuration import Config
-from mt_scaffold.experiment.configuration.schema import OptionValue, nearest
 from mt_scaffold.experiment.configuration.training import (
     METRICS,
     STOP_OPTIONS,
@@ -18,6 +17,7 @@ from mt_scaffold.experiment.configuration.training import (
     Train,
     TrainOptions,
 )
+from mt_scaffold.experiment.schema import OptionValue, nearest
 
 AnyTrain = TypeVar("AnyTrain", bound=TrainOptions)
 

@@ -6,8 +6,8 @@ import argparse
 
 from mt_scaffold.commands.arguments import add_separator
 from mt_scaffold.errors import UsageError
-from mt_scaffold.experiment.configuration.systems import Limits
 from mt_scaffold.experiment.dictionary import NO_LIMITS
+from mt_scaffold.experiment.limits import Limits
 from mt_scaffold.experiment.segmentation import Segmentation
 
 

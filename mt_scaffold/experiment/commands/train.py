@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 
 from mt_scaffold.errors import UsageError
-from mt_scaffold.experiment.configuration.schema import OptionValue
 from mt_scaffold.experiment.fairseq_tools import LAUNCHERS, gpus_in_all, option_arguments
+from mt_scaffold.experiment.schema import OptionValue
 from mt_scaffold.experiment.train import train
 
 

@@ -16,7 +16,16 @@ from mt_scaffold.errors import UsageError
 from mt_scaffold.experiment.configuration import checks, language_model_checks, yaml_file
 from mt_scaffold.experiment.configuration.data import NAME, NAME_SAYS, Data, Tokenise
 from mt_scaffold.experiment.configuration.language_model import LanguageModelConfig
-from mt_scaffold.experiment.configuration.schema import (
+from mt_scaffold.experiment.configuration.systems import (
+    CodesSetting,
+    Learn,
+    SegmentationSetting,
+    System,
+    segmentation_of,
+)
+from mt_scaffold.experiment.configuration.training import OPTION, OPTION_SAYS, Average, Train
+from mt_scaffold.experiment.limits import Limits
+from mt_scaffold.experiment.schema import (
     OptionValue,
     WrongValue,
     bounds,
@@ -25,15 +34,6 @@ from mt_scaffold.experiment.configuration.schema import (
     show,
     without_none,
 )
-from mt_scaffold.experiment.configuration.systems import (
-    CodesSetting,
-    Learn,
-    Limits,
-    SegmentationSetting,
-    System,
-    segmentation_of,
-)
-from mt_scaffold.experiment.configuration.training import OPTION, OPTION_SAYS, Average, Train
 from mt_scaffold.files import PathLike
 
 _LANGUAGE = r"[A-Za-z]+([_-][A-Za-z0-9]+)*"

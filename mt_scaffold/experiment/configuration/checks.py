@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from mt_scaffold.errors import UsageError
 from mt_scaffold.experiment.configuration.data import DATA_KINDS, UNKNOWN, ArchiveData, Data, DataFile
-from mt_scaffold.experiment.configuration.schema import WrongValue, nearest
 from mt_scaffold.experiment.configuration.systems import check_system
 from mt_scaffold.experiment.configuration.training import check_training
+from mt_scaffold.experiment.schema import WrongValue, nearest
 
 if TYPE_CHECKING:
     from mt_scaffold.experiment.configuration import Config

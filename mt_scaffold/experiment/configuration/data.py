@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
-from mt_scaffold.experiment.configuration.schema import bounds
+from mt_scaffold.experiment.schema import bounds
 from mt_scaffold.experiment.synthetic import STEMS
 
 # A name becomes a folder or a file name, so it starts with a letter or digit (not as in ".." or "-x").

@@ -8,7 +8,6 @@ from typing import Any, Literal
 
 from mt_scaffold.errors import UsageError
 from mt_scaffold.experiment.configuration.data import NAME, NAME_SAYS
-from mt_scaffold.experiment.configuration.schema import OptionValue, bounds, without_none
 from mt_scaffold.experiment.configuration.systems import CodesSetting, Learn
 from mt_scaffold.experiment.configuration.training import (
     OPTION,
@@ -17,6 +16,7 @@ from mt_scaffold.experiment.configuration.training import (
     SystemTrain,
     TrainOptions,
 )
+from mt_scaffold.experiment.schema import OptionValue, bounds, without_none
 from mt_scaffold.experiment.synthetic import STEMS
 from mt_scaffold.options import check_dropout, check_prune, memory_size
 from mt_scaffold.pretokenise import pretokeniser_of

@@ -17,8 +17,8 @@ from mt_scaffold.experiment.configuration.language_model import (
     Padding,
     TrainLanguageModels,
 )
-from mt_scaffold.experiment.configuration.schema import WrongValue, nearest
 from mt_scaffold.experiment.configuration.training import STOP_OPTIONS, check_kept
+from mt_scaffold.experiment.schema import WrongValue, nearest
 
 # Folders and files in experiments/NAME beside the folders of the systems.
 RESERVED_NAMES = (

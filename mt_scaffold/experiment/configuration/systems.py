@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Literal
 
 from mt_scaffold.errors import UsageError
-from mt_scaffold.experiment.configuration.schema import bounds
 from mt_scaffold.experiment.configuration.training import SystemTrain
+from mt_scaffold.experiment.schema import bounds
 from mt_scaffold.glossaries import GlossaryIsolator
 from mt_scaffold.options import check_dropout
 
@@ -25,8 +25,6 @@ def check_glossary(glossary: str) -> None:
 
 _DROPOUT = bounds(check=check_dropout)
 _LEAST_FREQUENCY = 2
-# The first ids of every dictionary of fairseq.
-SPECIAL_SYMBOLS = ("<s>", "<pad>", "</s>", "<unk>")
 
 
 @dataclass(frozen=True)
@@ -184,31 +182,3 @@ def check_system(system: System) -> Iterator[tuple[str, str]]:
     for name in ("symbols_source", "symbols_target"):
         if system.joint and getattr(system, name) is not None:
             yield name, "joint codes have one size; add joint: false, or give symbols"
-
-
-@dataclass(frozen=True)
-class Limits:
-    """Which subwords get an id: the options of fairseq-preprocess of the same names.
-
-    joined_dictionary: one dictionary for both sides, limited by ``nwordssrc`` and ``thresholdsrc``. nwordssrc,
-    nwordstgt: the size of a dictionary, with fairseq's four special symbols (-1: all subwords). thresholdsrc,
-    thresholdtgt: the frequency that a subword must have. What is added for BPE-dropout is beyond these limits.
-    padding_factor: the size is padded to a multiple of this.
-    """
-
-    joined_dictionary: bool = True
-    nwordssrc: int = -1
-    nwordstgt: int = -1
-    thresholdsrc: int = 0
-    thresholdtgt: int = 0
-    padding_factor: int = 8
-
-    def check(self) -> Limits:
-        """Return the limits; raise UsageError for a value out of range."""
-        for name, least in (("thresholdsrc", 0), ("thresholdtgt", 0), ("padding_factor", 1)):
-            if getattr(self, name) < least:
-                raise UsageError(f"{name} must be {least} or more, not {getattr(self, name)}")
-        for name in ("nwordssrc", "nwordstgt"):
-            if 0 <= getattr(self, name) <= len(SPECIAL_SYMBOLS):
-                raise UsageError(f"{name} must leave room for subwords beside fairseq's {len(SPECIAL_SYMBOLS)} symbols")
-        return self

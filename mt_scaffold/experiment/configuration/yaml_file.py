@@ -8,7 +8,7 @@ from typing import Any
 import yaml
 
 from mt_scaffold.errors import UsageError
-from mt_scaffold.experiment.configuration.schema import join_key
+from mt_scaffold.experiment.schema import join_key
 from mt_scaffold.files import PathLike, open_input
 
 

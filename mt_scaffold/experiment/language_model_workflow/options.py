@@ -11,7 +11,6 @@ from pathlib import Path
 from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.averaging_check import Epoch, check_checkpoints, number_of
 from mt_scaffold.experiment.configuration.language_model import LanguageModelConfig
-from mt_scaffold.experiment.configuration.schema import OptionValue, nearest
 from mt_scaffold.experiment.configuration.training import STOP_OPTIONS
 from mt_scaffold.experiment.fairseq_tools import WHOLE_DATA_SET
 from mt_scaffold.experiment.language_modelling.data_folder import (
@@ -22,6 +21,7 @@ from mt_scaffold.experiment.language_modelling.data_folder import (
 )
 from mt_scaffold.experiment.language_modelling.vocabulary import Vocabulary
 from mt_scaffold.experiment.results import read_result
+from mt_scaffold.experiment.schema import OptionValue, nearest
 from mt_scaffold.experiment.train import TrainingReport
 from mt_scaffold.experiment.training_options import kept_checkpoints, with_own_options
 from mt_scaffold.files import PathLike, open_input

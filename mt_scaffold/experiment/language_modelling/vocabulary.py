@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mt_scaffold.apply import BPE
-from mt_scaffold.experiment.configuration.systems import SPECIAL_SYMBOLS
 from mt_scaffold.experiment.dictionary import END_ID
+from mt_scaffold.experiment.limits import SPECIAL_SYMBOLS
 from mt_scaffold.files import PathLike
 from mt_scaffold.text import bytes_to_notation
 
