@@ -131,7 +131,7 @@ def take_out(checkpoints: Path, names: tuple[str, ...]) -> None:
 
 
 def train(folder: Path, command: list[str], kill: int = 0) -> dict[int, Any]:
-    """Run a training to its end, or kill it in update ``kill``; return what each update of this run recorded."""
+    """Run a training to completion, or kill it in update ``kill``; return what each update of this run recorded."""
     folder.mkdir(parents=True, exist_ok=True)
     record = folder / "record.jsonl"
     record.unlink(missing_ok=True)

@@ -8,7 +8,7 @@ from typing import Any
 from mt_scaffold.errors import MTScaffoldError
 from mt_scaffold.jsonl import fields_shown
 
-# Rows are read so many at a time that their text is about this long.
+# Rows are read in batches, so that their text is about this long.
 _BATCH = 1 << 22
 _MOST_ROWS = 1 << 14
 # How much of a column is read ahead.

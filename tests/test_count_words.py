@@ -237,7 +237,7 @@ def test_learning_from_more_than_memory_is_refused(random_text: Path) -> None:
     ],
 )
 def test_damaged_count_files_are_refused(tmp_path: Path, content: str, message: str) -> None:
-    """A shard that was not copied to its end would be half a shard in the codes; no output is left behind."""
+    """A shard that was copied incompletely would be half a shard in the codes; no output is left behind."""
     path = tmp_path / "a.counts"
     path.write_text(content, encoding="utf-8")
     with pytest.raises(MTScaffoldError, match=f"a.counts: {message}"):

@@ -174,7 +174,7 @@ Pretokeniser::Pretokeniser(std::string_view name, bool split_digits) : split_dig
   }
 }
 
-// A match with a letter or number at its end goes on with letters, marks, numbers or an apostrophe only, in all three
+// A match with a letter or number at its end continues with letters, marks, numbers or an apostrophe only, in all three
 // patterns, and none looks back. So a word begins wherever another character follows a letter or number.
 size_t Pretokeniser::last_certain_cut(std::string_view text, size_t searched) const {
   constexpr size_t kLongest = 4;
