@@ -99,7 +99,8 @@ def _documents(data: DocumentData, report: DocumentsReport) -> Iterator[tuple[st
 def _split(documents: Iterable[bytes], every: int, sample: int | None) -> Iterator[tuple[str, bytes]]:
     """Yield train, valid and test: of every ``every`` documents, the last two are held out.
 
-    With ``sample`` this ends after that number of documents, or with the first held-out ones where these come later.
+    With ``sample`` this ends after that number of training documents, or with the first held-out ones where these come
+    later.
     """
     trained = 0
     for number, document in enumerate(documents, start=1):
