@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from systems import BIN, BPE, HERE, OURS, OUT, THREADS, Command
+from systems import BIN, BPE, HERE, OURS, OUT, Command
 
 WORK = OUT / "work"
 TIKTOKEN, TOKENIZERS, RS_BPE = "tiktoken", "tokenizers", "rs-bpe"
@@ -28,7 +28,7 @@ def learn(system: str, corpus: Path, model: Path, vocabulary: int) -> Command:
         return Command(
             (
                 *(str(BIN / "mt-scaffold"), "learn-bpe", "--algorithm", OURS[system], "--pretokenise", "gpt2"),
-                *("--total-symbols", "--symbols", str(vocabulary), "--num-workers", str(THREADS)),
+                *("--total-symbols", "--symbols", str(vocabulary)),
                 *("--input", str(corpus), "--output", str(model)),
             ),
             model,

@@ -30,7 +30,7 @@ import byte_level
 import install
 import report
 import systems
-from systems import BPE, FASTBPE, OLD, OURS, OUT, PEERS, SEGMENTING, THREADS, WC, WITH_DROPOUT, Command
+from systems import BPE, CORES, FASTBPE, OLD, OURS, OUT, PEERS, SEGMENTING, WC, WITH_DROPOUT, Command
 
 WORK = OUT / "work"
 SYMBOLS = 32_000
@@ -232,7 +232,7 @@ class Benchmark:
         self.alternate("dropout", cells)
 
     def _ours(
-        self, corpus: Path, setting: str, lines: int, vocabulary: int = SYMBOLS, threads: int = THREADS
+        self, corpus: Path, setting: str, lines: int, vocabulary: int = SYMBOLS, threads: int | None = None
     ) -> list[Cell]:
         """The cells of mt_scaffold's learners and its applier on a corpus."""
         cells = [
@@ -314,7 +314,7 @@ class Benchmark:
         self.alternate("byte_learn", cells)
         cells = [
             Cell("count, bytes", BPE, byte_level.count(self.corpus, threads), f"{threads} thread{'s' * (threads > 1)}")
-            for threads in (1, THREADS)
+            for threads in (1, CORES)
         ]
         self.alternate("byte_count", cells)
 
@@ -500,8 +500,6 @@ def main() -> int:
         return 2
     shutil.rmtree(WORK, ignore_errors=True)
     WORK.mkdir(parents=True)
-    # Read by Rust's thread pool; the others take an option or count the cores.
-    os.environ["RAYON_NUM_THREADS"] = str(THREADS)
     os.environ["LC_ALL"] = "C.UTF-8"
     start = time.monotonic()
     about_machine = machine()
@@ -512,8 +510,7 @@ def main() -> int:
     missing = json.loads((OUT / "missing.json").read_text(encoding="utf-8"))
     cores = os.sched_getaffinity(0)
     benchmark = Benchmark(corpus, options.repeat, missing, cores, options.old)
-    # Some peers have no option for the number of threads, so every system gets only as many cores as threads.
-    os.sched_setaffinity(0, sorted(cores)[:THREADS])
+    os.sched_setaffinity(0, sorted(cores)[:CORES])
     parts = options.only or list(PARTS)
     interrupted = False
     try:
@@ -537,7 +534,7 @@ def main() -> int:
         },
         "repeat": options.repeat,
         "symbols": SYMBOLS,
-        "threads": THREADS,
+        "threads": CORES,
         "missing": missing,
         "failed": benchmark.failed,
         "measured": benchmark.measured,

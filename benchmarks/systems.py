@@ -1,4 +1,4 @@
-"""The measured systems, each as the commands that a user would type."""
+"""The measured systems, each as the commands that a user would type: with its default number of threads unless given."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ HERE = Path(__file__).resolve().parent
 OUT = HERE / "out"
 BIN = OUT / "venv" / "bin"
 
-THREADS = 2
+# The cores that every system gets; each takes what it takes by default.
+CORES = 2
 BPE, SCAFFOLD = "mt_scaffold, BPE", "mt_scaffold, Scaffold-BPE"
 OURS = {BPE: "bpe", SCAFFOLD: "scaffold"}
 # Another revision of mt_scaffold, measured beside this one on request.
@@ -41,18 +42,18 @@ def _command(*arguments: object, output: Path | None, stdin: Path | None = None,
     return Command(tuple(map(str, arguments)), output, stdin, to_stdout)
 
 
-def learn(system: str, corpus: Path, model: Path, vocabulary: int, threads: int = THREADS) -> Command:
+def learn(system: str, corpus: Path, model: Path, vocabulary: int, threads: int | None = None) -> Command:
     """Learn ``vocabulary`` merges (or a vocabulary of that size, if the system counts that) from a text."""
     if system in OURS | OLD:
         algorithm = (OURS | OLD)[system]
         return _command(
             *(_mt_scaffold(system), "learn-bpe", "--algorithm", algorithm, "--symbols", str(vocabulary)),
-            *("--num-workers", str(threads), "--input", corpus, "--output", model),
+            *(*_workers(threads), "--input", corpus, "--output", model),
             output=model,
         )
     if system == SUBWORD_NMT:
         return _command(
-            *(BIN / "subword-nmt", "learn-bpe", "--symbols", str(vocabulary), "--num-workers", str(threads)),
+            *(BIN / "subword-nmt", "learn-bpe", "--symbols", str(vocabulary)),
             *("--input", corpus, "--output", model),
             output=model,
         )
@@ -61,25 +62,24 @@ def learn(system: str, corpus: Path, model: Path, vocabulary: int, threads: int 
     if system == YOUTOKENTOME:
         return _command(
             *(BIN / "yttm", "bpe", "--data", corpus, "--model", model, "--vocab_size", str(vocabulary)),
-            *("--n_threads", str(threads)),
             output=model,
         )
     return _command(*_program(system), "learn", corpus, model, str(vocabulary), output=model)
 
 
-def apply(system: str, corpus: Path, model: Path, output: Path, dropout: float = 0, threads: int = THREADS) -> Command:
+def apply(system: str, corpus: Path, model: Path, output: Path, dropout: float = 0, threads: int | None = None) -> Command:
     """Segment a text with the model of a system."""
     leave_out = ["--dropout", str(dropout)] if dropout else []
     if system in OURS | OLD:
         seed = ["--seed", "1"] if dropout else []
         return _command(
-            *(_mt_scaffold(system), "apply-bpe", "--codes", model, "--num-workers", str(threads), *leave_out, *seed),
+            *(_mt_scaffold(system), "apply-bpe", "--codes", model, *_workers(threads), *leave_out, *seed),
             *("--input", corpus, "--output", output),
             output=output,
         )
     if system == SUBWORD_NMT:
         return _command(
-            *(BIN / "subword-nmt", "apply-bpe", "--codes", model, "--num-workers", str(threads), *leave_out),
+            *(BIN / "subword-nmt", "apply-bpe", "--codes", model, *leave_out),
             *("--input", corpus, "--output", output),
             output=output,
         )
@@ -88,7 +88,7 @@ def apply(system: str, corpus: Path, model: Path, output: Path, dropout: float =
     if system == YOUTOKENTOME:
         leave_out = ["--dropout_prob", str(dropout)] if dropout else []
         return _command(
-            *(BIN / "yttm", "encode", "--model", model, "--output_type", "subword", "--n_threads", str(threads)),
+            *(BIN / "yttm", "encode", "--model", model, "--output_type", "subword"),
             *leave_out,
             output=output,
             stdin=corpus,
@@ -113,6 +113,10 @@ def bookkeeping(words: Path, symbols: int, repeat: int) -> Command:
     return _command(
         *(BIN / "python", HERE / "bookkeeping.py", words, str(symbols), str(repeat)), output=output, to_stdout=True
     )
+
+
+def _workers(threads: int | None) -> tuple[str, ...]:
+    return () if threads is None else ("--num-workers", str(threads))
 
 
 def _mt_scaffold(system: str) -> Path:
