@@ -1,4 +1,4 @@
-"""The measured systems, each as the commands that a user would type: with its default number of threads unless given."""
+"""The measured systems, each as the commands that a user would type; no ``threads``: as many as each takes by default."""
 
 from __future__ import annotations
 
@@ -67,7 +67,9 @@ def learn(system: str, corpus: Path, model: Path, vocabulary: int, threads: int 
     return _command(*_program(system), "learn", corpus, model, str(vocabulary), output=model)
 
 
-def apply(system: str, corpus: Path, model: Path, output: Path, dropout: float = 0, threads: int | None = None) -> Command:
+def apply(
+    system: str, corpus: Path, model: Path, output: Path, dropout: float = 0, threads: int | None = None
+) -> Command:
     """Segment a text with the model of a system."""
     leave_out = ["--dropout", str(dropout)] if dropout else []
     if system in OURS | OLD:

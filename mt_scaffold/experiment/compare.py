@@ -126,7 +126,7 @@ def compare(
         random_seed=RANDOM_SEED,
         comparisons={name: len(found) for name, found in tests.items()},
         rows=rows,
-        trainings=[_training(system, path) for system in against for path in trainings.get(system, ())],
+        trainings=[training_of(system, path) for system in against for path in trainings.get(system, ())],
         published=_beside(published, rows),
         signatures=_signatures(by_key.values()),
         not_comparable=list(NOT_COMPARABLE),
@@ -286,7 +286,11 @@ def _signatures(several: Iterable[_Scored]) -> dict[str, str]:
     return shown
 
 
-def _training(system: str, path: PathLike) -> Training:
+def training_of(system: str, path: PathLike) -> Training:
+    """Return what a training of ``system`` cost and saw, from its report (``train`` writes it).
+
+    Raises MTScaffoldError if the report cannot be read.
+    """
     report = read_result(TrainingReport, path)
     return Training(
         system=system,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import astuple, fields
 
 from mt_scaffold.experiment.comparison import SYNTHETIC_NOTE, Checkpoints, Comparison, PublishedBeside, Spread
@@ -19,26 +19,36 @@ _TRAINING_HEADING = (
 
 def as_text(comparison: Comparison, markdown: bool = False) -> str:
     """Return the comparison as tables for people, with the notes they need to interpret it."""
-
-    def drawn(rows: Sequence[Sequence[str]]) -> str:
-        return format_table(rows, markdown, figures=False).rstrip("\n")
-
-    blocks = [comparison.title] if comparison.title else []
-    if comparison.synthetic:
-        blocks.append(f"**{SYNTHETIC_NOTE}**" if markdown else SYNTHETIC_NOTE)
-    blocks.append(drawn(main_table(comparison)))
+    parts: list[str | Sequence[Sequence[str]]] = [main_table(comparison)]
     if len(comparison.metrics) > 1:
-        blocks.append(drawn(other_metrics_table(comparison)))
+        parts.append(other_metrics_table(comparison))
     if any(row.checkpoints for row in comparison.rows):
-        blocks += ["Single checkpoints beside the final model:", drawn(checkpoints_table(comparison))]
+        parts += ["Single checkpoints beside the final model:", checkpoints_table(comparison)]
     if comparison.trainings:
-        blocks += ["Trainings:", drawn(trainings_table(comparison))]
+        parts += ["Trainings:", trainings_table(comparison)]
     if comparison.published:
-        blocks.append("Published elsewhere (THEIRS: copied from the papers, not measured here):")
-        blocks.append(drawn(_published_table(comparison.published)))
+        parts.append("Published elsewhere (THEIRS: copied from the papers, not measured here):")
+        parts.append(_published_table(comparison.published))
+    return laid_out(comparison.title, comparison.synthetic, parts, comparison.notes, comparison.signatures, markdown)
+
+
+def laid_out(
+    title: str,
+    synthetic: bool,
+    parts: Iterable[str | Sequence[Sequence[str]]],
+    notes: Iterable[str],
+    signatures: Mapping[str, str],
+    markdown: bool = False,
+) -> str:
+    """Return a comparison as one text: its title, its parts (paragraphs, and tables as rows) and its notes."""
+    blocks = [title] if title else []
+    if synthetic:
+        blocks.append(f"**{SYNTHETIC_NOTE}**" if markdown else SYNTHETIC_NOTE)
+    blocks += [
+        part if isinstance(part, str) else format_table(part, markdown, figures=False).rstrip("\n") for part in parts
+    ]
     quote = "`" if markdown else ""
-    notes = comparison.notes
-    notes += [f"{name}: {quote}{signature}{quote}" for name, signature in comparison.signatures.items()]
+    notes = [*notes, *(f"{name}: {quote}{signature}{quote}" for name, signature in signatures.items())]
     if markdown:
         notes = [f"- {note.replace('*:', chr(92) + '*:')}" for note in notes]
     return "\n\n".join([*blocks, "\n".join(notes)]) + "\n"

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from mt_scaffold.errors import MTScaffoldError, UsageError
+from mt_scaffold.experiment.compare import training_of
 from mt_scaffold.experiment.comparison import Spread
 from mt_scaffold.experiment.language_modelling.document_tests import (
     mean_bits,
@@ -28,7 +29,6 @@ from mt_scaffold.experiment.language_modelling.model_comparison import (
 from mt_scaffold.experiment.provenance import versions
 from mt_scaffold.experiment.results import read_result, write_result
 from mt_scaffold.experiment.significance import RANDOM_SEED, compare_trainings, correct, detectable
-from mt_scaffold.experiment.train import TrainingReport
 from mt_scaffold.files import PathLike, write_text
 
 
@@ -102,7 +102,9 @@ def compare_models(
         random_seed=RANDOM_SEED,
         comparisons=len(tests),
         rows=rows,
-        trainings=[_training(each) for each in trainings],
+        trainings=[
+            ModelTraining(**asdict(training_of(each.system, each.path)), group=each.group) for each in trainings
+        ],
         signatures={f"bits per byte, {each.test_set}": each.signature for each in every},
         versions=versions(),
     )
@@ -235,19 +237,3 @@ def _spread(by_seed: Mapping[int, float]) -> Spread:
     values = list(by_seed.values())
     sd = statistics.stdev(values) if len(values) > 1 else None
     return Spread(statistics.fmean(values), sd, {str(seed): value for seed, value in by_seed.items()})
-
-
-def _training(labelled: Labelled) -> ModelTraining:
-    report = read_result(TrainingReport, labelled.path)
-    return ModelTraining(
-        system=labelled.system,
-        seed=report.seed,
-        parameters=report.parameters,
-        updates=report.updates,
-        epochs=report.epochs,
-        subwords=report.subwords,
-        text_bytes=report.text_bytes,
-        stop=report.stop,
-        hours=report.seconds / 3600,
-        group=labelled.group,
-    )

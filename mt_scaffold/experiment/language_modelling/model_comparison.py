@@ -7,10 +7,10 @@ import io
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
 
-from mt_scaffold.experiment.comparison import SYNTHETIC_NOTE, Spread, Training
+from mt_scaffold.experiment.comparison import Spread, Training
+from mt_scaffold.experiment.comparison_tables import laid_out
 from mt_scaffold.experiment.language_modelling.document_tests import PairedSeeds
 from mt_scaffold.experiment.significance import Difference
-from mt_scaffold.tables import format_table
 
 _FEW_DOCUMENTS = 20
 
@@ -111,22 +111,10 @@ class ModelComparison:
 
 def as_text(comparison: ModelComparison, markdown: bool = False) -> str:
     """Return the comparison as tables for people, with the notes they need to interpret it."""
-
-    def drawn(rows: Sequence[Sequence[str]]) -> str:
-        return format_table(rows, markdown, figures=False).rstrip("\n")
-
-    blocks = [comparison.title] if comparison.title else []
-    if comparison.synthetic:
-        blocks.append(f"**{SYNTHETIC_NOTE}**" if markdown else SYNTHETIC_NOTE)
-    blocks += [drawn(scores_table(comparison)), drawn(tokens_table(comparison))]
+    parts: list[str | Sequence[Sequence[str]]] = [scores_table(comparison), tokens_table(comparison)]
     if comparison.trainings:
-        blocks += ["Trainings:", drawn(trainings_table(comparison))]
-    quote = "`" if markdown else ""
-    notes = comparison.notes
-    notes += [f"{name}: {quote}{signature}{quote}" for name, signature in comparison.signatures.items()]
-    if markdown:
-        notes = [f"- {note.replace('*:', chr(92) + '*:')}" for note in notes]
-    return "\n\n".join([*blocks, "\n".join(notes)]) + "\n"
+        parts += ["Trainings:", trainings_table(comparison)]
+    return laid_out(comparison.title, comparison.synthetic, parts, comparison.notes, comparison.signatures, markdown)
 
 
 def scores_table(comparison: ModelComparison) -> list[list[str]]:
