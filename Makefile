@@ -70,7 +70,8 @@ SANITIZED_BUILD = MT_SCAFFOLD_SANITIZE=$(2) .venv/bin/python setup.py --quiet bu
 sanitize: .venv/built
 	$(call SANITIZED_BUILD,asan,address$(comma)undefined)
 	$(call PRELOAD,asan) .venv/bin/python -m pytest -p no:cacheprovider tests/test_vectors.py tests/test_native_equals_twin.py \
-		tests/test_dropout.py tests/test_api.py tests/test_pretokenise.py tests/test_byte_symbols.py
+		tests/test_dropout.py tests/test_api.py tests/test_pretokenise.py tests/test_byte_symbols.py tests/test_ids.py \
+		tests/test_encode.py tests/test_count_words.py
 	$(call SANITIZED_BUILD,tsan,thread)
 	$(call PRELOAD,tsan) setarch -R .venv/bin/python -m pytest -p no:cacheprovider tests/test_dropout.py \
 		tests/test_native_equals_twin.py -k "workers or table or blocks"

@@ -1,4 +1,4 @@
-"""The measured systems, each as the commands that a user would type; no ``threads``: as many as each takes by default."""
+"""The measured systems, each as the commands that a user would type (without ``threads``, as many as by default)."""
 
 from __future__ import annotations
 
