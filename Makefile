@@ -7,6 +7,7 @@
 # make bench         speed and memory beside other BPE implementations (CORPUS=text REPEAT=5 ONLY="learn apply"; with
 #                    OLD=REVISION beside that revision, too; see docs/benchmarks.md)
 # make sanitize      the segmentation tests with a core that checks memory, undefined behaviour and data races
+# make soak          random trials of everything for an hour (SOAK=seconds; see docs/reliability.md)
 # make compare-releases   compare an older release byte for byte (OLD=REVISION; DEMO=1 adds an experiment)
 # make clean         remove what was built (experiments and downloads stay)
 
@@ -19,7 +20,7 @@ CORE_SOURCES := $(wildcard mt_scaffold/core/*.cpp mt_scaffold/core/*.hpp)
 
 # What plain `make` does.
 .DEFAULT_GOAL := venv
-.PHONY: venv demo test test-slurm bench compare-releases lint clean sanitize
+.PHONY: venv demo test test-slurm bench compare-releases lint clean sanitize soak
 .DELETE_ON_ERROR:
 
 .venv/installed: constraints.txt
@@ -75,6 +76,9 @@ sanitize: .venv/built
 	$(call SANITIZED_BUILD,tsan,thread)
 	$(call PRELOAD,tsan) setarch -R .venv/bin/python -m pytest -p no:cacheprovider tests/test_dropout.py \
 		tests/test_native_equals_twin.py -k "workers or table or blocks"
+
+soak: .venv/built
+	.venv/bin/python tests/soak --seconds $(or $(SOAK),3600)
 
 compare-releases: .venv/built
 	.venv/bin/python tests/compare_releases.py $(if $(OLD),--old $(OLD)) $(if $(DEMO),--demo)

@@ -126,13 +126,13 @@ def _encode_lines(
 ) -> None:
     """The core reads and writes by itself."""
     with core_input(each.source) as opened:
-        for stream in writer:
+        for stream in (writer.ids, writer.sizes):
             stream.flush()
         try:
             bpe.ids_in_core.encode_lines(
                 opened,
-                (each.name, writer.ids.fileno()),
-                (each.name, writer.sizes.fileno()),
+                (writer.name, writer.ids.fileno()),
+                (writer.index, writer.sizes.fileno()),
                 options.special,
                 first,
                 *options[1:],
@@ -140,7 +140,7 @@ def _encode_lines(
             )
         except SpecialTokenError as error:
             raise _in_document(str(error)) from None
-    for stream in writer:
+    for stream in (writer.ids, writer.sizes):
         stream.seek(0, os.SEEK_END)
 
 

@@ -69,10 +69,15 @@ def write_index(stream: BinaryIO, width: int, documents: int, sizes: Iterator[by
 
 
 class IdsWriter(NamedTuple):
-    """Files for ids and for the number of ids of each document (int32), both open for writing bytes, in step."""
+    """Files for ids and for the number of ids of each document (int32), both open for writing bytes, in step.
+
+    name, index: what messages call what is written.
+    """
 
     ids: BinaryIO
     sizes: BinaryIO
+    name: str
+    index: str
 
 
 @contextlib.contextmanager
@@ -85,7 +90,7 @@ def writing_ids(path: PathLike, width: int) -> Iterator[IdsWriter]:
     index = index_path(path)
     folder = os.path.dirname(os.path.realpath(path))
     with open_output(path) as ids, open_output(index) as stream, tempfile.TemporaryFile(dir=folder) as sizes:
-        writer = IdsWriter(ids, cast(BinaryIO, sizes))
+        writer = IdsWriter(ids, cast(BinaryIO, sizes), shown(path), shown(index))
         yield writer
         sizes.flush()
         length = sizes.seek(0, os.SEEK_END)

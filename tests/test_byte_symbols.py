@@ -343,6 +343,8 @@ def test_first_lines_are_read_back(header: CodesHeader) -> None:
         ("#version: 0.3 bytes gpt2\na b c", "line 2: the third field must be 'scaffold', not 'c'"),
         ("#version: 0.3 bytes gpt2\na b scaffold\na b", "line 3: 'ab' is not scaffold here but on line 2"),
         ("#version: 0.2 byte\na b\n<</w>", "line 3: expected 'LEFT RIGHT'"),
+        # One line end of Windows; printed as it is, its CR would hide what stands before it.
+        ("#version: 0.2\na b scaffold\r\n", r"line 2: the third field must be 'scaffold', not 'scaffold\\r'$"),
     ],
 )
 def test_malformed_codes(codes: str, message: str) -> None:

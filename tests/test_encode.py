@@ -5,7 +5,10 @@ from __future__ import annotations
 import gzip
 import itertools
 import json
+import re
 import struct
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -157,6 +160,22 @@ def test_what_cannot_be_encoded(folder: Path, tmp_path: Path) -> None:
     with pytest.raises(MTScaffoldError, match=r"none\.txt"):
         encode_documents(codes, [tmp_path / "none.txt"], tmp_path / "x.bin")
     assert not [*tmp_path.glob("*x.*")]
+
+
+def test_a_full_disk(folder: Path, tmp_path: Path) -> None:
+    """The message names the output that does not fit, not the documents, and nothing is left of it."""
+    program = (
+        "import resource, signal, sys\n"
+        "from mt_scaffold.cli import main\n"
+        "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (20, 20))\n"
+        "sys.exit(main())"
+    )
+    arguments = ["encode", "--codes", folder / "codes", "--input", folder / "lines.txt", "--output", "ids.bin"]
+    command = [sys.executable, "-c", program, *map(str, arguments)]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 1 and re.fullmatch(r"mt-scaffold: ids\.(bin|idx): File too large\n", done.stderr)
+    assert not list(tmp_path.iterdir())
 
 
 def test_what_cannot_be_decoded(folder: Path, tmp_path: Path) -> None:

@@ -7,10 +7,28 @@
 
 namespace mt_scaffold {
 
+// "0xFF", to name a byte in a message.
+inline std::string hex_byte(char byte) {
+  static constexpr char kDigits[] = "0123456789ABCDEF";
+  const auto value = static_cast<unsigned char>(byte);
+  return {'0', 'x', kDigits[value >> 4], kDigits[value & 15]};
+}
+
+// A message with its control characters spelt out: the CR of a line from Windows would hide what precedes it.
+inline std::string printable(const std::string& message) {
+  std::string text;
+  for (const char byte : message)
+    if (const auto value = static_cast<unsigned char>(byte); value >= 0x20 && value != 0x7F)
+      text += byte;
+    else
+      text += byte == '\r' ? "\\r" : byte == '\t' ? "\\t" : byte == '\n' ? "\\n" : "\\x" + hex_byte(byte).substr(2);
+  return text;
+}
+
 // Malformed input; the message gives the place and the remedy.
 class InputError : public std::runtime_error {
  public:
-  using std::runtime_error::runtime_error;
+  explicit InputError(const std::string& message) : std::runtime_error(printable(message)) {}
 };
 
 // A call that the operating system refused.
@@ -22,12 +40,5 @@ class SystemError : public std::runtime_error {
 
 // Unwinds a thread because another one failed or the user interrupted the run.
 class Stopped : public std::exception {};
-
-// "0xFF", to name a byte in a message.
-inline std::string hex_byte(char byte) {
-  static constexpr char kDigits[] = "0123456789ABCDEF";
-  const auto value = static_cast<unsigned char>(byte);
-  return {'0', 'x', kDigits[value >> 4], kDigits[value & 15]};
-}
 
 }  // namespace mt_scaffold

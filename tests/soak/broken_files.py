@@ -1,0 +1,177 @@
+"""Broken files: a reader accepts a file or refuses it in one line; nothing else may come out of it."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+from segmenting import CHARACTERS, MODES, PRETOKENISED, VECTORS, Mode, learn_with_twin, twin_of, twin_subwords
+
+from mt_scaffold import BPE, MTScaffoldError
+from mt_scaffold.codes import Codes
+from mt_scaffold.count import load_counts, write_counts
+from mt_scaffold.encode import encode_documents
+from mt_scaffold.experiment.configuration import load_experiment
+from mt_scaffold.id_files import read_index
+from mt_scaffold.pretokenise import PATTERNS
+from mt_scaffold.reference import pretokenise
+from mt_scaffold.vocabulary import read_vocabulary
+
+CONFIGS = Path(__file__).resolve().parents[2] / "configs"
+WORDS = {"banana": 5, "ananas": 3, "anna": 4, "ä日a": 2, "a</w>": 2, "nana": 7}
+LINE = "banana  nab ä日a a</w> x"
+# What readers look for, in whatever place it does not belong.
+PIECES = [
+    *(
+        b"#version: 0.2\n",
+        b"#version: 0.3 bytes gpt2",
+        b" scaffold",
+        b"</w>",
+        b"@@",
+        b" ",
+        b"\n",
+        b"\r\n",
+        b"\t",
+        b"\x00",
+    ),
+    *(
+        b"\xff",
+        b"\xe6\x97",
+        "Ġ".encode(),
+        b"0",
+        b"-1",
+        b"99999999999999999999",
+        b"1e400",
+        b"nan",
+        b"null",
+        b"[]",
+        b"{}",
+    ),
+    *(b": ", b"- ", b"&a ", b"*a", b"'", b'"', b"|", b"!!python/object:os.system ", b"<<: ", b"systems:", b"~", b"yes"),
+]
+
+
+class Unclear(Exception):
+    """A reader neither accepted a file nor refused it in one line; the message says which file it was."""
+
+
+class Readers:
+    """Sound files, in memory and in ``folder``, and one trial on a broken copy of one of them."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.codes = [
+            learn_with_twin({_in(mode, word): count for word, count in WORDS.items()}, 12, 1, mode=mode)[1]
+            for mode in MODES
+        ]
+        self.codes += [path.read_bytes() for path in sorted(VECTORS.rglob("*.codes"))[:12]]
+        self.experiments = [path.read_bytes() for path in sorted(CONFIGS.glob("*.yaml"))]
+        text = (LINE + "\n") * 3
+        counts, ids, codes = folder / "counts", folder / "ids.bin", folder / "gpt2.codes"
+        (folder / "text").write_text(text, encoding="utf-8")
+        write_counts(counts, folder / "text", pretokenise="gpt2")
+        codes.write_bytes(self.codes[2])
+        encode_documents(codes, [folder / "text"], ids)
+        self.counts, self.index = counts.read_bytes(), (folder / "ids.idx").read_bytes()
+        self.vocabulary = "".join(f"{word} {count}\n" for word, count in WORDS.items()).encode()
+
+    def trial(self, seed: int) -> bool:
+        """Break one file and read it; returns whether it was accepted. Raises Unclear."""
+        draw = random.Random(seed)
+        kind = draw.choice(["codes", "codes", "codes", "experiment", "experiment", "counts", "index", "vocabulary"])
+        sound = {
+            "codes": self.codes,
+            "experiment": self.experiments,
+            "counts": [self.counts],
+            "index": [self.index],
+            "vocabulary": [self.vocabulary],
+        }[kind]
+        broken = break_(draw.choice(sound), draw, sound)
+        try:
+            getattr(self, f"_read_{kind}")(broken)
+        except MTScaffoldError as error:
+            if len(str(error).splitlines()) != 1:
+                raise Unclear(f"{kind}: the message has not one line: {error!r} for {broken!r:.3000}") from error
+            return False
+        except Exception as error:
+            raise Unclear(f"{kind}: {type(error).__name__}: {error} for {broken!r:.3000}") from error
+        return True
+
+    def _read_codes(self, broken: bytes) -> None:
+        bpe, codes = BPE(broken), Codes(broken)
+        segmented = bpe.process_line(LINE)
+        merges = codes.merges
+        # Blank lines and older versions are accepted, too; the twin reads only what learners write.
+        if all(len(line.split(b" ")) in (2, 3) for line in broken.split(b"\n")[1:-1]) and broken.endswith(b"\n"):
+            mode = next((mode for mode in MODES if broken.startswith(mode.first_line.encode() + b"\n")), None)
+            if mode is None or len(merges) != broken.count(b"\n") - 1:
+                return
+            twin = twin_of(broken)
+            if mode == PRETOKENISED:
+                expected = twin_subwords(twin, pretokenise(LINE.encode("utf-8"), PATTERNS["gpt2"]))
+            else:
+                expected = twin.process_line(_in(mode, LINE))
+                segmented = (
+                    _in(mode, segmented)
+                    if mode == CHARACTERS
+                    else segmented.encode("utf-8", "surrogateescape").decode("latin-1")
+                )
+            if segmented != expected:
+                raise AssertionError(f"the core gives {segmented!r}, the twin {expected!r}")
+
+    def _read_experiment(self, broken: bytes) -> None:
+        load_experiment(self._written("experiment.yaml", broken))
+
+    def _read_counts(self, broken: bytes) -> None:
+        load_counts([self._written("broken.counts", broken)])
+
+    def _read_index(self, broken: bytes) -> None:
+        self._written("broken.idx", broken)
+        for _ in read_index(self.folder / "broken.bin").sizes():
+            pass
+
+    def _read_vocabulary(self, broken: bytes) -> None:
+        with open(self._written("broken.vocab", broken), "rb") as file:
+            read_vocabulary(file, 3)
+
+    def _written(self, name: str, broken: bytes) -> Path:
+        path = self.folder / name
+        path.write_bytes(broken)
+        return path
+
+
+def _in(mode: Mode, text: str) -> str:
+    """Text as the twin has it."""
+    return text.encode("utf-8").decode("latin-1") if mode.byte_level else text
+
+
+def break_(sound: bytes, draw: random.Random, others: list[bytes]) -> bytes:
+    """A copy of ``sound`` with some bytes changed, cut, repeated, moved or put in."""
+    data = bytearray(sound)
+    for _ in range(draw.choice([1, 1, 1, 2, 4, 16])):
+        at = draw.randint(0, len(data))
+        end = min(len(data), at + draw.choice([1, 2, 8, 64]))
+        match draw.randrange(8):
+            case 0 if at < len(data):
+                data[at] ^= 1 << draw.randrange(8)
+            case 1:
+                del data[at:end]
+            case 2:
+                data[at:at] = data[at:end]
+            case 3:
+                data[at:at] = draw.choice(PIECES)
+            case 4:
+                data[at:end] = draw.choice(PIECES)
+            case 5:
+                del data[at:]
+            case 6:
+                other = draw.choice(others)
+                place = draw.randint(0, len(other))
+                data[at:at] = other[place : place + draw.choice([4, 32, 256])]
+            case _:
+                lines = bytes(data).split(b"\n")
+                draw.shuffle(lines) if draw.random() < 0.2 else lines.insert(
+                    draw.randint(0, len(lines)), draw.choice(lines)
+                )
+                data = bytearray(b"\n".join(lines))
+    return bytes(data)

@@ -1,0 +1,101 @@
+"""Random corpora: the native core must learn and segment as the plain Python twin does."""
+
+from __future__ import annotations
+
+import io
+import random
+from collections import Counter
+
+from segmenting import (
+    BYTES,
+    CHARACTERS,
+    MODES,
+    PRETOKENISED,
+    Mode,
+    hard_text,
+    learn_with_twin,
+    lines_at_lf,
+    twin_of,
+    twin_subwords,
+)
+
+from mt_scaffold import BPE, learn_bpe
+from mt_scaffold.pretokenise import PATTERNS
+from mt_scaffold.reference import ReferenceBPE, pretokenise
+from mt_scaffold.text import words_of
+
+# Few letters make ties, overlaps and strings of several origins the rule; "</w>" may be spelt out; up to four bytes.
+ALPHABETS = [list("a"), list("ab"), list("abcd"), ["a", "</w>", "<", "w>"], ["a", "ä", "日", "😀"], list("abcdefghij")]
+SEPARATORS = ["@@", "@@", "~", "￭"]
+
+
+class Difference(Exception):
+    """The core and the twin disagree; the message says on what."""
+
+
+def trial(seed: int) -> int:
+    """Make one corpus, learn from it and segment it and another one; returns the number of words compared.
+
+    Raises Difference where the core and the twin disagree on anything.
+    """
+    draw = random.Random(seed)
+    mode = draw.choice(MODES)
+    alphabet = draw.choice(ALPHABETS) if draw.random() < 0.7 else None
+    text, other = (hard_text(draw.randrange(1 << 30), draw.randint(5, 400), alphabet) for _ in range(2))
+    symbols, min_frequency, algorithm = draw.randint(1, 80), draw.randint(1, 4), draw.choice(["scaffold", "bpe"])
+    counts: Counter[str] = Counter()
+    for line in lines_at_lf(text):
+        counts.update(_words(line, mode))
+    learned, codes = learn_with_twin(dict(counts), symbols, min_frequency, algorithm, mode)
+    native = learn_bpe(
+        io.BytesIO(text.encode("utf-8")),
+        None,
+        symbols,
+        min_frequency,
+        algorithm=algorithm,
+        num_workers=draw.randint(1, 3),
+        **mode.options,
+    )
+    _same("codes", native.text, codes)
+    _same("returns", native.restored, learned.restored)
+    merges = draw.choice([-1, -1, draw.randint(0, 80)])
+    separator = draw.choice(SEPARATORS) if mode == CHARACTERS else "@@"
+    twin, bpe = twin_of(codes, merges, separator), BPE(codes, merges, separator)
+    vocabulary = None
+    if mode == CHARACTERS and draw.random() < 0.4:
+        forms = sorted(bpe.surface_forms())
+        vocabulary = set(draw.sample(forms, draw.randint(0, len(forms))))
+        twin, bpe = twin_of(codes, merges, separator, vocabulary), BPE(codes, merges, separator, vocabulary)
+    compared = 0
+    for whole in (text, other):
+        output = io.BytesIO()
+        bpe.process_file(io.BytesIO(whole.encode("utf-8")), output, num_workers=draw.randint(1, 3))
+        expected = b"".join(_segmented(line, twin, mode) for line in lines_at_lf(whole))
+        _same("subwords", output.getvalue(), expected)
+        compared += sum(len(_words(line, mode)) for line in lines_at_lf(whole))
+    return compared
+
+
+def _words(line: str, mode: Mode) -> list[str]:
+    """The words of a line with its LF, as the twin has them."""
+    if mode == PRETOKENISED:
+        return [word.decode("latin-1") for word in _pretokenised(line)]
+    words = words_of(line)
+    return [word.encode("utf-8").decode("latin-1") for word in words] if mode == BYTES else words
+
+
+def _segmented(line: str, twin: ReferenceBPE, mode: Mode) -> bytes:
+    if mode == CHARACTERS:
+        return twin.process_line(line).encode("utf-8")
+    if mode == BYTES:
+        return twin.process_line(line.encode("utf-8").decode("latin-1")).encode("latin-1")
+    return (twin_subwords(twin, _pretokenised(line)) + "\n" * line.endswith("\n")).encode("utf-8")
+
+
+def _pretokenised(line: str) -> list[bytes]:
+    return pretokenise(line.removesuffix("\n").encode("utf-8"), PATTERNS["gpt2"])
+
+
+def _same(what: str, native: object, twin: object) -> None:
+    if native != twin:
+        raise Difference(f"{what} differ: the core gives {native!r:.500}, the twin {twin!r:.500}")
