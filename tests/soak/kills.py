@@ -64,8 +64,10 @@ def trial(seed: int, folder: Path, expected: Uninterrupted, deadline: float) -> 
     folder.mkdir()
     kills = 0
     for start in range(1, ATTEMPTS + 1):
-        # Some kills come while Snakemake is starting, some late.
-        patience = draw.uniform(0, expected.seconds) if time.monotonic() < deadline else 100 * expected.seconds + 600
+        # Many kills come early, while Snakemake is starting, some late.
+        patience = (
+            expected.seconds * draw.random() ** 2 if time.monotonic() < deadline else 100 * expected.seconds + 600
+        )
         log = folder / f"start-{start}.log"
         with open(log, "wb") as stream:
             process = subprocess.Popen(
