@@ -132,7 +132,7 @@ def _encode_lines(
             bpe.ids_in_core.encode_lines(
                 opened,
                 (writer.name, writer.ids.fileno()),
-                (writer.index, writer.sizes.fileno()),
+                (writer.index_name, writer.sizes.fileno()),
                 options.special,
                 first,
                 *options[1:],

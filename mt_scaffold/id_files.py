@@ -71,13 +71,13 @@ def write_index(stream: BinaryIO, width: int, documents: int, sizes: Iterator[by
 class IdsWriter(NamedTuple):
     """Files for ids and for the number of ids of each document (int32), both open for writing bytes, in step.
 
-    name, index: what messages call what is written.
+    name, index_name: what messages call what is written.
     """
 
     ids: BinaryIO
     sizes: BinaryIO
     name: str
-    index: str
+    index_name: str
 
 
 @contextlib.contextmanager
