@@ -113,8 +113,8 @@ InputError Block::not_utf8(size_t position) const {
 namespace {
 
 size_t after_last_line(std::string_view text, size_t searched) {
-  const void* last = memrchr(text.data() + searched, '\n', text.size() - searched);
-  return last ? static_cast<size_t>(static_cast<const char*>(last) - text.data()) + 1 : 0;
+  const size_t last = text.substr(searched).rfind('\n');
+  return last == std::string_view::npos ? 0 : searched + last + 1;
 }
 
 }  // namespace
@@ -199,6 +199,29 @@ bool BlockReader::next_documents(Source& source, Block& block) {
 
 namespace {
 
+// Threads that are joined at the end, as those of std::jthread, which Apple's library lacks.
+class Threads {
+ public:
+  Threads() = default;
+  Threads(const Threads&) = delete;
+  Threads& operator=(const Threads&) = delete;
+  ~Threads() { join(); }
+
+  // Calls `work` with the number of the thread. Throws std::system_error where no thread can be started.
+  template <typename Work>
+  void start(const Work& work) {
+    threads_.emplace_back(work, size());
+  }
+  unsigned size() const { return static_cast<unsigned>(threads_.size()); }
+  void join() {
+    for (std::thread& thread : threads_) thread.join();
+    threads_.clear();
+  }
+
+ private:
+  std::vector<std::thread> threads_;
+};
+
 // What the workers share: whose turn it is to read and to write, and the first failure.
 struct Shift {
   std::mutex reading;
@@ -259,15 +282,14 @@ void run_workers(BlockReader& reader, unsigned workers, const Tick& tick, Shift&
   };
 
   shift.running = workers;
-  std::vector<std::jthread> threads;
-  threads.reserve(workers);
+  Threads threads;
   try {
-    while (threads.size() < workers) threads.emplace_back(worker, static_cast<unsigned>(threads.size()));
+    while (threads.size() < workers) threads.start(worker);
   } catch (const std::system_error& error) {
     // At a limit on threads or memory, those that started do all the work.
-    if (threads.empty()) throw SystemError(error.code().value(), "starting a thread");
+    if (threads.size() == 0) throw SystemError(error.code().value(), "starting a thread");
     std::lock_guard lock(shift.state);
-    shift.running -= workers - static_cast<unsigned>(threads.size());
+    shift.running -= workers - threads.size();
   }
   std::exception_ptr interruption;
   {
@@ -286,7 +308,7 @@ void run_workers(BlockReader& reader, unsigned workers, const Tick& tick, Shift&
       lock.lock();
     }
   }
-  threads.clear();
+  threads.join();
   if (interruption) std::rethrow_exception(interruption);
   if (shift.failure) std::rethrow_exception(shift.failure);
 }
@@ -305,12 +327,11 @@ void in_parallel(unsigned workers, const std::function<void(unsigned)>& work) {
     }
   };
   {
-    std::vector<std::jthread> threads;
-    threads.reserve(workers);
+    Threads threads;
     try {
-      while (threads.size() < workers) threads.emplace_back(attempt, static_cast<unsigned>(threads.size()));
+      while (threads.size() < workers) threads.start(attempt);
     } catch (const std::system_error&) {
-      for (auto worker = static_cast<unsigned>(threads.size()); worker < workers; ++worker) attempt(worker);
+      for (unsigned worker = threads.size(); worker < workers; ++worker) attempt(worker);
     }
   }
   if (failure) std::rethrow_exception(failure);
