@@ -9,33 +9,43 @@
 # make sanitize      the segmentation tests with a core that checks memory, undefined behaviour and data races
 # make soak          random trials of everything for an hour (SOAK=seconds; see docs/reliability.md)
 # make compare-releases   compare an older release byte for byte (OLD=REVISION; DEMO=1 adds an experiment)
+# make constraints   constraints.txt for what setup.cfg requires (UPGRADE="NAME ...": with the newest of these packages)
+# make audit         known vulnerabilities in what constraints.txt pins
 # make clean         remove what was built (experiments and downloads stay)
 
 PYTHON ?= python3
-# constraints.txt pins the versions of every installation.
-PIP := .venv/bin/python -m pip --disable-pip-version-check --quiet install -c constraints.txt
+PIP := .venv/bin/python -m pip --disable-pip-version-check --quiet install
+# constraints.txt pins the versions of every installation, and has the hashes that pip then insists on.
+PINNED := $(PIP) --require-hashes -c constraints.txt
 CORES ?= $(shell nproc)
 comma := ,
 CORE_SOURCES := $(wildcard mt_scaffold/core/*.cpp mt_scaffold/core/*.hpp)
 
 # What plain `make` does.
 .DEFAULT_GOAL := venv
-.PHONY: venv demo test test-slurm bench compare-releases lint clean sanitize soak
+.PHONY: venv demo test test-slurm bench compare-releases lint constraints audit clean sanitize soak
 .DELETE_ON_ERROR:
 
 .venv/installed: constraints.txt
 	@$(PYTHON) scripts/check_machine.py
 	@echo "Creating .venv with everything that constraints.txt pins (takes some minutes)."
 	test -x .venv/bin/python || $(PYTHON) -m venv .venv
-	$(PIP) pip setuptools wheel
+	# Older pips know no hashes in constraints.
+	sed -n '/^pip==/,/[^\\]$$/p' constraints.txt > .venv/pip.txt
+	$(PIP) --require-hashes -r .venv/pip.txt
+	# PyTorch for CPUs and for each CUDA are the same version with other hashes; which it is, is the machine's choice.
+	$(PIP) "$$(sed -n 's/^\(torch==[^ ;]*\).*/\1/p' constraints.txt)"
 	# Build fairseq from source against the torch already installed, not against a second copy.
-	$(PIP) torch numpy Cython pybind11
-	$(PIP) --no-build-isolation fairseq-fixed
+	$(PINNED) setuptools wheel numpy Cython nanobind
+	$(PINNED) --no-build-isolation fairseq-fixed
 	@touch $@
 
 # Editable, so that the tests run on this source; rebuilt when the core or the metadata changes.
-.venv/built: .venv/installed setup.py setup.cfg pyproject.toml $(CORE_SOURCES)
-	$(PIP) --no-build-isolation --editable '.[fairseq,workflow,analysis,documents,harness,dev]'
+.venv/built: .venv/installed setup.py setup.cfg pyproject.toml scripts/requirements.py $(CORE_SOURCES)
+	.venv/bin/python scripts/requirements.py fairseq workflow analysis documents harness dev > .venv/requirements.txt
+	$(PINNED) -r .venv/requirements.txt
+	# A folder has no hash.
+	$(PIP) --no-deps --no-build-isolation --editable .
 	@touch $@
 
 venv: .venv/built
@@ -53,7 +63,11 @@ lint: .venv/built
 	.venv/bin/ruff check
 	.venv/bin/ruff format --check
 	.venv/bin/mypy
-	.venv/bin/stubtest --mypy-config-file pyproject.toml mt_scaffold._core
+	@mkdir -p build
+	.venv/bin/python scripts/requirements.py --without dev > build/requirements.txt
+	.venv/bin/python scripts/requirements.py dev > build/requirements-dev.txt
+	.venv/bin/deptry mt_scaffold
+	.venv/bin/stubtest --mypy-config-file pyproject.toml --allowlist tests/stubtest_allowlist.txt mt_scaffold._core
 	$(if $(CORE_SOURCES),.venv/bin/clang-format --dry-run -Werror $(CORE_SOURCES))
 
 # The benchmarks install the peers in a separate environment.
@@ -82,6 +96,15 @@ soak: .venv/built
 
 compare-releases: .venv/built
 	.venv/bin/python tests/compare_releases.py $(if $(OLD),--old $(OLD)) $(if $(DEMO),--demo)
+
+# Of every extra, and of what `make` itself installs; for all Pythons and platforms at once.
+constraints: .venv/built
+	(.venv/bin/python scripts/requirements.py; printf '%s\n' pip setuptools wheel Cython nanobind) | .venv/bin/uv --quiet pip compile - \
+		--universal --python-version 3.11 --generate-hashes --no-annotate --custom-compile-command 'make constraints' \
+		$(UPGRADE:%=--upgrade-package %) --output-file constraints.txt
+
+audit: .venv/built
+	.venv/bin/uv tool run pip-audit==2.10.1 --disable-pip --require-hashes --requirement constraints.txt
 
 clean:
 	rm -rf .venv build *.egg-info mt_scaffold/*.so .pytest_cache .mypy_cache .ruff_cache .hypothesis .snakemake

@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -116,14 +117,18 @@ def main() -> int:
         shutil.rmtree(VENV, ignore_errors=True)
     OUT.mkdir(exist_ok=True)
     (OUT / "install.log").unlink(missing_ok=True)
-    constraints = ("--constraint", ROOT / "constraints.txt")
+    # Without the hashes: the peers have none there, and pip wants those of all packages or of none.
+    pins = re.findall(r"^[^\s#].*==[^\\\n]+", (ROOT / "constraints.txt").read_text(encoding="utf-8"), re.MULTILINE)
+    (OUT / "constraints.txt").write_text("\n".join(pins) + "\n", encoding="utf-8")
+    constraints = ("--constraint", OUT / "constraints.txt")
     missing = {}
     try:
         if not PYTHON.exists():
             print("creating benchmarks/out/venv", flush=True)
             venv.create(VENV, with_pip=True)
         # youtokentome needs Cython to build but does not declare it.
-        pip("install", *constraints, "setuptools", "wheel", "pybind11", "Cython", "matplotlib")
+        # Older revisions of mt_scaffold need pybind11.
+        pip("install", *constraints, "setuptools", "wheel", "nanobind", "pybind11", "Cython", "matplotlib")
         print("building mt_scaffold", flush=True)
         install_mt_scaffold()
         if options.old:

@@ -3,6 +3,8 @@
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol, TypedDict
 
+from typing_extensions import disjoint_base
+
 class _Readable(Protocol):
     def read(self, size: int, /) -> bytes: ...
 
@@ -13,7 +15,7 @@ class _Documents(Protocol):
 class _Writable(Protocol):
     def write(self, data: bytes, /) -> object: ...
 
-# pybind11's metaclass.
+# nanobind's metaclass.
 class _Class(type): ...
 
 # A name for error messages, with a file descriptor, the bytes themselves, or an object to read from.
@@ -29,6 +31,7 @@ class _Learned(TypedDict):
     restored: int
     exhausted: bool
 
+@disjoint_base
 class WordCounts(metaclass=_Class):
     def __init__(self) -> None: ...
     def __len__(self) -> int: ...
@@ -45,6 +48,7 @@ class WordCounts(metaclass=_Class):
     def add(self, other: WordCounts) -> None: ...
     def format_vocabulary(self) -> bytes: ...
 
+@disjoint_base
 class Pretokeniser(metaclass=_Class):
     # split returns where the words of a document end; without it, name is one of the core's.
     def __init__(
@@ -67,6 +71,7 @@ def count_words(
 ) -> WordCounts: ...
 
 # Words that are counted or come from count files, in memory or on disk.
+@disjoint_base
 class CountedWords(metaclass=_Class):
     def __init__(self, max_memory: int, folder: str) -> None: ...
     def bytes_on_disk(self) -> int: ...
@@ -118,6 +123,7 @@ def parse_header(text: bytes, name: str = "codes") -> _Header: ...
 def bytes_to_notation(bytes: bytes) -> str: ...
 def notation_to_bytes(notation: str) -> bytes: ...
 
+@disjoint_base
 class Segmenter(metaclass=_Class):
     def __init__(
         self,
@@ -130,6 +136,7 @@ class Segmenter(metaclass=_Class):
     # Without an end-of-word marker: the notation of the 256 bytes in order, then of the normal merged tokens by rank.
     def surface_forms(self) -> list[str]: ...
 
+@disjoint_base
 class Applier(metaclass=_Class):
     def __init__(
         self,
@@ -184,6 +191,7 @@ class Applier(metaclass=_Class):
 
 # The ids of codes whose symbols are bytes. `special` has a digit for each special token: what it is in the text, 0 for
 # text, 1 for itself, 2 for an error.
+@disjoint_base
 class Ids(metaclass=_Class):
     def __init__(
         self,

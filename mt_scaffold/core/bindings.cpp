@@ -1,9 +1,5 @@
 // mt_scaffold._core: converts between Python and the native core.
 
-#include <pybind11/functional.h>
-#include <pybind11/pybind11.h>
-#include <pybind11/stl.h>
-
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
@@ -34,21 +30,21 @@ std::shared_ptr<const Pretokeniser> pretokeniser_of(const CodesHeader& header, s
   return std::make_shared<const Pretokeniser>(header.pretokeniser, header.split_digits);
 }
 
-Isolate make_isolate(py::object isolate, bool bytes) {
+Isolate make_isolate(nb::object isolate, bool bytes) {
   if (isolate.is_none()) return nullptr;
   // The last copy may be destroyed on a thread that does not hold the GIL.
-  auto callable = std::shared_ptr<py::object>(new py::object(std::move(isolate)), [](py::object* object) {
-    py::gil_scoped_acquire gil;
+  auto callable = std::shared_ptr<nb::object>(new nb::object(std::move(isolate)), [](nb::object* object) {
+    nb::gil_scoped_acquire gil;
     delete object;
   });
   return remembering([callable, bytes](std::string_view word) {
-    py::gil_scoped_acquire gil;
+    nb::gil_scoped_acquire gil;
     std::vector<WordPart> parts;
-    const py::object argument = bytes ? py::object(py::bytes(word.data(), word.size())) : py::object(decode(word));
-    for (const auto& part : py::cast<py::list>((*callable)(argument))) {
-      const auto pair = py::cast<py::tuple>(part);
-      const auto text = py::cast<std::string>(pair[0]);
-      parts.push_back({static_cast<uint32_t>(text.size()), py::cast<bool>(pair[1])});
+    const nb::object argument = bytes ? nb::object(to_bytes(word)) : nb::object(decode(word));
+    for (const auto& part : nb::cast<nb::list>((*callable)(argument))) {
+      const auto pair = nb::cast<nb::tuple>(part);
+      const auto text = nb::cast<std::string>(pair[0]);
+      parts.push_back({static_cast<uint32_t>(text.size()), nb::cast<bool>(pair[1])});
     }
     return parts;
   });
@@ -56,16 +52,18 @@ Isolate make_isolate(py::object isolate, bool bytes) {
 
 }  // namespace
 
-PYBIND11_MODULE(_core, module) {
+NB_MODULE(_core, module) {
   module.doc() = "The native core of mt_scaffold: learning and applying BPE and Scaffold-BPE.";
+  // What is alive when Python ends is no leak of ours.
+  nb::set_leak_warnings(false);
 
-  py::register_exception_translator([](std::exception_ptr pointer) {
+  nb::register_exception_translator([](const std::exception_ptr& pointer, void*) {
     try {
-      if (pointer) std::rethrow_exception(pointer);
+      std::rethrow_exception(pointer);
     } catch (const SpecialTokenFound& error) {
-      py::set_error(py::module_::import("mt_scaffold.errors").attr("SpecialTokenError"), error.what());
+      set_error("SpecialTokenError", error.what());
     } catch (const InputError& error) {
-      py::set_error(py::module_::import("mt_scaffold.errors").attr("MTScaffoldError"), error.what());
+      set_error("MTScaffoldError", error.what());
     } catch (const SystemError& error) {
       errno = error.code;
       PyErr_SetFromErrnoWithFilename(PyExc_OSError, error.what());
@@ -78,8 +76,8 @@ PYBIND11_MODULE(_core, module) {
 
   module.def(
       "learn",
-      [](PyWordCounts& counts, bool scaffold, uint64_t symbols, int64_t min_frequency, py::object on_step,
-         py::object progress, const PyHeader& given_header) {
+      [](PyWordCounts& counts, bool scaffold, uint64_t symbols, int64_t min_frequency, nb::object on_step,
+         nb::object progress, const PyHeader& given_header) {
         const CodesHeader header = header_of(given_header);
         const bool bytes = header.bytes;
         const LearnOptions options{scaffold ? Algorithm::kScaffold : Algorithm::kBpe, header.alphabet(), symbols,
@@ -88,9 +86,9 @@ PYBIND11_MODULE(_core, module) {
         OnStep report;
         if (!on_step.is_none()) {
           report = [&](const Step& step) {
-            py::gil_scoped_acquire gil;
-            py::object returned = py::none();
-            if (step.returned) returned = py::make_tuple(shown(step.returned->text), step.returned->frequency);
+            nb::gil_scoped_acquire gil;
+            nb::object returned = nb::none();
+            if (step.returned) returned = nb::make_tuple(shown(step.returned->text), step.returned->frequency);
             on_step(shown(step.left), shown(step.right), step.frequency, step.head, step.left_marked, step.right_marked,
                     returned);
           };
@@ -98,38 +96,42 @@ PYBIND11_MODULE(_core, module) {
         const Tick tick = make_tick(std::move(progress));
         WordCounts words = counts.take();
         LearnResult result = without_gil([&] { return learn(std::move(words), options, report, tick); });
-        py::dict learned;
+        nb::dict learned;
         learned["merges"] = result.merges.size();
-        learned["codes"] = py::bytes(format_codes({header, std::move(result.merges)}));
+        learned["codes"] = to_bytes(format_codes({header, std::move(result.merges)}));
         learned["scaffold"] = result.scaffold;
         learned["restored"] = result.restored;
         learned["exhausted"] = result.exhausted;
         return learned;
       },
-      py::arg("counts"), py::arg("scaffold"), py::arg("symbols"), py::arg("min_frequency"),
-      py::arg("on_step") = py::none(), py::arg("progress") = py::none(),
-      py::arg("header") = PyHeader(false, "spaces", false));
+      nb::arg("counts"), nb::arg("scaffold"), nb::arg("symbols"), nb::arg("min_frequency"),
+      nb::arg("on_step") = nb::none(), nb::arg("progress") = nb::none(),
+      nb::arg("header") = PyHeader(false, "spaces", false));
 
-  py::class_<Segmenter, std::shared_ptr<Segmenter>>(module, "Segmenter")
-      .def(py::init([](std::string_view codes, std::string separator, const std::string& name, int64_t merges,
-                       const std::optional<std::unordered_set<std::string>>& vocabulary) {
-             py::gil_scoped_release released;
-             return std::make_shared<Segmenter>(parse_codes(codes, name, merges), std::move(separator),
-                                                vocabulary ? &*vocabulary : nullptr);
-           }),
-           py::arg("codes"), py::arg("separator"), py::arg("name") = "codes", py::arg("merges") = -1,
-           py::arg("vocabulary") = py::none())
+  nb::class_<Segmenter>(module, "Segmenter")
+      .def(
+          "__init__",
+          [](Segmenter* self, std::string_view codes, std::string separator, const std::string& name, int64_t merges,
+             const std::optional<std::unordered_set<std::string>>& vocabulary) {
+            nb::gil_scoped_release released;
+            new (self)
+                Segmenter(parse_codes(codes, name, merges), std::move(separator), vocabulary ? &*vocabulary : nullptr);
+          },
+          nb::arg("codes"), nb::arg("separator"), nb::arg("name") = "codes", nb::arg("merges") = -1,
+          nb::arg("vocabulary") = nb::none())
       .def("surface_forms", [](const Segmenter& self) {
-        py::list forms;
+        nb::list forms;
         const bool notation = !self.alphabet().end_of_word;
         for (const std::string& form : self.surface_forms()) forms.append(decode(shown_token(form, notation)));
         return forms;
       });
 
-  py::class_<Applier>(module, "Applier")
+  nb::class_<Applier>(module, "Applier")
       .def(
-          py::init([](std::shared_ptr<Segmenter> segmenter, py::object isolate, std::optional<Dictionary> dictionary,
-                      int32_t unknown, size_t max_words, size_t max_bytes, std::shared_ptr<Pretokeniser> pretokeniser) {
+          "__init__",
+          [](Applier* self, std::shared_ptr<Segmenter> segmenter, nb::object isolate,
+             std::optional<Dictionary> dictionary, int32_t unknown, size_t max_words, size_t max_bytes,
+             std::shared_ptr<Pretokeniser> pretokeniser) {
             // Keys are bytes, or strings in UTF-8: subwords with the separator, which is after all but a word's last.
             // Without an end-of-word marker they are the bytes of tokens, and tokens have no separator. With bytes
             // and a marker, a separator that holds a space tells "a" inside a word from "a" at its end for sure.
@@ -137,50 +139,52 @@ PYBIND11_MODULE(_core, module) {
             if (dictionary) shared = std::make_shared<const Dictionary>(std::move(*dictionary));
             auto split = pretokeniser_of(segmenter->header(), std::move(pretokeniser));
             const bool bytes = segmenter->alphabet().bytes;
-            return std::make_unique<Applier>(std::move(segmenter), make_isolate(std::move(isolate), bytes),
-                                             std::move(split), TableLimits{max_words, max_bytes}, std::move(shared),
-                                             unknown);
-          }),
-          py::arg("segmenter"), py::arg("isolate") = py::none(), py::arg("dictionary") = py::none(),
-          py::arg("unknown") = 0, py::arg("max_words") = TableLimits().max_words,
-          py::arg("max_bytes") = TableLimits().max_bytes, py::arg("pretokeniser") = nullptr)
+            new (self) Applier(std::move(segmenter), make_isolate(std::move(isolate), bytes), std::move(split),
+                               TableLimits{max_words, max_bytes}, std::move(shared), unknown);
+          },
+          nb::arg("segmenter"), nb::arg("isolate") = nb::none(), nb::arg("dictionary") = nb::none(),
+          nb::arg("unknown") = 0, nb::arg("max_words") = TableLimits().max_words,
+          nb::arg("max_bytes") = TableLimits().max_bytes, nb::arg("pretokeniser") = nb::none())
       .def(
           "apply",
           [](Applier& self, const NamedObject& input, const NamedObject& output, unsigned workers, double p,
-             uint64_t seed, uint64_t epoch, py::object progress) {
+             uint64_t seed, uint64_t epoch, nb::object progress) {
             BlockReader reader = make_reader({input});
             const std::unique_ptr<Sink> sink = make_sink(output);
             const Tick tick = make_tick(std::move(progress));
-            py::gil_scoped_release released;
+            nb::gil_scoped_release released;
             self.apply(reader, *sink, workers, {p, seed, epoch}, tick);
           },
-          py::arg("input"), py::arg("output"), py::arg("workers") = 1, py::arg("dropout") = 0.0, py::arg("seed") = 0,
-          py::arg("epoch") = 0, py::arg("progress") = py::none())
+          nb::arg("input"), nb::arg("output"), nb::arg("workers") = 1, nb::arg("dropout") = 0.0, nb::arg("seed") = 0,
+          nb::arg("epoch") = 0, nb::arg("progress") = nb::none())
       .def(
           "segment_line",
           [](Applier& self, std::string_view line, bool keep_margins, double p, uint64_t seed, uint64_t epoch,
              uint64_t index) { return decode(self.segment_line(line, keep_margins, {p, seed, epoch}, index)); },
-          py::arg("line"), py::arg("keep_margins") = true, py::arg("dropout") = 0.0, py::arg("seed") = 0,
-          py::arg("epoch") = 0, py::arg("index") = 0)
+          nb::arg("line"), nb::arg("keep_margins") = true, nb::arg("dropout") = 0.0, nb::arg("seed") = 0,
+          nb::arg("epoch") = 0, nb::arg("index") = 0)
       .def(
           "segment_words",
           [](Applier& self, const std::vector<std::string>& words, double p, uint64_t seed, uint64_t epoch,
              uint64_t index) { return decode(self.segment_words(words, {p, seed, epoch}, index)); },
-          py::arg("words"), py::arg("dropout") = 0.0, py::arg("seed") = 0, py::arg("epoch") = 0, py::arg("index") = 0)
+          nb::arg("words"), nb::arg("dropout") = 0.0, nb::arg("seed") = 0, nb::arg("epoch") = 0, nb::arg("index") = 0)
       .def(
           "ids",
           [](Applier& self, const std::vector<std::string>& lines, const std::vector<uint64_t>& indices, double p,
              uint64_t seed, uint64_t epoch) {
             const Applier::Ids result = without_gil([&] { return self.encode(lines, indices, {p, seed, epoch}); });
             const auto* offsets = reinterpret_cast<const char*>(result.offsets.data());
-            return py::make_tuple(py::bytes(result.ids.view()),
-                                  py::bytes(offsets, result.offsets.size() * sizeof(int64_t)));
+            return nb::make_tuple(to_bytes(result.ids.view()),
+                                  nb::bytes(offsets, result.offsets.size() * sizeof(int64_t)));
           },
-          py::arg("lines"), py::arg("indices") = std::vector<uint64_t>(), py::arg("dropout") = 0.0, py::arg("seed") = 0,
-          py::arg("epoch") = 0)
-      .def("count_subwords", [](Applier& self, PyWordCounts& counts) {
-        const WordCounts& words = counts.get();
-        return PyWordCounts(without_gil([&] { return self.count_subwords(words); }));
-      });
+          nb::arg("lines"), nb::arg("indices") = std::vector<uint64_t>(), nb::arg("dropout") = 0.0, nb::arg("seed") = 0,
+          nb::arg("epoch") = 0)
+      .def(
+          "count_subwords",
+          [](Applier& self, PyWordCounts& counts) {
+            const WordCounts& words = counts.get();
+            return PyWordCounts(without_gil([&] { return self.count_subwords(words); }));
+          },
+          nb::arg("counts"));
   bind_ids(module);
 }

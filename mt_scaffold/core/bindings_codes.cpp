@@ -1,27 +1,23 @@
 #include "bindings_codes.hpp"
 
-#include <pybind11/stl.h>
-
 #include "errors.hpp"
 #include "notation.hpp"
 
-namespace py = pybind11;
-
 namespace mt_scaffold {
 
-void bind_codes(py::module_& module) {
+void bind_codes(nb::module_& module) {
   module.def(
       "parse_codes",
       [](std::string_view text, const std::string& name, int64_t merges) {
-        py::list result;
+        nb::list result;
         const Codes codes = parse_codes(text, name, merges);
         const bool bytes = codes.header.bytes;
         for (const Merge& merge : codes.merges)
-          result.append(py::make_tuple(decode(shown_token(merge.left, bytes)), decode(shown_token(merge.right, bytes)),
+          result.append(nb::make_tuple(decode(shown_token(merge.left, bytes)), decode(shown_token(merge.right, bytes)),
                                        merge.scaffold));
         return result;
       },
-      py::arg("text"), py::arg("name") = "codes", py::arg("merges") = -1);
+      nb::arg("text"), nb::arg("name") = "codes", nb::arg("merges") = -1);
 
   module.def(
       "parse_header",
@@ -29,18 +25,18 @@ void bind_codes(py::module_& module) {
         const CodesHeader header = parse_codes_header(text, name);
         return PyHeader(header.bytes, header.pretokeniser, header.split_digits);
       },
-      py::arg("text"), py::arg("name") = "codes");
+      nb::arg("text"), nb::arg("name") = "codes");
 
-  module.def("bytes_to_notation", [](std::string_view bytes) { return decode(notation_of(bytes)); }, py::arg("bytes"));
+  module.def("bytes_to_notation", [](std::string_view bytes) { return decode(notation_of(bytes)); }, nb::arg("bytes"));
   module.def(
       "notation_to_bytes",
       [](std::string_view notation) {
         std::string bytes;
         if (!append_from_notation(bytes, notation))
           throw InputError("'" + std::string(notation) + "' is not in GPT-2's notation of bytes");
-        return py::bytes(bytes);
+        return to_bytes(bytes);
       },
-      py::arg("notation"));
+      nb::arg("notation"));
 }
 
 }  // namespace mt_scaffold

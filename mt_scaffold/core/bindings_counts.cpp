@@ -46,9 +46,9 @@ class PyCountedWords {
 
 }  // namespace
 
-void bind_counts(py::module_& module) {
-  py::class_<PyWordCounts>(module, "WordCounts")
-      .def(py::init<>())
+void bind_counts(nb::module_& module) {
+  nb::class_<PyWordCounts>(module, "WordCounts")
+      .def(nb::init<>())
       .def("__len__", [](PyWordCounts& self) { return self.get().size(); })
       .def("total", [](PyWordCounts& self) { return self.get().total(); })
       .def("lines", [](PyWordCounts& self) { return self.get().lines; })
@@ -57,66 +57,69 @@ void bind_counts(py::module_& module) {
           "base_symbols",
           [](PyWordCounts& self, bool bytes, bool end_of_word) {
             const BaseSymbols symbols = self.get().base_symbols({bytes, end_of_word});
-            return py::make_tuple(symbols.internal, symbols.final);
+            return nb::make_tuple(symbols.internal, symbols.final);
           },
-          py::arg("bytes") = false, py::arg("end_of_word") = true)
+          nb::arg("bytes") = false, nb::arg("end_of_word") = true)
       .def("items",
            [](PyWordCounts& self) {
-             py::list items;
+             nb::list items;
              for (const WordCount& entry : self.get().in_order())
-               items.append(py::make_tuple(decode(entry.word), entry.count));
+               items.append(nb::make_tuple(decode(entry.word), entry.count));
              return items;
            })
       .def("byte_items",
            [](PyWordCounts& self) {
-             py::list items;
+             nb::list items;
              for (const WordCount& entry : self.get().in_order())
-               items.append(py::make_tuple(py::bytes(entry.word.data(), entry.word.size()), entry.count));
+               items.append(nb::make_tuple(to_bytes(entry.word), entry.count));
              return items;
            })
-      .def("add", [](PyWordCounts& self, PyWordCounts& other) { self.get().merge(other.get()); })
+      .def(
+          "add", [](PyWordCounts& self, PyWordCounts& other) { self.get().merge(other.get()); }, nb::arg("other"))
       .def("format_vocabulary", [](PyWordCounts& self) {
         const WordCounts& counts = self.get();
-        return py::bytes(without_gil([&] { return format_vocabulary(counts); }));
+        return to_bytes(without_gil([&] { return format_vocabulary(counts); }));
       });
 
-  py::class_<PyCountedWords>(module, "CountedWords")
-      .def(py::init([](uint64_t max_memory, std::string folder) {
-             return PyCountedWords(CountedWords({max_memory, std::move(folder)}));
-           }),
-           py::arg("max_memory"), py::arg("folder"))
+  nb::class_<PyCountedWords>(module, "CountedWords")
+      .def(
+          "__init__",
+          [](PyCountedWords* self, uint64_t max_memory, std::string folder) {
+            new (self) PyCountedWords(CountedWords({max_memory, std::move(folder)}));
+          },
+          nb::arg("max_memory"), nb::arg("folder"))
       .def("bytes_on_disk", [](PyCountedWords& self) { return self.words().bytes_on_disk(); })
       .def(
           "open",
           [](PyCountedWords& self, const std::vector<NamedObject>& inputs) {
-            py::list headers;
+            nb::list headers;
             for (const NamedObject& input : inputs) {
               const CodesHeader header = self.open(make_source(input));
               headers.append(PyHeader(header.bytes, header.pretokeniser, header.split_digits));
             }
             return headers;
           },
-          py::arg("inputs"))
+          nb::arg("inputs"))
       .def(
           "set_aside",
-          [](PyCountedWords& self, py::object progress) {
+          [](PyCountedWords& self, nb::object progress) {
             const Tick tick = make_tick(std::move(progress));
             without_gil([&] { self.set_aside(tick); });
           },
-          py::arg("progress") = py::none())
+          nb::arg("progress") = nb::none())
       .def(
           "write",
-          [](PyCountedWords& self, const NamedObject& output, const PyHeader& header, py::object progress) {
+          [](PyCountedWords& self, const NamedObject& output, const PyHeader& header, nb::object progress) {
             const std::unique_ptr<Sink> sink = make_sink(output);
             const Tick tick = make_tick(std::move(progress));
             const CountTotals totals =
                 without_gil([&] { return write_count_file(*self.sorted(), header_of(header), *sink, tick); });
-            return py::make_tuple(totals.types, totals.occurrences);
+            return nb::make_tuple(totals.types, totals.occurrences);
           },
-          py::arg("output"), py::arg("header"), py::arg("progress") = py::none())
+          nb::arg("output"), nb::arg("header"), nb::arg("progress") = nb::none())
       .def(
           "load",
-          [](PyCountedWords& self, const PyHeader& header, uint64_t prune, uint64_t max_memory, py::object progress) {
+          [](PyCountedWords& self, const PyHeader& header, uint64_t prune, uint64_t max_memory, nb::object progress) {
             const Tick tick = make_tick(std::move(progress));
             const Loading loading{prune, max_memory, header_of(header).alphabet(), !self.from_files()};
             Loaded loaded = without_gil([&] {
@@ -124,14 +127,14 @@ void bind_counts(py::module_& module) {
                                        : load(std::move(self.words()), loading, tick);
             });
             const Dropped& dropped = loaded.dropped;
-            return py::make_tuple(PyWordCounts(std::move(loaded.words)),
-                                  py::make_tuple(dropped.types, dropped.occurrences, dropped.pair_error));
+            return nb::make_tuple(PyWordCounts(std::move(loaded.words)),
+                                  nb::make_tuple(dropped.types, dropped.occurrences, dropped.pair_error));
           },
-          py::arg("header"), py::arg("prune") = 1, py::arg("max_memory") = 0, py::arg("progress") = py::none());
+          nb::arg("header"), nb::arg("prune") = 1, nb::arg("max_memory") = 0, nb::arg("progress") = nb::none());
 
   module.def(
       "count_words",
-      [](const std::vector<NamedObject>& inputs, unsigned workers, py::object progress,
+      [](const std::vector<NamedObject>& inputs, unsigned workers, nb::object progress,
          const Pretokeniser* pretokeniser, bool any_bytes, bool whole_inputs) {
         BlockReader reader = make_reader(inputs);
         const Tick tick = make_tick(std::move(progress));
@@ -141,31 +144,31 @@ void bind_counts(py::module_& module) {
           return std::move(counted.in_memory());
         }));
       },
-      py::arg("inputs"), py::arg("workers") = 1, py::arg("progress") = py::none(), py::arg("pretokeniser") = py::none(),
-      py::arg("any_bytes") = false, py::arg("whole_inputs") = false);
+      nb::arg("inputs"), nb::arg("workers") = 1, nb::arg("progress") = nb::none(), nb::arg("pretokeniser") = nb::none(),
+      nb::arg("any_bytes") = false, nb::arg("whole_inputs") = false);
 
   module.def(
       "count_within",
       [](const std::vector<NamedObject>& inputs, uint64_t max_memory, std::string folder, unsigned workers,
-         py::object progress, const Pretokeniser* pretokeniser, bool any_bytes, bool whole_inputs) {
+         nb::object progress, const Pretokeniser* pretokeniser, bool any_bytes, bool whole_inputs) {
         BlockReader reader = make_reader(inputs);
         const Tick tick = make_tick(std::move(progress));
         const Counting counting{pretokeniser, any_bytes, whole_inputs};
         const MemoryLimit limit{max_memory, std::move(folder)};
         return PyCountedWords(without_gil([&] { return count_words(reader, workers, counting, limit, tick); }));
       },
-      py::arg("inputs"), py::arg("max_memory"), py::arg("folder"), py::arg("workers") = 1,
-      py::arg("progress") = py::none(), py::arg("pretokeniser") = py::none(), py::arg("any_bytes") = false,
-      py::arg("whole_inputs") = false);
+      nb::arg("inputs"), nb::arg("max_memory"), nb::arg("folder"), nb::arg("workers") = 1,
+      nb::arg("progress") = nb::none(), nb::arg("pretokeniser") = nb::none(), nb::arg("any_bytes") = false,
+      nb::arg("whole_inputs") = false);
 
   module.def(
       "read_word_counts",
-      [](const std::vector<NamedObject>& inputs, py::object progress, bool any_bytes) {
+      [](const std::vector<NamedObject>& inputs, nb::object progress, bool any_bytes) {
         BlockReader reader = make_reader(inputs);
         const Tick tick = make_tick(std::move(progress));
         return PyWordCounts(without_gil([&] { return read_word_counts(reader, any_bytes, tick); }));
       },
-      py::arg("inputs"), py::arg("progress") = py::none(), py::arg("any_bytes") = false);
+      nb::arg("inputs"), nb::arg("progress") = nb::none(), nb::arg("any_bytes") = false);
 }
 
 }  // namespace mt_scaffold

@@ -1,13 +1,10 @@
 // Counted words as Python sees them.
 #pragma once
 
-#include <pybind11/pybind11.h>
-
+#include "bindings_text.hpp"
 #include "word_counts.hpp"
 
 namespace mt_scaffold {
-
-namespace py = pybind11;
 
 class PyWordCounts {
  public:
@@ -16,7 +13,7 @@ class PyWordCounts {
   PyWordCounts(PyWordCounts&&) = default;
 
   WordCounts& get() {
-    if (taken_) throw py::value_error("these counts were used up by learning; count the words again");
+    if (taken_) throw nb::value_error("these counts were used up by learning; count the words again");
     return counts_;
   }
   WordCounts take() {
@@ -30,6 +27,6 @@ class PyWordCounts {
   bool taken_ = false;
 };
 
-void bind_counts(py::module_& module);
+void bind_counts(nb::module_& module);
 
 }  // namespace mt_scaffold

@@ -1,10 +1,10 @@
 // The class of _core that encodes into ids and decodes.
 #pragma once
 
-#include <pybind11/pybind11.h>
+#include <nanobind/nanobind.h>
 
 namespace mt_scaffold {
 
-void bind_ids(pybind11::module_& module);
+void bind_ids(nanobind::module_& module);
 
 }  // namespace mt_scaffold

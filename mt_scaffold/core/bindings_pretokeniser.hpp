@@ -1,10 +1,10 @@
 // The pre-tokenisers as Python sees them.
 #pragma once
 
-#include <pybind11/pybind11.h>
+#include <nanobind/nanobind.h>
 
 namespace mt_scaffold {
 
-void bind_pretokeniser(pybind11::module_& module);
+void bind_pretokeniser(nanobind::module_& module);
 
 }  // namespace mt_scaffold

@@ -24,6 +24,7 @@ class Segmenter {
  public:
   // `vocabulary`: the surface forms (with separator) to keep; null or empty keeps all.
   Segmenter(const Codes& codes, std::string separator, const std::unordered_set<std::string>* vocabulary);
+  Segmenter(const Segmenter&) = delete;
 
   // The buffers of one thread.
   struct Scratch;
