@@ -104,7 +104,7 @@ constraints: .venv/built
 		$(UPGRADE:%=--upgrade-package %) --output-file constraints.txt
 
 audit: .venv/built
-	.venv/bin/uv tool run pip-audit==2.10.1 --disable-pip --require-hashes --requirement constraints.txt
+	.venv/bin/uv tool run pip-audit==2.10.1 --strict --disable-pip --require-hashes --requirement constraints.txt
 
 clean:
 	rm -rf .venv build *.egg-info mt_scaffold/*.so .pytest_cache .mypy_cache .ruff_cache .hypothesis .snakemake
