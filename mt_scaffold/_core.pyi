@@ -115,6 +115,8 @@ def learn(
     on_step: _OnStep = None,
     progress: _Progress = None,
     header: _Header = ...,
+    # A codes file whose merges come first; for BPE, where they count among the symbols. Its marks are dropped.
+    given: bytes | None = None,
 ) -> _Learned: ...
 
 # Symbols that are bytes are in GPT-2's notation, here and in what learn() reports.
@@ -132,6 +134,8 @@ class Segmenter(metaclass=_Class):
         name: str = "codes",
         merges: int = -1,
         vocabulary: set[str] | set[bytes] | None = None,
+        # The longest normal token from the left, in place of merges.
+        greedy: bool = False,
     ) -> None: ...
     # Without an end-of-word marker: the notation of the 256 bytes in order, then of the normal merged tokens by rank.
     def surface_forms(self) -> list[str]: ...

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import os
 import sys
 from collections.abc import Iterable, Mapping, Sequence
@@ -11,19 +10,20 @@ from typing import Any, AnyStr
 from mt_scaffold import _core
 from mt_scaffold.codes import Codes, CodesHeader, CodesSource
 from mt_scaffold.errors import UsageError
-from mt_scaffold.files import (
-    Output,
-    PathLike,
-    Writable,
-    refuse_overwriting,
-    shown,
-    stream_name,
-    writing_to,
-)
+from mt_scaffold.files import Output, PathLike, refuse_overwriting, shown, writing_to
 from mt_scaffold.glossaries import GlossaryIsolator
 from mt_scaffold.ids import TokenIds
-from mt_scaffold.inputs import Lines, TextFile, core_input, text_source
-from mt_scaffold.options import check_dropout, check_epoch, check_merges, core_seed, warn_of_epoch, worker_count
+from mt_scaffold.inputs import Lines, TextFile, core_input, core_output, text_source
+from mt_scaffold.options import (
+    INFERENCES,
+    check_choice,
+    check_dropout,
+    check_epoch,
+    check_merges,
+    core_seed,
+    warn_of_epoch,
+    worker_count,
+)
 from mt_scaffold.progress import progress_line
 from mt_scaffold.text import LINE_MARGIN, SEPARATOR, as_bytes, join_subwords, like, notation_to_bytes
 from mt_scaffold.vocabulary import read_vocabulary
@@ -43,6 +43,8 @@ class BPE(TokenIds):
     vocab: the subwords, with separator, that may be used; others are split further (see ``read_vocabulary``).
     glossaries: words or regular expressions that are isolated and never split. Where the codes' symbols are bytes, they
         match bytes.
+    inference: "merges", in order of rank, or "greedy": from the left, the longest normal token of the codes that the rest
+        of the word begins with, or else a base symbol (Uzan et al. 2024). It takes no vocab and no dropout.
 
     special_tokens: texts with an id of their own, after those of the codes (see ``encode``). pad_vocab_to: round the
         number of ids up to a multiple of this.
@@ -66,7 +68,11 @@ class BPE(TokenIds):
         *,
         special_tokens: Iterable[str] = (),
         pad_vocab_to: int = 1,
+        inference: str = "merges",
     ) -> None:
+        greedy = check_choice("inference", inference, INFERENCES) == "greedy"
+        if greedy and vocab is not None:
+            raise UsageError("greedy inference has the vocabulary of the codes; omit the vocabulary")
         read = Codes.of(codes)
         vocab = None if vocab is None else [*vocab]
         glossaries = None if glossaries is None else [*glossaries]
@@ -81,7 +87,7 @@ class BPE(TokenIds):
             what = "a vocabulary" if vocab is not None else "glossaries"
             raise UsageError(f"{read.name}: codes with a pre-tokeniser cannot be applied with {what}")
         vocabulary = None if vocab is None else {as_bytes(subword) for subword in vocab}
-        self._segmenter = _core.Segmenter(read.text, separator, read.name, check_merges(merges), vocabulary)
+        self._segmenter = _core.Segmenter(read.text, separator, read.name, check_merges(merges), vocabulary, greedy)
         self._isolate: GlossaryIsolator[str] | GlossaryIsolator[bytes] | None = None
         if glossaries and self.header.bytes:
             self._isolate = GlossaryIsolator([as_bytes(glossary) for glossary in glossaries])
@@ -99,6 +105,7 @@ class BPE(TokenIds):
             "glossaries": glossaries,
             "special_tokens": self._special,
             "pad_vocab_to": pad_vocab_to,
+            "inference": inference,
         }
 
     def __reduce__(self) -> tuple[object, ...]:
@@ -212,7 +219,7 @@ class BPE(TokenIds):
         check_epoch(epoch, seed, dropout)
         with core_input(source) as opened, progress_line("segmenting") as show, writing_to(outfile) as stream:
             name = shown(outfile) if isinstance(outfile, str | os.PathLike) else None
-            self._applier.apply(opened, _core_output(stream, name), threads, dropout, number, epoch, show)
+            self._applier.apply(opened, core_output(stream, name), threads, dropout, number, epoch, show)
 
     def surface_forms(self) -> list[str]:
         """Return every subword the codes can give, as segmented text shows it.
@@ -293,18 +300,6 @@ class Encoder:
         return memoryview(ids).cast("i"), memoryview(offsets).cast("q")
 
 
-def _core_output(stream: Writable, name: str | None = None) -> _core._Output:
-    """An output for the core: the descriptor where bytes can go straight to it, otherwise the stream.
-
-    A stream that compresses has a descriptor too, but not for these bytes.
-    """
-    name = name or stream_name(stream, "output")
-    if isinstance(stream, io.FileIO) or (isinstance(stream, io.BufferedWriter) and isinstance(stream.raw, io.FileIO)):
-        stream.flush()
-        return name, stream.fileno()
-    return name, stream
-
-
 def apply_bpe(
     codes: CodesSource,
     infile: TextFile | None = None,
@@ -320,6 +315,7 @@ def apply_bpe(
     epoch: int = 0,
     *,
     lines: Lines | None = None,
+    inference: str = "merges",
 ) -> None:
     """Segment a text with a codes file: what the command ``apply-bpe`` does.
 
@@ -340,5 +336,5 @@ def apply_bpe(
     elif vocabulary_threshold is not None:
         print("warning: a vocabulary threshold has no effect without a vocabulary", file=sys.stderr)
     warn_of_epoch(epoch, dropout)
-    bpe = BPE(read, merges, separator, vocab, glossaries)
+    bpe = BPE(read, merges, separator, vocab, glossaries, inference=inference)
     bpe.process_file(source, outfile, dropout, num_workers, seed, epoch)

@@ -18,6 +18,7 @@ _EXPERIMENT = "mt_scaffold.experiment.commands"
 _SEGMENTATION_COMMANDS = {
     "count-words": "count the words of a corpus, or merge the counts of its shards",
     "learn-bpe": "learn BPE or Scaffold-BPE merges from text",
+    "mark": "mark rare, wasted or listed tokens of codes as scaffold (vocabulary trimming)",
     "apply-bpe": "segment text with learned codes",
     "encode": "turn documents into files of ids, for language models",
     "decode": "turn files of ids back into text",

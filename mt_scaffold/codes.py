@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Collection
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -10,6 +11,7 @@ from mt_scaffold import _core
 from mt_scaffold.errors import UsageError
 from mt_scaffold.files import PathLike, Readable, read_file, shown, stream_name
 from mt_scaffold.options import check_merges
+from mt_scaffold.text import is_base_symbol, notation_to_bytes
 
 if TYPE_CHECKING:
     from mt_scaffold.pretokenise import Pretokeniser
@@ -150,6 +152,28 @@ class Codes:
         Raises MTScaffoldError with name and line number where the file is malformed.
         """
         return self.first(-1)
+
+    @property
+    def scaffold(self) -> set[str]:
+        """The tokens that are scaffold."""
+        return {merge.token for merge in self.merges if merge.scaffold}
+
+    @property
+    def normal(self) -> set[str]:
+        """The merged tokens that segmented text can hold: neither scaffold nor base symbols."""
+        marked = self.header.end_of_word
+        return {m.token for m in self.merges if not m.scaffold and not is_base_symbol(m.token, marked)}
+
+    def with_scaffold(self, tokens: Collection[str]) -> Codes:
+        """Return codes with the same merges, of which those that make one of ``tokens`` are scaffold, and no others.
+
+        tokens: as in ``Merge``; none of them a base symbol, which a codes file cannot mark.
+        """
+        encode = notation_to_bytes if self.header.bytes and self.header.end_of_word else str.encode
+        lines = [self.text.partition(b"\n")[0].removesuffix(b"\r")]
+        for left, right, _ in self.merges:
+            lines.append(encode(left) + b" " + encode(right) + b" scaffold" * (left + right in tokens))
+        return Codes(b"\n".join(lines) + b"\n", self.name)
 
     def first(self, merges: int) -> list[Merge]:
         """The first ``merges`` merges, -1 for all; what follows them is not read, and may be malformed."""

@@ -1,4 +1,4 @@
-"""The inputs of a call as the native core reads them: paths, open files and lines."""
+"""The inputs of a call as the native core reads them: paths, open files and lines; and its output."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import BinaryIO, cast
 
 from mt_scaffold import _core
 from mt_scaffold.errors import MTScaffoldError, UsageError
-from mt_scaffold.files import PathLike, Readable, compression_of, open_input, shown, stream_name
+from mt_scaffold.files import PathLike, Readable, Writable, compression_of, open_input, shown, stream_name
 
 # A path (``.gz`` too), or a file open for bytes or text.
 TextFile = PathLike | Readable[bytes] | Readable[str]
@@ -163,6 +163,18 @@ def core_input(source: TextFile) -> Iterator[_core._Input]:
         yield name, cast(BinaryIO, _Buffered(source))
     else:
         yield name, cast(BinaryIO, _Encoded(cast(BinaryIO, source)))
+
+
+def core_output(stream: Writable, name: str | None = None) -> _core._Output:
+    """Return an output for the core: the descriptor where bytes can go straight to it, otherwise the stream.
+
+    A stream that compresses has a descriptor too, but not for these bytes.
+    """
+    name = name or stream_name(stream, "output")
+    if isinstance(stream, io.FileIO) or (isinstance(stream, io.BufferedWriter) and isinstance(stream.raw, io.FileIO)):
+        stream.flush()
+        return name, stream.fileno()
+    return name, stream
 
 
 def _bytes_beneath(source: TextFile) -> TextFile:

@@ -79,6 +79,23 @@ def learn_from_counts(
     return LearnedCodes(Codes(learned["codes"]), learned["restored"], learned["exhausted"])
 
 
+def learn_on(codes: Codes, counts: _core.WordCounts, more: int, min_frequency: int = 2) -> tuple[Codes, bool]:
+    """Learn up to ``more`` BPE merges beyond those of ``codes``, from counted words, which are not used up.
+
+    All merges of ``codes`` are replayed on the text, those of scaffold tokens too; then the most frequent pair is
+    merged as ever. With the text and the minimum frequency that BPE codes were learned with, the result is that of
+    learning more symbols at once. Scaffold tokens stay scaffold, whatever pair makes them.
+
+    Returns the codes, and whether learning stopped early because no pair reached ``min_frequency``.
+    """
+    copy = _core.WordCounts()
+    copy.add(counts)
+    with progress_line("learning", "merges") as show:
+        symbols = len(codes.merges) + more
+        learned = _core.learn(copy, False, symbols, min_frequency, None, show, codes.header.for_core, codes.text)
+    return Codes(learned["codes"], codes.name).with_scaffold(codes.scaffold), learned["exhausted"]
+
+
 def _without_base_symbols(num_symbols: int, internal: int, final: int, header: CodesHeader) -> int:
     """How many symbols remain to be learned; says on stderr, in subword-nmt's words, what is subtracted."""
     base = internal + final

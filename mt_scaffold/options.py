@@ -11,6 +11,8 @@ from mt_scaffold.cores import allowed_cores, usable_cores
 from mt_scaffold.errors import UsageError
 
 ALGORITHMS = ("scaffold", "bpe")
+# How a word becomes subwords.
+INFERENCES = ("merges", "greedy")
 # How statistics can be printed.
 FORMATS = ("text", "json", "markdown")
 _MOST_WORKERS = 4096

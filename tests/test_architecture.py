@@ -66,6 +66,7 @@ ORDER = (
     ("figures",),
     ("statistics",),
     ("html_report",),
+    ("making_codes",),
     ("workflow",),
     ("language_model_workflow",),
     ("commands",),

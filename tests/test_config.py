@@ -12,6 +12,7 @@ pytest.importorskip("yaml", reason="PyYAML comes with the extra 'workflow'")
 from mt_scaffold.cli import main
 from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.configuration import Config, load_config, load_experiment, parse_experiment
+from mt_scaffold.experiment.making_codes import learn_flags, learned_codes, mark_flags, trimmed_codes
 
 CONFIGS = sorted((Path(__file__).parent.parent / "configs").glob("*.yaml"))
 
@@ -100,7 +101,7 @@ def test_overrides_replace_values_of_the_file(tmp_path: Path) -> None:
         ("symbols: 100", "min_frequency: 2", 15, "codes.symbols: missing"),
         ("source: en, target: de", "source: en, target: en", 2, "languages.target: source and target are the same"),
         ("source: en", "source: no", 2, "languages.source: must be text, not false (quote text"),
-        ("algorithm: bpe", "algorithm: bpa", 18, "systems.bpe.algorithm: must be scaffold or bpe, not 'bpa'"),
+        ("algorithm: bpe", "algorithm: bpa", 18, "systems.bpe.algorithm: must be scaffold, bpe or trimmed, not 'bpa'"),
         (
             "algorithm: bpe",
             "algorithm: bpe, dropout: 1.5",
@@ -112,6 +113,21 @@ def test_overrides_replace_values_of_the_file(tmp_path: Path) -> None:
         ("  bpe: {", "  raw: {", 18, "systems.raw: reserved for a folder"),
         ("  bpe: {", "  report.html: {", 18, "systems.report.html: reserved for a folder or file"),
         ("algorithm: scaffold", "algorithm: scaffold, baseline: scaffold", 19, "systems.scaffold.baseline: a system"),
+        ("algorithm: bpe", "algorithm: trimmed", 18, "systems.bpe.below: missing: give the frequency that tokens of a"),
+        (
+            "algorithm: bpe",
+            "algorithm: bpe, below: 9",
+            18,
+            "systems.bpe.below: has an effect only with algorithm: trim",
+        ),
+        ("algorithm: bpe", "algorithm: bpe, refill: true", 18, "systems.bpe.refill: has an effect only with algorithm"),
+        ("algorithm: bpe", "codes: a, below: 9", 18, "systems.bpe.below: has no effect on codes that are given"),
+        (
+            "algorithm: bpe",
+            "algorithm: bpe, inference: greedy, dropout: 0.1",
+            18,
+            "systems.bpe.dropout: not possible with greedy inference; leave out one of them",
+        ),
         ("algorithm: bpe", "codes: a, joint: false", 18, "systems.bpe.joint: has no effect on codes that are given"),
         (
             "algorithm: bpe",
@@ -218,3 +234,24 @@ def test_the_command_shows_the_error_and_exits_with_2(tmp_path: Path, capsys: py
     assert error.count("\n") == 1
     assert "did you mean symbols?" in error
     assert not (tmp_path / "raw").exists()
+
+
+def test_trimmed_codes_are_made_of_those_of_bpe(tmp_path: Path) -> None:
+    """Names differ in all that makes a difference, and BPE codes are learned once, whether a system uses them or not."""
+    trimmed = "algorithm: trimmed, below: 9, min_frequency: 3"
+    systems = f"{trimmed}}}\n  refilled: {{{trimmed}, refill: true}}\n  sides: {{{trimmed}, joint: false}}\n  g: {{algorithm: bpe, inference: greedy"
+    config = load(tmp_path, SMALL.replace("algorithm: bpe", systems))
+    assert [config.segmentation(name).name for name in config.systems] == [
+        "trimmed-100-below9-min3",
+        "trimmed-100-below9-refill-min3",
+        "trimmed-100-below9-min3.en+trimmed-100-below9-min3.de",
+        "bpe-100-greedy",
+        "scaffold-100",
+    ]
+    learned = ["bpe-100", "scaffold-100", "bpe-100-min3", "bpe-100-min3.en", "bpe-100-min3.de"]
+    assert learned_codes(config) == learned and trimmed_codes(config) == [
+        name for name in config.all_codes if name.startswith("trimmed")
+    ]
+    assert learn_flags(config, "bpe-100-min3.de") == "--algorithm bpe --symbols 100 --min-frequency 3"
+    assert mark_flags(config, "trimmed-100-below9-min3") == "--below 9"
+    assert mark_flags(config, "trimmed-100-below9-refill-min3") == "--below 9 --refill same --min-frequency 3"

@@ -15,6 +15,10 @@ from fork_server import SNAKEFILE, Snakemake
 pytest.importorskip("snakemake", reason="needs the extra 'workflow'")
 pytest.importorskip("fairseq_cli", reason="needs the extra 'fairseq'")
 
+from mt_scaffold import BPE, Codes
+from mt_scaffold.experiment.dictionary import read_dictionary
+from mt_scaffold.text import read_lines, surface_form
+
 EPOCHS = 8
 CONFIGURATION = f"""
 name: tiny
@@ -312,6 +316,30 @@ def test_given_codes_that_cannot_be_read_are_named_in_a_dry_run(run: Run, tmp_pa
         (tmp_path / "given.codes").write_text(text)
     dry = run(tmp_path, CONFIGURATION.replace("algorithm: scaffold", "codes: given.codes"), "--dry-run")
     assert dry.returncode == 2 and "mt-scaffold: systems.scaffold.codes: given.codes: " in dry.stdout, dry.stdout
+
+
+def test_trimmed_and_greedy_systems_have_their_codes_and_dictionaries(run: Run, tmp_path: Path) -> None:
+    """BPE codes are learned, rare tokens marked, and no marked token is in the dictionary; greedy has its own."""
+    systems = "trimmed: {algorithm: trimmed, below: 20, refill: true}\n  greedy: {algorithm: bpe, inference: greedy}"
+    text = CONFIGURATION.replace("scaffold: {algorithm: scaffold}", systems)
+    done = run(tmp_path, text, "--until", "dictionary", "--config", f"output={tmp_path}/out")
+    assert done.returncode == 0, done.stdout
+    (folder,) = (path.parent for path in tmp_path.rglob("codes") if path.is_dir())
+    bpe, trimmed = (
+        Codes.read(folder / "codes" / f"{name}.codes") for name in ("bpe-150", "trimmed-150-below20-refill")
+    )
+    assert not bpe.scaffold and len(trimmed.scaffold) > 5 and len(trimmed.normal) == len(bpe.normal) == 150
+    forms = {surface_form(token) for token in trimmed.scaffold}
+    dictionaries = {
+        name: {form for form, _ in read_dictionary(folder / "dictionaries" / name / "dict.en.txt")}
+        for name in ("bpe-150", "trimmed-150-below20-refill", "bpe-150-greedy")
+    }
+    assert not forms & dictionaries["trimmed-150-below20-refill"] and forms & dictionaries["bpe-150"]
+    words = [line for side in ("en", "de") for line in read_lines(folder / "words" / f"train.{side}")]
+    greedy = BPE(bpe, inference="greedy")
+    pieces = {piece for line in words for piece in greedy.segment(line).split(" ")}
+    assert pieces <= dictionaries["bpe-150-greedy"]
+    assert pieces != {piece for line in words for piece in BPE(bpe).segment(line).split(" ")}
 
 
 def test_a_dry_run_leaves_nothing_behind(run: Run, tmp_path: Path) -> None:

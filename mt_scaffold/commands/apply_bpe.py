@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from mt_scaffold.apply import apply_bpe
-from mt_scaffold.commands.arguments import add_codes, add_input, add_num_workers, add_segmenting
+from mt_scaffold.commands.arguments import add_codes, add_inference, add_input, add_num_workers, add_segmenting
 from mt_scaffold.files import input_or_standard, output_or_standard
 
 
@@ -17,6 +17,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--vocabulary", metavar="PATH", help="vocabulary (from get-vocab); subwords it lacks are split further"
     )
     add_segmenting(parser)
+    add_inference(parser)
     parser.add_argument(
         "--epoch",
         type=int,
@@ -41,4 +42,5 @@ def run(options: argparse.Namespace) -> None:
         options.seed,
         options.num_workers,
         options.epoch,
+        inference=options.inference,
     )

@@ -7,7 +7,7 @@ from typing import Any, BinaryIO
 
 from mt_scaffold.documents import DEFAULT_FIELD, DOCUMENT_FORMATS, Documents
 from mt_scaffold.files import input_or_standard
-from mt_scaffold.options import ALGORITHMS, FORMATS
+from mt_scaffold.options import ALGORITHMS, FORMATS, INFERENCES
 from mt_scaffold.text import SEPARATOR
 
 _DEFAULT_TOP = 20
@@ -108,6 +108,15 @@ def add_top(parser: argparse.ArgumentParser, what: str) -> None:
 def shown_top(options: argparse.Namespace) -> int:
     """Return how many tokens to list."""
     return _DEFAULT_TOP if options.top is None else int(options.top)
+
+
+def add_inference(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--inference",
+        choices=INFERENCES,
+        default=INFERENCES[0],
+        help="merge in order of rank, or greedily take the longest token from the left (default: %(default)s)",
+    )
 
 
 def add_segmenting(parser: argparse.ArgumentParser) -> None:

@@ -16,6 +16,11 @@ namespace {
 // Results of more drops in one word rarely recur: looking them up costs more than it saves.
 constexpr size_t kRememberedDrops = 2;
 
+void check_dropout(const Segmenter& segmenter, const Dropout& dropout) {
+  if (segmenter.inference() == Inference::kGreedy && dropout.p > 0)
+    throw InputError("greedy inference merges nothing, so dropout has nothing to skip; omit one of them");
+}
+
 InputError not_utf8(size_t line, std::string_view text, size_t position) {
   return InputError("line " + std::to_string(line + 1) + ", byte offset " + std::to_string(position) + ": " +
                     hex_byte(text[position]) + " is not UTF-8; encode the text as UTF-8 first");
@@ -60,6 +65,7 @@ Applier::Applier(std::shared_ptr<const Segmenter> segmenter, Isolate isolate,
 Applier::~Applier() = default;
 
 Applier::Lease::Lease(Applier& applier, const Dropout& dropout) : applier_(applier) {
+  check_dropout(*applier.segmenter_, dropout);
   {
     std::lock_guard lock(applier.idle_mutex_);
     if (!applier.idle_.empty()) {
@@ -257,6 +263,7 @@ size_t Applier::append_line(Worker& worker, std::string_view line, Margins margi
 }
 
 void Applier::apply(BlockReader& reader, Sink& sink, unsigned workers, const Dropout& dropout, const Tick& tick) {
+  check_dropout(*segmenter_, dropout);
   std::vector<std::unique_ptr<Worker>> states;
   for (unsigned i = 0; i < workers; ++i) states.push_back(std::make_unique<Worker>(dropout));
   transform_blocks(

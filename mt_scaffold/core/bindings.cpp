@@ -77,11 +77,12 @@ NB_MODULE(_core, module) {
   module.def(
       "learn",
       [](PyWordCounts& counts, bool scaffold, uint64_t symbols, int64_t min_frequency, nb::object on_step,
-         nb::object progress, const PyHeader& given_header) {
+         nb::object progress, const PyHeader& given_header, const std::optional<std::string_view>& given) {
         const CodesHeader header = header_of(given_header);
         const bool bytes = header.bytes;
-        const LearnOptions options{scaffold ? Algorithm::kScaffold : Algorithm::kBpe, header.alphabet(), symbols,
-                                   min_frequency};
+        LearnOptions options{scaffold ? Algorithm::kScaffold : Algorithm::kBpe, header.alphabet(), symbols,
+                             min_frequency};
+        if (given) options.given = parse_codes(*given, "codes", -1).merges;
         const auto shown = [bytes](std::string_view token) { return decode(shown_token(token, bytes)); };
         OnStep report;
         if (!on_step.is_none()) {
@@ -106,19 +107,20 @@ NB_MODULE(_core, module) {
       },
       nb::arg("counts"), nb::arg("scaffold"), nb::arg("symbols"), nb::arg("min_frequency"),
       nb::arg("on_step") = nb::none(), nb::arg("progress") = nb::none(),
-      nb::arg("header") = PyHeader(false, "spaces", false));
+      nb::arg("header") = PyHeader(false, "spaces", false), nb::arg("given") = nb::none());
 
   nb::class_<Segmenter>(module, "Segmenter")
       .def(
           "__init__",
           [](Segmenter* self, std::string_view codes, std::string separator, const std::string& name, int64_t merges,
-             const std::optional<std::unordered_set<std::string>>& vocabulary) {
+             const std::optional<std::unordered_set<std::string>>& vocabulary, bool greedy) {
             nb::gil_scoped_release released;
-            new (self)
-                Segmenter(parse_codes(codes, name, merges), std::move(separator), vocabulary ? &*vocabulary : nullptr);
+            new (self) Segmenter(parse_codes(codes, name, merges), std::move(separator),
+                                 vocabulary ? &*vocabulary : nullptr,
+                                 greedy ? Inference::kGreedy : Inference::kMerges);
           },
           nb::arg("codes"), nb::arg("separator"), nb::arg("name") = "codes", nb::arg("merges") = -1,
-          nb::arg("vocabulary") = nb::none())
+          nb::arg("vocabulary") = nb::none(), nb::arg("greedy") = false)
       .def("surface_forms", [](const Segmenter& self) {
         nb::list forms;
         const bool notation = !self.alphabet().end_of_word;

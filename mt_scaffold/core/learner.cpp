@@ -16,12 +16,14 @@ class Learner {
       : scaffold_(options.algorithm == Algorithm::kScaffold),
         alphabet_(options.alphabet),
         symbols_(options.symbols),
+        given_(options.given),
         text_(std::move(words), options.alphabet),
         tokens_(text_.tokens),
         queue_(text_.tokens, text_.pairs, options.min_frequency) {}
 
   LearnResult learn(const OnStep& on_step, const Tick& tick) {
     LearnResult result;
+    replay(given_);
     for (uint64_t iteration = 0; (scaffold_ ? normal_ : merges_.size()) < symbols_; ++iteration) {
       if (iteration % kIterationsPerTick == 0) tick(merges_.size());
       queue_.settle();
@@ -53,6 +55,18 @@ class Learner {
     Token left, right, token;
   };
   static constexpr uint64_t kIterationsPerTick = 256;
+
+  // Brings the text to where learning these merges would have left it. The queue takes in pairs only later.
+  void replay(const std::vector<Merge>& given) {
+    for (const Merge& merge : given) {
+      const Token a = tokens_.intern(merge.left), b = tokens_.intern(merge.right);
+      merged_text_.assign(merge.left).append(merge.right);
+      const Token token = tokens_.intern(merged_text_);
+      merges_.push_back({a, b, token});
+      text_.replace(text_.pairs.find_or_add(a, b), token);
+      make_normal(token, a, b);
+    }
+  }
 
   CountedToken counted(Token token) const { return {tokens_[token].text, tokens_[token].frequency}; }
 
@@ -102,6 +116,7 @@ class Learner {
   const bool scaffold_;
   const Alphabet alphabet_;
   const uint64_t symbols_;
+  const std::vector<Merge>& given_;
   LearningText text_;
   Tokens& tokens_;
   MergeQueue queue_;

@@ -30,12 +30,18 @@ struct Segmenter::Scratch {
   };
   std::vector<uint32_t> previous, next;
   std::vector<Candidate> heap, group, dropped;
+
+  std::string marked_word;  // for greedy inference
 };
 
 std::shared_ptr<Segmenter::Scratch> Segmenter::make_scratch() { return std::make_shared<Scratch>(); }
 
-Segmenter::Segmenter(const Codes& codes, std::string separator, const std::unordered_set<std::string>* vocabulary)
-    : header_(codes.header), alphabet_(codes.header.alphabet()), separator_(std::move(separator)) {
+Segmenter::Segmenter(const Codes& codes, std::string separator, const std::unordered_set<std::string>* vocabulary,
+                     Inference inference)
+    : header_(codes.header),
+      alphabet_(codes.header.alphabet()),
+      separator_(std::move(separator)),
+      inference_(inference) {
   const std::vector<Merge>& merges = codes.merges;
   size_t size = 16;
   while (size < merges.size() * 3) size *= 2;
@@ -70,6 +76,8 @@ Segmenter::Segmenter(const Codes& codes, std::string separator, const std::unord
     base[symbol] = static_cast<int32_t>(token);
   }
   expansions_ = expand(texts_, alphabet_, scaffold_, lines, separator_, vocabulary);
+  if (inference_ == Inference::kGreedy)
+    for (const std::string& token : merged_tokens()) longest_match_.add(token);
 }
 
 int32_t Segmenter::intern(std::string_view text) {
@@ -154,6 +162,12 @@ std::vector<std::string> Segmenter::surface_forms() const {
 
 uint32_t Segmenter::segment(std::string_view word, std::vector<Piece>& pieces, Scratch& scratch,
                             Decisions* decisions) const {
+  if (inference_ == Inference::kGreedy) {
+    longest_match_.segment(word, alphabet_, scratch.marked_word, scratch.end);
+    pieces.clear();
+    for (const uint32_t end : scratch.end) pieces.push_back({pieces.empty() ? 0 : pieces.back().end, end});
+    return 0;
+  }
   std::vector<int32_t>& token = scratch.token;
   std::vector<uint32_t>& end = scratch.end;
   token.clear();

@@ -12,6 +12,7 @@
 #include "dropout.hpp"
 #include "expansions.hpp"
 #include "interner.hpp"
+#include "longest_match.hpp"
 
 namespace mt_scaffold {
 
@@ -20,10 +21,14 @@ struct Piece {
   uint32_t begin, end;
 };
 
+// What makes subwords of a word: the merges in order of rank, or the longest token from the left, again and again.
+enum class Inference { kMerges, kGreedy };
+
 class Segmenter {
  public:
-  // `vocabulary`: the surface forms (with separator) to keep; null or empty keeps all.
-  Segmenter(const Codes& codes, std::string separator, const std::unordered_set<std::string>* vocabulary);
+  // `vocabulary`: the surface forms (with separator) to keep; null or empty keeps all. Only with kMerges.
+  Segmenter(const Codes& codes, std::string separator, const std::unordered_set<std::string>* vocabulary,
+            Inference inference = Inference::kMerges);
   Segmenter(const Segmenter&) = delete;
 
   // The buffers of one thread.
@@ -38,6 +43,7 @@ class Segmenter {
   const CodesHeader& header() const { return header_; }
   Alphabet alphabet() const { return alphabet_; }
   const std::string& separator() const { return separator_; }
+  Inference inference() const { return inference_; }
   // All subwords that the codes can give: base symbols and normal merged tokens, word-internal and word-final. Without
   // an end-of-word marker, all bytes and the normal merged tokens, as bytes.
   std::vector<std::string> surface_forms() const;
@@ -61,6 +67,8 @@ class Segmenter {
   const CodesHeader header_;
   const Alphabet alphabet_;
   std::string separator_;
+  const Inference inference_;
+  LongestMatch longest_match_;  // of the normal merged tokens; empty with kMerges
   Interner texts_;
   std::vector<PairSlot> pair_table_;
   std::vector<uint64_t> may_exist_;  // a Bloom filter over pair_table_

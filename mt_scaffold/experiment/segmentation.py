@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from mt_scaffold.apply import BPE
@@ -11,6 +11,7 @@ from mt_scaffold.errors import MTScaffoldError
 from mt_scaffold.experiment.provenance import raw_digest
 from mt_scaffold.experiment.results import read_result, write_result
 from mt_scaffold.files import PathLike, open_input, open_output
+from mt_scaffold.options import INFERENCES
 from mt_scaffold.text import SEPARATOR
 from mt_scaffold.vocabulary import read_vocabulary
 
@@ -26,7 +27,7 @@ class Segmentation:
     codes: the codes file of each side, source first; the same file twice for joint codes.
     vocabularies: the vocabulary file of each side (``get-vocab``), used with ``vocabulary_threshold``: subwords that
     are rarer there are split further, as with ``apply-bpe --vocabulary``.
-    glossaries, separator: as for ``BPE``.
+    glossaries, separator, inference: as for ``BPE``; no inference is its default.
     """
 
     codes: tuple[str, str]
@@ -34,6 +35,7 @@ class Segmentation:
     vocabulary_threshold: int | None = None
     glossaries: list[str] = field(default_factory=list)
     separator: str = SEPARATOR
+    inference: str | None = field(default=None, metadata={"omit_none": True})
 
     @property
     def joint(self) -> bool:
@@ -57,7 +59,13 @@ class Segmentation:
                     f"{self.vocabularies[side]}: no subword occurs {self.vocabulary_threshold} times; lower "
                     "vocabulary_threshold"
                 )
-        return BPE(self.codes[side], separator=self.separator, vocab=vocabulary, glossaries=self.glossaries or None)
+        return BPE(
+            self.codes[side],
+            separator=self.separator,
+            vocab=vocabulary,
+            glossaries=self.glossaries or None,
+            inference=self.inference or INFERENCES[0],
+        )
 
     def store(self, folder: Path, languages: Sequence[str]) -> dict[str, str]:
         """Copy the files into a folder, for ``stored_segmentation``; return the SHA-256 digest of each copy.
@@ -65,7 +73,8 @@ class Segmentation:
         Joint codes are called ``bpe.codes``; other files have their language in the name.
         """
         joint_codes = self.codes[0] == self.codes[1]
-        codes = (CODES, CODES) if joint_codes else tuple(f"bpe.{language}.codes" for language in languages)
+        source, target = (CODES, CODES) if joint_codes else (f"bpe.{language}.codes" for language in languages)
+        codes = (source, target)
         copies = dict(zip(codes, self.codes, strict=True))
         names = None
         if self.vocabularies is not None:
@@ -74,8 +83,7 @@ class Segmentation:
         for name, path in copies.items():
             with open_input(path) as stream, open_output(folder / name) as copy:
                 copy.write(stream.read())
-        stored = Segmentation((codes[0], codes[1]), names, self.vocabulary_threshold, self.glossaries, self.separator)
-        write_result(folder / STORED, stored)
+        write_result(folder / STORED, replace(self, codes=codes, vocabularies=names))
         return {name: raw_digest(folder / name) for name in (*copies, STORED)}
 
 
@@ -94,6 +102,4 @@ def stored_segmentation(folder: Path) -> Segmentation:
     vocabularies = None
     if stored.vocabularies is not None:
         vocabularies = (str(folder / stored.vocabularies[0]), str(folder / stored.vocabularies[1]))
-    return Segmentation(
-        (source, target), vocabularies, stored.vocabulary_threshold, stored.glossaries, stored.separator
-    )
+    return replace(stored, codes=(source, target), vocabularies=vocabularies)

@@ -9,7 +9,6 @@ import shlex
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from mt_scaffold.codes import Codes
 from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.averaging_check import check_averaging, number_of
 from mt_scaffold.experiment.binarise import DESCRIPTION, Binarised
@@ -19,6 +18,16 @@ from mt_scaffold.experiment.data_report import DataReport, gather_reports
 from mt_scaffold.experiment.experiment_folder import COMPARISON_KINDS
 from mt_scaffold.experiment.fairseq_tools import check_options, gpus_in_all, option_arguments, sees_gpu
 from mt_scaffold.experiment.layout import TRAINED_ON, Layout
+from mt_scaffold.experiment.making_codes import check_codes as check_codes
+from mt_scaffold.experiment.making_codes import copy_codes as copy_codes
+from mt_scaffold.experiment.making_codes import given_codes as given_codes
+from mt_scaffold.experiment.making_codes import learn_flags as learn_flags
+from mt_scaffold.experiment.making_codes import learned_codes as learned_codes
+from mt_scaffold.experiment.making_codes import learned_from as learned_from
+from mt_scaffold.experiment.making_codes import made_codes as made_codes
+from mt_scaffold.experiment.making_codes import mark_flags as mark_flags
+from mt_scaffold.experiment.making_codes import trimmed_codes as trimmed_codes
+from mt_scaffold.experiment.making_codes import untrimmed_codes as untrimmed_codes
 from mt_scaffold.experiment.results import read_result, write_result
 from mt_scaffold.experiment.resuming import check_resumable, read_start
 from mt_scaffold.experiment.tokenise import TokeniseReport, gather_chunks
@@ -77,51 +86,10 @@ def hold_out_flags(layout: Layout) -> str:
     return shlex.join(flags + before)
 
 
-def learned_from(layout: Layout, codes: str) -> list[Path]:
-    """Return the training words that codes are learned from."""
-    return [layout.words("train", language) for language in layout.config.all_codes[codes].languages]
-
-
-def learn_flags(config: Config, codes: str) -> str:
-    """Return the options of ``mt-scaffold learn-bpe`` for some codes."""
-    setting = config.all_codes[codes]
-    flags = f"--algorithm {setting.algorithm} --symbols {setting.symbols} --min-frequency {setting.min_frequency}"
-    return flags + " --total-symbols" * setting.total_symbols
-
-
-def given_codes(config: Experiment) -> list[str]:
-    """Return the codes that are copied from files."""
-    return [name for name, codes in config.all_codes.items() if codes.file is not None]
-
-
-def learned_codes(config: Experiment) -> list[str]:
-    """Return the codes that are learned."""
-    return [name for name, codes in config.all_codes.items() if codes.file is None]
-
-
 def check_plan(layout: Layout) -> None:
     """Raise UsageError for what would show only after hours, where it can be known before anything runs."""
     check_codes(layout.config)
     check_averaging(layout.config)
-
-
-def check_codes(config: Config) -> None:
-    """Raise UsageError where a codes file that a system names is missing or malformed, before anything runs."""
-    for name, system in config.systems.items():
-        for key in ("codes", "codes_source", "codes_target"):
-            if (path := getattr(system, key)) is not None:
-                try:
-                    _ = Codes.read(path).merges
-                except MTScaffoldError as error:
-                    raise UsageError(f"systems.{name}.{key}: {error}") from None
-
-
-def copy_codes(source: PathLike, output: PathLike) -> None:
-    """Copy a codes file from elsewhere. Raises MTScaffoldError where it is not one."""
-    codes = Codes.read(source)
-    _ = codes.merges  # read only now, and refused where malformed
-    with open_output(output) as stream:
-        stream.write(codes.text)
 
 
 def codes_of_side(layout: Layout, segmentation: str, language: str) -> Path:
@@ -156,6 +124,8 @@ def _segmentation_flags(layout: Layout, segmentation: str, languages: Sequence[s
         arguments += ["--vocabulary-threshold", str(setting.vocabulary_threshold)]
     if setting.glossaries:
         arguments += ["--glossaries", *setting.glossaries]
+    if setting.inference != "merges":
+        arguments += ["--inference", setting.inference]
     return shlex.join(arguments)
 
 

@@ -11,6 +11,20 @@ rule learn:
         "{MT} learn-bpe {params.flags} --num-workers {threads} --input {input:q} --output {output:q} > {log:q} 2>&1"
 
 
+# Vocabulary trimming: rare tokens of BPE codes become scaffold.
+rule mark:
+    input:
+        codes=lambda wildcards: steps.untrimmed_codes(layout, wildcards.codes),
+        words=lambda wildcards: steps.learned_from(layout, wildcards.codes),
+    output: layout.codes(f"{{codes,{steps.one_of(steps.trimmed_codes(experiment))}}}")
+    params: flags=lambda wildcards: steps.mark_flags(experiment, wildcards.codes)
+    log: layout.log("mark-{codes}")
+    threads: HALF
+    shell:
+        "{MT} mark {input.codes:q} {params.flags} --num-workers {threads} --input {input.words:q} --output {output:q} "
+        "> {log:q} 2>&1"
+
+
 rule copy_codes:
     input: lambda wildcards: experiment.all_codes[wildcards.codes].file
     output: layout.codes(f"{{codes,{steps.one_of(steps.given_codes(experiment))}}}")

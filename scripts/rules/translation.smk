@@ -19,7 +19,7 @@ wildcard_constraints:
     part=steps.one_of(layout.parts),
     trained_on=steps.one_of(TRAINED_ON),
     lang=steps.one_of(LANGUAGES),
-    codes=steps.one_of(experiment.all_codes),
+    codes=steps.one_of(steps.made_codes(experiment)),
     segmentation=steps.one_of(SEGMENTATIONS),
     checkpoint=r"last-\d+",
 

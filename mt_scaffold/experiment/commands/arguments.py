@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import argparse
 
-from mt_scaffold.commands.arguments import add_separator
+from mt_scaffold.commands.arguments import add_inference, add_separator
 from mt_scaffold.errors import UsageError
 from mt_scaffold.experiment.dictionary import NO_LIMITS
 from mt_scaffold.experiment.limits import Limits
 from mt_scaffold.experiment.segmentation import Segmentation
+from mt_scaffold.options import INFERENCES
 
 
 def add_languages(parser: argparse.ArgumentParser) -> None:
@@ -35,6 +36,7 @@ def add_segmentation(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--glossaries", nargs="+", default=[], metavar="STR", help="words or patterns never to split")
     add_separator(parser)
+    add_inference(parser)
 
 
 def add_limits(parser: argparse.ArgumentParser) -> None:
@@ -79,6 +81,7 @@ def segmentation(options: argparse.Namespace) -> Segmentation:
         options.vocabulary_threshold,
         options.glossaries,
         options.separator,
+        None if options.inference == INFERENCES[0] else options.inference,
     )
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
@@ -25,6 +26,7 @@ def check_glossary(glossary: str) -> None:
 
 _DROPOUT = bounds(check=check_dropout)
 _LEAST_FREQUENCY = 2
+TRIMMED = "trimmed"
 
 
 @dataclass(frozen=True)
@@ -47,8 +49,13 @@ class System:
     section. They are joint, or with ``joint: false`` one for each side, of ``symbols_source`` and ``symbols_target``
     where these are given. ``codes`` is a file to use instead (``codes_source`` and ``codes_target`` for each side).
 
+    ``algorithm: trimmed`` is BPE whose tokens with a frequency ``below`` this in the training words are marked as scaffold
+    (``mt-scaffold mark --below``); with ``refill``, BPE merges are learned on until ``symbols`` tokens are left.
+
     ``vocabulary_threshold`` splits subwords that are rarer than that in the training text of their side
     (apply-bpe --vocabulary-threshold), ``glossaries`` are words or patterns that are never split.
+
+    ``inference: greedy`` takes the longest token from the left, in place of merges (apply-bpe --inference).
 
     With ``dropout`` the training text is segmented again in every epoch, each merge skipped with this probability;
     ``dropout_source`` and ``dropout_target`` replace it on one side.
@@ -56,18 +63,21 @@ class System:
     ``baseline`` is the system to test this one against (default: the experiment's). ``train``: its own options.
     """
 
-    algorithm: Literal["scaffold", "bpe"] | None = None
+    algorithm: Literal["scaffold", "bpe", "trimmed"] | None = None
     symbols: int | None = field(default=None, metadata=bounds(least=1))
     symbols_source: int | None = field(default=None, metadata=bounds(least=1))
     symbols_target: int | None = field(default=None, metadata=bounds(least=1))
     min_frequency: int | None = field(default=None, metadata=bounds(least=1))
     total_symbols: bool | None = None
+    below: int | None = field(default=None, metadata=bounds(least=1))
+    refill: bool | None = None
     joint: bool = True
     codes: str | None = None
     codes_source: str | None = None
     codes_target: str | None = None
     vocabulary_threshold: int | None = field(default=None, metadata=bounds(least=1))
     glossaries: list[str] = field(default_factory=list, metadata=bounds(check=check_glossary))
+    inference: Literal["merges", "greedy"] | None = None
     dropout: float = field(default=0.0, metadata=_DROPOUT)
     dropout_source: float | None = field(default=None, metadata=_DROPOUT)
     dropout_target: float | None = field(default=None, metadata=_DROPOUT)
@@ -89,7 +99,7 @@ class System:
 
 @dataclass(frozen=True)
 class CodesSetting:
-    """What makes a codes file: the settings it is learned with, or the ``file`` it is copied from.
+    """What makes a codes file: the settings it is learned (and trimmed) with, or the ``file`` it is copied from.
 
     languages: whose training words it is learned from and segments, one or both; none for language models.
     """
@@ -100,6 +110,15 @@ class CodesSetting:
     total_symbols: bool
     languages: tuple[str, ...]
     file: str | None = None
+    below: int | None = None
+    refill: bool = False
+
+    @property
+    def untrimmed(self) -> CodesSetting | None:
+        """The BPE codes that these mark rare tokens of; None where they are not trimmed."""
+        if self.algorithm != TRIMMED:
+            return None
+        return dataclasses.replace(self, algorithm="bpe", below=None, refill=False)
 
     @property
     def name(self) -> str:
@@ -110,6 +129,8 @@ class CodesSetting:
             name = f"given-{stem}-{digest}"
             return f"{name}.{self.languages[0]}" if len(self.languages) == 1 else name
         name = f"{self.algorithm}-{self.symbols}"
+        name += f"-below{self.below}" if self.below is not None else ""
+        name += "-refill" if self.refill else ""
         name += f"-min{self.min_frequency}" if self.min_frequency != _LEAST_FREQUENCY else ""
         name += "-total" if self.total_symbols else ""
         return f"{name}.{self.languages[0]}" if len(self.languages) == 1 else name
@@ -120,6 +141,12 @@ class CodesSetting:
         return self.file or self.name
 
 
+def with_untrimmed(codes: Mapping[str, CodesSetting]) -> dict[str, CodesSetting]:
+    """Return codes by name, and with them those that trimmed ones are made of."""
+    untrimmed = [setting.untrimmed for setting in codes.values()]
+    return {**codes, **{setting.name: setting for setting in untrimmed if setting is not None}}
+
+
 @dataclass(frozen=True)
 class SegmentationSetting:
     """How a system segments both sides; systems with equal ones share dictionaries and binarised data."""
@@ -128,6 +155,7 @@ class SegmentationSetting:
     target: CodesSetting
     vocabulary_threshold: int | None
     glossaries: tuple[str, ...]
+    inference: str = "merges"
 
     @property
     def codes(self) -> tuple[CodesSetting, ...]:
@@ -141,7 +169,7 @@ class SegmentationSetting:
         name += f"-threshold{self.vocabulary_threshold}" if self.vocabulary_threshold is not None else ""
         if self.glossaries:
             name += "-glossaries" + hashlib.sha256("\0".join(self.glossaries).encode()).hexdigest()[:6]
-        return name
+        return name + (f"-{self.inference}" if self.inference != "merges" else "")
 
 
 def segmentation_of(system: System, learn: Learn, languages: tuple[str, str]) -> SegmentationSetting:
@@ -156,27 +184,40 @@ def segmentation_of(system: System, learn: Learn, languages: tuple[str, str]) ->
             system.min_frequency or learn.min_frequency,
             learn.total_symbols if system.total_symbols is None else system.total_symbols,
             languages if system.joint else (language,),
+            below=system.below,
+            refill=bool(system.refill),
         )
         own = languages if files[0] == files[1] else (language,)
         sides.append(setting if file is None else CodesSetting(None, 0, 0, False, own, file))
-    return SegmentationSetting(sides[0], sides[1], system.vocabulary_threshold, tuple(system.glossaries))
+    glossaries = tuple(system.glossaries)
+    inference = system.inference or "merges"
+    return SegmentationSetting(sides[0], sides[1], system.vocabulary_threshold, glossaries, inference)
 
 
 def check_system(system: System) -> Iterator[tuple[str, str]]:
     """Yield what contradicts itself in a system: a key, and what is wrong with it."""
     files = [name for name in ("codes", "codes_source", "codes_target") if getattr(system, name) is not None]
-    learned = ["symbols", "symbols_source", "symbols_target", "min_frequency", "total_symbols"]
+    learned = ["symbols", "symbols_source", "symbols_target", "min_frequency", "total_symbols", "below", "refill"]
     if files and system.algorithm is not None:
         yield files[0], "give either an algorithm, which learns codes, or files of codes"
     elif not files and system.algorithm is None:
-        yield "algorithm", "missing: give bpe or scaffold, or a file as codes"
+        yield "algorithm", "missing: give bpe, scaffold or trimmed, or a file as codes"
     if files and files not in (["codes"], ["codes_source", "codes_target"]):
         yield files[0], "give codes, or both codes_source and codes_target"
+    if system.algorithm == TRIMMED and system.below is None:
+        yield "below", "missing: give the frequency that tokens of a trimmed vocabulary need"
+    for name in ("below", "refill"):
+        if system.algorithm not in (TRIMMED, None) and getattr(system, name) is not None:
+            yield name, "has an effect only with algorithm: trimmed; leave it out"
     for name in learned:
         if files and getattr(system, name) is not None:
             yield name, "has no effect on codes that are given as a file; leave it out"
     if files and not system.joint:
         yield "joint", "has no effect on codes that are given as files; leave it out"
+    if system.inference == "greedy":
+        for name in ("dropout", "dropout_source", "dropout_target", "vocabulary_threshold"):
+            if getattr(system, name):
+                yield name, "not possible with greedy inference; leave out one of them"
     if system.symbols is not None and None not in (system.symbols_source, system.symbols_target):
         yield "symbols", "has no effect beside symbols_source and symbols_target; leave it out"
     for name in ("symbols_source", "symbols_target"):

@@ -1,0 +1,78 @@
+"""Which codes an experiment makes, from what, and with which options."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from mt_scaffold.codes import Codes
+from mt_scaffold.errors import MTScaffoldError, UsageError
+from mt_scaffold.experiment.configuration import Config, Experiment
+from mt_scaffold.experiment.configuration.systems import CodesSetting, with_untrimmed
+from mt_scaffold.experiment.layout import Layout
+from mt_scaffold.files import PathLike, open_output
+
+
+def learned_from(layout: Layout, codes: str) -> list[Path]:
+    """Return the training words that codes are learned from."""
+    return [layout.words("train", language) for language in made_codes(layout.config)[codes].languages]
+
+
+def learn_flags(config: Config, codes: str) -> str:
+    """Return the options of ``mt-scaffold learn-bpe`` for some codes."""
+    setting = made_codes(config)[codes]
+    flags = f"--algorithm {setting.algorithm} --symbols {setting.symbols} --min-frequency {setting.min_frequency}"
+    return flags + " --total-symbols" * setting.total_symbols
+
+
+def mark_flags(config: Config, codes: str) -> str:
+    """Return the options of ``mt-scaffold mark`` for some trimmed codes."""
+    setting = config.all_codes[codes]
+    flags = f"--below {setting.below}"
+    return flags + f" --refill same --min-frequency {setting.min_frequency}" * setting.refill
+
+
+def untrimmed_codes(layout: Layout, codes: str) -> Path:
+    """Return the BPE codes that trimmed ones are made of."""
+    untrimmed = layout.config.all_codes[codes].untrimmed
+    assert untrimmed is not None
+    return layout.codes(untrimmed.name)
+
+
+def made_codes(config: Experiment) -> dict[str, CodesSetting]:
+    """Return all codes that a run makes, by name: those of the systems, and what trimmed ones are made of."""
+    return with_untrimmed(config.all_codes)
+
+
+def given_codes(config: Experiment) -> list[str]:
+    """Return the codes that are copied from files."""
+    return [name for name, codes in config.all_codes.items() if codes.file is not None]
+
+
+def learned_codes(config: Experiment) -> list[str]:
+    """Return the codes that are learned."""
+    made = made_codes(config).items()
+    return [name for name, codes in made if codes.file is None and codes.untrimmed is None]
+
+
+def trimmed_codes(config: Experiment) -> list[str]:
+    """Return the codes that are made of others by marking tokens."""
+    return [name for name, codes in config.all_codes.items() if codes.untrimmed is not None]
+
+
+def check_codes(config: Config) -> None:
+    """Raise UsageError where a codes file that a system names is missing or malformed, before anything runs."""
+    for name, system in config.systems.items():
+        for key in ("codes", "codes_source", "codes_target"):
+            if (path := getattr(system, key)) is not None:
+                try:
+                    _ = Codes.read(path).merges
+                except MTScaffoldError as error:
+                    raise UsageError(f"systems.{name}.{key}: {error}") from None
+
+
+def copy_codes(source: PathLike, output: PathLike) -> None:
+    """Copy a codes file from elsewhere. Raises MTScaffoldError where it is not one."""
+    codes = Codes.read(source)
+    _ = codes.merges  # read only now, and refused where malformed
+    with open_output(output) as stream:
+        stream.write(codes.text)

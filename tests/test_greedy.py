@@ -1,0 +1,96 @@
+"""Greedy inference: the longest token from the left, over the vocabulary of any codes."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+import random
+from pathlib import Path
+
+import pytest
+from segmenting import ALPHABET, MODE_NAMES, MODES, Mode, hard_text, hard_words
+
+from mt_scaffold import BPE, Codes, MTScaffoldError, UsageError, learn_bpe
+from mt_scaffold.cli import main
+from mt_scaffold.reference_greedy import segment_greedily
+from mt_scaffold.text import bytes_to_notation
+
+# Merges would make "a bcd." of "abcd": (b, c) comes first. From the left, "ab" is the longest token that it begins with,
+# and then there is "cd." at the end but no "cd" inside a word.
+CODES = b"#version: 0.2\nb c\nbc d</w>\na b\nc d</w>\n"
+
+
+def test_by_hand() -> None:
+    """A token that ends a word is found at the end only, one that does not never there."""
+    greedy, merging = BPE(CODES, inference="greedy"), BPE(CODES)
+    assert merging.segment("abcd") == "a@@ bcd"
+    assert greedy.segment("abcd") == "ab@@ cd"
+    assert greedy.segment("abcde bcd cdcd ab") == "ab@@ c@@ d@@ e bcd c@@ d@@ cd a@@ b"
+    assert greedy.segment("xäbc\u65e5") == "x@@ ä@@ bc@@ \u65e5"
+    assert greedy.join(greedy.segment("abcde bcd")) == "abcde bcd"
+
+
+def test_scaffold_tokens_are_not_in_the_vocabulary() -> None:
+    """Greedy segmentation never needs demolishing: it chooses among normal tokens."""
+    codes = CODES.replace(b"a b", b"a b scaffold")
+    assert BPE(codes, inference="greedy").segment("abcd") == "a@@ bcd"
+
+
+@pytest.mark.parametrize("algorithm", ["bpe", "scaffold"])
+@pytest.mark.parametrize("mode", MODES, ids=MODE_NAMES)
+def test_core_equals_twin(mode: Mode, algorithm: str) -> None:
+    """On words with letters of all lengths, and with the letters of the end-of-word marker."""
+    codes = learn_bpe(lines=hard_text(1, 3000).split("\n"), num_symbols=300, algorithm=algorithm, **mode.options).codes
+    bpe = BPE(codes, inference="greedy")
+    lines = [line.split(b" ") for line in codes.text.split(b"\n")[1:-1]]
+    merges = [(mode.of_file(line[0]), mode.of_file(line[1])) for line in lines]
+    scaffold = {left + right for (left, right), line in zip(merges, lines, strict=True) if len(line) == 3}
+    differing = 0
+    for word in hard_words(random.Random(2), 1500, ALPHABET):
+        given = mode.word(word if mode is MODES[0] else word.encode().decode("latin-1"))
+        twin = segment_greedily(
+            given.decode("latin-1" if mode.byte_level else "utf-8"), merges, scaffold, mode.end_of_word
+        )
+        if mode.end_of_word:
+            *inner, last = twin
+            text = " ".join([f"{token}@@" for token in inner] + [last.removesuffix("</w>")])
+            expected = text.encode("latin-1" if mode.byte_level else "utf-8")
+        else:
+            expected = " ".join(bytes_to_notation(token.encode("latin-1")) for token in twin).encode()
+        found = b" ".join(bpe.segment_tokens([given]))
+        assert found == expected
+        differing += found != b" ".join(BPE(codes).segment_tokens([given])) if differing < 5 else 0
+    assert differing == 5  # or nothing was tested
+
+
+def test_what_is_refused_and_kept(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """No dropout and no vocabulary with it; a copy, a worker and the command line segment in the same way."""
+    bpe = BPE(CODES, inference="greedy")
+    for call in (
+        lambda: bpe.segment("abcd", dropout=0.1),
+        lambda: bpe.segment_tokens(["abcd"], dropout=0.1),
+        lambda: bpe.process_file(lines=["abcd"], outfile=tmp_path / "out", dropout=0.1),
+    ):
+        with pytest.raises(MTScaffoldError, match="greedy inference merges nothing"):
+            call()
+    with pytest.raises(UsageError, match="greedy inference has the vocabulary of the codes"):
+        BPE(CODES, vocab=["ab@@"], inference="greedy")
+    with pytest.raises(UsageError, match="there is no inference 'fast'"):
+        BPE(CODES, inference="fast")
+    for other in (copy.deepcopy(bpe), pickle.loads(pickle.dumps(bpe))):
+        assert other.segment("abcd") == "ab@@ cd"
+    (tmp_path / "codes").write_bytes(CODES)
+    (tmp_path / "text").write_bytes(b" abcd  abcd\r\n")
+    files = ["-c", str(tmp_path / "codes"), "-i", str(tmp_path / "text"), "-o", str(tmp_path / "out")]
+    assert main(["apply-bpe", *files, "--inference", "greedy"]) == 0
+    assert (tmp_path / "out").read_bytes() == b" ab@@ cd ab@@ cd\r\n"
+    assert main(["apply-bpe", *files, "--inference", "greedy", "--dropout", "0.1"]) == 1
+    assert "dropout has nothing to skip" in capsys.readouterr().err
+
+
+def test_ids_and_counts_follow(tmp_path: Path) -> None:
+    """The other ways to a segmentation, ids and counted words, are greedy too."""
+    codes = Codes(b"#version: 0.3 bytes gpt2\nb c\nbc d\na b\nc d\n")
+    greedy = BPE(codes, inference="greedy")
+    assert [token for token in greedy.segment("abcd").split()] == ["ab", "cd"]
+    assert greedy.decode(greedy.encode("abcd")) == "abcd" and len(greedy.encode("abcdc")) == 3
