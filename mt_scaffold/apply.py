@@ -43,8 +43,8 @@ class BPE(TokenIds):
     vocab: the subwords, with separator, that may be used; others are split further (see ``read_vocabulary``).
     glossaries: words or regular expressions that are isolated and never split. Where the codes' symbols are bytes, they
         match bytes.
-    inference: "merges", in order of rank, or "greedy": from the left, the longest normal token of the codes that the rest
-        of the word begins with, or else a base symbol (Uzan et al. 2024). It takes no vocab and no dropout.
+    inference: "merges", in order of rank, or "greedy": from the left, the longest normal token of the codes that the
+        rest of the word begins with, or else a base symbol (Uzan et al. 2024). It takes no vocab and no dropout.
 
     special_tokens: texts with an id of their own, after those of the codes (see ``encode``). pad_vocab_to: round the
         number of ids up to a multiple of this.

@@ -83,11 +83,11 @@ def mark(
     """
     read = Codes.of(codes)
     check_rules(below, ratio, tokens, refill, min_frequency)
-    listed = _listed(tokens, read)
     needs_text = below is not None or ratio is not None or refill is not None
     if not needs_text and any(given is not None for given in (infile, paths, lines, documents, counts)):
         raise UsageError("a list of tokens needs no text; omit the text")
     text = counted_text(infile, paths, lines, documents, counts) if needs_text else []
+    listed = _listed(tokens, read)
     counts = None if counts is None else count_files(counts)
     token_file = tokens if isinstance(tokens, str | os.PathLike) else None
     refuse_overwriting([outfile], [codes, token_file, *(sources_of(text) if counts is None else counts)])

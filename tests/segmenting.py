@@ -190,6 +190,14 @@ def hard_text(seed: int, words: int, alphabet: list[str] | None = None, long_wor
     return "".join(parts).rstrip("\n")
 
 
+def rich_text(seed: int, types: int, alphabet: Sequence[str]) -> list[str]:
+    """A line for each of many words, most of them rare, as often as it occurs: where merges do not run out soon."""
+    generator = random.Random(seed)
+    stems = ["".join(generator.choices(alphabet, k=generator.randint(1, 3))) for _ in range(types // 8 + 5)]
+    words = ["".join(generator.choices(stems, k=generator.randint(1, 3))) for _ in range(types)]
+    return [" ".join([word] * min(int(generator.paretovariate(1)), 99)) for word in words]
+
+
 def lines_at_lf(text: str) -> list[str]:
     """The lines of a text with their LFs; LF alone ends a line."""
     return [line + "\n" for line in text.split("\n")[:-1]] + [text.split("\n")[-1]] * (not text.endswith("\n"))

@@ -237,9 +237,10 @@ def test_the_command_shows_the_error_and_exits_with_2(tmp_path: Path, capsys: py
 
 
 def test_trimmed_codes_are_made_of_those_of_bpe(tmp_path: Path) -> None:
-    """Names differ in all that makes a difference, and BPE codes are learned once, whether a system uses them or not."""
+    """Names differ in all that makes a difference; BPE codes are learned once, whether a system uses them or not."""
     trimmed = "algorithm: trimmed, below: 9, min_frequency: 3"
-    systems = f"{trimmed}}}\n  refilled: {{{trimmed}, refill: true}}\n  sides: {{{trimmed}, joint: false}}\n  g: {{algorithm: bpe, inference: greedy"
+    systems = f"{trimmed}}}\n  refilled: {{{trimmed}, refill: true}}\n  sides: {{{trimmed}, joint: false}}\n"
+    systems += "  g: {algorithm: bpe, inference: greedy"
     config = load(tmp_path, SMALL.replace("algorithm: bpe", systems))
     assert [config.segmentation(name).name for name in config.systems] == [
         "trimmed-100-below9-min3",

@@ -9,7 +9,7 @@ import shlex
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from mt_scaffold.errors import MTScaffoldError, UsageError
+from mt_scaffold.errors import UsageError
 from mt_scaffold.experiment.averaging_check import check_averaging, number_of
 from mt_scaffold.experiment.binarise import DESCRIPTION, Binarised
 from mt_scaffold.experiment.configuration import Config, Experiment
@@ -33,7 +33,7 @@ from mt_scaffold.experiment.resuming import check_resumable, read_start
 from mt_scaffold.experiment.tokenise import TokeniseReport, gather_chunks
 from mt_scaffold.experiment.train import plan_start
 from mt_scaffold.experiment.training_options import training_options
-from mt_scaffold.files import PathLike, open_output
+from mt_scaffold.files import PathLike
 
 # What ends a training with fairseq: a whole number above 0, or any value.
 _ENDING_NUMBERS = (*STOP_OPTIONS.values(), "patience")

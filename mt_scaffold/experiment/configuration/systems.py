@@ -49,8 +49,8 @@ class System:
     section. They are joint, or with ``joint: false`` one for each side, of ``symbols_source`` and ``symbols_target``
     where these are given. ``codes`` is a file to use instead (``codes_source`` and ``codes_target`` for each side).
 
-    ``algorithm: trimmed`` is BPE whose tokens with a frequency ``below`` this in the training words are marked as scaffold
-    (``mt-scaffold mark --below``); with ``refill``, BPE merges are learned on until ``symbols`` tokens are left.
+    ``algorithm: trimmed`` is BPE whose tokens with a frequency ``below`` this in the training words are marked as
+    scaffold (``mt-scaffold mark --below``); ``refill`` then learns BPE merges on until as many tokens stand again.
 
     ``vocabulary_threshold`` splits subwords that are rarer than that in the training text of their side
     (apply-bpe --vocabulary-threshold), ``glossaries`` are words or patterns that are never split.
