@@ -57,8 +57,8 @@ def test_core_equals_twin(mode: Mode, algorithm: str) -> None:
         )
         if mode.end_of_word:
             *inner, last = twin
-            text = " ".join([f"{token}@@" for token in inner] + [last.removesuffix("</w>")])
-            expected = text.encode("latin-1" if mode.byte_level else "utf-8")
+            spaced = " ".join([f"{token}@@" for token in inner] + [last.removesuffix("</w>")])
+            expected = spaced.encode("latin-1" if mode.byte_level else "utf-8")
         else:
             expected = " ".join(bytes_to_notation(token.encode("latin-1")) for token in twin).encode()
         found = b" ".join(bpe.segment_tokens([given]))

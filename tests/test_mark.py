@@ -349,5 +349,5 @@ def test_errors(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         assert not (tmp_path / "out").exists()
     for wrong in ({"below": 2, "outfile": codes}, {"tokens": tmp_path / "tokens", "outfile": tmp_path / "tokens"}):
         with pytest.raises((UsageError, MTScaffoldError)):
-            mark(codes, lines=TEXT if "below" in wrong else None, **wrong)  # type: ignore[arg-type]
+            mark(codes, lines=TEXT if "below" in wrong else None, **wrong)
     assert codes.read_bytes() == CODES

@@ -45,8 +45,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _number_or_same(value: str) -> int | Literal["same"]:
+    if value == SAME:
+        return "same"
     try:
-        return SAME if value == SAME else int(value)
+        return int(value)
     except ValueError:
         raise argparse.ArgumentTypeError(f"give a number, or '{SAME}', not '{value}'") from None
 

@@ -19,8 +19,8 @@ enum class Algorithm { kBpe, kScaffold };
 struct LearnOptions {
   Algorithm algorithm = Algorithm::kScaffold;
   Alphabet alphabet = {};
-  uint64_t symbols = 10000;   // merges (BPE) or normal merged tokens (Scaffold-BPE)
-  int64_t min_frequency = 2;  // at least 1
+  uint64_t symbols = 10000;       // merges (BPE) or normal merged tokens (Scaffold-BPE)
+  int64_t min_frequency = 2;      // at least 1
   std::vector<Merge> given = {};  // merges to begin with, for BPE only; they count among `symbols`
 };
 
