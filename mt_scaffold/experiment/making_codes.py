@@ -24,18 +24,18 @@ def learn_flags(config: Config, codes: str) -> str:
     return flags + " --total-symbols" * setting.total_symbols
 
 
-def mark_flags(config: Config, codes: str) -> str:
+def mark_flags(config: Experiment, codes: str) -> str:
     """Return the options of ``mt-scaffold mark`` for some trimmed codes."""
     setting = config.all_codes[codes]
     flags = f"--below {setting.below}"
     return flags + f" --refill same --min-frequency {setting.min_frequency}" * setting.refill
 
 
-def untrimmed_codes(layout: Layout, codes: str) -> Path:
-    """Return the BPE codes that trimmed ones are made of."""
-    untrimmed = layout.config.all_codes[codes].untrimmed
+def untrimmed_codes(config: Experiment, codes: str) -> str:
+    """Return the name of the BPE codes that trimmed ones are made of."""
+    untrimmed = config.all_codes[codes].untrimmed
     assert untrimmed is not None
-    return layout.codes(untrimmed.name)
+    return untrimmed.name
 
 
 def made_codes(config: Experiment) -> dict[str, CodesSetting]:

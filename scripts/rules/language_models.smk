@@ -12,7 +12,7 @@ wildcard_constraints:
     comparison=steps.one_of(experiment.comparisons),
     seed=r"\d+",
     test=steps.one_of(TESTS),
-    codes=steps.one_of(CODES),
+    codes=steps.one_of(steps.made_codes(experiment)),
 
 
 # Only what is generated, or taken out of the training documents: other files are read where they are.
@@ -55,6 +55,16 @@ rule learn:
     shell:
         "{MT} learn-bpe --counts {input:q} {params.words} {params.flags} --num-workers {threads} --output {output:q} "
         "> {log:q} 2>&1"
+
+
+# Vocabulary trimming: rare tokens of BPE codes become scaffold.
+rule mark:
+    input: codes=lambda wildcards: layout.codes(steps.untrimmed_codes(experiment, wildcards.codes)), counts=layout.counts
+    output: layout.codes(f"{{codes,{steps.one_of(steps.trimmed_codes(experiment))}}}")
+    params: flags=lambda wildcards: steps.mark_flags(experiment, wildcards.codes)
+    log: layout.log("mark-{codes}")
+    threads: HALF
+    shell: "{MT} mark {input.codes:q} {params.flags} --counts {input.counts:q} --output {output:q} > {log:q} 2>&1"
 
 
 rule copy_codes:

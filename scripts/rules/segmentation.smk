@@ -14,7 +14,7 @@ rule learn:
 # Vocabulary trimming: rare tokens of BPE codes become scaffold.
 rule mark:
     input:
-        codes=lambda wildcards: steps.untrimmed_codes(layout, wildcards.codes),
+        codes=lambda wildcards: layout.codes(steps.untrimmed_codes(experiment, wildcards.codes)),
         words=lambda wildcards: steps.learned_from(layout, wildcards.codes),
     output: layout.codes(f"{{codes,{steps.one_of(steps.trimmed_codes(experiment))}}}")
     params: flags=lambda wildcards: steps.mark_flags(experiment, wildcards.codes)

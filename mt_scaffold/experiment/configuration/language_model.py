@@ -113,10 +113,12 @@ class LanguageModelSystem:
     With ``dropout`` the training documents are segmented again in every epoch.
     """
 
-    algorithm: Literal["scaffold", "bpe"] | None = None
+    algorithm: Literal["scaffold", "bpe", "trimmed"] | None = None
     symbols: int | None = field(default=None, metadata=bounds(least=1))
     min_frequency: int | None = field(default=None, metadata=bounds(least=1))
     total_symbols: bool | None = None
+    below: int | None = field(default=None, metadata=bounds(least=1))
+    refill: bool | None = None
     codes: str | None = None
     dropout: float = field(default=0.0, metadata=bounds(check=check_dropout))
     baseline: str | None = None
@@ -239,6 +241,8 @@ class LanguageModelConfig:
             own.min_frequency or self.codes.min_frequency,
             self.codes.total_symbols if own.total_symbols is None else own.total_symbols,
             (),
+            below=own.below,
+            refill=bool(own.refill),
         )
 
     @property

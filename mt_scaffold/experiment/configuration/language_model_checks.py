@@ -17,6 +17,7 @@ from mt_scaffold.experiment.configuration.language_model import (
     Padding,
     TrainLanguageModels,
 )
+from mt_scaffold.experiment.configuration.systems import check_trimming
 from mt_scaffold.experiment.configuration.training import STOP_OPTIONS, check_kept
 from mt_scaffold.experiment.schema import WrongValue, nearest
 
@@ -110,8 +111,10 @@ def _check_system(config: LanguageModelConfig, name: str, system: LanguageModelS
     if system.codes is not None and system.algorithm is not None:
         raise WrongValue(f"{key}.codes", "give either an algorithm, which learns codes, or a file of codes")
     if system.codes is None and system.algorithm is None:
-        raise WrongValue(f"{key}.algorithm", "missing: give bpe or scaffold, or a file as codes")
-    for learned in ("symbols", "min_frequency", "total_symbols"):
+        raise WrongValue(f"{key}.algorithm", "missing: give bpe, scaffold or trimmed, or a file as codes")
+    for wrong, problem in check_trimming(system.algorithm, system.below, system.refill):
+        raise WrongValue(f"{key}.{wrong}", problem)
+    for learned in ("symbols", "min_frequency", "total_symbols", "below", "refill"):
         if system.codes is not None and getattr(system, learned) is not None:
             raise WrongValue(f"{key}.{learned}", "has no effect on codes that are given as a file; leave it out")
     setting = config.codes_of(name)

@@ -194,6 +194,15 @@ def segmentation_of(system: System, learn: Learn, languages: tuple[str, str]) ->
     return SegmentationSetting(sides[0], sides[1], system.vocabulary_threshold, glossaries, inference)
 
 
+def check_trimming(algorithm: str | None, below: int | None, refill: bool | None) -> Iterator[tuple[str, str]]:
+    """Yield what contradicts itself in how a vocabulary is trimmed: a key, and what is wrong with it."""
+    if algorithm == TRIMMED and below is None:
+        yield "below", "missing: give the frequency that tokens of a trimmed vocabulary need"
+    for name, value in (("below", below), ("refill", refill)):
+        if algorithm not in (TRIMMED, None) and value is not None:
+            yield name, "has an effect only with algorithm: trimmed; leave it out"
+
+
 def check_system(system: System) -> Iterator[tuple[str, str]]:
     """Yield what contradicts itself in a system: a key, and what is wrong with it."""
     files = [name for name in ("codes", "codes_source", "codes_target") if getattr(system, name) is not None]
@@ -204,11 +213,7 @@ def check_system(system: System) -> Iterator[tuple[str, str]]:
         yield "algorithm", "missing: give bpe, scaffold or trimmed, or a file as codes"
     if files and files not in (["codes"], ["codes_source", "codes_target"]):
         yield files[0], "give codes, or both codes_source and codes_target"
-    if system.algorithm == TRIMMED and system.below is None:
-        yield "below", "missing: give the frequency that tokens of a trimmed vocabulary need"
-    for name in ("below", "refill"):
-        if system.algorithm not in (TRIMMED, None) and getattr(system, name) is not None:
-            yield name, "has an effect only with algorithm: trimmed; leave it out"
+    yield from check_trimming(system.algorithm, system.below, system.refill)
     for name in learned:
         if files and getattr(system, name) is not None:
             yield name, "has no effect on codes that are given as a file; leave it out"

@@ -29,6 +29,8 @@ from mt_scaffold.files import PathLike, write_text
 # What both tasks do alike.
 average_flags, gpus_per_node, one_of = workflow.average_flags, workflow.gpus_per_node, workflow.one_of
 copy_codes, given_codes, learned_codes = workflow.copy_codes, workflow.given_codes, workflow.learned_codes
+made_codes, mark_flags = workflow.made_codes, workflow.mark_flags
+trimmed_codes, untrimmed_codes = workflow.trimmed_codes, workflow.untrimmed_codes
 
 
 def check_plan(layout: LanguageModelLayout) -> None:
@@ -106,7 +108,7 @@ def memory_flags(config: LanguageModelConfig) -> str:
 
 def learn_flags(config: LanguageModelConfig, codes: str) -> str:
     """Return the options of ``mt-scaffold learn-bpe`` for some codes, beyond those of the words."""
-    setting = config.all_codes[codes]
+    setting = made_codes(config)[codes]
     flags = f"--algorithm {setting.algorithm} --symbols {setting.symbols} --min-frequency {setting.min_frequency}"
     flags += f" --prune {config.prepare.prune}" if config.prepare.prune > 1 else ""
     return flags + " --total-symbols" * setting.total_symbols
