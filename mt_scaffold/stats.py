@@ -62,8 +62,8 @@ class Vocabulary:
         return sorted(self.frequencies.values(), reverse=True)
 
 
-def use_of_vocabulary(codes: CodesSource, counts: _core.WordCounts) -> Vocabulary:
-    """Measure how often counted words (``count_words``) use each token of ``codes``.
+def use_of_vocabulary(codes: CodesSource, counts: _core.WordCounts, inference: str = "merges") -> Vocabulary:
+    """Measure how often counted words (``count_words``) use each token of ``codes``; inference: as for ``BPE``.
 
     Raises MTScaffoldError where the codes are malformed, or no words were counted.
     """
@@ -72,7 +72,7 @@ def use_of_vocabulary(codes: CodesSource, counts: _core.WordCounts) -> Vocabular
     codes = Codes.of(codes)
     merges, header = codes.merges, codes.header
     marked = header.end_of_word
-    bpe = BPE(codes, separator=_INSIDE) if marked else BPE(codes)
+    bpe = BPE(codes, separator=_INSIDE, inference=inference) if marked else BPE(codes, inference=inference)
     base = {symbol for merge in merges for symbol in (merge.left, merge.right) if is_base_symbol(symbol, marked)}
     if not marked:
         base.update(map(bytes_to_notation, map(bytes, ([byte] for byte in range(256)))))
@@ -244,20 +244,21 @@ def stats(
     *,
     paths: Iterable[TextFile] | None = None,
     lines: Lines | None = None,
+    inference: str = "merges",
 ) -> list[Summary]:
     """Measure codes (BPE or Scaffold-BPE) on a text: one summary per codes file.
 
     codes: codes files, each as ``BPE`` takes it; their first lines say how the text is read. infile: a path (``.gz``
     too) or an open file, with words separated by spaces or a document per line (not segmented). paths: several of
     them, read as one text. lines: an iterable of strings. Exactly one of the three is given. num_workers: threads, as
-    in ``count_words``.
+    in ``count_words``. inference: as for ``BPE``.
 
     Raises MTScaffoldError where a file is malformed, missing or not UTF-8, or the text has no words; UsageError for
     none or several inputs.
     """
     read = [Codes.of(source) for source in codes]  # a missing file is reported before the long count
     counts = counts_for(read, infile, num_workers, paths, lines)
-    return [summarise(use_of_vocabulary(source, counts[source.header])) for source in read]
+    return [summarise(use_of_vocabulary(source, counts[source.header], inference)) for source in read]
 
 
 _LABELS = {

@@ -13,6 +13,7 @@ from segmenting import ALPHABET, MODE_NAMES, MODES, Mode, hard_text, hard_words,
 from mt_scaffold import BPE, Codes, MTScaffoldError, UsageError, learn_bpe
 from mt_scaffold.cli import main
 from mt_scaffold.reference_greedy import segment_greedily
+from mt_scaffold.stats import stats
 from mt_scaffold.text import bytes_to_notation
 
 LETTERS = [*"abcdef", "ä", "日", "</w>"]
@@ -92,9 +93,17 @@ def test_what_is_refused_and_kept(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert "dropout has nothing to skip" in capsys.readouterr().err
 
 
-def test_ids_and_counts_follow(tmp_path: Path) -> None:
+def test_ids_and_statistics_follow(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The other ways to a segmentation, ids and counted words, are greedy too."""
     codes = Codes(b"#version: 0.3 bytes gpt2\nb c\nbc d\na b\nc d\n")
     greedy = BPE(codes, inference="greedy")
     assert greedy.segment("abcd") == "ab cd"
     assert greedy.decode(greedy.encode("abcd")) == "abcd" and len(greedy.encode("abcdc")) == 3
+    (merging,), (summary,) = (stats([CODES], lines=["abcd bcd"], inference=how) for how in ("merges", "greedy"))
+    assert (merging.types, summary.types) == (2, 3)  # a@@ bcd bcd, and ab@@ cd bcd
+    (tmp_path / "codes").write_bytes(CODES)
+    (tmp_path / "text").write_text("abcd")
+    files = ["--codes", str(tmp_path / "codes"), "--input", str(tmp_path / "text")]
+    assert main(["stats", *files, "--inference", "greedy", "--format", "json"]) == 0
+    assert '"tokens": 2' in capsys.readouterr().out
+    assert main(["stats", *files, "--inference", "greedy", "--inside", "ab"]) == 2

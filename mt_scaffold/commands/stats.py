@@ -4,9 +4,18 @@ from __future__ import annotations
 
 import argparse
 
-from mt_scaffold.commands.arguments import add_format, add_inputs, add_num_workers, add_top, input_paths, shown_top
+from mt_scaffold.commands.arguments import (
+    add_format,
+    add_inference,
+    add_inputs,
+    add_num_workers,
+    add_top,
+    input_paths,
+    shown_top,
+)
 from mt_scaffold.errors import UsageError
 from mt_scaffold.inside import format_inside, inside
+from mt_scaffold.options import INFERENCES
 from mt_scaffold.stats import format_stats, stats
 
 
@@ -21,16 +30,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add_format(parser)
     add_top(parser, "list only the first N tokens that contain a string of --inside")
+    add_inference(parser)
     add_num_workers(parser)
 
 
 def run(options: argparse.Namespace) -> None:
     paths = input_paths(options)
     if options.inside is not None:
+        if options.inference != INFERENCES[0]:
+            raise UsageError("--inside shows what merges make; omit --inference")
         found = inside(options.codes, options.inside, num_workers=options.num_workers, paths=paths)
         print(format_inside(found, options.format, shown_top(options)), end="")
         return
     if options.top is not None:
         raise UsageError("--top lists the tokens of --inside; name the strings there, or omit --top")
-    summaries = stats(options.codes, num_workers=options.num_workers, paths=paths)
+    summaries = stats(options.codes, num_workers=options.num_workers, paths=paths, inference=options.inference)
     print(format_stats(summaries, options.format), end="")
