@@ -170,10 +170,12 @@ class Codes:
         tokens: as in ``Merge``; none of them a base symbol, which a codes file cannot mark.
         """
         encode = notation_to_bytes if self.header.bytes and self.header.end_of_word else str.encode
+        merges = [Merge(left, right, left + right in tokens) for left, right, _ in self.merges]
         lines = [self.text.partition(b"\n")[0].removesuffix(b"\r")]
-        for left, right, _ in self.merges:
-            lines.append(encode(left) + b" " + encode(right) + b" scaffold" * (left + right in tokens))
-        return Codes(b"\n".join(lines) + b"\n", self.name)
+        lines += [encode(left) + b" " + encode(right) + b" scaffold" * scaffold for left, right, scaffold in merges]
+        codes = Codes(b"\n".join(lines) + b"\n", self.name)
+        codes.merges = merges
+        return codes
 
     def first(self, merges: int) -> list[Merge]:
         """The first ``merges`` merges, -1 for all; what follows them is not read, and may be malformed."""

@@ -179,14 +179,16 @@ def _mark(
     wanted = len(codes.normal) if isinstance(refill, str) else refill
     marks = before | listed
     exhausted = False
+    codes = codes.with_scaffold(marks)
     while True:
-        # By the codes with all marks so far: what is left of a marked token counts for its parts.
-        codes = codes.with_scaffold(marks)
+        normal = codes.normal
         if words is not None:
+            # With all marks so far: what a marked token is taken apart into counts for its parts.
             used = use_of_vocabulary(codes, words).frequencies
-            marks = marks | (rule(used, codes.merges) & codes.normal)
+            rare = rule(used, codes.merges) & normal
+            marks, normal = marks | rare, normal - rare
             codes = codes.with_scaffold(marks)
-        missing = 0 if wanted is None else wanted - len(codes.normal)
+        missing = 0 if wanted is None else wanted - len(normal)
         if exhausted or missing <= 0 or words is None:
             break
         codes, exhausted = learn_on(codes, words, missing, min_frequency)
