@@ -30,7 +30,21 @@ import byte_level
 import install
 import report
 import systems
-from systems import BPE, CORES, FASTBPE, OLD, OURS, OUT, PEERS, SEGMENTING, WC, WITH_DROPOUT, Command
+from systems import (
+    BPE,
+    CORES,
+    FASTBPE,
+    GREEDY,
+    OLD,
+    OURS,
+    OUT,
+    PEERS,
+    SEGMENTING,
+    TRIMMED,
+    WC,
+    WITH_DROPOUT,
+    Command,
+)
 
 WORK = OUT / "work"
 SYMBOLS = 32_000
@@ -208,6 +222,9 @@ class Benchmark:
             )
             for system in self.available([*self.ours, *PEERS])
         ]
+        # After the first cell, whose codes it reads.
+        learned, trimmed = WORK / f"{BPE.replace(', ', '-')}.model", WORK / "trimmed.model"
+        cells.insert(1, Cell("learn", TRIMMED, systems.trim(self.corpus, learned, trimmed)))
         self.alternate("learn", [*cells, Cell("learn", WC, systems.count(self.corpus))])
 
     def apply(self) -> None:
@@ -216,6 +233,8 @@ class Benchmark:
             Cell("apply", system, systems.apply(system, self.corpus, model, WORK / "segmented"), lines=self.lines)
             for system, model in self.models([*self.ours, *SEGMENTING]).items()
         ]
+        greedily = systems.apply_greedily(self.corpus, self.model(BPE), WORK / "segmented")
+        cells.append(Cell("apply", GREEDY, greedily, lines=self.lines))
         self.alternate("apply", [*cells, Cell("apply", WC, systems.count(self.corpus))])
 
     def dropout(self) -> None:

@@ -14,6 +14,8 @@ BIN = OUT / "venv" / "bin"
 CORES = 2
 BPE, SCAFFOLD = "mt_scaffold, BPE", "mt_scaffold, Scaffold-BPE"
 OURS = {BPE: "bpe", SCAFFOLD: "scaffold"}
+# What else is done with codes of BPE: rare tokens marked, and applied greedily.
+TRIMMED, GREEDY = "mt_scaffold, trimming BPE codes", "mt_scaffold, BPE, greedily"
 # Another revision of mt_scaffold, measured beside this one on request.
 OLD = {"older mt_scaffold, BPE": "bpe", "older mt_scaffold, Scaffold-BPE": "scaffold"}
 OLD_BIN = OUT / "old" / "bin"
@@ -97,6 +99,19 @@ def apply(
             to_stdout=True,
         )
     return _command(*_program(system), "apply", corpus, model, output, output=output)
+
+
+def trim(corpus: Path, model: Path, output: Path, below: int = 100) -> Command:
+    """Mark what is rare in the corpus in codes that were learned from it."""
+    return _command(
+        *(BIN / "mt-scaffold", "mark", model, "--below", below, "--input", corpus, "--output", output), output=output
+    )
+
+
+def apply_greedily(corpus: Path, model: Path, output: Path) -> Command:
+    """Segment a text with the longest tokens of the vocabulary, from the left."""
+    command = apply(BPE, corpus, model, output)
+    return Command((*command.arguments, "--inference", "greedy"), output)
 
 
 def count(corpus: Path) -> Command:
