@@ -116,8 +116,7 @@ NB_MODULE(_core, module) {
              const std::optional<std::unordered_set<std::string>>& vocabulary, bool greedy) {
             nb::gil_scoped_release released;
             new (self) Segmenter(parse_codes(codes, name, merges), std::move(separator),
-                                 vocabulary ? &*vocabulary : nullptr,
-                                 greedy ? Inference::kGreedy : Inference::kMerges);
+                                 vocabulary ? &*vocabulary : nullptr, greedy ? Inference::kGreedy : Inference::kMerges);
           },
           nb::arg("codes"), nb::arg("separator"), nb::arg("name") = "codes", nb::arg("merges") = -1,
           nb::arg("vocabulary") = nb::none(), nb::arg("greedy") = false)
