@@ -84,9 +84,7 @@ def learned_from(layout: Layout, codes: str) -> list[Path]:
 
 def learn_flags(config: Config, codes: str) -> str:
     """Return the options of ``mt-scaffold learn-bpe`` for some codes."""
-    setting = config.all_codes[codes]
-    flags = f"--algorithm {setting.algorithm} --symbols {setting.symbols} --min-frequency {setting.min_frequency}"
-    return flags + " --total-symbols" * setting.total_symbols
+    return config.all_codes[codes].flags
 
 
 def given_codes(config: Experiment) -> list[str]:

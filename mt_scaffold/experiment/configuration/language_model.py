@@ -18,7 +18,7 @@ from mt_scaffold.experiment.configuration.training import (
 )
 from mt_scaffold.experiment.schema import OptionValue, bounds, without_none
 from mt_scaffold.experiment.synthetic import STEMS
-from mt_scaffold.options import check_dropout, check_prune, memory_size
+from mt_scaffold.options import DEFAULT_THRESHOLD, check_dropout, check_prune, check_threshold, memory_size
 from mt_scaffold.pretokenise import pretokeniser_of
 
 
@@ -113,10 +113,11 @@ class LanguageModelSystem:
     With ``dropout`` the training documents are segmented again in every epoch.
     """
 
-    algorithm: Literal["scaffold", "bpe"] | None = None
+    algorithm: Literal["scaffold", "bpe", "picky"] | None = None
     symbols: int | None = field(default=None, metadata=bounds(least=1))
     min_frequency: int | None = field(default=None, metadata=bounds(least=1))
     total_symbols: bool | None = None
+    threshold: float | None = field(default=None, metadata=bounds(check=check_threshold))
     codes: str | None = None
     dropout: float = field(default=0.0, metadata=bounds(check=check_dropout))
     baseline: str | None = None
@@ -239,6 +240,7 @@ class LanguageModelConfig:
             own.min_frequency or self.codes.min_frequency,
             self.codes.total_symbols if own.total_symbols is None else own.total_symbols,
             (),
+            threshold=own.threshold or DEFAULT_THRESHOLD,
         )
 
     @property
