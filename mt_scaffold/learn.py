@@ -163,10 +163,10 @@ def learn_bpe(
     total_symbols: subtract the number of base symbols from ``num_symbols``.
     num_workers: threads that count words, as in ``count_words``; the result does not depend on it.
     trace: a path, or a file open for bytes or text, for what each step of Algorithm 1 did (the paper's figure of one
-    iteration, for all of them), or of PickyBPE: tab-separated, with a line that names the columns. A step either merges ``left`` and
+    iteration, for all of them): tab-separated, with a line that names the columns. A step either merges ``left`` and
     ``right``, whose pair has ``frequency``, and lists in ``marked`` those of the two that are now rarer than the
     ``head`` of the queue and become scaffold tokens; or it makes ``returned``, a scaffold token, normal again.
-    docs/statistics.md has every column.
+    With PickyBPE, ``marked`` are those of the two that are removed. docs/statistics.md has every column.
     pretokenise: how a line becomes words: "spaces", or with the published patterns of "gpt2", "cl100k" and "o200k", or
     with a regular expression of the package ``regex``, whose gaps are words too. All but "spaces" keep the spaces in
     the words and imply ``byte_level``; no symbol carries ``</w>`` then, and the 256 bytes are the base symbols (Radford

@@ -29,8 +29,8 @@ struct Codes {
   std::vector<Split> splits = {};  // in order; of PickyBPE only
 };
 
-// Parses a codes file, at most `limit` merges of it, with the splits after each, unless `limit` is negative. Throws InputError with `name` and the
-// line number where the file is malformed.
+// Parses a codes file, at most `limit` merges of it, with the splits after each, unless `limit` is negative. Throws
+// InputError with `name` and the line number where the file is malformed.
 Codes parse_codes(std::string_view text, const std::string& name, int64_t limit);
 
 // Parses the first line only.

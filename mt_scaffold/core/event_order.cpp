@@ -181,9 +181,9 @@ void EventOrder::apply_long(std::vector<int32_t>& token, std::vector<uint32_t>& 
       const Candidate candidate = heap.back();
       heap.pop_back();
       const uint32_t position = candidate.position;
-      const bool current = at[position] == candidate.left &&
-                           (candidate.right == kSplit ||
-                            (ends[position] != bytes && at[ends[position]] == candidate.right));
+      const bool current =
+          at[position] == candidate.left &&
+          (candidate.right == kSplit || (ends[position] != bytes && at[ends[position]] == candidate.right));
       if (current && (group.empty() || group.back().position != position)) group.push_back(candidate);
     }
     const Event& event = events_[static_cast<size_t>(now)];

@@ -35,9 +35,9 @@ class EventOrder {
   // An event's time is its place in the order.
   static constexpr int32_t kNever = PairTable::kNone;
   struct Event {
-    int32_t token;          // that a merge makes; of a split, that it takes apart
-    int32_t next_of_pair;   // when a merge's pair is merged again
-    int32_t split;          // when the token that a merge makes is split
+    int32_t token;           // that a merge makes; of a split, that it takes apart
+    int32_t next_of_pair;    // when a merge's pair is merged again
+    int32_t split;           // when the token that a merge makes is split
     uint32_t pieces, count;  // of a split, in pieces_; a merge has none
   };
   struct Part {

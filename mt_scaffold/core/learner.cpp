@@ -24,8 +24,7 @@ class Learner {
 
   LearnResult learn(const OnStep& on_step, const Tick& tick) {
     LearnResult result;
-    for (uint64_t iteration = 0; (algorithm_ == Algorithm::kBpe ? merges_.size() : normal_) < symbols_;
-         ++iteration) {
+    for (uint64_t iteration = 0; (algorithm_ == Algorithm::kBpe ? merges_.size() : normal_) < symbols_; ++iteration) {
       if (iteration % kIterationsPerTick == 0) tick(merges_.size());
       queue_.settle();
       Step step;
@@ -46,8 +45,8 @@ class Learner {
     result.restored += restored_;
     result.merges.reserve(merges_.size());
     for (const Made& made : merges_)
-      result.merges.push_back({std::string(tokens_[made.left].text), std::string(tokens_[made.right].text),
-                               is_out(tokens_[made.token])});
+      result.merges.push_back(
+          {std::string(tokens_[made.left].text), std::string(tokens_[made.right].text), is_out(tokens_[made.token])});
     for (const TokenInfo& info : tokens_) result.scaffold += is_out(info);
     result.splits = std::move(splits_);
     return result;

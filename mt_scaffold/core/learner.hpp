@@ -19,7 +19,7 @@ enum class Algorithm { kBpe, kScaffold, kPicky };
 struct LearnOptions {
   Algorithm algorithm = Algorithm::kScaffold;
   Alphabet alphabet = {};
-  uint64_t symbols = 10000;   // merges (BPE), normal merged tokens (Scaffold-BPE) or merged tokens that stand (PickyBPE)
+  uint64_t symbols = 10000;  // merges (BPE), normal merged tokens (Scaffold-BPE) or merged tokens that stand (PickyBPE)
   int64_t min_frequency = 2;  // at least 1
   double threshold = 0.9;     // of PickyBPE, above 0
 };
@@ -29,7 +29,7 @@ struct LearnResult {
   std::vector<Split> splits;  // of PickyBPE
   size_t scaffold = 0;        // tokens that are scaffold, or removed, at the end
   uint64_t restored = 0;      // times that a scaffold token became normal, or a removed one was merged, again
-  bool exhausted = false;  // stopped early: no pair reached min_frequency
+  bool exhausted = false;     // stopped early: no pair reached min_frequency
 };
 
 struct CountedToken {

@@ -45,8 +45,9 @@ class System:
     """One of the compared systems: how it segments words, and what else sets it apart.
 
     ``algorithm`` learns codes; ``symbols``, ``min_frequency`` and ``total_symbols`` replace those of the ``codes``
-    section, and ``threshold`` is that of picky. They are joint, or with ``joint: false`` one for each side, of ``symbols_source`` and ``symbols_target``
-    where these are given. ``codes`` is a file to use instead (``codes_source`` and ``codes_target`` for each side).
+    section, and ``threshold`` is that of picky (docs/pickybpe.md). Codes are joint, or with ``joint: false`` one for each
+    side, of ``symbols_source`` and ``symbols_target`` where these are given. ``codes`` is a file to use instead
+    (``codes_source`` and ``codes_target`` for each side).
 
     ``vocabulary_threshold`` splits subwords that are rarer than that in the training text of their side
     (apply-bpe --vocabulary-threshold), ``glossaries`` are words or patterns that are never split.
