@@ -86,6 +86,7 @@ def test_held_out_documents_are_the_test_set(tmp_path: Path) -> None:
         ("  symbols: 400", "  symbols: 400\n  pretokenise: gpt5", 11, "codes.pretokenise: "),
         ("  symbols: 400", "  symbols: 400\n  pretokenise: spaces", 9, "codes.split_digits: pretokenise: spaces split"),
         ("algorithm: bpe", "symbols: 3", 12, "systems.bpe.algorithm: missing: give bpe, scaffold or picky, or a file"),
+        ("algorithm: bpe", "algorithm: bpe, threshold: 0.9", 12, "systems.bpe.threshold: belongs to the algorithm pi"),
         ("algorithm: bpe", "algorithm: bpe, dropout: 2", 12, "systems.bpe.dropout: the dropout probability must be"),
         ("algorithm: bpe}", "codes: a, symbols: 3}", 12, "systems.bpe.symbols: has no effect on codes that are given"),
         ("  scaffold: {", "  counts: {", 13, "systems.counts: reserved for a folder or file"),

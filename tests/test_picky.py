@@ -404,9 +404,7 @@ def test_the_first_line_is_read_as_it_is_written(words: str) -> None:
     )
 
 
-@pytest.mark.parametrize(
-    "line", ["#version: 0.4", "#version: 0.4 choosy", "#version: 0.4 picky bits", "#version: 0.5 picky"]
-)
+@pytest.mark.parametrize("line", ["0.4", "0.4 choosy", "0.4 picky bits", "0.4 pickyy", "0.5 picky"])
 def test_an_unknown_first_line_is_refused(line: str) -> None:
     """A file of a later program is refused with what to do."""
     with pytest.raises(MTScaffoldError, match=r"codes: line 1: .*update it"):
@@ -456,6 +454,19 @@ def test_explain_shows_the_splits() -> None:
     assert [line.split()[0] for line in mould[1:]] == ["symbols", *["merge"] * 2, *["merge"], "split", "result"]
     assert mould[-2].endswith("ould</w> = o + u + l + d</w>")
     assert mould[-1].split() == ["result", "m@@", "o@@", "u@@", "l@@", "d"]
+
+
+def test_systems_of_an_experiment() -> None:
+    """A system of PickyBPE has codes of its own for each threshold, learned with it."""
+    systems = pytest.importorskip("mt_scaffold.experiment.configuration.systems", reason="needs the extra 'workflow'")
+    learn = systems.Learn(symbols=100)
+    usual, lower = (
+        systems.segmentation_of(systems.System(algorithm="picky", threshold=threshold), learn, ("en", "de")).source
+        for threshold in (None, 0.7)
+    )
+    assert (usual.name, lower.name) == ("picky-100", "picky-100-ios0.7")
+    assert lower.flags == "--algorithm picky --symbols 100 --min-frequency 2 --threshold 0.7"
+    assert "--threshold" not in systems.segmentation_of(systems.System("bpe"), learn, ("en", "de")).source.flags
 
 
 def test_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -83,7 +83,7 @@ class Learner {
     make_normal(token, a, b);
     if (algorithm_ == Algorithm::kScaffold) mark_scaffold(a, b, step);
     if (algorithm_ == Algorithm::kPicky) {
-      result_of_pair(token, top.pair, a, b);
+      remember_parts(token, top.pair, a, b);
       // Both before either is removed, which can make the other more frequent.
       const bool left = is_intermediate(a, a_before), right = a != b && is_intermediate(b, b_before);
       if (left) step.left_marked = remove(a);
@@ -127,7 +127,7 @@ class Learner {
   }
 
   // What PickyBPE needs to split the token one day.
-  void result_of_pair(Token token, uint32_t pair, Token left, Token right) {
+  void remember_parts(Token token, uint32_t pair, Token left, Token right) {
     tokens_[token].left = left;
     tokens_[token].right = right;
     if (made_by_.size() < tokens_.size()) made_by_.resize(tokens_.size());

@@ -45,8 +45,8 @@ class System:
     """One of the compared systems: how it segments words, and what else sets it apart.
 
     ``algorithm`` learns codes; ``symbols``, ``min_frequency`` and ``total_symbols`` replace those of the ``codes``
-    section, and ``threshold`` is that of picky (docs/pickybpe.md). Codes are joint, or with ``joint: false`` one for each
-    side, of ``symbols_source`` and ``symbols_target`` where these are given. ``codes`` is a file to use instead
+    section, and ``threshold`` is that of picky (docs/pickybpe.md). Codes are joint, or with ``joint: false`` one for
+    each side, of ``symbols_source`` and ``symbols_target`` where these are given. ``codes`` is a file to use instead
     (``codes_source`` and ``codes_target`` for each side).
 
     ``vocabulary_threshold`` splits subwords that are rarer than that in the training text of their side
@@ -116,7 +116,7 @@ class CodesSetting:
         name = f"{self.algorithm}-{self.symbols}"
         name += f"-min{self.min_frequency}" if self.min_frequency != _LEAST_FREQUENCY else ""
         name += "-total" if self.total_symbols else ""
-        name += f"-ios{self.threshold:g}" if self.threshold != DEFAULT_THRESHOLD else ""
+        name += f"-ios{self.threshold!r}" if self.threshold != DEFAULT_THRESHOLD else ""
         return f"{name}.{self.languages[0]}" if len(self.languages) == 1 else name
 
     @property
