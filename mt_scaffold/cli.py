@@ -17,7 +17,7 @@ _SEGMENTATION = "mt_scaffold.commands"
 _EXPERIMENT = "mt_scaffold.experiment.commands"
 _SEGMENTATION_COMMANDS = {
     "count-words": "count the words of a corpus, or merge the counts of its shards",
-    "learn-bpe": "learn BPE or Scaffold-BPE merges from text",
+    "learn-bpe": "learn BPE, Scaffold-BPE or PickyBPE merges from text",
     "apply-bpe": "segment text with learned codes",
     "encode": "turn documents into files of ids, for language models",
     "decode": "turn files of ids back into text",
