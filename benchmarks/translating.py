@@ -2,13 +2,13 @@
 
     python benchmarks/translating.py [--data FOLDER --subset NAME --model FILE] [-- --beam 4 --max-tokens 4000]
 
-Without a model, one of the size of transformer_iwslt_de_en with random parameters translates 50 generated sentences
+Without a model, one of the size of transformer_iwslt_de_en with random parameters translates 30 generated sentences
 into 25 subwords each: the time does not depend on what the parameters are.
 
 Each run is a process of its own, ``mt-scaffold translate``, bound to as many cores as it has threads; the engines take
-turns, one round after the other. Two times are printed: of the whole process (start, model, detokenising), and of the
-translating alone, as each engine reports it (fairseq to a tenth of a second). Beside them: the sentences whose subwords
-are those of fairseq.
+turns, one round after the other. Three times are printed: of the translating alone, as each engine reports it; of the
+whole process (start, model, detokenising); and of its processors, which depends less on what else the machine does.
+Beside them: the sentences whose subwords are those of fairseq.
 """
 
 from __future__ import annotations
@@ -17,12 +17,14 @@ import argparse
 import json
 import os
 import re
+import resource
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
 from pathlib import Path
+from typing import NamedTuple
 
 from mt_scaffold.experiment.binarise import binarise
 from mt_scaffold.experiment.dictionary import make_dictionaries
@@ -40,26 +42,36 @@ ENGINES = {
     "CTranslate2, int8": ("ctranslate2", "int8"),
 }
 
+
+class Run(NamedTuple):
+    """The seconds of one run."""
+
+    translating: float
+    whole: float
+    processors: float
+
+
 GENERATED_SEARCH = "--beam 5 --min-len 25 --max-len-b 25 --max-tokens 4000".split()
 
 
-def measure(name: str, threads: int, options: argparse.Namespace, folder: Path) -> tuple[float, float, list[str]]:
-    """Translate once; return the seconds of the process, those of the translating, and the subwords."""
+def measure(name: str, threads: int, options: argparse.Namespace, folder: Path) -> tuple[Run, list[str]]:
+    """Translate once; return the times and the subwords."""
     engine, quantization = ENGINES[name]
     command = [sys.executable, "-m", "mt_scaffold", "translate", "--engine", engine, "--data", options.data]
     command += ["--subset", options.subset, "--model", options.model, "--output", str(folder)]
     command += (["--quantization", quantization] if quantization else []) + ["--", *options.fairseq_options]
     cores = sorted(os.sched_getaffinity(0))[:threads]
-    begin = time.perf_counter()
+    begin, before = time.perf_counter(), resource.getrusage(resource.RUSAGE_CHILDREN)
     subprocess.run(
         command,
         check=True,
         env={**os.environ, "OMP_NUM_THREADS": str(threads), "CUDA_VISIBLE_DEVICES": ""},
         preexec_fn=lambda: os.sched_setaffinity(0, cores),
     )
-    seconds = time.perf_counter() - begin
+    whole, after = time.perf_counter() - begin, resource.getrusage(resource.RUSAGE_CHILDREN)
+    processors = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
     (subwords,) = folder.glob(f"{options.subset}.*.subwords")
-    return seconds, translating(folder, options.subset, engine), read_lines(subwords)
+    return Run(translating(folder, options.subset, engine), whole, processors), read_lines(subwords)
 
 
 def translating(folder: Path, subset: str, engine: str) -> float:
@@ -68,10 +80,11 @@ def translating(folder: Path, subset: str, engine: str) -> float:
         report = json.loads((folder / f"{subset}.engine.json").read_text(encoding="utf-8"))
         return float(report["translate_seconds"])
     log = (folder / f"{subset}.log").read_text(encoding="utf-8")
-    found = re.search(r"Translated [\d,]+ sentences \([\d,]+ tokens\) in ([\d.]+)s", log)
+    found = re.search(r"Translated [\d,]+ sentences \(([\d,]+) tokens\) in [\d.]+s .* ([\d.]+) tokens/s", log)
     if found is None:
         raise SystemExit(f"{folder}: fairseq's log does not say how long it translated")
-    return float(found[1])
+    # The seconds themselves are printed to a tenth.
+    return int(found[1].replace(",", "")) / float(found[2])
 
 
 def generate(folder: Path) -> tuple[str, str, str]:
@@ -82,7 +95,7 @@ def generate(folder: Path) -> tuple[str, str, str]:
     from omegaconf import OmegaConf
 
     pairs = sentence_pairs(1)
-    for name, number in {"train": 5000, "test": 50}.items():
+    for name, number in {"train": 5000, "test": 30}.items():
         chosen = [next(pairs) for _ in range(number)]
         for side, language in enumerate(("en", "de")):
             text = "".join(f"{pair[side]}\n" for pair in chosen)
@@ -114,7 +127,7 @@ def main() -> None:
     parser.add_argument("--output", type=Path, metavar="FILE", help="also write the figures, as JSON")
     parser.add_argument("fairseq_options", nargs="*", metavar="-- OPTIONS", help="options of fairseq-generate")
     options = parser.parse_args()
-    seconds: dict[tuple[int, str], list[tuple[float, float]]] = {}
+    seconds: dict[tuple[int, str], list[Run]] = {}
     lines: dict[str, list[str]] = {}
     with tempfile.TemporaryDirectory() as temporary:
         if options.data is None:
@@ -123,18 +136,19 @@ def main() -> None:
         for _ in range(options.rounds):
             for threads in options.threads:
                 for number, name in enumerate(ENGINES):
-                    whole, alone, lines[name] = measure(name, threads, options, Path(temporary) / str(number))
-                    seconds.setdefault((threads, name), []).append((whole, alone))
+                    run, lines[name] = measure(name, threads, options, Path(temporary) / str(number))
+                    seconds.setdefault((threads, name), []).append(run)
+                    print(threads, name, run, file=sys.stderr, flush=True)
     expected = lines["fairseq-generate"]
     equal = {
         name: sum(one == other for one, other in zip(found, expected, strict=True)) for name, found in lines.items()
     }
     print(f"{len(expected)} sentences, {sum(len(line.split()) for line in expected)} subwords by fairseq")
-    print("| threads | | translating, s | faster | whole process, s | faster | equal sentences |")
-    print("|---|---|---|---|---|---|---|")
+    print("| threads | | translating, s | faster | whole process, s | faster | processors, s | faster | equal |")
+    print("|---|---|---|---|---|---|---|---|---|")
     for (threads, name), runs in seconds.items():
         cells = []
-        for kind in (1, 0):
+        for kind in range(len(Run._fields)):
             times = [run[kind] for run in runs]
             # Compared with the run of fairseq in the same round.
             theirs = [run[kind] for run in seconds[threads, "fairseq-generate"]]
