@@ -36,6 +36,7 @@ ORDER = (
     ("training_options", "averaging_check"),
     ("fairseq_tools", "checkpoints"),
     ("segmentation", "dictionary"),
+    ("model_files",),
     ("mmap_dataset",),
     ("binarise", "binarise_words"),
     ("shared_draws",),
@@ -47,6 +48,8 @@ ORDER = (
     ("resuming", "stop_request"),
     ("train",),
     ("average", "thin"),
+    ("export_ctranslate2",),
+    ("ctranslate2_engine",),
     ("translate",),
     ("fairseq_plugin",),
     ("metrics", "comet_scores"),
@@ -81,8 +84,8 @@ OPTIONAL = {
     "reference": {"regex"},
     "zstd": {"zstandard"},
 }
-# Which modules of experiment an extra of setup.cfg serves; "workflow" serves all that "fairseq", "comet" and "harness"
-# do not.
+# Which modules of experiment an extra of setup.cfg serves; "workflow" serves all that "fairseq", "comet",
+# "ctranslate2" and "harness" do not.
 EXTRAS = {
     "fairseq": {
         "average",
@@ -123,9 +126,10 @@ EXTRAS = {
         "statistics",
     },
     "comet": {"comet_scores"},
+    "ctranslate2": {"ctranslate2_engine", "export_ctranslate2"},
     "harness": {"language_modelling.harness", "language_modelling.harness_model"},
 }
-EXTRAS["workflow"] = PLACE.keys() - EXTRAS["fairseq"] - EXTRAS["comet"] - EXTRAS["harness"]
+EXTRAS["workflow"] = PLACE.keys() - EXTRAS["fairseq"] - EXTRAS["comet"] - EXTRAS["ctranslate2"] - EXTRAS["harness"]
 # Declared because they are run, or imported by scripts/, not by the package.
 RUN = {"snakemake", "snakemake_executor_plugin_slurm", "snakemake_interface_logger_plugins"}
 # What a distribution is imported as, where the name differs.

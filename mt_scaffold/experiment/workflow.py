@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import importlib.util
 import math
 import re
 import shlex
@@ -15,6 +16,7 @@ from mt_scaffold.experiment.averaging_check import check_averaging, number_of
 from mt_scaffold.experiment.binarise import DESCRIPTION, Binarised
 from mt_scaffold.experiment.configuration import Config, Experiment
 from mt_scaffold.experiment.configuration.training import STOP_OPTIONS
+from mt_scaffold.experiment.ctranslate2_engine import parse_search
 from mt_scaffold.experiment.data_report import DataReport, gather_reports
 from mt_scaffold.experiment.experiment_folder import COMPARISON_KINDS
 from mt_scaffold.experiment.fairseq_tools import check_options, gpus_in_all, option_arguments, sees_gpu
@@ -260,10 +262,14 @@ def check_trainings(layout: Layout, planned: Iterable[tuple[str, str, int]], els
 
 
 def check_fairseq_options(config: Config) -> None:
-    """Raise UsageError for an option that fairseq does not accept, and for a training without an end.
+    """Raise UsageError for an option that fairseq or the engine does not accept, and for a training without an end.
 
     Those of every system are checked, before anything runs.
     """
+    if config.translate.engine == "ctranslate2":
+        parse_search(option_arguments(config.translate.options))
+        if importlib.util.find_spec("ctranslate2") is None:
+            raise UsageError("translate.engine: ctranslate2 is not installed; pip install ctranslate2, or use fairseq")
     trainings = {name: training_options(config, name) for name in config.systems}
     chosen = [("generate", [*_task(), *option_arguments(config.translate.options)])]
     for name, options in trainings.items():
