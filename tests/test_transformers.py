@@ -414,16 +414,22 @@ def test_codes_of_code_points_have_the_ids_of_the_other_tokenizer(
     files: Path, tiny_words: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     """The fast and the slow tokenizer can replace each other: ids, </s>, unknown characters, margins, decoding."""
+    from transformers import PreTrainedTokenizerFast
+
     text = tiny_words / "valid.en"
     output = tmp_path / "tokenizer.json"
     assert main(f"export-tokenizers --codes {files}/codes.bpe --output {output} --check {text}".split()) == 0
     assert f"the same as the codes on all 20 lines of {text}" in capfd.readouterr().err
     fast, slow = tokenizers.Tokenizer.from_file(str(output)), MTScaffoldTokenizer(files / "codes.bpe")
+    wrapped = PreTrainedTokenizerFast(
+        tokenizer_file=str(output), pad_token="<pad>", eos_token="</s>", unk_token="<unk>"
+    )
     for line in [*TEXTS, *ODD, *text.read_text(encoding="utf-8").splitlines(), "a </s> low"]:
-        assert fast.encode(line).ids == slow(line).input_ids, line
+        assert fast.encode(line).ids == wrapped(line).input_ids == slow(line).input_ids, line
     known = [line for line in text.read_text(encoding="utf-8").splitlines() if 3 not in slow(line).input_ids]
     assert len(known) > 5
     assert [fast.decode(fast.encode(line).ids) for line in known] == known
+    assert wrapped.batch_decode(wrapped(known).input_ids, skip_special_tokens=True) == known
     assert fast.get_vocab_size() == len(slow)
 
 

@@ -18,12 +18,15 @@ from mt_scaffold.options import check_dropout, check_epoch, core_seed
 from mt_scaffold.text import SEPARATOR
 from mt_scaffold.vocabulary import SPECIAL_SYMBOLS
 
+_NEEDS = "mt_scaffold.integrations.transformers needs transformers 5: pip install 'mt-scaffold[transformers]'"
 try:
     from transformers import AutoTokenizer, PretrainedConfig, PreTrainedTokenizer
+    from transformers import __version__ as _version
 except ImportError as error:
-    raise ImportError(
-        f"mt_scaffold.integrations.transformers needs transformers 5: pip install 'mt-scaffold[transformers]' ({error})"
-    ) from error
+    raise ImportError(f"{_NEEDS} ({error})") from error
+if not _version.startswith("5."):
+    # An older one would leave out </s> without a word.
+    raise ImportError(f"{_NEEDS} (this is {_version})")
 
 _FILES = {
     "codes_file": "codes.txt",
