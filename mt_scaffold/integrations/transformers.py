@@ -188,12 +188,20 @@ class MTScaffoldTokenizer(PreTrainedTokenizer):
                 )
         return int(super()._add_tokens(new_tokens, special_tokens))
 
+    def tokenize(self, text: str, **kwargs: Any) -> list[str]:
+        """Return the tokens of a text, in which added tokens, special ones among them, are tokens of their own."""
+        if any(token in text for token in self._added_tokens_encoder):
+            return list(super().tokenize(text, **kwargs))
+        return self._tokenize(text)  # what the search of transformers, character by character, comes to
+
     def _tokenize(self, text: str, **kwargs: Any) -> list[str]:
         return self._current.subwords(text, self._dropouts[self._in_target])
 
     def _convert_token_to_id(self, token: str) -> int | None:
-        unknown = None if self.unk_token is None else self._current.ids.get(str(self.unk_token))
-        return self._current.ids.get(token, unknown)
+        number = self._current.ids.get(token)
+        if number is None and self.unk_token is not None:
+            return self._current.ids.get(str(self.unk_token))
+        return number
 
     def _convert_id_to_token(self, index: int) -> str:
         if not 0 <= index < len(self._current.tokens):
