@@ -177,6 +177,7 @@ def test_words_are_the_same_around_every_character(name: str) -> None:
     ("codes", "message"),
     [
         (b"#version: 0.2\na b\nab c scaffold\n", "line 3: tokenizers cannot express Scaffold-BPE codes: no step there"),
+        (b"#version: 0.4 picky\na b\n", "version|PickyBPE"),
         (b"#version: 0.2\nb c\na b\nab c\na bc\n", "line 5: 'abc' is made again, after line 4"),
         (b"#version: 0.2\nab c\n", "line 2: 'ab' is used before a line makes it"),
         (b"#version: 0.2\n< /\n</ w\n</w >\n", "spells out </w>"),
@@ -185,7 +186,7 @@ def test_words_are_the_same_around_every_character(name: str) -> None:
         (b"#version: 0.2\n< u\n<u n\n<un k\n<unk >\n", "one name, '<unk>'"),
         (b"#version: 0.2\na @\na@ @</w>\na@ c\n", "'a@@</w>' and 'a' are the same subword in segmented text"),
     ],
-    ids=["scaffold", "again", "before", "end-of-word", "bytes", "pattern", "special", "separator"],
+    ids=["scaffold", "picky", "again", "before", "end-of-word", "bytes", "pattern", "special", "separator"],
 )
 def test_what_cannot_be_expressed_is_refused(codes: bytes, message: str) -> None:
     """One line that says why, and no file that segments otherwise."""

@@ -195,6 +195,26 @@ def test_what_surrounds_a_text(files: Path, joint: MTScaffoldTokenizer) -> None:
         MTScaffoldTokenizer(files / "gpt2.bpe", prepend_bos=True)
 
 
+def test_settings_of_apply_bpe(files: Path, tiny_words: Path) -> None:
+    """merges, glossaries and the filter by a vocabulary segment as apply-bpe does with them."""
+    codes, dictionary = files / "codes.scaffold", files / "joint" / "dict.en.txt"
+    known = set(read_ids(dictionary))
+    some = sorted(known)[::2]
+    (files / "some.json").write_text(json.dumps(["<s>", "<pad>", "</s>", "<unk>", *some]))
+    lines = lines_of(tiny_words / "valid.en")
+    for options, bpe in (
+        ({"vocab_file": files / "some.json", "split_unknown": True}, BPE(codes, vocab=some)),
+        ({"vocab_file": dictionary, "merges": 40}, BPE(codes, merges=40)),
+        ({"vocab_file": dictionary, "glossaries": ["[aeiou]"]}, BPE(codes, glossaries=["[aeiou]"])),
+        ({"separator": "￭"}, BPE(codes, separator="￭")),
+    ):
+        tokenizer = MTScaffoldTokenizer(codes, **options)
+        segmented = [bpe.segment(line).split() for line in lines]
+        assert [tokenizer.tokenize(line) for line in lines] == segmented
+        assert segmented != [BPE(codes).segment(line).split() for line in lines]
+        assert [tokenizer.convert_tokens_to_string(tokens) for tokens in segmented] == lines
+
+
 @pytest.mark.parametrize("kind", ["joint", "apart", "gpt2", "byte", "alone"])
 def test_a_saved_folder_loads_as_the_same_tokenizer(
     files: Path, kind: str, tiny_words: Path, tmp_path: Path, request: pytest.FixtureRequest

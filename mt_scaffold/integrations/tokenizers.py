@@ -85,6 +85,11 @@ def to_tokenizers(
 def check_expressible(codes: Codes, merges: int = -1) -> list[Merge]:
     """Return the merges of codes that tokenizers segments every word alike with; raise MTScaffoldError for others."""
     header = codes.header
+    if getattr(header, "picky", False):
+        raise MTScaffoldError(
+            f"{codes.name}: tokenizers cannot express codes of PickyBPE: no step there takes tokens apart; use "
+            "mt_scaffold.integrations.transformers"
+        )
     if header.bytes and header.end_of_word:
         raise MTScaffoldError(
             f"{codes.name}: tokenizers cannot express codes of bytes with {END_OF_WORD}, whose ids tell spaces between "
