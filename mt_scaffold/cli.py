@@ -26,6 +26,7 @@ _SEGMENTATION_COMMANDS = {
     "stats": "measure how codes segment a text: compression, entropy, frequencies",
     "compare-vocab": "show which tokens Scaffold-BPE removes from a BPE vocabulary, and which it adds",
     "explain": "show how words are segmented, merge by merge",
+    "export-tokenizers": "write plain BPE codes as a tokenizer of Hugging Face's tokenizers",
 }
 _EXPERIMENT_COMMANDS = {
     "get-data": "fetch or generate the parallel text of an experiment",

@@ -79,6 +79,8 @@ PLACE = {name: place for place, line in enumerate(ORDER) for name in line}
 # What modules of segmentation import within functions: text comes in many wrappings.
 OPTIONAL = {
     "ids": {"numpy"},
+    "integrations.tokenizers": {"tokenizers"},
+    "integrations.transformers": {"transformers"},
     "parquet": {"pyarrow"},
     "pretokenise": {"regex"},
     "reference": {"regex"},
