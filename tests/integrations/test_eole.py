@@ -42,10 +42,49 @@ def folder(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
     return folder
 
 
-def samples(folder: Path, config: str, data: str, start: str = "python -m mt_scaffold.as_subword_nmt") -> dict[str, list[str]]:
-    """Return the lines of each language that eole would train on."""
-    eole = f"{start} -m eole.bin.main"
+def samples(folder: Path, config: str, data: str, start: str = "-m mt_scaffold.as_subword_nmt") -> list[str]:
+    """Return the lines that eole would train on, of the source and then the target, with a vocabulary of its own."""
+    eole = f"python {start} -m eole.bin.main"
     run(f"{eole} build_vocab -config {config} -n_sample -1", folder)
     run(f"{eole} train -config {config} -n_sample {SIZES['train']}", folder)
     (sources,) = (folder / data / "samples").rglob("*.src")
-    return {language: lines(sources.with_suffix(f".{side}")) for side, language in SIDES.items()}
+    return [line for side in SIDES for line in lines(sources.with_suffix(f".{side}"))]
+
+
+def test_it_trains_on_the_subwords_of_apply_bpe(folder: Path) -> None:
+    """Line by line, on both sides; its vocabularies count the same subwords."""
+    expected = {language: subwords(folder, f"train.{language}") for language in LANGUAGES}
+    assert samples(folder, "plain.yaml", "plain") == [line for language in LANGUAGES for line in expected[language]]
+    for language in LANGUAGES:
+        rows = [line.rsplit("\t", 1) for line in lines(folder / "plain" / f"vocab.{language}")]
+        assert {subword: int(count) for subword, count in rows} == Counter(" ".join(expected[language]).split())
+
+
+def test_dropout_resamples(folder: Path) -> None:
+    """The configuration's dropout is applied on the fly; with original BPE, with the very draws of subword-nmt."""
+    sampled = samples(folder, "eole.yaml", "eole")
+    check_dropout(folder, "train.en", sampled[: SIZES["train"]])
+    check_dropout(folder, "train.de", sampled[SIZES["train"] :])
+    if folder.name.startswith("bpe"):
+        assert samples(folder, "eole.yaml", "eole", start="") == sampled
+
+
+def test_without_the_start_scaffold_codes_are_refused(tmp_path: Path) -> None:
+    """subword-nmt cannot read them, so that a command started without our package does not segment differently."""
+    prepare(tmp_path, "scaffold")
+    (tmp_path / "eole.yaml").write_text(file_of_the_page("eole.yaml"))
+    with pytest.raises(AssertionError, match="Error: invalid line"):
+        run("python -m eole.bin.main build_vocab -config eole.yaml -n_sample -1", tmp_path)
+
+
+def test_it_trains_and_translates(folder: Path) -> None:
+    """The page's commands: losses fall, the vocabularies are of our subwords, every sentence has a translation."""
+    run(commands_of_the_page("eole"), folder)
+    log = (folder / "eole.log").read_text(encoding="utf-8")
+    check_losses([float(loss) for loss in re.findall(r"Step .*; xent: +([\d.]+|nan|inf);", log)])
+    forms = set(BPE(folder / "codes").surface_forms())
+    for language in LANGUAGES:
+        known = {line.rsplit("\t", 1)[0] for line in lines(folder / "eole" / f"vocab.{language}")}
+        assert all(len(subword.removesuffix("@@")) == 1 for subword in known - forms) and len(known & forms) > 100
+    translated = lines(folder / "test.translated.de")
+    assert len(translated) == SIZES["test"] and all(translated) and not any("@@" in line for line in translated)

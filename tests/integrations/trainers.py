@@ -48,6 +48,8 @@ def run(script: str, folder: Path) -> str:
         "PATH": os.pathsep.join(paths),
         "PYTHONPATH": os.pathsep.join(python),
         "CUDA_VISIBLE_DEVICES": "",
+        # With more threads than free cores, the trainings of such small models take twenty times as long.
+        "OMP_NUM_THREADS": "1",
     }
     done = subprocess.run(
         ["bash", "-euo", "pipefail", "-c", script],
@@ -94,8 +96,9 @@ def check_dropout(folder: Path, text: str, sampled: list[str]) -> None:
     different = sum(one != other for one, other in zip(sampled, plain, strict=True))
     assert different > len(plain) / 2
     assert len(" ".join(sampled).split()) > len(" ".join(plain).split())
-    known = set(bpe.surface_forms())
-    assert {subword for line in sampled for subword in line.split()} <= known
+    # Characters that no merge holds are left as they are.
+    unknown = {subword for line in sampled for subword in line.split()} - set(bpe.surface_forms())
+    assert all(len(subword.removesuffix("@@")) == 1 for subword in unknown)
 
 
 def check_losses(losses: list[float]) -> None:
