@@ -62,7 +62,8 @@ test: .venv/built
 	.venv/bin/python -m venv .venv-integrations
 	.venv/bin/python -c 'import site; print(f"import site; site.addsitedir({site.getsitepackages()[0]!r})")' \
 		> "$$(.venv-integrations/bin/python -c 'import site; print(site.getsitepackages()[0])')/venv.pth"
-	.venv-integrations/bin/python -m pip --disable-pip-version-check --quiet install --no-deps -r $<
+	.venv-integrations/bin/python -m pip --disable-pip-version-check --quiet install \
+		--require-hashes --no-deps -r $<
 	@touch $@
 
 test-integrations: .venv-integrations/installed .venv/built
@@ -114,6 +115,9 @@ constraints: .venv/built
 	(.venv/bin/python scripts/requirements.py; printf '%s\n' pip setuptools wheel Cython nanobind) | .venv/bin/uv --quiet pip compile - \
 		--universal --python-version 3.11 --generate-hashes --no-annotate --custom-compile-command 'make constraints' \
 		$(UPGRADE:%=--upgrade-package %) --output-file constraints.txt
+	.venv/bin/uv --quiet pip compile tests/integrations/requirements.in --no-deps --universal --python-version 3.11 \
+		--generate-hashes --no-annotate --custom-compile-command 'make constraints' \
+		--output-file tests/integrations/requirements.txt
 
 audit: .venv/built
 	.venv/bin/uv tool run pip-audit==2.10.1 --strict --disable-pip --require-hashes --requirement constraints.txt

@@ -31,7 +31,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--dropout", type=float, default=0.0, metavar="P", help="of BPE-dropout (default: none)")
     parser.add_argument("--seed", type=int, default=1, metavar="S", help="of order and dropout (default: 1)")
     parser.add_argument("--first-epoch", type=int, default=1, metavar="E", help="where a training resumes (default: 1)")
-    parser.add_argument("--epochs", type=int, metavar="N", help="stop after N epochs (default: go on until Marian ends)")
+    parser.add_argument(
+        "--epochs", type=int, metavar="N", help="stop after N epochs (default: go on until Marian ends)"
+    )
     options = parser.parse_args(arguments)
     try:
         if len(options.codes) > 2:
@@ -71,7 +73,9 @@ def epoch_pairs(
         sides.append(_lines(segmented.getvalue(), text))
     source, target = sides
     if len(source) != len(target):
-        raise MTScaffoldError(f"{texts[0]} has {len(source)} lines, {texts[1]} has {len(target)}; they must be parallel")
+        raise MTScaffoldError(
+            f"{texts[0]} has {len(source)} lines, {texts[1]} has {len(target)}; they must be parallel"
+        )
     # Of all that Random offers, Python guarantees only the sequence of random() for every version.
     draws = random.Random(f"{seed} {epoch}")
     keys = [draws.random() for _ in source]

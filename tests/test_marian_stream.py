@@ -70,7 +70,10 @@ def test_codes_of_each_side(run: Run, tmp_path: Path) -> None:
     """The second codes file segments the target, and only that."""
     (tmp_path / "none").write_text("#version: 0.2\nqq qq\n")
     source, target = zip(
-        *(line.split(b"\t") for line in run("--codes", "codes", str(tmp_path / "none"), "--epochs", "1").stdout.splitlines()),
+        *(
+            line.split(b"\t")
+            for line in run("--codes", "codes", str(tmp_path / "none"), "--epochs", "1").stdout.splitlines()
+        ),
         strict=True,
     )
     joint = [line.split(b"\t")[0] for line in run("--epochs", "1").stdout.splitlines()]

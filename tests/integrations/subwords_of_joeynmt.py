@@ -1,6 +1,6 @@
 """Print the subwords that JoeyNMT trains on: the file of subword_nmt that it imported, then its training text.
 
-    python -m mt_scaffold.as_subword_nmt subwords_of_joeynmt.py joeynmt.yaml {plain,dropout}
+python -m mt_scaffold.as_subword_nmt subwords_of_joeynmt.py joeynmt.yaml {plain,dropout}
 """
 
 import random

@@ -1,4 +1,4 @@
-"""eole builds its vocabulary, trains and translates through ``mt_scaffold.as_subword_nmt``, as docs/trainers.md has it."""
+"""eole counts, trains and translates through ``mt_scaffold.as_subword_nmt``, as docs/trainers.md has it."""
 
 from __future__ import annotations
 
@@ -38,7 +38,9 @@ def folder(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
     (folder / "eole.yaml").write_text(config)
     plain, replaced = re.subn(r"(_subword_alpha): 0\.1", r"\1: 0.0", config)
     assert replaced == 2
-    (folder / "plain.yaml").write_text(re.sub(r"\beole/", "plain/", plain).replace("save_data: eole", "save_data: plain"))
+    (folder / "plain.yaml").write_text(
+        re.sub(r"\beole/", "plain/", plain).replace("save_data: eole", "save_data: plain")
+    )
     return folder
 
 

@@ -25,6 +25,7 @@ SIZES = {"train": 300, "valid": 20, "test": 10}
 
 def file_of_the_page(name: str) -> str:
     """Return the block of the page that begins with ``# NAME``, less the explanation in that line."""
+    block: str
     (block,) = re.findall(rf"```yaml\n(# {re.escape(name)}\b.*?)```", PAGE, re.DOTALL)
     return block
 
