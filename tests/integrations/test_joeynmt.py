@@ -89,5 +89,11 @@ def test_it_trains_and_translates(folder: Path) -> None:
         counts = Counter(" ".join(subwords(folder, f"train.{language}")).split())
         by_frequency = sorted(counts, key=lambda subword: (-counts[subword], subword))
         assert lines(folder / "joeynmt" / f"{side}_vocab.txt") == ["<unk>", "<pad>", "<s>", "</s>", *by_frequency]
+    # The page's vocabulary for tied embeddings, made from the segmented text, is every subword of it.
+    both = [line for language in LANGUAGES for line in subwords(folder, f"train.{language}")]
+    assert sorted(lines(folder / "vocab.txt")) == sorted(set(" ".join(both).split()))
+    joint = file_of_the_page("joeynmt.yaml").replace("level: bpe", "level: bpe\n    voc_file: vocab.txt")
+    (folder / "joint.yaml").write_text(joint)
+    assert probe(folder, "plain", config="joint.yaml") == both
     translated = lines(folder / "test.translated.de")
     assert len(translated) == SIZES["test"] and all(translated) and not any("@@" in line for line in translated)
