@@ -1,6 +1,7 @@
 # make venv          .venv with everything, fairseq included (the commands below create it themselves)
 # make demo          a first experiment, from nothing to the comparison table
 # make test          all tests
+# make test-integrations   other trainers (eole, JoeyNMT, Marian) run on mt_scaffold, in .venv-integrations
 # make test-slurm    the workflow on a SLURM of two nodes started for it (as root, with slurm-wlm and munge installed;
 #                    ONLY="limit node" for some of its scenarios)
 # make lint          style and types, of the tests, scripts and benchmarks too
@@ -23,7 +24,7 @@ CORE_SOURCES := $(wildcard mt_scaffold/core/*.cpp mt_scaffold/core/*.hpp)
 
 # What plain `make` does.
 .DEFAULT_GOAL := venv
-.PHONY: venv demo test test-slurm bench compare-releases lint constraints audit clean sanitize soak
+.PHONY: venv demo test test-integrations test-slurm bench compare-releases lint constraints audit clean sanitize soak
 .DELETE_ON_ERROR:
 
 .venv/installed: constraints.txt
@@ -55,6 +56,18 @@ demo: .venv/built
 
 test: .venv/built
 	.venv/bin/python -m pytest -n $(CORES) --dist loadfile
+
+# The trainers are installed beside what .venv has, so that torch is there once.
+.venv-integrations/installed: tests/integrations/requirements.txt | .venv/built
+	.venv/bin/python -m venv .venv-integrations
+	.venv/bin/python -c 'import site; print(f"import site; site.addsitedir({site.getsitepackages()[0]!r})")' \
+		> "$$(.venv-integrations/bin/python -c 'import site; print(site.getsitepackages()[0])')/venv.pth"
+	.venv-integrations/bin/python -m pip --disable-pip-version-check --quiet install \
+		--require-hashes --no-deps -r $<
+	@touch $@
+
+test-integrations: .venv-integrations/installed .venv/built
+	PATH="$(CURDIR)/.venv-integrations/bin:$(CURDIR)/.venv/bin:$$PATH" .venv-integrations/bin/python -m pytest tests/integrations
 
 test-slurm: .venv/built
 	PATH="$(CURDIR)/.venv/bin:$$PATH" .venv/bin/python scripts/test_slurm.py $(ONLY)
@@ -102,10 +115,13 @@ constraints: .venv/built
 	(.venv/bin/python scripts/requirements.py; printf '%s\n' pip setuptools wheel Cython nanobind) | .venv/bin/uv --quiet pip compile - \
 		--universal --python-version 3.11 --generate-hashes --no-annotate --custom-compile-command 'make constraints' \
 		$(UPGRADE:%=--upgrade-package %) --output-file constraints.txt
+	.venv/bin/uv --quiet pip compile tests/integrations/requirements.in --no-deps --universal --python-version 3.11 \
+		--generate-hashes --no-annotate --custom-compile-command 'make constraints' \
+		--output-file tests/integrations/requirements.txt
 
 audit: .venv/built
 	.venv/bin/uv tool run pip-audit==2.10.1 --strict --disable-pip --require-hashes --requirement constraints.txt
 
 clean:
-	rm -rf .venv build *.egg-info mt_scaffold/*.so .pytest_cache .mypy_cache .ruff_cache .hypothesis .snakemake
+	rm -rf .venv .venv-integrations build *.egg-info mt_scaffold/*.so .pytest_cache .mypy_cache .ruff_cache .hypothesis .snakemake
 	find mt_scaffold scripts tests -name __pycache__ -type d -exec rm -rf {} +
