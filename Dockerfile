@@ -4,24 +4,33 @@
 ARG BASE=debian:trixie-slim
 
 FROM ${BASE} AS build
-ARG EXTRAS=fairseq,workflow,analysis,documents
+# Extras of setup.cfg, separated by spaces: at least one.
+ARG EXTRAS="fairseq workflow analysis documents"
 ENV PIP_NO_CACHE_DIR=1 PIP_DISABLE_PIP_VERSION_CHECK=1 PATH=/opt/venv/bin:$PATH
-# Versions of compilers are those of the base.
+# The compiler's version is the base's.
 # hadolint ignore=DL3008
 RUN apt-get update \
     && apt-get install --yes --no-install-recommends g++ python3-dev python3-venv \
     && rm -rf /var/lib/apt/lists/*
 WORKDIR /opt/mt_scaffold
-COPY constraints.txt ./
+# As in the Makefile: the pinned pip, which checks the hashes of constraints.txt, then torch for this machine's kind.
+COPY constraints.txt setup.cfg ./
+COPY scripts/requirements.py scripts/
 RUN python3 -m venv /opt/venv \
-    && pip install -c constraints.txt pip setuptools wheel
+    && sed -n '/^pip==/,/[^\\]$/p' constraints.txt > /tmp/pip.txt \
+    && pip install --require-hashes -r /tmp/pip.txt \
+    && pip install --require-hashes -c constraints.txt setuptools wheel nanobind
 # fairseq is built from source against the torch already installed, not against a second copy.
-RUN case ",${EXTRAS}," in *,fairseq,*) \
-        pip install -c constraints.txt torch numpy Cython pybind11 \
-        && pip install -c constraints.txt --no-build-isolation fairseq-fixed ;; \
+RUN case " ${EXTRAS} " in *" fairseq "*) \
+        pip install "$(sed -n 's/^\(torch==[^ ;]*\).*/\1/p' constraints.txt)" \
+        && pip install --require-hashes -c constraints.txt numpy Cython \
+        && pip install --require-hashes -c constraints.txt --no-build-isolation fairseq-fixed ;; \
     esac
+# hadolint ignore=SC2086
+RUN python scripts/requirements.py ${EXTRAS} > /tmp/requirements.txt \
+    && pip install --require-hashes -c constraints.txt -r /tmp/requirements.txt
 COPY . .
-RUN pip install -c constraints.txt ".[${EXTRAS}]"
+RUN pip install --no-deps --no-build-isolation .
 
 FROM ${BASE}
 # hadolint ignore=DL3008

@@ -68,8 +68,8 @@ lint: .venv/built
 	.venv/bin/ruff format --check
 	.venv/bin/mypy
 	@mkdir -p build
-	.venv/bin/python scripts/requirements.py --without dev > build/requirements.txt
-	.venv/bin/python scripts/requirements.py dev > build/requirements-dev.txt
+	.venv/bin/python scripts/requirements.py --without dev docs > build/requirements.txt
+	.venv/bin/python scripts/requirements.py dev docs > build/requirements-dev.txt
 	.venv/bin/deptry mt_scaffold
 	.venv/bin/stubtest --mypy-config-file pyproject.toml --allowlist tests/stubtest_allowlist.txt mt_scaffold._core
 	$(if $(CORE_SOURCES),.venv/bin/clang-format --dry-run -Werror $(CORE_SOURCES))
