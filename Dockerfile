@@ -37,13 +37,13 @@ FROM ${BASE}
 RUN apt-get update \
     && apt-get install --yes --no-install-recommends ca-certificates python3 \
     && rm -rf /var/lib/apt/lists/* \
-    && useradd --create-home mt \
+    && useradd --create-home --uid 10001 mt \
     && install --directory --owner=mt --group=mt /work
 COPY --from=build /opt/venv /opt/venv
 COPY scripts /opt/mt_scaffold/scripts
 COPY configs /opt/mt_scaffold/configs
 # Caches work for any user that `docker run --user` names.
 ENV PATH=/opt/venv/bin:$PATH PYTHONPATH=/opt/mt_scaffold/scripts XDG_CACHE_HOME=/tmp/cache MPLCONFIGDIR=/tmp/matplotlib
-USER mt
+USER 10001
 WORKDIR /work
 CMD ["mt-scaffold", "--help"]
