@@ -5,7 +5,6 @@ mkdocs.yml names this file under ``hooks``; MkDocs calls its functions by their 
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
 from mkdocs.config.defaults import MkDocsConfig
@@ -20,7 +19,7 @@ from mt_scaffold.experiment.configuration.language_model import LanguageModelCon
 
 _ROOT = Path(__file__).parent.parent
 # Pages whose text is a file at the top of the repository.
-_TOP = {"contributing.md": "CONTRIBUTING.md", "changes.md": "CHANGELOG.md"}
+_TOP = {"contributing.md": "CONTRIBUTING.md", "changes.md": "CHANGELOG.md", "releasing.md": "RELEASING.md"}
 
 
 def generated_pages() -> dict[str, str]:
@@ -38,7 +37,9 @@ def generated_pages() -> dict[str, str]:
 
 def _from_top(text: str) -> str:
     """Return a page from the top of the repository as one in docs/: its links into docs/ lose that folder."""
-    return re.sub(r"\]\(docs/", "](", text)
+    for name, source in _TOP.items():
+        text = text.replace(f"]({source}", f"]({name}")
+    return text.replace("](docs/", "](")
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
@@ -52,4 +53,6 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
     """Rewrite GitHub's Markdown for the parser that MkDocs has."""
+    for name, source in _TOP.items():
+        markdown = markdown.replace(f"](../{source}", f"]({name}")
     return for_python_markdown(markdown.replace("](../notebooks/", "]("))

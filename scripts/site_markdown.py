@@ -1,7 +1,7 @@
 """GitHub's Markdown (CommonMark with tables) → the same for Python-Markdown, which MkDocs uses.
 
-Python-Markdown wants four spaces inside a list item whatever its marker, an empty line before a list, a table and after
-a comment, and shows the backslash of a pipe that a table escapes inside code.
+Python-Markdown wants four spaces inside a list item whatever its marker, and an empty line before a list and a table,
+after a comment and around an item of several paragraphs. It shows the backslash of a pipe in code in a table.
 """
 
 from __future__ import annotations
@@ -30,6 +30,8 @@ def for_python_markdown(text: str) -> str:
         if token.type == "list_item_open" and (marker := _MARKER.match(lines[first])):
             for number in range(first, end):
                 items[number].append((first, marker.end()))
+            if not all(line.strip() for line in lines[first:end]):
+                apart.update((first, end))  # an item of several paragraphs
         elif token.type in ("bullet_list_open", "ordered_list_open", "table_open"):
             apart.add(first)
         elif token.type == "html_block":

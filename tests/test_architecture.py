@@ -132,6 +132,7 @@ RUN = {"snakemake", "snakemake_executor_plugin_slurm", "snakemake_interface_logg
 # What a distribution is imported as, where the name differs.
 IMPORT_NAMES = {
     "griffelib": "griffe",
+    "markdown-it-py": "markdown_it",
     "fairseq-fixed": "fairseq",
     "unbabel-comet": "comet",
     "Jinja2": "jinja2",

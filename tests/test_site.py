@@ -94,8 +94,9 @@ def test_the_configuration_to_copy_is_accepted(tmp_path: Path) -> None:
     ("github", "python"),
     [
         ("text\n- a\n- b", "text\n\n- a\n- b"),
-        ("- a\n  more\n\n  ```\n  code\n  ```\n- b", "- a\n    more\n\n    ```\n    code\n    ```\n- b"),
+        ("- a\n  more\n\n  ```\n  code\n  ```\n- b", "- a\n    more\n\n    ```\n    code\n    ```\n\n- b"),
         ("1. a\n\n   para\n\n   - b\n     c", "1. a\n\n    para\n\n    - b\n        c"),
+        ("1. a\n\n   para\n2. b\n3. c", "1. a\n\n    para\n\n2. b\n3. c"),
         ("```\n- not a list\n  at all\n```", "```\n- not a list\n  at all\n```"),
         ("<!-- a -->\n| a | b |\n|---|---|\n| `x\\|y` | z |", "<!-- a -->\n\n| a | b |\n|---|---|\n| `x|y` | z |"),
     ],
@@ -105,6 +106,24 @@ def test_lists_and_tables_mean_the_same_on_github_and_on_the_site(github: str, p
     from site_markdown import for_python_markdown
 
     assert for_python_markdown(github) == python
+
+
+@pytest.mark.parametrize("page", sorted((ROOT / "docs").rglob("*.md")), ids=lambda path: path.name)
+def test_a_page_has_the_same_elements_on_github_and_on_the_site(page: Path) -> None:
+    """No list has run into a paragraph, no table or block of code is lost: both parsers count alike."""
+    import markdown
+    from markdown_it import MarkdownIt
+    from site_markdown import for_python_markdown
+
+    text = page.read_text(encoding="utf-8")
+    extensions = ["attr_list", "def_list", "tables", "pymdownx.superfences"]
+    github = MarkdownIt("commonmark").enable("table").render(text)
+    site = markdown.markdown(for_python_markdown(text), extensions=extensions)
+    for element in ("h1", "h2", "h3", "li", "ol", "pre", "table", "td", "th", "tr", "ul"):
+        assert (element, len(re.findall(f"<{element}[ >]", site))) == (
+            element,
+            len(re.findall(f"<{element}[ >]", github)),
+        )
 
 
 def test_a_docstring_lists_its_arguments() -> None:
