@@ -68,7 +68,7 @@ def _arguments(parser: argparse.ArgumentParser) -> Iterator[str]:
             continue
         spelt = ", ".join(f"`{each}`" for each in _spellings(action))
         said = parser._get_formatter()._expand_help(action) if action.help else ""
-        needed = " *Required.*" if action.required and action.option_strings else ""
+        needed = " (required)" if action.required and action.option_strings else ""
         yield f"{spelt}\n:   {_plain(said)}{needed}"
 
 
