@@ -4,6 +4,7 @@
 # make test-integrations   other trainers (eole, JoeyNMT, Marian) run on mt_scaffold, in .venv-integrations
 # make test-slurm    the workflow on a SLURM of two nodes started for it (as root, with slurm-wlm and munge installed;
 #                    ONLY="limit node" for some of its scenarios)
+# make docs          the site, into build/site, with every link checked
 # make lint          style and types, of the tests, scripts and benchmarks too
 # make bench         speed and memory beside other BPE implementations (CORPUS=text REPEAT=5 ONLY="learn apply"; with
 #                    OLD=REVISION beside that revision, too; see docs/benchmarks.md)
@@ -24,7 +25,7 @@ CORE_SOURCES := $(wildcard mt_scaffold/core/*.cpp mt_scaffold/core/*.hpp)
 
 # What plain `make` does.
 .DEFAULT_GOAL := venv
-.PHONY: venv demo test test-integrations test-slurm bench compare-releases lint constraints audit clean sanitize soak
+.PHONY: venv demo test test-integrations test-slurm bench compare-releases docs lint constraints audit clean sanitize soak
 .DELETE_ON_ERROR:
 
 .venv/installed: constraints.txt
@@ -43,7 +44,7 @@ CORE_SOURCES := $(wildcard mt_scaffold/core/*.cpp mt_scaffold/core/*.hpp)
 
 # Editable, so that the tests run on this source; rebuilt when the core or the metadata changes.
 .venv/built: .venv/installed setup.py setup.cfg pyproject.toml scripts/requirements.py $(CORE_SOURCES)
-	.venv/bin/python scripts/requirements.py fairseq workflow analysis documents ctranslate2 harness transformers dev > .venv/requirements.txt
+	.venv/bin/python scripts/requirements.py fairseq workflow analysis documents ctranslate2 harness transformers docs completion dev > .venv/requirements.txt
 	$(PINNED) -r .venv/requirements.txt
 	# A folder has no hash.
 	$(PIP) --no-deps --no-build-isolation --editable .
@@ -72,13 +73,16 @@ test-integrations: .venv-integrations/installed .venv/built
 test-slurm: .venv/built
 	PATH="$(CURDIR)/.venv/bin:$$PATH" .venv/bin/python scripts/test_slurm.py $(ONLY)
 
+docs: .venv/built
+	NO_MKDOCS_2_WARNING=1 PATH="$(CURDIR)/.venv/bin:$$PATH" .venv/bin/mkdocs build --strict --quiet
+
 lint: .venv/built
 	.venv/bin/ruff check
 	.venv/bin/ruff format --check
 	.venv/bin/mypy
 	@mkdir -p build
-	.venv/bin/python scripts/requirements.py --without dev > build/requirements.txt
-	.venv/bin/python scripts/requirements.py dev > build/requirements-dev.txt
+	.venv/bin/python scripts/requirements.py --without dev docs > build/requirements.txt
+	.venv/bin/python scripts/requirements.py dev docs > build/requirements-dev.txt
 	.venv/bin/deptry mt_scaffold
 	.venv/bin/stubtest --mypy-config-file pyproject.toml --allowlist tests/stubtest_allowlist.txt mt_scaffold._core
 	$(if $(CORE_SOURCES),.venv/bin/clang-format --dry-run -Werror $(CORE_SOURCES))

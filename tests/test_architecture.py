@@ -78,6 +78,7 @@ PLACE = {name: place for place, line in enumerate(ORDER) for name in line}
 
 # What modules of segmentation import within functions: text comes in many wrappings.
 OPTIONAL = {
+    "commands.completion": {"shtab"},
     "ids": {"numpy"},
     "integrations.tokenizers": {"tokenizers"},
     "integrations.transformers": {"transformers"},
@@ -136,6 +137,8 @@ EXTRAS["workflow"] = PLACE.keys() - EXTRAS["fairseq"] - EXTRAS["comet"] - EXTRAS
 RUN = {"snakemake", "snakemake_executor_plugin_slurm", "snakemake_interface_logger_plugins"}
 # What a distribution is imported as, where the name differs.
 IMPORT_NAMES = {
+    "griffelib": "griffe",
+    "markdown-it-py": "markdown_it",
     "fairseq-fixed": "fairseq",
     "unbabel-comet": "comet",
     "Jinja2": "jinja2",

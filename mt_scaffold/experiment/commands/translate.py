@@ -8,12 +8,13 @@ from mt_scaffold.experiment.export_ctranslate2 import QUANTIZATIONS
 from mt_scaffold.experiment.fairseq_tools import option_arguments
 from mt_scaffold.experiment.translate import ENGINES, translate
 
+EXAMPLES = """\
+mt-scaffold translate --data binarised --subset test --model averaged.pt --output translations -- --beam 4
+"""
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
-    parser.epilog = (
-        "Example: mt-scaffold translate -d binarised --subset test -m averaged.pt -o translations -- --beam 4"
-    )
     parser.add_argument("--data", "-d", required=True, metavar="FOLDER", help="what mt-scaffold binarise made")
     parser.add_argument("--subset", required=True, metavar="NAME", help="the test set in it to translate")
     parser.add_argument("--model", "-m", required=True, metavar="FILE", help="a checkpoint or an averaged model")
