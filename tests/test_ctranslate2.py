@@ -15,11 +15,12 @@ from test_average import Malicious
 from mt_scaffold.apply import BPE
 from mt_scaffold.cli import main
 from mt_scaffold.errors import MTScaffoldError, UsageError
-from mt_scaffold.experiment.binarise import read_binarised
+from mt_scaffold.experiment.binarise import binarise, read_binarised
 from mt_scaffold.experiment.binarise_words import binarise_words
 from mt_scaffold.experiment.configuration.data import Tokenise
 from mt_scaffold.experiment.ctranslate2_engine import Search, parse_search, read_source, translate_sentences
 from mt_scaffold.experiment.export_ctranslate2 import export_ctranslate2, sinusoidal_positions
+from mt_scaffold.experiment.limits import Limits
 from mt_scaffold.experiment.mmap_dataset import read_sentences
 from mt_scaffold.experiment.model_files import ModelFiles, data_folder_files, read_model
 from mt_scaffold.experiment.results import to_json
@@ -44,7 +45,8 @@ VARIANTS = {
     "gelu_accurate": f"{SHARED} --activation-fn gelu_accurate",
     "untied": SIZES,
     "output tied": f"{SIZES} --share-decoder-input-output-embed",
-    "unlike sides": f"{SIZES} --decoder-layers 1 --decoder-attention-heads 4 --decoder-ffn-embed-dim 48",
+    "unlike sides": f"{SIZES} --decoder-layers 1 --decoder-attention-heads 4 --decoder-ffn-embed-dim 48 "
+    "--decoder-embed-dim 24",
     "odd width": f"{SHARED} --encoder-embed-dim 33 --decoder-embed-dim 33 --encoder-attention-heads 3 "
     "--decoder-attention-heads 3",
 }
@@ -149,12 +151,26 @@ def forced(built: Built, source: Sequence[int], target: Sequence[int]) -> list[f
 @pytest.mark.parametrize("options", VARIANTS.values(), ids=VARIANTS)
 def test_forced_decoding_gives_the_log_probabilities_of_fairseq(options: str, tiny_data: Path, tmp_path: Path) -> None:
     """Every parameter is in its place, and positions, norms, scales and activations are those of fairseq."""
-    built = build(tiny_data, tmp_path / "model.pt", options)
-    export_ctranslate2(built.files, tmp_path / "exported")
-    translator = ctranslate2.Translator(str(tmp_path / "exported"), intra_threads=1)
-    symbols = built.task.source_dictionary.symbols
-    pairs = list(zip(sources(tiny_data, "odd.1"), read_sentences(tiny_data / "odd.1.en-de.de"), strict=True))
-    texts = [[[symbols[each] for each in side] for side in pair] for pair in pairs]
+    check_log_probabilities(build(tiny_data, tmp_path / "model.pt", options), tiny_data, tmp_path / "exported")
+
+
+def test_each_side_may_have_its_own_dictionary(tiny_words: Path, tmp_path: Path) -> None:
+    """The same subword has another id on the other side, and the vocabularies are two files."""
+    data, segmentation = tmp_path / "data", joint_segmentation(tiny_words / "codes")
+    limits = Limits(joined_dictionary=False)
+    binarise(data, "en", "de", segmentation, tiny_words / "train", tests=[tiny_words / "odd.1"], limits=limits)
+    check_log_probabilities(build(data, tmp_path / "model.pt", SIZES), data, tmp_path / "exported")
+    names = {path.name for path in (tmp_path / "exported").iterdir()}
+    assert names >= {"source_vocabulary.json", "target_vocabulary.json"} and "shared_vocabulary.json" not in names
+
+
+def check_log_probabilities(built: Built, data: Path, exported: Path) -> None:
+    """Export a model; odd.1 and its references must have the log-probabilities that fairseq gives them."""
+    export_ctranslate2(built.files, exported)
+    translator = ctranslate2.Translator(str(exported), intra_threads=1)
+    symbols = (built.task.source_dictionary.symbols, built.task.target_dictionary.symbols)
+    pairs = list(zip(sources(data, "odd.1"), read_sentences(data / "odd.1.en-de.de"), strict=True))
+    texts = [[[known[each] for each in side] for side, known in zip(pair, symbols, strict=True)] for pair in pairs]
     scored = translator.score_batch([text[0] for text in texts], [text[1] for text in texts])
     assert len(scored) == 13
     for (source, target), found in zip(pairs, scored, strict=True):
@@ -375,6 +391,8 @@ def test_options_that_cannot_be_followed_are_refused(tiny_data: Path, tmp_path: 
             parse_search(options.split())
     assert parse_search("--max_len_b 7 --num-workers 2 --max-sentences=3".split()) == Search(max_len_b=7, batch_size=3)
     model = tmp_path / "model.pt"
+    with pytest.raises(UsageError, match="--engine marian: choose one of fairseq, ctranslate2"):
+        translate(tiny_data, "odd.1", model, tmp_path / "out", engine="marian")
     with pytest.raises(UsageError, match="--quantization: only with --engine ctranslate2"):
         translate(tiny_data, "odd.1", model, tmp_path / "out", quantization="int8")
 
@@ -403,3 +421,10 @@ def test_the_command_exports_a_model_or_a_system(
     assert names >= {"model.bin", "config.json", "shared_vocabulary.json", "segmentation.json", "mt_scaffold.json"}
     assert main(["export", "ctranslate2", "--experiment", str(tmp_path), "--output", str(tmp_path / "out")]) == 2
     assert "with --experiment, give --system" in capsys.readouterr().err
+
+
+def test_a_missing_package_is_named(built: Built, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It comes with an extra of its own, not with those that the general message names."""
+    monkeypatch.setattr("mt_scaffold.experiment.export_ctranslate2.find_spec", lambda name: None)
+    with pytest.raises(MTScaffoldError, match="CTranslate2 is not installed; pip install ctranslate2"):
+        export_ctranslate2(built.files, tmp_path / "out")

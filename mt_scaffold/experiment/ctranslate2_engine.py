@@ -16,7 +16,7 @@ from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.binarise import Binarised
 from mt_scaffold.experiment.binarise_words import WordsFile
 from mt_scaffold.experiment.dictionary import END_ID, UNKNOWN_ID, read_ids
-from mt_scaffold.experiment.export_ctranslate2 import write_model
+from mt_scaffold.experiment.export_ctranslate2 import check_installed, write_model
 from mt_scaffold.experiment.limits import SPECIAL_SYMBOLS
 from mt_scaffold.experiment.mmap_dataset import read_sentences
 from mt_scaffold.experiment.model_files import TranslationModel
@@ -151,6 +151,7 @@ def translate_sentences(
     Raises MTScaffoldError where the model cannot be converted, where a sentence is longer than it takes, and where a
     GPU is requested but there is none.
     """
+    check_installed()
     import ctranslate2
 
     on_gpu = ctranslate2.get_cuda_device_count() > 0

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
@@ -102,11 +103,18 @@ def export_ctranslate2(files: ModelFiles, output: PathLike, quantization: str | 
     return exported
 
 
+def check_installed() -> None:
+    """Raise MTScaffoldError where CTranslate2 is not installed."""
+    if find_spec("ctranslate2") is None:
+        raise MTScaffoldError("CTranslate2 is not installed; pip install ctranslate2, or make venv for everything")
+
+
 def write_model(model: TranslationModel, folder: Path, quantization: str | None = None) -> None:
     """Write a model as CTranslate2 reads it into an existing folder; quantization: as for ``export_ctranslate2``.
 
     Raises MTScaffoldError for a model that CTranslate2 cannot compute as fairseq does.
     """
+    check_installed()
     from ctranslate2.specs import transformer_spec
 
     _check(model)

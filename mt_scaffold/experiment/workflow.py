@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import importlib.util
 import math
 import re
 import shlex
@@ -19,6 +18,7 @@ from mt_scaffold.experiment.configuration.training import STOP_OPTIONS
 from mt_scaffold.experiment.ctranslate2_engine import parse_search
 from mt_scaffold.experiment.data_report import DataReport, gather_reports
 from mt_scaffold.experiment.experiment_folder import COMPARISON_KINDS
+from mt_scaffold.experiment.export_ctranslate2 import check_installed
 from mt_scaffold.experiment.fairseq_tools import check_options, gpus_in_all, option_arguments, sees_gpu
 from mt_scaffold.experiment.layout import TRAINED_ON, Layout
 from mt_scaffold.experiment.results import read_result, write_result
@@ -267,9 +267,8 @@ def check_fairseq_options(config: Config) -> None:
     Those of every system are checked, before anything runs.
     """
     if config.translate.engine == "ctranslate2":
+        check_installed()
         parse_search(option_arguments(config.translate.options))
-        if importlib.util.find_spec("ctranslate2") is None:
-            raise UsageError("translate.engine: ctranslate2 is not installed; pip install ctranslate2, or use fairseq")
     trainings = {name: training_options(config, name) for name in config.systems}
     chosen = [("generate", [*_task(), *option_arguments(config.translate.options)])]
     for name, options in trainings.items():
