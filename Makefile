@@ -73,8 +73,9 @@ test-integrations: .venv-integrations/installed .venv/built
 test-slurm: .venv/built
 	PATH="$(CURDIR)/.venv/bin:$$PATH" .venv/bin/python scripts/test_slurm.py $(ONLY)
 
+# Not --quiet: warnings that are not shown do not count as errors.
 docs: .venv/built
-	NO_MKDOCS_2_WARNING=1 PATH="$(CURDIR)/.venv/bin:$$PATH" .venv/bin/mkdocs build --strict --quiet
+	NO_MKDOCS_2_WARNING=1 PATH="$(CURDIR)/.venv/bin:$$PATH" .venv/bin/mkdocs build --strict
 
 lint: .venv/built
 	.venv/bin/ruff check

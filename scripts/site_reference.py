@@ -22,6 +22,7 @@ _MORE = (
     "compare_vocab.compare_sizes",
     "explain.explain",
 )
+_INTEGRATIONS = ("transformers.MTScaffoldTokenizer", "tokenizers.export_tokenizers", "tokenizers.to_tokenizers")
 # The function of each step, in the order of docs/architecture.md.
 _STEPS = (
     *("data.get_data", "get_documents.get_documents", "tokenise.tokenise", "clean.clean"),
@@ -30,6 +31,7 @@ _STEPS = (
     *("language_modelling.binarise.binarise_documents", "language_modelling.evaluate.evaluate"),
     *("language_modelling.harness.run_harness", "language_modelling.sample.sample"),
     *("language_modelling.compare_models.compare_models", "statistics.statistics", "html_report.html_report"),
+    "export_ctranslate2.export_ctranslate2",
 )
 
 
@@ -96,7 +98,9 @@ def python_page() -> str:
     lines = ["# Python", "", "## Imported from `mt_scaffold`", ""]
     lines += [f"::: mt_scaffold.{name}\n" for name in names]
     lines += ["## Statistics and explanations", ""]
-    return "\n".join([*lines, *map(_with_module, _MORE)])
+    lines += map(_with_module, _MORE)
+    lines += ["## In other stacks", ""]
+    return "\n".join([*lines, *(_with_module(f"integrations.{name}") for name in _INTEGRATIONS)])
 
 
 def experiment_python_page() -> str:

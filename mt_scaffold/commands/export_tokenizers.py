@@ -8,6 +8,10 @@ import sys
 from mt_scaffold.commands.arguments import add_codes, add_merges
 from mt_scaffold.integrations.tokenizers import export_tokenizers
 
+EXAMPLES = """\
+mt-scaffold export-tokenizers --codes codes --output tokenizer.json --check corpus.tok
+"""
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_codes(parser)

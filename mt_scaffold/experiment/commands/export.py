@@ -12,16 +12,16 @@ from mt_scaffold.experiment.configuration.data import Tokenise
 from mt_scaffold.experiment.export_ctranslate2 import QUANTIZATIONS, export_ctranslate2
 from mt_scaffold.experiment.model_files import ModelFiles, system_files
 
+EXAMPLES = """\
+mt-scaffold export ctranslate2 --experiment experiments/demo --system scaffold --output translator
+mt-scaffold export ctranslate2 --model averaged.pt --dictionaries binarised -s en -t de --codes codes \\
+    --quantization int8 --output translator
+"""
 _OF_FILES = ("dictionaries", "source_lang", "target_lang", "codes")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
-    parser.epilog = (
-        "Examples: mt-scaffold export ctranslate2 --experiment experiments/demo --system scaffold --output translator. "
-        "mt-scaffold export ctranslate2 --model averaged.pt --dictionaries binarised -s en -t de --codes codes "
-        "--quantization int8 --output translator"
-    )
     parser.add_argument("format", choices=["ctranslate2"], help="what will translate: ctranslate2")
     parser.add_argument("--experiment", metavar="FOLDER", help="the folder of an experiment, with --system")
     parser.add_argument("--system", metavar="NAME", help="with --experiment: the system to export")
