@@ -68,7 +68,8 @@ test: .venv/built
 	@touch $@
 
 test-integrations: .venv-integrations/installed .venv/built
-	PATH="$(CURDIR)/.venv-integrations/bin:$(CURDIR)/.venv/bin:$$PATH" .venv-integrations/bin/python -m pytest tests/integrations
+	PATH="$(CURDIR)/.venv-integrations/bin:$(CURDIR)/.venv/bin:$$PATH" .venv-integrations/bin/python -m pytest -n $(CORES) \
+		--dist loadfile tests/integrations
 
 test-slurm: .venv/built
 	PATH="$(CURDIR)/.venv/bin:$$PATH" .venv/bin/python scripts/test_slurm.py $(ONLY)
