@@ -1,8 +1,10 @@
 # make venv          .venv with everything, fairseq included (the commands below create it themselves)
 # make demo          a first experiment, from nothing to the comparison table
 # make test          all tests
+# make test-integrations   other trainers (eole, JoeyNMT, Marian) run on mt_scaffold, in .venv-integrations
 # make test-slurm    the workflow on a SLURM of two nodes started for it (as root, with slurm-wlm and munge installed;
 #                    ONLY="limit node" for some of its scenarios)
+# make docs          the site, into build/site, with every link checked
 # make lint          style and types, of the tests, scripts and benchmarks too
 # make bench         speed and memory beside other BPE implementations (CORPUS=text REPEAT=5 ONLY="learn apply"; with
 #                    OLD=REVISION beside that revision, too; see docs/benchmarks.md)
@@ -23,7 +25,7 @@ CORE_SOURCES := $(wildcard mt_scaffold/core/*.cpp mt_scaffold/core/*.hpp)
 
 # What plain `make` does.
 .DEFAULT_GOAL := venv
-.PHONY: venv demo test test-slurm bench compare-releases lint constraints audit clean sanitize soak
+.PHONY: venv demo test test-integrations test-slurm bench compare-releases docs lint constraints audit clean sanitize soak
 .DELETE_ON_ERROR:
 
 .venv/installed: constraints.txt
@@ -42,7 +44,7 @@ CORE_SOURCES := $(wildcard mt_scaffold/core/*.cpp mt_scaffold/core/*.hpp)
 
 # Editable, so that the tests run on this source; rebuilt when the core or the metadata changes.
 .venv/built: .venv/installed setup.py setup.cfg pyproject.toml scripts/requirements.py $(CORE_SOURCES)
-	.venv/bin/python scripts/requirements.py fairseq workflow analysis documents harness dev > .venv/requirements.txt
+	.venv/bin/python scripts/requirements.py fairseq workflow analysis documents ctranslate2 harness transformers docs completion dev > .venv/requirements.txt
 	$(PINNED) -r .venv/requirements.txt
 	# A folder has no hash.
 	$(PIP) --no-deps --no-build-isolation --editable .
@@ -56,16 +58,33 @@ demo: .venv/built
 test: .venv/built
 	.venv/bin/python -m pytest -n $(CORES) --dist loadfile
 
+# The trainers are installed beside what .venv has, so that torch is there once.
+.venv-integrations/installed: tests/integrations/requirements.txt | .venv/built
+	.venv/bin/python -m venv .venv-integrations
+	.venv/bin/python -c 'import site; print(f"import site; site.addsitedir({site.getsitepackages()[0]!r})")' \
+		> "$$(.venv-integrations/bin/python -c 'import site; print(site.getsitepackages()[0])')/venv.pth"
+	.venv-integrations/bin/python -m pip --disable-pip-version-check --quiet install \
+		--require-hashes --no-deps -r $<
+	@touch $@
+
+test-integrations: .venv-integrations/installed .venv/built
+	PATH="$(CURDIR)/.venv-integrations/bin:$(CURDIR)/.venv/bin:$$PATH" .venv-integrations/bin/python -m pytest -n $(CORES) \
+		--dist loadfile tests/integrations
+
 test-slurm: .venv/built
 	PATH="$(CURDIR)/.venv/bin:$$PATH" .venv/bin/python scripts/test_slurm.py $(ONLY)
+
+# Not --quiet: warnings that are not shown do not count as errors.
+docs: .venv/built
+	NO_MKDOCS_2_WARNING=1 PATH="$(CURDIR)/.venv/bin:$$PATH" .venv/bin/mkdocs build --strict
 
 lint: .venv/built
 	.venv/bin/ruff check
 	.venv/bin/ruff format --check
 	.venv/bin/mypy
 	@mkdir -p build
-	.venv/bin/python scripts/requirements.py --without dev > build/requirements.txt
-	.venv/bin/python scripts/requirements.py dev > build/requirements-dev.txt
+	.venv/bin/python scripts/requirements.py --without dev docs > build/requirements.txt
+	.venv/bin/python scripts/requirements.py dev docs > build/requirements-dev.txt
 	.venv/bin/deptry mt_scaffold
 	.venv/bin/stubtest --mypy-config-file pyproject.toml --allowlist tests/stubtest_allowlist.txt mt_scaffold._core
 	$(if $(CORE_SOURCES),.venv/bin/clang-format --dry-run -Werror $(CORE_SOURCES))
@@ -86,7 +105,7 @@ sanitize: .venv/built
 	$(call SANITIZED_BUILD,asan,address$(comma)undefined)
 	$(call PRELOAD,asan) .venv/bin/python -m pytest -p no:cacheprovider tests/test_vectors.py tests/test_native_equals_twin.py \
 		tests/test_dropout.py tests/test_api.py tests/test_pretokenise.py tests/test_byte_symbols.py tests/test_ids.py \
-		tests/test_encode.py tests/test_count_words.py
+		tests/test_encode.py tests/test_count_words.py tests/test_picky.py
 	$(call SANITIZED_BUILD,tsan,thread)
 	$(call PRELOAD,tsan) setarch -R .venv/bin/python -m pytest -p no:cacheprovider tests/test_dropout.py \
 		tests/test_native_equals_twin.py -k "workers or table or blocks"
@@ -102,10 +121,13 @@ constraints: .venv/built
 	(.venv/bin/python scripts/requirements.py; printf '%s\n' pip setuptools wheel Cython nanobind) | .venv/bin/uv --quiet pip compile - \
 		--universal --python-version 3.11 --generate-hashes --no-annotate --custom-compile-command 'make constraints' \
 		$(UPGRADE:%=--upgrade-package %) --output-file constraints.txt
+	.venv/bin/uv --quiet pip compile tests/integrations/requirements.in --no-deps --universal --python-version 3.11 \
+		--generate-hashes --no-annotate --custom-compile-command 'make constraints' \
+		--output-file tests/integrations/requirements.txt
 
 audit: .venv/built
 	.venv/bin/uv tool run pip-audit==2.10.1 --strict --disable-pip --require-hashes --requirement constraints.txt
 
 clean:
-	rm -rf .venv build *.egg-info mt_scaffold/*.so .pytest_cache .mypy_cache .ruff_cache .hypothesis .snakemake
+	rm -rf .venv .venv-integrations build *.egg-info mt_scaffold/*.so .pytest_cache .mypy_cache .ruff_cache .hypothesis .snakemake
 	find mt_scaffold scripts tests -name __pycache__ -type d -exec rm -rf {} +

@@ -15,7 +15,20 @@ from pathlib import Path
 from typing import Any
 
 from byte_level import TIKTOKEN
-from systems import BPE, FASTBPE, GREEDY, OLD, OUT, SCAFFOLD, SENTENCEPIECE, SUBWORD_NMT, TRIMMED, WC, YOUTOKENTOME
+from systems import (
+    BPE,
+    FASTBPE,
+    GREEDY,
+    OLD,
+    OURS,
+    OUT,
+    SCAFFOLD,
+    SENTENCEPIECE,
+    SUBWORD_NMT,
+    TRIMMED,
+    WC,
+    YOUTOKENTOME,
+)
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 BEGIN, END = "<!-- benchmarks: begin -->", "<!-- benchmarks: end -->"
@@ -72,7 +85,7 @@ class Verdicts:
 def verdicts(results: Results) -> list[tuple[str, str, str]]:
     """(aim, figures, "met", "NOT met" or "not measured") for each of the project's aims on speed and memory."""
     verdict = Verdicts()
-    peers = [one for one in records(results, "learn") if one["system"] not in (BPE, SCAFFOLD, TRIMMED, WC, *OLD)]
+    peers = [one for one in records(results, "learn") if one["system"] not in (*OURS, TRIMMED, WC, *OLD)]
     fastest = min((statistics.median(one["seconds"]) for one in peers), default=None)
     leanest = min(
         (max(one["peak_mib"]) for one in peers if one["system"] in (YOUTOKENTOME, SENTENCEPIECE, FASTBPE)), default=None
@@ -147,7 +160,7 @@ def verdicts(results: Results) -> list[tuple[str, str, str]]:
 def byte_verdicts(results: Results, verdict: Verdicts) -> None:
     """The aims on byte-level learning, encoding, decoding and counting."""
     learned = records(results, "byte_learn")
-    peers = [statistics.median(one["seconds"]) for one in learned if one["system"] not in (BPE, SCAFFOLD)]
+    peers = [statistics.median(one["seconds"]) for one in learned if one["system"] not in OURS]
     for system in (BPE, SCAFFOLD):
         own = seconds(find(results, "byte_learn", "learn, bytes", system))
         quotient = ratio(min(peers, default=None), own)
@@ -342,7 +355,7 @@ def plot(results: Results, path: Path) -> None:
         measured = sorted(records(results, part), key=lambda one: statistics.median(one["seconds"]), reverse=True)
         times = [statistics.median(one["seconds"]) for one in measured]
         names = [one["system"] for one in measured]
-        own = [one["system"] in (BPE, SCAFFOLD, TRIMMED, GREEDY) for one in measured]
+        own = [one["system"] in (*OURS, TRIMMED, GREEDY) for one in measured]
         bars = axis.barh(names, times, color=["#c0392b" if mine else "#95a5a6" for mine in own])
         axis.bar_label(bars, [f"{time:.1f}" if time >= 10 else f"{time:.2f}" for time in times], padding=2)
         axis.set_xscale("log")

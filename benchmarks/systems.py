@@ -12,11 +12,11 @@ BIN = OUT / "venv" / "bin"
 
 # The cores that every system gets; each takes what it takes by default.
 CORES = 2
-BPE, SCAFFOLD = "mt_scaffold, BPE", "mt_scaffold, Scaffold-BPE"
-OURS = {BPE: "bpe", SCAFFOLD: "scaffold"}
+BPE, SCAFFOLD, PICKY = "mt_scaffold, BPE", "mt_scaffold, Scaffold-BPE", "mt_scaffold, PickyBPE"
+OURS = {BPE: "bpe", SCAFFOLD: "scaffold", PICKY: "picky"}
 # What else is done with codes of BPE: rare tokens marked, and applied greedily.
 TRIMMED, GREEDY = "mt_scaffold, trimming BPE codes", "mt_scaffold, BPE, greedily"
-# Another revision of mt_scaffold, measured beside this one on request.
+# Another revision of mt_scaffold, measured beside this one on request, with what older ones have of OURS.
 OLD = {"older mt_scaffold, BPE": "bpe", "older mt_scaffold, Scaffold-BPE": "scaffold"}
 OLD_BIN = OUT / "old" / "bin"
 SUBWORD_NMT, FASTBPE, YOUTOKENTOME, SENTENCEPIECE = "subword-nmt", "fastBPE", "YouTokenToMe", "sentencepiece"

@@ -100,7 +100,7 @@ def count_within(
 def read_word_counts(inputs: Sequence[_Input], progress: _Progress = None, any_bytes: bool = False) -> WordCounts: ...
 
 # Called after each step of learning with left and right (empty where nothing was merged), the frequency of the pair,
-# that of the queue's head, those of left and right where they became scaffold, and what became normal again.
+# that of the queue's head, those of left and right where they became scaffold or were removed, and what came back.
 _OnStep = Callable[[str, str, int, int | None, int | None, int | None, tuple[str, int] | None], object] | None
 
 # Whether symbols are bytes, the pre-tokeniser ("spaces", a name or a pattern), whether digits are split.
@@ -109,19 +109,25 @@ _Header = tuple[bool, str, bool]
 # Uses up the counts, which frees their memory.
 def learn(
     counts: WordCounts,
-    scaffold: bool,
+    algorithm: str,
     symbols: int,
     min_frequency: int,
     on_step: _OnStep = None,
     progress: _Progress = None,
     header: _Header = ...,
+    threshold: float = 0.9,
     # A codes file whose merges come first; for BPE, where they count among the symbols. Its marks are dropped.
     given: bytes | None = None,
 ) -> _Learned: ...
 
 # Symbols that are bytes are in GPT-2's notation, here and in what learn() reports.
 def parse_codes(text: bytes, name: str = "codes", merges: int = -1) -> list[tuple[str, str, bool]]: ...
-def parse_header(text: bytes, name: str = "codes") -> _Header: ...
+
+# The number of merges before each split, the token and its pieces.
+def parse_splits(text: bytes, name: str = "codes", merges: int = -1) -> list[tuple[int, str, list[str]]]: ...
+
+# The header, and whether the codes are of PickyBPE.
+def parse_header(text: bytes, name: str = "codes") -> tuple[bool, str, bool, bool]: ...
 def bytes_to_notation(bytes: bytes) -> str: ...
 def notation_to_bytes(notation: str) -> bytes: ...
 

@@ -7,8 +7,9 @@ import importlib
 import os
 import signal
 import sys
-from collections.abc import Sequence
-from typing import NoReturn
+from collections.abc import Collection, Sequence
+from types import ModuleType
+from typing import Any, NoReturn
 
 from mt_scaffold.errors import MTScaffoldError
 
@@ -17,7 +18,7 @@ _SEGMENTATION = "mt_scaffold.commands"
 _EXPERIMENT = "mt_scaffold.experiment.commands"
 _SEGMENTATION_COMMANDS = {
     "count-words": "count the words of a corpus, or merge the counts of its shards",
-    "learn-bpe": "learn BPE or Scaffold-BPE merges from text",
+    "learn-bpe": "learn BPE, Scaffold-BPE or PickyBPE merges from text",
     "mark": "mark rare, wasted or listed tokens of codes as scaffold (vocabulary trimming)",
     "apply-bpe": "segment text with learned codes",
     "encode": "turn documents into files of ids, for language models",
@@ -27,6 +28,8 @@ _SEGMENTATION_COMMANDS = {
     "stats": "measure how codes segment a text: compression, entropy, frequencies",
     "compare-vocab": "show which tokens Scaffold-BPE removes from a BPE vocabulary, and which it adds",
     "explain": "show how words are segmented, merge by merge",
+    "export-tokenizers": "write plain BPE codes as a tokenizer of Hugging Face's tokenizers",
+    "completion": "print what makes a shell complete these commands and their options",
 }
 _EXPERIMENT_COMMANDS = {
     "get-data": "fetch or generate the parallel text of an experiment",
@@ -40,7 +43,8 @@ _EXPERIMENT_COMMANDS = {
     "train": "train a model with fairseq",
     "average": "average checkpoints",
     "thin": "take the optimiser's state out of checkpoints that are averaged",
-    "translate": "translate a test set with fairseq",
+    "translate": "translate a test set with fairseq or CTranslate2",
+    "export": "convert a trained model for another program",
     "score": "score translations with sacreBLEU",
     "compare": "compare the scores of several systems, with significance",
     "evaluate": "score a language model in bits per byte",
@@ -54,14 +58,36 @@ _EXPERIMENT_COMMANDS = {
 COMMANDS = _SEGMENTATION_COMMANDS | _EXPERIMENT_COMMANDS
 
 
+class _HelpFormatter(argparse.HelpFormatter):
+    """Wraps paragraphs, and leaves lines that begin with a space, the examples, as they are."""
+
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        wrap = super()._fill_text
+        paragraphs = text.split("\n\n")
+        return "\n\n".join(each if "\n " in each else wrap(each, width, indent) for each in paragraphs)
+
+
 class _Parser(argparse.ArgumentParser):
-    """Reports a wrong option in one line, like every other error."""
+    """Reports a wrong option in one line, like every other error; its help keeps the lines of examples."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings, formatter_class=_HelpFormatter)
 
     def error(self, message: str) -> NoReturn:
         self.exit(2, f"{self.prog}: {message}; see {self.prog} --help\n")
 
 
-def _parser(command: str | None) -> argparse.ArgumentParser:
+def command_module(name: str) -> ModuleType:
+    """Import the module of a command: ``add_arguments``, ``run``, and the ``EXAMPLES`` that ``--help`` shows."""
+    wing = _SEGMENTATION if name in _SEGMENTATION_COMMANDS else _EXPERIMENT
+    return importlib.import_module(f"{wing}.{name.replace('-', '_')}")
+
+
+def make_parser(commands: Collection[str] = COMMANDS.keys()) -> argparse.ArgumentParser:
+    """Return the parser of ``mt-scaffold``: all commands by name, with the arguments of ``commands`` only.
+
+    Raises ModuleNotFoundError where a package is missing that one of them needs.
+    """
     from mt_scaffold import __version__
 
     parser = _Parser(
@@ -75,11 +101,14 @@ def _parser(command: str | None) -> argparse.ArgumentParser:
         subparser = subparsers.add_parser(
             name, help=summary, description=summary[0].upper() + summary[1:] + ".", allow_abbrev=True
         )
-        if name == command:
-            wing = _SEGMENTATION if name in _SEGMENTATION_COMMANDS else _EXPERIMENT
-            module = importlib.import_module(f"{wing}.{name.replace('-', '_')}")
+        if name in commands:
+            module = command_module(name)
             module.add_arguments(subparser)
             subparser.set_defaults(run=module.run)
+            # tests/test_help.py insists on them.
+            if examples := "".join(f"\n  {line}" for line in getattr(module, "EXAMPLES", "").splitlines()):
+                subparser.epilog = f"{subparser.epilog}\n\n" if subparser.epilog else ""
+                subparser.epilog += f"examples:{examples}"
     return parser
 
 
@@ -90,7 +119,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stderr = open(os.devnull, "w")  # noqa: SIM115
     command = next((argument for argument in argv if not argument.startswith("-")), None)
     try:
-        options = _parser(command).parse_args(argv)
+        options = make_parser([] if command is None else [command]).parse_args(argv)
         status = options.run(options)
         sys.stdout.flush()
         return int(status or 0)

@@ -18,17 +18,19 @@ if TYPE_CHECKING:
 
 
 class CodesHeader(NamedTuple):
-    """The first line of a codes file: what its symbols are, and how text becomes words before merging.
+    """The first line of a codes file: what its symbols are, how text becomes words before merging, what merging is.
 
     symbols: "characters" (code points) or "bytes".
     pretokeniser: "spaces", where words are between spaces and the last symbol of each carries ``</w>``; "gpt2",
         "cl100k", "o200k" or a regular expression, where symbols are bytes and nothing marks the end of a word.
     split_digits: whether every number character is a word of its own, whatever the pre-tokeniser says.
+    picky: whether the codes are of PickyBPE: merges and splits are applied in the order of the file.
     """
 
     symbols: str = "characters"
     pretokeniser: str = "spaces"
     split_digits: bool = False
+    picky: bool = False
 
     @property
     def bytes(self) -> bool:
@@ -61,8 +63,13 @@ class CodesHeader(NamedTuple):
         return pretokeniser_of(self.pretokeniser, self.split_digits)
 
     @property
+    def of_words(self) -> CodesHeader:
+        """What it says of symbols and words: the same for codes of every algorithm that know the same words."""
+        return self._replace(picky=False)
+
+    @property
     def for_core(self) -> _core._Header:
-        """The header as the native core takes it."""
+        """What it says of symbols and words, as the native core takes it."""
         return self.bytes, self.pretokeniser, self.split_digits
 
 
@@ -72,6 +79,8 @@ CHARACTERS = CodesHeader()
 
 class Merge(NamedTuple):
     """One line of a codes file: two symbols that are merged, and whether the merged token is scaffold.
+
+    scaffold: in codes of PickyBPE, whether the token is removed and not merged again; either way, no vocabulary has it.
 
     Where symbols are bytes, they are in GPT-2's notation (``mt_scaffold.text.bytes_to_notation``), with ``</w>`` in
     codes for words between spaces.
@@ -85,6 +94,17 @@ class Merge(NamedTuple):
     def token(self) -> str:
         """The merged symbol, with ``</w>`` where it ends a word."""
         return self.left + self.right
+
+
+class Split(NamedTuple):
+    """A ``split`` line of PickyBPE codes: from here on a token is no part of the vocabulary.
+
+    after: how many merges come before it. token: as in ``Merge``. pieces: what the token becomes where it stands.
+    """
+
+    after: int
+    token: str
+    pieces: tuple[str, ...]
 
 
 class Codes:
@@ -127,8 +147,8 @@ class Codes:
     @cached_property
     def header(self) -> CodesHeader:
         """What the first line says; raises MTScaffoldError where it is none, or of another version."""
-        symbols_are_bytes, pretokeniser, split_digits = _core.parse_header(self.text, self.name)
-        return CodesHeader("bytes" if symbols_are_bytes else "characters", pretokeniser, split_digits)
+        symbols_are_bytes, pretokeniser, split_digits, picky = _core.parse_header(self.text, self.name)
+        return CodesHeader("bytes" if symbols_are_bytes else "characters", pretokeniser, split_digits, picky)
 
     @property
     def symbols(self) -> str:
@@ -152,6 +172,18 @@ class Codes:
         Raises MTScaffoldError with name and line number where the file is malformed.
         """
         return self.first(-1)
+
+    @cached_property
+    def splits(self) -> list[Split]:
+        """All splits in order, none but for PickyBPE; raises as ``merges`` does."""
+        return self.first_splits(-1)
+
+    def first_splits(self, merges: int) -> list[Split]:
+        """The splits after each of the first ``merges`` merges, -1 for all."""
+        if not self.header.picky:
+            return []
+        found = _core.parse_splits(self.text, self.name, check_merges(merges))
+        return [Split(after, token, tuple(pieces)) for after, token, pieces in found]
 
     @property
     def scaffold(self) -> set[str]:

@@ -123,12 +123,12 @@ def compare_vocab(
     tokens.
     """
     read = [Codes.of(source) for source in (bpe, scaffold)]  # a missing file is reported before the long count
-    if read[0].header != read[1].header:
+    if read[0].header.of_words != read[1].header.of_words:
         raise UsageError(
             f"{read[0].name} and {read[1].name} differ in their symbols or their pre-tokeniser, as their first lines "
             "say; learn both in the same way"
         )
-    counts = counts_for(read, infile, num_workers, paths, lines)[read[0].header]
+    counts = counts_for(read, infile, num_workers, paths, lines)[read[0].header.of_words]
     first, second = (use_of_vocabulary(source, counts) for source in read)
     if first.scaffold and not second.scaffold:
         raise UsageError(

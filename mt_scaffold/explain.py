@@ -1,6 +1,7 @@
 """How a word is segmented: each merge, what remains as scaffolding, and what it is demolished into.
 
-The steps are those of the plain Python twin (``mt_scaffold.reference``), which the native core is tested against.
+The steps are those of the plain Python twins (``mt_scaffold.reference``, ``mt_scaffold.reference_picky``), which the
+native core is tested against.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from dataclasses import dataclass
 from mt_scaffold.codes import Codes, CodesSource
 from mt_scaffold.errors import UsageError
 from mt_scaffold.reference import ReferenceBPE, base_symbols, replace_all
+from mt_scaffold.reference_picky import Event, MergeEvent, ReferencePickyBPE, SplitEvent
 from mt_scaffold.text import END_OF_WORD, SEPARATOR, bytes_to_notation
 
 
@@ -27,6 +29,18 @@ class Step:
     left: str
     right: str
     scaffold: bool
+    symbols: list[str]
+
+
+@dataclass(frozen=True)
+class SplitStep:
+    """One split of PickyBPE: a token of the word that has left the vocabulary becomes its pieces.
+
+    symbols: the word's symbols after the split.
+    """
+
+    token: str
+    pieces: tuple[str, ...]
     symbols: list[str]
 
 
@@ -50,14 +64,15 @@ class Demolition:
 class Explanation:
     """How one word is segmented. Bytes are in GPT-2's notation.
 
-    word: as it was given, or its bytes. base: its base symbols. steps: the merges in order. scaffolding: the symbols
+    word: as it was given, or its bytes. base: its base symbols. steps: the merges in order, and with PickyBPE the
+    splits. scaffolding: the symbols
     after the last merge, before demolishing. demolitions: what happens to those that are scaffold. subwords: the
     result, as apply-bpe prints it (but bytes are in notation here).
     """
 
     word: str
     base: list[str]
-    steps: list[Step]
+    steps: list[Step | SplitStep]
     scaffolding: list[str]
     demolitions: list[Demolition]
     subwords: list[str]
@@ -75,6 +90,10 @@ class Explainer:
         self._header, self._separator = read.header, separator
         self._pretokeniser = read.header.make_pretokeniser()
         listed = read.first(merges)
+        self._twin: ReferenceBPE
+        if read.header.picky:
+            self._twin = ReferencePickyBPE(_events(read, merges), separator, end_of_word=read.header.end_of_word)
+            return
         self._twin = ReferenceBPE(
             [(merge.left, merge.right) for merge in listed],
             {merge.token for merge in listed if merge.scaffold},
@@ -103,21 +122,43 @@ class Explainer:
         twin, header = self._twin, self._header
         text = bytes_to_notation(word.encode("utf-8", "surrogateescape")) if header.bytes else word
         symbols = base = base_symbols(text, header.end_of_word)
-        steps = []
+        steps: list[Step | SplitStep] = []
+        if isinstance(twin, ReferencePickyBPE):
+            for number, event, symbols in twin.replayed(base):
+                if isinstance(event, MergeEvent):
+                    steps.append(Step(number, event.left, event.right, False, symbols))
+                else:
+                    steps.append(SplitStep(event.token, event.pieces, symbols))
+            return Explanation(text, base, steps, symbols, [], self._surface(symbols))
         while candidates := [pair for pair in itertools.pairwise(symbols) if pair in twin.rank]:
             left, right = min(candidates, key=lambda pair: twin.rank[pair])
             symbols = replace_all(symbols, (left, right))
             steps.append(Step(twin.rank[left, right] + 1, left, right, left + right in twin.scaffold, symbols))
         demolitions = [self._demolish(symbol) for symbol in symbols if symbol in twin.scaffold]
         result = [piece for symbol in symbols for piece in twin.demolish(symbol)]
-        if header.end_of_word:
-            result = [piece + self._separator for piece in result[:-1]] + [result[-1].removesuffix(END_OF_WORD)]
-        return Explanation(text, base, steps, symbols, demolitions, result)
+        return Explanation(text, base, steps, symbols, demolitions, self._surface(result))
+
+    def _surface(self, symbols: list[str]) -> list[str]:
+        """A word's symbols as apply-bpe prints them."""
+        if not self._header.end_of_word:
+            return symbols
+        return [symbol + self._separator for symbol in symbols[:-1]] + [symbols[-1].removesuffix(END_OF_WORD)]
 
     def _demolish(self, token: str) -> Demolition:
         left, right = self._twin.children(token)
         parts = tuple(self._demolish(child) if child in self._twin.scaffold else child for child in (left, right))
         return Demolition(token, (parts[0], parts[1]))
+
+
+def _events(codes: Codes, merges: int) -> list[Event]:
+    """The first ``merges`` merges of PickyBPE codes, each with the splits after it."""
+    splits = itertools.groupby(codes.first_splits(merges), lambda split: split.after)
+    after = {number: list(group) for number, group in splits}
+    events: list[Event] = []
+    for number, merge in enumerate(codes.first(merges), 1):
+        events.append(MergeEvent(merge.left, merge.right))
+        events += [SplitEvent(split.token, split.pieces) for split in after.get(number, ())]
+    return events
 
 
 # The terminal's codes for: scaffold, normal merged token, secondary text, end of colour.
@@ -133,6 +174,12 @@ def format_explanation(explanation: Explanation, colour: bool = False) -> str:
     width = len(" ".join(explanation.base))
     lines = [explanation.word, f"  {'symbols':<12} {' '.join(explanation.base)}"]
     for step in explanation.steps:
+        if isinstance(step, SplitStep):
+            symbols = [painted(symbol, _NORMAL) if symbol in step.pieces else symbol for symbol in step.symbols]
+            padding = " " * (width - len(" ".join(step.symbols)))
+            pieces = painted(f"{step.token} = {' + '.join(step.pieces)}", _DIM)
+            lines.append(f"  {painted('split'.ljust(12), _DIM)} {' '.join(symbols)}{padding}  {pieces}".rstrip())
+            continue
         kind = painted("scaffold", _SCAFFOLD) if step.scaffold else ""
         token = step.left + step.right
         padding = " " * (width - len(" ".join(step.symbols)))

@@ -73,7 +73,7 @@ def inside(
         if not string or (" " in string and any(source.header.end_of_word for source in read)):
             raise UsageError(f"'{string}' cannot be part of a token: give strings without spaces, not empty ones")
     counts = counts_for(read, infile, num_workers, paths, lines)
-    measured = [use_of_vocabulary(source, counts[source.header]) for source in read]
+    measured = [use_of_vocabulary(source, counts[source.header.of_words]) for source in read]
     return [_inside(string, vocabulary) for string in strings for vocabulary in measured]
 
 

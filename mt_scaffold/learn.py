@@ -1,4 +1,4 @@
-"""Words → codes: learning BPE and Scaffold-BPE merges."""
+"""Words → codes: learning merges of BPE, Scaffold-BPE and PickyBPE."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from mt_scaffold.documents import Texts
 from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.files import Output, PathLike, Writable, refuse_overwriting, writing_to
 from mt_scaffold.inputs import Lines, TextFile
-from mt_scaffold.options import check_learning
+from mt_scaffold.options import check_learning, picky_threshold
 from mt_scaffold.progress import progress_line
 from mt_scaffold.trace import Step, TraceWriter
 
@@ -25,7 +25,7 @@ class LearnedCodes(NamedTuple):
     """The outcome of learning.
 
     codes: the merges that were learned, as ``BPE`` takes them.
-    restored: how often a scaffold token became normal again.
+    restored: how often a scaffold token became normal again; for PickyBPE, how often a removed one was merged again.
     exhausted: whether learning stopped early, because no pair reached the minimum frequency.
     """
 
@@ -40,12 +40,12 @@ class LearnedCodes(NamedTuple):
 
     @property
     def merges(self) -> int:
-        """The number of merges; for Scaffold-BPE the normal tokens plus the scaffold tokens."""
+        """The number of merges; for Scaffold-BPE the normal tokens plus the scaffold tokens, for PickyBPE no fewer."""
         return len(self.codes.merges)
 
     @property
     def scaffold(self) -> int:
-        """The number of tokens that are scaffold at the end."""
+        """The number of tokens that are scaffold at the end, or with PickyBPE, that are removed."""
         return len({merge.token for merge in self.codes.merges if merge.scaffold})
 
 
@@ -58,12 +58,14 @@ def learn_from_counts(
     verbose: bool = False,
     trace: Writable | None = None,
     header: CodesHeader = CHARACTERS,
+    threshold: float | None = None,
 ) -> LearnedCodes:
     """Learn merges as ``learn_bpe`` does, from counted words; the counts are used up. ``trace``: open for bytes.
 
     header: of the codes; what it says of words must be what was counted.
     """
     check_learning(num_symbols, min_frequency, algorithm)
+    share = picky_threshold(algorithm, threshold)
     if len(counts) == 0:
         raise MTScaffoldError("there are no words in the input to learn from")
     if total_symbols:
@@ -71,9 +73,7 @@ def learn_from_counts(
         num_symbols = _without_base_symbols(num_symbols, *base_symbols, header)
     with progress_line("learning", "merges") as show:
         on_step = _reporter(verbose, trace)
-        learned = _core.learn(
-            counts, algorithm == "scaffold", num_symbols, min_frequency, on_step, show, header.for_core
-        )
+        learned = _core.learn(counts, algorithm, num_symbols, min_frequency, on_step, show, header.for_core, share)
     if learned["exhausted"]:
         print(f"no pair has frequency >= {min_frequency}. Stopping", file=sys.stderr)
     return LearnedCodes(Codes(learned["codes"]), learned["restored"], learned["exhausted"])
@@ -92,7 +92,7 @@ def learn_on(codes: Codes, counts: _core.WordCounts, more: int, min_frequency: i
     copy.add(counts)
     with progress_line("learning", "merges") as show:
         symbols = len(codes.merges) + more
-        learned = _core.learn(copy, False, symbols, min_frequency, None, show, codes.header.for_core, codes.text)
+        learned = _core.learn(copy, "bpe", symbols, min_frequency, None, show, codes.header.for_core, given=codes.text)
     return Codes(learned["codes"], codes.name).with_scaffold(codes.scaffold), learned["exhausted"]
 
 
@@ -163,15 +163,17 @@ def learn_bpe(
     byte_level: bool = False,
     max_memory: int | str | None = None,
     prune: int = 1,
+    threshold: float | None = None,
 ) -> LearnedCodes:
-    """Learn merges from text (Algorithm 1 of the Scaffold-BPE paper, or original BPE) and write the codes file.
+    """Learn merges from text (Algorithm 1 of the Scaffold-BPE paper, original BPE, or PickyBPE); write the codes file.
 
     infile: a path (``.gz`` too) or an open file. paths: several of them, read as one text.
     lines: an iterable of strings. documents: ``Documents``, or an iterable of strings or bytes, each pre-tokenised as a
     whole. counts: count files (``write_counts``, globs too), which say how their words were counted. Exactly one is
     given.
     outfile: a path, or a file open for bytes or text; None to get the codes only as the result.
-    num_symbols: merges for ``algorithm="bpe"``; normal merged tokens for ``algorithm="scaffold"``.
+    num_symbols: merges for ``algorithm="bpe"``; normal merged tokens for ``algorithm="scaffold"``; merged tokens that
+    are not removed for ``algorithm="picky"`` (Chizhov et al. 2024, docs/pickybpe.md).
     min_frequency: stop, with a warning, when the most frequent pair is rarer.
     verbose: print each merge to stderr.
     is_dict: each line of the input is a word and its count.
@@ -181,7 +183,7 @@ def learn_bpe(
     iteration, for all of them): tab-separated, with a line that names the columns. A step either merges ``left`` and
     ``right``, whose pair has ``frequency``, and lists in ``marked`` those of the two that are now rarer than the
     ``head`` of the queue and become scaffold tokens; or it makes ``returned``, a scaffold token, normal again.
-    docs/statistics.md has every column.
+    With PickyBPE, ``marked`` are those of the two that are removed. docs/statistics.md has every column.
     pretokenise: how a line becomes words: "spaces", or with the published patterns of "gpt2", "cl100k" and "o200k", or
     with a regular expression of the package ``regex``, whose gaps are words too. All but "spaces" keep the spaces in
     the words and imply ``byte_level``; no symbol carries ``</w>`` then, and the 256 bytes are the base symbols (Radford
@@ -191,6 +193,8 @@ def learn_bpe(
     ``subword-nmt learn-bpe --byte``.
     max_memory: as in ``count_words``; learning is refused where it would need (about) more.
     prune: drop words with a lower count before learning, and say on stderr what that can change.
+    threshold: with ``algorithm="picky"``, remove a part of a merge where this share of its occurrences, above 0 and at
+    most 1, is in the merge; 0.9 for None.
 
     Raises MTScaffoldError for input that has no words, cannot be read or is not UTF-8; UsageError for values out of
     range, for none or several inputs, for an output that is an input, for codes and trace in the same file, and for
@@ -200,6 +204,7 @@ def learn_bpe(
     [Merge(left='l', right='o', scaffold=False), Merge(left='lo', right='w</w>', scaffold=False)]
     """
     check_learning(num_symbols, min_frequency, algorithm)
+    picky_threshold(algorithm, threshold)
     header = CodesHeader.of_options(pretokenise, split_digits, byte_level)
     text = counted_text(infile, paths, lines, documents, counts)
     counts = None if counts is None else count_files(counts)
@@ -226,6 +231,8 @@ def learn_bpe(
             )
         else:
             words, header = load_counts(counts, None if header == CodesHeader() else header, max_memory, prune)
-        learned = learn_from_counts(words, num_symbols, min_frequency, algorithm, total_symbols, verbose, steps, header)
+        learned = learn_from_counts(
+            words, num_symbols, min_frequency, algorithm, total_symbols, verbose, steps, header, threshold
+        )
         stream.write(learned.text)
     return learned

@@ -83,6 +83,8 @@ def mark(
     """
     read = Codes.of(codes)
     check_rules(below, ratio, tokens, refill, min_frequency)
+    if read.header.picky:
+        raise UsageError(f"{read.name}: codes of PickyBPE, which removes tokens as it learns; mark codes of BPE")
     needs_text = below is not None or ratio is not None or refill is not None
     if not needs_text and any(given is not None for given in (infile, paths, lines, documents, counts)):
         raise UsageError("a list of tokens needs no text; omit the text")

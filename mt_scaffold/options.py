@@ -10,9 +10,11 @@ from collections.abc import Collection, Sequence
 from mt_scaffold.cores import allowed_cores, usable_cores
 from mt_scaffold.errors import UsageError
 
-ALGORITHMS = ("scaffold", "bpe")
 # How a word becomes subwords.
 INFERENCES = ("merges", "greedy")
+ALGORITHMS = ("scaffold", "bpe", "picky")
+# PickyBPE's, as in most of the paper's examples.
+DEFAULT_THRESHOLD = 0.9
 # How statistics can be printed.
 FORMATS = ("text", "json", "markdown")
 _MOST_WORKERS = 4096
@@ -109,6 +111,22 @@ def check_learning(num_symbols: int, min_frequency: int, algorithm: str) -> None
     for what, value in (("number of symbols", num_symbols), ("minimum frequency", min_frequency)):
         if not 1 <= value < 2**63:
             raise UsageError(f"the {what} must be positive and less than 2^63, not {value}")
+
+
+def check_threshold(threshold: float) -> float:
+    """Return PickyBPE's threshold; UsageError unless it is above 0 and at most 1."""
+    if not 0 < threshold <= 1:
+        raise UsageError(f"the threshold of PickyBPE must be above 0 and at most 1, not {threshold}")
+    return threshold
+
+
+def picky_threshold(algorithm: str, threshold: float | None) -> float:
+    """Return the threshold to learn with, 0.9 for None; UsageError out of range, and for one without PickyBPE."""
+    if threshold is None:
+        return DEFAULT_THRESHOLD
+    if algorithm != "picky":
+        raise UsageError(f"a threshold belongs to the algorithm picky; omit it with {algorithm}")
+    return check_threshold(threshold)
 
 
 def memory_size(size: int | str) -> int:

@@ -1,5 +1,7 @@
 """The plain Python twin of the native core, to be read beside the paper's Algorithms 1 and 2.
 
+``mt_scaffold.reference_picky`` is the twin of PickyBPE.
+
 Everything here is written to be checked by eye, not to be fast: the tests hold the native core to it.
 Frequencies are recounted and the queue is rebuilt in every iteration, and a word is segmented one step at a time.
 
@@ -127,7 +129,7 @@ def learn(
         if not is_base_symbol(t, end_of_word):
             normal.add(t)
 
-        frequency = _token_frequencies(text)
+        frequency = token_frequencies(text)
         head = _head(_queue(text, waiting))
         head_frequency = head[0] if head else 0
         marked = []
@@ -143,7 +145,12 @@ def learn(
     return learned
 
 
-def _token_frequencies(text: list[tuple[list[str], int]]) -> Counter[str]:
+# Words in their current segmentation, with their counts.
+LearningText = list[tuple[list[str], int]]
+
+
+def token_frequencies(text: LearningText) -> Counter[str]:
+    """How often each token stands in the text."""
     frequency: Counter[str] = Counter()
     for word, count in text:
         for symbol in word:
@@ -151,17 +158,22 @@ def _token_frequencies(text: list[tuple[list[str], int]]) -> Counter[str]:
     return frequency
 
 
-QueueEntry = tuple[int, Pair, str | None]
-
-
-def _queue(text: list[tuple[list[str], int]], waiting: Mapping[str, Pair]) -> list[QueueEntry]:
-    """The queue Q: pairs, and the scaffold tokens that wait to return, each with its frequency and tie-break."""
+def pair_frequencies(text: LearningText) -> Counter[Pair]:
+    """How often each pair of tokens stands side by side, with overlap."""
     pairs: Counter[Pair] = Counter()
     for word, count in text:
         for pair in itertools.pairwise(word):
             pairs[pair] += count
-    frequency = _token_frequencies(text)
-    queue: list[QueueEntry] = [(count, pair, None) for pair, count in pairs.items()]
+    return pairs
+
+
+QueueEntry = tuple[int, Pair, str | None]
+
+
+def _queue(text: LearningText, waiting: Mapping[str, Pair]) -> list[QueueEntry]:
+    """The queue Q: pairs, and the scaffold tokens that wait to return, each with its frequency and tie-break."""
+    frequency = token_frequencies(text)
+    queue: list[QueueEntry] = [(count, pair, None) for pair, count in pair_frequencies(text).items()]
     queue += [(frequency[token], pair, token) for token, pair in waiting.items() if frequency[token] > 0]
     return queue
 

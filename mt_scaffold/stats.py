@@ -43,7 +43,8 @@ class Vocabulary:
     codes: what was measured.
     frequencies: token of the vocabulary V → its frequency in the segmented text, 0 included. V holds the normal merged
         tokens, and the base symbols that occur in the merges or in the text; with a pre-tokeniser, all 256 bytes.
-    normal, scaffold: the merged tokens that are normal (part of V) and scaffold (not part of it).
+    normal, scaffold: the merged tokens that are normal (part of V) and scaffold (not part of it); with PickyBPE, those
+        that stand and those that are removed.
     words, lines: words, and lines with words, in the text.
     text_bytes: the bytes of the text with one space between words; with a pre-tokeniser, all bytes of its documents.
     """
@@ -121,7 +122,7 @@ def counts_for(
 
     The rest is as in ``count_words``. Raises UsageError where the text would have to be read twice and cannot be.
     """
-    headers = {source.header: None for source in codes}
+    headers = {source.header.of_words: None for source in codes}
     sources = text_sources(infile, paths, lines)
     if len(headers) > 1 and not all(isinstance(source, str | os.PathLike) for source in sources):
         raise UsageError("codes of different pre-tokenisers each read the text again; give it as files (--input)")
@@ -258,7 +259,8 @@ def stats(
     """
     read = [Codes.of(source) for source in codes]  # a missing file is reported before the long count
     counts = counts_for(read, infile, num_workers, paths, lines)
-    return [summarise(use_of_vocabulary(source, counts[source.header], inference)) for source in read]
+    uses = [use_of_vocabulary(source, counts[source.header.of_words], inference) for source in read]
+    return [summarise(use) for use in uses]
 
 
 _LABELS = {

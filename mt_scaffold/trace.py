@@ -1,4 +1,7 @@
-"""What learning did, one line per step of Algorithm 1: the merge, what it marked as scaffold, what came back."""
+"""What learning did, one line per step of Algorithm 1: the merge, what it marked as scaffold, what came back.
+
+With PickyBPE, what the merge removed, and whether it made a removed token again.
+"""
 
 from __future__ import annotations
 
@@ -26,11 +29,13 @@ class Step(NamedTuple):
 
     left, right: the pair that was merged; both empty where a scaffold token returned to the head of the queue instead.
     frequency: of the pair when it was merged; 0 where none was.
-    head: frequency of the head of the queue after the merge, which left and right are compared with; None for BPE,
-        and where no pair was merged.
-    marked: those of left and right that became scaffold tokens, with their frequency.
+    head: frequency of the head of the queue after the merge, which left and right are compared with; None for BPE and
+        PickyBPE, and where no pair was merged.
+    marked: those of left and right that became scaffold tokens, with their frequency; with PickyBPE, those that were
+        removed, with how often each is left and split.
     returned: the scaffold token that became normal again, with its frequency: because it reached the head of the
-        queue or, where left and right are given, because they make it too.
+        queue or, where left and right are given, because they make it too. With PickyBPE: a removed token that the
+        pair made again, with its frequency before anything was split.
 
     Tokens are written as in the codes file.
     """

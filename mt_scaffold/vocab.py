@@ -12,7 +12,7 @@ from mt_scaffold.errors import UsageError
 from mt_scaffold.files import Output, PathLike, refuse_overwriting, writing_to
 from mt_scaffold.inputs import Lines, TextFile, text_sources
 from mt_scaffold.learn import LearnedCodes, count_words, learn_from_counts
-from mt_scaffold.options import check_learning
+from mt_scaffold.options import check_learning, picky_threshold
 from mt_scaffold.text import SEPARATOR
 
 
@@ -55,6 +55,7 @@ def learn_joint_bpe_and_vocab(
     pretokenise: str = "spaces",
     split_digits: bool = False,
     byte_level: bool = False,
+    threshold: float | None = None,
 ) -> LearnedCodes:
     """Learn codes on all texts together, and write the vocabulary that each text has when segmented with them.
 
@@ -65,6 +66,7 @@ def learn_joint_bpe_and_vocab(
     per text, or where one file is named twice; otherwise as ``learn_bpe``.
     """
     check_learning(num_symbols, min_frequency, algorithm)
+    picky_threshold(algorithm, threshold)
     header = CodesHeader.of_options(pretokenise, split_digits, byte_level)
     check_separator(header, separator)
     sources = text_sources(paths=paths)
@@ -89,7 +91,16 @@ def learn_joint_bpe_and_vocab(
         joint = _core.WordCounts()
         for count in counts:
             joint.add(count)
-        learned = learn_from_counts(joint, num_symbols, min_frequency, algorithm, total_symbols, verbose, header=header)
+        learned = learn_from_counts(
+            joint,
+            num_symbols,
+            min_frequency,
+            algorithm,
+            total_symbols,
+            verbose,
+            header=header,
+            threshold=threshold,
+        )
         codes_stream.write(learned.text)
         bpe = BPE(learned.codes, separator=separator)
         for count, stream in zip(counts, streams, strict=True):

@@ -1,4 +1,4 @@
-"""The vocabulary file, for ``--vocabulary``."""
+"""The vocabulary file, for ``--vocabulary``, and fairseq's dictionary, which gives each subword an id."""
 
 from __future__ import annotations
 
@@ -7,8 +7,13 @@ import os
 from typing import Any
 
 from mt_scaffold.errors import MTScaffoldError
-from mt_scaffold.files import PathLike, Readable, read_file, shown, stream_name
+from mt_scaffold.files import PathLike, Readable, open_input, read_file, shown, stream_name
 from mt_scaffold.text import LINE_MARGIN, decode
+
+# The first ids of every dictionary of fairseq.
+SPECIAL_SYMBOLS = ("<s>", "<pad>", "</s>", "<unk>")
+# What a dictionary writes after a subword that is spelled like one of these.
+OVERWRITE = "#fairseq:overwrite"
 
 
 def read_vocabulary(
@@ -41,6 +46,25 @@ def read_vocabulary(
         if threshold is None or frequency >= threshold:
             vocabulary.add(subword)
     return vocabulary
+
+
+def read_dictionary(path: PathLike) -> list[tuple[str, int]]:
+    """Return the subwords of a dictionary with their counts, in the order of their ids (the first has id 4).
+
+    Raises MTScaffoldError, with the line, where the file is not a dictionary.
+    """
+    with open_input(path) as stream:
+        lines = decode(stream.read(), shown(path)).removesuffix("\n").split("\n")
+    entries = []
+    for number, line in enumerate(lines, start=1):
+        # From the right: a subword may hold any character but a space.
+        form, _, count = line.removesuffix(f" {OVERWRITE}").rpartition(" ")
+        if not form or not count.isdecimal():
+            raise MTScaffoldError(
+                f"{shown(path)}: line {number}: expected a subword, one space and its count; give a fairseq dictionary"
+            )
+        entries.append((form, int(count)))
+    return entries
 
 
 def not_decoded(file: object, name: str, error: UnicodeDecodeError) -> MTScaffoldError:

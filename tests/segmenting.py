@@ -16,6 +16,7 @@ import pytest
 
 from mt_scaffold import BPE, learn_bpe
 from mt_scaffold.reference import Learned, ReferenceBPE, always, learn
+from mt_scaffold.reference_picky import Event, LearnedPicky, MergeEvent, ReferencePickyBPE, SplitEvent, learn_picky
 from mt_scaffold.text import bytes_to_notation, notation_to_bytes
 
 VECTORS = Path(__file__).parent / "vectors"
@@ -69,12 +70,15 @@ def measure(texts: Sequence[Path], symbols: int, algorithm: str) -> Figures:
 class Mode(NamedTuple):
     """What base symbols are: the first line of such codes, and how a symbol is written in the lines after it.
 
+    picky_line: the first line of such codes of PickyBPE.
+
     The twin has words and symbols of bytes as text in which each character stands for a byte (latin-1).
     """
 
     first_line: str
     in_file: Callable[[str], bytes]
     of_file: Callable[[bytes], str]
+    picky_line: str
 
     @property
     def byte_level(self) -> bool:
@@ -102,12 +106,13 @@ def _unlatin(symbol: bytes) -> str:
     return symbol.decode("latin-1")
 
 
-CHARACTERS = Mode("#version: 0.2", str.encode, bytes.decode)
-BYTES = Mode("#version: 0.2 byte", _latin, _unlatin)
+CHARACTERS = Mode("#version: 0.2", str.encode, bytes.decode, "#version: 0.4 picky")
+BYTES = Mode("#version: 0.2 byte", _latin, _unlatin, "#version: 0.4 picky byte")
 PRETOKENISED = Mode(
     "#version: 0.3 bytes gpt2",
     lambda symbol: bytes_to_notation(_latin(symbol)).encode("utf-8"),
     lambda symbol: _unlatin(notation_to_bytes(symbol.decode("utf-8"))),
+    "#version: 0.4 picky bytes gpt2",
 )
 MODES = [CHARACTERS, BYTES, PRETOKENISED]
 MODE_NAMES = ["characters", "bytes", "pretokenised"]
@@ -142,6 +147,49 @@ def twin_of(codes: bytes, merges: int = -1, separator: str = "@@", vocabulary: s
     scaffold = {line[0] + line[1] for line in lines if len(line) == 3}
     pairs = [(line[0], line[1]) for line in lines]
     return ReferenceBPE(pairs, scaffold, separator, vocabulary, mode.end_of_word)
+
+
+def picky_codes(events: Iterable[Event], mode: Mode = CHARACTERS) -> bytes:
+    """The codes file that the events of PickyBPE make."""
+    lines = [mode.picky_line.encode()]
+    for event in events:
+        if isinstance(event, MergeEvent):
+            fields = [mode.in_file(event.left), mode.in_file(event.right)]
+        else:
+            fields = [b"split", mode.in_file(event.token), *map(mode.in_file, event.pieces)]
+        lines.append(b" ".join(fields))
+    return b"\n".join(lines) + b"\n"
+
+
+def learn_picky_with_twin(
+    counts: dict[str, int],
+    symbols: int,
+    threshold: float = 0.9,
+    min_frequency: int = 2,
+    mode: Mode = CHARACTERS,
+) -> tuple[LearnedPicky, bytes]:
+    learned = learn_picky(counts, symbols, threshold, min_frequency, mode.end_of_word)
+    return learned, picky_codes(learned.events, mode)
+
+
+def picky_twin_of(
+    codes: bytes, merges: int = -1, separator: str = "@@", vocabulary: set[str] | None = None
+) -> ReferencePickyBPE:
+    """The twin with PickyBPE codes of a file: the first ``merges`` merges, each with the splits after it."""
+    first, *rest = codes.split(b"\n")[:-1]
+    mode = next((mode for mode in MODES if mode.picky_line.encode() == first), PRETOKENISED)
+    events: list[Event] = []
+    for line in rest:
+        fields = line.split(b" ")
+        if len(fields) == 2:
+            if merges == 0:
+                break
+            merges -= 1
+            events.append(MergeEvent(mode.of_file(fields[0]), mode.of_file(fields[1])))
+        else:
+            _, token, *pieces = map(mode.of_file, fields)
+            events.append(SplitEvent(token, tuple(pieces)))
+    return ReferencePickyBPE(events, separator, vocabulary, mode.end_of_word)
 
 
 def twin_subwords(twin: ReferenceBPE, words: Iterable[bytes], survives: Callable[[], bool] = always) -> str:

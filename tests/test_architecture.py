@@ -36,6 +36,7 @@ ORDER = (
     ("training_options", "averaging_check"),
     ("fairseq_tools", "checkpoints"),
     ("segmentation", "dictionary"),
+    ("model_files",),
     ("mmap_dataset",),
     ("binarise", "binarise_words"),
     ("shared_draws",),
@@ -47,6 +48,8 @@ ORDER = (
     ("resuming", "stop_request"),
     ("train",),
     ("average", "thin"),
+    ("export_ctranslate2",),
+    ("ctranslate2_engine",),
     ("translate",),
     ("fairseq_plugin",),
     ("metrics", "comet_scores"),
@@ -76,14 +79,17 @@ PLACE = {name: place for place, line in enumerate(ORDER) for name in line}
 
 # What modules of segmentation import within functions: text comes in many wrappings.
 OPTIONAL = {
+    "commands.completion": {"shtab"},
     "ids": {"numpy"},
+    "integrations.tokenizers": {"tokenizers"},
+    "integrations.transformers": {"transformers"},
     "parquet": {"pyarrow"},
     "pretokenise": {"regex"},
     "reference": {"regex"},
     "zstd": {"zstandard"},
 }
-# Which modules of experiment an extra of setup.cfg serves; "workflow" serves all that "fairseq", "comet" and "harness"
-# do not.
+# Which modules of experiment an extra of setup.cfg serves; "workflow" serves all that "fairseq", "comet",
+# "ctranslate2" and "harness" do not.
 EXTRAS = {
     "fairseq": {
         "average",
@@ -124,13 +130,16 @@ EXTRAS = {
         "statistics",
     },
     "comet": {"comet_scores"},
+    "ctranslate2": {"ctranslate2_engine", "export_ctranslate2"},
     "harness": {"language_modelling.harness", "language_modelling.harness_model"},
 }
-EXTRAS["workflow"] = PLACE.keys() - EXTRAS["fairseq"] - EXTRAS["comet"] - EXTRAS["harness"]
+EXTRAS["workflow"] = PLACE.keys() - EXTRAS["fairseq"] - EXTRAS["comet"] - EXTRAS["ctranslate2"] - EXTRAS["harness"]
 # Declared because they are run, or imported by scripts/, not by the package.
 RUN = {"snakemake", "snakemake_executor_plugin_slurm", "snakemake_interface_logger_plugins"}
 # What a distribution is imported as, where the name differs.
 IMPORT_NAMES = {
+    "griffelib": "griffe",
+    "markdown-it-py": "markdown_it",
     "fairseq-fixed": "fairseq",
     "unbabel-comet": "comet",
     "Jinja2": "jinja2",
@@ -296,6 +305,9 @@ def test_what_tests_and_scripts_import_is_declared(folder: str) -> None:
     }
     beside = {path.stem for part in ("scripts", "tests") for path in (PACKAGE.parent / part).glob("*.py")}
     beside |= {path.parent.name for path in (PACKAGE.parent / "scripts").glob("*/__init__.py")}
+    integrations = PACKAGE.parent / "tests" / "integrations"
+    beside |= {path.stem for path in integrations.glob("*.py")}
+    beside |= set(re.findall(r"^[\w-]+", (integrations / "requirements.in").read_text("utf-8"), re.MULTILINE))
     beside |= {"mt_scaffold", "fairseq_cli"}  # fairseq's second package
     known = sys.stdlib_module_names | beside | set.union(*declared().values())
     missing = {name: path.name for name, path in imported.items() if name.split(".")[0] not in known}

@@ -210,6 +210,14 @@ def test_the_table_says_what_it_may_and_may_not_tell(scores: list[Path]) -> None
     assert "One training per system does not show" in one and "10 resamples are too few for 1 comparison" in one
 
 
+def test_the_table_says_what_translated_unless_it_was_fairseq(scores: list[Path]) -> None:
+    """Scores of parameters rounded to a byte, or of another search, must not pass for those of fairseq."""
+    assert "Translated with" not in as_text(compare(scores, "bpe", samples=20))
+    made = {"config": {"translate": {"engine": "ctranslate2", "quantization": "int8", "options": {}}}}
+    several = [*scores[:3], change(scores[3], **made, versions={"ctranslate2": "4.8.5"})]
+    assert "\nTranslated with CTranslate2 4.8.5, int8 and fairseq.\n" in as_text(compare(several, "bpe", samples=20))
+
+
 def test_trainings_are_a_second_table(scores: list[Path], tmp_path: Path) -> None:
     """Who saw more text, or has more parameters, is not compared by the segmentation alone."""
     files = {}

@@ -290,7 +290,7 @@ def test_a_test_set_that_the_data_report_lacks_is_reported(page: Path, experimen
 
 @pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium to run the word box in")
 def test_word_box_segments_as_apply_bpe(page: Path, experiment: Path, tmp_path: Path) -> None:
-    """1,000 random words typed into the page in a browser come out as apply-bpe segments them, for both algorithms.
+    """1,000 random words typed into the page in a browser come out as apply-bpe segments them, for all algorithms.
 
     Half of the words are of the experiment's kind, half hard: characters of several units, no-break spaces, "</w>".
     """
@@ -303,7 +303,7 @@ def test_word_box_segments_as_apply_bpe(page: Path, experiment: Path, tmp_path: 
     trained_on = [*hard_text(1, 3000).split("\n"), text]
     hard = {
         name: learn_bpe(lines=trained_on, num_symbols=300, algorithm=name).text.decode("utf-8")
-        for name in ("bpe", "scaffold")
+        for name in ("bpe", "scaffold", "picky")
     }
     boxes = json.dumps([{"systems": [name], "codes": codes} for name, codes in hard.items()]).replace("<", "\\u003c")
     content = re.sub(

@@ -8,6 +8,11 @@ from mt_scaffold.apply import apply_bpe
 from mt_scaffold.commands.arguments import add_codes, add_inference, add_input, add_num_workers, add_segmenting
 from mt_scaffold.files import input_or_standard, output_or_standard
 
+EXAMPLES = """\
+mt-scaffold apply-bpe --codes codes < corpus.tok > corpus.bpe
+mt-scaffold apply-bpe --codes codes --vocabulary vocab.de --vocabulary-threshold 50 < train.de > train.bpe.de
+"""
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_input(parser)

@@ -7,7 +7,7 @@ from typing import Any, BinaryIO
 
 from mt_scaffold.documents import DEFAULT_FIELD, DOCUMENT_FORMATS, Documents
 from mt_scaffold.files import input_or_standard
-from mt_scaffold.options import ALGORITHMS, FORMATS, INFERENCES
+from mt_scaffold.options import ALGORITHMS, DEFAULT_THRESHOLD, FORMATS, INFERENCES
 from mt_scaffold.text import SEPARATOR
 
 _DEFAULT_TOP = 20
@@ -155,6 +155,13 @@ def add_learning(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--algorithm", choices=ALGORITHMS, default="scaffold", help="what to learn (default: %(default)s)"
     )
+    parser.add_argument(
+        "--threshold",
+        type=float,
+        metavar="T",
+        help="with --algorithm picky, remove a token when this share of its occurrences is merged at once "
+        f"(default: {DEFAULT_THRESHOLD})",
+    )
     add_words(parser)
     add_amount(parser)
     add_num_workers(parser)
@@ -196,7 +203,8 @@ def add_amount(parser: argparse.ArgumentParser) -> None:
         type=int,
         default=10000,
         metavar="N",
-        help="number of merges (bpe) or of normal merged tokens (scaffold) (default: %(default)s)",
+        help="number of merges (bpe), of normal merged tokens (scaffold), or of merged tokens that are not removed "
+        "(picky) (default: %(default)s)",
     )
     parser.add_argument(
         "--min-frequency",
@@ -223,5 +231,6 @@ def learning_options(options: argparse.Namespace) -> dict[str, Any]:
         "verbose": options.verbose,
         "num_workers": options.num_workers,
         "algorithm": options.algorithm,
+        "threshold": options.threshold,
         **word_options(options),
     }

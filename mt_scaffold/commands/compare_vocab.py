@@ -20,6 +20,11 @@ from mt_scaffold.errors import UsageError
 # What --sizes alone takes, as word_options returns it where none is given.
 _WORDS = {"pretokenise": "spaces", "split_digits": False, "byte_level": False}
 
+EXAMPLES = """\
+mt-scaffold compare-vocab bpe.codes scaffold.codes --input corpus.tok
+mt-scaffold compare-vocab --sizes 8000 16000 32000 --input corpus.tok
+"""
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.usage = (

@@ -16,6 +16,11 @@ from mt_scaffold.count import merge_counts, write_counts
 from mt_scaffold.errors import UsageError
 from mt_scaffold.files import output_or_standard
 
+EXAMPLES = """\
+mt-scaffold count-words --input 'shards/*.jsonl.zst' --max-memory 8G --output words.counts
+mt-scaffold count-words --merge shard-1.counts shard-2.counts --output words.counts
+"""
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_documents(parser)

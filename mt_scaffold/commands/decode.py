@@ -10,6 +10,10 @@ from mt_scaffold.encode import DECODED_FORMATS, decode_documents
 from mt_scaffold.files import output_or_standard
 from mt_scaffold.id_files import DTYPES
 
+EXAMPLES = """\
+mt-scaffold decode --codes codes --input train.bin --output train.txt
+"""
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--input", "-i", required=True, metavar="NAME.bin", help="ids (from encode)")

@@ -9,6 +9,11 @@ from mt_scaffold.documents import DOCUMENT_FORMATS
 from mt_scaffold.encode import IN_TEXT, encode_documents
 from mt_scaffold.id_files import DTYPES
 
+EXAMPLES = """\
+mt-scaffold encode --codes codes --input 'shards/*.jsonl.zst' --append '<|endoftext|>' --special '<|endoftext|>' \\
+    --output train.bin
+"""
+
 
 def add_special_tokens(parser: argparse.ArgumentParser, append: str) -> None:
     """Add ``--special`` and ``--append``."""

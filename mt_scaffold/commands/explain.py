@@ -9,6 +9,10 @@ import sys
 from mt_scaffold.commands.arguments import add_codes, add_merges, add_separator
 from mt_scaffold.explain import explain
 
+EXAMPLES = """\
+mt-scaffold explain --codes codes Arizona zona
+"""
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_codes(parser)

@@ -8,6 +8,10 @@ from mt_scaffold.commands.arguments import add_bytes, add_input, add_num_workers
 from mt_scaffold.files import input_or_standard, output_or_standard
 from mt_scaffold.vocab import get_vocab
 
+EXAMPLES = """\
+mt-scaffold get-vocab < train.bpe.de > vocab.de
+"""
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_input(parser)

@@ -15,6 +15,11 @@ from mt_scaffold.errors import UsageError
 from mt_scaffold.files import output_or_standard
 from mt_scaffold.learn import learn_bpe
 
+EXAMPLES = """\
+mt-scaffold learn-bpe --symbols 32000 < corpus.tok > codes
+mt-scaffold learn-bpe --algorithm bpe --symbols 32000 --input train.en train.de --output codes
+"""
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_documents(parser)

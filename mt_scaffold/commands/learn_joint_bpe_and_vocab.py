@@ -7,6 +7,11 @@ import argparse
 from mt_scaffold.commands.arguments import add_learning, add_separator, input_paths, learning_options
 from mt_scaffold.vocab import learn_joint_bpe_and_vocab
 
+EXAMPLES = """\
+mt-scaffold learn-joint-bpe-and-vocab --input train.en train.de --symbols 32000 --output codes \\
+    --write-vocabulary vocab.en vocab.de
+"""
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--input", "-i", nargs="+", required=True, metavar="PATH", help="input texts, .gz and .zst too")

@@ -11,6 +11,12 @@ from mt_scaffold.errors import UsageError
 from mt_scaffold.files import output_or_standard
 from mt_scaffold.mark import SAME, mark
 
+EXAMPLES = """\
+mt-scaffold mark bpe.codes --below 100 --input train.de --output trimmed.codes
+mt-scaffold mark bpe.codes --below 20 --refill same --input train.de train.en --output refilled.codes
+mt-scaffold mark bpe.codes --tokens unwanted.txt --output marked.codes
+"""
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("codes", metavar="CODES", help="codes file, of subword-nmt too")

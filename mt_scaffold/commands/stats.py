@@ -18,6 +18,11 @@ from mt_scaffold.inside import format_inside, inside
 from mt_scaffold.options import INFERENCES
 from mt_scaffold.stats import format_stats, stats
 
+EXAMPLES = """\
+mt-scaffold stats --codes bpe.codes scaffold.codes --input corpus.tok
+mt-scaffold stats --codes bpe.codes --input corpus.tok --inside zona
+"""
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--codes", "-c", nargs="+", required=True, metavar="PATH", help="codes files, bpe or scaffold")

@@ -53,7 +53,7 @@ Isolate make_isolate(nb::object isolate, bool bytes) {
 }  // namespace
 
 NB_MODULE(_core, module) {
-  module.doc() = "The native core of mt_scaffold: learning and applying BPE and Scaffold-BPE.";
+  module.doc() = "The native core of mt_scaffold: learning and applying BPE, Scaffold-BPE and PickyBPE.";
   // What is alive when Python ends is no leak of ours.
   nb::set_leak_warnings(false);
 
@@ -76,12 +76,16 @@ NB_MODULE(_core, module) {
 
   module.def(
       "learn",
-      [](PyWordCounts& counts, bool scaffold, uint64_t symbols, int64_t min_frequency, nb::object on_step,
-         nb::object progress, const PyHeader& given_header, const std::optional<std::string_view>& given) {
-        const CodesHeader header = header_of(given_header);
+      [](PyWordCounts& counts, const std::string& algorithm, uint64_t symbols, int64_t min_frequency,
+         nb::object on_step, nb::object progress, const PyHeader& given_header, double threshold,
+         const std::optional<std::string_view>& given) {
+        CodesHeader header = header_of(given_header);
+        header.picky = algorithm == "picky";
         const bool bytes = header.bytes;
-        LearnOptions options{scaffold ? Algorithm::kScaffold : Algorithm::kBpe, header.alphabet(), symbols,
-                             min_frequency};
+        LearnOptions options{header.picky              ? Algorithm::kPicky
+                             : algorithm == "scaffold" ? Algorithm::kScaffold
+                                                       : Algorithm::kBpe,
+                             header.alphabet(), symbols, min_frequency, threshold};
         if (given) options.given = parse_codes(*given, "codes", -1).merges;
         const auto shown = [bytes](std::string_view token) { return decode(shown_token(token, bytes)); };
         OnStep report;
@@ -99,15 +103,15 @@ NB_MODULE(_core, module) {
         LearnResult result = without_gil([&] { return learn(std::move(words), options, report, tick); });
         nb::dict learned;
         learned["merges"] = result.merges.size();
-        learned["codes"] = to_bytes(format_codes({header, std::move(result.merges)}));
+        learned["codes"] = to_bytes(format_codes({header, std::move(result.merges), std::move(result.splits)}));
         learned["scaffold"] = result.scaffold;
         learned["restored"] = result.restored;
         learned["exhausted"] = result.exhausted;
         return learned;
       },
-      nb::arg("counts"), nb::arg("scaffold"), nb::arg("symbols"), nb::arg("min_frequency"),
+      nb::arg("counts"), nb::arg("algorithm"), nb::arg("symbols"), nb::arg("min_frequency"),
       nb::arg("on_step") = nb::none(), nb::arg("progress") = nb::none(),
-      nb::arg("header") = PyHeader(false, "spaces", false), nb::arg("given") = nb::none());
+      nb::arg("header") = PyHeader(false, "spaces", false), nb::arg("threshold") = 0.9, nb::arg("given") = nb::none());
 
   nb::class_<Segmenter>(module, "Segmenter")
       .def(

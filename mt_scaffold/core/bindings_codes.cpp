@@ -20,10 +20,25 @@ void bind_codes(nb::module_& module) {
       nb::arg("text"), nb::arg("name") = "codes", nb::arg("merges") = -1);
 
   module.def(
+      "parse_splits",
+      [](std::string_view text, const std::string& name, int64_t merges) {
+        nb::list result;
+        const Codes codes = parse_codes(text, name, merges);
+        for (const Split& split : codes.splits) {
+          nb::list pieces;
+          for (const std::string& piece : split.pieces) pieces.append(decode(shown_token(piece, codes.header.bytes)));
+          result.append(
+              nb::make_tuple(split.after, decode(shown_token(split.token, codes.header.bytes)), std::move(pieces)));
+        }
+        return result;
+      },
+      nb::arg("text"), nb::arg("name") = "codes", nb::arg("merges") = -1);
+
+  module.def(
       "parse_header",
       [](std::string_view text, const std::string& name) {
         const CodesHeader header = parse_codes_header(text, name);
-        return PyHeader(header.bytes, header.pretokeniser, header.split_digits);
+        return nb::make_tuple(header.bytes, header.pretokeniser, header.split_digits, header.picky);
       },
       nb::arg("text"), nb::arg("name") = "codes");
 

@@ -15,6 +15,8 @@ constexpr std::string_view kVersion = "#version:";
 constexpr std::string_view kCodePointLine = "#version: 0.2";
 constexpr std::string_view kByteLine = "#version: 0.2 byte";
 constexpr std::string_view kPretokenisedLine = "#version: 0.3 bytes";
+constexpr std::string_view kPickyLine = "#version: 0.4 picky";
+constexpr std::string_view kByte = "byte", kBytes = "bytes";
 constexpr std::string_view kSplitDigits = "split-digits";
 constexpr std::string_view kPattern = "pattern=";
 constexpr std::array<std::string_view, 3> kPretokenisers = {"gpt2", "cl100k", "o200k"};
@@ -36,7 +38,7 @@ std::string_view take_word(std::string_view& rest) {
   return word;
 }
 
-// Whether the line names a version after 0.3.
+// Whether the line names a version after 0.3, other than 0.4 picky.
 bool is_newer(std::string_view line) {
   std::string_view rest = line.substr(kVersion.size());
   while (rest.starts_with(' ')) rest.remove_prefix(1);
@@ -82,9 +84,28 @@ CodesHeader parse_words(std::string_view rest) {
   return header;
 }
 
+// What follows "#version: 0.4 picky" says what the symbols are.
+CodesHeader parse_picky(std::string_view rest) {
+  CodesHeader header;
+  if (rest.starts_with(std::string(kBytes) + " ")) {
+    header = parse_words(rest.substr(kBytes.size() + 1));
+  } else {
+    while (rest.ends_with(' ')) rest.remove_suffix(1);
+    if (rest == kBytes) return parse_words("");
+    if (!rest.empty() && rest != kByte)
+      throw InputError("'" + shown(rest) + "' is no kind of PickyBPE codes that this mt-scaffold knows; expected '" +
+                       std::string(kPickyLine) + "', perhaps with 'byte' or 'bytes' and a pre-tokeniser; update it");
+    header.bytes = rest == kByte;
+  }
+  header.picky = true;
+  return header;
+}
+
 }  // namespace
 
 CodesHeader parse_header(std::string_view line) {
+  if (line.starts_with(kPickyLine) && (line.size() == kPickyLine.size() || line[kPickyLine.size()] == ' '))
+    return parse_picky(line.substr(std::min(kPickyLine.size() + 1, line.size())));
   if (line.starts_with(std::string(kPretokenisedLine) + " "))
     return parse_words(line.substr(kPretokenisedLine.size() + 1));
   while (line.ends_with(' ')) line.remove_suffix(1);
@@ -97,14 +118,18 @@ CodesHeader parse_header(std::string_view line) {
     throw InputError("expected '#version: 0.2'; if this is a codes file of format 0.1, learn the codes again");
   if (is_newer(line))
     throw InputError("'" + shown(line) +
-                     "' is newer than this mt-scaffold, which reads versions 0.2 and 0.3; update it");
+                     "' is newer than this mt-scaffold, which reads versions 0.2, 0.3 and 0.4 picky; update it");
   throw InputError("unsupported version of the codes file; learn the codes again, which gives '#version: 0.2'");
 }
 
 std::string format_header(const CodesHeader& header) {
-  if (header.alphabet().end_of_word) return std::string(header.bytes ? kByteLine : kCodePointLine);
+  const std::string picky(kPickyLine);
+  if (header.alphabet().end_of_word) {
+    if (header.picky) return header.bytes ? picky + " " + std::string(kByte) : picky;
+    return std::string(header.bytes ? kByteLine : kCodePointLine);
+  }
   const std::string digits = header.split_digits ? " " + std::string(kSplitDigits) : "";
-  std::string line(kPretokenisedLine);
+  const std::string line = header.picky ? picky + " " + std::string(kBytes) : std::string(kPretokenisedLine);
   if (is_published(header.pretokeniser)) return line + " " + header.pretokeniser + digits;
   return line + digits + " " + std::string(kPattern) + header.pretokeniser;
 }

@@ -1,4 +1,4 @@
-// The first line of a codes file: what its symbols are, and how text became words before merging.
+// The first line of a codes file: what its symbols are, how text became words before merging, and what merging was.
 #pragma once
 
 #include <string>
@@ -12,6 +12,7 @@ struct CodesHeader {
   bool bytes = false;
   std::string pretokeniser = "spaces";  // a name, or the pattern itself
   bool split_digits = false;
+  bool picky = false;  // whether merges and splits are to be followed in order
 
   Alphabet alphabet() const { return {bytes, pretokeniser == "spaces"}; }
 };

@@ -1,5 +1,6 @@
 #include "learner.hpp"
 
+#include <algorithm>
 #include <string_view>
 
 #include "learning_text.hpp"
@@ -13,9 +14,10 @@ namespace {
 class Learner {
  public:
   Learner(WordCounts words, const LearnOptions& options)
-      : scaffold_(options.algorithm == Algorithm::kScaffold),
+      : algorithm_(options.algorithm),
         alphabet_(options.alphabet),
         symbols_(options.symbols),
+        threshold_(options.threshold),
         given_(options.given),
         text_(std::move(words), options.alphabet),
         tokens_(text_.tokens),
@@ -24,7 +26,7 @@ class Learner {
   LearnResult learn(const OnStep& on_step, const Tick& tick) {
     LearnResult result;
     replay(given_);
-    for (uint64_t iteration = 0; (scaffold_ ? normal_ : merges_.size()) < symbols_; ++iteration) {
+    for (uint64_t iteration = 0; (algorithm_ == Algorithm::kBpe ? merges_.size() : normal_) < symbols_; ++iteration) {
       if (iteration % kIterationsPerTick == 0) tick(merges_.size());
       queue_.settle();
       Step step;
@@ -35,18 +37,20 @@ class Learner {
         ++result.restored;
         step.returned = counted(token);
       } else if (queue_.has_pair()) {
-        merge(step);
+        if (!merge(step)) continue;
       } else {
         result.exhausted = true;
         break;
       }
       if (on_step) on_step(step);
     }
+    result.restored += restored_;
     result.merges.reserve(merges_.size());
     for (const Made& made : merges_)
-      result.merges.push_back({std::string(tokens_[made.left].text), std::string(tokens_[made.right].text),
-                               tokens_[made.token].state == TokenState::kWaiting});
-    for (const TokenInfo& info : tokens_) result.scaffold += info.state == TokenState::kWaiting;
+      result.merges.push_back(
+          {std::string(tokens_[made.left].text), std::string(tokens_[made.right].text), is_out(tokens_[made.token])});
+    for (const TokenInfo& info : tokens_) result.scaffold += is_out(info);
+    result.splits = std::move(splits_);
     return result;
   }
 
@@ -70,9 +74,17 @@ class Learner {
 
   CountedToken counted(Token token) const { return {tokens_[token].text, tokens_[token].frequency}; }
 
-  void merge(Step& step) {
+  // Whether a merged token is in the text or the codes, but not in the vocabulary.
+  static bool is_out(const TokenInfo& info) {
+    return info.state == TokenState::kWaiting || (info.state == TokenState::kUnmade && info.left != kNoToken);
+  }
+
+  // Merges the most frequent pair; false if it is one that is never merged.
+  bool merge(Step& step) {
     const MergeQueue::PairEntry top = queue_.pop_pair();
     const Token a = text_.pairs[top.pair].left, b = text_.pairs[top.pair].right;
+    const int64_t a_before = tokens_[a].frequency, b_before = tokens_[b].frequency;
+    if (algorithm_ == Algorithm::kPicky && spells_out_end_of_word(a, b)) return false;
     step.left = tokens_[a].text;
     step.right = tokens_[b].text;
     step.frequency = top.count;
@@ -81,9 +93,18 @@ class Learner {
     merges_.push_back({a, b, token});
     text_.replace(top.pair, token);
     text_.for_each_raised_pair([&](uint32_t pair) { queue_.push_pair(pair); });
-    if (tokens_[token].state == TokenState::kWaiting) step.returned = counted(token);
+    if (is_out(tokens_[token])) step.returned = counted(token);
     make_normal(token, a, b);
-    if (scaffold_) mark_scaffold(a, b, step);
+    if (algorithm_ == Algorithm::kScaffold) mark_scaffold(a, b, step);
+    if (algorithm_ == Algorithm::kPicky) {
+      remember_parts(token, top.pair, a, b);
+      // Both before either is removed, which can make the other more frequent.
+      const bool left = is_intermediate(a, a_before), right = a != b && is_intermediate(b, b_before);
+      if (left) step.left_marked = remove(a);
+      if (right) step.right_marked = remove(b);
+      restored_ += step.returned.has_value();
+    }
+    return true;
   }
 
   void make_normal(Token token, Token left, Token right) {
@@ -113,15 +134,75 @@ class Learner {
     }
   }
 
-  const bool scaffold_;
+  // In a text that spells out "</w>": the merged token would look like one at the end of a word.
+  bool spells_out_end_of_word(Token left, Token right) {
+    merged_text_.assign(tokens_[left].text).append(tokens_[right].text);
+    return is_marked(merged_text_, alphabet_) && !is_marked(tokens_[right].text, alphabet_);
+  }
+
+  // What PickyBPE needs to split the token one day.
+  void remember_parts(Token token, uint32_t pair, Token left, Token right) {
+    tokens_[token].left = left;
+    tokens_[token].right = right;
+    if (made_by_.size() < tokens_.size()) made_by_.resize(tokens_.size());
+    std::vector<uint32_t>& pairs = made_by_[static_cast<size_t>(token)];
+    if (std::find(pairs.begin(), pairs.end(), pair) == pairs.end()) pairs.push_back(pair);
+  }
+
+  // Whether the share of a token that a merge has taken, intersection over self, reaches the threshold.
+  bool is_intermediate(Token token, int64_t before) const {
+    const TokenInfo& info = tokens_[token];
+    return info.state == TokenState::kNormal &&
+           static_cast<double>(before - info.frequency) / static_cast<double>(before) >= threshold_;
+  }
+
+  // Takes a token out of the vocabulary and splits what is left of it; returns how often it was left.
+  int64_t remove(Token token) {
+    TokenInfo& info = tokens_[token];
+    const int64_t frequency = info.frequency;
+    info.state = TokenState::kUnmade;
+    --normal_;
+    parts_.clear();
+    take_apart(token);
+    Split split{merges_.size(), std::string(info.text), {}};
+    for (const LearningText::Part& part : parts_) split.pieces.emplace_back(tokens_[part.token].text);
+    splits_.push_back(std::move(split));
+    if (frequency > 0) {
+      text_.split(token, made_by_[static_cast<size_t>(token)], parts_);
+      text_.for_each_raised_pair([&](uint32_t pair) { queue_.push_pair(pair); });
+    }
+    return frequency;
+  }
+
+  // Appends the tokens of the vocabulary that a removed one consists of, by the merges that made it last.
+  void take_apart(Token token) {
+    const TokenInfo& info = tokens_[token];
+    for (const Token part : {info.left, info.right}) {
+      const TokenState state = tokens_[part].state;
+      if (state == TokenState::kUnmade) {
+        take_apart(part);
+        continue;
+      }
+      std::string_view text = tokens_[part].text;
+      if (is_marked(text, alphabet_)) text.remove_suffix(kEndOfWord.size());
+      parts_.push_back({part, static_cast<uint32_t>(symbols_in(text, alphabet_))});
+    }
+  }
+
+  const Algorithm algorithm_;
   const Alphabet alphabet_;
   const uint64_t symbols_;
+  const double threshold_;
   const std::vector<Merge>& given_;
   LearningText text_;
   Tokens& tokens_;
   MergeQueue queue_;
   std::vector<Made> merges_;
-  uint64_t normal_ = 0;  // normal merged tokens
+  std::vector<Split> splits_;
+  std::vector<std::vector<uint32_t>> made_by_;  // by token: the pairs that were replaced by it
+  std::vector<LearningText::Part> parts_;       // of the token that is being removed
+  uint64_t normal_ = 0;                         // normal merged tokens
+  uint64_t restored_ = 0;                       // by a merge of PickyBPE
   std::string merged_text_;
 };
 

@@ -117,7 +117,10 @@ void LearningText::count_initial_pairs() {
 
 void LearningText::replace(uint32_t pair_index, Token token) {
   const Token a = pairs[pair_index].left, b = pairs[pair_index].right;
+  found_.clear();
   collect_occurrences(pair_index);
+  // Occurrences of (a, a) overlap: they are replaced from the left.
+  if (a == b) std::sort(found_.begin(), found_.end());
 
   replaced_.clear();
   int64_t frequency = 0;
@@ -154,7 +157,6 @@ void LearningText::replace(uint32_t pair_index, Token token) {
 }
 
 void LearningText::collect_occurrences(uint32_t pair_index) {
-  found_.clear();
   const auto collect = [&](const Slice& slice) {
     const auto begin = occurrences_.begin() + static_cast<std::ptrdiff_t>(slice.begin);
     found_.insert(found_.end(), begin, begin + slice.length);
@@ -163,8 +165,6 @@ void LearningText::collect_occurrences(uint32_t pair_index) {
   collect(pair.occurrences);
   for (uint32_t next = pair.occurrences.further; next != 0; next = further_[next - 1].further)
     collect(further_[next - 1]);
-  // Occurrences of (a, a) overlap: they are replaced from the left.
-  if (pair.left == pair.right) std::sort(found_.begin(), found_.end());
 }
 
 // Groups the pairs of fresh tokens with their neighbours, so that each pair is looked up once.
@@ -216,15 +216,7 @@ void LearningText::add_new_pairs(Token token) {
     (group.right == token && group.left != token ? left_group_[static_cast<size_t>(group.left)]
                                                  : right_group_[static_cast<size_t>(group.right)]) = 0;
     group.pair = pairs.find_or_add(group.left, group.right);
-    Pair& pair = pairs[group.pair];
-    Slice slice{group.next, group.length, 0};
-    if (pair.occurrences.length == 0) {
-      pair.occurrences = slice;
-    } else {
-      slice.further = pair.occurrences.further;
-      further_.push_back(slice);
-      pair.occurrences.further = static_cast<uint32_t>(further_.size());
-    }
+    add_occurrences(group.pair, group.next, group.length);
     pairs.count(group.pair) += group.count;
   }
   for (const NewPair& entry : new_pairs_) {
@@ -232,6 +224,86 @@ void LearningText::add_new_pairs(Token token) {
     occurrences_[group.next++] = entry.position;
     cells_[entry.position].pair = group.pair;
   }
+}
+
+void LearningText::add_occurrences(uint32_t pair_index, uint64_t begin, uint32_t length) {
+  Pair& pair = pairs[pair_index];
+  Slice slice{begin, length, 0};
+  if (pair.occurrences.length == 0) {
+    pair.occurrences = slice;
+    return;
+  }
+  slice.further = pair.occurrences.further;
+  further_.push_back(slice);
+  pair.occurrences.further = static_cast<uint32_t>(further_.size());
+}
+
+void LearningText::split(Token token, const std::vector<uint32_t>& made_by, const std::vector<Part>& parts) {
+  found_.clear();
+  for (const uint32_t pair : made_by) collect_occurrences(pair);
+  if (const auto placed = placed_.find(token); placed != placed_.end()) {
+    found_.insert(found_.end(), placed->second.begin(), placed->second.end());
+    placed_.erase(placed);
+  }
+  replaced_.clear();
+  int64_t frequency = 0;
+  constexpr size_t kAhead = 12;
+  const auto take_off = [&](uint32_t& pair, int64_t count) {
+    if (pair != kNoPair) pairs.count(pair) -= count;
+    pair = kNoPair;
+  };
+  for (size_t i = 0; i < found_.size(); ++i) {
+    if (i + kAhead < found_.size()) __builtin_prefetch(&cells_[found_[i + kAhead]], 1);
+    const Position position = found_[i];
+    if (cells_[position].token != token) continue;
+    const int64_t count = word_count_[cells_[position].word];
+    const Position end = position + cells_[position].span;
+    if (cells_[position - 1].token != kBoundary) take_off(cells_[position - cells_[position - 1].span].pair, count);
+    take_off(cells_[position].pair, count);
+    Position at = position;
+    for (const Part& part : parts) {
+      const uint32_t span = &part == &parts.back() ? end - at : part.span;
+      cells_[at].token = part.token;
+      cells_[at].span = cells_[at + span - 1].span = span;
+      if (tokens[part.token].state != TokenState::kBase) placed_[part.token].push_back(at);
+      at += span;
+    }
+    replaced_.push_back(position);
+    frequency += count;
+  }
+  new_pairs_.clear();
+  for (const Position position : replaced_) {
+    if (cells_[position - 1].token != kBoundary) add_pair_at(position - cells_[position - 1].span);
+    Position at = position;
+    for (size_t i = 0; i < parts.size(); ++i, at += cells_[at].span) add_pair_at(at);
+  }
+  // By pair, so that the occurrences of each are in one slice.
+  std::sort(new_pairs_.begin(), new_pairs_.end(), [](const NewPair& a, const NewPair& b) {
+    return a.group != b.group ? a.group < b.group : a.position < b.position;
+  });
+  groups_.clear();
+  uint64_t begin = occurrences_.size();
+  for (size_t first = 0, i = 0; i < new_pairs_.size(); first = i) {
+    const uint32_t pair = new_pairs_[first].group;
+    for (; i < new_pairs_.size() && new_pairs_[i].group == pair; ++i) occurrences_.push_back(new_pairs_[i].position);
+    const auto length = static_cast<uint32_t>(i - first);
+    add_occurrences(pair, begin, length);
+    groups_.push_back({pairs[pair].left, pairs[pair].right, 0, length, pair, 0});
+    begin += length;
+  }
+  tokens[token].frequency -= frequency;
+  for (const Part& part : parts) tokens[part.token].frequency += frequency;
+}
+
+// Counts a symbol's pair with the one on its right, once, and notes the pair's number as a group.
+void LearningText::add_pair_at(Position left) {
+  Cell& cell = cells_[left];
+  const Token right = cells_[left + cell.span].token;
+  if (cell.pair != kNoPair || right == kBoundary) return;
+  cell.pair = pairs.find_or_add(cell.token, right);
+  const int64_t count = word_count_[cell.word];
+  pairs.count(cell.pair) += count;
+  new_pairs_.push_back({left, cell.pair, count});
 }
 
 }  // namespace mt_scaffold

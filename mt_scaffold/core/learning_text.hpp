@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <unordered_map>
 #include <vector>
 
 #include "alphabet.hpp"
@@ -23,7 +24,16 @@ class LearningText {
   // Replaces all occurrences of the pair by `token` and updates the frequencies of tokens and pairs.
   void replace(uint32_t pair, Token token);
 
-  // Calls `on_pair(uint32_t pair)` for each pair whose count the last replacement raised.
+  // A piece of a token that is taken apart, and the number of its base symbols.
+  struct Part {
+    Token token;
+    uint32_t span;
+  };
+  // Takes a token apart, wherever it stands, and updates the frequencies of tokens and pairs. `made_by`: all pairs that
+  // were ever replaced by it.
+  void split(Token token, const std::vector<uint32_t>& made_by, const std::vector<Part>& parts);
+
+  // Calls `on_pair(uint32_t pair)` for each pair whose count the last replacement, or split, raised.
   template <typename OnPair>
   void for_each_raised_pair(OnPair&& on_pair) const {
     for (const Group& group : groups_) on_pair(group.pair);
@@ -60,6 +70,8 @@ class LearningText {
   void lay_out(WordCounts words, Alphabet alphabet);
   void count_initial_pairs();
   void collect_occurrences(uint32_t pair);
+  void add_occurrences(uint32_t pair, uint64_t begin, uint32_t length);
+  void add_pair_at(Position left);
   void group_new_pairs(Token token);
   void add_new_pairs(Token token);
 
@@ -67,8 +79,9 @@ class LearningText {
   std::vector<int64_t> word_count_;
   HugeVector<Position> occurrences_;
   std::vector<Slice> further_;
+  std::unordered_map<Token, std::vector<Position>> placed_;  // by splits, perhaps stale
 
-  // Scratch of one replacement.
+  // Scratch of one replacement or split.
   std::vector<Position> found_, replaced_;
   std::vector<NewPair> new_pairs_;
   std::vector<Group> groups_;

@@ -9,12 +9,6 @@ namespace {
 // Longer words are merged with a heap, in O(n log n).
 constexpr size_t kShortWord = 48;
 
-uint64_t pair_hash(int32_t left, int32_t right) {
-  uint64_t hash =
-      (static_cast<uint64_t>(static_cast<uint32_t>(left)) << 32 | static_cast<uint32_t>(right)) * 0x9E3779B97F4A7C15ULL;
-  return hash ^ hash >> 32;
-}
-
 }  // namespace
 
 struct Segmenter::Scratch {
@@ -32,6 +26,7 @@ struct Segmenter::Scratch {
   std::vector<Candidate> heap, group, dropped;
 
   std::string marked_word;  // for greedy inference
+  EventOrder::Scratch events;
 };
 
 std::shared_ptr<Segmenter::Scratch> Segmenter::make_scratch() { return std::make_shared<Scratch>(); }
@@ -41,12 +36,9 @@ Segmenter::Segmenter(const Codes& codes, std::string separator, const std::unord
     : header_(codes.header),
       alphabet_(codes.header.alphabet()),
       separator_(std::move(separator)),
-      inference_(inference) {
+      inference_(inference),
+      ranks_(codes.merges.size()) {
   const std::vector<Merge>& merges = codes.merges;
-  size_t size = 16;
-  while (size < merges.size() * 3) size *= 2;
-  pair_table_.assign(size, {kUnknown, kUnknown, kNoRank});
-  may_exist_.assign(size / 8, 0);
   std::vector<Derivation> lines;
   lines.reserve(merges.size());
   std::string text;
@@ -57,13 +49,12 @@ Segmenter::Segmenter(const Codes& codes, std::string separator, const std::unord
     lines.push_back({left, right, merged, rank, rank});
     scaffold_[static_cast<size_t>(merged)] = merge.scaffold;
     merged_of_rank_.push_back(merged);
-    const uint64_t hash = pair_hash(left, right);
-    const uint64_t bit = hash >> 40 & (may_exist_.size() * 64 - 1);
-    may_exist_[bit / 64] |= uint64_t{1} << bit % 64;
-    size_t i = hash & (size - 1);
-    while (pair_table_[i].rank != kNoRank && (pair_table_[i].left != left || pair_table_[i].right != right))
-      i = (i + 1) & (size - 1);
-    if (pair_table_[i].rank == kNoRank) pair_table_[i] = {left, right, rank};
+    int32_t& first = ranks_(left, right);
+    if (first == kNoRank) first = rank;
+  }
+  if (header_.picky) {
+    events_ = std::make_unique<const EventOrder>(codes, texts_);
+    scaffold_.resize(texts_.size());
   }
   // Base symbols by their value, word-internal and word-final.
   for (size_t token = 0; token < texts_.size(); ++token) {
@@ -84,20 +75,6 @@ int32_t Segmenter::intern(std::string_view text) {
   const int32_t token = texts_.intern(text);
   if (texts_.size() > scaffold_.size()) scaffold_.push_back(false);
   return token;
-}
-
-inline int32_t Segmenter::rank_of(int32_t left, int32_t right) const {
-  if ((left | right) < 0) return kNoRank;
-  const size_t mask = pair_table_.size() - 1;
-  const uint64_t hash = pair_hash(left, right);
-  // Most pairs are in no merge, and this small table rejects most of those without a cache miss in the large one.
-  const uint64_t bit = hash >> 40 & (may_exist_.size() * 64 - 1);
-  if (!(may_exist_[bit / 64] >> (bit % 64) & 1)) return kNoRank;
-  for (size_t i = hash & mask;; i = (i + 1) & mask) {
-    const PairSlot& slot = pair_table_[i];
-    if (slot.left == left && slot.right == right) return slot.rank;
-    if (slot.rank == kNoRank) return kNoRank;
-  }
 }
 
 std::vector<std::string> Segmenter::merged_tokens() const {
@@ -143,12 +120,12 @@ std::vector<std::string> Segmenter::surface_forms() const {
   };
   for (bool more = true; more;) {
     more = false;
-    for (const PairSlot& slot : pair_table_) {
-      if (slot.rank == kNoRank || !may_be_inside(slot.right)) continue;
-      const int32_t merged = merged_of_rank_[static_cast<size_t>(slot.rank)];
-      if (may_be_inside(merged)) continue;
+    ranks_.for_each([&](int32_t, int32_t right, int32_t rank) {
+      if (!may_be_inside(right)) return;
+      const int32_t merged = merged_of_rank_[static_cast<size_t>(rank)];
+      if (may_be_inside(merged)) return;
       spelled_out[static_cast<size_t>(merged)] = more = true;
-    }
+    });
   }
   for (int32_t token = 0; token < static_cast<int32_t>(texts_.size()); ++token) {
     if (scaffold_[static_cast<size_t>(token)]) continue;
@@ -189,7 +166,10 @@ uint32_t Segmenter::segment(std::string_view word, std::vector<Piece>& pieces, S
     }
   }
   const size_t base_symbols = token.size();
-  if (base_symbols > kShortWord) {
+  uint32_t merges = 0;
+  if (events_) {
+    merges = events_->apply(token, end, scratch.events, decisions);
+  } else if (base_symbols > kShortWord) {
     merge_long(scratch, decisions);
   } else {
     const size_t left = merge_short(token.data(), end.data(), base_symbols, decisions);
@@ -211,13 +191,13 @@ uint32_t Segmenter::segment(std::string_view word, std::vector<Piece>& pieces, S
     pieces.push_back({begin, end[i]});
     begin = end[i];
   }
-  return static_cast<uint32_t>(base_symbols - token.size());
+  return events_ ? merges : static_cast<uint32_t>(base_symbols - token.size());
 }
 
 // Scans the ranks of all pairs at each step, which is fastest for words of ordinary length. Returns the symbols left.
 size_t Segmenter::merge_short(int32_t* token, uint32_t* end, size_t n, Decisions* decisions) const {
   int32_t rank[kShortWord];  // of each symbol with its right neighbour; plus kDropped if dropped in this step
-  for (size_t i = 0; i + 1 < n; ++i) rank[i] = rank_of(token[i], token[i + 1]);
+  for (size_t i = 0; i + 1 < n; ++i) rank[i] = ranks_.find(token[i], token[i + 1]);
   while (n > 1) {
     int32_t lowest = kNoRank;
     for (size_t i = 0; i + 1 < n; ++i) lowest = std::min(lowest, rank[i]);
@@ -251,8 +231,8 @@ size_t Segmenter::merge_short(int32_t* token, uint32_t* end, size_t n, Decisions
     }
     for (size_t k = 0; k < replaced; ++k) {
       const size_t i = fresh[k];
-      if (i > 0) rank[i - 1] = rank_of(token[i - 1], token[i]);
-      if (i + 1 < n) rank[i] = rank_of(token[i], token[i + 1]);
+      if (i > 0) rank[i - 1] = ranks_.find(token[i - 1], token[i]);
+      if (i + 1 < n) rank[i] = ranks_.find(token[i], token[i + 1]);
     }
   }
   return n;
@@ -280,7 +260,7 @@ void Segmenter::merge_long(Scratch& scratch, Decisions* decisions) const {
   const auto push_pair_at = [&](uint32_t position) {
     if (next[position] == kNone) return;
     const int32_t left = token[position], right = token[next[position]];
-    const int32_t rank = rank_of(left, right);
+    const int32_t rank = ranks_.find(left, right);
     if (rank == kNoRank) return;
     heap.push_back({rank, position, left, right});
     std::push_heap(heap.begin(), heap.end(), later);

@@ -1,4 +1,5 @@
-// Segmenting one word: Algorithm 2 of the Scaffold-BPE paper, BPE-dropout, and subword-nmt's vocabulary filter.
+// Segmenting one word: Algorithm 2 of the Scaffold-BPE paper, or PickyBPE's order of events, with BPE-dropout and
+// subword-nmt's vocabulary filter.
 #pragma once
 
 #include <cstdint>
@@ -10,9 +11,11 @@
 
 #include "codes.hpp"
 #include "dropout.hpp"
+#include "event_order.hpp"
 #include "expansions.hpp"
 #include "interner.hpp"
 #include "longest_match.hpp"
+#include "pair_table.hpp"
 
 namespace mt_scaffold {
 
@@ -35,9 +38,9 @@ class Segmenter {
   struct Scratch;
   static std::shared_ptr<Scratch> make_scratch();
 
-  // Segments a word, of valid UTF-8 unless symbols are bytes, into `pieces` and returns the number of replacements.
+  // Segments a word, of valid UTF-8 unless symbols are bytes, into `pieces` and returns the number of merges.
   // `decisions`, if given, decides on each of them; their order is a function of the earlier answers alone. If all
-  // survive, there are as many decisions as replacements.
+  // survive, there are as many decisions as merges.
   uint32_t segment(std::string_view word, std::vector<Piece>& pieces, Scratch& scratch, Decisions* decisions) const;
 
   const CodesHeader& header() const { return header_; }
@@ -52,15 +55,10 @@ class Segmenter {
 
  private:
   static constexpr int32_t kUnknown = -1;  // a symbol that is in no merge
-  static constexpr int32_t kNoRank = INT32_MAX;
+  static constexpr int32_t kNoRank = PairTable::kNone;
   static constexpr int32_t kDropped = int32_t{1} << 30;  // above every rank
 
-  struct PairSlot {
-    int32_t left, right;
-    int32_t rank;
-  };
   int32_t intern(std::string_view text);
-  int32_t rank_of(int32_t left, int32_t right) const;
   size_t merge_short(int32_t* token, uint32_t* end, size_t n, Decisions* decisions) const;
   void merge_long(Scratch& scratch, Decisions* decisions) const;
 
@@ -70,10 +68,10 @@ class Segmenter {
   const Inference inference_;
   LongestMatch longest_match_;  // of the normal merged tokens; empty with kMerges
   Interner texts_;
-  std::vector<PairSlot> pair_table_;
-  std::vector<uint64_t> may_exist_;  // a Bloom filter over pair_table_
+  PairTable ranks_;
   std::vector<int32_t> merged_of_rank_;
-  std::vector<bool> scaffold_;
+  std::unique_ptr<const EventOrder> events_;  // of PickyBPE, in place of ranks
+  std::vector<bool> scaffold_;                // in no vocabulary
   Expansions expansions_;
   std::vector<int32_t> internal_base_, final_base_;  // by symbol
 };

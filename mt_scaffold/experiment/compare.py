@@ -131,6 +131,7 @@ def compare(
         signatures=_signatures(by_key.values()),
         not_comparable=list(NOT_COMPARABLE),
         versions=versions(),
+        engines=_engines(scored.scores for scored in by_key.values()),
     )
     if not comparison.metrics:
         raise MTScaffoldError("compare: the score files have no metric in common; score again with the same --metrics")
@@ -264,6 +265,19 @@ def _check_references(systems: Mapping[str, _Runs]) -> None:
             raise MTScaffoldError(
                 f"{first.path} and {other.path} were scored against different references; score both against the same"
             )
+
+
+def _engines(scores: Iterable[Scores]) -> list[str] | None:
+    """Return what translated, by name; None where it was fairseq alone, or is not known."""
+    found = set()
+    for each in scores:
+        section = (each.config or {}).get("translate", {})
+        if section.get("engine", "fairseq") == "fairseq":
+            found.add("fairseq")
+        else:
+            version = each.versions.get("ctranslate2", "of unknown version")
+            found.add(f"CTranslate2 {version}, {section.get('quantization', 'float32')}")
+    return sorted(found) if found - {"fairseq"} else None
 
 
 def _signatures(several: Iterable[_Scored]) -> dict[str, str]:

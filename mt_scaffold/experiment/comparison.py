@@ -87,7 +87,8 @@ class Comparison:
     """All systems on all test sets, with what a reader needs to interpret the scores.
 
     baseline: of all systems that have none of their own. bootstrap_samples, random_seed: of the tests. comparisons:
-    how many tests in each metric Holm's method corrects for.
+    how many tests in each metric Holm's method corrects for. engines: what translated (``CTranslate2 4.8.5, int8``),
+    where it was not fairseq alone.
     """
 
     title: str
@@ -102,6 +103,7 @@ class Comparison:
     signatures: dict[str, str]
     not_comparable: list[str]
     versions: dict[str, str]
+    engines: list[str] | None = field(default=None, metadata={"omit_none": True})
 
     @property
     def metrics(self) -> list[str]:
@@ -127,6 +129,8 @@ class Comparison:
             notes = [f"Scores: {what}. Seeds: {seeds}; mean ± standard deviation over them."]
         else:
             notes = [f"Scores: {what}. Seed: {seeds}; one training per system."]
+        if self.engines:
+            notes.append(f"Translated with {' and '.join(self.engines)}.")
         if any(METRICS[name].lower_is_better for name in self.metrics):
             notes.append("↓: lower is better.")
         if any(not METRICS[name].comparable for name in self.metrics):

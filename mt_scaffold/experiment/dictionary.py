@@ -13,15 +13,14 @@ from mt_scaffold.count import count_words
 from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.limits import SPECIAL_SYMBOLS, Limits
 from mt_scaffold.experiment.segmentation import Segmentation
-from mt_scaffold.files import PathLike, make_folder, open_input, shown, write_text
-from mt_scaffold.text import decode
+from mt_scaffold.files import PathLike, make_folder, shown, write_text
+from mt_scaffold.vocabulary import OVERWRITE
+from mt_scaffold.vocabulary import read_dictionary as read_dictionary
 
 if TYPE_CHECKING:
     from mt_scaffold._core import WordCounts
 
-# A subword that is spelled like one of fairseq's own symbols is marked in the file.
 END_ID, UNKNOWN_ID = SPECIAL_SYMBOLS.index("</s>"), SPECIAL_SYMBOLS.index("<unk>")
-_OVERWRITE = "#fairseq:overwrite"
 
 
 NO_LIMITS = Limits()
@@ -106,29 +105,10 @@ def dropout_forms(bpe: BPE, counts: WordCounts, kept: Container[str]) -> Iterato
 def format_dictionary(entries: Iterable[tuple[str, int]], padding_factor: int = 8) -> str:
     """Return the text of a dictionary, padded as by fairseq-preprocess to a multiple of ``padding_factor`` symbols."""
     counts = dict(entries)
-    lines = [f"{form} {count}" + f" {_OVERWRITE}" * (form in SPECIAL_SYMBOLS) for form, count in counts.items()]
+    lines = [f"{form} {count}" + f" {OVERWRITE}" * (form in SPECIAL_SYMBOLS) for form, count in counts.items()]
     missing = -(len(lines) + len(SPECIAL_SYMBOLS)) % padding_factor
     fillers = (name for number in itertools.count() if (name := f"madeupword{number:04d}") not in counts)
     return "".join(f"{line}\n" for line in [*lines, *(f"{name} 0" for name in itertools.islice(fillers, missing))])
-
-
-def read_dictionary(path: PathLike) -> list[tuple[str, int]]:
-    """Return the subwords of a dictionary with their counts, in the order of their ids (the first has id 4).
-
-    Raises MTScaffoldError, with the line, where the file is not a dictionary.
-    """
-    with open_input(path) as stream:
-        lines = decode(stream.read(), shown(path)).removesuffix("\n").split("\n")
-    entries = []
-    for number, line in enumerate(lines, start=1):
-        # From the right: a subword may hold any character but a space.
-        form, _, count = line.removesuffix(f" {_OVERWRITE}").rpartition(" ")
-        if not form or not count.isdecimal():
-            raise MTScaffoldError(
-                f"{shown(path)}: line {number}: expected a subword, one space and its count; give a fairseq dictionary"
-            )
-        entries.append((form, int(count)))
-    return entries
 
 
 def read_ids(path: PathLike) -> dict[str, int]:

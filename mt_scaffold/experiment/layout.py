@@ -208,6 +208,9 @@ class Layout(ExperimentFolder):
             parts = [_data_of(whole["data"], name), whole["languages"]]
         elif step == "train":
             parts = [training_section(whole["train"]), whole["systems"][name].get("train")]
+        elif step == "translate" and self.config.translate.engine == "fairseq":
+            # As it was before there was a choice, so that no finished experiment is translated again.
+            parts = [{key: value for key, value in whole["translate"].items() if key != "engine"}]
         elif step == "score":
             parts = [self.config.score.metrics, self.config.score.comet]
         elif step == "statistics":

@@ -5,9 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from mt_scaffold.errors import UsageError
-
-# The first ids of every dictionary of fairseq.
-SPECIAL_SYMBOLS = ("<s>", "<pad>", "</s>", "<unk>")
+from mt_scaffold.vocabulary import SPECIAL_SYMBOLS as SPECIAL_SYMBOLS
 
 
 @dataclass(frozen=True)

@@ -19,9 +19,7 @@ def learned_from(layout: Layout, codes: str) -> list[Path]:
 
 def learn_flags(config: Config, codes: str) -> str:
     """Return the options of ``mt-scaffold learn-bpe`` for some codes."""
-    setting = made_codes(config)[codes]
-    flags = f"--algorithm {setting.algorithm} --symbols {setting.symbols} --min-frequency {setting.min_frequency}"
-    return flags + " --total-symbols" * setting.total_symbols
+    return made_codes(config)[codes].flags
 
 
 def mark_flags(config: Experiment, codes: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import deque
 from collections.abc import Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -14,7 +15,7 @@ from mt_scaffold.errors import MTScaffoldError
 from mt_scaffold.experiment.dictionary import END_ID, UNKNOWN_ID
 from mt_scaffold.experiment.limits import SPECIAL_SYMBOLS
 from mt_scaffold.files import open_input
-from mt_scaffold.id_files import writing_ids
+from mt_scaffold.id_files import read_index, writing_ids
 from mt_scaffold.text import not_utf8
 
 # The types of ids, and below which size of a dictionary fairseq takes them.
@@ -59,6 +60,22 @@ def write_ids(text: Path, path: Path, bpe: BPE, ids: Mapping[str, int], threads:
             raise empty_text(text)
         subwords = writer.ids.tell() // width - lines
     return Counts(lines, size_in_bytes, subwords, unknown)
+
+
+def read_sentences(path: Path) -> list[list[int]]:
+    """Return the ids of every sentence of ``PATH.bin``, without their ``</s>``.
+
+    Raises MTScaffoldError where a file is missing, or not as ``write_ids`` writes it.
+    """
+    import numpy
+
+    found = read_index(path.with_name(f"{path.name}.bin"))
+    ids = numpy.fromfile(found.path, f"<u{found.width}").tolist()
+    sentences, begin = [], 0
+    for size in itertools.chain.from_iterable(found.sizes()):
+        sentences.append(ids[begin : begin + size - 1])
+        begin += size
+    return sentences
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,16 @@ if TYPE_CHECKING:
     from mt_scaffold.experiment.configuration import Experiment
 
 # The distributions that a score may depend on.
-_DISTRIBUTIONS = ("mt-scaffold", "torch", "fairseq-fixed", "sacrebleu", "sacremoses", "numpy", "snakemake")
+_DISTRIBUTIONS = (
+    "mt-scaffold",
+    "torch",
+    "fairseq-fixed",
+    "ctranslate2",
+    "sacrebleu",
+    "sacremoses",
+    "numpy",
+    "snakemake",
+)
 
 
 def versions() -> dict[str, str]:

@@ -14,8 +14,10 @@ from mt_scaffold.experiment.averaging_check import check_averaging, number_of
 from mt_scaffold.experiment.binarise import DESCRIPTION, Binarised
 from mt_scaffold.experiment.configuration import Config, Experiment
 from mt_scaffold.experiment.configuration.training import STOP_OPTIONS
+from mt_scaffold.experiment.ctranslate2_engine import parse_search
 from mt_scaffold.experiment.data_report import DataReport, gather_reports
 from mt_scaffold.experiment.experiment_folder import COMPARISON_KINDS
+from mt_scaffold.experiment.export_ctranslate2 import check_installed
 from mt_scaffold.experiment.fairseq_tools import check_options, gpus_in_all, option_arguments, sees_gpu
 from mt_scaffold.experiment.layout import TRAINED_ON, Layout
 from mt_scaffold.experiment.making_codes import check_codes as check_codes
@@ -232,10 +234,13 @@ def check_trainings(layout: Layout, planned: Iterable[tuple[str, str, int]], els
 
 
 def check_fairseq_options(config: Config) -> None:
-    """Raise UsageError for an option that fairseq does not accept, and for a training without an end.
+    """Raise UsageError for an option that fairseq or the engine does not accept, and for a training without an end.
 
     Those of every system are checked, before anything runs.
     """
+    if config.translate.engine == "ctranslate2":
+        check_installed()
+        parse_search(option_arguments(config.translate.options))
     trainings = {name: training_options(config, name) for name in config.systems}
     chosen = [("generate", [*_task(), *option_arguments(config.translate.options)])]
     for name, options in trainings.items():

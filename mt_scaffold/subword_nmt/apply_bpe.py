@@ -37,7 +37,7 @@ class BPE:
     ``vocab``, ``separator`` and ``glossaries`` may be assigned, but not changed in place.
 
     Dropout draws from Python's ``random``, whose seed decides. With codes of original BPE the draws are subword-nmt's,
-    one by one and as slowly; with scaffold codes a single one seeds each call.
+    one by one and as slowly; with other codes a single one seeds each call.
     """
 
     def __init__(
@@ -58,8 +58,9 @@ class BPE:
             self.version, self._codes, found = _read_codes(codes, self._merges, is_bytes)
         except UnicodeDecodeError as error:
             raise vocabulary.not_decoded(codes, stream_name(codes, "codes"), error) from None
-        self._has_scaffold_tokens = any(merge.scaffold for merge in found)
-        if self._has_scaffold_tokens and not self._isolates_natively:
+        picky = self._codes is not None and self._codes.header.picky
+        self._is_original_bpe = not picky and not any(merge.scaffold for merge in found)
+        if not self._is_original_bpe and not self._isolates_natively:
             raise UsageError("a subclass with its own _isolate_glossaries takes codes of original BPE only")
         # A pair has its first rank. Of several that make a token, the one whose last mention comes first splits it.
         as_symbol: Callable[[str], Any] = notation_to_bytes if is_bytes else str
@@ -152,7 +153,7 @@ class BPE:
         words = [word for word in tokens if word]
         if not dropout and self._native_now is not None:
             return self._native_now.segment_tokens(words)
-        if self._has_scaffold_tokens and self._native_now is not None:
+        if not self._is_original_bpe and self._native_now is not None:
             return self._native_now.segment_tokens(words, dropout, random.getrandbits(64))
         subwords: list[Any] = []
         for word in words:
@@ -196,7 +197,7 @@ def _read_codes(codes: IO[Any], merges: int, is_bytes: bool) -> tuple[tuple[int,
     first_line = codes.readline()
     versioned = first_line.startswith("#version:")
     if versioned and first_line.split() != ["#version:", "0.1"]:
-        if first_line.split()[1:] == ["0.2", "byte"]:
+        if first_line.split()[1:] in (["0.2", "byte"], ["0.4", "picky", "byte"]):
             raise UsageError(f"{name}: codes of byte-level BPE; pass is_bytes=True, and lines as bytes")
         content = Codes((first_line + codes.read()).encode("utf-8"), name)
         if not content.header.end_of_word:

@@ -18,13 +18,13 @@ def add_languages(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--target-lang", "-t", required=True, metavar="LANGUAGE", help="for example de")
 
 
-def add_segmentation(parser: argparse.ArgumentParser) -> None:
-    """Declare what ``segmentation`` reads."""
+def add_segmentation(parser: argparse.ArgumentParser, required: bool = True) -> None:
+    """Declare what ``segmentation`` reads; required: whether the codes are."""
     parser.add_argument(
         "--codes",
         "-c",
         nargs="+",
-        required=True,
+        required=required,
         metavar="FILE",
         help="joint codes, bpe or scaffold; or those of the source and those of the target",
     )

@@ -7,6 +7,10 @@ import argparse
 from mt_scaffold.errors import UsageError
 from mt_scaffold.experiment.average import average, last_checkpoints
 
+EXAMPLES = """\
+mt-scaffold average --checkpoints model/checkpoints --last 5 --output averaged.pt
+"""
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""

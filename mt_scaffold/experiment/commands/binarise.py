@@ -7,6 +7,11 @@ import argparse
 from mt_scaffold.experiment.binarise import binarise
 from mt_scaffold.experiment.commands import arguments as shared
 
+EXAMPLES = """\
+mt-scaffold binarise --train train --valid valid --test test --source-lang en --target-lang de --codes codes \\
+    --output binarised
+"""
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""

@@ -7,6 +7,11 @@ import argparse
 from mt_scaffold.documents import DOCUMENT_FORMATS
 from mt_scaffold.experiment.language_modelling.binarise import binarise_documents
 
+EXAMPLES = """\
+mt-scaffold binarise-documents --codes codes --train train.jsonl --valid valid.jsonl --test test.jsonl \\
+    --output binarised
+"""
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""

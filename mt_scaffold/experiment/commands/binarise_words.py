@@ -7,6 +7,10 @@ import argparse
 from mt_scaffold.experiment.binarise_words import binarise_words
 from mt_scaffold.experiment.commands import arguments as shared
 
+EXAMPLES = """\
+mt-scaffold binarise-words --train train --valid valid --source-lang en --target-lang de --codes codes --output data
+"""
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""

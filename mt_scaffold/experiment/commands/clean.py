@@ -9,6 +9,10 @@ from mt_scaffold.errors import UsageError
 from mt_scaffold.experiment.clean import HoldOut, clean
 from mt_scaffold.experiment.results import write_result
 
+EXAMPLES = """\
+mt-scaffold clean --source train.en --target train.de --output-source clean.en --output-target clean.de
+"""
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""

@@ -11,6 +11,10 @@ from mt_scaffold.experiment.comparison_tables import as_text
 from mt_scaffold.experiment.configuration import Config, load_config
 from mt_scaffold.experiment.paper import published_scores
 
+EXAMPLES = """\
+mt-scaffold compare bpe.json scaffold.json --baseline bpe --output comparison
+"""
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""

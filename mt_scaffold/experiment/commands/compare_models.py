@@ -8,6 +8,10 @@ from mt_scaffold.errors import UsageError
 from mt_scaffold.experiment.language_modelling.compare_models import Labelled, compare_models
 from mt_scaffold.experiment.language_modelling.model_comparison import as_text
 
+EXAMPLES = """\
+mt-scaffold compare-models bpe=bpe.json scaffold=scaffold.json --baseline bpe --output comparison
+"""
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""

@@ -7,6 +7,10 @@ import argparse
 from mt_scaffold.experiment.commands import arguments as shared
 from mt_scaffold.experiment.dictionary import make_dictionaries
 
+EXAMPLES = """\
+mt-scaffold dictionary --train train --source-lang en --target-lang de --codes codes --output dictionaries
+"""
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""

@@ -6,6 +6,10 @@ import argparse
 
 from mt_scaffold.experiment.language_modelling.evaluate import evaluate
 
+EXAMPLES = """\
+mt-scaffold evaluate --checkpoint averaged.pt --data binarised --output scores.json
+"""
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""

@@ -10,6 +10,11 @@ from mt_scaffold.experiment.data import fetch_data, get_data
 from mt_scaffold.experiment.download import CACHE_VARIABLE
 from mt_scaffold.experiment.results import write_result
 
+EXAMPLES = """\
+mt-scaffold get-data --config configs/multi30k_en_de.yaml --output-dir raw
+mt-scaffold get-data --config configs/multi30k_en_de.yaml --fetch-only --cache data-cache
+"""
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""

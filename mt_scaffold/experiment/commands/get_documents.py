@@ -8,6 +8,10 @@ from mt_scaffold.experiment.get_documents import get_documents
 from mt_scaffold.experiment.language_model_workflow.layout import read_layout
 from mt_scaffold.experiment.results import write_result
 
+EXAMPLES = """\
+mt-scaffold get-documents experiments/lm_demo
+"""
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""

@@ -10,6 +10,11 @@ from mt_scaffold.errors import UsageError
 from mt_scaffold.experiment.average import last_checkpoints
 from mt_scaffold.experiment.language_modelling.harness import PAPER_TASKS, format_harness, run_harness
 
+EXAMPLES = """\
+mt-scaffold lm-eval --checkpoints model/checkpoints --last 5 --data binarised --tasks paper --num-fewshot 0 5 \\
+    --output tasks.json
+"""
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""

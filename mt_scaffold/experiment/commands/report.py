@@ -6,6 +6,10 @@ import argparse
 
 from mt_scaffold.experiment.html_report import html_report
 
+EXAMPLES = """\
+mt-scaffold report experiments/demo --examples 10
+"""
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""

@@ -11,6 +11,10 @@ from mt_scaffold.experiment.language_modelling.sample import Sampling, sample
 from mt_scaffold.files import write_text
 from mt_scaffold.text import read_lines
 
+EXAMPLES = """\
+mt-scaffold sample --checkpoint averaged.pt --data binarised --prompt "Once upon a time" --temperature 0.8
+"""
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""

@@ -8,6 +8,11 @@ from mt_scaffold.experiment.configuration import load_config
 from mt_scaffold.experiment.metrics import METRICS
 from mt_scaffold.experiment.score import score
 
+EXAMPLES = """\
+mt-scaffold score --hypothesis translations/test.de --reference raw/test.de --output scores.json
+mt-scaffold score --hypothesis test.de --reference raw/test.de --metrics bleu chrf ter --output scores.json
+"""
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""

@@ -7,6 +7,10 @@ import argparse
 from mt_scaffold.experiment.configuration import Config
 from mt_scaffold.experiment.experiment_folder import read_folder
 
+EXAMPLES = """\
+mt-scaffold statistics experiments/demo
+"""
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""

@@ -6,6 +6,10 @@ import argparse
 
 from mt_scaffold.experiment.thin import thin
 
+EXAMPLES = """\
+mt-scaffold thin --checkpoints model/checkpoints
+"""
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""

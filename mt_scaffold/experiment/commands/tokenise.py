@@ -9,6 +9,10 @@ from mt_scaffold.experiment.configuration.data import Tokenise
 from mt_scaffold.experiment.results import write_result
 from mt_scaffold.experiment.tokenise import tokenise
 
+EXAMPLES = """\
+mt-scaffold tokenise --language de < train.raw.de > train.de
+"""
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""

@@ -9,10 +9,14 @@ from mt_scaffold.experiment.fairseq_tools import LAUNCHERS, gpus_in_all, option_
 from mt_scaffold.experiment.schema import OptionValue
 from mt_scaffold.experiment.train import train
 
+EXAMPLES = """\
+mt-scaffold train --data binarised --output model -- --arch transformer --max-epoch 10
+mt-scaffold train --data binarised --output model --config configs/demo.yaml --seed 2
+"""
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
-    parser.epilog = "Example: mt-scaffold train --data binarised --output model -- --arch transformer --max-epoch 10"
     parser.add_argument("--data", "-d", required=True, metavar="FOLDER", help="what mt-scaffold binarise made")
     parser.add_argument(
         "--output", "-o", required=True, metavar="FOLDER", help="folder for command, log and checkpoints"

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import argparse
 
+from mt_scaffold.experiment.export_ctranslate2 import QUANTIZATIONS
 from mt_scaffold.experiment.fairseq_tools import option_arguments
-from mt_scaffold.experiment.translate import translate
+from mt_scaffold.experiment.translate import ENGINES, translate
+
+EXAMPLES = """\
+mt-scaffold translate --data binarised --subset test --model averaged.pt --output translations -- --beam 4
+"""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
-    parser.epilog = (
-        "Example: mt-scaffold translate -d binarised --subset test -m averaged.pt -o translations -- --beam 4"
-    )
     parser.add_argument("--data", "-d", required=True, metavar="FOLDER", help="what mt-scaffold binarise made")
     parser.add_argument("--subset", required=True, metavar="NAME", help="the test set in it to translate")
     parser.add_argument("--model", "-m", required=True, metavar="FILE", help="a checkpoint or an averaged model")
@@ -22,7 +24,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--gpus", type=int, default=0, metavar="N", help="1: only on a GPU; 0: on one if there is one (default)"
     )
-    parser.add_argument("--config", metavar="FILE", help="take fairseq's options from this experiment configuration")
+    parser.add_argument("--engine", choices=ENGINES, help="what translates (default: fairseq)")
+    parser.add_argument("--quantization", choices=QUANTIZATIONS, help="type of CTranslate2's parameters")
+    parser.add_argument(
+        "--config", metavar="FILE", help="take engine, quantization and options from this experiment configuration"
+    )
     parser.add_argument(
         "fairseq_options", nargs="*", metavar="-- OPTIONS", help="options of fairseq-generate, after --"
     )
@@ -31,10 +37,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> None:
     """Run the command."""
     arguments = list(options.fairseq_options)
+    engine, quantization = options.engine or "fairseq", options.quantization
     if options.config:
         from mt_scaffold.experiment.configuration import load_config
 
-        arguments = option_arguments(load_config(options.config).translate.options) + arguments
+        section = load_config(options.config).translate
+        arguments = option_arguments(section.options) + arguments
+        engine = options.engine or section.engine
+        # That of the configuration belongs to its engine.
+        quantization = quantization or (section.quantization if engine == section.engine else None)
     translate(
         options.data,
         options.subset,
@@ -44,4 +55,6 @@ def run(options: argparse.Namespace) -> None:
         seed=options.seed,
         source_words=options.source_words,
         gpus=options.gpus,
+        engine=engine,
+        quantization=quantization,
     )

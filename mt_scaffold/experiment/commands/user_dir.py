@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import argparse
 
+EXAMPLES = """\
+fairseq-generate binarised --user-dir "$(mt-scaffold user-dir)" --path averaged.pt
+"""
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare no options, only the description."""

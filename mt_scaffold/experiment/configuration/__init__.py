@@ -1,8 +1,8 @@
 """The experiment configuration: one YAML file, its schema, its defaults and its errors.
 
-The dataclasses here, in ``data.py`` and in ``training.py`` are the whole schema of translation, and those in
-``language_model.py`` that of language models. Whatever does not fit it raises a UsageError of one line that names the
-file, the line and the key.
+The dataclasses here, in ``data.py``, ``training.py`` and ``translating.py`` are the whole schema of translation, and
+those in ``language_model.py`` that of language models. Whatever does not fit it raises a UsageError of one line that
+names the file, the line and the key.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from mt_scaffold.experiment.configuration.systems import (
     System,
     segmentation_of,
 )
-from mt_scaffold.experiment.configuration.training import OPTION, OPTION_SAYS, Average, Train
+from mt_scaffold.experiment.configuration.training import Average, Train
+from mt_scaffold.experiment.configuration.translating import Translate
 from mt_scaffold.experiment.limits import Limits
 from mt_scaffold.experiment.schema import (
-    OptionValue,
     WrongValue,
     bounds,
     build,
@@ -71,15 +71,6 @@ class Clean:
     min_tokens: int = field(default=1, metadata=bounds(least=1))
     max_tokens: int = field(default=250, metadata=bounds(least=1))
     max_ratio: float = field(default=1.5, metadata=bounds(least=1))
-
-
-@dataclass(frozen=True)
-class Translate:
-    """Plain fairseq-generate options, as in Train."""
-
-    options: dict[str, OptionValue] = field(
-        default_factory=dict, metadata=bounds(key_pattern=OPTION, key_pattern_says=OPTION_SAYS)
-    )
 
 
 @dataclass(frozen=True)

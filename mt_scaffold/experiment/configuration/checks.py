@@ -9,6 +9,7 @@ from mt_scaffold.errors import UsageError
 from mt_scaffold.experiment.configuration.data import DATA_KINDS, UNKNOWN, ArchiveData, Data, DataFile
 from mt_scaffold.experiment.configuration.systems import check_system
 from mt_scaffold.experiment.configuration.training import check_training
+from mt_scaffold.experiment.configuration.translating import check_translating
 from mt_scaffold.experiment.schema import WrongValue, nearest
 
 if TYPE_CHECKING:
@@ -55,6 +56,7 @@ def check(config: Config) -> None:
     if config.train.batch is not None and not config.train.batches:
         raise WrongValue("train.batch", "there are no train.batches to choose from; define them, or leave this out")
     check_training(config.train, config.average, config.score.last_checkpoints)
+    check_translating(config.translate)
     for name in config.systems:
         if name in RESERVED_NAMES:
             raise WrongValue(f"systems.{name}", "reserved for a folder or file of the experiment; choose another name")

@@ -18,7 +18,7 @@ from mt_scaffold.experiment.configuration.training import (
 )
 from mt_scaffold.experiment.schema import OptionValue, bounds, without_none
 from mt_scaffold.experiment.synthetic import STEMS
-from mt_scaffold.options import check_dropout, check_prune, memory_size
+from mt_scaffold.options import DEFAULT_THRESHOLD, check_dropout, check_prune, check_threshold, memory_size
 from mt_scaffold.pretokenise import pretokeniser_of
 
 
@@ -113,10 +113,11 @@ class LanguageModelSystem:
     With ``dropout`` the training documents are segmented again in every epoch.
     """
 
-    algorithm: Literal["scaffold", "bpe", "trimmed"] | None = None
+    algorithm: Literal["scaffold", "bpe", "picky", "trimmed"] | None = None
     symbols: int | None = field(default=None, metadata=bounds(least=1))
     min_frequency: int | None = field(default=None, metadata=bounds(least=1))
     total_symbols: bool | None = None
+    threshold: float | None = field(default=None, metadata=bounds(check=check_threshold))
     below: int | None = field(default=None, metadata=bounds(least=1))
     refill: bool | None = None
     codes: str | None = None
@@ -241,6 +242,7 @@ class LanguageModelConfig:
             own.min_frequency or self.codes.min_frequency,
             self.codes.total_symbols if own.total_symbols is None else own.total_symbols,
             (),
+            threshold=own.threshold or DEFAULT_THRESHOLD,
             below=own.below,
             refill=bool(own.refill),
         )

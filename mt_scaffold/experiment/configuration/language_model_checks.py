@@ -111,12 +111,15 @@ def _check_system(config: LanguageModelConfig, name: str, system: LanguageModelS
     if system.codes is not None and system.algorithm is not None:
         raise WrongValue(f"{key}.codes", "give either an algorithm, which learns codes, or a file of codes")
     if system.codes is None and system.algorithm is None:
-        raise WrongValue(f"{key}.algorithm", "missing: give bpe, scaffold or trimmed, or a file as codes")
+        raise WrongValue(f"{key}.algorithm", "missing: give bpe, scaffold, picky or trimmed, or a file as codes")
     for wrong, problem in check_trimming(system.algorithm, system.below, system.refill):
         raise WrongValue(f"{key}.{wrong}", problem)
-    for learned in ("symbols", "min_frequency", "total_symbols", "below", "refill"):
+    for learned in ("symbols", "min_frequency", "total_symbols", "threshold", "below", "refill"):
         if system.codes is not None and getattr(system, learned) is not None:
             raise WrongValue(f"{key}.{learned}", "has no effect on codes that are given as a file; leave it out")
+    if system.threshold is not None and system.algorithm != "picky":
+        what = f"belongs to the algorithm picky and has no effect on {system.algorithm}; leave it out"
+        raise WrongValue(f"{key}.threshold", what)
     setting = config.codes_of(name)
     if system.codes is None and setting.total_symbols and setting.symbols <= 256:
         where = f"{key}.symbols" if system.symbols is not None else "codes.symbols"

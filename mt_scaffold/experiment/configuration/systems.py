@@ -14,7 +14,7 @@ from mt_scaffold.errors import UsageError
 from mt_scaffold.experiment.configuration.training import SystemTrain
 from mt_scaffold.experiment.schema import bounds
 from mt_scaffold.glossaries import GlossaryIsolator
-from mt_scaffold.options import check_dropout
+from mt_scaffold.options import DEFAULT_THRESHOLD, check_dropout, check_threshold
 
 
 def check_glossary(glossary: str) -> None:
@@ -33,7 +33,8 @@ TRIMMED = "trimmed"
 class Learn:
     """How codes are learned, where a system says nothing else (the options of learn-bpe).
 
-    symbols: merges (bpe) or normal merged tokens (scaffold), from source and target training words together.
+    symbols: merges (bpe), normal merged tokens (scaffold) or merged tokens that are not removed (picky), from source
+    and target training words together.
     """
 
     symbols: int = field(metadata=bounds(least=1))
@@ -46,8 +47,9 @@ class System:
     """One of the compared systems: how it segments words, and what else sets it apart.
 
     ``algorithm`` learns codes; ``symbols``, ``min_frequency`` and ``total_symbols`` replace those of the ``codes``
-    section. They are joint, or with ``joint: false`` one for each side, of ``symbols_source`` and ``symbols_target``
-    where these are given. ``codes`` is a file to use instead (``codes_source`` and ``codes_target`` for each side).
+    section, and ``threshold`` is that of picky (docs/pickybpe.md). Codes are joint, or with ``joint: false`` one for
+    each side, of ``symbols_source`` and ``symbols_target`` where these are given. ``codes`` is a file to use instead
+    (``codes_source`` and ``codes_target`` for each side).
 
     ``algorithm: trimmed`` is BPE whose tokens with a frequency ``below`` this in the training words are marked as
     scaffold (``mt-scaffold mark --below``); ``refill`` then learns BPE merges on until as many tokens stand again.
@@ -63,12 +65,13 @@ class System:
     ``baseline`` is the system to test this one against (default: the experiment's). ``train``: its own options.
     """
 
-    algorithm: Literal["scaffold", "bpe", "trimmed"] | None = None
+    algorithm: Literal["scaffold", "bpe", "picky", "trimmed"] | None = None
     symbols: int | None = field(default=None, metadata=bounds(least=1))
     symbols_source: int | None = field(default=None, metadata=bounds(least=1))
     symbols_target: int | None = field(default=None, metadata=bounds(least=1))
     min_frequency: int | None = field(default=None, metadata=bounds(least=1))
     total_symbols: bool | None = None
+    threshold: float | None = field(default=None, metadata=bounds(check=check_threshold))
     below: int | None = field(default=None, metadata=bounds(least=1))
     refill: bool | None = None
     joint: bool = True
@@ -110,6 +113,7 @@ class CodesSetting:
     total_symbols: bool
     languages: tuple[str, ...]
     file: str | None = None
+    threshold: float = DEFAULT_THRESHOLD
     below: int | None = None
     refill: bool = False
 
@@ -122,7 +126,7 @@ class CodesSetting:
 
     @property
     def name(self) -> str:
-        """Its name, the same for the same settings: ``bpe-4000``, ``scaffold-4000-min5.de``."""
+        """Its name, the same for the same settings: ``bpe-4000``, ``scaffold-4000-min5.de``, ``picky-4000-ios0.7``."""
         if self.file is not None:
             digest = hashlib.sha256(self.file.encode("utf-8", "surrogateescape")).hexdigest()[:6]
             stem = "".join(each if each.isalnum() and each.isascii() else "-" for each in Path(self.file).stem)
@@ -133,7 +137,15 @@ class CodesSetting:
         name += "-refill" if self.refill else ""
         name += f"-min{self.min_frequency}" if self.min_frequency != _LEAST_FREQUENCY else ""
         name += "-total" if self.total_symbols else ""
+        name += f"-ios{self.threshold!r}" if self.threshold != DEFAULT_THRESHOLD else ""
         return f"{name}.{self.languages[0]}" if len(self.languages) == 1 else name
+
+    @property
+    def flags(self) -> str:
+        """The options of ``mt-scaffold learn-bpe`` that learn it, beyond those of the words."""
+        flags = f"--algorithm {self.algorithm} --symbols {self.symbols} --min-frequency {self.min_frequency}"
+        flags += f" --threshold {self.threshold!r}" if self.algorithm == "picky" else ""
+        return flags + " --total-symbols" * self.total_symbols
 
     @property
     def file_or_name(self) -> str:
@@ -184,6 +196,7 @@ def segmentation_of(system: System, learn: Learn, languages: tuple[str, str]) ->
             system.min_frequency or learn.min_frequency,
             learn.total_symbols if system.total_symbols is None else system.total_symbols,
             languages if system.joint else (language,),
+            threshold=system.threshold or DEFAULT_THRESHOLD,
             below=system.below,
             refill=bool(system.refill),
         )
@@ -206,17 +219,20 @@ def check_trimming(algorithm: str | None, below: int | None, refill: bool | None
 def check_system(system: System) -> Iterator[tuple[str, str]]:
     """Yield what contradicts itself in a system: a key, and what is wrong with it."""
     files = [name for name in ("codes", "codes_source", "codes_target") if getattr(system, name) is not None]
-    learned = ["symbols", "symbols_source", "symbols_target", "min_frequency", "total_symbols", "below", "refill"]
+    learned = ["symbols", "symbols_source", "symbols_target", "min_frequency", "total_symbols", "threshold"]
+    learned += ["below", "refill"]
     if files and system.algorithm is not None:
         yield files[0], "give either an algorithm, which learns codes, or files of codes"
     elif not files and system.algorithm is None:
-        yield "algorithm", "missing: give bpe, scaffold or trimmed, or a file as codes"
+        yield "algorithm", "missing: give bpe, scaffold, picky or trimmed, or a file as codes"
     if files and files not in (["codes"], ["codes_source", "codes_target"]):
         yield files[0], "give codes, or both codes_source and codes_target"
     yield from check_trimming(system.algorithm, system.below, system.refill)
     for name in learned:
         if files and getattr(system, name) is not None:
             yield name, "has no effect on codes that are given as a file; leave it out"
+    if system.threshold is not None and system.algorithm in ("bpe", "scaffold", TRIMMED):
+        yield "threshold", f"belongs to the algorithm picky and has no effect on {system.algorithm}; leave it out"
     if files and not system.joint:
         yield "joint", "has no effect on codes that are given as files; leave it out"
     if system.inference == "greedy":

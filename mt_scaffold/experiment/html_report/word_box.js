@@ -1,9 +1,55 @@
 "use strict";
-// Segments typed words with the codes in the page: Algorithm 2 of the Scaffold-BPE paper, as in apply-bpe.
+// Segments typed words with the codes in the page, as in apply-bpe: Algorithm 2 of the Scaffold-BPE paper, or the events
+// of PickyBPE in their order.
 
 const {endOfWord: END_OF_WORD, separator: SEPARATOR} = document.getElementById("codes").dataset;
 
+// Replaces `left` and `right`, where they are adjacent, by one symbol.
+function merge(symbols, left, right) {
+  const merged = [];
+  for (let i = 0; i < symbols.length; i++) {
+    if (symbols[i] === left && symbols[i + 1] === right) {
+      merged.push(left + right);
+      i++;
+    } else {
+      merged.push(symbols[i]);
+    }
+  }
+  return merged;
+}
+
+// The subwords of a word as segmented text shows them.
+function surface(pieces) {
+  return pieces.map((piece, i) => {
+    const last = i + 1 === pieces.length;
+    return {...piece, text: last ? piece.text.slice(0, -END_OF_WORD.length) : piece.text + SEPARATOR};
+  });
+}
+
+function baseSymbols(word) {
+  const symbols = Array.from(word);
+  symbols[symbols.length - 1] += END_OF_WORD;
+  return symbols;
+}
+
+function makePickySegmenter(codes) {
+  const events = codes.split("\n").slice(1).filter((line) => line).map((line) => line.split(" "));
+  return function segment(word) {
+    let symbols = baseSymbols(word);
+    for (const event of events) {
+      if (event.length === 2) {
+        if (symbols.includes(event[0])) symbols = merge(symbols, ...event);
+      } else {
+        const [, token, ...pieces] = event;
+        symbols = symbols.flatMap((symbol) => (symbol === token ? pieces : [symbol]));
+      }
+    }
+    return surface(symbols.map((text) => ({text, demolished: false})));
+  };
+}
+
 function makeSegmenter(codes) {
+  if (codes.startsWith("#version: 0.4 picky")) return makePickySegmenter(codes);
   const rank = new Map();         // "left right" → position in the file
   const derivations = new Map();  // token → the merges that make it
   const scaffold = new Set();
@@ -39,8 +85,7 @@ function makeSegmenter(codes) {
 
   // A word → its subwords: the text of each, and whether it comes from a scaffold token.
   return function segment(word) {
-    let symbols = Array.from(word);
-    symbols[symbols.length - 1] += END_OF_WORD;
+    let symbols = baseSymbols(word);
     for (;;) {
       let lowest = Infinity, found = null;
       for (let i = 0; i + 1 < symbols.length; i++) {
@@ -51,23 +96,10 @@ function makeSegmenter(codes) {
         }
       }
       if (!found) break;
-      const merged = [];
-      for (let i = 0; i < symbols.length; i++) {
-        if (symbols[i] === found[0] && symbols[i + 1] === found[1]) {
-          merged.push(found[0] + found[1]);
-          i++;
-        } else {
-          merged.push(symbols[i]);
-        }
-      }
-      symbols = merged;
+      symbols = merge(symbols, ...found);
     }
-    const pieces = symbols.flatMap(
-      (symbol) => demolish(symbol).map((text) => ({text, demolished: scaffold.has(symbol)})));
-    return pieces.map((piece, i) => {
-      const last = i + 1 === pieces.length;
-      return {...piece, text: last ? piece.text.slice(0, -END_OF_WORD.length) : piece.text + SEPARATOR};
-    });
+    return surface(symbols.flatMap(
+      (symbol) => demolish(symbol).map((text) => ({text, demolished: scaffold.has(symbol)}))));
   };
 }
 

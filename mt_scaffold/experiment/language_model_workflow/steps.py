@@ -108,10 +108,8 @@ def memory_flags(config: LanguageModelConfig) -> str:
 
 def learn_flags(config: LanguageModelConfig, codes: str) -> str:
     """Return the options of ``mt-scaffold learn-bpe`` for some codes, beyond those of the words."""
-    setting = made_codes(config)[codes]
-    flags = f"--algorithm {setting.algorithm} --symbols {setting.symbols} --min-frequency {setting.min_frequency}"
-    flags += f" --prune {config.prepare.prune}" if config.prepare.prune > 1 else ""
-    return flags + " --total-symbols" * setting.total_symbols
+    prune = config.prepare.prune
+    return made_codes(config)[codes].flags + (f" --prune {prune}" if prune > 1 else "")
 
 
 # -- trainings

@@ -1,0 +1,49 @@
+# An image with everything: docker build -t mt-scaffold .
+# For GPUs: --build-arg BASE=nvidia/cuda:12.8.1-base-ubuntu24.04; only to segment text: --build-arg EXTRAS=documents.
+# docs/install.md has more.
+ARG BASE=debian:trixie-slim
+
+FROM ${BASE} AS build
+# Extras of setup.cfg, separated by spaces: at least one.
+ARG EXTRAS="fairseq workflow analysis documents"
+ENV PIP_NO_CACHE_DIR=1 PIP_DISABLE_PIP_VERSION_CHECK=1 PATH=/opt/venv/bin:$PATH
+# The compiler's version is the base's.
+# hadolint ignore=DL3008
+RUN apt-get update \
+    && apt-get install --yes --no-install-recommends g++ python3-dev python3-venv \
+    && rm -rf /var/lib/apt/lists/*
+WORKDIR /opt/mt_scaffold
+# As in the Makefile: the pinned pip, which checks the hashes of constraints.txt, then torch for this machine's kind.
+COPY constraints.txt setup.cfg ./
+COPY scripts/requirements.py scripts/
+RUN python3 -m venv /opt/venv \
+    && sed -n '/^pip==/,/[^\\]$/p' constraints.txt > /tmp/pip.txt \
+    && pip install --require-hashes -r /tmp/pip.txt \
+    && pip install --require-hashes -c constraints.txt setuptools wheel nanobind
+# fairseq is built from source against the torch already installed, not against a second copy.
+RUN case " ${EXTRAS} " in *" fairseq "*) \
+        pip install "$(sed -n 's/^\(torch==[^ ;]*\).*/\1/p' constraints.txt)" \
+        && pip install --require-hashes -c constraints.txt numpy Cython \
+        && pip install --require-hashes -c constraints.txt --no-build-isolation fairseq-fixed ;; \
+    esac
+# hadolint ignore=SC2086
+RUN python scripts/requirements.py ${EXTRAS} > /tmp/requirements.txt \
+    && pip install --require-hashes -c constraints.txt -r /tmp/requirements.txt
+COPY . .
+RUN pip install --no-deps --no-build-isolation .
+
+FROM ${BASE}
+# hadolint ignore=DL3008
+RUN apt-get update \
+    && apt-get install --yes --no-install-recommends ca-certificates python3 \
+    && rm -rf /var/lib/apt/lists/* \
+    && useradd --create-home --uid 10001 mt \
+    && install --directory --owner=mt --group=mt /work
+COPY --from=build /opt/venv /opt/venv
+COPY scripts /opt/mt_scaffold/scripts
+COPY configs /opt/mt_scaffold/configs
+# Caches work for any user that `docker run --user` names.
+ENV PATH=/opt/venv/bin:$PATH PYTHONPATH=/opt/mt_scaffold/scripts XDG_CACHE_HOME=/tmp/cache MPLCONFIGDIR=/tmp/matplotlib
+USER 10001
+WORKDIR /work
+CMD ["mt-scaffold", "--help"]

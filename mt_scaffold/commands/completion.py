@@ -1,0 +1,53 @@
+"""``mt-scaffold completion``: a script that makes a shell complete the command line."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+# As shtab names them; the others that it knows are not tested here.
+SHELLS = ("bash", "zsh", "fish")
+EXAMPLES = """\
+mt-scaffold completion bash > ~/.local/share/bash-completion/completions/mt-scaffold
+mt-scaffold completion zsh > "${fpath[1]}/_mt-scaffold"
+mt-scaffold completion fish > ~/.config/fish/completions/mt-scaffold.fish
+"""
+# What a metavar says of the names that a shell can offer.
+_FILES = {"PATH", "FILE", "CHECKPOINT", "SCORES", "BPE.CODES", "SCAFFOLD.CODES", "NAME.BIN"}
+_FOLDERS = {"FOLDER", "DIR"}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.epilog = "The script is made once, by the package shtab (pip install shtab), and needs nothing to run."
+    parser.add_argument("shell", choices=SHELLS, help="the shell to write it for")
+
+
+def run(options: argparse.Namespace) -> None:
+    import shtab
+
+    from mt_scaffold.cli import COMMANDS, command_module, make_parser
+
+    available, missing = [], set()
+    for name in COMMANDS:
+        try:
+            command_module(name)
+            available.append(name)
+        except ModuleNotFoundError as error:
+            missing.add(error.name)
+    if missing:
+        left_out = ", ".join(name for name in COMMANDS if name not in available)
+        needed = ", ".join(sorted(str(name) for name in missing))
+        print(f"mt-scaffold: without options: {left_out} (not installed: {needed})", file=sys.stderr)
+    parser = make_parser(available)
+    _mark_paths(parser, shtab.FILE, shtab.DIRECTORY)
+    print(shtab.complete(parser, options.shell))
+
+
+def _mark_paths(parser: argparse.ArgumentParser, file: object, folder: object) -> None:
+    """Say to shtab which arguments are files or folders, through the attribute that it reads."""
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            for subparser in action.choices.values():
+                _mark_paths(subparser, file, folder)
+        elif isinstance(action.metavar, str) and action.metavar.upper() in _FILES | _FOLDERS:
+            action.complete = folder if action.metavar in _FOLDERS else file  # type: ignore[attr-defined]

@@ -1,0 +1,62 @@
+"""mt-scaffold export: see mt_scaffold.experiment.export_ctranslate2."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from mt_scaffold.errors import UsageError
+from mt_scaffold.experiment.commands.arguments import add_segmentation, segmentation
+from mt_scaffold.experiment.configuration import load_config
+from mt_scaffold.experiment.configuration.data import Tokenise
+from mt_scaffold.experiment.export_ctranslate2 import QUANTIZATIONS, export_ctranslate2
+from mt_scaffold.experiment.model_files import ModelFiles, system_files
+
+EXAMPLES = """\
+mt-scaffold export ctranslate2 --experiment experiments/demo --system scaffold --output translator
+mt-scaffold export ctranslate2 --model averaged.pt --dictionaries binarised -s en -t de --codes codes \\
+    --quantization int8 --output translator
+"""
+_OF_FILES = ("dictionaries", "source_lang", "target_lang", "codes")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    parser.add_argument("format", choices=["ctranslate2"], help="what will translate: ctranslate2")
+    parser.add_argument("--experiment", metavar="FOLDER", help="the folder of an experiment, with --system")
+    parser.add_argument("--system", metavar="NAME", help="with --experiment: the system to export")
+    parser.add_argument("--seed", type=int, metavar="N", help="with --experiment: its training (default: the first)")
+    parser.add_argument("--model", "-m", metavar="FILE", help="or the model: what mt-scaffold average wrote")
+    parser.add_argument("--dictionaries", metavar="FOLDER", help="with --model: the folder with its dict.LANGUAGE.txt")
+    parser.add_argument("--source-lang", "-s", metavar="LANGUAGE", help="with --model: for example en")
+    parser.add_argument("--target-lang", "-t", metavar="LANGUAGE", help="with --model: for example de")
+    parser.add_argument("--config", metavar="FILE", help="with --model: take the tokeniser's settings from here")
+    add_segmentation(parser, required=False)
+    parser.add_argument("--quantization", choices=QUANTIZATIONS, help="type of the parameters (default: float32)")
+    parser.add_argument("--output", "-o", required=True, metavar="FOLDER", help="the folder to write")
+
+
+def run(options: argparse.Namespace) -> None:
+    """Run the command."""
+    export_ctranslate2(_files(options), options.output, options.quantization)
+
+
+def _files(options: argparse.Namespace) -> ModelFiles:
+    given = [name for name in ("model", *_OF_FILES, "config") if getattr(options, name) is not None]
+    if options.experiment is not None:
+        if options.system is None or given:
+            problem = "give --system" if options.system is None else f"leave out --{given[0].replace('_', '-')}"
+            raise UsageError(f"export: with --experiment, {problem}")
+        return system_files(options.experiment, options.system, options.seed)
+    for name in ("model", *_OF_FILES):
+        if name not in given:
+            raise UsageError(f"export: give --{name.replace('_', '-')}, or --experiment and --system")
+    folder, languages = Path(options.dictionaries), (options.source_lang, options.target_lang)
+    source, target = (folder / f"dict.{language}.txt" for language in languages)
+    return ModelFiles(
+        Path(options.model), languages, (source, target), segmentation(options), _tokeniser(options.config)
+    )
+
+
+def _tokeniser(config: str | None) -> Tokenise | None:
+    return None if config is None else load_config(config).tokenise

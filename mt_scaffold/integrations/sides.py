@@ -1,0 +1,176 @@
+"""Text ⇄ subwords that have ids, for one side of a translation: what a tokenizer of another library is made of."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from typing import NamedTuple, Protocol
+
+from mt_scaffold.apply import BPE
+from mt_scaffold.codes import Codes
+from mt_scaffold.errors import MTScaffoldError, UsageError
+from mt_scaffold.files import PathLike, read_file, shown
+from mt_scaffold.text import END_OF_WORD, SEPARATOR, bytes_to_notation, decode, is_base_symbol
+from mt_scaffold.vocabulary import SPECIAL_SYMBOLS, read_dictionary
+
+
+class Dropout(NamedTuple):
+    """BPE-dropout of a call: its probability, and what makes it reproducible."""
+
+    probability: float = 0.0
+    seed: int | None = None
+    epoch: int = 0
+
+    def index_of(self, text: str) -> int:
+        """Return the index of a text in an epoch: its digest, so that neither batches nor workers matter."""
+        key = self.epoch.to_bytes(8, "little")
+        return int.from_bytes(hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8, key=key).digest())
+
+
+class Side(Protocol):
+    """The codes and vocabulary of one side.
+
+    codes: what segments. tokens: the token of each id. ids: the id of each token.
+    """
+
+    codes: Codes
+    tokens: list[str]
+    ids: dict[str, int]
+
+    def subwords(self, text: str, dropout: Dropout) -> list[str]:
+        """Return the tokens of a text, some of which may have no id."""
+        ...
+
+    def text(self, tokens: Sequence[str]) -> str:
+        """Return the text of tokens: the inverse of ``subwords``."""
+        ...
+
+
+class CharacterSide:
+    """Codes of code points, with a vocabulary that gives ids to their subwords.
+
+    tokens: as ``apply-bpe`` shows them, with the separator. split_unknown: split subwords that are not among the tokens
+    further, as ``apply-bpe --vocabulary`` does.
+    """
+
+    def __init__(
+        self,
+        codes: Codes,
+        tokens: list[str],
+        merges: int = -1,
+        separator: str = SEPARATOR,
+        glossaries: Sequence[str] | None = None,
+        split_unknown: bool = False,
+    ) -> None:
+        self.codes = codes
+        self.tokens = tokens
+        self.ids = _numbered(tokens, codes.name)
+        self._bpe = BPE(codes, merges, separator, tokens if split_unknown else None, glossaries)
+
+    def subwords(self, text: str, dropout: Dropout) -> list[str]:
+        probability, seed, _ = dropout
+        line = self._bpe.segment(text, probability, seed, dropout.index_of(text) if probability else 0)
+        return line.split(" ") if line else []
+
+    def text(self, tokens: Sequence[str]) -> str:
+        return self._bpe.join(" ".join(token.removesuffix(" ") for token in tokens))
+
+
+class ByteSide:
+    """Codes of bytes, with the ids of ``BPE.encode``; tokens are in GPT-2's notation, final ones with ``</w>``."""
+
+    def __init__(self, codes: Codes, merges: int = -1) -> None:
+        self.codes = codes
+        self._bpe = BPE(codes, merges)
+        self.tokens = byte_tokens(codes, merges)
+        self.ids = _numbered(self.tokens, codes.name)
+
+    def subwords(self, text: str, dropout: Dropout) -> list[str]:
+        probability, seed, _ = dropout
+        index = dropout.index_of(text) if probability else 0
+        return [self.tokens[number] for number in self._bpe.encode(text, dropout=probability, seed=seed, index=index)]
+
+    def text(self, tokens: Sequence[str]) -> str:
+        return self._bpe.decode([self.ids[token] for token in tokens])
+
+
+def byte_tokens(codes: Codes, merges: int = -1) -> list[str]:
+    """Return the token of each id of codes whose symbols are bytes (``TokenIds``), as a codes file writes it.
+
+    >>> byte_tokens(Codes(b"#version: 0.3 bytes gpt2\\na n\\nb an\\n"))[-2:]
+    ['an', 'ban']
+    """
+    end_of_word = codes.header.end_of_word
+    tokens = [bytes_to_notation(bytes((byte,))) for byte in range(256)]
+    if end_of_word:
+        tokens += [token + END_OF_WORD for token in tokens]
+    made = (merge.token for merge in codes.first(merges) if not merge.scaffold)
+    return list(dict.fromkeys([*tokens, *(token for token in made if not is_base_symbol(token, end_of_word))]))
+
+
+def code_tokens(codes: Codes, special: Sequence[str], merges: int = -1, separator: str = SEPARATOR) -> list[str]:
+    """Return a vocabulary of code points made from the codes alone: special tokens, then all that the codes can give.
+
+    A character that no merge holds is not among them.
+    """
+    # A word may end in the separator, and then look like the inside of another.
+    return _apart(special, list(dict.fromkeys(BPE(codes, merges, separator).surface_forms())))
+
+
+def read_tokens(path: PathLike) -> list[str]:
+    """Read the token of each id from ``vocabulary.json``, a list, or from a fairseq dictionary (any other name).
+
+    Raises MTScaffoldError where the file cannot be read or is neither.
+    """
+    if not str(path).endswith(".json"):
+        return _apart(SPECIAL_SYMBOLS, [form for form, _ in read_dictionary(path)])
+    try:
+        tokens = json.loads(decode(read_file(path), shown(path)))
+    except json.JSONDecodeError as error:
+        raise MTScaffoldError(f"{shown(path)}: line {error.lineno}: not JSON: {error.msg}") from None
+    if not isinstance(tokens, list) or not all(isinstance(token, str) for token in tokens):
+        raise MTScaffoldError(f"{shown(path)}: expected a list of tokens in the order of their ids")
+    return tokens
+
+
+def side_of(
+    codes_file: PathLike,
+    vocab_file: PathLike | None,
+    special: Sequence[str],
+    *,
+    merges: int = -1,
+    separator: str = SEPARATOR,
+    glossaries: Sequence[str] | None = None,
+    split_unknown: bool = False,
+) -> Side:
+    """Return one side from its files: what tokenizers of both libraries are made from.
+
+    vocab_file: as for ``read_tokens``; None makes the vocabulary from the codes, where code points have ``special``
+    before them.
+
+    Raises UsageError for options that codes of bytes do not have; otherwise as ``BPE`` and ``read_tokens`` do.
+    """
+    codes = Codes.read(codes_file)
+    if not codes.header.bytes:
+        tokens = code_tokens(codes, special, merges, separator) if vocab_file is None else read_tokens(vocab_file)
+        return CharacterSide(codes, tokens, merges, separator, glossaries, split_unknown)
+    if vocab_file is not None or glossaries or split_unknown or separator != SEPARATOR:
+        raise UsageError(
+            f"{codes.name}: codes of bytes have ids of their own; omit the vocabulary, glossaries, split_unknown and "
+            "the separator"
+        )
+    return ByteSide(codes, merges)
+
+
+def _apart(special: Sequence[str], forms: Sequence[str]) -> list[str]:
+    """Tokens by id, in which a subword that is spelled like a special token carries a space, which no subword has."""
+    return [*special, *(form + " " * (form in special) for form in forms)]
+
+
+def _numbered(tokens: Sequence[str], name: str) -> dict[str, int]:
+    ids = {token: number for number, token in enumerate(tokens)}
+    if len(ids) < len(tokens):
+        twice = next(token for number, token in enumerate(tokens) if ids[token] != number)
+        raise MTScaffoldError(f"the vocabulary for {name} has '{twice}' twice")
+    return ids

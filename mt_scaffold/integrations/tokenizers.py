@@ -1,0 +1,266 @@
+"""Plain BPE codes → a tokenizer of Hugging Face's tokenizers: the same tokens for every text, or an error.
+
+tokenizers merges one place of a word at a time, the leftmost of the lowest rank; codes mean all places of the lowest
+rank at once. The two agree for every word where no line of the codes makes a token that an earlier line uses or makes
+(docs/transformers.md has the reason). Codes as they are learned have no such line; others are refused.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+from mt_scaffold.apply import BPE
+from mt_scaffold.codes import Codes, CodesSource, Merge
+from mt_scaffold.errors import MTScaffoldError, UsageError
+from mt_scaffold.files import PathLike, open_input, open_output, refuse_overwriting, shown
+from mt_scaffold.ids import check_special_tokens
+from mt_scaffold.integrations import oniguruma
+from mt_scaffold.integrations.sides import byte_tokens, code_tokens, read_tokens
+from mt_scaffold.text import END_OF_WORD, SEPARATOR, is_base_symbol, surface_form
+from mt_scaffold.vocabulary import SPECIAL_SYMBOLS
+
+_UNKNOWN, _END = "<unk>", "</s>"
+_LINES = 10_000
+
+
+class Exported(NamedTuple):
+    """What ``export_tokenizers`` has written: the number of ids, and how many lines of a text were compared."""
+
+    n_vocab: int
+    lines: int
+
+
+def export_tokenizers(
+    codes: CodesSource,
+    outfile: PathLike,
+    *,
+    vocabulary: PathLike | None = None,
+    merges: int = -1,
+    special_tokens: Iterable[str] = (),
+    check: PathLike | None = None,
+) -> Exported:
+    """Write plain BPE codes as a ``tokenizer.json``: what the command ``export-tokenizers`` does.
+
+    codes, vocabulary, merges, special_tokens: as for ``to_tokenizers``. check: a text; the file is only written where
+    both segment all its lines alike, which finds what an installed tokenizers does otherwise, such as the classes of
+    characters that are new in Unicode.
+
+    Raises MTScaffoldError as ``to_tokenizers`` does, and for a line of ``check`` that is segmented otherwise;
+    UsageError for an output that is an input.
+    """
+    refuse_overwriting([outfile], [codes, vocabulary, check])
+    read = Codes.of(codes)
+    tokenizer, tokens = _without_special(read, vocabulary, merges)
+    lines = 0 if check is None else _compare(read, merges, tokenizer, tokens, check)
+    _add_special(tokenizer, read, check_special_tokens(special_tokens))
+    with open_output(outfile) as stream:
+        stream.write(tokenizer.to_str(pretty=True).encode("utf-8"))
+    return Exported(tokenizer.get_vocab_size(), lines)
+
+
+def to_tokenizers(
+    codes: CodesSource,
+    *,
+    vocabulary: PathLike | None = None,
+    merges: int = -1,
+    special_tokens: Iterable[str] = (),
+) -> Any:
+    """Return plain BPE codes as a ``tokenizers.Tokenizer``, with the ids of ``MTScaffoldTokenizer`` for the same files.
+
+    codes: codes of code points, or codes of bytes with the pre-tokeniser gpt2, cl100k or o200k.
+    vocabulary: as ``vocab_file`` of MTScaffoldTokenizer; it must have an id for every token that the codes make, on the
+        way to others too. None: all tokens of the codes.
+    special_tokens: codes of bytes: tokens whose ids follow those of the codes.
+
+    Raises MTScaffoldError, with the reason, where tokenizers cannot express the codes, and where it is not installed.
+    """
+    read = Codes.of(codes)
+    tokenizer, _ = _without_special(read, vocabulary, merges)
+    _add_special(tokenizer, read, check_special_tokens(special_tokens))
+    return tokenizer
+
+
+def check_expressible(codes: Codes, merges: int = -1) -> list[Merge]:
+    """Return the merges of codes that tokenizers segments every word alike with; raise MTScaffoldError for others."""
+    header = codes.header
+    if getattr(header, "picky", False):
+        raise MTScaffoldError(
+            f"{codes.name}: tokenizers cannot express codes of PickyBPE: no step there takes tokens apart; use "
+            "mt_scaffold.integrations.transformers"
+        )
+    if header.bytes and header.end_of_word:
+        raise MTScaffoldError(
+            f"{codes.name}: tokenizers cannot express codes of bytes with {END_OF_WORD}, whose ids tell spaces between "
+            "words from others; learn codes with --pretokenise"
+        )
+    if header.pretokeniser not in ("spaces", *oniguruma.NAMES):
+        raise MTScaffoldError(
+            f"{codes.name}: the pattern {header.pretokeniser!r} is one of the package regex, which tokenizers reads "
+            f"otherwise; only {', '.join(oniguruma.NAMES)} can be exported"
+        )
+    made: dict[str, int] = {}
+    kept: dict[tuple[str, str], Merge] = {}
+    for line, merge in enumerate(codes.first(merges), start=2):
+        if (merge.left, merge.right) in kept:
+            continue  # the first rank counts
+        if merge.scaffold:
+            raise MTScaffoldError(
+                f"{codes.name}: line {line}: tokenizers cannot express Scaffold-BPE codes: no step there takes tokens "
+                f"apart after merging, as '{merge.token}' must be; use mt_scaffold.integrations.transformers"
+            )
+        _check_merge(merge, made, header.end_of_word, f"{codes.name}: line {line}")
+        made[merge.token] = line
+        kept[merge.left, merge.right] = merge
+    return list(kept.values())
+
+
+def _check_merge(merge: Merge, made: dict[str, int], end_of_word: bool, place: str) -> None:
+    """The condition under which one place at a time and all places at once come to the same."""
+    why = "tokenizers would segment some words otherwise, and the codes were not learned as they stand"
+    for part in (merge.left, merge.right):
+        if not is_base_symbol(part, end_of_word) and part not in made:
+            raise MTScaffoldError(f"{place}: '{part}' is used before a line makes it; {why}")
+    if merge.token in made:
+        raise MTScaffoldError(f"{place}: '{merge.token}' is made again, after line {made[merge.token]}; {why}")
+    stem = merge.token.removesuffix(END_OF_WORD) if merge.right.endswith(END_OF_WORD) else merge.token
+    if end_of_word and (END_OF_WORD in stem or merge.right == END_OF_WORD):
+        raise MTScaffoldError(
+            f"{place}: '{merge.token}' spells out {END_OF_WORD}, which tokenizers cannot tell from the end of a word"
+        )
+
+
+def _library() -> Any:
+    try:
+        import tokenizers
+    except ImportError:
+        raise MTScaffoldError(
+            "this needs the package tokenizers, which is not installed; run pip install 'mt-scaffold[transformers]'"
+        ) from None
+    return tokenizers
+
+
+def _without_special(codes: Codes, vocabulary: PathLike | None, merges: int) -> tuple[Any, list[str]]:
+    """Return the tokenizer, before special tokens are known to it, and the tokens by id as this package writes them."""
+    kept = check_expressible(codes, merges)
+    library = _library()
+    if codes.header.bytes:
+        if vocabulary is not None:
+            raise UsageError(f"{codes.name}: codes of bytes have ids of their own; omit the vocabulary")
+        tokens = byte_tokens(codes, merges)
+        ids = {token: number for number, token in enumerate(tokens)}
+        model = library.models.BPE(ids, [(left, right) for left, right, _ in kept])
+        tokenizer = library.Tokenizer(model)
+        tokenizer.pre_tokenizer = library.pre_tokenizers.Sequence(_words(library, codes))
+        tokenizer.decoder = library.decoders.ByteLevel()
+        return tokenizer, tokens
+    tokens = code_tokens(codes, SPECIAL_SYMBOLS, merges) if vocabulary is None else read_tokens(vocabulary)
+    ids = _marked(codes, kept, tokens, vocabulary)
+    model = library.models.BPE(
+        ids, [(left, right) for left, right, _ in kept], unk_token=_UNKNOWN, end_of_word_suffix=END_OF_WORD
+    )
+    tokenizer = library.Tokenizer(model)
+    # The margins of a line are no part of a word, and single spaces alone are between words.
+    margins = library.Regex(r"\A[\r\n ]+|[\r\n ]+\z")
+    tokenizer.normalizer = library.normalizers.Replace(margins, "")
+    tokenizer.pre_tokenizer = library.pre_tokenizers.Split(" ", "removed")
+    tokenizer.decoder = library.decoders.BPEDecoder(END_OF_WORD)
+    return tokenizer, tokens
+
+
+def _words(library: Any, codes: Codes) -> list[Any]:
+    pre = library.pre_tokenizers
+    words = [pre.Split(library.Regex(oniguruma.pattern(codes.header.pretokeniser)), "isolated")]
+    if codes.header.split_digits:
+        words.append(pre.Split(library.Regex(oniguruma.digit()), "isolated"))
+    return [*words, pre.ByteLevel(add_prefix_space=False, use_regex=False)]
+
+
+def _marked(
+    codes: Codes, merges: Sequence[Merge], tokens: Sequence[str], vocabulary: PathLike | None
+) -> dict[str, int]:
+    """Return the ids of tokens as a codes file writes them: ``zona</w>`` for ``zona``, ``zona`` for ``zona@@``."""
+    by_form: dict[str, str] = {}
+    for token in itertools.chain.from_iterable((left, right, left + right) for left, right, _ in merges):
+        other = by_form.setdefault(surface_form(token), token)
+        if other != token:
+            raise MTScaffoldError(
+                f"{codes.name}: '{token}' and '{other}' are the same subword in segmented text, "
+                f"'{surface_form(token)}'; tokenizers cannot give them one id"
+            )
+    ids: dict[str, int] = {}
+    for number, form in enumerate(tokens):
+        special = form in SPECIAL_SYMBOLS
+        token = form if special else by_form.get(form.removesuffix(" ")) or _token(form)
+        if token in ids:
+            raise MTScaffoldError(
+                f"{codes.name}: tokenizers has one name, '{token}', for '{tokens[ids[token]]}' and '{form}', which "
+                "have an id each"
+            )
+        ids[token] = number
+    missing = next((token for token in by_form.values() if token not in ids), None)
+    missing = missing or next((symbol for symbol in (_UNKNOWN, _END) if symbol not in ids), None)
+    if missing is not None:
+        name = codes.name if vocabulary is None else shown(vocabulary)
+        raise MTScaffoldError(
+            f"{name}: no id for '{missing}', which tokenizers needs on the way to other tokens; omit the vocabulary, "
+            "make the dictionary with BPE-dropout, which lists all tokens, or use mt_scaffold.integrations.transformers"
+        )
+    return ids
+
+
+def _token(form: str) -> str:
+    inside = form.endswith(SEPARATOR) and form != SEPARATOR
+    return form.removesuffix(SEPARATOR) if inside else form + END_OF_WORD
+
+
+def _add_special(tokenizer: Any, codes: Codes, special_tokens: Sequence[str]) -> None:
+    library = _library()
+    if not codes.header.bytes and special_tokens:
+        raise UsageError(
+            f"{codes.name}: codes of code points have {', '.join(SPECIAL_SYMBOLS)}; omit the special tokens"
+        )
+    for token in special_tokens:
+        if tokenizer.token_to_id(token) is not None:
+            raise UsageError(f"{codes.name}: '{token}' is a token of the codes; choose another special token")
+    special = special_tokens if codes.header.bytes else SPECIAL_SYMBOLS
+    tokenizer.add_special_tokens([library.AddedToken(token, special=True, normalized=False) for token in special])
+    if not codes.header.bytes:
+        tokenizer.post_processor = library.processors.TemplateProcessing(
+            single=f"$A {_END}",
+            pair=f"$A {_END} $B {_END}",
+            special_tokens=[(_END, tokenizer.token_to_id(_END))],
+        )
+
+
+def _compare(codes: Codes, merges: int, tokenizer: Any, tokens: Sequence[str], path: PathLike) -> int:
+    """Segment every line of a text with both; return their number, raise MTScaffoldError for the first that differs."""
+    bpe = BPE(codes, merges)
+    unknown = 0 if codes.header.bytes else tokens.index(_UNKNOWN)
+    encoder = None
+    if not codes.header.bytes:
+        encoder = bpe.encoder({token: number for number, token in enumerate(tokens)}, unknown)
+    number = 0
+    with open_input(path) as stream:
+        while lines := [line.removesuffix(b"\n") for line in itertools.islice(stream, _LINES)]:
+            texts = []
+            for line in lines:
+                number += 1
+                try:
+                    texts.append(line.decode("utf-8"))
+                except UnicodeDecodeError:
+                    raise MTScaffoldError(f"{shown(path)}: line {number}: not UTF-8; convert the file first") from None
+            ids, offsets = encoder.encode(lines) if encoder else _plain(bpe.encode_batch(texts))
+            for each, (encoding, start, end) in enumerate(
+                zip(tokenizer.encode_batch(texts, add_special_tokens=False), offsets, offsets[1:], strict=False)
+            ):
+                if encoding.ids != list(ids[start:end]):
+                    place = f"{shown(path)}: line {number - len(lines) + each + 1}"
+                    ours, theirs = (" ".join(tokens[i] for i in found) for found in (ids[start:end], encoding.ids))
+                    raise MTScaffoldError(f"{place}: tokenizers gives '{theirs}' for '{ours}'; nothing was written")
+    return number
+
+
+def _plain(encoded: tuple[Any, Any]) -> tuple[list[int], list[int]]:
+    return encoded[0].tolist(), encoded[1].tolist()

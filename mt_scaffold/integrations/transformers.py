@@ -1,0 +1,277 @@
+"""Codes as a tokenizer of Hugging Face's transformers: ``MTScaffoldTokenizer`` (needs the extra ``transformers``).
+
+Importing this module makes the tokenizer known to ``AutoTokenizer``.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from mt_scaffold.errors import UsageError
+from mt_scaffold.files import PathLike, open_output, write_text
+from mt_scaffold.integrations.sides import Dropout, Side, side_of
+from mt_scaffold.options import check_dropout, check_epoch, core_seed
+from mt_scaffold.text import SEPARATOR
+from mt_scaffold.vocabulary import SPECIAL_SYMBOLS
+
+_NEEDS = "mt_scaffold.integrations.transformers needs transformers 5: pip install 'mt-scaffold[transformers]'"
+try:
+    from transformers import AutoTokenizer, PretrainedConfig, PreTrainedTokenizer
+    from transformers import __version__ as _version
+except ImportError as error:
+    raise ImportError(f"{_NEEDS} ({error})") from error
+if not _version.startswith("5."):
+    # An older one would leave out </s> without a word.
+    raise ImportError(f"{_NEEDS} (this is {_version})")
+
+_FILES = {
+    "codes_file": "codes.txt",
+    "vocab_file": "vocabulary.json",
+    "target_codes_file": "target_codes.txt",
+    "target_vocab_file": "target_vocabulary.json",
+}
+# The module that a saved folder holds for AutoTokenizer with trust_remote_code.
+_MODULE = "tokenization_mt_scaffold"
+_MODULE_TEXT = '''"""Lets AutoTokenizer find the tokenizer of this folder."""
+
+from mt_scaffold.integrations.transformers import MTScaffoldTokenizer
+
+__all__ = ["MTScaffoldTokenizer"]
+'''
+
+
+class MTScaffoldTokenizer(PreTrainedTokenizer):
+    """Codes of any kind, Scaffold-BPE or BPE, as a tokenizer of transformers; the native core does the segmenting.
+
+    Text comes as words between spaces, tokenised as the codes' training text was; codes with a pre-tokeniser take any
+    text. Tokens are the subwords of ``apply-bpe`` for codes of code points. Codes of bytes have the ids of
+    ``BPE.encode`` and then those of the special tokens; their tokens are in GPT-2's notation.
+
+    codes_file: codes of source and target, a path. vocab_file: with codes of code points, a fairseq dictionary
+        (``dict.LANGUAGE.txt``), or a ``.json`` list of tokens by id; None makes the vocabulary from the codes, after
+        ``<s>``, ``<pad>``, ``</s>`` and ``<unk>``, fairseq's first ids. Codes of bytes take none.
+    target_codes_file, target_vocab_file: those of the target side where it has its own.
+    prepend_bos, append_eos: what surrounds a text; by default ``eos_token`` after it with codes of code points, and
+        nothing with codes of bytes.
+    merges, separator, glossaries: as for ``BPE``. split_unknown: split subwords that are not in the vocabulary
+        further, as ``apply-bpe --vocabulary`` does.
+    src_lang, tgt_lang: kept for the reader of the configuration. Other arguments are those of PreTrainedTokenizer,
+        special tokens among them: one that no vocabulary holds gets the next id, and where the sides have vocabularies
+        of their own, every special token must have the same id in both.
+
+    ``text_target`` is segmented and numbered by the target side. ``decode`` reads ids of the target side, and of the
+    source side with ``use_source_tokenizer=True``.
+
+    Raises MTScaffoldError where a file is malformed, UsageError for options that the codes do not have and for sides
+    that do not go together.
+    """
+
+    vocab_files_names = _FILES
+    model_input_names = ["input_ids", "attention_mask"]  # noqa: RUF012
+
+    def __init__(
+        self,
+        codes_file: PathLike,
+        vocab_file: PathLike | None = None,
+        target_codes_file: PathLike | None = None,
+        target_vocab_file: PathLike | None = None,
+        *,
+        prepend_bos: bool = False,
+        append_eos: bool | None = None,
+        merges: int = -1,
+        separator: str = SEPARATOR,
+        glossaries: Sequence[str] | None = None,
+        split_unknown: bool = False,
+        src_lang: str | None = None,
+        tgt_lang: str | None = None,
+        **kwargs: Any,
+    ) -> None:
+        options: dict[str, Any] = {
+            "merges": merges,
+            "separator": separator,
+            "glossaries": None if glossaries is None else list(glossaries),
+            "split_unknown": split_unknown,
+        }
+        self._source: Side = side_of(codes_file, vocab_file, SPECIAL_SYMBOLS, **options)
+        self._target: Side = self._source
+        if target_codes_file is not None or target_vocab_file is not None:
+            files = target_codes_file or codes_file, target_vocab_file or vocab_file
+            self._target = side_of(*files, SPECIAL_SYMBOLS, **options)
+        self._check_sides()
+        self._current, self._in_target = self._source, False
+        self._dropouts = Dropout(), Dropout()
+        self.src_lang, self.tgt_lang = src_lang, tgt_lang
+        if not self._bytes:
+            for name, token in zip(("bos", "pad", "eos", "unk"), SPECIAL_SYMBOLS, strict=True):
+                kwargs.setdefault(f"{name}_token", token)
+        append_eos = not self._bytes if append_eos is None else append_eos
+        kwargs.setdefault("clean_up_tokenization_spaces", False)
+        kwargs["special_tokens_pattern"] = {
+            (False, False): "none",
+            (False, True): "eos",
+            (True, False): "bos",
+            (True, True): "bos_eos",
+        }[bool(prepend_bos), bool(append_eos)]
+        kwargs["auto_map"] = {"AutoTokenizer": [f"{_MODULE}.{type(self).__name__}", None]}
+        super().__init__(
+            prepend_bos=prepend_bos, append_eos=append_eos, src_lang=src_lang, tgt_lang=tgt_lang, **options, **kwargs
+        )
+        self._check_special_tokens(prepend_bos, append_eos)
+
+    def _check_sides(self) -> None:
+        source, target = self._source.codes, self._target.codes
+        if source.header.bytes != target.header.bytes:
+            raise UsageError(f"{source.name} and {target.name}: one has symbols that are bytes, the other has not")
+        if self._bytes and self._separate:
+            raise UsageError(
+                f"{source.name} and {target.name}: codes of bytes, whose ids are the codes' own, must be the same on "
+                "both sides; make a tokenizer for each"
+            )
+
+    def _check_special_tokens(self, bos: bool, eos: bool) -> None:
+        for option, name, wanted in (("prepend_bos", "bos_token", bos), ("append_eos", "eos_token", eos)):
+            if wanted and getattr(self, name) is None:
+                raise UsageError(f"{option} needs {name}; pass one")
+
+    @property
+    def _bytes(self) -> bool:
+        return self._source.codes.header.bytes
+
+    @property
+    def _separate(self) -> bool:
+        """Whether an id is not the same token on both sides."""
+        return self._source.tokens != self._target.tokens
+
+    def set_dropout(
+        self, dropout: float, target_dropout: float | None = None, *, seed: int | None = None, epoch: int = 0
+    ) -> None:
+        """Segment with BPE-dropout from now on, which training wants and evaluation does not: 0 ends it.
+
+        dropout: the probability in [0, 1] that a merge is skipped at a step; target_dropout: that of ``text_target``
+            (None: the same).
+        seed, epoch: with a seed, the segmentation of a text depends only on the seed, the epoch and the text, whatever
+            the batch, the order and the worker; random without one.
+
+        It is no part of what ``save_pretrained`` writes. Raises UsageError for values out of range.
+        """
+        on_target = dropout if target_dropout is None else target_dropout
+        for probability in (dropout, on_target):
+            check_dropout(probability)
+            check_epoch(epoch, seed, probability)
+        core_seed(seed)
+        self._dropouts = Dropout(dropout, seed, epoch), Dropout(on_target, seed, epoch)
+
+    @property
+    def vocab_size(self) -> int:
+        """The number of ids without those of added tokens: of the source side, within ``text_target`` of the target."""
+        return len(self._current.tokens)
+
+    @property
+    def target_vocab_size(self) -> int:
+        """The number of ids of the target side, without those of added tokens."""
+        return len(self._target.tokens)
+
+    def get_vocab(self) -> dict[str, int]:
+        """Return the id of each token, added ones included, of the side that ``vocab_size`` is about."""
+        return {**self._current.ids, **self._added_tokens_encoder}
+
+    def _add_tokens(self, new_tokens: Sequence[Any], special_tokens: bool = False) -> int:
+        for token in map(str, new_tokens or ()) if self._separate else ():
+            if token and not self._source.ids.get(token, -1) == self._target.ids.get(token, -2):
+                raise UsageError(
+                    f"'{token}' needs one id in both vocabularies, those for {self._source.codes.name} and "
+                    f"{self._target.codes.name}: put it into both at the same place"
+                )
+        return int(super()._add_tokens(new_tokens, special_tokens))
+
+    def tokenize(self, text: str, **kwargs: Any) -> list[str]:
+        """Return the tokens of a text, in which added tokens, special ones among them, are tokens of their own."""
+        if any(token in text for token in self._added_tokens_encoder):
+            return list(super().tokenize(text, **kwargs))
+        return self._tokenize(text)  # what the search of transformers, character by character, comes to
+
+    def _tokenize(self, text: str, **kwargs: Any) -> list[str]:
+        return self._current.subwords(text, self._dropouts[self._in_target])
+
+    def _convert_token_to_id(self, token: str) -> int | None:
+        number = self._current.ids.get(token)
+        if number is None and self.unk_token is not None:
+            return self._current.ids.get(str(self.unk_token))
+        return number
+
+    def _convert_id_to_token(self, index: int) -> str:
+        if not 0 <= index < len(self._current.tokens):
+            raise UsageError(
+                f"id {index} is out of range: this side has ids 0 to {len(self._current.tokens) - 1}; a model's "
+                "vocabulary must not be larger than its tokenizer's"
+            )
+        return self._current.tokens[index]
+
+    def _switch_to_input_mode(self) -> None:
+        self._current, self._in_target = self._source, False
+
+    def _switch_to_target_mode(self) -> None:
+        self._current, self._in_target = self._target, True
+
+    def _decode(self, *args: Any, use_source_tokenizer: bool = False, **kwargs: Any) -> str:
+        before = self._current
+        self._current = self._source if use_source_tokenizer else self._target
+        try:
+            return str(super()._decode(*args, **kwargs))
+        finally:
+            self._current = before
+
+    def convert_tokens_to_string(self, tokens: Sequence[str]) -> str:
+        """Join tokens into text: words for codes of code points, the exact text for codes of bytes.
+
+        Added tokens, special ones among them, are words of their own with code points, and text as it is with bytes.
+        """
+        parts: list[tuple[bool, list[str]]] = []
+        for token in tokens:
+            plain = token not in self._added_tokens_encoder and (not self._bytes or token in self._current.ids)
+            if not parts or not plain or not parts[-1][0]:
+                parts.append((plain, []))
+            parts[-1][1].append(token)
+        between = "" if self._bytes else " "
+        return between.join(self._current.text(part) if plain else part[0] for plain, part in parts)
+
+    def save_vocabulary(self, save_directory: PathLike, filename_prefix: str | None = None) -> tuple[str, ...]:
+        """Write codes, vocabularies and the module by which AutoTokenizer finds this class; return the paths."""
+        folder = Path(save_directory)
+        prefix = f"{filename_prefix}-" if filename_prefix else ""
+        contents: dict[str, bytes] = {_FILES["codes_file"]: self._source.codes.text}
+        if self._target is not self._source:
+            contents[_FILES["target_codes_file"]] = self._target.codes.text
+        if not self._bytes:
+            contents[_FILES["vocab_file"]] = _as_json(self._source.tokens)
+            if self._separate:
+                contents[_FILES["target_vocab_file"]] = _as_json(self._target.tokens)
+        for name in _FILES.values():
+            if name not in contents:
+                (folder / (prefix + name)).unlink(missing_ok=True)  # of a tokenizer that was saved here before
+        for name, content in contents.items():
+            with open_output(folder / (prefix + name)) as stream:
+                stream.write(content)
+        write_text(folder / f"{_MODULE}.py", _MODULE_TEXT)
+        return (*(os.fspath(folder / (prefix + name)) for name in contents), os.fspath(folder / f"{_MODULE}.py"))
+
+    @classmethod
+    def register_for_auto_class(cls, auto_class: str = "AutoTokenizer") -> None:
+        """Do nothing: every saved folder names this class already, and a copy of this module would not run there."""
+
+
+def _as_json(tokens: list[str]) -> bytes:
+    return (json.dumps(tokens, ensure_ascii=False, indent=0) + "\n").encode("utf-8")
+
+
+class MTScaffoldConfig(PretrainedConfig):
+    """The configuration by which AutoTokenizer registers a tokenizer; no model has it."""
+
+    model_type = "mt_scaffold"
+
+
+AutoTokenizer.register(MTScaffoldConfig, slow_tokenizer_class=MTScaffoldTokenizer, exist_ok=True)

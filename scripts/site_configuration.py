@@ -1,0 +1,102 @@
+"""The reference page of an experiment's configuration, made from the dataclasses that are its schema."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import types
+import typing
+from collections.abc import Iterator
+from typing import Any, Literal
+
+from site_docstrings import as_markdown
+
+from mt_scaffold.experiment.schema import OptionValue
+
+_INTRODUCTION = """\
+An experiment is one YAML file; those in `configs/` are commented. A key that is not listed here, a value of the wrong
+type and a value out of range are reported with file, line and key before anything runs. On the command line,
+`--config key=value` of Snakemake overrides a key of the first level.
+"""
+_TYPES = {bool: "true or false", int: "whole number", float: "number", str: "text", Any: "anything"}
+
+
+def configuration_page(title: str, config: type) -> str:
+    """Return the page with every key of one kind of experiment: type, default, range, and what the schema says."""
+    return "\n".join([f"# {title}", "", _INTRODUCTION, *_sections(config)])
+
+
+def _sections(config: type) -> Iterator[str]:
+    """Yield the sections of a configuration: the keys of the file, and those of each dataclass in it, once."""
+    waiting: list[tuple[str, type]] = [("", config)]
+    places = {config: ""}
+    while waiting:
+        path, kind = waiting.pop(0)
+        yield f"## `{path}`" if path else "## The keys of the file"
+        yield ""
+        yield from (as_markdown(inspect.getdoc(kind) or ""), "")
+        hints = typing.get_type_hints(kind)
+        for entry in dataclasses.fields(kind):
+            name = str(entry.metadata.get("key", entry.name))
+            for inner, suffix in _dataclasses(hints[entry.name]):
+                if inner not in places:
+                    places[inner] = f"{path}.{name}{suffix}".lstrip(".")
+                    waiting.append((places[inner], inner))
+            said = [_type(hints[entry.name], places), *_range(entry), _default(entry)]
+            yield f"`{name}`\n:   {'; '.join(filter(None, said))}\n"
+
+
+def _dataclasses(kind: Any, suffix: str = "") -> Iterator[tuple[type, str]]:
+    """Yield the dataclasses in a type, each with what its path has after the key."""
+    if dataclasses.is_dataclass(kind):
+        yield typing.cast(type, kind), suffix
+    inner = typing.get_args(kind)
+    if typing.get_origin(kind) is dict:
+        yield from _dataclasses(inner[1], f"{suffix}.NAME")
+    elif typing.get_origin(kind) is list:
+        yield from _dataclasses(inner[0], f"{suffix}[]")
+    elif inner and typing.get_origin(kind) is not Literal:
+        for each in inner:
+            yield from _dataclasses(each, suffix)
+
+
+def _type(kind: Any, places: dict[type, str]) -> str:
+    """Return a type in words."""
+    origin, inner = typing.get_origin(kind), typing.get_args(kind)
+    if dataclasses.is_dataclass(kind):
+        return f"the keys of `{places[typing.cast(type, kind)]}`"
+    if kind == OptionValue:
+        return "true, false, a number, text or a list of those"
+    if origin in (types.UnionType, typing.Union):
+        return _type(next(each for each in inner if each is not type(None)), places)
+    if origin is Literal:
+        return " or ".join(f"`{choice}`" for choice in inner)
+    if origin is list:
+        return f"list of: {_type(inner[0], places)}"
+    if origin is tuple:
+        return f"list of {len(inner)}: {', '.join(_type(each, places) for each in inner)}"
+    if origin is dict:
+        return f"`NAME: value` lines, each value: {_type(inner[1], places)}"
+    return _TYPES[kind]
+
+
+def _range(entry: dataclasses.Field[Any]) -> Iterator[str]:
+    limits = entry.metadata
+    if limits.get("least") is not None:
+        yield f"{limits['least']} or more"
+    if limits.get("most") is not None:
+        yield f"{limits['most']} or less"
+    if limits.get("pattern"):
+        yield f"{limits['pattern_says']}"
+    if limits.get("key_pattern"):
+        yield f"names are {limits['key_pattern_says']}"
+
+
+def _default(entry: dataclasses.Field[Any]) -> str:
+    if entry.default is dataclasses.MISSING and entry.default_factory is dataclasses.MISSING:
+        return "**required**"
+    value = entry.default if entry.default_factory is dataclasses.MISSING else entry.default_factory()
+    if value is None or value == "" or dataclasses.is_dataclass(value):
+        return ""
+    shown = str(value).lower() if isinstance(value, bool) else str(value).replace("'", "")
+    return f"default: `{shown}`"

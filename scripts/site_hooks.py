@@ -1,0 +1,58 @@
+"""What MkDocs does for the site besides its own work: pages made from the code, and GitHub's Markdown as it is meant.
+
+mkdocs.yml names this file under ``hooks``; MkDocs calls its functions by their names.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.structure.files import File, Files
+from mkdocs.structure.pages import Page
+from site_configuration import configuration_page
+from site_markdown import for_python_markdown
+from site_reference import EXPERIMENT, SEGMENTATION, commands_page, experiment_python_page, python_page
+
+from mt_scaffold.experiment.configuration import Config
+from mt_scaffold.experiment.configuration.language_model import LanguageModelConfig
+
+_ROOT = Path(__file__).parent.parent
+# Pages whose text is a file at the top of the repository.
+_TOP = {"contributing.md": "CONTRIBUTING.md", "changes.md": "CHANGELOG.md", "releasing.md": "RELEASING.md"}
+
+
+def generated_pages() -> dict[str, str]:
+    """Return the pages that no file in docs/ holds: name → Markdown."""
+    pages = {
+        "reference/commands.md": commands_page("Commands: segmentation", SEGMENTATION),
+        "reference/experiment_commands.md": commands_page("Commands: experiments", EXPERIMENT),
+        "reference/python.md": python_page(),
+        "reference/experiment_python.md": experiment_python_page(),
+        "reference/configuration.md": configuration_page("Configuration: translation", Config),
+        "reference/lm_configuration.md": configuration_page("Configuration: language models", LanguageModelConfig),
+    }
+    return pages | {name: _from_top((_ROOT / source).read_text(encoding="utf-8")) for name, source in _TOP.items()}
+
+
+def _from_top(text: str) -> str:
+    """Return a page from the top of the repository as one in docs/: its links into docs/ lose that folder."""
+    for name, source in _TOP.items():
+        text = text.replace(f"]({source}", f"]({name}")
+    return text.replace("](docs/", "](")
+
+
+def on_files(files: Files, config: MkDocsConfig) -> Files:
+    """Add the generated pages, and the notebook for download."""
+    for name, text in generated_pages().items():
+        files.append(File.generated(config, name, content=text))
+    notebook = _ROOT / "notebooks" / "tutorial.ipynb"
+    files.append(File.generated(config, "tutorial.ipynb", content=notebook.read_bytes()))
+    return files
+
+
+def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
+    """Rewrite GitHub's Markdown for the parser that MkDocs has."""
+    for name, source in _TOP.items():
+        markdown = markdown.replace(f"](../{source}", f"]({name}")
+    return for_python_markdown(markdown.replace("](../notebooks/", "]("))

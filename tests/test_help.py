@@ -1,0 +1,137 @@
+"""Command lines to copy, in --help and in the documentation, are accepted; shells complete the real options."""
+
+from __future__ import annotations
+
+import argparse
+import re
+import shlex
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from mt_scaffold import cli
+from mt_scaffold.commands.completion import SHELLS
+
+ROOT = Path(__file__).resolve().parent.parent
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+
+
+def parser_of(command: str) -> argparse.ArgumentParser:
+    """The parser with the arguments of one command, where its packages are installed."""
+    try:
+        return cli.make_parser([command])
+    except ModuleNotFoundError as error:
+        pytest.skip(f"{command} needs the package {error.name}")
+
+
+def command_lines(text: str) -> Iterator[list[str]]:
+    """The words of each call of mt-scaffold in lines of shell, without its redirections."""
+    for line in text.replace("\\\n", " ").splitlines():
+        line = line.strip().removeprefix("$ ").removeprefix("#")
+        for part in [line, *re.findall(r"[$<]\((mt-scaffold [^)]*)\)", line)]:
+            splitter = shlex.shlex(part, posix=True, punctuation_chars="<>|;&")
+            splitter.whitespace_split = True
+            words: list[str] = []
+            for word in [*splitter, "|"]:
+                if word not in ("|", ";", "&&"):
+                    words.append(word)
+                    continue
+                ends = next((place for place, each in enumerate(words) if each in "<>"), len(words))
+                if words and words[0] == "mt-scaffold":
+                    yield words[:ends]
+                words = []
+
+
+def check(words: list[str], where: str) -> None:
+    """Fail where the real parser does not accept a command line."""
+    command = next(word for word in words[1:] if not word.startswith("-"))
+    assert command in cli.COMMANDS, f"{where}: {shlex.join(words)}: no such command"
+    try:
+        parser_of(command).parse_args(words[1:])
+    except SystemExit as end:
+        pytest.fail(f"{where}: {shlex.join(words)}: exit status {end.code}")
+
+
+@pytest.mark.parametrize("command", cli.COMMANDS)
+def test_every_command_shows_examples_that_it_accepts(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """A new command needs EXAMPLES beside its arguments, and a renamed option cannot be left in one."""
+    parser = parser_of(command)
+    found = list(command_lines(cli.command_module(command).EXAMPLES))
+    assert command in {words[1] for words in found}
+    for words in found:
+        check(words, f"example of {command}")
+    with pytest.raises(SystemExit):
+        parser.parse_args([command, "--help"])
+    shown = capsys.readouterr().out
+    assert all(f"\n  {line}\n" in shown for line in cli.command_module(command).EXAMPLES.splitlines())
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_the_documentation_calls_commands_as_they_are(page: Path) -> None:
+    """Every line of a code block that calls mt-scaffold is accepted, unless it says that something is left out."""
+    blocks = re.findall(r"^ *```(?:console)?\n(.*?)^ *```", page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+    for block in blocks:
+        calls = "\n".join(
+            line for line in block.replace("\\\n", " ").splitlines() if re.match(r"\s*(\$ )?mt-scaffold [a-z]", line)
+        )
+        for words in command_lines(calls):
+            if "..." not in words:
+                check(words, page.name)
+
+
+def test_a_wrong_example_is_noticed() -> None:
+    """The tests above would see an option that does not exist, after a pipe too."""
+    wrong = "cat text | mt-scaffold apply-bpe --codes codes --no-such-option 1 > out"
+    (words,) = command_lines(wrong)
+    assert words == ["mt-scaffold", "apply-bpe", "--codes", "codes", "--no-such-option", "1"]
+    with pytest.raises(pytest.fail.Exception, match="exit status 2"):
+        check(words, "here")
+
+
+@pytest.fixture(scope="module")
+def scripts(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """The completion scripts, by shell."""
+    pytest.importorskip("shtab", reason="comes with the extra 'completion'")
+    folder = tmp_path_factory.mktemp("completion")
+    written = {}
+    for shell in SHELLS:
+        written[shell] = folder / shell
+        with written[shell].open("wb") as stream:
+            run = "import sys; from mt_scaffold.cli import main; sys.exit(main())"
+            subprocess.run(
+                [shutil.which("python3") or "python3", "-c", run, "completion", shell], stdout=stream, check=True
+            )
+    return written
+
+
+def completed(script: Path, *words: str) -> set[str]:
+    """What bash offers for the last word of a command line."""
+    program = (
+        f"source {shlex.quote(str(script))}; COMP_WORDS=({shlex.join(words)}); COMP_CWORD={len(words) - 1}; "
+        'function=$(complete -p mt-scaffold | grep -o "\\-F [^ ]*" | cut -c 4-); '
+        f'"$function" mt-scaffold {shlex.quote(words[-1])} {shlex.quote(words[-2])}; printf "%s\\n" "${{COMPREPLY[@]}}"'
+    )
+    done = subprocess.run(["bash", "--norc", "-c", program], cwd=ROOT, capture_output=True, text=True)
+    return set(done.stdout.split())
+
+
+def test_bash_completes_commands_options_values_and_files(scripts: dict[str, Path]) -> None:
+    """What a user gets from the tab key, from bash itself."""
+    assert {"learn-bpe", "learn-joint-bpe-and-vocab"} == completed(scripts["bash"], "mt-scaffold", "learn")
+    assert {"--total-symbols", "--trace"} == completed(scripts["bash"], "mt-scaffold", "learn-bpe", "--t")
+    assert {"bpe", "scaffold"} == completed(scripts["bash"], "mt-scaffold", "learn-bpe", "--algorithm", "")
+    assert {"setup.py", "setup.cfg"} <= completed(scripts["bash"], "mt-scaffold", "apply-bpe", "--codes", "set")
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+def test_a_script_has_every_command_and_option(scripts: dict[str, Path], shell: str) -> None:
+    """It is made from the parsers, and the shell, where it is installed, can read it."""
+    text = scripts[shell].read_text(encoding="utf-8")
+    assert [name for name in cli.COMMANDS if name not in text] == []
+    for option in ("glossaries", "vocabulary-threshold", "dropout"):
+        assert option in text
+    if program := shutil.which(shell):
+        assert subprocess.run([program, "-n", str(scripts[shell])], capture_output=True).stderr == b""

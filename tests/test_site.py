@@ -1,0 +1,137 @@
+"""The pages of the site that are made from code, and GitHub's Markdown as MkDocs' parser needs it.
+
+``make docs`` builds the site and checks its links.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import shlex
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+for needed in ("griffe", "markdown_it", "mkdocs", "yaml"):
+    pytest.importorskip(needed, reason="comes with the extra 'docs'")
+
+import yaml  # noqa: E402
+
+from mt_scaffold import cli  # noqa: E402
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+@pytest.fixture(autouse=True)
+def scripts_are_importable(monkeypatch: pytest.MonkeyPatch) -> None:
+    """MkDocs puts the folder of its hooks on the path."""
+    monkeypatch.syspath_prepend(ROOT / "scripts")
+
+
+def test_the_reference_has_every_command_and_every_option() -> None:
+    """Those of the parsers, so that a page cannot go stale."""
+    from site_reference import EXPERIMENT, SEGMENTATION, commands_page
+
+    assert sorted(SEGMENTATION + EXPERIMENT) == sorted(cli.COMMANDS)
+    (actions,) = (each for each in cli.make_parser()._actions if isinstance(each, argparse._SubParsersAction))
+    for name in cli.COMMANDS:
+        page = commands_page("A command", [name])
+        assert f"## `{name}`" in page and cli.command_module(name).EXAMPLES in page
+        options = [option for action in actions.choices[name]._actions[1:] for option in action.option_strings]
+        missing = [option for option in options if not re.search(rf"`{option}[ `]", page)]
+        assert missing == []
+
+
+def keys(value: Any) -> set[str]:
+    """The keys in a configuration that are not names of its own."""
+    named = {"systems", "batches", "comparisons", "tests", "options"}
+    if isinstance(value, list):
+        return set().union(*map(keys, value))
+    if not isinstance(value, dict):
+        return set()
+    inside = [
+        keys(list(entry.values()) if key in named - {"options"} and isinstance(entry, dict) else entry)
+        for key, entry in value.items()
+        if key != "options"
+    ]
+    return set(value).union(*inside)
+
+
+def test_the_reference_has_every_key_of_the_configurations() -> None:
+    """The page is made from the schema; whatever a configuration of ours uses is on it."""
+    from site_configuration import configuration_page
+
+    from mt_scaffold.experiment.configuration import load_experiment
+
+    pages: dict[type, str] = {}
+    for path in sorted((ROOT / "configs").glob("*.yaml")):
+        kind = type(load_experiment(path))
+        page = pages.setdefault(kind, configuration_page("Keys", kind))
+        used = keys(yaml.safe_load(path.read_text(encoding="utf-8")))
+        assert {"name", "systems"} <= used
+        assert [key for key in used if f"\n`{key}`\n:   " not in page] == []
+    assert len(pages) == 2
+
+
+def test_the_configuration_to_copy_is_accepted(tmp_path: Path) -> None:
+    """Whoever starts from docs/own_pair.md gets past the checks, and past that of the rehearsal below it."""
+    from mt_scaffold.experiment.configuration import load_config
+
+    page = (ROOT / "docs" / "own_pair.md").read_text(encoding="utf-8")
+    (block,) = re.findall(r"```yaml\n(.*?)```", page, re.DOTALL)
+    path = tmp_path / "ours.yaml"
+    path.write_text(block, encoding="utf-8")
+    assert list(load_config(path).systems) == ["bpe", "scaffold"]
+    (settings,) = re.findall(r"--config (.+)", page)
+    given = dict(each.split("=", 1) for each in shlex.split(settings) if not each.startswith("output="))
+    data = {"data": {"sample": int(given.pop("sample"))}}
+    rehearsal = load_config(path, data | {key: yaml.safe_load(value) for key, value in given.items()})
+    assert rehearsal.data.sample == 2000 and rehearsal.seeds == [1]
+
+
+@pytest.mark.parametrize(
+    ("github", "python"),
+    [
+        ("text\n- a\n- b", "text\n\n- a\n- b"),
+        ("- a\n  more\n\n  ```\n  code\n  ```\n- b", "- a\n    more\n\n    ```\n    code\n    ```\n\n- b"),
+        ("1. a\n\n   para\n\n   - b\n     c", "1. a\n\n    para\n\n    - b\n        c"),
+        ("1. a\n\n   para\n2. b\n3. c", "1. a\n\n    para\n\n2. b\n3. c"),
+        ("```\n- not a list\n  at all\n```", "```\n- not a list\n  at all\n```"),
+        ("<!-- a -->\n| a | b |\n|---|---|\n| `x\\|y` | z |", "<!-- a -->\n\n| a | b |\n|---|---|\n| `x|y` | z |"),
+    ],
+)
+def test_lists_and_tables_mean_the_same_on_github_and_on_the_site(github: str, python: str) -> None:
+    """Python-Markdown would run them into the paragraph, or show the backslash."""
+    from site_markdown import for_python_markdown
+
+    assert for_python_markdown(github) == python
+
+
+@pytest.mark.parametrize("page", sorted((ROOT / "docs").rglob("*.md")), ids=lambda path: path.name)
+def test_a_page_has_the_same_elements_on_github_and_on_the_site(page: Path) -> None:
+    """No list has run into a paragraph, no table or block of code is lost: both parsers count alike."""
+    import markdown
+    from markdown_it import MarkdownIt
+    from site_markdown import for_python_markdown
+
+    text = page.read_text(encoding="utf-8")
+    extensions = ["attr_list", "def_list", "tables", "pymdownx.superfences"]
+    github = MarkdownIt("commonmark").enable("table").render(text)
+    site = markdown.markdown(for_python_markdown(text), extensions=extensions)
+    for element in ("h1", "h2", "h3", "li", "ol", "pre", "table", "td", "th", "tr", "ul"):
+        assert (element, len(re.findall(f"<{element}[ >]", site))) == (
+            element,
+            len(re.findall(f"<{element}[ >]", github)),
+        )
+
+
+def test_a_docstring_lists_its_arguments() -> None:
+    """Arguments become a list and calls become code; prose stays as it is."""
+    from site_docstrings import as_markdown
+
+    text = 'Do it.\n\nprose: no, ``x``\n\nname: what\n    it is\nother, more: this\n\n>>> do("a")\n1\n\nRaises: nothing'
+    assert as_markdown(text) == (
+        "Do it.\n\n- `prose`: no, ``x``\n\n- `name`: what\n    it is\n- `other`, `more`: this\n\n"
+        '```pycon\n>>> do("a")\n1\n```\n\nRaises: nothing'
+    )

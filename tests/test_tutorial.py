@@ -1,0 +1,67 @@
+"""The tutorial prints what it says: its command lines, its page in Python and its notebook are run."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+TEXT = ROOT / "docs" / "tutorial.txt"
+BLOCK = re.compile(r"(<!-- not run by the tests: .+? -->\n)?```console\n(.*?)^```", re.MULTILINE | re.DOTALL)
+
+
+def commands(page: Path) -> list[tuple[str, str]]:
+    """The commands of a page's console blocks, each with the output that the page shows."""
+    found: list[tuple[str, str]] = []
+    for not_run, block in BLOCK.findall(page.read_text(encoding="utf-8")):
+        if not not_run:
+            found += re.findall(r"^\$ (.*\n)((?:(?!\$ ).*\n)*)", block, re.MULTILINE)
+    return found
+
+
+def test_the_tutorial_prints_what_it_shows(tmp_path: Path) -> None:
+    """Every command runs, in order and in one folder, and prints what stands below it, letter for letter."""
+    (tmp_path / "tutorial.txt").write_bytes(TEXT.read_bytes())
+    program = tmp_path / "bin" / "mt-scaffold"
+    program.parent.mkdir()
+    program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m mt_scaffold "$@"\n', encoding="utf-8")
+    program.chmod(0o755)
+    environment = os.environ | {
+        "PATH": f"{program.parent}{os.pathsep}{os.environ['PATH']}",
+        "PYTHONPATH": str(ROOT),
+        "LC_ALL": "C.UTF-8",
+    }
+    shown = commands(ROOT / "docs" / "tutorial.md")
+    assert len(shown) > 15 and sum(bool(output) for _, output in shown) > 10
+    for command, output in shown:
+        done = subprocess.run(
+            ["bash", "-c", command],
+            cwd=tmp_path,
+            env=environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            encoding="utf-8",
+        )
+        assert (command, done.stdout) == (command, output)
+
+
+def test_the_notebook_is_the_page_and_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Page and notebook have one source and show what the code prints today; else run scripts/make_notebook.py."""
+    for needed in ("ipykernel", "nbclient", "nbformat"):
+        pytest.importorskip(needed, reason="comes with the extra 'docs'")
+    monkeypatch.syspath_prepend(ROOT / "scripts")
+    import make_notebook
+    import nbformat
+
+    page = make_notebook.PAGE.read_text(encoding="utf-8")
+    notebook = make_notebook.executed(make_notebook.cells_of(page), tmp_path)
+    code = [cell for cell in notebook.cells if cell.cell_type == "code"]
+    assert len(code) == page.count("```python\n") > 5 and all(make_notebook.printed(cell) for cell in code)
+    assert make_notebook.with_outputs(page, notebook) == page
+    assert nbformat.writes(notebook) + "\n" == make_notebook.NOTEBOOK.read_text(encoding="utf-8")
