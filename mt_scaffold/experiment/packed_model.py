@@ -6,7 +6,7 @@ import contextlib
 import itertools
 import math
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace, TracebackType
@@ -121,12 +121,14 @@ class PackedModel:
         """Return the translation of each line; an empty one has an empty translation."""
         return [best[0].text for best in self.hypotheses(lines)]
 
-    def hypotheses(self, lines: Iterable[str], n_best: int = 1) -> list[list[Hypothesis]]:
+    def hypotheses(
+        self, lines: Iterable[str], n_best: int = 1, show: Callable[[int], None] | None = None
+    ) -> list[list[Hypothesis]]:
         """Return the ``n_best`` translations of each line, the best first; an empty line has one, which is empty.
 
         All lines are batched together, by length, so that some hundred at a time take the least time per line. A
         sentence of more subwords than the model has positions is translated in parts, cut between words; a warning
-        names its line, counted from 1 over all calls.
+        names its line, counted from 1 over all calls. ``show`` is called with the number of sentences that are done.
 
         Raises UsageError where the beam is smaller than ``n_best``.
         """
@@ -136,7 +138,7 @@ class PackedModel:
         parts = list(self._parts(words))
         self._lines_before += len(words)
         found: list[list[list[tuple[str, float]]]] = [[] for _ in words]
-        for part, translations in zip(parts, self._translated(parts, n_best), strict=True):
+        for part, translations in zip(parts, self._translated(parts, n_best, show), strict=True):
             found[part.line].append(translations)
         joined = [_joined(each) for each in found]
         texts = iter(detokenise([text for each in joined for text, _ in each], self.manifest.target))
@@ -159,7 +161,9 @@ class PackedModel:
             if line:
                 yield from (_Part(number, numpy.append(piece, END_ID)) for piece in pieces)
 
-    def _translated(self, parts: Sequence[_Part], n_best: int) -> list[list[tuple[str, float]]]:
+    def _translated(
+        self, parts: Sequence[_Part], n_best: int, show: Callable[[int], None] | None
+    ) -> list[list[tuple[str, float]]]:
         """Return the translations of each part, in words, with their scores."""
         sentences = [part.ids for part in parts]
         batches = self._search.batches(sentences, self._batch_tokens, self._batch_sentences)
@@ -169,6 +173,8 @@ class PackedModel:
         found: dict[int, list[tuple[str, float]]] = {}
         for batch, translations in zip(batches, self._workers.run(work), strict=True):
             found.update(zip(batch, translations, strict=True))
+            if show is not None:
+                show(len(found))
         return [found[place] for place in range(len(parts))]
 
 

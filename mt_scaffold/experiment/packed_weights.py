@@ -64,6 +64,7 @@ def plain_options(model: TranslationModel) -> dict[str, Any]:
 
     Raises MTScaffoldError where the checkpoint names no architecture, or an option is not plain.
     """
+    load_plugin()
     from fairseq.dataclass.configs import FairseqConfig
 
     if not (model.options.get("arch") or model.options.get("_name")):

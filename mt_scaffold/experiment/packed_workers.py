@@ -6,7 +6,7 @@ import contextlib
 import ctypes
 import multiprocessing
 import signal
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from typing import Any
@@ -23,31 +23,33 @@ class Workers:
         self._work = work
         self._number = number
         self._executor: ProcessPoolExecutor | None = None
+        # Those of the executor, and those that this process had before.
         self._processes: list[Any] = []
+        self._others: list[Any] = []
 
-    def run(self, arguments: Sequence[Any]) -> Iterable[Any]:
-        """Return the results in the order of ``arguments``. Raises MTScaffoldError where a process dies."""
+    def run(self, arguments: Sequence[Any]) -> Iterator[Any]:
+        """Yield the results in the order of ``arguments``. Raises MTScaffoldError where a process dies."""
         if self._number == 1 or len(arguments) < 2:
-            return [self._work(each) for each in arguments]
+            yield from map(self._work, arguments)
+            return
         try:
-            if self._executor is None:
-                self._start()
-            assert self._executor is not None
-            futures = [self._executor.submit(_call, each) for each in arguments]
+            executor = self._executor or self._start()
+            futures = [executor.submit(_call, each) for each in arguments]
             if not self._processes:
-                others = set(self._others)
-                self._processes = [each for each in multiprocessing.active_children() if each not in others]
-            return [future.result() for future in futures]
+                self._processes = [each for each in multiprocessing.active_children() if each not in self._others]
+            for future in futures:
+                yield future.result()
         except BrokenProcessPool as error:
             raise MTScaffoldError(
                 "a process that translates died (out of memory?); use fewer workers or smaller batches"
             ) from error
 
-    def _start(self) -> None:
+    def _start(self) -> ProcessPoolExecutor:
         self._others = multiprocessing.active_children()
         self._executor = ProcessPoolExecutor(
             self._number, multiprocessing.get_context("fork"), initializer=_begin, initargs=(self._work,)
         )
+        return self._executor
 
     def close(self, kill: bool = False) -> None:
         """End the processes; kill: without waiting for what they work on."""

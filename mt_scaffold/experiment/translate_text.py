@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterable, Iterator
 from typing import BinaryIO
 
@@ -32,7 +33,7 @@ def translate_text(
 
     scores: each line is the score, a tab and the translation. n_best: that many translations of each line (an empty one
     has one), each on a line of its own as Moses writes them: ``LINE ||| TRANSLATION ||| SCORE``, lines counted from 0.
-    See ``Hypothesis`` for scores. ``show`` is called with the lines that are done; ``name`` is the source in errors.
+    See ``Hypothesis`` for scores. ``show`` is called with the sentences that are done. name: of the source, in errors.
 
     Raises MTScaffoldError, with the line, for bytes that are not UTF-8; what comes before that block is translated.
     """
@@ -40,14 +41,17 @@ def translate_text(
         raise UsageError(f"--block {block_lines}: must be 1 or more")
     done = 0
     for lines in _blocks(source, block_lines, name):
-        for number, found in enumerate(model.hypotheses(lines, n_best or 1), done):
+        shown = None if show is None else functools.partial(_show, show, done)
+        for number, found in enumerate(model.hypotheses(lines, n_best or 1, shown), done):
             written = _moses(number, found) if n_best else [_line(found[0], scores)]
             target.write("".join(f"{line}\n" for line in written).encode("utf-8"))
         target.flush()
         done += len(lines)
-        if show is not None:
-            show(done)
     return done
+
+
+def _show(show: Callable[[int], None], before: int, done: int) -> None:
+    show(before + done)
 
 
 def _line(hypothesis: Hypothesis, scores: bool) -> str:

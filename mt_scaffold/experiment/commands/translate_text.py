@@ -65,9 +65,8 @@ def run(options: argparse.Namespace) -> None:
     refuse_overwriting([options.output], [options.input])
     with contextlib.ExitStack() as stack:
         source = standard_input() if options.input is None else stack.enter_context(open_input(options.input))
-        block = options.block
-        if block is None:
-            block = 1 if options.input is None and source.isatty() else BLOCK_LINES
+        dialogue = options.input is None and source.isatty()
+        block = (1 if dialogue else BLOCK_LINES) if options.block is None else options.block
         model = stack.enter_context(
             PackedModel(
                 options.model,
@@ -80,7 +79,7 @@ def run(options: argparse.Namespace) -> None:
             )
         )
         target = standard_output() if options.output is None else stack.enter_context(open_output(options.output))
-        show = stack.enter_context(progress_line("translating", "lines"))
+        show = None if dialogue else stack.enter_context(progress_line("translating", "sentences"))
         translate_text(
             model,
             source,
