@@ -403,7 +403,7 @@ def test_the_card_has_what_the_hub_reads(experiment: Layout, packed: Path) -> No
 
 def test_a_gpu_that_is_requested_must_be_there(packed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """And a device is named as PyTorch does."""
-    monkeypatch.setattr("mt_scaffold.experiment.packed_model.sees_gpu", lambda: False)
+    monkeypatch.setattr("mt_scaffold.experiment.packed_search.sees_gpu", lambda: False)
     with pytest.raises(MTScaffoldError, match="--device cuda: PyTorch finds no GPU"):
         PackedModel(packed, device="cuda")
     for name in ("gpu", "meta", "cuda:x"):

@@ -26,6 +26,9 @@ from mt_scaffold.experiment.packed_model import PackedModel
 with PackedModel("FOLDER") as model:
     print(model.translate(["..."]))
 ```"""
+OTHER_ENGINE = (
+    "The scores are of CTranslate2's translations; translate-text, with fairseq, may differ in some sentences."
+)
 _FILES = f"""## Files
 
 `{WEIGHTS}` (weights), `{OPTIONS}` (fairseq's options of the model), `dict.*.txt` (dictionaries), codes with
@@ -80,6 +83,8 @@ def _scores(manifest: Manifest) -> list[str]:
             signature = found.signature.replace("|", r"\|")
             rows.append(f"| {name} | {METRICS[metric].heading} | {found.score:.2f} | `{signature}` |")
     paragraphs = ["\n".join(rows)]
+    if manifest.origin.engine != "fairseq":
+        paragraphs.append(OTHER_ENGINE)
     if any(not found.comparable for test_set in manifest.test_sets.values() for found in test_set.scores.values()):
         paragraphs.append("\\* depends on the tokeniser; not comparable with scores from elsewhere")
     return paragraphs

@@ -89,6 +89,7 @@ def pack(system: PathLike, output: PathLike, seed: int | None = None) -> Manifes
                 parameters=training.parameters,
                 updates=training.updates,
                 epochs=training.epochs,
+                engine=config.translate.engine,
                 trained_with=training.versions,
                 packed_with=versions(),
             ),

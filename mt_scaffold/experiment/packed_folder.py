@@ -94,8 +94,8 @@ class PackedTestSet:
 class Origin:
     """Where a model comes from.
 
-    checkpoint: the SHA-256 digest of the file that was packed, the mean of ``averaged`` checkpoints. trained_with,
-    packed_with: versions of the packages.
+    checkpoint: the SHA-256 digest of the file that was packed, the mean of ``averaged`` checkpoints. engine: what
+    translated the test sets, fairseq or ctranslate2. trained_with, packed_with: versions of the packages.
     """
 
     experiment: str
@@ -108,6 +108,7 @@ class Origin:
     parameters: int
     updates: int
     epochs: int
+    engine: str
     trained_with: dict[str, str]
     packed_with: dict[str, str]
 

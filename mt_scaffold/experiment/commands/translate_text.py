@@ -12,6 +12,12 @@ from mt_scaffold.files import open_input, open_output, refuse_overwriting, stand
 from mt_scaffold.options import worker_count
 from mt_scaffold.progress import progress_line
 
+EXAMPLES = """\
+mt-scaffold translate-text --model demo-scaffold < text > translation
+mt-scaffold translate-text --model demo-scaffold --input text.gz --n-best 4 --output best
+mt-scaffold translate-text --model demo-scaffold --block 1 --beam 1
+"""
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
@@ -19,7 +25,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "Translate raw text, one sentence per line, with a model that mt-scaffold pack has packed. Line i of the "
         "output translates line i of the input; empty lines stay empty."
     )
-    parser.epilog = "Example: mt-scaffold translate-text --model demo-scaffold < text > translation"
     parser.add_argument("--model", "-m", required=True, metavar="FOLDER", help="what mt-scaffold pack made")
     parser.add_argument("--input", "-i", metavar="FILE", help="raw text, .gz and .zst too (default: standard input)")
     parser.add_argument("--output", "-o", metavar="FILE", help="where to write (default: standard output)")
