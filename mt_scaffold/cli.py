@@ -47,6 +47,8 @@ _EXPERIMENT_COMMANDS = {
     "export": "convert a trained model for another program",
     "score": "score translations with sacreBLEU",
     "compare": "compare the scores of several systems, with significance",
+    "pack": "pack a trained translation system into one folder",
+    "translate-text": "translate raw text with a packed model",
     "evaluate": "score a language model in bits per byte",
     "sample": "have a language model write text",
     "lm-eval": "score a language model on the tasks of lm-evaluation-harness",

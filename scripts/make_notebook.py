@@ -66,11 +66,10 @@ def executed(notebook: nbformat.NotebookNode, folder: Path) -> nbformat.Notebook
 
 def printed(cell: nbformat.NotebookNode) -> str:
     """Return what a cell has printed, and then its value."""
-    said = ""
-    for output in cell.outputs:
-        text = output.text if output.output_type == "stream" else output.data["text/plain"]
-        said += text if text.endswith("\n") else f"{text}\n"
-    return said
+    # What is printed arrives in pieces, cut anywhere.
+    said = "".join(output.text for output in cell.outputs if output.output_type == "stream")
+    values = [output.data["text/plain"] + "\n" for output in cell.outputs if output.output_type != "stream"]
+    return "".join([said, *values])
 
 
 def with_outputs(page: str, notebook: nbformat.NotebookNode) -> str:

@@ -14,6 +14,7 @@ import pytest
 
 from mt_scaffold import cli
 from mt_scaffold.commands.completion import SHELLS
+from mt_scaffold.options import ALGORITHMS
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -30,7 +31,7 @@ def parser_of(command: str) -> argparse.ArgumentParser:
 def command_lines(text: str) -> Iterator[list[str]]:
     """The words of each call of mt-scaffold in lines of shell, without its redirections."""
     for line in text.replace("\\\n", " ").splitlines():
-        line = line.strip().removeprefix("$ ").removeprefix("#")
+        line = re.sub(r" [0-9]>[^|;]*", "", line.strip().removeprefix("$ "))
         for part in [line, *re.findall(r"[$<]\((mt-scaffold [^)]*)\)", line)]:
             splitter = shlex.shlex(part, posix=True, punctuation_chars="<>|;&")
             splitter.whitespace_split = True
@@ -121,8 +122,8 @@ def completed(script: Path, *words: str) -> set[str]:
 def test_bash_completes_commands_options_values_and_files(scripts: dict[str, Path]) -> None:
     """What a user gets from the tab key, from bash itself."""
     assert {"learn-bpe", "learn-joint-bpe-and-vocab"} == completed(scripts["bash"], "mt-scaffold", "learn")
-    assert {"--total-symbols", "--trace"} == completed(scripts["bash"], "mt-scaffold", "learn-bpe", "--t")
-    assert {"bpe", "scaffold"} == completed(scripts["bash"], "mt-scaffold", "learn-bpe", "--algorithm", "")
+    assert {"--total-symbols"} == completed(scripts["bash"], "mt-scaffold", "learn-bpe", "--to")
+    assert set(ALGORITHMS) == completed(scripts["bash"], "mt-scaffold", "learn-bpe", "--algorithm", "")
     assert {"setup.py", "setup.cfg"} <= completed(scripts["bash"], "mt-scaffold", "apply-bpe", "--codes", "set")
 
 

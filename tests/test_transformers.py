@@ -46,7 +46,7 @@ def files(tiny_words: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Codes of every kind learned from a tiny parallel text, and fairseq's dictionaries, joint and of each side."""
     folder = tmp_path_factory.mktemp("codes")
     train = [tiny_words / "train.en", tiny_words / "train.de"]
-    for algorithm in ("scaffold", "bpe"):
+    for algorithm in ("scaffold", "bpe", "picky"):
         learn_bpe(paths=train, outfile=folder / f"codes.{algorithm}", num_symbols=150, algorithm=algorithm)
         learn_bpe(
             paths=train, outfile=folder / f"gpt2.{algorithm}", num_symbols=150, algorithm=algorithm, pretokenise="gpt2"
@@ -143,7 +143,7 @@ def test_each_side_has_its_own_codes_and_ids(files: Path, tiny_words: Path, apar
         apart.add_tokens(["<new>"])
 
 
-@pytest.mark.parametrize("algorithm", ["bpe", "scaffold"])
+@pytest.mark.parametrize("algorithm", ["bpe", "scaffold", "picky"])
 @pytest.mark.parametrize("kind", ["gpt2", "o200k", "byte"])
 def test_codes_of_bytes_give_their_ids_and_the_text_back(files: Path, kind: str, algorithm: str) -> None:
     """The ids are those of BPE.encode, special tokens come after them, and every text comes back exactly."""

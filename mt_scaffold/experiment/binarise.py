@@ -196,3 +196,10 @@ def task_arguments(binarised: Binarised, options: Sequence[str]) -> list[str]:
     if any(option.split("=")[0] == "--task" for option in options):
         return []
     return ["--task", "translation_bpe_dropout" if binarised.storage == "words" else "translation_resumable"]
+
+
+def generation_arguments(binarised: Binarised, options: Sequence[str]) -> list[str]:
+    """Return the options that choose the task of fairseq-generate, as ``task_arguments``, and its batches."""
+    task = task_arguments(binarised, options)
+    # Else they depend on the references, too, and the sum of floats depends on what is batched together.
+    return [*task, "--batch-by-source"] if "translation_resumable" in task else task

@@ -12,7 +12,7 @@ from typing import get_args
 
 from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment import ctranslate2_engine
-from mt_scaffold.experiment.binarise import Binarised, read_binarised, task_arguments
+from mt_scaffold.experiment.binarise import Binarised, generation_arguments, read_binarised
 from mt_scaffold.experiment.configuration.translating import Engine
 from mt_scaffold.experiment.fairseq_tools import (
     WHOLE_DATA_SET,
@@ -32,6 +32,7 @@ ENGINES: tuple[str, ...] = get_args(Engine)
 _OWN_OPTIONS = {"path", "gen-subset", "results-path", "source-lang", "target-lang", "user-dir", "cpu", "seed"}
 # These change the lines that the hypotheses are read from.
 _OWN_OPTIONS |= {"nbest", "quiet", "post-process", "remove-bpe", "bpe", "tokenizer", "required-batch-size-multiple"}
+_OWN_OPTIONS |= {"batch-by-source"}
 
 
 def translate(
@@ -53,6 +54,9 @@ def translate(
     text, to be scored) and, with ``source_words``, a copy of them as ``SUBSET.SOURCE.words``; line i of each
     corresponds to line i of the test set. ``SUBSET.generate.txt`` is fairseq's own output, with its scores. ``gpus``: 1
     insists on a GPU; with 0, one is used where PyTorch sees it, and else the CPU. Returns the detokenised translations.
+
+    For data of ``binarise``, what is batched together depends on the source alone, so that the references have no part
+    in the translations, not even in the order of a sum.
 
     ``engine``: ``fairseq`` or ``ctranslate2``, which converts the model for each test set, takes the options that
     ``ctranslate2_engine.Search`` has, and writes the same files; ``SUBSET.generate.txt`` has fewer kinds of lines
@@ -126,7 +130,7 @@ class _Work:
             arguments = [str(self.data), "--path", str(self.model), "--gen-subset", self.subset]
             arguments += ["--source-lang", self.binarised.source, "--target-lang", self.binarised.target]
             arguments += ["--results-path", results, "--seed", str(seed), "--user-dir", str(user_dir())]
-            arguments += ["--no-progress-bar", *WHOLE_DATA_SET, *task_arguments(self.binarised, self.options)]
+            arguments += ["--no-progress-bar", *WHOLE_DATA_SET, *generation_arguments(self.binarised, self.options)]
             arguments += self.options
             if not on_gpu:
                 arguments.append("--cpu")

@@ -85,7 +85,7 @@ def to_tokenizers(
 def check_expressible(codes: Codes, merges: int = -1) -> list[Merge]:
     """Return the merges of codes that tokenizers segments every word alike with; raise MTScaffoldError for others."""
     header = codes.header
-    if getattr(header, "picky", False):
+    if header.picky:
         raise MTScaffoldError(
             f"{codes.name}: tokenizers cannot express codes of PickyBPE: no step there takes tokens apart; use "
             "mt_scaffold.integrations.transformers"

@@ -1,6 +1,6 @@
 """``--task translation_resumable``: fairseq's translation, which resumes exactly as if it had never been stopped."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,11 @@ from .text_bytes import sentence_bytes
 class CarefulTranslationConfig(CarefulConfig, TranslationConfig):
     """The options of fairseq's task ``translation``, and those for the end of a training."""
 
+    batch_by_source: bool = field(
+        default=False,
+        metadata={"help": "make batches by the lengths of the source alone, in the order of the text where equal"},
+    )
+
 
 class CarefulTranslationTask(CarefulTask, TranslationTask):
     """fairseq's translation, the base of both tasks of this package that translate."""
@@ -30,7 +35,7 @@ class CarefulTranslationTask(CarefulTask, TranslationTask):
         self._prepare()
 
     def _counts(self, subset: str, dataset: Any) -> Counts:
-        subwords = dataset.src_sizes if dataset.tgt is None else dataset.src_sizes + dataset.tgt_sizes
+        subwords = dataset.src_sizes if dataset.tgt_sizes is None else dataset.src_sizes + dataset.tgt_sizes
         sides = self._bytes_of_sides(subset, dataset)
         return Counts(subwords, None, None) if sides is None else Counts(subwords, sides[0] + sides[1], sides[1])
 
@@ -56,3 +61,10 @@ class CarefulTranslationTask(CarefulTask, TranslationTask):
 @register_task("translation_resumable", dataclass=CarefulTranslationConfig)
 class ResumableTranslationTask(ResumableTask, CarefulTranslationTask):
     """The task ``translation``; a training that is never stopped is the same in both (``ResumableTask``)."""
+
+    def load_dataset(self, split: str, epoch: int = 1, combine: bool = False, **kwargs: Any) -> None:
+        """Open a subset as fairseq does; with ``--batch-by-source`` its batches ignore the target, which stays."""
+        super().load_dataset(split, epoch, combine, **kwargs)
+        if self.cfg.batch_by_source:
+            dataset = self.datasets[split]
+            dataset.tgt_sizes, dataset.sizes, dataset.shuffle = None, dataset.src_sizes, False

@@ -1,0 +1,42 @@
+"""mt-scaffold pack: see mt_scaffold.experiment.pack."""
+
+from __future__ import annotations
+
+import argparse
+
+from mt_scaffold.experiment.metrics import METRICS
+from mt_scaffold.experiment.model_card import OTHER_ENGINE
+from mt_scaffold.experiment.pack import pack
+
+EXAMPLES = """\
+mt-scaffold pack experiments/demo/scaffold --output demo-scaffold
+mt-scaffold translate-text --model demo-scaffold < text > translation
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    parser.description = (
+        "Pack a trained translation system into one folder: weights (safetensors), codes, dictionaries, settings, "
+        "scores and a model card. mt-scaffold translate-text translates raw text with it, on any machine."
+    )
+    parser.add_argument("system", metavar="EXPERIMENT/SYSTEM", help="the folder of a system, in that of its experiment")
+    parser.add_argument("--seed", type=int, metavar="S", help="of the training (default: the experiment's first)")
+    parser.add_argument("--output", "-o", required=True, metavar="FOLDER", help="the folder to make")
+
+
+def run(options: argparse.Namespace) -> None:
+    """Run the command and show what was packed."""
+    manifest = pack(options.system, options.output, options.seed)
+    origin = manifest.origin
+    print(
+        f"{options.output}: {origin.experiment}, {origin.system}, seed {origin.seed}, {manifest.source} to "
+        f"{manifest.target}{', synthetic data' if origin.synthetic else ''}"
+    )
+    for name, test_set in manifest.test_sets.items():
+        figures = [f"{METRICS[metric].heading} {found.score:.2f}" for metric, found in test_set.scores.items()]
+        print(f"{name}: {', '.join(figures)}")
+    if manifest.test_sets and origin.engine != "fairseq":
+        print(OTHER_ENGINE)
+    if not manifest.test_sets:
+        print("no scores: no test set of the experiment has been scored yet")
