@@ -347,7 +347,7 @@ def test_errors(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         error = capsys.readouterr().err
         assert message in error and error.count("\n") == 1, error
         assert not (tmp_path / "out").exists()
-    with pytest.raises(UsageError, match="picky.codes: codes of PickyBPE, which removes tokens as it learns"):
+    with pytest.raises(UsageError, match=r"picky\.codes: codes of PickyBPE, which removes tokens as it learns"):
         mark(VECTORS / "lowest" / "picky.codes", lines=TEXT, below=2)
     for wrong in ({"below": 2, "outfile": codes}, {"tokens": tmp_path / "tokens", "outfile": tmp_path / "tokens"}):
         with pytest.raises((UsageError, MTScaffoldError)):
