@@ -31,7 +31,7 @@ _STEPS = (
     *("language_modelling.binarise.binarise_documents", "language_modelling.evaluate.evaluate"),
     *("language_modelling.harness.run_harness", "language_modelling.sample.sample"),
     *("language_modelling.compare_models.compare_models", "statistics.statistics", "html_report.html_report"),
-    "export_ctranslate2.export_ctranslate2",
+    *("pack.pack", "translate_text.translate_text", "export_ctranslate2.export_ctranslate2"),
 )
 
 
