@@ -85,11 +85,12 @@ def build(interpreter: Path, tag: str, target: Target, output: Path) -> Path:
     )
     (wheel,) = (folder / "dist").glob("*.whl")
     run(
-        *(interpreter, "-m", "auditwheel", "repair", "--plat", target.platform),
-        *("--wheel-dir", folder / "checked", wheel),
+        *(interpreter, "-m", "auditwheel", "repair", "--plat", "auto", "--wheel-dir", folder / "checked", wheel),
         PATH=f"{interpreter.parent}{os.pathsep}{os.environ['PATH']}",
     )
     (checked,) = (folder / "checked").glob("*.whl")
+    if target.platform not in checked.name:
+        sys.exit(f"build_wheels.py: {checked.name} is not for {target.platform}; auditwheel show says what it needs")
     output.mkdir(parents=True, exist_ok=True)
     return Path(shutil.move(checked, output / checked.name))
 
