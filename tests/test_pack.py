@@ -1,5 +1,6 @@
 """Packed models: raw text to raw text as in the experiment, from a folder that runs no code and notices changes."""
 
+import dataclasses
 import gzip
 import json
 import multiprocessing
@@ -23,6 +24,7 @@ from mt_scaffold.cli import main
 from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.configuration import parse_config
 from mt_scaffold.experiment.layout import Layout
+from mt_scaffold.experiment.model_card import OTHER_ENGINE, model_card
 from mt_scaffold.experiment.pack import pack
 from mt_scaffold.experiment.packed_folder import beam_search, read_manifest
 from mt_scaffold.experiment.packed_model import PackedModel
@@ -396,6 +398,9 @@ def test_the_card_has_what_the_hub_reads(experiment: Layout, packed: Path) -> No
     ]
     assert result["metrics"][0]["args"]["signature"] == scores["bleu"]["signature"]
     assert f"| odd.1 | BLEU | {scores['bleu']['score']:.2f} | `nrefs:1\\|case:mixed" in body
+    manifest = read_manifest(packed)
+    elsewhere = dataclasses.replace(manifest, origin=dataclasses.replace(manifest.origin, engine="ctranslate2"))
+    assert OTHER_ENGINE in model_card(elsewhere, "joint codes") and OTHER_ENGINE not in text
     hub = pytest.importorskip("huggingface_hub", reason="checks the heading as the hub does; comes with 'harness'")
     data = hub.ModelCard(text).data
     assert data.eval_results[0].metric_type == "bleu" and data.eval_results[0].dataset_name == "odd.1"
@@ -412,11 +417,12 @@ def test_a_gpu_that_is_requested_must_be_there(packed: Path, monkeypatch: pytest
 
 
 def started(arguments: list[str], pipe: tuple[int, int], errors: Path) -> int:
-    """Run the command in a copy of this process, which has loaded fairseq, into a pipe; returns its id."""
+    """Run the command in a copy of this process, which has loaded fairseq, into a pipe; returns its process group."""
     if process := os.fork():
         return process
     status = 70
     try:
+        os.setpgid(0, 0)
         import torch
 
         # The threads of OpenMP are not in the copy.
@@ -447,7 +453,7 @@ def test_ctrl_c_and_a_closed_pipe_end_it_quietly(
         stream.write(block)
         assert select.select([translated], [], [], 60)[0] and translated.read(4096).count(b"\n") == 4
         if end == "Ctrl-C":
-            os.kill(process, signal.SIGINT)
+            os.killpg(process, signal.SIGINT)
         else:
             translated.close()
             stream.write(block)
@@ -457,3 +463,5 @@ def test_ctrl_c_and_a_closed_pipe_end_it_quietly(
             time.sleep(0.01)
     assert os.waitstatus_to_exitcode(ended[1]) == 128 + (signal.SIGINT if end == "Ctrl-C" else signal.SIGPIPE)
     assert errors.read_text() == ""
+    with pytest.raises(ProcessLookupError):
+        os.killpg(process, 0)

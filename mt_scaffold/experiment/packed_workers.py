@@ -68,8 +68,8 @@ def _begin(work: Callable[[Any], Any]) -> None:
     global _work
     import torch
 
-    # Ctrl-C reaches every process of a terminal; this one has nothing to say about it.
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    # Ctrl-C reaches every process of a terminal; the parent handles it and ends these.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     with contextlib.suppress(AttributeError):  # Linux has it
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     torch.set_num_threads(1)
