@@ -314,9 +314,10 @@ def test_what_tests_and_scripts_import_is_declared(folder: str) -> None:
     }
     beside = {path.stem for part in ("scripts", "tests") for path in (PACKAGE.parent / part).glob("*.py")}
     beside |= {path.parent.name for path in (PACKAGE.parent / "scripts").glob("*/__init__.py")}
-    integrations = PACKAGE.parent / "tests" / "integrations"
-    beside |= {path.stem for path in integrations.glob("*.py")}
-    beside |= set(re.findall(r"^[\w-]+", (integrations / "requirements.in").read_text("utf-8"), re.MULTILINE))
+    tests = PACKAGE.parent / "tests"
+    beside |= {path.stem for part in ("integrations", "soak") for path in (tests / part).glob("*.py")}
+    integrations = tests / "integrations" / "requirements.in"
+    beside |= set(re.findall(r"^[\w-]+", integrations.read_text("utf-8"), re.MULTILINE))
     beside |= {"mt_scaffold", "fairseq_cli"}  # fairseq's second package
     known = sys.stdlib_module_names | beside | set.union(*declared().values())
     missing = {name: path.name for name, path in imported.items() if name.split(".")[0] not in known}
