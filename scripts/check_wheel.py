@@ -33,8 +33,9 @@ def run(program: str, arguments: Iterable[str | Path], text: bytes = b"") -> byt
 
 def check_commands(vector: Path, algorithm: str) -> None:
     """Learn and apply on the command line. Raises WheelError."""
-    options = [*(vector / "options.txt").read_text().split(), "--algorithm", algorithm]
+    options = [*(vector / "options.txt").read_text().split(), "--algorithm", *algorithm.split()]
     learned = run("learn-bpe", options, (vector / "corpus.txt").read_bytes())
+    algorithm = algorithm.split()[0]
     codes = vector / f"{algorithm}.codes"
     segmented = run("apply-bpe", ["--codes", codes], (vector / "probe.txt").read_bytes())
     if learned != codes.read_bytes() or segmented != (vector / f"{algorithm}.segmented").read_bytes():
@@ -69,7 +70,7 @@ def main() -> None:
         raise WheelError(f"{mt_scaffold.__file__} is the source; install the wheel, and run this from another folder")
     vectors = sorted(path for path in VECTORS.iterdir() if path.is_dir())
     for vector in vectors:
-        for algorithm in ("bpe", "scaffold"):
+        for algorithm in ("bpe", "scaffold", "picky --threshold 0.7"):
             check_commands(vector, algorithm)
     check_errors()
     print(f"{Path(_core.__file__).name} on Python {platform.python_version()}: {len(vectors)} vectors, as they must be")
