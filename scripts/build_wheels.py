@@ -85,7 +85,9 @@ def build(interpreter: Path, tag: str, target: Target, output: Path) -> Path:
     )
     (wheel,) = (folder / "dist").glob("*.whl")
     run(
-        *(interpreter, "-m", "auditwheel", "repair", "--plat", "auto", "--wheel-dir", folder / "checked", wheel),
+        # zig links to musl by the name libc.so, which musl's loader resolves to itself.
+        *(interpreter, "-m", "auditwheel", "repair", "--plat", "auto", "--exclude", "libc.so"),
+        *("--wheel-dir", folder / "checked", wheel),
         PATH=f"{interpreter.parent}{os.pathsep}{os.environ['PATH']}",
     )
     (checked,) = (folder / "checked").glob("*.whl")

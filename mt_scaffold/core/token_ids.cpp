@@ -30,7 +30,7 @@ TokenIds::TokenIds(bool end_of_word, const std::vector<std::string>& merged, std
   }
   first_special_ = static_cast<int32_t>(entries_.size());
   for (const std::string_view token : special_) add(token, kJoins);
-  while (entries_.size() % std::max<uint32_t>(multiple, 1) != 0) add({}, kJoins | kTransparent);
+  while (entries_.size() % std::max<uint32_t>(multiple, 1) != 0) add("", kJoins | kTransparent);
 }
 
 void TokenIds::add(std::string_view bytes, uint32_t flags) {
