@@ -62,9 +62,9 @@ def mark(
     Tokens are marked all at once, by their frequencies in the text as ``codes`` segment it. Those that are scaffold
     already stay so, base symbols never are, and a token is marked as soon as one rule says so.
 
-    codes: a codes file of any algorithm, as ``BPE`` takes it. infile, paths, lines, documents, counts: the text, as in
-    ``learn_bpe``, read as the codes say; exactly one, unless ``tokens`` alone decide. outfile: a path, or a file open
-    for bytes or text; None to get the codes only as the result.
+    codes: a codes file of BPE or Scaffold-BPE, as ``BPE`` takes it. infile, paths, lines, documents, counts: the text,
+    as in ``learn_bpe``, read as the codes say; exactly one, unless ``tokens`` alone decide. outfile: a path, or a file
+    open for bytes or text; None to get the codes only as the result.
     below: mark tokens with a frequency below this (vocabulary trimming: Cognetta et al. 2024).
     ratio: mark tokens whose own occurrences are less than this share, in (0, 1], of these and of their occurrences
     inside longer tokens (the final/intermediate ratio of LiteToken: Sun et al. 2026, R(t) = F1 / (F1 + F2)).
@@ -75,7 +75,8 @@ def mark(
     num_workers: threads that count words, as in ``count_words``; the result does not depend on it.
 
     Raises MTScaffoldError for malformed codes, a token that no merge makes, and a text that cannot be read or has no
-    words; UsageError for values out of range, for no rule, none or several texts, and an output that is an input.
+    words; UsageError for codes of PickyBPE, values out of range, no rule, none or several texts, and an output that is
+    an input.
 
     >>> codes = b"#version: 0.2\\nl o\\nlo w</w>\\n"
     >>> mark(codes, lines=["low low lower"], below=2).codes.merges

@@ -16,6 +16,7 @@ are unambiguous. A wrong option ends with exit status 2, bad input with 1, each 
 """
 # Functions of segmentation that are imported from a module of their own.
 _MORE = (
+    "mark.mark",
     "stats.stats",
     "inside.inside",
     "compare_vocab.compare_vocab",

@@ -24,11 +24,17 @@ from mt_scaffold.experiment.clean import CleanReport  # noqa: E402
 from mt_scaffold.experiment.compare import compare  # noqa: E402
 from mt_scaffold.experiment.data import RawCorpus, RawReport  # noqa: E402
 from mt_scaffold.experiment.data_report import DataReport  # noqa: E402
-from mt_scaffold.experiment.html_report import _examples, _source_segmenter, html_report  # noqa: E402
+from mt_scaffold.experiment.html_report import (  # noqa: E402
+    _examples,
+    _source_segmenter,
+    _word_boxes,
+    html_report,
+)
 from mt_scaffold.experiment.layout import read_layout  # noqa: E402
+from mt_scaffold.experiment.model_files import system_files  # noqa: E402
 from mt_scaffold.experiment.results import write_result  # noqa: E402
 from mt_scaffold.experiment.score import score  # noqa: E402
-from mt_scaffold.experiment.statistics import statistics  # noqa: E402
+from mt_scaffold.experiment.statistics import _by_size, statistics  # noqa: E402
 from mt_scaffold.experiment.tokenise import TokeniseReport  # noqa: E402
 from mt_scaffold.experiment.train import TrainingReport  # noqa: E402
 
@@ -117,6 +123,44 @@ def test_examples_are_segmented_as_for_the_model(tmp_path: Path) -> None:
     for language in layout.languages:
         write(layout.vocabulary(layout.segmentation_of("bpe"), language), "th@@ 7\ne 9\nthe 2\n")
     assert _source_segmenter(layout, "bpe").segment("the catan") == "th@@ e cat@@ a@@ n"
+
+
+def test_greedy_systems_are_segmented_greedily(tmp_path: Path) -> None:
+    """In the examples and in a packed or exported model; the word box, which merges, does not show them."""
+    own = "{bpe: {algorithm: bpe}, greedy: {algorithm: bpe, inference: greedy}"
+    write(tmp_path / "config.yaml", CONFIG.replace("{bpe: {algorithm: bpe}", own))
+    layout = read_layout(tmp_path)
+    for name in ("bpe-60", "scaffold-60"):
+        write(layout.codes(name), "#version: 0.2\nb c\nbc d</w>\na b\nc d</w>\n")
+    for system, subwords in (("bpe", "a@@ bcd"), ("greedy", "ab@@ cd")):
+        assert _source_segmenter(layout, system).segment("abcd") == subwords
+        files = system_files(tmp_path, system, 1)
+        assert files.segmentation is not None
+        assert [bpe.segment("abcd") for bpe in files.segmentation.segmenters()] == [subwords] * 2
+    assert [box["systems"] for box in _word_boxes(layout)] == [["bpe"], ["scaffold", "scaffold+dropout"]]
+
+
+def test_what_differs_beside_n_is_a_series_of_its_own(tmp_path: Path) -> None:
+    """Systems of one algorithm are not joined by a line where they trim, refill or segment in another way."""
+    own = "".join(
+        f", {kind}-{size}: {{symbols: {size}, {options}}}"
+        for size in (60, 90)
+        for kind, options in (
+            ("greedy", "algorithm: bpe, inference: greedy"),
+            ("trimmed", "algorithm: trimmed, below: 3"),
+            ("refilled", "algorithm: trimmed, below: 3, refill: true"),
+        )
+    )
+    systems = "bpe: {algorithm: bpe}, bpe-90: {algorithm: bpe, symbols: 90}"
+    write(tmp_path / "config.yaml", CONFIG.replace("bpe: {algorithm: bpe}", systems + own))
+    layout = read_layout(tmp_path)
+    series = _by_size(layout, {name: float(len(name)) for name in layout.config.systems})
+    assert series == {
+        "bpe": [(60, 3.0), (90, 6.0)],
+        "bpe+greedy": [(60, 9.0), (90, 9.0)],
+        "trimmed": [(60, 10.0), (90, 10.0)],
+        "trimmed+refill": [(60, 11.0), (90, 11.0)],
+    }
 
 
 @pytest.fixture(scope="module")

@@ -347,8 +347,13 @@ def test_errors(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         error = capsys.readouterr().err
         assert message in error and error.count("\n") == 1, error
         assert not (tmp_path / "out").exists()
-    with pytest.raises(UsageError, match=r"picky\.codes: codes of PickyBPE, which removes tokens as it learns"):
-        mark(VECTORS / "lowest" / "picky.codes", lines=TEXT, below=2)
+    picky = VECTORS / "lowest" / "picky.codes"
+    assert main(["mark", str(picky), "--below", "2", "-i", str(text), "-o", str(tmp_path / "out")]) == 2
+    error = capsys.readouterr().err
+    assert f"{picky}: codes of PickyBPE, which removes tokens as it learns; mark codes of BPE" in error
+    assert error.count("\n") == 1 and not (tmp_path / "out").exists()
+    with pytest.raises(UsageError, match="codes of PickyBPE"):
+        mark(picky, tokens=["lo"])
     for wrong in ({"below": 2, "outfile": codes}, {"tokens": tmp_path / "tokens", "outfile": tmp_path / "tokens"}):
         with pytest.raises((UsageError, MTScaffoldError)):
             mark(codes, lines=TEXT if "below" in wrong else None, **wrong)

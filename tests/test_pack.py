@@ -25,7 +25,7 @@ from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.configuration import parse_config
 from mt_scaffold.experiment.layout import Layout
 from mt_scaffold.experiment.model_card import OTHER_ENGINE, model_card
-from mt_scaffold.experiment.pack import pack
+from mt_scaffold.experiment.pack import _described, pack
 from mt_scaffold.experiment.packed_folder import beam_search, read_manifest
 from mt_scaffold.experiment.packed_model import PackedModel
 
@@ -381,6 +381,20 @@ def test_a_test_set_with_its_own_tokenising_is_translated_like_it(packed: Path, 
     assert unlike.hypotheses([curly]) != unlike.hypotheses([straight])
     with pytest.raises(UsageError, match=r"--test-set odd\.2: .* knows no such test set \(known: odd\.1\)"):
         PackedModel(folder, device="cpu", test_set="odd.2")
+
+
+def test_the_card_says_how_words_are_segmented() -> None:
+    """Whatever the algorithm and the inference of a system are."""
+    cases: list[tuple[dict[str, Any], str]] = [
+        ({"algorithm": "bpe"}, "BPE, 150 symbols"),
+        ({"algorithm": "scaffold"}, "Scaffold-BPE, 150 symbols"),
+        ({"algorithm": "picky"}, "PickyBPE, 150 symbols"),
+        ({"algorithm": "trimmed", "below": 3}, "trimmed BPE, 150 symbols"),
+        ({"algorithm": "bpe", "inference": "greedy"}, "BPE, 150 symbols, greedy inference"),
+    ]
+    for system, described in cases:
+        config = parse_config(CONFIGURATION | {"systems": {"bpe": {"algorithm": "bpe"}, "own": system}})
+        assert _described(config, "own") == f"joint codes: {described}"
 
 
 def test_the_card_has_what_the_hub_reads(experiment: Layout, packed: Path) -> None:

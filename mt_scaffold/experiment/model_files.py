@@ -17,6 +17,7 @@ from mt_scaffold.experiment.limits import SPECIAL_SYMBOLS
 from mt_scaffold.experiment.schema import nearest
 from mt_scaffold.experiment.segmentation import Segmentation
 from mt_scaffold.files import PathLike
+from mt_scaffold.options import INFERENCES
 
 
 @dataclass(frozen=True)
@@ -79,7 +80,11 @@ def system_files(experiment: PathLike, system: str, seed: int | None = None) -> 
         vocabularies = (paths[0], paths[1])
     codes = layout.codes_of(system)
     segmentation = Segmentation(
-        (str(codes[0]), str(codes[1])), vocabularies, setting.vocabulary_threshold, list(setting.glossaries)
+        (str(codes[0]), str(codes[1])),
+        vocabularies,
+        setting.vocabulary_threshold,
+        list(setting.glossaries),
+        inference=None if setting.inference == INFERENCES[0] else setting.inference,
     )
     dictionaries = tuple(layout.dictionary(setting.name, language) for language in layout.languages)
     return ModelFiles(

@@ -129,7 +129,7 @@ def _test_sets(layout: Layout, system: str, seed: int) -> dict[str, PackedTestSe
 def _described(config: Config, system: str) -> str:
     """Return how a system segments words, for people."""
     setting = config.segmentation(system)
-    names = {"bpe": "BPE", "scaffold": "Scaffold-BPE"}
+    names = {"bpe": "BPE", "scaffold": "Scaffold-BPE", "picky": "PickyBPE", "trimmed": "trimmed BPE"}
     sizes = [
         f"given codes ({Path(codes.file).name})"
         if codes.file is not None
@@ -143,5 +143,6 @@ def _described(config: Config, system: str) -> str:
     )
     dropouts = config.systems[system].dropouts
     text = f"{kind}: {'; '.join(sizes)}"
+    text += ", greedy inference" if setting.inference == "greedy" else ""
     text += f", subwords from a frequency of {setting.vocabulary_threshold}" if setting.vocabulary_threshold else ""
     return text + (f", BPE-dropout {dropouts[0]:g} and {dropouts[1]:g} in training" if any(dropouts) else "")

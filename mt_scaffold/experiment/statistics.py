@@ -263,7 +263,10 @@ def _by_size(layout: Layout, values: Mapping[str, float]) -> dict[str, list[tupl
     for name, system in layout.config.systems.items():
         codes = layout.config.segmentation(name).codes
         if name in values and len(codes) == 1 and codes[0].file is None:
-            kind = f"{system.algorithm}+dropout" if system.uses_dropout else str(system.algorithm)
+            kind = str(system.algorithm)
+            kind += "+refill" if system.refill else ""
+            kind += "+greedy" if system.inference == "greedy" else ""
+            kind += "+dropout" if system.uses_dropout else ""
             series.setdefault(kind, []).append((codes[0].symbols, values[name]))
     ordered = {kind: sorted(points) for kind, points in series.items()}
     return {kind: points for kind, points in ordered.items() if len({size for size, _ in points}) > 1}

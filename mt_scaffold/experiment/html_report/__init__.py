@@ -91,6 +91,7 @@ def html_report(experiment: PathLike, output: PathLike | None = None, examples: 
         systems_of_codes=[box["systems"] for box in boxes],
         has_dropout=any(system.uses_dropout for system in config.systems.values()),
         has_filters=any(each.vocabulary_threshold is not None or each.glossaries for each in segmentations),
+        has_greedy=any(each.inference == "greedy" for each in segmentations),
         has_sides=any(len(codes.languages) == 1 for codes in config.all_codes.values()),
         codes_json=_script_json(boxes),
     )
@@ -226,12 +227,17 @@ def _examples(layout: Layout, number: int) -> list[dict[str, Any]]:
 
 
 def _source_segmenter(layout: Layout, system: str) -> BPE:
-    """Return what segments the source for a system, with its vocabulary threshold and glossaries."""
+    """Return what segments the source for a system, with its vocabulary threshold, glossaries and inference."""
     setting = layout.config.segmentation(system)
     vocabulary = None
     if setting.vocabulary_threshold is not None:
         vocabulary = read_vocabulary(layout.vocabulary(setting.name, layout.source), setting.vocabulary_threshold)
-    return BPE(layout.codes(setting.source.name), vocab=vocabulary, glossaries=setting.glossaries or None)
+    return BPE(
+        layout.codes(setting.source.name),
+        vocab=vocabulary,
+        glossaries=setting.glossaries or None,
+        inference=setting.inference,
+    )
 
 
 def _valid_metric(runs: Sequence[Mapping[str, Any]]) -> str:
@@ -249,9 +255,11 @@ def _runs(layout: Layout) -> list[dict[str, Any]]:
 
 
 def _word_boxes(layout: Layout) -> list[dict[str, Any]]:
-    """Return each codes file in use, with the names of the systems that use it."""
+    """Return each codes file whose merges are applied, with the names of the systems that do so."""
     systems: dict[Path, list[str]] = {}
     for system in layout.config.systems:
+        if layout.config.segmentation(system).inference == "greedy":
+            continue
         # For codes of each side, those of the source: it is what the examples show.
         systems.setdefault(layout.codes_of(system)[0], []).append(system)
     return [{"systems": names, "codes": _text(path)} for path, names in systems.items()]
