@@ -62,7 +62,7 @@ def epoch_pairs(
     texts: source and target, a sentence per line. codes: a joint codes file, or that of each side. The segmented text
     of the epoch is held in memory, as Marian does with text that it shuffles itself.
 
-    Raises MTScaffoldError where the texts differ in length or hold a tab, and as ``apply_bpe`` does.
+    Raises MTScaffoldError where the texts differ in length, hold a tab or nothing, and as ``apply_bpe`` does.
     """
     sides = []
     for side, text in enumerate(texts):
@@ -76,6 +76,8 @@ def epoch_pairs(
         raise MTScaffoldError(
             f"{texts[0]} has {len(source)} lines, {texts[1]} has {len(target)}; they must be parallel"
         )
+    if not source:
+        raise MTScaffoldError(f"{texts[0]} and {texts[1]}: no sentences, and Marian would wait for one; give text")
     # Of all that Random offers, Python guarantees only the sequence of random() for every version.
     draws = random.Random(f"{seed} {epoch}")
     keys = [draws.random() for _ in source]
@@ -84,6 +86,8 @@ def epoch_pairs(
 
 def _lines(segmented: bytes, text: str | Path) -> list[bytes]:
     lines = segmented.removesuffix(b"\n").split(b"\n") if segmented else []
+    # Marian takes CR off the end of a line, but not off its first half.
+    lines = [line.removesuffix(b"\r") for line in lines]
     if b"\t" in segmented:
         number = next(number for number, line in enumerate(lines, 1) if b"\t" in line)
         raise MTScaffoldError(f"{text}: line {number}: a tab, which separates source from target; replace it")

@@ -81,6 +81,14 @@ def test_codes_of_each_side(run: Run, tmp_path: Path) -> None:
     assert all(len(piece.removesuffix(b"@@").decode()) == 1 for line in target for piece in line.split())
 
 
+def test_lines_may_end_in_cr_lf(run: Run, tiny_words: Path) -> None:
+    """A CR before the tab would be part of the last source subword, which Marian then does not know."""
+    for language in ("en", "de"):
+        text = (tiny_words / f"train.{language}").read_bytes()
+        (tiny_words / f"crlf.{language}").write_bytes(text.replace(b"\n", b"\r\n"))
+    assert run("--input", "crlf.en", "crlf.de", "--epochs", "1").stdout == run("--epochs", "1").stdout
+
+
 def test_it_ends_quietly_when_marian_does(run: Run) -> None:
     """A stream without ``--epochs`` is endless; that its reader has gone is no failure."""
     command = f"{sys.executable} {SCRIPT} --codes codes --input train.en train.de | head -n 250"
@@ -93,6 +101,7 @@ def test_it_ends_quietly_when_marian_does(run: Run) -> None:
     [
         (["--input", "tab", "train.de"], 1, b"tab: line 2: a tab, which separates source from target; replace it\n"),
         (["--input", "valid.en", "train.de"], 1, b"valid.en has 20 lines, train.de has 200; they must be parallel\n"),
+        (["--input", "empty", "empty"], 1, b"empty and empty: no sentences, and Marian would wait for one; give text\n"),
         (["--codes", "a", "b", "c"], 2, b"give joint codes, or those of source and target, not 3 files\n"),
         (["--epochs", "0"], 2, b"the number of epochs must be positive, not 0\n"),
     ],
@@ -101,6 +110,7 @@ def test_what_marian_would_misread_is_refused(
     run: Run, tiny_words: Path, options: list[str], status: int, message: bytes
 ) -> None:
     """In one line, before anything is written."""
+    (tiny_words / "empty").touch()
     (tiny_words / "tab").write_text("one\ntwo\tthree\n")
     done = run(*options)
     assert (done.returncode, done.stdout, done.stderr) == (status, b"", b"marian_stream.py: " + message)
