@@ -3,6 +3,7 @@
 import dataclasses
 import gzip
 import json
+import math
 import multiprocessing
 import os
 import re
@@ -163,6 +164,17 @@ def test_line_i_translates_line_i(model: PackedModel, sources: list[str]) -> Non
     odd = ["", sources[0], " \t ", sources[1], "\u2028", f"{sources[2]}\r"]
     assert model.translate(odd) == ["", separate[0], "", separate[1], "", separate[2]]
     assert model.translate([]) == [] and model.translate(["", ""]) == ["", ""]
+
+
+def test_what_is_no_text_is_refused(model: PackedModel, packed: Path) -> None:
+    """Rather than translated letter by letter, or as the text "None"."""
+    wrong: list[Any] = ["a dog", b"a dog", [b"a dog"], [None], ["a\ud800b"]]
+    for lines in wrong:
+        with pytest.raises(UsageError, match=r"line.* string|lone surrogate"):
+            model.translate(lines)
+    for lenpen in (math.nan, math.inf):
+        with pytest.raises(UsageError, match=r"--lenpen .*: must be a number"):
+            PackedModel(packed, device="cpu", lenpen=lenpen)
 
 
 def test_the_output_does_not_depend_on_the_number_of_workers(
