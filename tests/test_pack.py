@@ -3,6 +3,7 @@
 import dataclasses
 import gzip
 import json
+import math
 import multiprocessing
 import os
 import re
@@ -22,7 +23,7 @@ pytest.importorskip("fairseq_cli", reason="needs the extra 'fairseq'")
 
 from mt_scaffold.cli import main
 from mt_scaffold.errors import MTScaffoldError, UsageError
-from mt_scaffold.experiment.configuration import parse_config
+from mt_scaffold.experiment.configuration import Config, parse_config
 from mt_scaffold.experiment.layout import Layout
 from mt_scaffold.experiment.model_card import OTHER_ENGINE, model_card
 from mt_scaffold.experiment.pack import _described, pack
@@ -165,6 +166,17 @@ def test_line_i_translates_line_i(model: PackedModel, sources: list[str]) -> Non
     assert model.translate([]) == [] and model.translate(["", ""]) == ["", ""]
 
 
+def test_what_is_no_text_is_refused(model: PackedModel, packed: Path) -> None:
+    """Rather than translated letter by letter, or as the text "None"."""
+    wrong: list[Any] = ["a dog", b"a dog", [b"a dog"], [None], ["a\ud800b"]]
+    for lines in wrong:
+        with pytest.raises(UsageError, match=r"line.* string|lone surrogate"):
+            model.translate(lines)
+    for lenpen in (math.nan, math.inf):
+        with pytest.raises(UsageError, match=r"--lenpen .*: must be a number"):
+            PackedModel(packed, device="cpu", lenpen=lenpen)
+
+
 def test_the_output_does_not_depend_on_the_number_of_workers(
     packed: Path, model: PackedModel, sources: list[str]
 ) -> None:
@@ -292,6 +304,7 @@ def manifest_with(**values: Any) -> Callable[[Path], object]:
         (lambda folder: (folder / "manifest.json").unlink(), "not a packed model"),
         (lambda folder: shutil.rmtree(folder), "no such folder"),
         (spoil("manifest.json", b"{"), r"manifest\.json: not JSON"),
+        (spoil("manifest.json", b"[" * 100_000), r"manifest\.json: not JSON"),
         (manifest_with(format=2), "format 2 is of a newer mt-scaffold"),
         (manifest_with(tied=None), r"manifest\.json: tied: must be"),
         (manifest_with(files={}), r"names no config\.json"),
@@ -319,6 +332,7 @@ def test_a_manifest_leads_to_no_file_outside_and_options_to_no_path(packed: Path
         ("config.json", {"arch": "none"}, "fairseq cannot build this model"),
         ("config.json", {"encoder_layers": 2}, "fairseq cannot build this model"),
         ("segmentation.json", {"codes": ["../../codes", "../../codes"]}, "a file that was not packed"),
+        ("segmentation.json", {"codes": ["../a/bpe.codes", "../a/bpe.codes"]}, "a file that was not packed"),
     ):
         folder = tmp_path / "b"
         shutil.copytree(packed, folder)
@@ -418,6 +432,23 @@ def test_the_card_has_what_the_hub_reads(experiment: Layout, packed: Path) -> No
     hub = pytest.importorskip("huggingface_hub", reason="checks the heading as the hub does; comes with 'harness'")
     data = hub.ModelCard(text).data
     assert data.eval_results[0].metric_type == "bleu" and data.eval_results[0].dataset_name == "odd.1"
+
+
+def test_the_card_describes_systems_of_every_kind() -> None:
+    """A trained model must not be kept from travelling by the sentence about its codes."""
+    systems = {
+        "picky": {"algorithm": "picky", "threshold": 0.7},
+        "trimmed": {"algorithm": "trimmed", "below": 100, "refill": True},
+        "greedy": {"algorithm": "bpe", "inference": "greedy"},
+    }
+    config = parse_config(CONFIGURATION | {"systems": systems, "baseline": "greedy"})
+    assert isinstance(config, Config)
+    symbols = f"{config.codes.symbols:,} symbols"
+    assert {name: _described(config, name) for name in config.systems} == {
+        "picky": f"joint codes: PickyBPE, {symbols}, threshold 0.7",
+        "trimmed": f"joint codes: BPE, {symbols}, trimmed below 100 and refilled",
+        "greedy": f"joint codes: BPE, {symbols}, greedy inference",
+    }
 
 
 def test_a_gpu_that_is_requested_must_be_there(packed: Path, monkeypatch: pytest.MonkeyPatch) -> None:

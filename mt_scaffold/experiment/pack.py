@@ -8,6 +8,7 @@ from pathlib import Path
 from mt_scaffold.errors import UsageError
 from mt_scaffold.experiment.binarise import appears_complete, copy_dictionaries, refuse_other_content
 from mt_scaffold.experiment.configuration import Config
+from mt_scaffold.experiment.configuration.systems import CodesSetting
 from mt_scaffold.experiment.experiment_folder import CONFIG, read_folder
 from mt_scaffold.experiment.layout import Layout
 from mt_scaffold.experiment.model_card import model_card
@@ -33,6 +34,7 @@ from mt_scaffold.experiment.results import read_result, write_result
 from mt_scaffold.experiment.score import Scores
 from mt_scaffold.experiment.train import TrainingReport
 from mt_scaffold.files import PathLike, write_text
+from mt_scaffold.options import INFERENCES
 
 
 def pack(system: PathLike, output: PathLike, seed: int | None = None) -> Manifest:
@@ -129,13 +131,7 @@ def _test_sets(layout: Layout, system: str, seed: int) -> dict[str, PackedTestSe
 def _described(config: Config, system: str) -> str:
     """Return how a system segments words, for people."""
     setting = config.segmentation(system)
-    names = {"bpe": "BPE", "scaffold": "Scaffold-BPE", "picky": "PickyBPE", "trimmed": "trimmed BPE"}
-    sizes = [
-        f"given codes ({Path(codes.file).name})"
-        if codes.file is not None
-        else f"{names[str(codes.algorithm)]}, {codes.symbols:,} symbols"
-        for codes in setting.codes
-    ]
+    sizes = [_described_codes(codes) for codes in setting.codes]
     kind = (
         ("joint codes" if config.systems[system].joint else "codes of one side")
         if len(sizes) == 1
@@ -143,6 +139,16 @@ def _described(config: Config, system: str) -> str:
     )
     dropouts = config.systems[system].dropouts
     text = f"{kind}: {'; '.join(sizes)}"
-    text += ", greedy inference" if setting.inference == "greedy" else ""
     text += f", subwords from a frequency of {setting.vocabulary_threshold}" if setting.vocabulary_threshold else ""
+    text += f", {setting.inference} inference" if setting.inference != INFERENCES[0] else ""
     return text + (f", BPE-dropout {dropouts[0]:g} and {dropouts[1]:g} in training" if any(dropouts) else "")
+
+
+def _described_codes(codes: CodesSetting) -> str:
+    if codes.file is not None:
+        return f"given codes ({Path(codes.file).name})"
+    names = {"bpe": "BPE", "scaffold": "Scaffold-BPE", "picky": "PickyBPE", "trimmed": "BPE"}
+    text = f"{names[str(codes.algorithm)]}, {codes.symbols:,} symbols"
+    text += f", threshold {codes.threshold:g}" if codes.algorithm == "picky" else ""
+    text += f", trimmed below {codes.below:,}" if codes.below is not None else ""
+    return text + " and refilled" * codes.refill

@@ -170,7 +170,7 @@ def read_json(path: Path) -> Any:
         content = stream.read()
     try:
         return json.loads(content)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise MTScaffoldError(f"{path}: not JSON ({error}); copy or pack the model again") from None
 
 

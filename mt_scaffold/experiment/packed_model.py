@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -75,6 +76,8 @@ class PackedModel:
         for name, value in (("--beam", beam), ("--batch-tokens", batch_tokens)):
             if value is not None and value < 1:
                 raise UsageError(f"{name} {value}: must be 1 or more")
+        if lenpen is not None and not math.isfinite(lenpen):
+            raise UsageError(f"--lenpen {lenpen}: must be a number")
         workers = worker_count(num_workers)
         self.manifest = read_manifest(folder)
         choices = self.manifest.tokenise
@@ -120,11 +123,14 @@ class PackedModel:
         sentence of more subwords than the model has positions is translated in parts, cut between words; a warning
         names its line, counted from 1 over all calls. ``show`` is called with the number of sentences that are done.
 
-        Raises UsageError where the beam is smaller than ``n_best``.
+        Raises UsageError where the beam is smaller than ``n_best``, and where a line is no string, or one with a lone
+        surrogate, which is no character.
         """
         if not 1 <= n_best <= self.beam:
             raise UsageError(f"--n-best {n_best}: must be 1 to the size of the beam, {self.beam}")
-        words = [self._tokenise(f"{line}\n") for line in lines]
+        if isinstance(lines, str | bytes):
+            raise UsageError(f"lines are a list of strings, not a {type(lines).__name__}; pass a single line as [line]")
+        words = [self._tokenise(f"{_checked(line)}\n") for line in lines]
         parts = list(self._parts(words))
         self._lines_before += len(words)
         found: list[list[list[tuple[str, float]]]] = [[] for _ in words]
@@ -166,6 +172,15 @@ class PackedModel:
             if show is not None:
                 show(len(found))
         return [found[place] for place in range(len(parts))]
+
+
+def _checked(line: object) -> str:
+    """Return a line as it is. Raises UsageError where it is no text."""
+    if not isinstance(line, str):
+        raise UsageError(f"a line is a string, not a {type(line).__name__}; decode bytes first")
+    if found := re.search("[\ud800-\udfff]", line):
+        raise UsageError(f"a line holds {found[0]!r}, a lone surrogate and not a character; remove it")
+    return line
 
 
 def _cut(words: Sequence[Any], most: int) -> list[Any]:

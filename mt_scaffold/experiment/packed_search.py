@@ -35,9 +35,8 @@ class Search:
 
         chosen: BeamSearch = manifest.translate
         segmentation = stored_segmentation(folder)
-        if any(
-            Path(path).name not in manifest.files for path in {*segmentation.codes, *(segmentation.vocabularies or ())}
-        ):
+        packed = {str(folder / name) for name in manifest.files}
+        if not packed.issuperset({*segmentation.codes, *(segmentation.vocabularies or ())}):
             raise MTScaffoldError(f"{folder}: its segmentation names a file that was not packed; pack the model again")
         self._separator = segmentation.separator
         paths = [folder / dictionary_name(language) for language in manifest.languages]
