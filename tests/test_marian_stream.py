@@ -101,7 +101,11 @@ def test_it_ends_quietly_when_marian_does(run: Run) -> None:
     [
         (["--input", "tab", "train.de"], 1, b"tab: line 2: a tab, which separates source from target; replace it\n"),
         (["--input", "valid.en", "train.de"], 1, b"valid.en has 20 lines, train.de has 200; they must be parallel\n"),
-        (["--input", "empty", "empty"], 1, b"empty and empty: no sentences, and Marian would wait for one; give text\n"),
+        (
+            ["--input", "empty", "empty"],
+            1,
+            b"empty and empty: no sentences, and Marian would wait for one; give text\n",
+        ),
         (["--codes", "a", "b", "c"], 2, b"give joint codes, or those of source and target, not 3 files\n"),
         (["--epochs", "0"], 2, b"the number of epochs must be positive, not 0\n"),
     ],

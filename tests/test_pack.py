@@ -397,20 +397,6 @@ def test_a_test_set_with_its_own_tokenising_is_translated_like_it(packed: Path, 
         PackedModel(folder, device="cpu", test_set="odd.2")
 
 
-def test_the_card_says_how_words_are_segmented() -> None:
-    """Whatever the algorithm and the inference of a system are."""
-    cases: list[tuple[dict[str, Any], str]] = [
-        ({"algorithm": "bpe"}, "BPE, 150 symbols"),
-        ({"algorithm": "scaffold"}, "Scaffold-BPE, 150 symbols"),
-        ({"algorithm": "picky"}, "PickyBPE, 150 symbols"),
-        ({"algorithm": "trimmed", "below": 3}, "trimmed BPE, 150 symbols"),
-        ({"algorithm": "bpe", "inference": "greedy"}, "BPE, 150 symbols, greedy inference"),
-    ]
-    for system, described in cases:
-        config = parse_config(CONFIGURATION | {"systems": {"bpe": {"algorithm": "bpe"}, "own": system}})
-        assert _described(config, "own") == f"joint codes: {described}"
-
-
 def test_the_card_has_what_the_hub_reads(experiment: Layout, packed: Path) -> None:
     """Languages, metrics and a licence that says unknown, since only its owner can know."""
     import yaml
