@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from mt_scaffold.errors import UsageError
@@ -11,13 +12,17 @@ from mt_scaffold.experiment.configuration import load_config
 from mt_scaffold.experiment.configuration.data import Tokenise
 from mt_scaffold.experiment.export_ctranslate2 import QUANTIZATIONS, export_ctranslate2
 from mt_scaffold.experiment.model_files import ModelFiles, system_files
+from mt_scaffold.text import SEPARATOR
 
 EXAMPLES = """\
 mt-scaffold export ctranslate2 --experiment experiments/demo --system scaffold --output translator
 mt-scaffold export ctranslate2 --model averaged.pt --dictionaries binarised -s en -t de --codes codes \\
     --quantization int8 --output translator
 """
-_OF_FILES = ("dictionaries", "source_lang", "target_lang", "codes")
+_OF_FILES = ("model", "dictionaries", "source_lang", "target_lang", "codes")
+_OF_EXPERIMENT = ("system", "seed")
+# What describes the files further.
+_BESIDE_FILES = ("config", "vocabulary", "vocabulary_threshold", "glossaries", "separator")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -42,20 +47,30 @@ def run(options: argparse.Namespace) -> None:
 
 
 def _files(options: argparse.Namespace) -> ModelFiles:
-    given = [name for name in ("model", *_OF_FILES, "config") if getattr(options, name) is not None]
+    given = {name for name, value in vars(options).items() if value not in (None, [])}
+    if options.separator == SEPARATOR:
+        given.remove("separator")
     if options.experiment is not None:
-        if options.system is None or given:
-            problem = "give --system" if options.system is None else f"leave out --{given[0].replace('_', '-')}"
-            raise UsageError(f"export: with --experiment, {problem}")
+        if options.system is None:
+            raise UsageError("export: with --experiment, give --system")
+        _refuse(given, (*_OF_FILES, *_BESIDE_FILES), "experiment")
         return system_files(options.experiment, options.system, options.seed)
-    for name in ("model", *_OF_FILES):
+    for name in _OF_FILES:
         if name not in given:
             raise UsageError(f"export: give --{name.replace('_', '-')}, or --experiment and --system")
+    _refuse(given, _OF_EXPERIMENT, "model")
     folder, languages = Path(options.dictionaries), (options.source_lang, options.target_lang)
     source, target = (folder / f"dict.{language}.txt" for language in languages)
     return ModelFiles(
         Path(options.model), languages, (source, target), segmentation(options), _tokeniser(options.config)
     )
+
+
+def _refuse(given: Collection[str], names: Sequence[str], beside: str) -> None:
+    """Raise UsageError for an option that would not count."""
+    for name in names:
+        if name in given:
+            raise UsageError(f"export: with --{beside}, leave out --{name.replace('_', '-')}")
 
 
 def _tokeniser(config: str | None) -> Tokenise | None:
