@@ -328,6 +328,9 @@ def test_an_exported_folder_translates_words(built: Built, tiny_words: Path, tin
         ({"decoder_layers": 1}, r"no place for decoder\.layers\.1\.\S+ in CTranslate2's transformer"),
         ({"decoder_layers": 3}, r"no parameter decoder\.layers\.2\.self_attn\.q_proj\.weight"),
         ({"encoder_attention_heads": None}, "does not say its --encoder-attention-heads"),
+        ({"decoder_attention_heads": 5}, "its decoder has 5 attention heads for 32 numbers"),
+        ({"max_source_positions": -3}, "its --max-source-positions is -3"),
+        ({"activation_fn": ["relu"]}, r"trained with --activation-fn \['relu'\]"),
     ],
     ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
 )
@@ -352,6 +355,40 @@ def test_a_parameter_without_a_place_is_named(built: Built, tmp_path: Path) -> N
     torch.save(state, tmp_path / "model.pt")
     with pytest.raises(MTScaffoldError, match=r"no place for decoder\.embed_length\.weight"):
         export_ctranslate2(replace(built.files, checkpoint=tmp_path / "model.pt"), tmp_path / "out")
+
+
+@pytest.mark.parametrize(
+    ("name", "shape"),
+    [
+        ("encoder.layers.0.fc1.weight", (3, 3)),
+        ("encoder.layers.1.fc2.bias", (1,)),
+        ("decoder.layers.0.encoder_attn.k_proj.weight", (32, 16)),
+        ("decoder.layers.0.final_layer_norm.weight", (32, 32)),
+        ("encoder.embed_tokens.weight", ()),
+        ("decoder.layers.1.fc1.bias", None),
+    ],
+)
+def test_parameters_must_fit_together(built: Built, tmp_path: Path, name: str, shape: tuple[int, ...] | None) -> None:
+    """CTranslate2 checks no sizes: it would read memory that is not the model's."""
+    import torch
+
+    state = torch.load(built.files.checkpoint, weights_only=False)
+    state["model"][name] = "text" if shape is None else torch.zeros(shape)
+    torch.save(state, tmp_path / "model.pt")
+    with pytest.raises(MTScaffoldError, match=rf"model\.pt: .*parameter '?{name}"):
+        export_ctranslate2(replace(built.files, checkpoint=tmp_path / "model.pt"), tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_checkpoint_without_options_is_named(built: Built, tmp_path: Path) -> None:
+    """Whatever stands in their place."""
+    import torch
+
+    state = torch.load(built.files.checkpoint, weights_only=False)
+    for cfg in ("text", {"model": 5}, {"model": ["text"]}, None):
+        torch.save({**state, "cfg": cfg}, tmp_path / "model.pt")
+        with pytest.raises(MTScaffoldError, match=r"model\.pt: architecture None"):
+            export_ctranslate2(replace(built.files, checkpoint=tmp_path / "model.pt"), tmp_path / "out")
 
 
 def test_a_checkpoint_that_would_run_code_is_refused(built: Built, tmp_path: Path) -> None:
@@ -421,6 +458,20 @@ def test_the_command_exports_a_model_or_a_system(
     assert names >= {"model.bin", "config.json", "shared_vocabulary.json", "segmentation.json", "mt_scaffold.json"}
     assert main(["export", "ctranslate2", "--experiment", str(tmp_path), "--output", str(tmp_path / "out")]) == 2
     assert "with --experiment, give --system" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "option",
+    ["--codes c", "--config c", "--vocabulary a b", "--vocabulary-threshold 5", "--glossaries x", "--separator #"],
+)
+def test_an_option_that_would_not_count_is_refused(option: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """An experiment knows how it was segmented; a model by name has no seeds to choose from."""
+    name, *_ = option.split()
+    assert main(["export", "ctranslate2", *"--experiment e --system s --output o".split(), *option.split()]) == 2
+    assert f"with --experiment, leave out {name}\n" in capsys.readouterr().err
+    files = "--model m --dictionaries d -s en -t de --codes c --output o --seed 2"
+    assert main(["export", "ctranslate2", *files.split()]) == 2
+    assert "with --model, leave out --seed\n" in capsys.readouterr().err
 
 
 def test_a_missing_package_is_named(built: Built, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -65,6 +65,10 @@ def load_checkpoint(path: PathLike) -> dict[str, Any]:
         raise MTScaffoldError(f"{path}: not a complete checkpoint; use another one, or resume the training") from error
     if not isinstance(state, dict) or not isinstance(state.get("model"), dict):
         raise MTScaffoldError(f"{path}: not a checkpoint (it holds no model); use one that fairseq-train wrote")
+    # weights_only lets plain values pass.
+    for name, value in state["model"].items():
+        if not isinstance(name, str) or not isinstance(value, torch.Tensor):
+            raise MTScaffoldError(f"{path}: its parameter {name!r} is no tensor; use one that fairseq-train wrote")
     return state
 
 

@@ -186,7 +186,7 @@ def translate_sentences(
 
 def _limits(model: TranslationModel, sentences: Sequence[Sequence[int]], search: Search) -> list[int]:
     """Return the greatest number of subwords that the translation of each sentence may have."""
-    positions = {side: int(model.options.get(f"max_{side}_positions") or 1024) for side in ("source", "target")}
+    positions = {side: model.positions(side) for side in ("source", "target")}
     limits = []
     for number, sentence in enumerate(sentences, 1):
         length = len(sentence) + 1

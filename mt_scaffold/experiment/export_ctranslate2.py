@@ -124,7 +124,7 @@ def write_model(model: TranslationModel, folder: Path, quantization: str | None 
     decoder = transformer_spec.TransformerDecoderSpec(**sides[1].settings)
     sides[0].fill(encoder, encoder.embeddings[0])
     sides[1].fill(decoder, decoder.embeddings)
-    _fill_linear(decoder.projection, parameters, ["decoder.output_projection"], bias=False)
+    _fill_linear(decoder.projection, parameters, ["decoder.output_projection"], parameters.width("decoder"), bias=False)
     parameters.check_all_used()
 
     specification = transformer_spec.TransformerSpec(encoder, decoder)
@@ -146,7 +146,7 @@ def _check(model: TranslationModel) -> None:
             f"architecture {options.get('arch')}: CTranslate2 gets only fairseq's transformer; translate with fairseq"
         )
     active = [name for name in _REFUSED if options.get(name)]
-    activation = options.get("activation_fn") or "relu"
+    activation = str(options.get("activation_fn") or "relu")
     if activation not in _ACTIVATIONS:
         active.append(f"activation-fn {activation}")
     if active:
@@ -168,9 +168,23 @@ class _Parameters:
     def __contains__(self, name: str) -> bool:
         return name in self._model.parameters
 
-    def take(self, name: str) -> numpy.ndarray[Any, Any]:
+    def width(self, side: str) -> int:
+        """Return how many numbers an embedding of a side has."""
+        return int(self._model.parameters[f"{side}.embed_tokens.weight"].shape[1])
+
+    def require(self, name: str) -> None:
         if name not in self:
             raise self._model.error(f"no parameter {name}; give a checkpoint of fairseq's transformer")
+
+    def take(self, name: str, *shape: int | None) -> numpy.ndarray[Any, Any]:
+        """Return a parameter; shape: that it must have, None for any size. CTranslate2 trusts it to."""
+        self.require(name)
+        found = tuple(self._model.parameters[name].shape)
+        if len(found) != len(shape) or any(size not in (None, each) for size, each in zip(shape, found, strict=True)):
+            raise self._model.error(
+                f"parameter {name} has {' × '.join(map(str, found))} numbers, which does not fit the others; give a "
+                "checkpoint of fairseq's transformer"
+            )
         self._left.discard(name)
         # A copy: CTranslate2 quantises in place.
         taken: numpy.ndarray[Any, Any] = self._model.parameters[name].detach().float().numpy().copy()
@@ -188,8 +202,16 @@ class _Side:
         self._options, self._parameters, self._name = model.options, parameters, name
         self._decoder = name == "decoder"
         self._layers = self._number(model, "layers")
+        # Before a specification of as many layers is made, whatever their number.
+        parameters.require(f"{name}.layers.{self._layers - 1}.self_attn.q_proj.weight")
         self._heads = self._number(model, "attention_heads")
-        self._positions = int(model.options.get(f"max_{'target' if self._decoder else 'source'}_positions") or 1024)
+        self._width = parameters.width(name)
+        if self._width % self._heads:
+            raise model.error(
+                f"its {name} has {self._heads} attention heads for {self._width} numbers, which do not divide into "
+                "them; give a checkpoint of fairseq's transformer"
+            )
+        self._positions = model.positions("target" if self._decoder else "source")
 
     @property
     def settings(self) -> Mapping[str, Any]:
@@ -210,27 +232,28 @@ class _Side:
     def fill(self, side: Any, embeddings: Any) -> None:
         """Set everything of a side but the output projection."""
         name, parameters = self._name, self._parameters
-        embeddings.weight = parameters.take(f"{name}.embed_tokens.weight")
-        width = embeddings.weight.shape[1]
+        width, other_width = self._width, parameters.width("encoder")
+        embeddings.weight = parameters.take(f"{name}.embed_tokens.weight", None, width)
         side.scale_embeddings = 1.0 if self._options.get("no_scale_embedding") else math.sqrt(width)
         side.position_encodings.encodings = self._position_encodings(width)
         for attribute in ("layer_norm", "layernorm_embedding"):
             if hasattr(side, attribute):
-                _fill_norm(getattr(side, attribute), parameters, f"{name}.{attribute}")
+                _fill_norm(getattr(side, attribute), parameters, f"{name}.{attribute}", width)
         for number, layer in enumerate(side.layer):
             prefix = f"{name}.layers.{number}"
             own = [f"{prefix}.self_attn.{part}_proj" for part in ("q", "k", "v", "out")]
-            _fill_linear(layer.self_attention.linear[0], parameters, own[:3])
-            _fill_linear(layer.self_attention.linear[1], parameters, own[3:])
-            _fill_norm(layer.self_attention.layer_norm, parameters, f"{prefix}.self_attn_layer_norm")
+            _fill_linear(layer.self_attention.linear[0], parameters, own[:3], width, width)
+            _fill_linear(layer.self_attention.linear[1], parameters, own[3:], width, width)
+            _fill_norm(layer.self_attention.layer_norm, parameters, f"{prefix}.self_attn_layer_norm", width)
             if self._decoder:
                 other = [f"{prefix}.encoder_attn.{part}_proj" for part in ("q", "k", "v", "out")]
                 for linear, names in zip(layer.attention.linear, (other[:1], other[1:3], other[3:]), strict=True):
-                    _fill_linear(linear, parameters, names)
-                _fill_norm(layer.attention.layer_norm, parameters, f"{prefix}.encoder_attn_layer_norm")
-            _fill_linear(layer.ffn.linear_0, parameters, [f"{prefix}.fc1"])
-            _fill_linear(layer.ffn.linear_1, parameters, [f"{prefix}.fc2"])
-            _fill_norm(layer.ffn.layer_norm, parameters, f"{prefix}.final_layer_norm")
+                    _fill_linear(linear, parameters, names, other_width if len(names) == 2 else width, width)
+                _fill_norm(layer.attention.layer_norm, parameters, f"{prefix}.encoder_attn_layer_norm", width)
+            _fill_linear(layer.ffn.linear_0, parameters, [f"{prefix}.fc1"], width)
+            inner = len(layer.ffn.linear_0.bias)
+            _fill_linear(layer.ffn.linear_1, parameters, [f"{prefix}.fc2"], inner, width)
+            _fill_norm(layer.ffn.layer_norm, parameters, f"{prefix}.final_layer_norm", width)
 
     def _number(self, model: TranslationModel, option: str) -> int:
         value = self._options.get(f"{self._name}_{option}")
@@ -242,7 +265,7 @@ class _Side:
         """Return the encodings of the positions that the side accepts (positions × width)."""
         learned = f"{self._name}.embed_positions.weight"
         if learned in self._parameters:
-            return self._parameters.take(learned)[_FIRST_POSITION:]
+            return self._parameters.take(learned, None, width)[_FIRST_POSITION:]
         return sinusoidal_positions(self._positions, width)
 
 
@@ -261,14 +284,19 @@ def sinusoidal_positions(positions: int, width: int) -> numpy.ndarray[Any, Any]:
     return found
 
 
-def _fill_linear(linear: Any, parameters: _Parameters, names: list[str], bias: bool = True) -> None:
-    """Set a linear layer to one of fairseq's, or to several side by side."""
+def _fill_linear(
+    linear: Any, parameters: _Parameters, names: list[str], inputs: int, outputs: int | None = None, bias: bool = True
+) -> None:
+    """Set a linear layer to one of fairseq's, or to several side by side; outputs: of each, None for any number."""
     import numpy
 
-    linear.weight = numpy.concatenate([parameters.take(f"{name}.weight") for name in names])
+    weights = [parameters.take(f"{name}.weight", outputs, inputs) for name in names]
+    linear.weight = numpy.concatenate(weights)
     if bias:
-        linear.bias = numpy.concatenate([parameters.take(f"{name}.bias") for name in names])
+        linear.bias = numpy.concatenate(
+            [parameters.take(f"{name}.bias", len(weight)) for name, weight in zip(names, weights, strict=True)]
+        )
 
 
-def _fill_norm(norm: Any, parameters: _Parameters, name: str) -> None:
-    norm.gamma, norm.beta = parameters.take(f"{name}.weight"), parameters.take(f"{name}.bias")
+def _fill_norm(norm: Any, parameters: _Parameters, name: str, width: int) -> None:
+    norm.gamma, norm.beta = (parameters.take(f"{name}.{part}", width) for part in ("weight", "bias"))

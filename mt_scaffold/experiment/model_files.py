@@ -19,6 +19,9 @@ from mt_scaffold.experiment.segmentation import Segmentation
 from mt_scaffold.files import PathLike
 from mt_scaffold.options import INFERENCES
 
+# fairseq's default.
+_POSITIONS = 1024
+
 
 @dataclass(frozen=True)
 class ModelFiles:
@@ -52,6 +55,13 @@ class TranslationModel:
     def error(self, problem: str) -> MTScaffoldError:
         """Return the error for something wrong with the checkpoint."""
         return MTScaffoldError(f"{self.files.checkpoint}: {problem}")
+
+    def positions(self, side: str) -> int:
+        """Return how many symbols the model takes in a sentence of a side, source or target."""
+        value = self.options.get(f"max_{side}_positions") or _POSITIONS
+        if not isinstance(value, int) or value < 1:
+            raise self.error(f"its --max-{side}-positions is {value!r}; give a checkpoint that fairseq-train wrote")
+        return value
 
 
 def data_folder_files(checkpoint: PathLike, data: PathLike, source: str, target: str) -> ModelFiles:
@@ -109,7 +119,7 @@ def read_model(files: ModelFiles) -> TranslationModel:
     model = TranslationModel(files, state["model"], _options(state), symbols)
     for side, path, known in zip(("encoder", "decoder"), files.dictionaries, symbols, strict=True):
         embeddings = model.parameters.get(f"{side}.embed_tokens.weight")
-        if embeddings is None:
+        if embeddings is None or embeddings.dim() != 2:
             raise model.error(f"no parameter {side}.embed_tokens.weight; give a checkpoint of a translation model")
         if len(embeddings) != len(known):
             raise model.error(
@@ -126,5 +136,8 @@ def read_symbols(dictionary: PathLike) -> list[str]:
 
 def _options(state: Mapping[str, Any]) -> dict[str, Any]:
     """Return the options of a model: of ``cfg``, or of the ``args`` that fairseq wrote before version 0.10."""
-    found = (state.get("cfg") or {}).get("model") or state.get("args") or {}
-    return dict(vars(found)) if isinstance(found, argparse.Namespace) else dict(found)
+    cfg = state.get("cfg")
+    found = (cfg.get("model") if isinstance(cfg, Mapping) else None) or state.get("args")
+    if isinstance(found, argparse.Namespace):
+        return dict(vars(found))
+    return dict(found) if isinstance(found, Mapping) else {}
