@@ -96,6 +96,13 @@ def test_it_ends_quietly_when_marian_does(run: Run) -> None:
     assert (done.returncode, done.stderr, done.stdout.count(b"\n")) == (0, b"", 250)
 
 
+def test_a_full_disk_is_one_line(run: Run) -> None:
+    """Where the stream is kept in a file."""
+    command = f"{sys.executable} {SCRIPT} --codes codes --input train.en train.de --epochs 1 > /dev/full"
+    done = subprocess.run(["bash", "-c", command], capture_output=True, timeout=120)
+    assert (done.returncode, done.stderr) == (1, b"marian_stream.py: standard output: No space left on device\n")
+
+
 @pytest.mark.parametrize(
     ("options", "status", "message"),
     [
