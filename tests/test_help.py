@@ -7,6 +7,7 @@ import re
 import shlex
 import shutil
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -103,7 +104,7 @@ def scripts(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         with written[shell].open("wb") as stream:
             run = "import sys; from mt_scaffold.cli import main; sys.exit(main())"
             subprocess.run(
-                [shutil.which("python3") or "python3", "-c", run, "completion", shell], stdout=stream, check=True
+                [sys.executable, "-c", run, "completion", shell], stdout=stream, check=True
             )
     return written
 

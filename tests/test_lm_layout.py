@@ -324,7 +324,7 @@ def test_options_of_the_steps_follow_the_configuration() -> None:
     config = small(codes=codes, prepare=prepare, seeds=[1, 2], evaluate={"options": {"context-window": 5}})
     assert steps.word_flags(config) == "--pretokenise cl100k --split-digits"
     assert steps.learn_flags(config, "bpe-300-min3-total") == (
-        "--algorithm bpe --symbols 300 --min-frequency 3 --prune 4 --total-symbols"
+        "--algorithm bpe --symbols 300 --min-frequency 3 --total-symbols --prune 4"
     )
     assert steps.memory_flags(config) == "--max-memory 2G"
     assert steps.evaluate_flags(config) == "--context-window 5 --synthetic"
