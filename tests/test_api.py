@@ -239,6 +239,17 @@ def test_vocabularies_of_every_kind(tmp_path: Path) -> None:
                 read_vocabulary(source)
 
 
+def test_a_write_that_returns_no_number_is_an_error_that_says_so() -> None:
+    """The core's own exception would be std::bad_cast."""
+
+    class Odd:
+        def write(self, data: bytes) -> object:
+            return "all of it"
+
+    with pytest.raises(TypeError, match="must return the number of bytes"):
+        BPE(b"#version: 0.2\na b\n").process_file(io.BytesIO(b"ab\n"), Odd())
+
+
 def test_an_output_that_accepts_partial_writes() -> None:
     """A raw stream returns how much it accepted; the rest is written again."""
 

@@ -477,6 +477,16 @@ def test_the_hub_example_of_the_documentation_runs(model: Path, tmp_path: Path) 
     assert translator.decode(translator.encode(RAW[1])) == RAW[1]
 
 
+def test_fairseqs_bpe_can_be_greedy(tmp_path: Path) -> None:
+    """A model of a greedy system would be given other subwords than it was trained with."""
+    from mt_scaffold.experiment.fairseq_plugin.bpe import ScaffoldBPE, ScaffoldBPEConfig
+
+    (tmp_path / "codes").write_text("#version: 0.2\nb c\na b\n")
+    codes = str(tmp_path / "codes")
+    assert ScaffoldBPE(ScaffoldBPEConfig(bpe_codes=codes)).encode("abcd") == "a@@ bc@@ d"
+    assert ScaffoldBPE(ScaffoldBPEConfig(bpe_codes=codes, bpe_inference="greedy")).encode("abcd") == "ab@@ c@@ d"
+
+
 def test_the_hub_interface_refuses_a_checkpoint_that_would_run_code(model: Path, tmp_path: Path) -> None:
     """fairseq alone would unpickle whatever it is given."""
     import torch

@@ -177,6 +177,13 @@ def test_what_is_no_text_is_refused(model: PackedModel, packed: Path) -> None:
             PackedModel(packed, device="cpu", lenpen=lenpen)
 
 
+def test_a_beam_search_that_cannot_be_is_refused(packed: Path, tmp_path: Path) -> None:
+    """fairseq asserts it, which would end in a traceback."""
+    folder = edited(packed, tmp_path / "cold", lambda each: each["translate"].update({"temperature": 0}))
+    with pytest.raises(MTScaffoldError, match="its beam search cannot be: --temperature must be greater than 0"):
+        PackedModel(folder, device="cpu")
+
+
 def test_the_output_does_not_depend_on_the_number_of_workers(
     packed: Path, model: PackedModel, sources: list[str]
 ) -> None:
@@ -329,16 +336,20 @@ def test_a_manifest_leads_to_no_file_outside_and_options_to_no_path(packed: Path
     outside = edited(packed, tmp_path / "a", lambda each: each["files"].update({"../codes": "0"}))
     with pytest.raises(MTScaffoldError, match=r"'\.\./codes' is not a file of this folder"):
         read_manifest(outside)
-    for name, entry, says in (
+    changes: tuple[tuple[str, dict[str, Any] | None, str], ...] = (
         ("config.json", {"encoder_embed_path": "/etc/passwd"}, "encoder_embed_path: not an option of a packed model"),
+        ("config.json", None, "expected the options of a model"),
+        ("dict.de.txt", None, "expected a subword, one space and its count"),
+        ("segmentation.json", None, "codes: missing|must be"),
         ("config.json", {"arch": "none"}, "fairseq cannot build this model"),
         ("config.json", {"encoder_layers": 2}, "fairseq cannot build this model"),
         ("segmentation.json", {"codes": ["../../codes", "../../codes"]}, "a file that was not packed"),
         ("segmentation.json", {"codes": ["../a/bpe.codes", "../a/bpe.codes"]}, "a file that was not packed"),
-    ):
+    )
+    for name, entry, says in changes:
         folder = tmp_path / "b"
         shutil.copytree(packed, folder)
-        content = json.dumps(json.loads((folder / name).read_text()) | entry).encode()
+        content = b"null" if entry is None else json.dumps(json.loads((folder / name).read_text()) | entry).encode()
         spoil(name, content)(folder)
         manifest = json.loads((folder / "manifest.json").read_text())
         from mt_scaffold.experiment.provenance import raw_digest

@@ -215,6 +215,19 @@ def test_settings_of_apply_bpe(files: Path, tiny_words: Path) -> None:
         assert [tokenizer.convert_tokens_to_string(tokens) for tokens in segmented] == lines
 
 
+@pytest.mark.parametrize("header", ["#version: 0.2", "#version: 0.3 bytes gpt2"])
+def test_greedy_inference_is_that_of_the_applier(tmp_path: Path, header: str) -> None:
+    """It would be taken for a setting of transformers, saved, and words merged all the same."""
+    (tmp_path / "codes").write_text(f"{header}\nb c\na b\n")
+    tokenizer = MTScaffoldTokenizer(tmp_path / "codes", inference="greedy")
+    assert tokenizer.tokenize("abcd")[0].removesuffix("@@") == "ab"
+    assert MTScaffoldTokenizer(tmp_path / "codes").tokenize("abcd")[0].removesuffix("@@") == "a"
+    tokenizer.save_pretrained(tmp_path / "saved")
+    assert MTScaffoldTokenizer.from_pretrained(tmp_path / "saved").tokenize("abcd") == tokenizer.tokenize("abcd")
+    with pytest.raises(UsageError, match="there is no inference 'best'"):
+        MTScaffoldTokenizer(tmp_path / "codes", inference="best")
+
+
 @pytest.mark.parametrize("kind", ["joint", "apart", "gpt2", "byte", "alone"])
 def test_a_saved_folder_loads_as_the_same_tokenizer(
     files: Path, kind: str, tiny_words: Path, tmp_path: Path, request: pytest.FixtureRequest

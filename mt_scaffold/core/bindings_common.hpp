@@ -76,7 +76,10 @@ class PythonSink : public Sink {
     while (size > 0) {
       const nb::object taken = write_(nb::bytes(data, size));
       // A raw stream may write a part only; one that returns None wrote all.
-      const size_t count = taken.is_none() ? size : std::min(nb::cast<size_t>(taken), size);
+      size_t count = size;
+      if (!taken.is_none() && !nb::try_cast(taken, count))
+        throw nb::type_error("write() must return the number of bytes that it took, or None");
+      count = std::min(count, size);
       data += count;
       size -= count;
     }

@@ -40,7 +40,9 @@ class Search:
             raise MTScaffoldError(f"{folder}: its segmentation names a file that was not packed; pack the model again")
         self._separator = segmentation.separator
         paths = [folder / dictionary_name(language) for language in manifest.languages]
-        self._encoder = segmentation.segmenters()[0].encoder(read_ids(paths[0]), UNKNOWN_ID)
+        # Read here first, for errors that say what is wrong.
+        ids, _ = map(read_ids, paths)
+        self._encoder = segmentation.segmenters()[0].encoder(ids, UNKNOWN_ID)
         source, target = (Dictionary.load(str(path)) for path in paths)
         configuration = TranslationConfig(
             source_lang=manifest.source,
@@ -66,7 +68,10 @@ class Search:
         )
         self._model.prepare_for_inference_(SimpleNamespace(generation=generation))
         self._model.eval()
-        self._generator = self._task.build_generator([self._model], generation)
+        try:
+            self._generator = self._task.build_generator([self._model], generation)
+        except AssertionError as error:
+            raise MTScaffoldError(f"{folder}: its beam search cannot be: {error}") from None
         self.beam = int(self._generator.beam_size)
         positions = utils.resolve_max_positions(self._task.max_positions(), self._model.max_positions())
         self.positions = int(positions[0])

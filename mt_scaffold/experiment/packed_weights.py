@@ -100,6 +100,8 @@ def build_model(options: Mapping[str, Any], weights: dict[str, Any], task: Any, 
     """
     from omegaconf import OmegaConf
 
+    if not isinstance(options, dict):
+        raise MTScaffoldError(f"{path}: expected the options of a model; pack the model again")
     if wrong := next((name for name in options if name.endswith(_PATHS) or not _is_plain(options[name])), None):
         raise MTScaffoldError(f"{path}: {wrong}: not an option of a packed model; pack the model again")
     try:

@@ -58,7 +58,7 @@ def read_result(kind: type[Result], path: PathLike) -> Result:
         content = stream.read()
     try:
         result: Result = build(kind, json.loads(content))
-    except (ValueError, WrongValue) as error:
-        problem = f"not JSON: {error}" if isinstance(error, ValueError) else str(error)
+    except (ValueError, RecursionError, WrongValue) as error:
+        problem = str(error) if isinstance(error, WrongValue) else f"not JSON: {error}"
         raise MTScaffoldError(f"{path}: {problem}; run the step that writes this file again") from error
     return result

@@ -62,11 +62,12 @@ class CharacterSide:
         separator: str = SEPARATOR,
         glossaries: Sequence[str] | None = None,
         split_unknown: bool = False,
+        inference: str = "merges",
     ) -> None:
         self.codes = codes
         self.tokens = tokens
         self.ids = _numbered(tokens, codes.name)
-        self._bpe = BPE(codes, merges, separator, tokens if split_unknown else None, glossaries)
+        self._bpe = BPE(codes, merges, separator, tokens if split_unknown else None, glossaries, inference=inference)
 
     def subwords(self, text: str, dropout: Dropout) -> list[str]:
         probability, seed, _ = dropout
@@ -80,9 +81,9 @@ class CharacterSide:
 class ByteSide:
     """Codes of bytes, with the ids of ``BPE.encode``; tokens are in GPT-2's notation, final ones with ``</w>``."""
 
-    def __init__(self, codes: Codes, merges: int = -1) -> None:
+    def __init__(self, codes: Codes, merges: int = -1, inference: str = "merges") -> None:
         self.codes = codes
-        self._bpe = BPE(codes, merges)
+        self._bpe = BPE(codes, merges, inference=inference)
         self.tokens = byte_tokens(codes, merges)
         self.ids = _numbered(self.tokens, codes.name)
 
@@ -143,6 +144,7 @@ def side_of(
     separator: str = SEPARATOR,
     glossaries: Sequence[str] | None = None,
     split_unknown: bool = False,
+    inference: str = "merges",
 ) -> Side:
     """Return one side from its files: what tokenizers of both libraries are made from.
 
@@ -154,13 +156,13 @@ def side_of(
     codes = Codes.read(codes_file)
     if not codes.header.bytes:
         tokens = code_tokens(codes, special, merges, separator) if vocab_file is None else read_tokens(vocab_file)
-        return CharacterSide(codes, tokens, merges, separator, glossaries, split_unknown)
+        return CharacterSide(codes, tokens, merges, separator, glossaries, split_unknown, inference)
     if vocab_file is not None or glossaries or split_unknown or separator != SEPARATOR:
         raise UsageError(
             f"{codes.name}: codes of bytes have ids of their own; omit the vocabulary, glossaries, split_unknown and "
             "the separator"
         )
-    return ByteSide(codes, merges)
+    return ByteSide(codes, merges, inference)
 
 
 def _apart(special: Sequence[str], forms: Sequence[str]) -> list[str]:

@@ -57,8 +57,8 @@ class MTScaffoldTokenizer(PreTrainedTokenizer):
     target_codes_file, target_vocab_file: those of the target side where it has its own.
     prepend_bos, append_eos: what surrounds a text; by default ``eos_token`` after it with codes of code points, and
         nothing with codes of bytes.
-    merges, separator, glossaries: as for ``BPE``. split_unknown: split subwords that are not in the vocabulary
-        further, as ``apply-bpe --vocabulary`` does.
+    merges, separator, glossaries, inference: as for ``BPE``. split_unknown: split subwords that are not in the
+        vocabulary further, as ``apply-bpe --vocabulary`` does.
     src_lang, tgt_lang: kept for the reader of the configuration. Other arguments are those of PreTrainedTokenizer,
         special tokens among them: one that no vocabulary holds gets the next id, and where the sides have vocabularies
         of their own, every special token must have the same id in both.
@@ -86,6 +86,7 @@ class MTScaffoldTokenizer(PreTrainedTokenizer):
         separator: str = SEPARATOR,
         glossaries: Sequence[str] | None = None,
         split_unknown: bool = False,
+        inference: str = "merges",
         src_lang: str | None = None,
         tgt_lang: str | None = None,
         **kwargs: Any,
@@ -95,6 +96,7 @@ class MTScaffoldTokenizer(PreTrainedTokenizer):
             "separator": separator,
             "glossaries": None if glossaries is None else list(glossaries),
             "split_unknown": split_unknown,
+            "inference": inference,
         }
         self._source: Side = side_of(codes_file, vocab_file, SPECIAL_SYMBOLS, **options)
         self._target: Side = self._source

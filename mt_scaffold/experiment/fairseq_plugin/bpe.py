@@ -9,6 +9,7 @@ from fairseq.dataclass import FairseqDataclass
 
 from mt_scaffold.apply import BPE
 from mt_scaffold.errors import UsageError
+from mt_scaffold.options import INFERENCES
 from mt_scaffold.text import SEPARATOR, join_subwords
 
 
@@ -20,6 +21,7 @@ class ScaffoldBPEConfig(FairseqDataclass):
 
     bpe_codes: Optional[str] = field(default=None, metadata={"help": "codes file of mt-scaffold or subword-nmt"})
     bpe_separator: str = field(default=SEPARATOR, metadata={"help": "what every subword but a word's last ends in"})
+    bpe_inference: str = field(default=INFERENCES[0], metadata={"help": "merges, or greedy: the longest token first"})
 
 
 @register_bpe("scaffold_bpe", dataclass=ScaffoldBPEConfig)
@@ -30,7 +32,7 @@ class ScaffoldBPE:
         if not cfg.bpe_codes:
             raise UsageError("--bpe scaffold_bpe needs --bpe-codes FILE")
         self._separator = cfg.bpe_separator
-        self._bpe = BPE(file_utils.cached_path(cfg.bpe_codes), separator=cfg.bpe_separator)
+        self._bpe = BPE(file_utils.cached_path(cfg.bpe_codes), separator=cfg.bpe_separator, inference=cfg.bpe_inference)
 
     def encode(self, x: str) -> str:
         """Segment a line of words into subwords, both separated by spaces."""
