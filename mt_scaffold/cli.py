@@ -31,6 +31,8 @@ _SEGMENTATION_COMMANDS = {
     "export-tokenizers": "write plain BPE codes as a tokenizer of Hugging Face's tokenizers",
     "completion": "print what makes a shell complete these commands and their options",
 }
+# The extra that a package comes with, where it is not "workflow".
+_EXTRAS = {"ctranslate2": "ctranslate2", "lm_eval": "harness", "safetensors": "fairseq", "shtab": "completion"}
 _EXPERIMENT_COMMANDS = {
     "get-data": "fetch or generate the parallel text of an experiment",
     "get-documents": "write the documents of an experiment with language models",
@@ -149,9 +151,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         package = (error.name or "mt_scaffold").partition(".")[0]
         if package == "mt_scaffold":
             raise
+        extra = _EXTRAS.get(package, "workflow")
         print(
             f"mt-scaffold: {command} needs the Python package {package}, which is not installed: in the source "
-            "folder, pip install '.[workflow]', or make venv for everything, fairseq too (see README.md)",
+            f"folder, pip install '.[{extra}]', or make venv for everything, fairseq too (see README.md)",
             file=sys.stderr,
         )
         return 1

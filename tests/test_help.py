@@ -103,9 +103,7 @@ def scripts(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         written[shell] = folder / shell
         with written[shell].open("wb") as stream:
             run = "import sys; from mt_scaffold.cli import main; sys.exit(main())"
-            subprocess.run(
-                [sys.executable, "-c", run, "completion", shell], stdout=stream, check=True
-            )
+            subprocess.run([sys.executable, "-c", run, "completion", shell], stdout=stream, check=True)
     return written
 
 
