@@ -110,7 +110,7 @@ def _on_all_cores(part: Callable[[int, int, float], Figures], seed: int, seconds
     cores = len(os.sched_getaffinity(0))
     until = time.monotonic() + seconds
     together = Figures()
-    with ProcessPoolExecutor(cores, multiprocessing.get_context("spawn")) as pool:
+    with ProcessPoolExecutor(cores, multiprocessing.get_context("fork")) as pool:
         for figures in pool.map(part, range(seed, seed + cores), [cores] * cores, [until] * cores):
             together.found += figures.found
             for name, count in figures.counted.items():
