@@ -278,7 +278,7 @@ def test_both_engines_write_the_same_files(translated: Path) -> None:
 
 
 def test_int8_is_close_and_recorded(built: Built, tiny_data: Path, tmp_path: Path) -> None:
-    """Parameters of a byte each change some translations, and must not be taken for those of float32."""
+    """Parameters of a byte each change some translations, and must not pass as those of float32."""
     sentences = sources(tiny_data, "odd.1")
     model, search = read_model(built.files), Search(beam=1, max_len_b=8)
     exact, _ = translate_sentences(model, sentences, search, tmp_path)

@@ -217,7 +217,7 @@ def test_settings_of_apply_bpe(files: Path, tiny_words: Path) -> None:
 
 @pytest.mark.parametrize("header", ["#version: 0.2", "#version: 0.3 bytes gpt2"])
 def test_greedy_inference_is_that_of_the_applier(tmp_path: Path, header: str) -> None:
-    """It would be taken for a setting of transformers, saved, and words merged all the same."""
+    """As an unknown setting it would be saved, and words merged all the same."""
     (tmp_path / "codes").write_text(f"{header}\nb c\na b\n")
     tokenizer = MTScaffoldTokenizer(tmp_path / "codes", inference="greedy")
     assert tokenizer.tokenize("abcd")[0].removesuffix("@@") == "ab"
@@ -300,7 +300,7 @@ print(AutoTokenizer.from_pretrained("model")({line!r}).input_ids)
 
 
 def test_dropout_depends_on_seed_epoch_and_text_alone(joint: MTScaffoldTokenizer, tiny_words: Path) -> None:
-    """A training can be repeated, whatever its batches; every epoch is segmented anew; evaluation is not."""
+    """A training can be repeated, whatever its batches; each epoch is segmented differently; evaluation never varies."""
     lines = lines_of(tiny_words / "valid.en")
     plain = joint(lines).input_ids
     joint.set_dropout(0.3, seed=1, epoch=1)
@@ -422,7 +422,7 @@ def marian(monkeypatch: pytest.MonkeyPatch) -> Any:
 def test_the_documented_example_trains_a_marian(
     tiny_words: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, marian: Any
 ) -> None:
-    """docs/transformers.md runs as it stands: a MarianMT learns, generates and is decoded; the folder loads again."""
+    """docs/transformers.md runs unchanged: a MarianMT learns, generates and is decoded; the folder loads again."""
     from transformers import AutoTokenizer
 
     monkeypatch.chdir(tmp_path)
