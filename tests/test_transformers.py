@@ -300,7 +300,7 @@ print(AutoTokenizer.from_pretrained("model")({line!r}).input_ids)
 
 
 def test_dropout_depends_on_seed_epoch_and_text_alone(joint: MTScaffoldTokenizer, tiny_words: Path) -> None:
-    """A training can be repeated, whatever its batches; each epoch is segmented differently; evaluation never varies."""
+    """A training can be repeated, whatever its batches; each epoch differs; evaluation never varies."""
     lines = lines_of(tiny_words / "valid.en")
     plain = joint(lines).input_ids
     joint.set_dropout(0.3, seed=1, epoch=1)
