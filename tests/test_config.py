@@ -102,6 +102,12 @@ def test_overrides_replace_values_of_the_file(tmp_path: Path) -> None:
         ("source: en, target: de", "source: en, target: en", 2, "languages.target: source and target are the same"),
         ("source: en", "source: no", 2, "languages.source: must be text, not false (quote text"),
         ("algorithm: bpe", "algorithm: bpa", 18, "systems.bpe.algorithm: must be scaffold or bpe or picky or trimmed,"),
+        (
+            "algorithm: bpe",
+            'algorithm: "b\\np"',
+            18,
+            "systems.bpe.algorithm: must be scaffold or bpe or picky or trimmed, not 'b\\np'",
+        ),
         ("algorithm: bpe", "algorithm: bpe, threshold: 0.9", 18, "systems.bpe.threshold: belongs to the algorithm pi"),
         ("algorithm: bpe", "algorithm: trimmed, below: 2, threshold: 0.9", 18, "systems.bpe.threshold: belongs to th"),
         ("algorithm: bpe", "algorithm: picky, threshold: 0", 18, "systems.bpe.threshold: the threshold of PickyBPE m"),

@@ -189,7 +189,10 @@ def show(value: Any) -> str:
         return "'key: value' lines"
     if isinstance(value, list):
         return "a list"
-    return f"'{value}'" if isinstance(value, str) else str(value)
+    if isinstance(value, str):
+        # In one line, whatever it holds.
+        return "'" + "".join(each if each.isprintable() else repr(each)[1:-1] for each in value) + "'"
+    return str(value)
 
 
 def nearest(name: str, known: Mapping[str, Any]) -> str:

@@ -102,7 +102,7 @@ class Readers:
         segmented = bpe.process_line(LINE)
         merges = codes.merges
         # Blank lines and older versions are accepted, too; the twin reads only what learners write.
-        if all(len(line.split(b" ")) in (2, 3) for line in broken.split(b"\n")[1:-1]) and broken.endswith(b"\n"):
+        if all(_is_plain(line) for line in broken.split(b"\n")[1:-1]) and broken.endswith(b"\n"):
             mode = next((mode for mode in MODES if broken.startswith(mode.first_line.encode() + b"\n")), None)
             if mode is None or len(merges) != broken.count(b"\n") - 1:
                 return
@@ -138,6 +138,12 @@ class Readers:
         path = self.folder / name
         path.write_bytes(broken)
         return path
+
+
+def _is_plain(line: bytes) -> bool:
+    """Whether a line of codes is as learners write it; readers allow for spaces at its end."""
+    fields = line.split(b" ")
+    return (len(fields) == 2 and fields[1] != b"") or (len(fields) == 3 and fields[2] == b"scaffold")
 
 
 def _in(mode: Mode, text: str) -> str:
