@@ -91,24 +91,34 @@ def plan_experiment(
     """Return the folder of an experiment to run, its configuration, and its download cache (None: the default one).
 
     configurations: exactly one configuration file. settings: the values of ``--config``, as text or already typed:
-    ``output`` (folder; default: experiments/NAME), ``cache``, ``sample``, ``batch``, and any section of the
-    configuration, whose values replace those of the file.
+    ``output`` (folder; default: experiments/NAME), ``cache``, ``sample``, ``batch``, ``only`` (one or more systems:
+    the others are left out), and any section of the configuration, whose values replace those of the file.
 
     Raises UsageError as load_experiment does.
     """
     if len(configurations) != 1:
         raise UsageError("give one experiment: --configfile configs/NAME.yaml")
     given = {key: typed(value) for key, value in settings.items()}
-    output, cache = given.pop("output", None), given.pop("cache", None)
+    output, cache, only = (given.pop(key, None) for key in ("output", "cache", "only"))
     for short, (section, key) in _SHORT.items():
         value = given.pop(short, None)
         if value is not None:
             inner = given.get(section, {})
             # Anything but a mapping is left for load_experiment to refuse.
             given[section] = {**inner, key: value} if isinstance(inner, Mapping) else inner
-    config = load_experiment(configurations[0], given)
+    config = load_experiment(configurations[0], given, _names(only))
     folder = Path(str(output or f"experiments/{config.name}"))
     return folder, config, None if cache is None else Path(str(cache))
+
+
+def _names(only: object) -> list[str] | None:
+    """Return the systems that ``--config only`` names; None where it is not given."""
+    if only is None:
+        return None
+    names = [only] if isinstance(only, str) else only
+    if not isinstance(names, list) or not names or not all(isinstance(name, str) for name in names):
+        raise UsageError("--config only: give one or more systems, such as only='[bpe, scaffold]'")
+    return names
 
 
 def training_section(train: Mapping[str, Any]) -> dict[str, Any]:
