@@ -13,15 +13,19 @@ from segmenting import (
     PRETOKENISED,
     Mode,
     hard_text,
+    learn_picky_with_twin,
     learn_with_twin,
     lines_at_lf,
+    picky_twin_of,
     twin_of,
     twin_subwords,
 )
 
 from mt_scaffold import BPE, learn_bpe
 from mt_scaffold.pretokenise import PATTERNS
-from mt_scaffold.reference import ReferenceBPE, pretokenise
+from mt_scaffold.reference import Learned, ReferenceBPE, Survives, always, pretokenise
+from mt_scaffold.reference_greedy import segment_greedily
+from mt_scaffold.reference_picky import LearnedPicky
 from mt_scaffold.text import words_of
 
 # Few letters make ties, overlaps and strings of several origins the rule; "</w>" may be spelt out; up to four bytes.
@@ -33,6 +37,17 @@ class Difference(Exception):
     """The core and the twin disagree; the message says on what."""
 
 
+class Greedy(ReferenceBPE):
+    """The twin with greedy inference over the vocabulary of other codes."""
+
+    def __init__(self, twin: ReferenceBPE) -> None:
+        super().__init__(twin.rank, twin.scaffold, twin.separator, end_of_word=twin.end_of_word)
+
+    def segment_word(self, word: str, survives: Survives = always) -> list[str]:
+        *inner, last = segment_greedily(word, self.rank, self.scaffold, self.end_of_word)
+        return [*inner, self._without_mark(last)]
+
+
 def trial(seed: int) -> int:
     """Make one corpus, learn from it and segment it and another one; returns the number of words compared.
 
@@ -42,17 +57,24 @@ def trial(seed: int) -> int:
     mode = draw.choice(MODES)
     alphabet = draw.choice(ALPHABETS) if draw.random() < 0.7 else None
     text, other = (hard_text(draw.randrange(1 << 30), draw.randint(5, 400), alphabet) for _ in range(2))
-    symbols, min_frequency, algorithm = draw.randint(1, 80), draw.randint(1, 4), draw.choice(["scaffold", "bpe"])
+    symbols, min_frequency = draw.randint(1, 80), draw.randint(1, 4)
+    algorithm, threshold = draw.choice(["scaffold", "bpe", "picky"]), draw.choice([0.3, 0.6, 0.9, 1.0])
+    picky = algorithm == "picky"
     counts: Counter[str] = Counter()
     for line in lines_at_lf(text):
         counts.update(_words(line, mode))
-    learned, codes = learn_with_twin(dict(counts), symbols, min_frequency, algorithm, mode)
+    learned: Learned | LearnedPicky
+    if picky:
+        learned, codes = learn_picky_with_twin(dict(counts), symbols, threshold, min_frequency, mode)
+    else:
+        learned, codes = learn_with_twin(dict(counts), symbols, min_frequency, algorithm, mode)
     native = learn_bpe(
         io.BytesIO(text.encode("utf-8")),
         None,
         symbols,
         min_frequency,
         algorithm=algorithm,
+        threshold=threshold if picky else None,
         num_workers=draw.randint(1, 3),
         **mode.options,
     )
@@ -60,12 +82,14 @@ def trial(seed: int) -> int:
     _same("returns", native.restored, learned.restored)
     merges = draw.choice([-1, -1, draw.randint(0, 80)])
     separator = draw.choice(SEPARATORS) if mode == CHARACTERS else "@@"
-    twin, bpe = twin_of(codes, merges, separator), BPE(codes, merges, separator)
-    vocabulary = None
+    twin_with = picky_twin_of if picky else twin_of
+    twin, bpe = twin_with(codes, merges, separator), BPE(codes, merges, separator)
     if mode == CHARACTERS and draw.random() < 0.4:
         forms = sorted(bpe.surface_forms())
         vocabulary = set(draw.sample(forms, draw.randint(0, len(forms))))
-        twin, bpe = twin_of(codes, merges, separator, vocabulary), BPE(codes, merges, separator, vocabulary)
+        twin, bpe = twin_with(codes, merges, separator, vocabulary), BPE(codes, merges, separator, vocabulary)
+    elif draw.random() < 0.2:
+        twin, bpe = Greedy(twin), BPE(codes, merges, separator, inference="greedy")
     compared = 0
     for whole in (text, other):
         output = io.BytesIO()
