@@ -169,6 +169,7 @@ class Applier(metaclass=_Class):
         seed: int = 0,
         epoch: int = 0,
         progress: _Progress = None,
+        uniform: float = 0.0,
     ) -> None: ...
     def segment_line(
         self,
@@ -178,6 +179,7 @@ class Applier(metaclass=_Class):
         seed: int = 0,
         epoch: int = 0,
         index: int = 0,
+        uniform: float = 0.0,
     ) -> str: ...
     # Each word as it is, neither split at spaces nor pre-tokenised.
     def segment_words(
@@ -187,6 +189,7 @@ class Applier(metaclass=_Class):
         seed: int = 0,
         epoch: int = 0,
         index: int = 0,
+        uniform: float = 0.0,
     ) -> str: ...
     # The ids (int32), and where those of each line begin (int64).
     def ids(
@@ -196,6 +199,7 @@ class Applier(metaclass=_Class):
         dropout: float = 0.0,
         seed: int = 0,
         epoch: int = 0,
+        uniform: float = 0.0,
     ) -> tuple[bytes, bytes]: ...
     def count_subwords(self, counts: WordCounts) -> WordCounts: ...
 
@@ -223,6 +227,7 @@ class Ids(metaclass=_Class):
         seed: int = 0,
         epoch: int = 0,
         index: int = 0,
+        uniform: float = 0.0,
     ) -> list[int]: ...
     # The ids, of `width` bytes, and where those of each text begin (int64). `append`: an id after each text.
     def encode_batch(
@@ -236,6 +241,7 @@ class Ids(metaclass=_Class):
         workers: int = 1,
         width: int = 4,
         append: int = -1,
+        uniform: float = 0.0,
     ) -> tuple[bytearray, bytearray]: ...
     # Writes the ids of each line, and the number of ids of each (int32).
     def encode_lines(
@@ -252,6 +258,7 @@ class Ids(metaclass=_Class):
         epoch: int = 0,
         workers: int = 1,
         progress: _Progress = None,
+        uniform: float = 0.0,
     ) -> None: ...
     # Ids are a sequence of integers or a buffer of them.
     def decode(self, ids: Any) -> bytes: ...

@@ -9,6 +9,7 @@ from typing import Any, AnyStr
 
 from mt_scaffold import _core
 from mt_scaffold.codes import Codes, CodesHeader, CodesSource
+from mt_scaffold.encoder import Encoder as Encoder
 from mt_scaffold.errors import UsageError
 from mt_scaffold.files import Output, PathLike, refuse_overwriting, shown, writing_to
 from mt_scaffold.glossaries import GlossaryIsolator
@@ -20,6 +21,7 @@ from mt_scaffold.options import (
     check_dropout,
     check_epoch,
     check_merges,
+    check_uniform_sampling,
     core_seed,
     warn_of_epoch,
     worker_count,
@@ -45,6 +47,10 @@ class BPE(TokenIds):
         match bytes.
     inference: "merges", in order of rank, or "greedy": from the left, the longest normal token of the codes that the
         rest of the word begins with, or else a base symbol (Uzan et al. 2024). It takes no vocab and no dropout.
+
+    ``dropout`` and ``uniform_sampling`` of the methods segment training text at random, one or the other: dropout skips
+    each merge with this probability (BPE-dropout), uniform sampling replaces each word, with this probability, by one
+    drawn from all of its segmentations into normal tokens, within vocab, and base symbols (docs/uniform_sampling.md).
 
     special_tokens: texts with an id of their own, after those of the codes (see ``encode``). pad_vocab_to: round the
         number of ids up to a multiple of this.
@@ -112,19 +118,28 @@ class BPE(TokenIds):
         # The core's objects can be neither pickled nor copied, but made again.
         return _made_again, (type(self), self._arguments)
 
-    def segment(self, sentence: AnyStr, dropout: float = 0, seed: int | None = None, index: int = 0) -> AnyStr:
+    def segment(
+        self,
+        sentence: AnyStr,
+        dropout: float = 0,
+        seed: int | None = None,
+        index: int = 0,
+        *,
+        uniform_sampling: float = 0,
+    ) -> AnyStr:
         """Return the subwords of a sentence, both separated by spaces; CRs, LFs and spaces at either end are dropped.
 
         Codes with a pre-tokeniser drop nothing: the sentence is a document, and an LF in it is a part of it.
 
         dropout: the probability in [0, 1] that a merge is skipped at a step (BPE-dropout).
-        seed, index: with dropout, the result depends only on (seed, index, sentence); it is random without a seed.
+        uniform_sampling: the probability in [0, 1] that a word is drawn from all of its segmentations.
+        seed, index: with either, the result depends only on (seed, index, sentence); it is random without a seed.
 
-        Raises UsageError for a dropout out of range or a seed of more than 64 bits; MTScaffoldError for a lone
-        surrogate.
+        Raises UsageError for a probability out of range, for dropout with uniform sampling, or a seed of more than 64
+        bits; MTScaffoldError for a lone surrogate.
         """
         stripped = sentence.strip(like(sentence, LINE_MARGIN)) if self.header.end_of_word else sentence
-        return self._segment(stripped, dropout, seed, index)
+        return self._segment(stripped, dropout, seed, index, uniform_sampling)
 
     def join(self, line: AnyStr) -> AnyStr:
         """Join the subwords of a line into words: the inverse of ``segment``, with dropout too.
@@ -139,7 +154,14 @@ class BPE(TokenIds):
         """
         return join_line(line, self.header, self.separator)
 
-    def segment_tokens(self, tokens: Iterable[AnyStr], dropout: float = 0, seed: int | None = None) -> list[AnyStr]:
+    def segment_tokens(
+        self,
+        tokens: Iterable[AnyStr],
+        dropout: float = 0,
+        seed: int | None = None,
+        *,
+        uniform_sampling: float = 0,
+    ) -> list[AnyStr]:
         """Return the subwords of a sequence of words, all but a word's last with the separator.
 
         Empty words are skipped. Codes with a pre-tokeniser take each word as it is: it may hold spaces.
@@ -154,35 +176,53 @@ class BPE(TokenIds):
             for word in words:
                 if space in word:
                     raise UsageError(f"a token must not hold a space: {word!r}")
-            return self._segment(space.join(words), dropout, seed, 0, keep_margins=False).split(space)
+            joined = space.join(words)
+            return self._segment(joined, dropout, seed, 0, uniform_sampling, keep_margins=False).split(space)
         given = [as_bytes(word) for word in words]
-        number = core_seed(seed) if dropout else 0
-        segmented = self._applier.segment_words(given, check_dropout(dropout), number)
+        uniform = check_uniform_sampling(uniform_sampling, check_dropout(dropout))
+        number = core_seed(seed) if dropout or uniform else 0
+        segmented = self._applier.segment_words(given, dropout, number, uniform=uniform)
         return like(words[0], segmented).split(space)
 
-    def process_line(self, line: AnyStr, dropout: float = 0, seed: int | None = None, index: int = 0) -> AnyStr:
+    def process_line(
+        self,
+        line: AnyStr,
+        dropout: float = 0,
+        seed: int | None = None,
+        index: int = 0,
+        *,
+        uniform_sampling: float = 0,
+    ) -> AnyStr:
         """Segment a line as ``segment`` does, but keep its CRs, LFs and spaces at either end unchanged.
 
         Of those, codes with a pre-tokeniser keep only an LF at the end; the others are a part of the words.
         """
         if not self.header.end_of_word:
             text = line.removesuffix(like(line, "\n"))
-            return self._segment(text, dropout, seed, index) + line[len(text) :]
+            return self._segment(text, dropout, seed, index, uniform_sampling) + line[len(text) :]
         margin = like(line, LINE_MARGIN)
         without_leading = line.lstrip(margin)
         sentence = without_leading.rstrip(margin)
         leading = line[: len(line) - len(without_leading)]
-        return leading + self._segment(sentence, dropout, seed, index) + without_leading[len(sentence) :]
+        segmented = self._segment(sentence, dropout, seed, index, uniform_sampling)
+        return leading + segmented + without_leading[len(sentence) :]
 
     def _segment(
-        self, sentence: AnyStr, dropout: float, seed: int | None, index: int, keep_margins: bool = True
+        self,
+        sentence: AnyStr,
+        dropout: float,
+        seed: int | None,
+        index: int,
+        uniform_sampling: float,
+        keep_margins: bool = True,
     ) -> AnyStr:
         given = as_bytes(sentence) if self.header.bytes else sentence
         try:
-            if not dropout:
+            if not (dropout or uniform_sampling):
                 return like(sentence, self._applier.segment_line(given, keep_margins))
+            uniform = check_uniform_sampling(uniform_sampling, check_dropout(dropout))
             number = core_seed(seed)
-            segmented = self._applier.segment_line(given, keep_margins, check_dropout(dropout), number, 0, index)
+            segmented = self._applier.segment_line(given, keep_margins, dropout, number, 0, index, uniform)
             return like(sentence, segmented)
         except TypeError:
             if isinstance(sentence, str):
@@ -199,27 +239,29 @@ class BPE(TokenIds):
         epoch: int = 0,
         *,
         lines: Lines | None = None,
+        uniform_sampling: float = 0,
     ) -> None:
         """Segment a text line by line, in order and in bounded memory.
 
         infile: a path (``.gz`` too) or an open file. lines: an iterable of strings. Exactly one of the two is given.
         outfile: a path, or a file open for bytes or text. num_workers: threads, as in ``count_words``.
-        dropout, seed: as in ``segment``, with a line's number, from 0, as its index; the output does not depend on the
-            number of workers.
-        epoch: with dropout and a seed, each epoch has its own segmentation, that of ``Encoder.encode``.
+        dropout, uniform_sampling, seed: as in ``segment``, with a line's number, from 0, as its index; the output does
+            not depend on the number of workers.
+        epoch: with one of these and a seed, each epoch has its own segmentation, that of ``Encoder.encode``.
 
         Raises MTScaffoldError where the input cannot be read or is not UTF-8 (an output path is then not created);
         UsageError for values out of range, none or several inputs, and an output that is the input.
         """
-        check_dropout(dropout)
+        uniform = check_uniform_sampling(uniform_sampling, check_dropout(dropout))
         source = text_source(infile, lines)
         refuse_overwriting([outfile], [source])
         threads = worker_count(num_workers)
         number = core_seed(seed)
-        check_epoch(epoch, seed, dropout)
+        check_epoch(epoch, seed, dropout or uniform)
         with core_input(source) as opened, progress_line("segmenting") as show, writing_to(outfile) as stream:
             name = shown(outfile) if isinstance(outfile, str | os.PathLike) else None
-            self._applier.apply(opened, core_output(stream, name), threads, dropout, number, epoch, show)
+            output = core_output(stream, name)
+            self._applier.apply(opened, output, threads, dropout, number, epoch, show, uniform)
 
     def surface_forms(self) -> list[str]:
         """Return every subword the codes can give, as segmented text shows it.
@@ -267,39 +309,6 @@ def join_line(line: AnyStr, header: CodesHeader, separator: str = SEPARATOR) -> 
     return like(line, b"\n".join(parts).decode("utf-8", "surrogateescape"))
 
 
-class Encoder:
-    """Segment sentences straight into integer ids, without a Python object per subword."""
-
-    def __init__(self, applier: _core.Applier) -> None:
-        self._applier = applier
-
-    def encode(
-        self,
-        sentences: Sequence[str] | Sequence[bytes],
-        dropout: float = 0,
-        seed: int | None = None,
-        epoch: int = 0,
-        indices: Sequence[int] = (),
-    ) -> tuple[memoryview, memoryview]:
-        """Segment sentences (text, or UTF-8) into ids in one call.
-
-        An LF at the end of a sentence is dropped, unless the codes have a pre-tokeniser: it is then a part of it.
-
-        dropout: the probability in [0, 1] that a merge is skipped at a step (BPE-dropout).
-        seed, epoch, indices: with dropout, the segmentation of a sentence depends only on (seed, epoch, its index),
-            and its index is its position in ``sentences`` where no ``indices`` are given; without a seed it is random.
-
-        Returns two read-only buffers, which ``numpy.asarray`` takes without a copy: the ids of all sentences (int32),
-        and where each sentence begins (int64, one more than there are sentences).
-
-        Raises UsageError for values out of range, or where there is not one index per sentence.
-        """
-        if len(indices) and len(indices) != len(sentences):
-            raise UsageError(f"{len(sentences)} sentences have {len(indices)} indices")
-        ids, offsets = self._applier.ids(sentences, indices, check_dropout(dropout), core_seed(seed), epoch)
-        return memoryview(ids).cast("i"), memoryview(offsets).cast("q")
-
-
 def apply_bpe(
     codes: CodesSource,
     infile: TextFile | None = None,
@@ -316,6 +325,7 @@ def apply_bpe(
     *,
     lines: Lines | None = None,
     inference: str = "merges",
+    uniform_sampling: float = 0,
 ) -> None:
     """Segment a text with a codes file: what the command ``apply-bpe`` does.
 
@@ -335,6 +345,6 @@ def apply_bpe(
             )
     elif vocabulary_threshold is not None:
         print("warning: a vocabulary threshold has no effect without a vocabulary", file=sys.stderr)
-    warn_of_epoch(epoch, dropout)
+    warn_of_epoch(epoch, dropout or uniform_sampling)
     bpe = BPE(read, merges, separator, vocab, glossaries, inference=inference)
-    bpe.process_file(source, outfile, dropout, num_workers, seed, epoch)
+    bpe.process_file(source, outfile, dropout, num_workers, seed, epoch, uniform_sampling=uniform_sampling)

@@ -19,7 +19,15 @@ from mt_scaffold.files import Output, PathLike, explain_os_error, refuse_overwri
 from mt_scaffold.id_files import DTYPES, IdFile, IdsWriter, id_width, index_path, read_index, writing_ids
 from mt_scaffold.ids import check_special_tokens
 from mt_scaffold.inputs import TextFile, core_input
-from mt_scaffold.options import check_choice, check_dropout, check_epoch, core_seed, warn_of_epoch, worker_count
+from mt_scaffold.options import (
+    check_choice,
+    check_dropout,
+    check_epoch,
+    check_uniform_sampling,
+    core_seed,
+    warn_of_epoch,
+    worker_count,
+)
 from mt_scaffold.progress import progress_line
 
 # What a special token that is spelled out in the text becomes.
@@ -48,6 +56,7 @@ class _Options(NamedTuple):
     seed: int
     epoch: int
     workers: int
+    uniform: float
 
 
 def encode_documents(
@@ -66,6 +75,7 @@ def encode_documents(
     seed: int | None = None,
     epoch: int = 0,
     num_workers: int | None = None,
+    uniform_sampling: float = 0,
 ) -> Encoded:
     """Encode documents into ``NAME.bin`` and ``NAME.idx`` (see ``id_files``): what the command ``encode`` does.
 
@@ -74,8 +84,8 @@ def encode_documents(
     special_tokens: as for ``BPE``. append: a token to end every document with; a special token if it is not one yet.
     in_text: whether a special token that a document spells out is an error (``refuse``), its id (``token``) or text
         like any other (``text``).
-    dropout, seed, epoch: as for ``BPE.encode_batch``, a document's index being its position among all. num_workers:
-        threads; the files are the same for any number.
+    dropout, uniform_sampling, seed, epoch: as for ``BPE.encode_batch``, a document's index being its position among
+        all. num_workers: threads; the files are the same for any number.
 
     Memory is bounded by the longest document, of which it takes 8 to 12 times the bytes.
 
@@ -87,17 +97,19 @@ def encode_documents(
     bpe = BPE(codes, merges, special_tokens=special)
     documents = Documents(paths, format, field)
     width = id_width(bpe.n_vocab, dtype)
-    check_epoch(epoch, seed, dropout)
-    warn_of_epoch(epoch, dropout)
+    uniform = check_uniform_sampling(uniform_sampling, check_dropout(dropout))
+    check_epoch(epoch, seed, dropout or uniform)
+    warn_of_epoch(epoch, dropout or uniform)
     refuse_overwriting([outfile, index_path(outfile)], [codes, *documents.sources])
     options = _Options(
         {"refuse": "2", "token": "1", "text": "0"}[in_text] * len(special),
         width,
         -1 if append is None else bpe.special_tokens[append],
-        check_dropout(dropout),
-        core_seed(seed) if dropout else 0,
+        dropout,
+        core_seed(seed) if dropout or uniform else 0,
         epoch,
         worker_count(num_workers),
+        uniform,
     )
     with progress_line("encoding") as show, writing_ids(outfile, width) as writer:
         for each in documents.inputs:
@@ -135,8 +147,9 @@ def _encode_lines(
                 (writer.index_name, writer.sizes.fileno()),
                 options.special,
                 first,
-                *options[1:],
+                *options[1:-1],
                 show,
+                options.uniform,
             )
         except SpecialTokenError as error:
             raise _in_document(str(error)) from None
@@ -150,7 +163,7 @@ def _encode_each(
     start = first
     blank = array("q")
     for batch in _in_batches(documents.documents_of(each, blank)):
-        indices = range(start, start + len(batch)) if options.dropout else ()
+        indices = range(start, start + len(batch)) if options.dropout or options.uniform else ()
         try:
             ids, offsets = bpe.ids_in_core.encode_batch(
                 batch,
@@ -162,6 +175,7 @@ def _encode_each(
                 options.workers,
                 options.width,
                 options.append,
+                options.uniform,
             )
         except SpecialTokenError as error:
             number, message = str(error).removeprefix("text ").split(": ", 1)

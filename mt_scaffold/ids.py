@@ -10,7 +10,15 @@ from typing import TYPE_CHECKING, Any, Literal
 from mt_scaffold import _core
 from mt_scaffold.codes import Codes
 from mt_scaffold.errors import MTScaffoldError, UsageError
-from mt_scaffold.options import check_dropout, check_epoch, check_index, check_indices, core_seed, worker_count
+from mt_scaffold.options import (
+    check_dropout,
+    check_epoch,
+    check_index,
+    check_indices,
+    check_uniform_sampling,
+    core_seed,
+    worker_count,
+)
 
 if TYPE_CHECKING:
     import numpy
@@ -95,19 +103,20 @@ class TokenIds:
         dropout: float = 0,
         seed: int | None = None,
         index: int = 0,
+        uniform_sampling: float = 0,
         allowed_special: Some = (),
         disallowed_special: Some = "all",
     ) -> list[int]:
         """Return the ids of a text, which may be any bytes; a text is a document, line ends included.
 
-        dropout, seed, index: as for ``segment``.
+        dropout, uniform_sampling, seed, index: as for ``segment``.
         allowed_special: the special tokens that become their id where they are spelled out in the text, or "all". Where
             several match at a place, the longest does.
         disallowed_special: those that the text must not hold, or "all" for all that are not allowed. A special token
             that is neither is text like any other; ``disallowed_special=()`` makes all of them that.
 
         Raises SpecialTokenError, a ValueError, for a disallowed special token in the text; MTScaffoldError for a lone
-        surrogate; UsageError for a dropout or index out of range and for a name that is no special token.
+        surrogate; UsageError for a probability or index out of range and for a name that is no special token.
 
         >>> bpe = BPE(b"#version: 0.3 bytes gpt2\\na n\\nb an\\n", special_tokens=["<|end|>"])
         >>> bpe.encode("banana<|end|>", allowed_special="all")
@@ -115,9 +124,10 @@ class TokenIds:
         """
         special = self._states(allowed_special, disallowed_special)
         check_index(index)
-        if not dropout:
+        if not (dropout or uniform_sampling):
             return self._ids.encode(text, special)
-        return self._ids.encode(text, special, check_dropout(dropout), core_seed(seed), 0, index)
+        uniform = check_uniform_sampling(uniform_sampling, check_dropout(dropout))
+        return self._ids.encode(text, special, dropout, core_seed(seed), 0, index, uniform)
 
     def encode_batch(
         self,
@@ -128,13 +138,14 @@ class TokenIds:
         epoch: int = 0,
         indices: Sequence[int] | None = None,
         num_workers: int | None = None,
+        uniform_sampling: float = 0,
         allowed_special: Some = (),
         disallowed_special: Some = "all",
     ) -> tuple[NDArray[numpy.uint32], NDArray[numpy.int64]]:
         """Encode many texts in one call of the core, on several threads and without an object per id.
 
-        dropout, seed, epoch, indices: a text's ids depend only on (seed, epoch, its index), the index being its
-            position where no ``indices`` are given; with epoch 0 they are those of ``encode``.
+        dropout, uniform_sampling, seed, epoch, indices: a text's ids depend only on (seed, epoch, its index), the index
+            being its position where no ``indices`` are given; with epoch 0 they are those of ``encode``.
         num_workers: threads, as for ``count_words``; the result is the same for any number.
 
         Returns the ids of all texts, one after the other (uint32), and where those of each text begin (int64, one more
@@ -149,15 +160,17 @@ class TokenIds:
         if isinstance(texts, str | bytes):
             raise UsageError("encode_batch takes a list of texts; pass a single one to encode")
         chosen = check_indices(indices, len(texts))
-        check_epoch(epoch, seed, dropout)
+        uniform = check_uniform_sampling(uniform_sampling, check_dropout(dropout))
+        check_epoch(epoch, seed, dropout or uniform)
         ids, offsets = self._ids.encode_batch(
             texts,
             self._states(allowed_special, disallowed_special),
             chosen,
-            check_dropout(dropout),
-            core_seed(seed) if dropout else 0,
+            dropout,
+            core_seed(seed) if dropout or uniform else 0,
             epoch,
             worker_count(num_workers),
+            uniform=uniform,
         )
         return numpy.frombuffer(ids, numpy.uint32), numpy.frombuffer(offsets, numpy.int64)
 

@@ -67,18 +67,30 @@ def check_dropout(dropout: float) -> float:
     return dropout
 
 
-def check_epoch(epoch: int, seed: int | None, dropout: float) -> None:
-    """Raise UsageError unless it is 0 to 2^64-1, and, with dropout, for an epoch without the seed that it varies."""
+def check_uniform_sampling(uniform_sampling: float, dropout: float = 0) -> float:
+    """Return the probability that a word is sampled; UsageError where it is not in [0, 1], and beside dropout."""
+    if not 0 <= uniform_sampling <= 1:
+        raise UsageError(f"the probability of uniform sampling must be between 0 and 1, not {uniform_sampling}")
+    if uniform_sampling and dropout:
+        raise UsageError("uniform sampling takes the place of dropout; omit one of them")
+    return uniform_sampling
+
+
+def check_epoch(epoch: int, seed: int | None, drawn: float) -> None:
+    """Raise UsageError unless it is 0 to 2^64-1, and for an epoch without the seed that it varies.
+
+    drawn: the probability of dropout or of uniform sampling; without either a seed is not needed.
+    """
     if not 0 <= epoch < 2**64:
         raise UsageError(f"the epoch must be 0 or more and fit into 64 bits, not {epoch}")
-    if epoch and dropout and seed is None:
+    if epoch and drawn and seed is None:
         raise UsageError(f"epoch {epoch} is random without a seed; give one, the same for every epoch")
 
 
-def warn_of_epoch(epoch: int, dropout: float) -> None:
-    """Say on stderr that an epoch without dropout changes nothing."""
-    if epoch > 0 and not dropout:
-        print("warning: an epoch has no effect without dropout", file=sys.stderr)
+def warn_of_epoch(epoch: int, drawn: float) -> None:
+    """Say on stderr that an epoch without dropout and uniform sampling changes nothing."""
+    if epoch > 0 and not drawn:
+        print("warning: an epoch has no effect without dropout or uniform sampling", file=sys.stderr)
 
 
 def check_index(index: int) -> int:

@@ -118,6 +118,18 @@ def test_overrides_replace_values_of_the_file(tmp_path: Path) -> None:
             18,
             "systems.bpe.dropout: the dropout probability must be between 0 and 1, not 1.5",
         ),
+        (
+            "algorithm: bpe",
+            "algorithm: bpe, uniform_sampling: 1.5",
+            18,
+            "systems.bpe.uniform_sampling: the probability of uniform sampling must be between 0 and 1, not 1.5",
+        ),
+        (
+            "algorithm: bpe",
+            "algorithm: bpe, dropout_target: 0.1, uniform_sampling: 0.1",
+            18,
+            "systems.bpe.uniform_sampling: takes the place of dropout, which the target side has too; leave out one",
+        ),
         ("  bpe: {", "  b pe: {", 18, "systems.b pe: not a valid name"),
         ("  bpe: {", "  ..: {", 18, "systems...: not a valid name"),
         ("  bpe: {", "  raw: {", 18, "systems.raw: reserved for a folder"),

@@ -260,4 +260,4 @@ def test_an_epoch_without_dropout_is_warned_of(
 ) -> None:
     """As by apply-bpe: whoever meant dropout learns that there is none."""
     encode_documents(folder / "codes", [folder / "lines.txt"], tmp_path / "x.bin", epoch=1)
-    assert capsys.readouterr().err == "warning: an epoch has no effect without dropout\n"
+    assert capsys.readouterr().err == "warning: an epoch has no effect without dropout or uniform sampling\n"

@@ -58,25 +58,28 @@ def shared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-def draw_of(data: Path, dropout: float = 0.3) -> Callable[[int], Draw]:
+def draw_of(data: Path, dropout: float = 0.3, uniform: float = 0.0) -> Callable[[int], Draw]:
     words = [str(data / f"train.en-de.{language}.words") for language in LANGUAGES]
     dictionaries = [str(data / f"dict.{language}.txt") for language in LANGUAGES]
     segmentation = stored_segmentation(data)
 
     def draw(epoch: int) -> Draw:
         pairs = (words[0], words[1]), (dictionaries[0], dictionaries[1])
-        return Draw(segmentation, *pairs, (dropout, dropout), (6, 7), epoch)
+        return Draw(segmentation, *pairs, (dropout, dropout), (6, 7), epoch, uniform_samplings=(uniform, uniform))
 
     return draw
 
 
-def here(data: Path, epoch: int, dropout: float = 0.3) -> Any:
+def here(data: Path, epoch: int, dropout: float = 0.3, uniform: float = 0.0) -> Any:
     """The lengths as one call of the core per sentence gives them."""
     encoder = BPE(data / "bpe.codes").encoder({}, 0)
     sides = []
     for side, language in enumerate(LANGUAGES):
         lines = (data / f"train.en-de.{language}.words").read_text(encoding="utf-8").splitlines()
-        encoded = [encoder.encode([line], dropout, 6 + side, epoch, [number])[0] for number, line in enumerate(lines)]
+        encoded = [
+            encoder.encode([line], dropout, 6 + side, epoch, [number], uniform_sampling=uniform)[0]
+            for number, line in enumerate(lines)
+        ]
         sides.append([len(ids) + 1 for ids in encoded])
     return sides
 
@@ -101,6 +104,9 @@ def test_a_process_draws_the_lengths_that_the_sentences_have(data: Path) -> None
             found = drawn.take(epoch, nowhere)
             assert found.dtype == np.int32 and found.tolist() == here(data, epoch)
         assert not found.flags.writeable
+    with closing(SharedDraws(draw_of(data, 0.0, 0.3), "sampling")) as drawn:
+        lengths_sampled = drawn.take(1, nowhere).tolist()
+        assert lengths_sampled == here(data, 1, 0.0, 0.3) != here(data, 1, 0.0)
 
 
 def test_the_next_epoch_is_drawn_while_this_one_trains(

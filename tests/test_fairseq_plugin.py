@@ -236,6 +236,49 @@ def test_the_sides_are_drawn_independently_and_may_differ_in_dropout(words: Path
         assert ids(sample) == (ids(without)[0], ids(dropped)[1])
 
 
+def test_uniform_sampling_takes_the_place_of_dropout(words: Path, tmp_path: Path) -> None:
+    """Sentences and lengths are those of the core for (seed, epoch, side, number); dropout's default is 0 then."""
+    from fairseq.data import Dictionary
+
+    dictionary = Dictionary.load(str(words / "scaffold" / "dict.en.txt"))
+    encoder = BPE(words / "scaffold.codes").encoder(dictionary.indices, dictionary.unk())
+    texts = [(words / f"train.{language}").read_text(encoding="utf-8").splitlines() for language in ("en", "de")]
+    options = ["--bpe-uniform-sampling-src", "0.3", "--bpe-uniform-sampling-tgt", "0.6"]
+    dataset = training_set(words / "scaffold", *options)
+    for epoch in (2, 1):
+        batches = batches_of(dataset, epoch)
+        assert sorted(number for batch in batches for number in batch) == list(range(PAIRS))
+        for number, sample in enumerate(dataset.__getitems__(range(60))):
+            assert dataset.size(number) == tuple(map(len, ids(sample)))
+            for side, (p, sentence) in enumerate(zip((0.3, 0.6), ids(sample), strict=True)):
+                line = texts[side][number]
+                encoded, _ = encoder.encode([line], 0, 2 * SEED + side, epoch, [number], uniform_sampling=p)
+                assert sentence == [*encoded.tolist(), dictionary.eos()]
+    # On one side each.
+    mixed = training_set(words / "scaffold", "--bpe-dropout-src", "0.5", "--bpe-uniform-sampling-tgt", "0.6")
+    dropped = training_set(words / "scaffold", "--bpe-dropout", "0.5")
+    dataset.set_epoch(1)
+    for sample, source, target in zip(
+        *(each.__getitems__(range(50)) for each in (mixed, dropped, dataset)), strict=True
+    ):
+        assert ids(sample) == (ids(source)[0], ids(target)[1])
+    for refused, message in (
+        (["--bpe-uniform-sampling", "1.5"], "--bpe-uniform-sampling: the probability of uniform sampling must be"),
+        ([*options, "--bpe-dropout", "0.1"], "--bpe-uniform-sampling-src: uniform sampling takes the place of dropout"),
+    ):
+        with pytest.raises(UsageError, match=message):
+            training_set(words / "scaffold", *refused)
+
+
+def test_a_training_with_uniform_sampling_resumes_as_if_never_stopped(words: Path, tmp_path: Path) -> None:
+    """The same batches and losses, even if it resumes within an epoch with another number of workers."""
+    common = [str(words / "scaffold"), *MODEL, *ON_THE_FLY, "--bpe-uniform-sampling", "0.2", "--max-epoch", "1"]
+    steps = fairseq_train([*common, "--save-dir", str(tmp_path / "one")])
+    stop = len(steps) // 2
+    before = fairseq_train([*common, "--save-dir", str(tmp_path), "--max-update", str(stop), "--num-workers", "0"])
+    assert before + fairseq_train([*common, "--save-dir", str(tmp_path), "--num-workers", "2"]) == steps
+
+
 def test_validation_and_generation_use_no_dropout(words: Path) -> None:
     """Generation takes the task from the checkpoint, and still drops nothing, even on the training set."""
     from fairseq import tasks

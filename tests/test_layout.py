@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from mt_scaffold.experiment.layout import Layout, plan_layout, read_layout
 from mt_scaffold.experiment.workflow import (
     check_fairseq_options,
     closing_words,
+    dictionary_flags,
     dropout_options,
     gpus_per_node,
     one_of,
@@ -178,6 +180,19 @@ def test_options_of_the_steps_follow_the_configuration() -> None:
     assert tokenise_flags(config, "train") == ""
     assert tokenise_flags(config, "newstest2014") == "--keep-punctuation --keep-nonprinting --straight-apostrophes"
     assert dropout_options(config, "bpe") == "" and dropout_options(config, "bpe_dropout") == "-- --bpe-dropout 0.1"
+    bpe = config.systems["bpe"]
+    sampling = {
+        "uniform": dataclasses.replace(bpe, uniform_sampling=0.1),
+        "mixed": dataclasses.replace(bpe, dropout_source=0.2, uniform_sampling_target=0.1),
+    }
+    config = dataclasses.replace(config, systems={"bpe": bpe, **sampling})
+    assert dropout_options(config, "uniform") == "-- --bpe-uniform-sampling 0.1"
+    assert dropout_options(config, "mixed") == (
+        "-- --bpe-dropout-src 0.2 --bpe-dropout-tgt 0.0 --bpe-uniform-sampling-src 0.0 --bpe-uniform-sampling-tgt 0.1"
+    )
+    assert [config.systems[name].resamples for name in ("bpe", "uniform", "mixed")] == [False, True, True]
+    assert dictionary_flags(config, config.segmentation("uniform").name).endswith("--with-dropout")
+    assert Layout(Path("experiment"), config).binarised_of("uniform").name.endswith(".words")
     assert gpus_per_node(16, 2) == 8
     with pytest.raises(UsageError, match="3 GPUs cannot be shared by 2 nodes"):
         gpus_per_node(3, 2)

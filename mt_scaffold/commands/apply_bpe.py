@@ -5,7 +5,14 @@ from __future__ import annotations
 import argparse
 
 from mt_scaffold.apply import apply_bpe
-from mt_scaffold.commands.arguments import add_codes, add_inference, add_input, add_num_workers, add_segmenting
+from mt_scaffold.commands.arguments import (
+    add_codes,
+    add_inference,
+    add_input,
+    add_num_workers,
+    add_segmenting,
+    add_uniform_sampling,
+)
 from mt_scaffold.files import input_or_standard, output_or_standard
 
 EXAMPLES = """\
@@ -22,13 +29,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--vocabulary", metavar="PATH", help="vocabulary (from get-vocab); subwords it lacks are split further"
     )
     add_segmenting(parser)
+    add_uniform_sampling(parser)
     add_inference(parser)
     parser.add_argument(
         "--epoch",
         type=int,
         default=0,
         metavar="E",
-        help="with --dropout and --seed, segment in another way for each E, as for epoch E of a training (default: 0)",
+        help="with --seed and --dropout or --uniform-sampling, segment in another way for each E, as for epoch E of a "
+        "training (default: 0)",
     )
     add_num_workers(parser)
 
@@ -48,4 +57,5 @@ def run(options: argparse.Namespace) -> None:
         options.num_workers,
         options.epoch,
         inference=options.inference,
+        uniform_sampling=options.uniform_sampling,
     )

@@ -146,7 +146,19 @@ def add_segmenting(parser: argparse.ArgumentParser) -> None:
         "--seed",
         type=int,
         metavar="S",
-        help="seed for dropout; the same seed gives the same output for any number of workers (default: random)",
+        help="seed for dropout and uniform sampling; the same seed gives the same output for any number of workers "
+        "(default: random)",
+    )
+
+
+def add_uniform_sampling(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--uniform-sampling",
+        type=float,
+        default=0,
+        metavar="P",
+        help="with probability P, draw a word's segmentation from all that the vocabulary allows, each equally likely; "
+        "in place of --dropout",
     )
 
 

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 import argparse
 
-from mt_scaffold.commands.arguments import add_codes, add_inputs, add_merges, add_num_workers, input_paths
+from mt_scaffold.commands.arguments import (
+    add_codes,
+    add_inputs,
+    add_merges,
+    add_num_workers,
+    add_uniform_sampling,
+    input_paths,
+)
 from mt_scaffold.documents import DOCUMENT_FORMATS
 from mt_scaffold.encode import IN_TEXT, encode_documents
 from mt_scaffold.id_files import DTYPES
@@ -50,9 +57,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--dropout", type=float, default=0, metavar="P", help="skip each merge with probability P (BPE-dropout)"
     )
-    parser.add_argument("--seed", type=int, metavar="S", help="seed for dropout (default: random)")
+    add_uniform_sampling(parser)
+    parser.add_argument("--seed", type=int, metavar="S", help="seed for dropout and uniform sampling (default: random)")
     parser.add_argument(
-        "--epoch", type=int, default=0, metavar="E", help="with --dropout and --seed, other ids for each E (default: 0)"
+        "--epoch",
+        type=int,
+        default=0,
+        metavar="E",
+        help="with --seed and --dropout or --uniform-sampling, other ids for each E (default: 0)",
     )
     add_num_workers(parser)
 
@@ -73,4 +85,5 @@ def run(options: argparse.Namespace) -> None:
         seed=options.seed,
         epoch=options.epoch,
         num_workers=options.num_workers,
+        uniform_sampling=options.uniform_sampling,
     )

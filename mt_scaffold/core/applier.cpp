@@ -4,9 +4,9 @@
 #include <cstring>
 #include <utility>
 
+#include "applier_worker.hpp"
 #include "errors.hpp"
 #include "lines.hpp"
-#include "notation.hpp"
 #include "word_sources.hpp"
 
 namespace mt_scaffold {
@@ -27,27 +27,6 @@ InputError not_utf8(size_t line, std::string_view text, size_t position) {
 }
 
 }  // namespace
-
-// Padded against false sharing.
-class alignas(128) Applier::Worker {
- public:
-  explicit Worker(const Dropout& dropout) : dropout(dropout), law(dropout.p), random(0, 0, 0) {}
-
-  Dropout dropout;
-  DropoutLaw law;
-  RandomStream random;
-  uint64_t survivors = 0;       // merges of this line that survive before the next drop
-  std::vector<uint64_t> drops;  // of the word at hand: the survivors before each
-
-  std::shared_ptr<WordTable> table;
-  WordTable::Arena arena;
-
-  std::shared_ptr<Segmenter::Scratch> scratch = Segmenter::make_scratch();
-  std::vector<Piece> pieces, part_pieces;
-  std::string text;  // the output of the last segmented word
-  std::vector<size_t> word_ends;
-  OutputBuffer long_entry, output;
-};
 
 Applier::Applier(std::shared_ptr<const Segmenter> segmenter, Isolate isolate,
                  std::shared_ptr<const Pretokeniser> pretokeniser, TableLimits limits,
@@ -77,7 +56,7 @@ Applier::Lease::Lease(Applier& applier, const Dropout& dropout) : applier_(appli
     worker_ = std::make_unique<Worker>(dropout);
     return;
   }
-  if (worker_->dropout.p != dropout.p) worker_->law = DropoutLaw(dropout.p);
+  if (worker_->dropout.probability() != dropout.probability()) worker_->law = DropoutLaw(dropout.probability());
   worker_->dropout = dropout;
 }
 
@@ -93,52 +72,6 @@ void Applier::refresh_table(Worker& worker) {
   if (table_->crowded()) table_ = table_->next();
   worker.table = table_;
   worker.arena = {};  // a new store may have the address of the one that this arena belongs to
-}
-
-// Writes the output to worker.text and returns the number of decisions that dropout makes on the word.
-uint32_t Applier::segment_word(Worker& worker, std::string_view word, Decisions* decisions) {
-  uint32_t replacements = 0;
-  std::vector<Piece>& pieces = worker.pieces;
-  if (!isolate_) {
-    replacements = segmenter_->segment(word, pieces, *worker.scratch, decisions);
-  } else {
-    pieces.clear();
-    uint32_t begin = 0;
-    for (const WordPart& part : isolate_(word)) {
-      if (part.glossary) {
-        pieces.push_back({begin, begin + part.length});
-      } else {
-        replacements +=
-            segmenter_->segment(word.substr(begin, part.length), worker.part_pieces, *worker.scratch, decisions);
-        for (const Piece& piece : worker.part_pieces) pieces.push_back({begin + piece.begin, begin + piece.end});
-      }
-      begin += part.length;
-    }
-  }
-  std::string& text = worker.text;
-  text.clear();
-  std::string form;
-  for (size_t i = 0; i < pieces.size(); ++i) {
-    const std::string_view piece = word.substr(pieces[i].begin, pieces[i].end - pieces[i].begin);
-    const bool last = i + 1 == pieces.size();
-    if (dictionary_) {
-      form.assign(piece);
-      if (!last && !notation_) form += segmenter_->separator();
-      const auto found = dictionary_->find(form);
-      if (found == dictionary_->end()) {
-        append_unknown(text, piece, last && !notation_);
-      } else {
-        text.append(reinterpret_cast<const char*>(&found->second), sizeof found->second);
-      }
-    } else if (notation_) {
-      append_notation(text, piece);
-      if (!last) text += ' ';
-    } else {
-      text += piece;
-      if (!last) text.append(segmenter_->separator()).append(1, ' ');
-    }
-  }
-  return replacements;
 }
 
 // Segments a word that the table lacks; null if it is not UTF-8. The entry is valid until the next call.
@@ -194,7 +127,7 @@ void Applier::segment_with_drops(Worker& worker, const WordEntry* entry, const H
   output.append(worker.text.data(), worker.text.size());
 }
 
-template <bool kDropout, typename Words>
+template <Applier::Draws kDraws, typename Words>
 size_t Applier::append_words_as(Worker& worker, Words words, const char* begin, OutputBuffer& output) {
   const bool text = dictionary_ == nullptr;
   WordTable& table = *worker.table;
@@ -217,10 +150,16 @@ size_t Applier::append_words_as(Worker& worker, Words words, const char* begin, 
         entry = entry_of_new_word(worker, word);
         if (!entry) return static_cast<size_t>(word.text.data() - begin) + first_invalid_byte(word.text);
       }
-      if (kDropout && worker.survivors < entry->decisions) {
-        segment_with_drops(worker, entry, word, output);
+      const uint32_t decisions = kDraws == Draws::kUniform ? 1 : entry->decisions;
+      if (kDraws != Draws::kNone && worker.survivors < decisions) {
+        if constexpr (kDraws == Draws::kUniform) {
+          sample_word(worker, word.text, output);
+          worker.survivors = worker.law.survivors_before_drop(worker.random);
+        } else {
+          segment_with_drops(worker, entry, word, output);
+        }
       } else {
-        if (kDropout) worker.survivors -= entry->decisions;
+        if (kDraws != Draws::kNone) worker.survivors -= decisions;
         emit(output, entry->output(), entry->output_length);
       }
       if (text) {
@@ -235,12 +174,13 @@ size_t Applier::append_words_as(Worker& worker, Words words, const char* begin, 
 
 template <typename Words>
 size_t Applier::append_words(Worker& worker, Words words, const char* begin, OutputBuffer& output) {
-  return worker.dropout.p > 0 ? append_words_as<true>(worker, words, begin, output)
-                              : append_words_as<false>(worker, words, begin, output);
+  if (worker.dropout.uniform > 0) return append_words_as<Draws::kUniform>(worker, words, begin, output);
+  return worker.dropout.p > 0 ? append_words_as<Draws::kDropout>(worker, words, begin, output)
+                              : append_words_as<Draws::kNone>(worker, words, begin, output);
 }
 
 void Applier::start(Worker& worker, uint64_t index) {
-  if (worker.dropout.p <= 0) return;
+  if (!worker.dropout.any()) return;
   worker.random = RandomStream(worker.dropout.seed, worker.dropout.epoch, index);
   worker.survivors = worker.law.survivors_before_drop(worker.random);
 }

@@ -31,7 +31,8 @@ class Applier {
           TableLimits limits, std::shared_ptr<const Dictionary> dictionary, int32_t unknown);
   ~Applier();
 
-  // Segments a text. Under dropout, a line's random numbers depend on (seed, epoch, index of the line) alone.
+  // Segments a text. A line's random numbers, under dropout and uniform sampling, depend on (seed, epoch, index of the
+  // line) alone.
   void apply(BlockReader& reader, Sink& sink, unsigned workers, const Dropout& dropout, const Tick& tick);
 
   // Segments one line without its LF. With `keep_margins`, leading and trailing CRs and spaces are copied, unless words
@@ -85,13 +86,21 @@ class Applier {
   // kValid, or the position in the text that begins at `begin`.
   template <typename Words>
   size_t append_words(Worker& worker, Words words, const char* begin, OutputBuffer& output);
-  template <bool kDropout, typename Words>
+  enum class Draws { kNone, kDropout, kUniform };
+  template <Draws kDraws, typename Words>
   size_t append_words_as(Worker& worker, Words words, const char* begin, OutputBuffer& output);
 
   const WordEntry* entry_of_new_word(Worker& worker, const HashedWord& word);
   // Segments a word in which dropout drops a merge.
   void segment_with_drops(Worker& worker, const WordEntry* entry, const HashedWord& word, OutputBuffer& output);
+  // Draws one of all segmentations of a word, or of each part between glossaries.
+  void sample_word(Worker& worker, std::string_view word, OutputBuffer& output);
   uint32_t segment_word(Worker& worker, std::string_view word, Decisions* decisions);
+  // Makes worker.pieces of what `segment(part)` puts into worker.part_pieces.
+  template <typename Segment>
+  void segment_parts(Worker& worker, std::string_view word, Segment&& segment);
+  // Writes worker.pieces of a word to worker.text.
+  void write_pieces(Worker& worker, std::string_view word) const;
   void refresh_table(Worker& worker);
   // Appends what stands for a subword that the dictionary lacks; `final`: it ends a word that has such a marker.
   void append_unknown(std::string& text, std::string_view piece, bool final) const;

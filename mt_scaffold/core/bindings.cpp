@@ -153,37 +153,42 @@ NB_MODULE(_core, module) {
       .def(
           "apply",
           [](Applier& self, const NamedObject& input, const NamedObject& output, unsigned workers, double p,
-             uint64_t seed, uint64_t epoch, nb::object progress) {
+             uint64_t seed, uint64_t epoch, nb::object progress, double uniform) {
             BlockReader reader = make_reader({input});
             const std::unique_ptr<Sink> sink = make_sink(output);
             const Tick tick = make_tick(std::move(progress));
             nb::gil_scoped_release released;
-            self.apply(reader, *sink, workers, {p, seed, epoch}, tick);
+            self.apply(reader, *sink, workers, {p, seed, epoch, uniform}, tick);
           },
           nb::arg("input"), nb::arg("output"), nb::arg("workers") = 1, nb::arg("dropout") = 0.0, nb::arg("seed") = 0,
-          nb::arg("epoch") = 0, nb::arg("progress") = nb::none())
+          nb::arg("epoch") = 0, nb::arg("progress") = nb::none(), nb::arg("uniform") = 0.0)
       .def(
           "segment_line",
           [](Applier& self, std::string_view line, bool keep_margins, double p, uint64_t seed, uint64_t epoch,
-             uint64_t index) { return decode(self.segment_line(line, keep_margins, {p, seed, epoch}, index)); },
+             uint64_t index, double uniform) {
+            return decode(self.segment_line(line, keep_margins, {p, seed, epoch, uniform}, index));
+          },
           nb::arg("line"), nb::arg("keep_margins") = true, nb::arg("dropout") = 0.0, nb::arg("seed") = 0,
-          nb::arg("epoch") = 0, nb::arg("index") = 0)
+          nb::arg("epoch") = 0, nb::arg("index") = 0, nb::arg("uniform") = 0.0)
       .def(
           "segment_words",
           [](Applier& self, const std::vector<std::string>& words, double p, uint64_t seed, uint64_t epoch,
-             uint64_t index) { return decode(self.segment_words(words, {p, seed, epoch}, index)); },
-          nb::arg("words"), nb::arg("dropout") = 0.0, nb::arg("seed") = 0, nb::arg("epoch") = 0, nb::arg("index") = 0)
+             uint64_t index,
+             double uniform) { return decode(self.segment_words(words, {p, seed, epoch, uniform}, index)); },
+          nb::arg("words"), nb::arg("dropout") = 0.0, nb::arg("seed") = 0, nb::arg("epoch") = 0, nb::arg("index") = 0,
+          nb::arg("uniform") = 0.0)
       .def(
           "ids",
           [](Applier& self, const std::vector<std::string>& lines, const std::vector<uint64_t>& indices, double p,
-             uint64_t seed, uint64_t epoch) {
-            const Applier::Ids result = without_gil([&] { return self.encode(lines, indices, {p, seed, epoch}); });
+             uint64_t seed, uint64_t epoch, double uniform) {
+            const Applier::Ids result =
+                without_gil([&] { return self.encode(lines, indices, {p, seed, epoch, uniform}); });
             const auto* offsets = reinterpret_cast<const char*>(result.offsets.data());
             return nb::make_tuple(to_bytes(result.ids.view()),
                                   nb::bytes(offsets, result.offsets.size() * sizeof(int64_t)));
           },
           nb::arg("lines"), nb::arg("indices") = std::vector<uint64_t>(), nb::arg("dropout") = 0.0, nb::arg("seed") = 0,
-          nb::arg("epoch") = 0)
+          nb::arg("epoch") = 0, nb::arg("uniform") = 0.0)
       .def(
           "count_subwords",
           [](Applier& self, PyWordCounts& counts) {

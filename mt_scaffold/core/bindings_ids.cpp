@@ -158,14 +158,15 @@ std::vector<Special> specials(const std::string& states) {
 }
 
 nb::list encode_text(Ids& self, nb::handle text, const std::string& special, double p, uint64_t seed, uint64_t epoch,
-                     uint64_t index) {
+                     uint64_t index, double uniform) {
   Texts texts;
   texts.add(text, -1);
   std::vector<int32_t> ids;
   {
     nb::gil_scoped_release released;
-    const EncodedDocuments encoded = self.encoder->encode(texts.views(), specials(special), {index}, -1,
-                                                          {p, seed, epoch}, 1, [](size_t) { return std::string(); });
+    const EncodedDocuments encoded =
+        self.encoder->encode(texts.views(), specials(special), {index}, -1, {p, seed, epoch, uniform}, 1,
+                             [](size_t) { return std::string(); });
     ids.resize(static_cast<size_t>(encoded.offsets.back()));
     encoded.copy(reinterpret_cast<char*>(ids.data()), sizeof(int32_t), 1);
   }
@@ -183,15 +184,16 @@ nb::bytearray room(size_t bytes) {
 }
 
 nb::tuple encode_batch(Ids& self, nb::handle given, const std::string& special, const std::vector<uint64_t>& indices,
-                       double p, uint64_t seed, uint64_t epoch, unsigned workers, size_t width, int32_t append) {
+                       double p, uint64_t seed, uint64_t epoch, unsigned workers, size_t width, int32_t append,
+                       double uniform) {
   const nb::tuple items(given);
   Texts texts;
   for (size_t i = 0; i < items.size(); ++i) texts.add(nb::object(items[i]), static_cast<Py_ssize_t>(i));
   std::optional<EncodedDocuments> encoded;
   {
     nb::gil_scoped_release released;
-    encoded = self.encoder->encode(texts.views(), specials(special), indices, append, {p, seed, epoch}, workers,
-                                   [](size_t number) { return "text " + std::to_string(number) + ": "; });
+    encoded = self.encoder->encode(texts.views(), specials(special), indices, append, {p, seed, epoch, uniform},
+                                   workers, [](size_t number) { return "text " + std::to_string(number) + ": "; });
   }
   const size_t bytes = static_cast<size_t>(encoded->offsets.back()) * width;
   nb::bytearray ids = room(bytes), offsets = room(encoded->offsets.size() * sizeof(int64_t));
@@ -275,25 +277,26 @@ void bind_ids(nb::module_& module) {
              return tokens;
            })
       .def("encode", &encode_text, nb::arg("text"), nb::arg("special"), nb::arg("dropout") = 0.0, nb::arg("seed") = 0,
-           nb::arg("epoch") = 0, nb::arg("index") = 0)
+           nb::arg("epoch") = 0, nb::arg("index") = 0, nb::arg("uniform") = 0.0)
       .def("encode_batch", &encode_batch, nb::arg("texts"), nb::arg("special"),
            nb::arg("indices") = std::vector<uint64_t>(), nb::arg("dropout") = 0.0, nb::arg("seed") = 0,
-           nb::arg("epoch") = 0, nb::arg("workers") = 1, nb::arg("width") = 4, nb::arg("append") = -1)
+           nb::arg("epoch") = 0, nb::arg("workers") = 1, nb::arg("width") = 4, nb::arg("append") = -1,
+           nb::arg("uniform") = 0.0)
       .def(
           "encode_lines",
           [](Ids& self, const NamedObject& input, const NamedObject& ids, const NamedObject& sizes,
              const std::string& special, uint64_t first, size_t width, int32_t append, double p, uint64_t seed,
-             uint64_t epoch, unsigned workers, nb::object progress) {
+             uint64_t epoch, unsigned workers, nb::object progress, double uniform) {
             BlockReader reader = make_reader({input});
             const std::unique_ptr<Sink> ids_sink = make_sink(ids), sizes_sink = make_sink(sizes);
             const Tick tick = make_tick(std::move(progress));
             nb::gil_scoped_release released;
             self.encoder->encode_lines(reader, *ids_sink, *sizes_sink, specials(special), first, width, append,
-                                       {p, seed, epoch}, workers, tick);
+                                       {p, seed, epoch, uniform}, workers, tick);
           },
           nb::arg("input"), nb::arg("ids"), nb::arg("sizes"), nb::arg("special"), nb::arg("first") = 0,
           nb::arg("width") = 4, nb::arg("append") = -1, nb::arg("dropout") = 0.0, nb::arg("seed") = 0,
-          nb::arg("epoch") = 0, nb::arg("workers") = 1, nb::arg("progress") = nb::none())
+          nb::arg("epoch") = 0, nb::arg("workers") = 1, nb::arg("progress") = nb::none(), nb::arg("uniform") = 0.0)
       .def("decode", &decode_ids, nb::arg("ids"))
       .def("decode_with_starts", &decode_with_starts, nb::arg("ids"))
       .def("decode_documents", &decode_documents, nb::arg("ids"), nb::arg("sizes"), nb::arg("end") = "\n",

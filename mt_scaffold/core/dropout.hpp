@@ -1,4 +1,4 @@
-// The random decisions of BPE-dropout: reproducible on every platform.
+// The random decisions of BPE-dropout and of uniform sampling: reproducible on every platform.
 #pragma once
 
 #include <cstddef>
@@ -7,10 +7,16 @@
 
 namespace mt_scaffold {
 
+// Each merge is dropped with probability `p`, or each word is drawn from all of its segmentations with probability
+// `uniform`: one of them is 0.
 struct Dropout {
   double p = 0;
   uint64_t seed = 0;
   uint64_t epoch = 0;
+  double uniform = 0;
+
+  bool any() const { return p > 0 || uniform > 0; }
+  double probability() const { return uniform > 0 ? uniform : p; }
 };
 
 // SplitMix64, with a separate stream for each (seed, epoch, index of the line).
@@ -29,7 +35,8 @@ class RandomStream {
   uint64_t state_;
 };
 
-// Draws how many merges survive before the next one is dropped, each with probability p.
+// Draws how many merges survive before the next one is dropped, each with probability p; for uniform sampling, how many
+// words are segmented as usual before the next one is drawn.
 class DropoutLaw {
  public:
   explicit DropoutLaw(double p);

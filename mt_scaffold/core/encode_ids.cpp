@@ -132,7 +132,7 @@ std::vector<IdEncoder::Unit> IdEncoder::plan(const std::vector<std::string_view>
 EncodedDocuments IdEncoder::encode(const std::vector<std::string_view>& texts, const std::vector<Special>& special,
                                    const std::vector<uint64_t>& indices, int32_t append, const Dropout& dropout,
                                    unsigned workers, const std::function<std::string(size_t)>& name_of) const {
-  const std::vector<Unit> units = plan(texts, dropout.p == 0);
+  const std::vector<Unit> units = plan(texts, !dropout.any());
   workers = std::max(1u, static_cast<unsigned>(std::min<size_t>(workers, units.size())));
   EncodedDocuments result;
   result.offsets.assign(texts.size() + 1, 0);

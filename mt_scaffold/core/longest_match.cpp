@@ -6,17 +6,10 @@
 
 namespace mt_scaffold {
 
-size_t LongestMatch::slot_of(uint64_t key) const {
-  const size_t mask = edges_.size() - 1;
-  size_t slot = (key * 0x9E3779B97F4A7C15ULL >> 32) & mask;
-  while (edges_[slot].key != 0 && edges_[slot].key != key) slot = (slot + 1) & mask;
-  return slot;
-}
-
-void LongestMatch::add(std::string_view token) {
+void LongestMatch::add(std::string_view token, Place place) {
   uint32_t node = 0;
   for (const char byte : token) {
-    if (is_token_.size() * 2 > edges_.size()) {
+    if (places_.size() * 2 > edges_.size()) {
       std::vector<Edge> before(edges_.size() * 4, Edge{0, 0});
       before.swap(edges_);
       for (const Edge& edge : before)
@@ -24,12 +17,12 @@ void LongestMatch::add(std::string_view token) {
     }
     Edge& edge = edges_[slot_of(key_of(node, byte))];
     if (edge.key == 0) {
-      edge = {key_of(node, byte), static_cast<uint32_t>(is_token_.size())};
-      is_token_.push_back(false);
+      edge = {key_of(node, byte), static_cast<uint32_t>(places_.size())};
+      places_.push_back(0);
     }
     node = edge.node;
   }
-  is_token_[node] = true;
+  places_[node] |= place;
 }
 
 void LongestMatch::segment(std::string_view word, Alphabet alphabet, std::string& marked,
@@ -40,15 +33,7 @@ void LongestMatch::segment(std::string_view word, Alphabet alphabet, std::string
   for (size_t begin = 0; begin < word.size(); begin = ends.back()) {
     uint32_t ignored;
     size_t longest = begin + first_symbol(word.substr(begin), alphabet, ignored);
-    uint32_t node = 0;
-    for (size_t end = begin; end < marked.size();) {
-      node = edges_[slot_of(key_of(node, marked[end]))].node;
-      if (node == 0) break;
-      ++end;
-      // The last symbol ends after its marker, and nowhere else.
-      const bool between_symbols = !alphabet.end_of_word || end < word.size() || end == marked.size();
-      if (is_token_[node] && between_symbols) longest = std::max(longest, end);
-    }
+    for_each_token(marked, word.size(), begin, [&](size_t end) { longest = std::max(longest, end); });
     ends.push_back(static_cast<uint32_t>(std::min(longest, word.size())));
   }
 }

@@ -88,6 +88,24 @@ std::vector<std::string> Segmenter::merged_tokens() const {
   return tokens;
 }
 
+const UniformSampler& Segmenter::sampler() const {
+  std::call_once(sampler_made_, [&] {
+    auto sampler = std::make_unique<UniformSampler>(alphabet_);
+    const bool filtered = !expansions_.last.empty();
+    for (const int32_t token : merged_of_rank_) {
+      const auto at = static_cast<size_t>(token);
+      const bool final = is_marked(texts_[token], alphabet_);
+      const bool whole = (final && filtered ? expansions_.last : expansions_.inner)[at].empty();
+      if (scaffold_[at] || !whole) continue;
+      sampler->add(texts_[token], final                   ? LongestMatch::kAtEnd
+                                  : alphabet_.end_of_word ? LongestMatch::kInside
+                                                          : LongestMatch::kAnywhere);
+    }
+    sampler_ = std::move(sampler);
+  });
+  return *sampler_;
+}
+
 std::vector<std::string> Segmenter::surface_forms() const {
   std::vector<std::string> forms;
   std::unordered_set<std::string> seen;

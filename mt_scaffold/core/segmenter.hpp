@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <string_view>
 #include <unordered_set>
@@ -16,6 +17,7 @@
 #include "interner.hpp"
 #include "longest_match.hpp"
 #include "pair_table.hpp"
+#include "uniform_sampler.hpp"
 
 namespace mt_scaffold {
 
@@ -42,6 +44,9 @@ class Segmenter {
   // `decisions`, if given, decides on each of them; their order is a function of the earlier answers alone. If all
   // survive, there are as many decisions as merges.
   uint32_t segment(std::string_view word, std::vector<Piece>& pieces, Scratch& scratch, Decisions* decisions) const;
+
+  // Draws from all segmentations into subwords that the codes and the vocabulary allow. Made when first needed.
+  const UniformSampler& sampler() const;
 
   const CodesHeader& header() const { return header_; }
   Alphabet alphabet() const { return alphabet_; }
@@ -74,6 +79,8 @@ class Segmenter {
   std::vector<bool> scaffold_;                // in no vocabulary
   Expansions expansions_;
   std::vector<int32_t> internal_base_, final_base_;  // by symbol
+  mutable std::once_flag sampler_made_;
+  mutable std::unique_ptr<const UniformSampler> sampler_;
 };
 
 }  // namespace mt_scaffold

@@ -116,12 +116,12 @@ class Layout(ExperimentFolder):
         return self.folder / "subwords" / segmentation / f"{part}.{language}"
 
     def binarised(self, segmentation: str, words: bool = False) -> Path:
-        """The fairseq data folder that is trained on: ids, or words for the systems with BPE-dropout."""
+        """The fairseq data folder that is trained on: ids, or words for the systems that resample."""
         return self.folder / "binarised" / (f"{segmentation}.words" if words else segmentation)
 
     def binarised_of(self, system: str) -> Path:
         """The fairseq data folder that a system is trained on."""
-        return self.binarised(self.segmentation_of(system), self.config.systems[system].uses_dropout)
+        return self.binarised(self.segmentation_of(system), self.config.systems[system].resamples)
 
     def binarised_test(self, segmentation: str, test: str) -> Path:
         """The fairseq data folder of a test set, which all systems with a segmentation translate."""

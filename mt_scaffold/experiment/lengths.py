@@ -1,4 +1,4 @@
-"""The lengths of all sentences in an epoch with BPE-dropout, from which its batches are made."""
+"""The lengths of all sentences in an epoch with BPE-dropout or uniform sampling, from which its batches are made."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import IO, Any
 
 import numpy as np
 
-from mt_scaffold.apply import Encoder
+from mt_scaffold.encoder import Encoder
 from mt_scaffold.errors import MTScaffoldError
 from mt_scaffold.experiment.binarise_words import WordsFile
 from mt_scaffold.experiment.dictionary import UNKNOWN_ID, read_ids
@@ -35,6 +35,7 @@ def draw_lengths(
     epoch: int,
     unknown: int | None = None,
     threads: int = 1,
+    uniform_sampling: float = 0.0,
 ) -> Iterator[Any]:
     """Yield the lengths of all sentences in ``epoch``, ``</s>`` included, in order (int32 arrays).
 
@@ -43,7 +44,9 @@ def draw_lengths(
 
     def lengths_from(begin: int) -> Any:
         numbers = range(begin, min(begin + _LINES_AT_ONCE, len(words)))
-        ids, offsets = map(np.asarray, encoder.encode(words.lines(numbers), dropout, seed, epoch, numbers))
+        lines = words.lines(numbers)
+        encoded = encoder.encode(lines, dropout, seed, epoch, numbers, uniform_sampling=uniform_sampling)
+        ids, offsets = map(np.asarray, encoded)
         if unknown is not None and (found := np.flatnonzero(ids == unknown)).size:
             line = begin + int(np.searchsorted(offsets, found[0], side="right"))
             raise MTScaffoldError(
@@ -76,6 +79,7 @@ class Draw:
     seeds: tuple[int, int]
     epoch: int
     threads: int = 1
+    uniform_samplings: tuple[float, float] = (0.0, 0.0)
 
     @property
     def pairs(self) -> int:
@@ -104,10 +108,11 @@ class Draw:
         """Write all lengths of the source, then of the target (int32); False where ``wanted`` was False before."""
         for side, bpe in enumerate(self.segmentation.segmenters()):
             words, dropout, seed = WordsFile(self.words[side]), self.dropouts[side], self.seeds[side]
+            uniform = self.uniform_samplings[side]
             ids = read_ids(self.dictionaries[side]) if self.dictionaries else {}
             unknown = UNKNOWN_ID if self.dictionaries else None
             encoder = bpe.encoder(ids, UNKNOWN_ID)
-            for lengths in draw_lengths(words, encoder, dropout, seed, self.epoch, unknown, self.threads):
+            for lengths in draw_lengths(words, encoder, dropout, seed, self.epoch, unknown, self.threads, uniform):
                 if not wanted():
                     return False
                 stream.write(lengths.tobytes())

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from mt_scaffold.apply import BPE, Encoder
+from mt_scaffold.apply import BPE
+from mt_scaffold.encoder import Encoder
 from mt_scaffold.errors import MTScaffoldError
 from mt_scaffold.experiment.dictionary import END_ID, UNKNOWN_ID
 from mt_scaffold.experiment.limits import SPECIAL_SYMBOLS

@@ -141,7 +141,9 @@ def _described(config: Config, system: str) -> str:
     text = f"{kind}: {'; '.join(sizes)}"
     text += f", subwords from a frequency of {setting.vocabulary_threshold}" if setting.vocabulary_threshold else ""
     text += f", {setting.inference} inference" if setting.inference != INFERENCES[0] else ""
-    return text + (f", BPE-dropout {dropouts[0]:g} and {dropouts[1]:g} in training" if any(dropouts) else "")
+    text += f", BPE-dropout {dropouts[0]:g} and {dropouts[1]:g} in training" if any(dropouts) else ""
+    sampled = config.systems[system].uniform_samplings
+    return text + (f", uniform sampling {sampled[0]:g} and {sampled[1]:g} in training" if any(sampled) else "")
 
 
 def _described_codes(codes: CodesSetting) -> str:

@@ -1,9 +1,9 @@
 """What an epoch of a training needs, drawn once per node and ahead of time, by a process of its own.
 
-With BPE-dropout the text is segmented differently in every epoch, and batches are made from all lengths. While an epoch
-trains, a process that loads neither PyTorch nor fairseq draws the next into a file that all processes of the training
-on this node map. It is a process and not a thread because data-loading workers are forked, and a fork would copy the
-locks that a thread holds.
+With BPE-dropout or uniform sampling the text is segmented differently in every epoch, and batches are made from all
+lengths. While an epoch trains, a process that loads neither PyTorch nor fairseq draws the next into a file that all
+processes of the training on this node map. It is a process and not a thread because data-loading workers are forked,
+and a fork would copy the locks that a thread holds.
 """
 
 from __future__ import annotations

@@ -248,7 +248,7 @@ def _over_sizes(
     bytes_per_token = {
         system: summarise(vocabularies[layout.segmentation_of(system)]).bytes_per_token
         for system in layout.config.systems
-        if layout.segmentation_of(system) in vocabularies and not layout.config.systems[system].uses_dropout
+        if layout.segmentation_of(system) in vocabularies and not layout.config.systems[system].resamples
     }
     if series := _by_size(layout, bytes_per_token):
         yield "vocabularies", "bytes-per-token-over-n", "bytes per token in the training text", series
@@ -266,7 +266,8 @@ def _by_size(layout: Layout, values: Mapping[str, float]) -> dict[str, list[tupl
             kind = str(system.algorithm)
             kind += "+refill" if system.refill else ""
             kind += "+greedy" if system.inference == "greedy" else ""
-            kind += "+dropout" if system.uses_dropout else ""
+            kind += "+dropout" if any(system.dropouts) else ""
+            kind += "+uniform" if any(system.uniform_samplings) else ""
             series.setdefault(kind, []).append((codes[0].symbols, values[name]))
     ordered = {kind: sorted(points) for kind, points in series.items()}
     return {kind: points for kind, points in ordered.items() if len({size for size, _ in points}) > 1}

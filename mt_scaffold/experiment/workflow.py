@@ -140,7 +140,7 @@ def dictionary_flags(config: Config, segmentation: str) -> str:
     flags.append(f"--padding-factor {limits.padding_factor}")
     if not limits.joined_dictionary:
         flags.append("--separate-dictionaries")
-    if config.shares_dropout(segmentation):
+    if config.is_resampled(segmentation):
         flags.append("--with-dropout")
     return " ".join(flags)
 
@@ -165,16 +165,16 @@ def results(layout: Layout) -> list[Path]:
 
 def dropout_options(config: Config, system: str) -> str:
     """Return the training options of a system that are not in the configuration's train section."""
-    return shlex.join(["--", *arguments]) if (arguments := _dropout(config, system)) else ""
+    return shlex.join(["--", *arguments]) if (arguments := _resampling(config, system)) else ""
 
 
-def _dropout(config: Config, system: str) -> list[str]:
-    if not config.systems[system].uses_dropout:
-        return []
-    source, target = map(str, config.systems[system].dropouts)
-    if source == target:
-        return ["--bpe-dropout", source]
-    return ["--bpe-dropout-src", source, "--bpe-dropout-tgt", target]
+def _resampling(config: Config, system: str) -> list[str]:
+    given, options = config.systems[system], []
+    for option, sides in (("--bpe-dropout", given.dropouts), ("--bpe-uniform-sampling", given.uniform_samplings)):
+        source, target = map(str, sides)
+        if any(sides):
+            options += [option, source] if source == target else [f"{option}-src", source, f"{option}-tgt", target]
+    return options
 
 
 def average_flags(config: Experiment) -> str:
@@ -220,12 +220,12 @@ def check_trainings(layout: Layout, planned: Iterable[tuple[str, str, int]], els
     for system, seed, gpus in planned:
         if read_start(layout.training(system, seed)) is None:
             continue
-        storage = "words" if layout.config.systems[system].uses_dropout else "ids"
+        storage = "words" if layout.config.systems[system].resamples else "ids"
         data, expected = layout.binarised_of(system), None
         if not (data / DESCRIPTION).exists():
             expected = Binarised(layout.source, layout.target, {"train": 0}, {}, storage, {}, "")
         options = option_arguments(training_options(layout.config, system, gpus_in_all(1, gpus)))
-        options += _dropout(layout.config, system)
+        options += _resampling(layout.config, system)
         folder = layout.training(system, seed)
         start = plan_start(data, folder, options, int(seed), gpus=gpus, expected=expected)
         if elsewhere and not gpus:
@@ -244,7 +244,7 @@ def check_fairseq_options(config: Config) -> None:
     trainings = {name: training_options(config, name) for name in config.systems}
     chosen = [("generate", [*_task(), *option_arguments(config.translate.options)])]
     for name, options in trainings.items():
-        chosen.append(("train", [*_task(config.systems[name].uses_dropout), *option_arguments(options)]))
+        chosen.append(("train", [*_task(config.systems[name].resamples), *option_arguments(options)]))
     # Most systems differ in nothing that fairseq's parser sees.
     check_options([call for number, call in enumerate(chosen) if call not in chosen[:number]])
     for name, options in trainings.items():
@@ -253,8 +253,8 @@ def check_fairseq_options(config: Config) -> None:
             raise UsageError(f"systems.{name}: its training would never end; give train.stop (updates, epochs, ...)")
 
 
-def _task(dropout: bool = False) -> list[str]:
-    return ["--task", "translation_bpe_dropout" if dropout else "translation_resumable"]
+def _task(resamples: bool = False) -> list[str]:
+    return ["--task", "translation_bpe_dropout" if resamples else "translation_resumable"]
 
 
 def gather_training_text(

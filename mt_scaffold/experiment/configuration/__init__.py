@@ -169,11 +169,10 @@ class Config:
         """The codes of all systems, by name, each once."""
         return {codes.name: codes for setting in self.segmentations.values() for codes in setting.codes}
 
-    def shares_dropout(self, segmentation: str) -> bool:
-        """Return whether any system with this segmentation uses BPE-dropout; its dictionary then serves both kinds."""
+    def is_resampled(self, segmentation: str) -> bool:
+        """Return whether any system with this segmentation resamples; its dictionary then serves both kinds."""
         return any(
-            system.uses_dropout and self.segmentation(name).name == segmentation
-            for name, system in self.systems.items()
+            system.resamples and self.segmentation(name).name == segmentation for name, system in self.systems.items()
         )
 
     def baseline_of(self, system: str) -> str | None:

@@ -14,7 +14,7 @@ from mt_scaffold.errors import UsageError
 from mt_scaffold.experiment.configuration.training import SystemTrain
 from mt_scaffold.experiment.schema import bounds
 from mt_scaffold.glossaries import GlossaryIsolator
-from mt_scaffold.options import DEFAULT_THRESHOLD, check_dropout, check_threshold
+from mt_scaffold.options import DEFAULT_THRESHOLD, check_dropout, check_threshold, check_uniform_sampling
 
 
 def check_glossary(glossary: str) -> None:
@@ -25,6 +25,7 @@ def check_glossary(glossary: str) -> None:
 
 
 _DROPOUT = bounds(check=check_dropout)
+_UNIFORM = bounds(check=check_uniform_sampling)
 _LEAST_FREQUENCY = 2
 TRIMMED = "trimmed"
 
@@ -60,7 +61,9 @@ class System:
     ``inference: greedy`` takes the longest token from the left, in place of merges (apply-bpe --inference).
 
     With ``dropout`` the training text is segmented again in every epoch, each merge skipped with this probability;
-    ``dropout_source`` and ``dropout_target`` replace it on one side.
+    ``dropout_source`` and ``dropout_target`` replace it on one side. With ``uniform_sampling`` (and ``_source`` and
+    ``_target``) each word is instead, with this probability, drawn from all of its segmentations
+    (docs/uniform_sampling.md).
 
     ``baseline`` is the system to test this one against (default: the experiment's). ``train``: its own options.
     """
@@ -84,6 +87,9 @@ class System:
     dropout: float = field(default=0.0, metadata=_DROPOUT)
     dropout_source: float | None = field(default=None, metadata=_DROPOUT)
     dropout_target: float | None = field(default=None, metadata=_DROPOUT)
+    uniform_sampling: float = field(default=0.0, metadata=_UNIFORM)
+    uniform_sampling_source: float | None = field(default=None, metadata=_UNIFORM)
+    uniform_sampling_target: float | None = field(default=None, metadata=_UNIFORM)
     baseline: str | None = None
     train: SystemTrain | None = None
 
@@ -95,9 +101,16 @@ class System:
         return source, target
 
     @property
-    def uses_dropout(self) -> bool:
-        """Whether its training text is segmented again in every epoch."""
-        return any(self.dropouts)
+    def uniform_samplings(self) -> tuple[float, float]:
+        """The probability that a word is drawn from all of its segmentations, on the source and on the target side."""
+        own = (self.uniform_sampling_source, self.uniform_sampling_target)
+        source, target = (self.uniform_sampling if value is None else value for value in own)
+        return source, target
+
+    @property
+    def resamples(self) -> bool:
+        """Whether its training text is segmented again in every epoch: with dropout, or with uniform sampling."""
+        return any(self.dropouts) or any(self.uniform_samplings)
 
 
 @dataclass(frozen=True)
@@ -235,6 +248,14 @@ def check_system(system: System) -> Iterator[tuple[str, str]]:
         yield "threshold", f"belongs to the algorithm picky and has no effect on {system.algorithm}; leave it out"
     if files and not system.joint:
         yield "joint", "has no effect on codes that are given as files; leave it out"
+    for side, both in zip(
+        ("source", "target"), zip(system.dropouts, system.uniform_samplings, strict=True), strict=True
+    ):
+        if all(both):
+            own = getattr(system, f"uniform_sampling_{side}") is not None
+            name = f"uniform_sampling_{side}" if own else "uniform_sampling"
+            yield name, f"takes the place of dropout, which the {side} side has too; leave out one of them"
+            break
     if system.inference == "greedy":
         for name in ("dropout", "dropout_source", "dropout_target", "vocabulary_threshold"):
             if getattr(system, name):

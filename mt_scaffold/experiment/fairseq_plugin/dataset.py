@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from fairseq.data import Dictionary, LanguagePairDataset, data_utils
 
-from mt_scaffold.apply import Encoder
+from mt_scaffold.encoder import Encoder
 from mt_scaffold.experiment.binarise_words import WordsFile
 from mt_scaffold.experiment.lengths import draw_lengths
 
@@ -44,6 +44,7 @@ class SegmentedText:
         dictionary: Dictionary,
         *,
         dropout: float = 0.0,
+        uniform_sampling: float = 0.0,
         seed: int = 0,
         longest: int | None = None,
         buckets: int = 0,
@@ -54,7 +55,8 @@ class SegmentedText:
         self._words = words
         self._encoder = encoder
         self._dictionary = dictionary
-        self.dropout = dropout
+        self._dropout = dropout
+        self._uniform_sampling = uniform_sampling
         self._seed = seed
         self._longest = longest
         self._buckets = buckets
@@ -67,6 +69,11 @@ class SegmentedText:
         """The file of the text."""
         return self._words.path
 
+    @property
+    def resampled(self) -> bool:
+        """Whether its sentences are segmented differently in every epoch."""
+        return self._dropout > 0 or self._uniform_sampling > 0
+
     def __len__(self) -> int:
         return len(self._words)
 
@@ -76,7 +83,9 @@ class SegmentedText:
     def draw_lengths(self, epoch: int) -> Any:
         """Return the lengths of all sentences in ``epoch`` (int32), neither truncated nor padded."""
         text, encoder, unknown = self._words, self._encoder, self._unknown
-        drawn = draw_lengths(text, encoder, self.dropout, self._seed, epoch, unknown, self._threads)
+        drawn = draw_lengths(
+            text, encoder, self._dropout, self._seed, epoch, unknown, self._threads, self._uniform_sampling
+        )
         return np.concatenate(list(drawn))
 
     def set_epoch(self, epoch: int, lengths: Any) -> None:
@@ -94,7 +103,9 @@ class SegmentedText:
         """Return the ids of several sentences (int64, one-dimensional), segmented in one call."""
         lines = self._words.lines(indices)
         # The core releases the GIL while it segments.
-        encoded = self._encoder.encode(lines, self.dropout, self._seed, self._epoch, list(indices))
+        encoded = self._encoder.encode(
+            lines, self._dropout, self._seed, self._epoch, list(indices), uniform_sampling=self._uniform_sampling
+        )
         ids, offsets = map(np.asarray, encoded)
         ends = offsets[1:] + np.arange(1, len(offsets))
         joined = np.full(ends[-1], self._dictionary.eos(), np.int64)
@@ -166,8 +177,8 @@ class SegmentedPairs(LanguagePairDataset):
     def _take(self, epoch: int) -> None:
         """Wait for the lengths in ``epoch``, and have those of the next drawn."""
         start = time.perf_counter()
-        drops = self.src.dropout > 0 or self.tgt.dropout > 0
-        if drops or not hasattr(self, "_drawn"):
+        resampled = self.src.resampled or self.tgt.resampled
+        if resampled or not hasattr(self, "_drawn"):
             self._drawn = self._lengths(epoch)
         self._epoch = epoch
         rows = tuple(self._drawn)
@@ -178,7 +189,7 @@ class SegmentedPairs(LanguagePairDataset):
         self._both = self._drawn.T if same else np.stack((self.src.sizes, self.tgt.sizes), axis=1)
         if self._fresh_every_epoch:
             logger.info(f"epoch {epoch}: waited {time.perf_counter() - start:.2f} s for its lengths")
-        if drops and self._ahead is not None:
+        if resampled and self._ahead is not None:
             self._ahead(epoch + 1)
 
     def _take_sizes(self) -> None:

@@ -13,14 +13,14 @@ from fairseq.data import Dictionary
 from fairseq.tasks import register_task
 from omegaconf import II
 
-from mt_scaffold.apply import Encoder
+from mt_scaffold.encoder import Encoder
 from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.binarise import read_binarised
 from mt_scaffold.experiment.binarise_words import WordsFile
 from mt_scaffold.experiment.lengths import Draw
 from mt_scaffold.experiment.segmentation import CODES, Segmentation, joint_segmentation, stored_segmentation
 from mt_scaffold.experiment.shared_draws import SharedDraws
-from mt_scaffold.options import check_dropout
+from mt_scaffold.options import check_dropout, check_uniform_sampling
 from mt_scaffold.text import check_parallel
 
 from .dataset import SOURCE, TARGET, SegmentedPairs, SegmentedText, side_seed
@@ -28,6 +28,7 @@ from .translation import CarefulTranslationConfig, CarefulTranslationTask
 
 logger = logging.getLogger(__name__)
 _SIDES = {SOURCE: "src", TARGET: "tgt"}
+_DEFAULT_DROPOUT = 0.1
 
 
 # fairseq derives options from Optional[X], not from X | None.
@@ -42,11 +43,27 @@ class TranslationBPEDropoutConfig(CarefulTranslationConfig):
     bpe_separator: Optional[str] = field(
         default=None, metadata={"help": "what every subword but a word's last ends in (default: as in the data folder)"}
     )
-    bpe_dropout: float = field(
-        default=0.1, metadata={"help": "probability of skipping a merge in training; 0: always the same subwords"}
+    bpe_dropout: Optional[float] = field(
+        default=None,
+        metadata={
+            "help": "probability of skipping a merge in training; 0: always the same subwords (default: 0.1, or 0 with "
+            "uniform sampling)"
+        },
     )
     bpe_dropout_src: Optional[float] = field(default=None, metadata={"help": "the same, for the source side only"})
     bpe_dropout_tgt: Optional[float] = field(default=None, metadata={"help": "the same, for the target side only"})
+    bpe_uniform_sampling: float = field(
+        default=0.0,
+        metadata={
+            "help": "probability of drawing a word from all of its segmentations in training, in place of dropout"
+        },
+    )
+    bpe_uniform_sampling_src: Optional[float] = field(
+        default=None, metadata={"help": "the same, for the source side only"}
+    )
+    bpe_uniform_sampling_tgt: Optional[float] = field(
+        default=None, metadata={"help": "the same, for the target side only"}
+    )
     seed: int = II("common.seed")
     num_workers: int = II("dataset.num_workers")
     save_dir: str = II("checkpoint.save_dir")
@@ -56,8 +73,9 @@ class TranslationBPEDropoutConfig(CarefulTranslationConfig):
 class TranslationBPEDropoutTask(CarefulTranslationTask):
     """Translation from a folder that ``mt-scaffold binarise-words`` made.
 
-    The training set is segmented with dropout (Provilkov et al. 2020), differently in every epoch; validation and test
-    sets are segmented without. Scaffold tokens are demolished after dropout, so that none reaches the model.
+    The training set is segmented with dropout (Provilkov et al. 2020) or uniform sampling (Cognetta et al. 2024),
+    differently in every epoch; validation and test sets are segmented without. Scaffold tokens are demolished after
+    dropout and never sampled, so that none reaches the model.
     """
 
     def __init__(self, cfg: TranslationBPEDropoutConfig, src_dict: Dictionary, tgt_dict: Dictionary) -> None:
@@ -72,10 +90,26 @@ class TranslationBPEDropoutTask(CarefulTranslationTask):
         cfg = self.cfg
         own = cfg.bpe_dropout_src if side == SOURCE else cfg.bpe_dropout_tgt
         option, dropout = ("--bpe-dropout", cfg.bpe_dropout) if own is None else (f"--bpe-dropout-{_SIDES[side]}", own)
+        if dropout is None:
+            return 0.0 if self._samples() else _DEFAULT_DROPOUT
         try:
             return check_dropout(float(dropout))
         except UsageError as error:
             raise UsageError(f"{option}: {error}") from None
+
+    def uniform_sampling_of(self, side: int) -> float:
+        """Return the probability of drawing a word from all of its segmentations, as ``dropout_of`` that of dropout."""
+        cfg, option = self.cfg, "--bpe-uniform-sampling"
+        own = cfg.bpe_uniform_sampling_src if side == SOURCE else cfg.bpe_uniform_sampling_tgt
+        option, given = (option, cfg.bpe_uniform_sampling) if own is None else (f"{option}-{_SIDES[side]}", own)
+        try:
+            return check_uniform_sampling(float(given), self.dropout_of(side))
+        except UsageError as error:
+            raise UsageError(f"{option}: {error}") from None
+
+    def _samples(self) -> bool:
+        cfg = self.cfg
+        return any((cfg.bpe_uniform_sampling, cfg.bpe_uniform_sampling_src, cfg.bpe_uniform_sampling_tgt))
 
     def load_dataset(self, split: str, epoch: int = 1, combine: bool = False, **kwargs: Any) -> None:
         """Open a subset: map its files, and compute the lengths of its sentences in ``epoch``."""
@@ -94,6 +128,7 @@ class TranslationBPEDropoutTask(CarefulTranslationTask):
                 encoders[side],
                 self.tgt_dict if side == TARGET else self.src_dict,
                 dropout=self.dropout_of(side) if training else 0.0,
+                uniform_sampling=self.uniform_sampling_of(side) if training else 0.0,
                 seed=side_seed(cfg.seed, side),
                 longest=cfg.max_source_positions if side == SOURCE and cfg.truncate_source else None,
                 buckets=cfg.num_batch_buckets,
@@ -157,6 +192,7 @@ class TranslationBPEDropoutTask(CarefulTranslationTask):
             (side_seed(cfg.seed, SOURCE), side_seed(cfg.seed, TARGET)),
             epoch,
             max(1, cfg.num_workers),
+            (self.uniform_sampling_of(SOURCE), self.uniform_sampling_of(TARGET)),
         )
 
     def _draw_ahead(self, epoch: int) -> None:

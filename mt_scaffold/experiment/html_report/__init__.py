@@ -89,7 +89,7 @@ def html_report(experiment: PathLike, output: PathLike | None = None, examples: 
         script=(here / "word_box.js").read_text(encoding="utf-8"),
         segmentation_of={name: config.segmentation(name) for name in config.systems},
         systems_of_codes=[box["systems"] for box in boxes],
-        has_dropout=any(system.uses_dropout for system in config.systems.values()),
+        has_resampling=any(system.resamples for system in config.systems.values()),
         has_filters=any(each.vocabulary_threshold is not None or each.glossaries for each in segmentations),
         has_greedy=any(each.inference == "greedy" for each in segmentations),
         has_sides=any(len(codes.languages) == 1 for codes in config.all_codes.values()),
