@@ -80,7 +80,7 @@ class TranslationBPEDropoutTask(CarefulTranslationTask):
         """
         cfg = self.cfg
         if self._segmentation(self._folder(1)).unigram:
-            return check_alpha(cfg.sampling_alpha) if cfg.sampling_alpha else 0.0
+            return self._alpha()
         if cfg.sampling_alpha is not None:
             raise UsageError("--sampling-alpha: the data folder has codes, no Unigram model; give --bpe-dropout")
         own = cfg.bpe_dropout_src if side == SOURCE else cfg.bpe_dropout_tgt
@@ -89,6 +89,16 @@ class TranslationBPEDropoutTask(CarefulTranslationTask):
             return check_dropout(float(dropout))
         except UsageError as error:
             raise UsageError(f"{option}: {error}") from None
+
+    def _alpha(self) -> float:
+        cfg = self.cfg
+        for name, value in (("src", cfg.bpe_dropout_src), ("tgt", cfg.bpe_dropout_tgt)):
+            if value is not None:
+                raise UsageError(f"--bpe-dropout-{name}: the data folder has a Unigram model; give --sampling-alpha")
+        try:
+            return check_alpha(float(cfg.sampling_alpha)) if cfg.sampling_alpha else 0.0
+        except UsageError as error:
+            raise UsageError(f"--sampling-alpha: {error}") from None
 
     def load_dataset(self, split: str, epoch: int = 1, combine: bool = False, **kwargs: Any) -> None:
         """Open a subset: map its files, and compute the lengths of its sentences in ``epoch``."""
