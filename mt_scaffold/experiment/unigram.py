@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import io
+import itertools
 import re
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Iterator, Sequence
 
 from mt_scaffold.count import count_words
 from mt_scaffold.errors import MTScaffoldError, UsageError
-from mt_scaffold.files import PathLike, open_output
+from mt_scaffold.files import PathLike, open_input, open_output
+from mt_scaffold.text import words_of
 
 # What every word begins with in SentencePiece: its pieces hold it in place of a space.
 WORD_START = "\u2581"
@@ -20,7 +22,7 @@ RESERVED = (WORD_START, _UNKNOWN, "\t", "\0")
 _META_PIECES = 1
 # A token of BPE may be as long as a word, but the seed vocabulary grows with this length.
 _LONGEST_PIECE = 64
-_LONGEST_WORD = 1 << 24
+_LONGEST_LINE = 1 << 30
 
 
 def learn_unigram(
@@ -44,26 +46,36 @@ def learn_unigram(
     """
     if symbols < 1:
         raise UsageError(f"--symbols {symbols}: give 1 or more")
-    with open_output(output) as stream:
-        stream.write(
-            _learned(dict(count_words(paths=[*paths], num_workers=num_workers).items()), symbols, total_symbols)
+    texts = [*paths]
+    words = {word for word, _ in count_words(paths=texts, num_workers=num_workers).items()}
+    reserved = {word for word in words if any(each in word for each in RESERVED)}
+    if reserved:
+        print(
+            f"warning: {len(reserved)} words hold a character that SentencePiece reserves (U+2581, U+2585, tab or "
+            "NUL); they are not learned from",
+            file=sys.stderr,
         )
+    characters = {WORD_START}.union(*words - reserved)
+    with open_output(output) as stream:
+        stream.write(_learned(_lines(texts, reserved), len(characters), symbols, total_symbols))
 
 
-def _learned(counts: Mapping[str, int], symbols: int, total_symbols: bool) -> bytes:
+def _lines(texts: Sequence[PathLike], without: Container[str]) -> Iterator[str]:
+    """Yield the lines of texts that count_words has read, less some words."""
+    for text in texts:
+        with open_input(text) as stream:
+            for line in stream:
+                if words := [word for word in words_of(line.decode("utf-8")) if word not in without]:
+                    yield " ".join(words)
+
+
+def _learned(lines: Iterator[str], characters: int, symbols: int, total_symbols: bool) -> bytes:
     """Return the model, as SentencePiece stores it."""
     from sentencepiece import SentencePieceTrainer
 
-    words = {word: count for word, count in counts.items() if not any(each in word for each in RESERVED)}
-    if len(words) < len(counts):
-        print(
-            f"warning: {len(counts) - len(words)} words hold a character that SentencePiece reserves (U+2581, U+2585, "
-            "tab or NUL); they are not learned from",
-            file=sys.stderr,
-        )
-    if not words:
+    first = next(lines, None)
+    if first is None:
         raise MTScaffoldError("there are no words in the input, so there is nothing to learn")
-    characters = len(set().union(*words)) + len(WORD_START)
     beside = _META_PIECES + (0 if total_symbols else characters)
     if total_symbols and symbols <= characters:
         raise MTScaffoldError(
@@ -73,9 +85,9 @@ def _learned(counts: Mapping[str, int], symbols: int, total_symbols: bool) -> by
     model = io.BytesIO()
     try:
         SentencePieceTrainer.train(
-            # In an order of their own, so that the model does not depend on that of the lines.
-            sentence_iterator=(f"{word}\t{count}" for word, count in sorted(words.items())),
-            input_format="tsv",
+            # Lines, not words with their counts: SentencePiece would count each of these once when it chooses its first
+            # pieces, and miss frequent words such as a full stop that no longer word begins with.
+            sentence_iterator=itertools.chain([first], lines),
             model_writer=model,
             model_type="unigram",
             vocab_size=symbols + beside,
@@ -89,7 +101,7 @@ def _learned(counts: Mapping[str, int], symbols: int, total_symbols: bool) -> by
             split_by_unicode_script=False,
             split_by_number=False,
             max_sentencepiece_length=_LONGEST_PIECE,
-            max_sentence_length=_LONGEST_WORD,
+            max_sentence_length=_LONGEST_LINE,
             num_threads=1,
             unk_id=0,
             bos_id=-1,
