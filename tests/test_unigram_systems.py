@@ -182,5 +182,6 @@ def test_alpha_is_for_unigram_models_and_dropout_is_not(folder: Path, tmp_path: 
     assert dropouts() == [0, 0] and dropouts("--sampling-alpha", "0.3") == [0.3, 0.3]
     with pytest.raises(UsageError, match=r"--sampling-alpha: .* above 0"):
         dropouts("--sampling-alpha", "-1")
-    with pytest.raises(UsageError, match=r"--bpe-dropout-src: .*Unigram"):
-        dropouts("--bpe-dropout-src", "0.2")
+    for option in ("--bpe-dropout", "--bpe-dropout-src"):
+        with pytest.raises(UsageError, match=rf"{option}: .*Unigram"):
+            dropouts(option, "0.2")

@@ -92,9 +92,10 @@ class TranslationBPEDropoutTask(CarefulTranslationTask):
 
     def _alpha(self) -> float:
         cfg = self.cfg
-        for name, value in (("src", cfg.bpe_dropout_src), ("tgt", cfg.bpe_dropout_tgt)):
-            if value is not None:
-                raise UsageError(f"--bpe-dropout-{name}: the data folder has a Unigram model; give --sampling-alpha")
+        default = 0.0 if cfg.bpe_dropout == TranslationBPEDropoutConfig.bpe_dropout else cfg.bpe_dropout
+        for name, value in (("", default), ("-src", cfg.bpe_dropout_src), ("-tgt", cfg.bpe_dropout_tgt)):
+            if value:
+                raise UsageError(f"--bpe-dropout{name}: the data folder has a Unigram model; give --sampling-alpha")
         try:
             return check_alpha(float(cfg.sampling_alpha)) if cfg.sampling_alpha else 0.0
         except UsageError as error:
