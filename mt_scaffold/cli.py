@@ -32,12 +32,20 @@ _SEGMENTATION_COMMANDS = {
     "completion": "print what makes a shell complete these commands and their options",
 }
 # The extra that a package comes with, where it is not "workflow".
-_EXTRAS = {"ctranslate2": "ctranslate2", "lm_eval": "harness", "safetensors": "fairseq", "shtab": "completion"}
+_EXTRAS = {
+    "ctranslate2": "ctranslate2",
+    "lm_eval": "harness",
+    "safetensors": "fairseq",
+    "sentencepiece": "unigram",
+    "shtab": "completion",
+}
 _EXPERIMENT_COMMANDS = {
     "get-data": "fetch or generate the parallel text of an experiment",
     "get-documents": "write the documents of an experiment with language models",
     "tokenise": "normalise and tokenise text with sacremoses",
     "clean": "drop pairs that are too long, empty or of unequal length",
+    "learn-unigram": "learn a Unigram model with SentencePiece from words",
+    "apply-unigram": "segment text with a Unigram model of SentencePiece",
     "dictionary": "make fairseq's dictionaries from words and codes",
     "binarise": "make a fairseq data folder from words and codes",
     "binarise-words": "make a fairseq data folder of words, to be segmented during training",

@@ -177,6 +177,7 @@ def redundancy(entropy_bits: float, vocabulary_size: int) -> float:
 class Summary:
     """The figures of one codes file on a text; docs/statistics.md explains each, under the same name.
 
+    merges, scaffold_tokens, scaffold_share: None for what has no merges, as Unigram models have none.
     renyi_efficiency: power → efficiency.
     frequency_at_rank: rank, from 1 → frequency of the token at that rank of the vocabulary.
     """
@@ -185,13 +186,13 @@ class Summary:
     lines: int
     words: int
     bytes: int
-    merges: int
+    merges: int | None
     tokens: int
     types: int
     vocabulary_size: int
     normal_tokens: int
-    scaffold_tokens: int
-    scaffold_share: float
+    scaffold_tokens: int | None
+    scaffold_share: float | None
     bytes_per_token: float
     tokens_per_word: float
     entropy_bits: float
@@ -303,7 +304,9 @@ def _rows_of(label: str, columns: Sequence[Mapping[Any, float]], shown: str) -> 
     ]
 
 
-def _shown(key: str, value: float) -> str:
+def _shown(key: str, value: float | None) -> str:
+    if value is None:
+        return "–"
     if key == "scaffold_share":
         return f"{value:.2%}"
     return f"{value:,}" if isinstance(value, int) else f"{value:.4f}"

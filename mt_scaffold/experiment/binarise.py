@@ -13,7 +13,7 @@ import re
 import shutil
 import tempfile
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from mt_scaffold.errors import MTScaffoldError, UsageError
@@ -38,6 +38,7 @@ class Binarised:
     dictionary, so that a training is not resumed with other ones (and of the segmentation, where it is stored).
     storage: ``ids``, or ``words`` (binarise_words.py), segmented as they are read.
     counts: subset → language → what its text consists of. separator: what every subword but a word's last ends in.
+    word_start: what the first subword of a word begins with instead, where none ends in the separator.
     """
 
     source: str
@@ -47,6 +48,7 @@ class Binarised:
     storage: str
     counts: dict[str, dict[str, Counts]]
     separator: str
+    word_start: str | None = field(default=None, metadata={"omit_none": True})
 
     @property
     def languages(self) -> tuple[str, str]:
@@ -105,7 +107,9 @@ def binarise(
             lines = [counts[subset][language].lines for language in (source, target)]
             check_parallel(f"{prefix}.{source}", lines[0], f"{prefix}.{target}", lines[1])
             pairs[subset] = lines[0]
-        binarised = Binarised(source, target, pairs, digests, "ids", counts, segmentation.separator)
+        binarised = Binarised(
+            source, target, pairs, digests, "ids", counts, segmentation.separator, segmentation.word_start
+        )
         write_description(folder, binarised)
     return binarised
 

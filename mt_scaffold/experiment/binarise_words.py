@@ -102,7 +102,9 @@ def binarise_words(
         lines = [counts[subset][language].lines for language in languages]
         check_parallel(f"{prefix}.{source}", lines[0], f"{prefix}.{target}", lines[1])
         pairs[subset] = lines[0]
-    binarised = Binarised(source, target, pairs, digests, "words", counts, segmentation.separator)
+    binarised = Binarised(
+        source, target, pairs, digests, "words", counts, segmentation.separator, segmentation.word_start
+    )
     write_description(output, binarised)
     return binarised
 

@@ -13,6 +13,7 @@ from mt_scaffold.count import count_words
 from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.limits import SPECIAL_SYMBOLS, Limits
 from mt_scaffold.experiment.segmentation import Segmentation
+from mt_scaffold.experiment.segmenters import Segmenter
 from mt_scaffold.files import PathLike, make_folder, shown, write_text
 from mt_scaffold.vocabulary import OVERWRITE
 from mt_scaffold.vocabulary import read_dictionary as read_dictionary
@@ -67,7 +68,7 @@ def make_dictionaries(
 
 
 def _format(
-    sides: Sequence[tuple[BPE, WordCounts]], nwords: int, threshold: int, padding_factor: int, dropout: bool
+    sides: Sequence[tuple[Segmenter, WordCounts]], nwords: int, threshold: int, padding_factor: int, dropout: bool
 ) -> str:
     """Return the text of the dictionary of one side, or of two."""
     frequencies: Counter[str] = Counter()
@@ -87,14 +88,16 @@ def limited(frequencies: Mapping[str, int], nwords: int = -1, threshold: int = 0
     return {form: count for form, count in in_order[:most] if count >= threshold}
 
 
-def dropout_forms(bpe: BPE, counts: WordCounts, kept: Container[str]) -> Iterator[str]:
-    """Yield every subword that dropout can produce from the counted words and that must have an id.
+def dropout_forms(bpe: Segmenter, counts: WordCounts, kept: Container[str]) -> Iterator[str]:
+    """Yield every subword that dropout or sampling can produce from the counted words and that must have an id.
 
     These are the subwords that the codes can give (``BPE.surface_forms``), and the characters of the words, each inside
     a word and at its end. A character that the limits of the dictionary ``kept`` leave out in both positions stays
-    unknown, as it is without dropout.
+    unknown, as it is without dropout. A Unigram model has the characters that it can give among its pieces.
     """
     yield from bpe.surface_forms()
+    if not isinstance(bpe, BPE):
+        return
     frequencies = dict(bpe.count_subwords(counts).items())
     for each in sorted(set(itertools.chain.from_iterable(word for word, _ in counts.items()))):
         forms = (each + bpe.separator, each)

@@ -15,6 +15,7 @@ from typing import Any
 from mt_scaffold.errors import UsageError
 from mt_scaffold.experiment.configuration import Config, Experiment
 from mt_scaffold.experiment.configuration.data import DATA_KINDS
+from mt_scaffold.experiment.configuration.unigram import UNIGRAM
 from mt_scaffold.experiment.experiment_folder import (
     CHECKPOINTS,
     TRAINING_REPORT,
@@ -89,6 +90,16 @@ class Layout(ExperimentFolder):
     def chunk(self, language: str, item: str, suffix: str = "gz") -> Path:
         """A chunk of the tokenised training text, or (``suffix`` json) its step report."""
         return self.folder / "words" / "chunks" / f"train.{language}.{item}.{suffix}"
+
+    def codes(self, name: str) -> Path:
+        """A codes file, or the Unigram model of that name (``CodesSetting.name``)."""
+        setting = self.config.all_codes.get(name)
+        unigram = setting is not None and setting.algorithm == UNIGRAM
+        return self.unigram_model(name) if unigram else super().codes(name)
+
+    def unigram_model(self, name: str) -> Path:
+        """The Unigram model of that name."""
+        return self.folder / "codes" / f"{name}.model"
 
     def codes_of(self, system: str) -> tuple[Path, Path]:
         """The codes that a system segments source and target with; twice the same for joint ones."""

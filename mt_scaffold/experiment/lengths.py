@@ -12,13 +12,13 @@ from typing import IO, Any
 
 import numpy as np
 
-from mt_scaffold.encoder import Encoder
 from mt_scaffold.errors import MTScaffoldError
 from mt_scaffold.experiment.binarise_words import WordsFile
 from mt_scaffold.experiment.dictionary import UNKNOWN_ID, read_ids
 from mt_scaffold.experiment.provenance import raw_digest
 from mt_scaffold.experiment.results import to_json
 from mt_scaffold.experiment.segmentation import Segmentation
+from mt_scaffold.experiment.segmenters import SentenceEncoder
 from mt_scaffold.experiment.shared_draws import draw_into_file
 
 _LINES_AT_ONCE = 1 << 14
@@ -29,7 +29,7 @@ _BYTES_OF_PAIR = 8
 
 def draw_lengths(
     words: WordsFile,
-    encoder: Encoder,
+    encoder: SentenceEncoder,
     dropout: float,
     seed: int,
     epoch: int,

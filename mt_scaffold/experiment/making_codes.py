@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from pathlib import Path
 
 from mt_scaffold.codes import Codes
 from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.configuration import Config, Experiment
 from mt_scaffold.experiment.configuration.systems import CodesSetting, with_untrimmed
+from mt_scaffold.experiment.configuration.unigram import UNIGRAM
 from mt_scaffold.experiment.layout import Layout
 from mt_scaffold.files import PathLike, open_output
 
@@ -18,7 +20,7 @@ def learned_from(layout: Layout, codes: str) -> list[Path]:
 
 
 def learn_flags(config: Config, codes: str) -> str:
-    """Return the options of ``mt-scaffold learn-bpe`` for some codes."""
+    """Return the options of ``mt-scaffold learn-bpe``, or ``learn-unigram``, for some codes."""
     return made_codes(config)[codes].flags
 
 
@@ -49,7 +51,23 @@ def given_codes(config: Experiment) -> list[str]:
 def learned_codes(config: Experiment) -> list[str]:
     """Return the codes that are learned."""
     made = made_codes(config).items()
-    return [name for name, codes in made if codes.file is None and codes.untrimmed is None]
+    beside = {*unigram_models(config)}
+    return [name for name, codes in made if codes.file is None and codes.untrimmed is None and name not in beside]
+
+
+def unigram_models(config: Experiment) -> list[str]:
+    """Return the Unigram models, which SentencePiece learns."""
+    return [name for name, codes in config.all_codes.items() if codes.algorithm == UNIGRAM]
+
+
+def check_sentencepiece(config: Config) -> None:
+    """Raise MTScaffoldError where a system has a Unigram model, and SentencePiece is not installed."""
+    if unigram_models(config) and find_spec("sentencepiece") is None:
+        name = next(name for name, system in config.systems.items() if system.algorithm == UNIGRAM)
+        raise MTScaffoldError(
+            f"systems.{name}: unigram needs the Python package sentencepiece, which is not installed: in the source "
+            "folder, pip install '.[unigram]', or make venv for everything"
+        )
 
 
 def trimmed_codes(config: Experiment) -> list[str]:

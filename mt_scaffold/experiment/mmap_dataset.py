@@ -10,11 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from mt_scaffold.apply import BPE
-from mt_scaffold.encoder import Encoder
 from mt_scaffold.errors import MTScaffoldError
 from mt_scaffold.experiment.dictionary import END_ID, UNKNOWN_ID
 from mt_scaffold.experiment.limits import SPECIAL_SYMBOLS
+from mt_scaffold.experiment.segmenters import Segmenter, SentenceEncoder
 from mt_scaffold.files import open_input
 from mt_scaffold.id_files import read_index, writing_ids
 from mt_scaffold.text import not_utf8
@@ -38,7 +37,7 @@ class Counts:
     unknown: int = 0
 
 
-def write_ids(text: Path, path: Path, bpe: BPE, ids: Mapping[str, int], threads: int = 1) -> Counts:
+def write_ids(text: Path, path: Path, bpe: Segmenter, ids: Mapping[str, int], threads: int = 1) -> Counts:
     """Write ``PATH.bin`` and ``PATH.idx`` for a text of words, segmented by ``bpe``, in bounded memory.
 
     ids: subword → id; others become ``<unk>``. Each sentence ends in ``</s>``. Raises MTScaffoldError where the text is
@@ -89,7 +88,7 @@ class _Encoded:
     unknown: int
 
 
-def _in_order(text: Path, encoder: Encoder, kind: str, threads: int) -> Iterator[_Encoded]:
+def _in_order(text: Path, encoder: SentenceEncoder, kind: str, threads: int) -> Iterator[_Encoded]:
     """Yield the encoded blocks of a text in order; the core segments several at once, without Python's lock."""
     with ThreadPoolExecutor(threads) as pool:
         waiting: deque[Future[_Encoded]] = deque()
@@ -101,7 +100,7 @@ def _in_order(text: Path, encoder: Encoder, kind: str, threads: int) -> Iterator
             yield waiting.popleft().result()
 
 
-def _encode(encoder: Encoder, lines: list[bytes], kind: str) -> _Encoded:
+def _encode(encoder: SentenceEncoder, lines: list[bytes], kind: str) -> _Encoded:
     import numpy
 
     found, offsets = (numpy.asarray(buffer) for buffer in encoder.encode(lines))

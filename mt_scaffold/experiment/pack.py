@@ -59,6 +59,8 @@ def pack(system: PathLike, output: PathLike, seed: int | None = None) -> Manifes
         raise UsageError(f"{place.parent}: task: {config.task}: only translation systems can be packed")
     search = beam_search(config.translate.options)
     layout, name = Layout(place.parent, config), place.name
+    if name in config.systems and config.segmentation(name).unigram:
+        raise UsageError(f"{system}: a system with a Unigram model, and only those with codes can be packed")
     files = system_files(layout.folder, name, seed)
     seed = config.seeds[0] if seed is None else seed
     refuse_other_content(output, MANIFEST)

@@ -1,4 +1,4 @@
-"""How the words of source and target become subwords: codes, vocabulary filters and glossaries of both sides."""
+"""How the words of source and target become subwords: codes or Unigram models, filters and glossaries of both sides."""
 
 from __future__ import annotations
 
@@ -7,9 +7,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from mt_scaffold.apply import BPE
-from mt_scaffold.errors import MTScaffoldError
+from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.provenance import raw_digest
 from mt_scaffold.experiment.results import read_result, write_result
+from mt_scaffold.experiment.segmenters import Segmenter
+from mt_scaffold.experiment.unigram import WORD_START
+from mt_scaffold.experiment.unigram_segmenter import MODEL_SUFFIX, UnigramSegmenter, is_unigram_model
 from mt_scaffold.files import PathLike, open_input, open_output
 from mt_scaffold.options import INFERENCES
 from mt_scaffold.text import SEPARATOR
@@ -24,7 +27,8 @@ STORED = "segmentation.json"
 class Segmentation:
     """The files and settings that segment both sides of a parallel text.
 
-    codes: the codes file of each side, source first; the same file twice for joint codes.
+    codes: the codes file of each side, source first; the same file twice for joint codes. A file ``*.model`` is a
+    Unigram model of SentencePiece (``learn_unigram``), on both sides or on none, and nothing below applies to it.
     vocabularies: the vocabulary file of each side (``get-vocab``), used with ``vocabulary_threshold``: subwords that
     are rarer there are split further, as with ``apply-bpe --vocabulary``.
     glossaries, separator, inference: as for ``BPE``; no inference is its default.
@@ -42,15 +46,42 @@ class Segmentation:
         """Whether both sides are segmented alike."""
         return self.codes[0] == self.codes[1] and self.vocabularies is None
 
-    def segmenters(self) -> tuple[BPE, BPE]:
+    @property
+    def unigram(self) -> bool:
+        """Whether the sides are segmented with Unigram models."""
+        return is_unigram_model(self.codes[0])
+
+    @property
+    def word_start(self) -> str | None:
+        """What the first subword of a word begins with, where none ends in the separator (``segmenters.join``)."""
+        return WORD_START if self.unigram else None
+
+    def segmenters(self) -> tuple[Segmenter, Segmenter]:
         """Return the segmenters of source and target, one object for both where the sides are segmented alike.
 
-        Raises MTScaffoldError where a file is malformed, and where no subword of a vocabulary reaches the threshold.
+        Raises MTScaffoldError where a file is malformed, and where no subword of a vocabulary reaches the threshold;
+        UsageError for a Unigram model beside codes, or beside a setting that applies to codes alone.
         """
+        self._check()
         source = self._segmenter(0)
         return source, source if self.joint else self._segmenter(1)
 
-    def _segmenter(self, side: int) -> BPE:
+    def _check(self) -> None:
+        if is_unigram_model(self.codes[1]) != self.unigram:
+            raise UsageError("codes on one side and a Unigram model on the other; give two of the same kind")
+        own = {
+            "a vocabulary": self.vocabularies is not None,
+            "glossaries": bool(self.glossaries),
+            "a kind of inference": self.inference is not None,
+            "a separator": self.separator != SEPARATOR,
+        }
+        if self.unigram and any(own.values()):
+            wrong = next(name for name, given in own.items() if given)
+            raise UsageError(f"{self.codes[0]}: a Unigram model cannot be applied with {wrong}; omit it")
+
+    def _segmenter(self, side: int) -> Segmenter:
+        if self.unigram:
+            return UnigramSegmenter(self.codes[side])
         vocabulary = None
         if self.vocabularies is not None:
             vocabulary = read_vocabulary(self.vocabularies[side], self.vocabulary_threshold)
@@ -70,10 +101,13 @@ class Segmentation:
     def store(self, folder: Path, languages: Sequence[str]) -> dict[str, str]:
         """Copy the files into a folder, for ``stored_segmentation``; return the SHA-256 digest of each copy.
 
-        Joint codes are called ``bpe.codes``; other files have their language in the name.
+        Joint codes are called ``bpe.codes``, a joint Unigram model ``unigram.model``; other files have their language
+        in the name.
         """
+        stem, suffix = ("unigram", MODEL_SUFFIX) if self.unigram else ("bpe", ".codes")
         joint_codes = self.codes[0] == self.codes[1]
-        source, target = (CODES, CODES) if joint_codes else (f"bpe.{language}.codes" for language in languages)
+        joint = (f"{stem}{suffix}",) * 2
+        source, target = joint if joint_codes else (f"{stem}.{language}{suffix}" for language in languages)
         codes = (source, target)
         copies = dict(zip(codes, self.codes, strict=True))
         names = None

@@ -19,6 +19,8 @@ from mt_scaffold.experiment.layout import Layout, read_layout
 from mt_scaffold.experiment.provenance import versions
 from mt_scaffold.experiment.results import read_result, write_result
 from mt_scaffold.experiment.train import TrainingReport
+from mt_scaffold.experiment.unigram_segmenter import is_unigram_model
+from mt_scaffold.experiment.unigram_statistics import summarise_pieces, use_of_pieces
 from mt_scaffold.files import PathLike, make_folder
 from mt_scaffold.learn import count_words
 from mt_scaffold.stats import Summary, Vocabulary, summarise, use_of_vocabulary
@@ -80,7 +82,7 @@ def statistics(experiment: PathLike) -> Statistics:
     for each in counts.values():
         joint.add(each)
     vocabularies = {
-        name: use_of_vocabulary(layout.codes(name), joint if len(codes.languages) > 1 else counts[codes.languages[0]])
+        name: _use(layout.codes(name), joint if len(codes.languages) > 1 else counts[codes.languages[0]])
         for name, codes in config.all_codes.items()
     }
     pair, compared, sizes = _pair(config), None, None
@@ -95,7 +97,7 @@ def statistics(experiment: PathLike) -> Statistics:
     make_folder(layout.figures)
     result = Statistics(
         text="training words, source and target",
-        stats=[replace(summarise(vocabulary), codes=name) for name, vocabulary in vocabularies.items()],
+        stats=[replace(_summary(layout.codes(name), use), codes=name) for name, use in vocabularies.items()],
         vocabularies=compared,
         sizes=sizes,
         bleu_intervals=intervals,
@@ -107,6 +109,14 @@ def statistics(experiment: PathLike) -> Statistics:
     )
     write_result(layout.statistics, result)
     return result
+
+
+def _use(codes: Path, counts: WordCounts) -> Vocabulary:
+    return use_of_pieces(codes, counts) if is_unigram_model(codes) else use_of_vocabulary(codes, counts)
+
+
+def _summary(codes: Path, vocabulary: Vocabulary) -> Summary:
+    return summarise_pieces(vocabulary) if is_unigram_model(codes) else summarise(vocabulary)
 
 
 def bootstrap_interval(
@@ -268,6 +278,7 @@ def _by_size(layout: Layout, values: Mapping[str, float]) -> dict[str, list[tupl
             kind += "+greedy" if system.inference == "greedy" else ""
             kind += "+dropout" if any(system.dropouts) else ""
             kind += "+uniform" if any(system.uniform_samplings) else ""
+            kind += "+sampling" if system.sampling_alpha is not None else ""
             series.setdefault(kind, []).append((codes[0].symbols, values[name]))
     ordered = {kind: sorted(points) for kind, points in series.items()}
     return {kind: points for kind, points in ordered.items() if len({size for size, _ in points}) > 1}

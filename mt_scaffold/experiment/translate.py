@@ -24,9 +24,9 @@ from mt_scaffold.experiment.fairseq_tools import (
 )
 from mt_scaffold.experiment.model_files import data_folder_files, read_model
 from mt_scaffold.experiment.results import write_result
+from mt_scaffold.experiment.segmenters import join
 from mt_scaffold.files import PathLike, make_folder, open_input, write_text
 from mt_scaffold.options import worker_count
-from mt_scaffold.text import join_subwords
 
 ENGINES: tuple[str, ...] = get_args(Engine)
 _OWN_OPTIONS = {"path", "gen-subset", "results-path", "source-lang", "target-lang", "user-dir", "cpu", "seed"}
@@ -89,7 +89,7 @@ def translate(
         lines = (line.decode("utf-8") for line in stream)
         subwords = read_hypotheses(lines, binarised.pairs[subset], str(work.generated))
 
-    words = [join_subwords(line, binarised.separator) for line in subwords]
+    words = [join(line, binarised.separator, binarised.word_start) for line in subwords]
     text = list(detokenise(words, binarised.target))
     prefix = output / f"{subset}.{binarised.target}"
     write_text(f"{prefix}.subwords", _lines(subwords))

@@ -21,6 +21,7 @@ from mt_scaffold.experiment.export_ctranslate2 import check_installed
 from mt_scaffold.experiment.fairseq_tools import check_options, gpus_in_all, option_arguments, sees_gpu
 from mt_scaffold.experiment.layout import TRAINED_ON, Layout
 from mt_scaffold.experiment.making_codes import check_codes as check_codes
+from mt_scaffold.experiment.making_codes import check_sentencepiece
 from mt_scaffold.experiment.making_codes import copy_codes as copy_codes
 from mt_scaffold.experiment.making_codes import given_codes as given_codes
 from mt_scaffold.experiment.making_codes import learn_flags as learn_flags
@@ -29,6 +30,7 @@ from mt_scaffold.experiment.making_codes import learned_from as learned_from
 from mt_scaffold.experiment.making_codes import made_codes as made_codes
 from mt_scaffold.experiment.making_codes import mark_flags as mark_flags
 from mt_scaffold.experiment.making_codes import trimmed_codes as trimmed_codes
+from mt_scaffold.experiment.making_codes import unigram_models as unigram_models
 from mt_scaffold.experiment.making_codes import untrimmed_codes as untrimmed_codes
 from mt_scaffold.experiment.results import read_result, write_result
 from mt_scaffold.experiment.resuming import check_resumable, read_start
@@ -91,6 +93,7 @@ def hold_out_flags(layout: Layout) -> str:
 def check_plan(layout: Layout) -> None:
     """Raise UsageError for what would show only after hours, where it can be known before anything runs."""
     check_codes(layout.config)
+    check_sentencepiece(layout.config)
     check_averaging(layout.config)
 
 
@@ -106,6 +109,11 @@ def segmented_with(layout: Layout, segmentation: str, *languages: str) -> list[P
     if layout.config.segmentations[segmentation].vocabulary_threshold is not None:
         files += [layout.vocabulary(segmentation, language) for language in languages]
     return list(dict.fromkeys(files))
+
+
+def apply_command(layout: Layout, segmentation: str) -> str:
+    """Return the command that writes a text as subwords."""
+    return "apply-unigram" if layout.config.segmentations[segmentation].unigram else "apply-bpe"
 
 
 def apply_flags(layout: Layout, segmentation: str, language: str) -> str:
@@ -174,7 +182,7 @@ def _resampling(config: Config, system: str) -> list[str]:
         source, target = map(str, sides)
         if any(sides):
             options += [option, source] if source == target else [f"{option}-src", source, f"{option}-tgt", target]
-    return options
+    return options + ([] if given.sampling_alpha is None else ["--sampling-alpha", str(given.sampling_alpha)])
 
 
 def average_flags(config: Experiment) -> str:

@@ -11,6 +11,17 @@ rule learn:
         "{MT} learn-bpe {params.flags} --num-workers {threads} --input {input:q} --output {output:q} > {log:q} 2>&1"
 
 
+# Unigram, by SentencePiece, from the same words.
+rule learn_unigram:
+    input: lambda wildcards: steps.learned_from(layout, wildcards.codes)
+    output: layout.unigram_model(f"{{codes,{steps.one_of(steps.unigram_models(experiment))}}}")
+    params: flags=lambda wildcards: steps.learn_flags(experiment, wildcards.codes)
+    log: layout.log("learn-{codes}")
+    threads: HALF
+    shell:
+        "{MT} learn-unigram {params.flags} --num-workers {threads} --input {input:q} --output {output:q} > {log:q} 2>&1"
+
+
 # Vocabulary trimming: rare tokens of BPE codes become scaffold.
 rule mark:
     input:
@@ -50,11 +61,13 @@ rule segment:
         words=layout.words("{part}", "{lang}"),
         segmentation=lambda wildcards: steps.segmented_with(layout, wildcards.segmentation, wildcards.lang),
     output: layout.subwords("{segmentation}", "{part}", "{lang}")
-    params: flags=lambda wildcards: steps.apply_flags(layout, wildcards.segmentation, wildcards.lang)
+    params:
+        command=lambda wildcards: steps.apply_command(layout, wildcards.segmentation),
+        flags=lambda wildcards: steps.apply_flags(layout, wildcards.segmentation, wildcards.lang),
     log: layout.log("segment-{segmentation}-{part}.{lang}")
     threads: HALF
     shell:
-        "{MT} apply-bpe {params.flags} --num-workers {threads} --input {input.words:q} --output {output:q} "
+        "{MT} {params.command} {params.flags} --num-workers {threads} --input {input.words:q} --output {output:q} "
         "> {log:q} 2>&1"
 
 

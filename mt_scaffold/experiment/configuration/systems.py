@@ -12,6 +12,7 @@ from typing import Literal
 
 from mt_scaffold.errors import UsageError
 from mt_scaffold.experiment.configuration.training import SystemTrain
+from mt_scaffold.experiment.configuration.unigram import UNIGRAM, check_alpha, check_unigram
 from mt_scaffold.experiment.schema import bounds
 from mt_scaffold.glossaries import GlossaryIsolator
 from mt_scaffold.options import DEFAULT_THRESHOLD, check_dropout, check_threshold, check_uniform_sampling
@@ -34,8 +35,8 @@ TRIMMED = "trimmed"
 class Learn:
     """How codes are learned, where a system says nothing else (the options of learn-bpe).
 
-    symbols: merges (bpe), normal merged tokens (scaffold) or merged tokens that are not removed (picky), from source
-    and target training words together.
+    symbols: merges (bpe), normal merged tokens (scaffold), merged tokens that are not removed (picky) or pieces beside
+    the single characters (unigram), from source and target training words together.
     """
 
     symbols: int = field(metadata=bounds(least=1))
@@ -55,6 +56,9 @@ class System:
     ``algorithm: trimmed`` is BPE whose tokens with a frequency ``below`` this in the training words are marked as
     scaffold (``mt-scaffold mark --below``); ``refill`` then learns BPE merges on until as many tokens stand again.
 
+    ``algorithm: unigram`` is a Unigram model learned by SentencePiece (docs/unigram.md); with ``sampling_alpha`` the
+    training text is segmented again in every epoch, each segmentation drawn with its probability to this power.
+
     ``vocabulary_threshold`` splits subwords that are rarer than that in the training text of their side
     (apply-bpe --vocabulary-threshold), ``glossaries`` are words or patterns that are never split.
 
@@ -68,7 +72,7 @@ class System:
     ``baseline`` is the system to test this one against (default: the experiment's). ``train``: its own options.
     """
 
-    algorithm: Literal["scaffold", "bpe", "picky", "trimmed"] | None = None
+    algorithm: Literal["scaffold", "bpe", "picky", "trimmed", "unigram"] | None = None
     symbols: int | None = field(default=None, metadata=bounds(least=1))
     symbols_source: int | None = field(default=None, metadata=bounds(least=1))
     symbols_target: int | None = field(default=None, metadata=bounds(least=1))
@@ -90,6 +94,7 @@ class System:
     uniform_sampling: float = field(default=0.0, metadata=_UNIFORM)
     uniform_sampling_source: float | None = field(default=None, metadata=_UNIFORM)
     uniform_sampling_target: float | None = field(default=None, metadata=_UNIFORM)
+    sampling_alpha: float | None = field(default=None, metadata=bounds(check=check_alpha))
     baseline: str | None = None
     train: SystemTrain | None = None
 
@@ -109,8 +114,8 @@ class System:
 
     @property
     def resamples(self) -> bool:
-        """Whether its training text is segmented again in every epoch: with dropout, or with uniform sampling."""
-        return any(self.dropouts) or any(self.uniform_samplings)
+        """Whether its training text is segmented again in every epoch: with dropout or sampling of either kind."""
+        return any(self.dropouts) or any(self.uniform_samplings) or self.sampling_alpha is not None
 
 
 @dataclass(frozen=True)
@@ -155,7 +160,9 @@ class CodesSetting:
 
     @property
     def flags(self) -> str:
-        """The options of ``mt-scaffold learn-bpe`` that learn it, beyond those of the words."""
+        """The options of ``mt-scaffold learn-bpe`` (or ``learn-unigram``) that learn it, beyond those of the words."""
+        if self.algorithm == UNIGRAM:
+            return f"--symbols {self.symbols}" + " --total-symbols" * self.total_symbols
         flags = f"--algorithm {self.algorithm} --symbols {self.symbols} --min-frequency {self.min_frequency}"
         flags += f" --threshold {self.threshold!r}" if self.algorithm == "picky" else ""
         return flags + " --total-symbols" * self.total_symbols
@@ -183,6 +190,11 @@ class SegmentationSetting:
     inference: str = "merges"
 
     @property
+    def unigram(self) -> bool:
+        """Whether words are segmented with Unigram models."""
+        return self.source.algorithm == UNIGRAM
+
+    @property
     def codes(self) -> tuple[CodesSetting, ...]:
         """The codes: one for joint ones, else those of source and target."""
         return (self.source,) if self.source == self.target else (self.source, self.target)
@@ -206,7 +218,7 @@ def segmentation_of(system: System, learn: Learn, languages: tuple[str, str]) ->
         setting = CodesSetting(
             system.algorithm,
             size or system.symbols or learn.symbols,
-            system.min_frequency or learn.min_frequency,
+            _LEAST_FREQUENCY if system.algorithm == UNIGRAM else system.min_frequency or learn.min_frequency,
             learn.total_symbols if system.total_symbols is None else system.total_symbols,
             languages if system.joint else (language,),
             threshold=system.threshold or DEFAULT_THRESHOLD,
@@ -237,10 +249,11 @@ def check_system(system: System) -> Iterator[tuple[str, str]]:
     if files and system.algorithm is not None:
         yield files[0], "give either an algorithm, which learns codes, or files of codes"
     elif not files and system.algorithm is None:
-        yield "algorithm", "missing: give bpe, scaffold, picky or trimmed, or a file as codes"
+        yield "algorithm", "missing: give bpe, scaffold, picky, trimmed or unigram, or a file as codes"
     if files and files not in (["codes"], ["codes_source", "codes_target"]):
         yield files[0], "give codes, or both codes_source and codes_target"
     yield from check_trimming(system.algorithm, system.below, system.refill)
+    yield from check_unigram(system)
     for name in learned:
         if files and getattr(system, name) is not None:
             yield name, "has no effect on codes that are given as a file; leave it out"

@@ -13,9 +13,9 @@ import numpy as np
 import torch
 from fairseq.data import Dictionary, LanguagePairDataset, data_utils
 
-from mt_scaffold.encoder import Encoder
 from mt_scaffold.experiment.binarise_words import WordsFile
 from mt_scaffold.experiment.lengths import draw_lengths
+from mt_scaffold.experiment.segmenters import SentenceEncoder
 
 logger = logging.getLogger(__name__)
 SOURCE, TARGET = 0, 1
@@ -40,7 +40,7 @@ class SegmentedText:
     def __init__(
         self,
         words: WordsFile,
-        encoder: Encoder,
+        encoder: SentenceEncoder,
         dictionary: Dictionary,
         *,
         dropout: float = 0.0,

@@ -13,12 +13,13 @@ from fairseq.data import Dictionary
 from fairseq.tasks import register_task
 from omegaconf import II
 
-from mt_scaffold.encoder import Encoder
 from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.binarise import read_binarised
 from mt_scaffold.experiment.binarise_words import WordsFile
+from mt_scaffold.experiment.configuration.unigram import check_alpha
 from mt_scaffold.experiment.lengths import Draw
 from mt_scaffold.experiment.segmentation import CODES, Segmentation, joint_segmentation, stored_segmentation
+from mt_scaffold.experiment.segmenters import SentenceEncoder
 from mt_scaffold.experiment.shared_draws import SharedDraws
 from mt_scaffold.options import check_dropout, check_uniform_sampling
 from mt_scaffold.text import check_parallel
@@ -64,6 +65,10 @@ class TranslationBPEDropoutConfig(CarefulTranslationConfig):
     bpe_uniform_sampling_tgt: Optional[float] = field(
         default=None, metadata={"help": "the same, for the target side only"}
     )
+    sampling_alpha: Optional[float] = field(
+        default=None,
+        metadata={"help": "Unigram: draw segmentations with their probability to this power; 0: the best (default: 0)"},
+    )
     seed: int = II("common.seed")
     num_workers: int = II("dataset.num_workers")
     save_dir: str = II("checkpoint.save_dir")
@@ -73,21 +78,28 @@ class TranslationBPEDropoutConfig(CarefulTranslationConfig):
 class TranslationBPEDropoutTask(CarefulTranslationTask):
     """Translation from a folder that ``mt-scaffold binarise-words`` made.
 
-    The training set is segmented with dropout (Provilkov et al. 2020) or uniform sampling (Cognetta et al. 2024),
-    differently in every epoch; validation and test sets are segmented without. Scaffold tokens are demolished after
-    dropout and never sampled, so that none reaches the model.
+    The training set is segmented with dropout (Provilkov et al. 2020) or uniform sampling (Cognetta et al. 2024), or
+    sampled from a Unigram model (Kudo 2018), differently in every epoch; validation and test sets are segmented
+    without. Scaffold tokens are demolished after dropout and never sampled, so that none reaches the model.
     """
 
     def __init__(self, cfg: TranslationBPEDropoutConfig, src_dict: Dictionary, tgt_dict: Dictionary) -> None:
         super().__init__(cfg, src_dict, tgt_dict)
-        self._encoders: tuple[Encoder, Encoder] | None = None
+        self._encoders: tuple[SentenceEncoder, SentenceEncoder] | None = None
         self._shared: SharedDraws | None = None
         if cfg.load_alignments:
             raise UsageError("--load-alignments: not possible with dropout, which changes the subwords; omit it")
 
     def dropout_of(self, side: int) -> float:
-        """Return the probability of skipping a merge on the source (0) or target (1) side in training."""
+        """Return what segments the source (0) or target (1) side at random in training, 0 where nothing does.
+
+        That is the probability of skipping a merge, or with a Unigram model the exponent of probabilities.
+        """
         cfg = self.cfg
+        if self._segmentation(self._folder(1)).unigram:
+            return self._alpha()
+        if cfg.sampling_alpha is not None:
+            raise UsageError("--sampling-alpha: the data folder has codes, no Unigram model; give --bpe-dropout")
         own = cfg.bpe_dropout_src if side == SOURCE else cfg.bpe_dropout_tgt
         option, dropout = ("--bpe-dropout", cfg.bpe_dropout) if own is None else (f"--bpe-dropout-{_SIDES[side]}", own)
         if dropout is None:
@@ -110,6 +122,18 @@ class TranslationBPEDropoutTask(CarefulTranslationTask):
     def _samples(self) -> bool:
         cfg = self.cfg
         return any((cfg.bpe_uniform_sampling, cfg.bpe_uniform_sampling_src, cfg.bpe_uniform_sampling_tgt))
+
+    def _alpha(self) -> float:
+        cfg = self.cfg
+        for name in ("bpe_dropout", "bpe_uniform_sampling"):
+            for side in ("", "_src", "_tgt"):
+                if getattr(cfg, name + side):
+                    option = (name + side).replace("_", "-")
+                    raise UsageError(f"--{option}: the data folder has a Unigram model; give --sampling-alpha")
+        try:
+            return check_alpha(float(cfg.sampling_alpha)) if cfg.sampling_alpha else 0.0
+        except UsageError as error:
+            raise UsageError(f"--sampling-alpha: {error}") from None
 
     def load_dataset(self, split: str, epoch: int = 1, combine: bool = False, **kwargs: Any) -> None:
         """Open a subset: map its files, and compute the lengths of its sentences in ``epoch``."""
@@ -207,7 +231,7 @@ class TranslationBPEDropoutTask(CarefulTranslationTask):
             segmentation = dataclasses.replace(segmentation, separator=self.cfg.bpe_separator)
         return segmentation
 
-    def _make_encoders(self, folder: Path) -> tuple[Encoder, Encoder]:
+    def _make_encoders(self, folder: Path) -> tuple[SentenceEncoder, SentenceEncoder]:
         """Return the encoders of source and target, one for both with a joint dictionary; kept for every subset."""
         segmentation = self._segmentation(folder)
         segmenters = segmentation.segmenters()

@@ -22,16 +22,25 @@ _IDS_AT_ONCE = 1 << 24
 _BYTES, _LOSS = "text_bytes", "text_loss"
 
 
-def sentence_bytes(text: Any, dictionary: Dictionary, total: int | None = None, separator: str = SEPARATOR) -> Any:
+def sentence_bytes(
+    text: Any,
+    dictionary: Dictionary,
+    total: int | None = None,
+    separator: str = SEPARATOR,
+    word_start: str | None = None,
+) -> Any:
     """Return the UTF-8 bytes of each sentence's words, with one space between them and one line end (array).
 
     text: one side of a data set, as words or as ids of ``dictionary``. For words they are the bytes stored. For ids
-    they are those of the subwords without ``separator``, and one for each end of a word; ``<unk>`` has none. What these
+    they are those of the subwords without ``separator``, and one for each end of a word, or without ``word_start``
+    (``Binarised``), and one for each of those; ``<unk>`` has none. What these
     lack of ``total``, if that is known, is spread evenly over the sentences, so that the sum is exact.
     """
     if isinstance(text, SegmentedText):
         return np.diff(np.load(f"{text.path}.npy", mmap_mode="r", allow_pickle=False)).astype(np.int32)
-    symbols = np.array([_symbol_bytes(dictionary, number, separator) for number in range(len(dictionary))], np.int64)
+    symbols = np.array(
+        [_symbol_bytes(dictionary, number, separator, word_start) for number in range(len(dictionary))], np.int64
+    )
     if isinstance(text, MMapIndexedDataset):
         found = _stored_bytes(text, symbols)
     else:
@@ -41,10 +50,12 @@ def sentence_bytes(text: Any, dictionary: Dictionary, total: int | None = None, 
     return found
 
 
-def _symbol_bytes(dictionary: Dictionary, number: int, separator: str) -> int:
+def _symbol_bytes(dictionary: Dictionary, number: int, separator: str, word_start: str | None) -> int:
     if number < dictionary.nspecial:
         return 0
     symbol = dictionary[number]
+    if word_start is not None:
+        return len(symbol.replace(word_start, " ").encode())
     inside = symbol.endswith(separator)
     return len(symbol.encode()) + (-len(separator.encode()) if inside else 1)
 

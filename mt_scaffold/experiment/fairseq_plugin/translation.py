@@ -49,7 +49,7 @@ class CarefulTranslationTask(CarefulTask, TranslationTask):
         if len(folders) == 1 and binarised.pairs.get(subset) == len(dataset):
             totals = {language: counts.bytes for language, counts in binarised.counts[subset].items()}
         source, target = (
-            sentence_bytes(text, dictionary, totals.get(language), binarised.separator)
+            sentence_bytes(text, dictionary, totals.get(language), binarised.separator, binarised.word_start)
             for text, dictionary, language in (
                 (dataset.src, self.src_dict, self.cfg.source_lang),
                 (dataset.tgt, self.tgt_dict, self.cfg.target_lang),

@@ -21,8 +21,10 @@ from mt_scaffold.experiment.data_report import DataReport
 from mt_scaffold.experiment.layout import Layout, read_layout
 from mt_scaffold.experiment.paper import own_text, read_paper
 from mt_scaffold.experiment.results import read_result
+from mt_scaffold.experiment.segmenters import Segmenter
 from mt_scaffold.experiment.statistics import Figure, Statistics
 from mt_scaffold.experiment.train import TrainingReport
+from mt_scaffold.experiment.unigram_segmenter import UnigramSegmenter
 from mt_scaffold.files import PathLike, open_input, shown, write_text
 from mt_scaffold.stats import table
 from mt_scaffold.text import END_OF_WORD, SEPARATOR, decode, read_lines, surface_form
@@ -91,6 +93,7 @@ def html_report(experiment: PathLike, output: PathLike | None = None, examples: 
         systems_of_codes=[box["systems"] for box in boxes],
         has_resampling=any(system.resamples for system in config.systems.values()),
         has_filters=any(each.vocabulary_threshold is not None or each.glossaries for each in segmentations),
+        has_unigram=any(each.unigram for each in segmentations),
         has_greedy=any(each.inference == "greedy" for each in segmentations),
         has_sides=any(len(codes.languages) == 1 for codes in config.all_codes.values()),
         codes_json=_script_json(boxes),
@@ -226,10 +229,12 @@ def _examples(layout: Layout, number: int) -> list[dict[str, Any]]:
     ]
 
 
-def _source_segmenter(layout: Layout, system: str) -> BPE:
+def _source_segmenter(layout: Layout, system: str) -> Segmenter:
     """Return what segments the source for a system, with its vocabulary threshold, glossaries and inference."""
     setting = layout.config.segmentation(system)
     vocabulary = None
+    if setting.unigram:
+        return UnigramSegmenter(layout.codes(setting.source.name))
     if setting.vocabulary_threshold is not None:
         vocabulary = read_vocabulary(layout.vocabulary(setting.name, layout.source), setting.vocabulary_threshold)
     return BPE(
@@ -258,7 +263,8 @@ def _word_boxes(layout: Layout) -> list[dict[str, Any]]:
     """Return each codes file whose merges are applied, with the names of the systems that do so."""
     systems: dict[Path, list[str]] = {}
     for system in layout.config.systems:
-        if layout.config.segmentation(system).inference == "greedy":
+        segmentation = layout.config.segmentation(system)
+        if segmentation.inference == "greedy" or segmentation.unigram:
             continue
         # For codes of each side, those of the source: it is what the examples show.
         systems.setdefault(layout.codes_of(system)[0], []).append(system)

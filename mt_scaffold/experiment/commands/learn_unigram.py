@@ -1,0 +1,28 @@
+"""mt-scaffold learn-unigram: see mt_scaffold.experiment.unigram."""
+
+from __future__ import annotations
+
+import argparse
+
+from mt_scaffold.commands.arguments import add_num_workers
+from mt_scaffold.experiment.unigram import learn_unigram
+
+EXAMPLES = """\
+mt-scaffold learn-unigram --symbols 8000 --input train.en train.de --output unigram.model
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    parser.add_argument("--input", "-i", nargs="+", required=True, metavar="PATH", help="texts of words")
+    parser.add_argument("--output", "-o", required=True, metavar="PATH", help="model; call it NAME.model")
+    parser.add_argument(
+        "--symbols", "-s", type=int, required=True, metavar="N", help="pieces beside the single characters"
+    )
+    parser.add_argument("--total-symbols", action="store_true", help="the single characters are among the N pieces")
+    add_num_workers(parser)
+
+
+def run(options: argparse.Namespace) -> None:
+    """Run the command."""
+    learn_unigram(options.output, options.symbols, options.input, options.total_symbols, options.num_workers)

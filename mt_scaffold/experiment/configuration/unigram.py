@@ -1,0 +1,41 @@
+"""What a system with a Unigram model can say in a configuration, and what it cannot."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from mt_scaffold.errors import UsageError
+
+if TYPE_CHECKING:
+    from mt_scaffold.experiment.configuration.systems import System
+
+UNIGRAM = "unigram"
+_NOT_UNIGRAM = {
+    "dropout": "skips merges, and unigram has none; give sampling_alpha instead",
+    "dropout_source": "skips merges, and unigram has none; give sampling_alpha instead",
+    "dropout_target": "skips merges, and unigram has none; give sampling_alpha instead",
+    "threshold": "belongs to the algorithm picky and has no effect on unigram; leave it out",
+    "min_frequency": "has no effect on unigram; leave it out",
+    "inference": "not possible with unigram, which takes the most probable segmentation; leave it out",
+    "vocabulary_threshold": "not possible with unigram; leave it out",
+    "glossaries": "not possible with unigram; leave it out",
+}
+
+
+def check_alpha(alpha: float) -> float:
+    """Return the exponent of the probabilities in sampling; UsageError unless it is a finite number above 0."""
+    if not (math.isfinite(alpha) and alpha > 0):
+        raise UsageError(f"the alpha of sampling must be above 0, not {alpha}; give 0.1, for example")
+    return alpha
+
+
+def check_unigram(system: System) -> Iterator[tuple[str, str]]:
+    """Yield what contradicts itself in a system with or without a Unigram model: a key, and what is wrong with it."""
+    if system.algorithm == UNIGRAM:
+        for name, problem in _NOT_UNIGRAM.items():
+            if getattr(system, name):
+                yield name, problem
+    elif system.sampling_alpha is not None:
+        yield "sampling_alpha", "belongs to the algorithm unigram; with codes, give dropout"

@@ -1,0 +1,119 @@
+"""Words → a Unigram model (Kudo 2018), learned by SentencePiece from the same counted words as codes are."""
+
+from __future__ import annotations
+
+import io
+import itertools
+import re
+import sys
+from collections.abc import Container, Iterable, Iterator, Sequence
+
+from mt_scaffold.count import count_words
+from mt_scaffold.errors import MTScaffoldError, UsageError
+from mt_scaffold.files import PathLike, open_input, open_output
+from mt_scaffold.text import words_of
+
+# What every word begins with in SentencePiece: its pieces hold it in place of a space.
+WORD_START = "\u2581"
+# Characters that SentencePiece gives a meaning of its own, so that no piece can hold them.
+_UNKNOWN = "\u2585"
+RESERVED = (WORD_START, _UNKNOWN, "\t", "\0")
+# <unk>
+_META_PIECES = 1
+# A token of BPE may be as long as a word, but the seed vocabulary grows with this length.
+_LONGEST_PIECE = 64
+_LONGEST_LINE = 1 << 30
+
+
+def learn_unigram(
+    output: PathLike,
+    symbols: int,
+    paths: Iterable[PathLike],
+    total_symbols: bool = False,
+    num_workers: int | None = None,
+) -> None:
+    """Write a SentencePiece model with ``symbols`` pieces of more than one character, learned from texts of words.
+
+    symbols: U+2581, which every word begins with, counts as a character of a piece. Beside them the model has every
+    single character of the text, U+2581 and ``<unk>``. With ``total_symbols`` the single characters are among them.
+    num_workers: threads that count the words. SentencePiece itself learns with one thread: the order of its sums
+    depends on their number, and the model on that order.
+
+    Words with a character that SentencePiece reserves (RESERVED) are left out, and counted on stderr.
+
+    Source: Kudo 2018, section 3.2. Raises MTScaffoldError where a text cannot be read or is not UTF-8, and where the
+    words do not have as many pieces; UsageError for a number of symbols below 1.
+    """
+    if symbols < 1:
+        raise UsageError(f"--symbols {symbols}: give 1 or more")
+    texts = [*paths]
+    words = {word for word, _ in count_words(paths=texts, num_workers=num_workers).items()}
+    reserved = {word for word in words if any(each in word for each in RESERVED)}
+    if reserved:
+        print(
+            f"warning: {len(reserved)} words hold a character that SentencePiece reserves (U+2581, U+2585, tab or "
+            "NUL); they are not learned from",
+            file=sys.stderr,
+        )
+    characters = {WORD_START}.union(*words - reserved)
+    with open_output(output) as stream:
+        stream.write(_learned(_lines(texts, reserved), len(characters), symbols, total_symbols))
+
+
+def _lines(texts: Sequence[PathLike], without: Container[str]) -> Iterator[str]:
+    """Yield the lines of texts that count_words has read, less some words."""
+    for text in texts:
+        with open_input(text) as stream:
+            for line in stream:
+                if words := [word for word in words_of(line.decode("utf-8")) if word not in without]:
+                    yield " ".join(words)
+
+
+def _learned(lines: Iterator[str], characters: int, symbols: int, total_symbols: bool) -> bytes:
+    """Return the model, as SentencePiece stores it."""
+    from sentencepiece import SentencePieceTrainer
+
+    first = next(lines, None)
+    if first is None:
+        raise MTScaffoldError("there are no words in the input, so there is nothing to learn")
+    beside = _META_PIECES + (0 if total_symbols else characters)
+    if total_symbols and symbols <= characters:
+        raise MTScaffoldError(
+            f"unigram: the words have {characters} characters, which are among the {symbols} symbols (total_symbols); "
+            "raise symbols"
+        )
+    model = io.BytesIO()
+    try:
+        SentencePieceTrainer.train(
+            # Lines, not words with their counts: SentencePiece would count each of these once when it chooses its first
+            # pieces, and miss frequent words such as a full stop that no longer word begins with.
+            sentence_iterator=itertools.chain([first], lines),
+            model_writer=model,
+            model_type="unigram",
+            vocab_size=symbols + beside,
+            hard_vocab_limit=True,
+            character_coverage=1.0,
+            byte_fallback=False,
+            normalization_rule_name="identity",
+            add_dummy_prefix=True,
+            remove_extra_whitespaces=False,
+            # Any part of a word may become a piece, as it may become a token of BPE.
+            split_by_unicode_script=False,
+            split_by_number=False,
+            max_sentencepiece_length=_LONGEST_PIECE,
+            max_sentence_length=_LONGEST_LINE,
+            num_threads=1,
+            unk_id=0,
+            bos_id=-1,
+            eos_id=-1,
+            pad_id=-1,
+            minloglevel=2,
+        )
+    except (RuntimeError, OSError) as error:
+        if most := re.search(r"value <= (\d+)", str(error)):
+            raise MTScaffoldError(
+                f"unigram: {symbols} symbols are more than SentencePiece finds in these words; give at most "
+                f"{max(0, int(most[1]) - beside)}"
+            ) from None
+        raise MTScaffoldError(f"unigram: SentencePiece cannot learn {symbols} symbols: {error}") from None
+    return model.getvalue()
