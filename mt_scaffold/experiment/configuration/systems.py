@@ -34,8 +34,8 @@ TRIMMED = "trimmed"
 class Learn:
     """How codes are learned, where a system says nothing else (the options of learn-bpe).
 
-    symbols: merges (bpe, parity), normal merged tokens (scaffold) or merged tokens that are not removed (picky), from source
-    and target training words together.
+    symbols: merges (bpe, parity), normal merged tokens (scaffold) or merged tokens that are not removed (picky), from
+    source and target training words together.
     """
 
     symbols: int = field(metadata=bounds(least=1))
