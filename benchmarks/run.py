@@ -38,6 +38,7 @@ from systems import (
     OLD,
     OURS,
     OUT,
+    PARITY,
     PEERS,
     SCAFFOLD,
     SEGMENTING,
@@ -206,7 +207,7 @@ class Benchmark:
 
     def make(self, name: str, *arguments: str | Path) -> Path:
         """Generate a corpus, or reuse it; it is kept for the next run unless it is in the work folder."""
-        path = WORK / name if arguments[0] == "repeat" else OUT / "corpora" / name
+        path = WORK / name if arguments[0] in ("repeat", "half") else OUT / "corpora" / name
         if not path.exists():
             path.parent.mkdir(exist_ok=True)
             print(f"generating {name}", flush=True)
@@ -226,6 +227,8 @@ class Benchmark:
         # After the first cell, whose codes it reads.
         learned, trimmed = WORK / f"{BPE.replace(', ', '-')}.model", WORK / "trimmed.model"
         cells.insert(1, Cell("learn", TRIMMED, systems.trim(self.corpus, learned, trimmed)))
+        halves = [self.make(f"half-{first}", "half", "--of", self.corpus, "--first", str(first)) for first in (0, 1)]
+        cells.append(Cell("learn", PARITY, systems.learn_parity(halves, WORK / "parity.model", SYMBOLS)))
         self.alternate("learn", [*cells, Cell("learn", WC, systems.count(self.corpus))])
 
     def apply(self) -> None:

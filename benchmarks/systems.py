@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,6 +17,8 @@ BPE, SCAFFOLD, PICKY = "mt_scaffold, BPE", "mt_scaffold, Scaffold-BPE", "mt_scaf
 OURS = {BPE: "bpe", SCAFFOLD: "scaffold", PICKY: "picky"}
 # What else is done with codes of BPE: rare tokens marked, and applied greedily.
 TRIMMED, GREEDY = "mt_scaffold, trimming BPE codes", "mt_scaffold, BPE, greedily"
+# Learned from two halves of the corpus as two languages.
+PARITY = "mt_scaffold, parity-aware BPE"
 # Another revision of mt_scaffold, measured beside this one on request, with what older ones have of OURS.
 OLD = {"older mt_scaffold, BPE": "bpe", "older mt_scaffold, Scaffold-BPE": "scaffold"}
 OLD_BIN = OUT / "old" / "bin"
@@ -105,6 +108,15 @@ def trim(corpus: Path, model: Path, output: Path, below: int = 100) -> Command:
     """Mark what is rare in the corpus in codes that were learned from it."""
     return _command(
         *(BIN / "mt-scaffold", "mark", model, "--below", below, "--input", corpus, "--output", output), output=output
+    )
+
+
+def learn_parity(halves: Sequence[Path], model: Path, symbols: int) -> Command:
+    """Learn from texts of equally many lines, each a language."""
+    return _command(
+        *(BIN / "mt-scaffold", "learn-bpe", "--algorithm", "parity", "--symbols", symbols),
+        *("--input", *halves, "--output", model),
+        output=model,
     )
 
 

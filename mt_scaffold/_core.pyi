@@ -31,6 +31,12 @@ class _Learned(TypedDict):
     restored: int
     exhausted: bool
 
+class _LearnedParity(TypedDict):
+    codes: bytes
+    exhausted: bool
+    # Whose pairs were exhausted; None for all languages together.
+    language: int | None
+
 @disjoint_base
 class WordCounts(metaclass=_Class):
     def __init__(self) -> None: ...
@@ -119,6 +125,22 @@ def learn(
     # A codes file whose merges come first; for BPE, where they count among the symbols. Its marks are dropped.
     given: bytes | None = None,
 ) -> _Learned: ...
+
+# Words of each language to learn from, and of parallel texts to measure parity on, or none; uses up all of them.
+# on_step: left, right, frequency, the chosen language or None, the tokens of each language before the merge.
+def learn_parity(
+    training: list[WordCounts],
+    development: list[WordCounts],
+    symbols: int,
+    min_frequency: int,
+    on_step: Callable[[str, str, int, int | None, list[int]], object] | None = None,
+    progress: _Progress = None,
+    header: _Header = ...,
+    global_merges: int = 0,
+    window: int = 0,
+    # In the window; at least window / languages.
+    most_chosen: int = 0,
+) -> _LearnedParity: ...
 
 # Symbols that are bytes are in GPT-2's notation, here and in what learn() reports.
 def parse_codes(text: bytes, name: str = "codes", merges: int = -1) -> list[tuple[str, str, bool]]: ...

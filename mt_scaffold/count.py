@@ -169,7 +169,7 @@ def count_files(counts: Sequence[PathLike]) -> list[PathLike]:
 
 
 # A text as it is read: files one after the other, or documents.
-_Text = list[TextFile] | Documents | Iterator[bytes]
+Text = list[TextFile] | Documents | Iterator[bytes]
 
 
 def counted_text(
@@ -178,7 +178,7 @@ def counted_text(
     lines: Lines | None,
     documents: Texts | None,
     counts: Sequence[PathLike] | None = None,
-) -> _Text:
+) -> Text:
     """Return the text of a call, empty for count files; raises UsageError unless exactly one input is given."""
     if documents is None and counts is None:
         return text_sources(infile, paths, lines)
@@ -188,13 +188,13 @@ def counted_text(
     return documents if isinstance(documents, Documents) else encoded(documents)
 
 
-def sources_of(text: _Text) -> list[TextFile]:
+def sources_of(text: Text) -> list[TextFile]:
     """Return the files that a text is read from."""
     return text if isinstance(text, list) else text.sources if isinstance(text, Documents) else []
 
 
 @contextlib.contextmanager
-def _opened(text: _Text) -> Iterator[tuple[list[_core._Input], bool]]:
+def _opened(text: Text) -> Iterator[tuple[list[_core._Input], bool]]:
     """Open a text for the core; the second result is whether each input is one document."""
     with contextlib.ExitStack() as stack:
         if isinstance(text, Documents):
@@ -206,7 +206,7 @@ def _opened(text: _Text) -> Iterator[tuple[list[_core._Input], bool]]:
             yield [documents_input(text)], False
 
 
-def _read_dictionary(text: _Text, pretokenise: str, any_bytes: bool, limit: int, prune: int) -> _core.WordCounts:
+def _read_dictionary(text: Text, pretokenise: str, any_bytes: bool, limit: int, prune: int) -> _core.WordCounts:
     if pretokenise != SPACES:
         raise UsageError("a dictionary has words already; a pre-tokeniser needs the text")
     if limit or prune > 1:
@@ -222,7 +222,7 @@ def _core_pretokeniser(header: CodesHeader) -> _core.Pretokeniser | None:
     return None if pretokeniser is None else pretokeniser.core
 
 
-def _counted(text: _Text, threads: int, header: CodesHeader, limit: int) -> _core.CountedWords:
+def _counted(text: Text, threads: int, header: CodesHeader, limit: int) -> _core.CountedWords:
     core = _core_pretokeniser(header)
     folder = temporary_folder() if limit else ""
     with _opened(text) as (opened, whole_inputs), progress_line("counting words") as show:

@@ -1,4 +1,4 @@
-"""Words → codes: learning merges of BPE, Scaffold-BPE and PickyBPE."""
+"""Words → codes: learning merges of BPE, Scaffold-BPE, PickyBPE and parity-aware BPE."""
 
 from __future__ import annotations
 
@@ -6,17 +6,27 @@ import contextlib
 import io
 import sys
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 from mt_scaffold import _core
 from mt_scaffold.codes import CHARACTERS, Codes, CodesHeader
-from mt_scaffold.count import count_files, counted_text, load_counts, sources_of
+from mt_scaffold.count import Text, count_files, counted_text, load_counts, sources_of
 from mt_scaffold.count import count_words as count_words
-from mt_scaffold.documents import Texts
+from mt_scaffold.documents import Documents, Texts
 from mt_scaffold.errors import MTScaffoldError, UsageError
-from mt_scaffold.files import Output, PathLike, Writable, refuse_overwriting, writing_to
+from mt_scaffold.files import Output, PathLike, Writable, refuse_overwriting, shown, writing_to
 from mt_scaffold.inputs import Lines, TextFile
 from mt_scaffold.options import check_learning, picky_threshold
+from mt_scaffold.parity import (
+    PARITY,
+    Languages,
+    Parity,
+    count_developments,
+    count_languages,
+    language_texts,
+    learn_parity,
+    parity_settings,
+)
 from mt_scaffold.progress import progress_line
 from mt_scaffold.trace import Step, TraceWriter
 
@@ -65,6 +75,8 @@ def learn_from_counts(
     header: of the codes; what it says of words must be what was counted.
     """
     check_learning(num_symbols, min_frequency, algorithm)
+    if algorithm == PARITY:
+        raise UsageError("parity-aware BPE takes the words of each language; call learn_from_languages")
     share = picky_threshold(algorithm, threshold)
     if len(counts) == 0:
         raise MTScaffoldError("there are no words in the input to learn from")
@@ -77,6 +89,25 @@ def learn_from_counts(
     if learned["exhausted"]:
         print(f"no pair has frequency >= {min_frequency}. Stopping", file=sys.stderr)
     return LearnedCodes(Codes(learned["codes"]), learned["restored"], learned["exhausted"])
+
+
+def learn_from_languages(
+    languages: Languages,
+    parity: Parity,
+    num_symbols: int = 10000,
+    min_frequency: int = 2,
+    total_symbols: bool = False,
+    verbose: bool = False,
+    trace: Writable | None = None,
+    header: CodesHeader = CHARACTERS,
+) -> LearnedCodes:
+    """Learn parity-aware BPE as ``learn_bpe`` does, from the counted words of each language, which are used up."""
+    if total_symbols:
+        base_symbols = languages.together().base_symbols(header.bytes, header.end_of_word)
+        num_symbols = _without_base_symbols(num_symbols, *base_symbols, header)
+    writer = None if trace is None else TraceWriter(trace)
+    codes, exhausted = learn_parity(languages, parity, num_symbols, min_frequency, header, verbose, writer)
+    return LearnedCodes(codes, 0, exhausted)
 
 
 def learn_on(codes: Codes, counts: _core.WordCounts, more: int, min_frequency: int = 2) -> tuple[Codes, bool]:
@@ -155,7 +186,7 @@ def learn_bpe(
     *,
     paths: Iterable[TextFile] | None = None,
     lines: Lines | None = None,
-    documents: Texts | None = None,
+    documents: Texts | Sequence[Documents] | None = None,
     counts: Sequence[PathLike] | None = None,
     trace: Output | None = None,
     pretokenise: str = "spaces",
@@ -164,8 +195,12 @@ def learn_bpe(
     max_memory: int | str | None = None,
     prune: int = 1,
     threshold: float | None = None,
+    dev: Sequence[TextFile] | None = None,
+    global_merges: int = 0,
+    window: int | None = None,
+    alpha: float | None = None,
 ) -> LearnedCodes:
-    """Learn merges from text (Algorithm 1 of the Scaffold-BPE paper, original BPE, or PickyBPE); write the codes file.
+    """Learn merges from text (Algorithm 1 of the Scaffold-BPE paper, or BPE and others of its kind); write the codes.
 
     infile: a path (``.gz`` too) or an open file. paths: several of them, read as one text.
     lines: an iterable of strings. documents: ``Documents``, or an iterable of strings or bytes, each pre-tokenised as a
@@ -173,7 +208,9 @@ def learn_bpe(
     given.
     outfile: a path, or a file open for bytes or text; None to get the codes only as the result.
     num_symbols: merges for ``algorithm="bpe"``; normal merged tokens for ``algorithm="scaffold"``; merged tokens that
-    are not removed for ``algorithm="picky"`` (Chizhov et al. 2024, docs/pickybpe.md).
+    are not removed for ``algorithm="picky"`` (Chizhov et al. 2024, docs/pickybpe.md); merges for ``algorithm="parity"``
+    (Foroutan et al. 2025, docs/parity.md), which takes a text for each language: as ``paths``, ``counts``, or as
+    ``documents``, a list of ``Documents``.
     min_frequency: stop, with a warning, when the most frequent pair is rarer.
     verbose: print each merge to stderr.
     is_dict: each line of the input is a word and its count.
@@ -206,33 +243,58 @@ def learn_bpe(
     check_learning(num_symbols, min_frequency, algorithm)
     picky_threshold(algorithm, threshold)
     header = CodesHeader.of_options(pretokenise, split_digits, byte_level)
-    text = counted_text(infile, paths, lines, documents, counts)
-    counts = None if counts is None else count_files(counts)
-    sources = sources_of(text) if counts is None else counts
-    refuse_overwriting([outfile, trace], sources)
-    if trace is not None and trace is outfile:
-        raise UsageError("codes and trace would be mixed in one output; give each its own file")
+    parity = parity_settings(algorithm, dev, global_merges, window, alpha)
     if counts is not None and is_dict:
         raise UsageError("a count file is no dictionary; give it as counts, without is_dict")
+    count_paths = [] if counts is None else count_files(counts)
+    texts: Sequence[Text]
+    if parity is None:
+        texts = [counted_text(infile, paths, lines, cast("Texts | None", documents), counts)]
+    else:
+        texts = language_texts(parity, infile, paths, lines, documents, counts, max_memory)
+    sources = [source for text in texts for source in sources_of(text)]
+    sources += [] if parity is None else parity.development or []
+    refuse_overwriting([outfile, trace], [*sources, *count_paths])
+    if trace is not None and trace is outfile:
+        raise UsageError("codes and trace would be mixed in one output; give each its own file")
+
+    def count(text: Text, development: bool = False) -> _core.WordCounts:
+        return count_words(
+            paths=text if isinstance(text, list) else None,
+            documents=None if isinstance(text, list) else text,
+            is_dict=is_dict and not development,
+            num_workers=num_workers,
+            pretokenise=header.pretokeniser,
+            split_digits=header.split_digits,
+            any_bytes=header.bytes,
+            max_memory=max_memory,
+            prune=1 if development else prune,
+        )
+
     with contextlib.ExitStack() as stack:
         stream = stack.enter_context(writing_to(io.BytesIO() if outfile is None else outfile))
         steps = None if trace is None else stack.enter_context(writing_to(trace))
-        if counts is None:
-            words = count_words(
-                paths=text if isinstance(text, list) else None,
-                documents=None if isinstance(text, list) else text,
-                is_dict=is_dict,
-                num_workers=num_workers,
-                pretokenise=pretokenise,
-                split_digits=split_digits,
-                any_bytes=header.bytes,
-                max_memory=max_memory,
-                prune=prune,
+        expected = None if header == CodesHeader() else header
+        if parity is not None:
+            if counts is None:
+                languages = count_languages(parity, texts, count, is_dict)
+            else:
+                loaded = []
+                for path in counts:
+                    words, header = load_counts([path], expected, prune=prune)
+                    expected = header
+                    loaded.append(words)
+                languages = Languages([*map(shown, counts)], loaded, *count_developments(parity, count))
+            learned = learn_from_languages(
+                languages, parity, num_symbols, min_frequency, total_symbols, verbose, steps, header
             )
         else:
-            words, header = load_counts(counts, None if header == CodesHeader() else header, max_memory, prune)
-        learned = learn_from_counts(
-            words, num_symbols, min_frequency, algorithm, total_symbols, verbose, steps, header, threshold
-        )
+            if counts is None:
+                words = count(texts[0])
+            else:
+                words, header = load_counts(count_paths, expected, max_memory, prune)
+            learned = learn_from_counts(
+                words, num_symbols, min_frequency, algorithm, total_symbols, verbose, steps, header, threshold
+            )
         stream.write(learned.text)
     return learned

@@ -12,7 +12,7 @@ from mt_scaffold.errors import UsageError
 
 # How a word becomes subwords.
 INFERENCES = ("merges", "greedy")
-ALGORITHMS = ("scaffold", "bpe", "picky")
+ALGORITHMS = ("scaffold", "bpe", "picky", "parity")
 # PickyBPE's, as in most of the paper's examples.
 DEFAULT_THRESHOLD = 0.9
 # How statistics can be printed.

@@ -1,6 +1,6 @@
 """The plain Python twin of the native core, to be read beside the paper's Algorithms 1 and 2.
 
-``mt_scaffold.reference_picky`` is the twin of PickyBPE.
+``mt_scaffold.reference_picky`` is the twin of PickyBPE, ``mt_scaffold.reference_parity`` that of parity-aware BPE.
 
 Everything here is written to be checked by eye, not to be fast: the tests hold the native core to it.
 Frequencies are recounted and the queue is rebuilt in every iteration, and a word is segmented one step at a time.

@@ -8,11 +8,13 @@ from collections.abc import Iterable, Sequence
 from mt_scaffold import _core
 from mt_scaffold.apply import BPE, check_separator
 from mt_scaffold.codes import CodesHeader
+from mt_scaffold.count import Text, sources_of
 from mt_scaffold.errors import UsageError
 from mt_scaffold.files import Output, PathLike, refuse_overwriting, writing_to
 from mt_scaffold.inputs import Lines, TextFile, text_sources
-from mt_scaffold.learn import LearnedCodes, count_words, learn_from_counts
+from mt_scaffold.learn import LearnedCodes, count_words, learn_from_counts, learn_from_languages
 from mt_scaffold.options import check_learning, picky_threshold
+from mt_scaffold.parity import check_languages, count_languages, parity_settings
 from mt_scaffold.text import SEPARATOR
 
 
@@ -56,6 +58,10 @@ def learn_joint_bpe_and_vocab(
     split_digits: bool = False,
     byte_level: bool = False,
     threshold: float | None = None,
+    dev: Sequence[TextFile] | None = None,
+    global_merges: int = 0,
+    window: int | None = None,
+    alpha: float | None = None,
 ) -> LearnedCodes:
     """Learn codes on all texts together, and write the vocabulary that each text has when segmented with them.
 
@@ -68,41 +74,51 @@ def learn_joint_bpe_and_vocab(
     check_learning(num_symbols, min_frequency, algorithm)
     picky_threshold(algorithm, threshold)
     header = CodesHeader.of_options(pretokenise, split_digits, byte_level)
+    parity = parity_settings(algorithm, dev, global_merges, window, alpha)
     check_separator(header, separator)
     sources = text_sources(paths=paths)
     if len(sources) != len(vocabularies):
         raise UsageError(
             f"there must be one vocabulary file per input, not {len(vocabularies)} for {len(sources)} inputs"
         )
-    refuse_overwriting([codes, *vocabularies], sources)
+    if parity is not None:
+        check_languages(parity, len(sources))
+    developments = (parity and parity.development) or []
+    refuse_overwriting([codes, *vocabularies], [*sources, *developments])
+
+    def count(text: Text, development: bool = False) -> _core.WordCounts:
+        return count_words(
+            paths=sources_of(text),
+            num_workers=num_workers,
+            pretokenise=pretokenise,
+            split_digits=split_digits,
+            any_bytes=header.bytes,
+        )
+
     with contextlib.ExitStack() as stack:
         codes_stream = stack.enter_context(writing_to(codes))
         streams = [stack.enter_context(writing_to(vocabulary)) for vocabulary in vocabularies]
-        counts = [
-            count_words(
-                source,
-                num_workers=num_workers,
-                pretokenise=pretokenise,
-                split_digits=split_digits,
-                any_bytes=header.bytes,
+        amount = (num_symbols, min_frequency)
+        if parity is None:
+            counts = [count([source]) for source in sources]
+            learned = learn_from_counts(
+                *(_together(counts), *amount, algorithm, total_symbols, verbose), header=header, threshold=threshold
             )
-            for source in sources
-        ]
-        joint = _core.WordCounts()
-        for count in counts:
-            joint.add(count)
-        learned = learn_from_counts(
-            joint,
-            num_symbols,
-            min_frequency,
-            algorithm,
-            total_symbols,
-            verbose,
-            header=header,
-            threshold=threshold,
-        )
+        else:
+            languages = count_languages(parity, [[source] for source in sources], count)
+            counts = languages.training
+            copies = languages._replace(training=[_together([each]) for each in counts])
+            learned = learn_from_languages(copies, parity, *amount, total_symbols, verbose, header=header)
         codes_stream.write(learned.text)
         bpe = BPE(learned.codes, separator=separator)
-        for count, stream in zip(counts, streams, strict=True):
-            stream.write(bpe.count_subwords(count).format_vocabulary())
+        for each, stream in zip(counts, streams, strict=True):
+            stream.write(bpe.count_subwords(each).format_vocabulary())
     return learned
+
+
+def _together(counts: Iterable[_core.WordCounts]) -> _core.WordCounts:
+    """The words of all, as counts of their own."""
+    together = _core.WordCounts()
+    for count in counts:
+        together.add(count)
+    return together

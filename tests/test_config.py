@@ -102,20 +102,16 @@ def test_overrides_replace_values_of_the_file(tmp_path: Path) -> None:
         ("symbols: 100", "min_frequency: 2", 15, "codes.symbols: missing"),
         ("source: en, target: de", "source: en, target: en", 2, "languages.target: source and target are the same"),
         ("source: en", "source: no", 2, "languages.source: must be text, not false (quote text"),
-        (
-            "algorithm: bpe",
-            "algorithm: bpa",
-            18,
-            "systems.bpe.algorithm: must be scaffold or bpe or picky or trimmed or",
-        ),
+        ("algorithm: bpe", "algorithm: bpa", 18, "systems.bpe.algorithm: must be scaffold or bpe or picky or parity or tri"),
         (
             "algorithm: bpe",
             'algorithm: "b\\np"',
             18,
-            "systems.bpe.algorithm: must be scaffold or bpe or picky or trimmed or unigram, not 'b\\np'",
+            "systems.bpe.algorithm: must be scaffold or bpe or picky or parity or trimmed or unigram, not 'b\\np'",
         ),
         ("algorithm: bpe", "algorithm: bpe, threshold: 0.9", 18, "systems.bpe.threshold: belongs to the algorithm pi"),
         ("algorithm: bpe", "algorithm: trimmed, below: 2, threshold: 0.9", 18, "systems.bpe.threshold: belongs to th"),
+        ("algorithm: bpe", "algorithm: parity, joint: false", 18, "systems.bpe.joint: parity-aware BPE compares sour"),
         ("algorithm: bpe", "algorithm: picky, threshold: 0", 18, "systems.bpe.threshold: the threshold of PickyBPE m"),
         (
             "algorithm: bpe",

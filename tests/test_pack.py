@@ -438,6 +438,7 @@ def test_the_card_describes_systems_of_every_kind() -> None:
     systems = {
         "picky": {"algorithm": "picky", "threshold": 0.7},
         "trimmed": {"algorithm": "trimmed", "below": 100, "refill": True},
+        "parity": {"algorithm": "parity"},
         "greedy": {"algorithm": "bpe", "inference": "greedy"},
     }
     config = parse_config(CONFIGURATION | {"systems": systems, "baseline": "greedy"})
@@ -446,6 +447,7 @@ def test_the_card_describes_systems_of_every_kind() -> None:
     assert {name: _described(config, name) for name in config.systems} == {
         "picky": f"joint codes: PickyBPE, {symbols}, threshold 0.7",
         "trimmed": f"joint codes: BPE, {symbols}, trimmed below 100 and refilled",
+        "parity": f"joint codes: parity-aware BPE, {symbols}",
         "greedy": f"joint codes: BPE, {symbols}, greedy inference",
     }
 

@@ -17,7 +17,7 @@ from fork_server import SNAKEFILE, Snakemake
 pytest.importorskip("snakemake", reason="needs the extra 'workflow'")
 pytest.importorskip("fairseq_cli", reason="needs the extra 'fairseq'")
 
-from mt_scaffold import BPE, Codes
+from mt_scaffold import BPE, Codes, learn_bpe
 from mt_scaffold.experiment.dictionary import read_dictionary
 from mt_scaffold.text import read_lines, surface_form
 
@@ -356,8 +356,12 @@ def test_given_codes_that_cannot_be_read_are_named_in_a_dry_run(run: Run, tmp_pa
 
 
 def test_trimmed_and_greedy_systems_have_their_codes_and_dictionaries(run: Run, tmp_path: Path) -> None:
-    """BPE codes are learned, rare tokens marked, and no marked token is in the dictionary; greedy has its own."""
+    """BPE codes are learned, rare tokens marked, and no marked token is in the dictionary; greedy has its own.
+
+    Those of parity-aware BPE are learned from both languages, compared on the validation words.
+    """
     systems = "trimmed: {algorithm: trimmed, below: 20, refill: true}\n  greedy: {algorithm: bpe, inference: greedy}"
+    systems += "\n  parity: {algorithm: parity}"
     text = CONFIGURATION.replace("scaffold: {algorithm: scaffold}", systems)
     done = run(tmp_path, text, "--until", "dictionary", "--config", f"output={tmp_path}/out")
     assert done.returncode == 0, done.stdout
@@ -377,6 +381,9 @@ def test_trimmed_and_greedy_systems_have_their_codes_and_dictionaries(run: Run, 
     pieces = {piece for line in words for piece in greedy.segment(line).split(" ")}
     assert pieces <= dictionaries["bpe-150-greedy"]
     assert pieces != {piece for line in words for piece in BPE(bpe).segment(line).split(" ")}
+    paths = {part: [folder / "words" / f"{part}.{side}" for side in ("en", "de")] for part in ("train", "valid")}
+    parity = learn_bpe(paths=paths["train"], dev=paths["valid"], num_symbols=150, algorithm="parity")
+    assert (folder / "codes" / "parity-150.codes").read_bytes() == parity.text != bpe.text
 
 
 def test_a_dry_run_leaves_nothing_behind(run: Run, tmp_path: Path) -> None:

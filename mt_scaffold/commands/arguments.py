@@ -8,6 +8,7 @@ from typing import Any, BinaryIO
 from mt_scaffold.documents import DEFAULT_FIELD, DOCUMENT_FORMATS, Documents
 from mt_scaffold.files import input_or_standard
 from mt_scaffold.options import ALGORITHMS, DEFAULT_THRESHOLD, FORMATS, INFERENCES
+from mt_scaffold.parity import DEFAULT_ALPHA
 from mt_scaffold.text import SEPARATOR
 
 _DEFAULT_TOP = 20
@@ -55,6 +56,11 @@ def add_documents(parser: argparse.ArgumentParser, what: str = "input texts") ->
 def given_documents(options: argparse.Namespace) -> Documents:
     """Return the documents of ``--input``; standard input for none and for ``-``."""
     return Documents(input_paths(options), options.format, options.field)
+
+
+def documents_by_input(options: argparse.Namespace) -> list[Documents]:
+    """Return the documents of each ``--input`` by themselves, for texts that are not read as one."""
+    return [Documents([path], options.format, options.field) for path in input_paths(options)]
 
 
 def add_max_memory(parser: argparse.ArgumentParser, what: str = "") -> None:
@@ -174,9 +180,41 @@ def add_learning(parser: argparse.ArgumentParser) -> None:
         help="with --algorithm picky, remove a token when this share of its occurrences is merged at once "
         f"(default: {DEFAULT_THRESHOLD})",
     )
+    add_parity(parser)
     add_words(parser)
     add_amount(parser)
     add_num_workers(parser)
+
+
+def add_parity(parser: argparse.ArgumentParser) -> None:
+    """Add the options of ``--algorithm parity``."""
+    parser.add_argument(
+        "--dev",
+        nargs="+",
+        metavar="PATH",
+        help="with --algorithm parity, whose inputs are one per language: a development text for each, in the same "
+        "order and parallel line by line; the language with most tokens there is next (default: the inputs)",
+    )
+    parser.add_argument(
+        "--global-merges",
+        type=int,
+        default=0,
+        metavar="N",
+        help="with --algorithm parity, choose the first N merges on all languages together, as bpe (default: 0)",
+    )
+    parser.add_argument(
+        "--window",
+        type=int,
+        metavar="W",
+        help="with --algorithm parity, pass over a language that has had too many of the last W merges (default: none)",
+    )
+    parser.add_argument(
+        "--alpha",
+        type=float,
+        metavar="A",
+        help="with --window, how many times its even share of the window is too many for a language "
+        f"(default: {DEFAULT_ALPHA:g})",
+    )
 
 
 def add_words(parser: argparse.ArgumentParser) -> None:
@@ -215,8 +253,8 @@ def add_amount(parser: argparse.ArgumentParser) -> None:
         type=int,
         default=10000,
         metavar="N",
-        help="number of merges (bpe), of normal merged tokens (scaffold), or of merged tokens that are not removed "
-        "(picky) (default: %(default)s)",
+        help="number of merges (bpe, parity), of normal merged tokens (scaffold), or of merged tokens that are not "
+        "removed (picky) (default: %(default)s)",
     )
     parser.add_argument(
         "--min-frequency",
@@ -244,5 +282,9 @@ def learning_options(options: argparse.Namespace) -> dict[str, Any]:
         "num_workers": options.num_workers,
         "algorithm": options.algorithm,
         "threshold": options.threshold,
+        "dev": options.dev,
+        "global_merges": options.global_merges,
+        "window": options.window,
+        "alpha": options.alpha,
         **word_options(options),
     }

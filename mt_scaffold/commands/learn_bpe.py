@@ -8,6 +8,7 @@ from mt_scaffold.commands.arguments import (
     add_documents,
     add_learning,
     add_max_memory,
+    documents_by_input,
     given_documents,
     learning_options,
 )
@@ -18,6 +19,7 @@ from mt_scaffold.learn import learn_bpe
 EXAMPLES = """\
 mt-scaffold learn-bpe --symbols 32000 < corpus.tok > codes
 mt-scaffold learn-bpe --algorithm bpe --symbols 32000 --input train.en train.de --output codes
+mt-scaffold learn-bpe --algorithm parity --symbols 32000 --input train.en train.de --dev dev.en dev.de --output codes
 """
 
 
@@ -49,8 +51,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> None:
     if options.counts and (options.input or options.format or options.field):
         raise UsageError("--counts takes the place of --input, --format and --field; omit those")
+    given = documents_by_input if options.algorithm == "parity" else given_documents
     learn_bpe(
-        documents=None if options.counts else given_documents(options),
+        documents=None if options.counts else given(options),
         counts=options.counts,
         max_memory=options.max_memory,
         prune=options.prune,

@@ -9,6 +9,7 @@
 #include "bindings_common.hpp"
 #include "bindings_counts.hpp"
 #include "bindings_ids.hpp"
+#include "bindings_parity.hpp"
 #include "bindings_pretokeniser.hpp"
 #include "blocks.hpp"
 #include "codes.hpp"
@@ -73,6 +74,7 @@ NB_MODULE(_core, module) {
   bind_pretokeniser(module);
   bind_counts(module);
   bind_codes(module);
+  bind_parity(module);
 
   module.def(
       "learn",

@@ -12,11 +12,18 @@ from mt_scaffold.experiment.configuration.systems import CodesSetting, with_untr
 from mt_scaffold.experiment.configuration.unigram import UNIGRAM
 from mt_scaffold.experiment.layout import Layout
 from mt_scaffold.files import PathLike, open_output
+from mt_scaffold.parity import PARITY
 
 
 def learned_from(layout: Layout, codes: str) -> list[Path]:
     """Return the training words that codes are learned from."""
     return [layout.words("train", language) for language in made_codes(layout.config)[codes].languages]
+
+
+def compared_on(layout: Layout, codes: str) -> list[Path]:
+    """Return the validation words that parity-aware BPE compares languages on; none for other codes."""
+    setting = made_codes(layout.config)[codes]
+    return [layout.words("valid", language) for language in setting.languages if setting.algorithm == PARITY]
 
 
 def learn_flags(config: Config, codes: str) -> str:

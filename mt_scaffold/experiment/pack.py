@@ -151,7 +151,8 @@ def _described(config: Config, system: str) -> str:
 def _described_codes(codes: CodesSetting) -> str:
     if codes.file is not None:
         return f"given codes ({Path(codes.file).name})"
-    names = {"bpe": "BPE", "scaffold": "Scaffold-BPE", "picky": "PickyBPE", "trimmed": "BPE"}
+    names = {"bpe": "BPE", "scaffold": "Scaffold-BPE", "picky": "PickyBPE", "parity": "parity-aware BPE"}
+    names["trimmed"] = names["bpe"]
     text = f"{names[str(codes.algorithm)]}, {codes.symbols:,} symbols"
     text += f", threshold {codes.threshold:g}" if codes.algorithm == "picky" else ""
     text += f", trimmed below {codes.below:,}" if codes.below is not None else ""

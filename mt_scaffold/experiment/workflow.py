@@ -22,6 +22,7 @@ from mt_scaffold.experiment.fairseq_tools import check_options, gpus_in_all, opt
 from mt_scaffold.experiment.layout import TRAINED_ON, Layout
 from mt_scaffold.experiment.making_codes import check_codes as check_codes
 from mt_scaffold.experiment.making_codes import check_sentencepiece
+from mt_scaffold.experiment.making_codes import compared_on as compared_on
 from mt_scaffold.experiment.making_codes import copy_codes as copy_codes
 from mt_scaffold.experiment.making_codes import given_codes as given_codes
 from mt_scaffold.experiment.making_codes import learn_flags as learn_flags

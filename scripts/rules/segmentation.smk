@@ -2,13 +2,18 @@
 
 
 rule learn:
-    input: lambda wildcards: steps.learned_from(layout, wildcards.codes)
+    input:
+        words=lambda wildcards: steps.learned_from(layout, wildcards.codes),
+        development=lambda wildcards: steps.compared_on(layout, wildcards.codes),
     output: layout.codes(f"{{codes,{steps.one_of(steps.learned_codes(experiment))}}}")
-    params: flags=lambda wildcards: steps.learn_flags(experiment, wildcards.codes)
+    params:
+        flags=lambda wildcards: steps.learn_flags(experiment, wildcards.codes),
+        development=lambda wildcards, input: shlex.join(["--dev", *input.development] if input.development else []),
     log: layout.log("learn-{codes}")
     threads: HALF
     shell:
-        "{MT} learn-bpe {params.flags} --num-workers {threads} --input {input:q} --output {output:q} > {log:q} 2>&1"
+        "{MT} learn-bpe {params.flags} {params.development} --num-workers {threads} --input {input.words:q} "
+        "--output {output:q} > {log:q} 2>&1"
 
 
 # Unigram, by SentencePiece, from the same words.

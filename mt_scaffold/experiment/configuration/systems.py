@@ -16,6 +16,7 @@ from mt_scaffold.experiment.configuration.unigram import UNIGRAM, check_alpha, c
 from mt_scaffold.experiment.schema import bounds
 from mt_scaffold.glossaries import GlossaryIsolator
 from mt_scaffold.options import DEFAULT_THRESHOLD, check_dropout, check_threshold, check_uniform_sampling
+from mt_scaffold.parity import PARITY
 
 
 def check_glossary(glossary: str) -> None:
@@ -35,8 +36,8 @@ TRIMMED = "trimmed"
 class Learn:
     """How codes are learned, where a system says nothing else (the options of learn-bpe).
 
-    symbols: merges (bpe), normal merged tokens (scaffold), merged tokens that are not removed (picky) or pieces beside
-    the single characters (unigram), from source and target training words together.
+    symbols: merges (bpe, parity), normal merged tokens (scaffold), merged tokens that are not removed (picky) or pieces
+    beside the single characters (unigram), from source and target training words together.
     """
 
     symbols: int = field(metadata=bounds(least=1))
@@ -59,6 +60,9 @@ class System:
     ``algorithm: unigram`` is a Unigram model learned by SentencePiece (docs/unigram.md); with ``sampling_alpha`` the
     training text is segmented again in every epoch, each segmentation drawn with its probability to this power.
 
+    ``algorithm: parity`` is parity-aware BPE of source and target, which have as many subwords as each other in the
+    validation words (docs/parity.md); its codes are joint.
+
     ``vocabulary_threshold`` splits subwords that are rarer than that in the training text of their side
     (apply-bpe --vocabulary-threshold), ``glossaries`` are words or patterns that are never split.
 
@@ -72,7 +76,7 @@ class System:
     ``baseline`` is the system to test this one against (default: the experiment's). ``train``: its own options.
     """
 
-    algorithm: Literal["scaffold", "bpe", "picky", "trimmed", "unigram"] | None = None
+    algorithm: Literal["scaffold", "bpe", "picky", "parity", "trimmed", "unigram"] | None = None
     symbols: int | None = field(default=None, metadata=bounds(least=1))
     symbols_source: int | None = field(default=None, metadata=bounds(least=1))
     symbols_target: int | None = field(default=None, metadata=bounds(least=1))
@@ -249,7 +253,7 @@ def check_system(system: System) -> Iterator[tuple[str, str]]:
     if files and system.algorithm is not None:
         yield files[0], "give either an algorithm, which learns codes, or files of codes"
     elif not files and system.algorithm is None:
-        yield "algorithm", "missing: give bpe, scaffold, picky, trimmed or unigram, or a file as codes"
+        yield "algorithm", "missing: give bpe, scaffold, picky, parity, trimmed or unigram, or a file as codes"
     if files and files not in (["codes"], ["codes_source", "codes_target"]):
         yield files[0], "give codes, or both codes_source and codes_target"
     yield from check_trimming(system.algorithm, system.below, system.refill)
@@ -257,8 +261,10 @@ def check_system(system: System) -> Iterator[tuple[str, str]]:
     for name in learned:
         if files and getattr(system, name) is not None:
             yield name, "has no effect on codes that are given as a file; leave it out"
-    if system.threshold is not None and system.algorithm in ("bpe", "scaffold", TRIMMED):
+    if system.threshold is not None and system.algorithm in ("bpe", "scaffold", PARITY, TRIMMED):
         yield "threshold", f"belongs to the algorithm picky and has no effect on {system.algorithm}; leave it out"
+    if system.algorithm == PARITY and not system.joint:
+        yield "joint", "parity-aware BPE compares source and target; leave it out"
     if files and not system.joint:
         yield "joint", "has no effect on codes that are given as files; leave it out"
     for side, both in zip(
