@@ -14,6 +14,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+import beside_tktkt
 from byte_level import TIKTOKEN
 from systems import (
     BPE,
@@ -180,6 +181,50 @@ def byte_verdicts(results: Results, verdict: Verdicts) -> None:
     verdict.check("9. count words after GPT-2's pattern, one thread", ratio(megabytes, own), 150, " MB/s", True)
 
 
+def tktkt_tables(results: Results) -> list[str]:
+    """TkTkT and ours side by side, runs that failed among them, and what TkTkT learned."""
+    rows = []
+    measured = records(results, "tktkt")
+    for one in measured:
+        own = find(results, "tktkt", one["task"], beside_tktkt.OURS.get(one["system"], ""), one["setting"])
+        rows.append(
+            [
+                f"{one['task']} {one['setting']}".strip(),
+                one["system"],
+                figure(seconds(one)),
+                spread(one),
+                str(len(one["seconds"])),
+                figure(statistics.median(one["cpu_seconds"])),
+                figure(memory(one), 0),
+                figure(ratio(seconds(one), seconds(own)), 0),
+                figure(ratio(memory(one), memory(own)), 1),
+            ]
+        )
+    failed = (failure.split(", ", 2) for failure in results["failed"] if failure.startswith("TkTkT, "))
+    rows += [[rest.partition(": ")[0], f"{name}, {algorithm}", "failed", *[""] * 6] for name, algorithm, rest in failed]
+    heading = ["task", "system", "seconds", "range", "runs", "CPU s", "peak MiB", "times ours, seconds", "memory"]
+    compared = [
+        [
+            f"{one['system']}, {one['symbols']:,}",
+            f"{one['normal']:,}",
+            f"{one['merges']:,}",
+            f"{one['removed']:,}",
+            f"{one['base symbols removed']:,}",
+            f"{100 * one['failed word types'] / one['word types']:.1f} %",
+            f"{100 * one['failed words']:.1f} %",
+            "" if one["differing word types"] is None else f"{100 * one['differing word types']:.1f} %",
+            f"{100 * (one['subwords'] - 1):+.1f} %",
+            "yes" if one["same again"] else "no",
+        ]
+        for one in results["beside_tktkt"]
+    ]
+    learned = [
+        *("learned", "tokens that stand", "merges", "scaffold or removed", "base symbols scaffold"),
+        *("word types that fail", "of the text", "segmented differently", "subwords", "same again"),
+    ]
+    return [table(heading, rows), *([table(learned, compared)] if compared else [])]
+
+
 def bookkeeping_ratio(results: Results) -> float | None:
     """Merging time of Scaffold-BPE relative to BPE, for the same number of merges."""
     if not results["bookkeeping"]:
@@ -325,6 +370,8 @@ def as_text(results: Results) -> str:
     byte_parts = [part for part in ("byte_learn", "byte_count", "encode", "decode") if records(results, part)]
     if byte_parts:
         parts += ["### Bytes and ids", *(byte_table(results, part) for part in byte_parts)]
+    if records(results, "tktkt"):
+        parts += ["### Beside TkTkT", *tktkt_tables(results)]
     quotient = bookkeeping_ratio(results)
     if quotient is not None:
         times = {name: statistics.median(values) for name, values in results["bookkeeping"]["seconds"].items()}

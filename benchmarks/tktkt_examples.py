@@ -1,9 +1,9 @@
-"""Rerun the examples of docs/tktkt.md: what Algorithm 1, or PickyBPE, makes of a few words, and what TkTkT makes of them.
+"""Rerun the examples of docs/tktkt.md: what mt_scaffold makes of a few words, and what TkTkT makes of them.
 
     benchmarks/out/venv/bin/python benchmarks/tktkt_examples.py [--python INTERPRETER]
 
-Our side comes from mt_scaffold's twins in plain Python, TkTkT's from its own code. Exits with status 1 if either differs
-from tktkt_examples.json, from which the page is written.
+Our side comes from mt_scaffold's twins in plain Python, TkTkT's from its own code. Exits with status 1 if either
+differs from tktkt_examples.json, which has what the page says.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""TkTkT (Python): its ScaffoldBPE and PickyBPE, on words between spaces, with every character and without a longest token.
+"""TkTkT (Python): its ScaffoldBPE and PickyBPE, on words between spaces, with all characters and tokens of any length.
 
     tktkt_models.py import - - -                              import it, and no more
     tktkt_models.py learn-scaffold CORPUS MODEL N             learn N merged tokens; learn-picky likewise
