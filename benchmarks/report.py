@@ -2,6 +2,7 @@
 
 python benchmarks/report.py            print the tables
 python benchmarks/report.py --write    write them into docs/benchmarks.md, and the plot into docs/benchmarks.svg
+python benchmarks/report.py --write-tktkt    write those of the part tktkt into docs/tktkt.md
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+import beside_tktkt
 from byte_level import TIKTOKEN
 from systems import (
     BPE,
@@ -181,6 +183,50 @@ def byte_verdicts(results: Results, verdict: Verdicts) -> None:
     verdict.check("9. count words after GPT-2's pattern, one thread", ratio(megabytes, own), 150, " MB/s", True)
 
 
+def tktkt_tables(results: Results) -> list[str]:
+    """TkTkT and ours side by side, runs that failed among them, and what TkTkT learned."""
+    rows = []
+    measured = records(results, "tktkt")
+    for one in measured:
+        own = find(results, "tktkt", one["task"], beside_tktkt.OURS.get(one["system"], ""), one["setting"])
+        rows.append(
+            [
+                f"{one['task']} {one['setting']}".strip(),
+                one["system"],
+                figure(seconds(one)),
+                spread(one),
+                str(len(one["seconds"])),
+                figure(statistics.median(one["cpu_seconds"])),
+                figure(memory(one), 0),
+                figure(ratio(seconds(one), seconds(own)), 0),
+                figure(ratio(memory(one), memory(own)), 1),
+            ]
+        )
+    failed = (failure.split(", ", 2) for failure in results["failed"] if failure.startswith("TkTkT, "))
+    rows += [[rest.partition(": ")[0], f"{name}, {algorithm}", "failed", *[""] * 6] for name, algorithm, rest in failed]
+    heading = ["task", "system", "seconds", "range", "runs", "CPU s", "peak MiB", "times ours, seconds", "memory"]
+    compared = [
+        [
+            f"{one['system']}, {one['symbols']:,}",
+            f"{one['normal']:,}",
+            f"{one['merges']:,}",
+            f"{one['removed']:,}",
+            f"{one['base symbols removed']:,}",
+            f"{100 * one['failed word types'] / one['word types']:.1f} %",
+            f"{100 * one['failed words']:.1f} %",
+            "" if one["differing word types"] is None else f"{100 * one['differing word types']:.1f} %",
+            f"{100 * (one['subwords'] - 1):+.1f} %",
+            "yes" if one["same again"] else "no",
+        ]
+        for one in results["beside_tktkt"]
+    ]
+    learned = [
+        *("learned", "tokens that stand", "merges", "scaffold or removed", "base symbols scaffold"),
+        *("word types that fail", "of the text", "segmented differently", "subwords", "same again"),
+    ]
+    return [table(heading, rows), *([table(learned, compared)] if compared else [])]
+
+
 def bookkeeping_ratio(results: Results) -> float | None:
     """Merging time of Scaffold-BPE relative to BPE, for the same number of merges."""
     if not results["bookkeeping"]:
@@ -293,13 +339,13 @@ def scaling_table(results: Results, part: str, first: str) -> str:
     return table([first, "task", "seconds", "range", "peak MiB"], rows)
 
 
-def as_text(results: Results) -> str:
-    """All tables and verdicts, in Markdown."""
+def conditions(results: Results) -> list[str]:
+    """When and on what all was measured, and what could not be installed or failed."""
     machine, corpus = results["machine"], results["corpus"]
     about = (
         f"Measured on {results['date']}: {machine['processor']}, {min(results['threads'], machine['cores_used'])} of "
         f"{machine['cores']} cores, {machine['memory_gib']} GiB, {machine['system']}; load at start "
-        f"{machine['load_at_start']}. Corpus: {corpus['name']}, {corpus['bytes'] / 1e6:.0f} MB, "
+        f"{machine['load_at_start']}. Corpus: {corpus['name']}, {corpus['bytes'] / 1e6:.2g} MB, "
         f"{corpus['lines']:,} lines, SHA-256 {corpus['sha256'][:16]}…; {results['repeat']} rounds, "
         f"{results['minutes']} minutes."
     )
@@ -309,7 +355,12 @@ def as_text(results: Results) -> str:
     ]
     for name, reason in results["missing"].items():
         parts.append(f"{name} could not be installed and was left out: {reason}")
-    parts += [f"Failed: {failure}" for failure in results["failed"]]
+    return [*parts, *(f"Failed: {failure}" for failure in results["failed"])]
+
+
+def as_text(results: Results) -> str:
+    """All tables and verdicts, in Markdown."""
+    parts = conditions(results)
     if any(records(results, part) for part in TASKS):
         parts += ["### Side by side", summary_table(results)]
         parts += [task_table(results, part) for part in TASKS if records(results, part)]
@@ -326,6 +377,8 @@ def as_text(results: Results) -> str:
     byte_parts = [part for part in ("byte_learn", "byte_count", "encode", "decode") if records(results, part)]
     if byte_parts:
         parts += ["### Bytes and ids", *(byte_table(results, part) for part in byte_parts)]
+    if records(results, "tktkt"):
+        parts += ["### Beside TkTkT", *tktkt_tables(results)]
     quotient = bookkeeping_ratio(results)
     if quotient is not None:
         times = {name: statistics.median(values) for name, values in results["bookkeeping"]["seconds"].items()}
@@ -380,20 +433,8 @@ def plot(results: Results, path: Path) -> None:
     figure_.savefig(path, metadata={"Date": None})
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--write", action="store_true", help="write docs/benchmarks.md and docs/benchmarks.svg")
-    options = parser.parse_args()
-    path = OUT / "results.json"
-    if not path.exists():
-        print("benchmarks: nothing has been measured yet; run make bench", file=sys.stderr)
-        return 1
-    results = json.loads(path.read_text(encoding="utf-8"))
-    text = as_text(results)
-    if not options.write:
-        print(text)
-        return 0
-    page = DOCS / "benchmarks.md"
+def write_between_marks(page: Path, text: str) -> bool:
+    """Replace what is between the marks of a page; False, with an error, if it has none."""
     before, begin, rest = page.read_text(encoding="utf-8").partition(BEGIN)
     _, end, after = rest.partition(END)
     if not begin or not end:
@@ -401,8 +442,33 @@ def main() -> int:
             f"benchmarks: {page}: the marks '{BEGIN}' and '{END}' are missing; put them around the tables",
             file=sys.stderr,
         )
-        return 1
+        return False
     page.write_text(f"{before}{BEGIN}\n\n{text}\n{END}{after}", encoding="utf-8")
+    return True
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--write", action="store_true", help="write docs/benchmarks.md and docs/benchmarks.svg")
+    parser.add_argument("--write-tktkt", action="store_true", help="write the part tktkt into docs/tktkt.md")
+    options = parser.parse_args()
+    path = OUT / "results.json"
+    if not path.exists():
+        print("benchmarks: nothing has been measured yet; run make bench", file=sys.stderr)
+        return 1
+    results = json.loads(path.read_text(encoding="utf-8"))
+    if options.write_tktkt:
+        if not records(results, "tktkt"):
+            print("benchmarks: TkTkT has not been measured; run make bench ONLY=tktkt", file=sys.stderr)
+            return 1
+        text = "\n\n".join([*conditions(results), *tktkt_tables(results)]) + "\n"
+        return int(not write_between_marks(DOCS / "tktkt.md", text))
+    text = as_text(results)
+    if not options.write:
+        print(text)
+        return 0
+    if not write_between_marks(DOCS / "benchmarks.md", text):
+        return 1
     plot(results, DOCS / "benchmarks.svg")
     return 0
 

@@ -26,6 +26,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import beside_tktkt
 import byte_level
 import install
 import report
@@ -135,6 +136,7 @@ class Benchmark:
         self.measured: list[dict[str, Any]] = []
         self.failed: list[str] = []
         self.bookkeeping_seconds: dict[str, object] = {}
+        self.beside_tktkt: list[dict[str, Any]] = []
 
     def available(self, names: Iterable[str]) -> list[str]:
         """The systems in ``names`` that could be installed."""
@@ -411,6 +413,38 @@ class Benchmark:
         assert command.output is not None
         self.bookkeeping_seconds = json.loads(command.output.read_text(encoding="utf-8"))
 
+    def tktkt(self) -> None:
+        """Measure TkTkT's ScaffoldBPE and PickyBPE beside ours, on a part of the corpus that they can manage."""
+        peers = self.available([beside_tktkt.SCAFFOLD, beside_tktkt.PICKY])
+        if not peers:
+            return
+        corpus = beside_tktkt.slice_of(self.corpus, WORK / "slice")
+        lines, counts = count_lines(corpus), beside_tktkt.word_counts(corpus)
+        repeat = min(self.repeat, 3)
+        self.alternate("tktkt", [Cell("import", beside_tktkt.IMPORTING, beside_tktkt.importing())], repeat)
+        for symbols in beside_tktkt.SYMBOLS:
+            setting = f"{symbols:,}"
+            names = [*beside_tktkt.OURS.values(), *peers]
+            models = {system: WORK / f"{system.replace(', ', '-')}-{symbols}.model" for system in names}
+            learning = [
+                Cell("learn", system, beside_tktkt.learn(system, corpus, model, symbols), setting)
+                for system, model in models.items()
+            ]
+            self.alternate("tktkt", learning, repeat)
+            learned = {cell.system: models[cell.system] for cell in learning}
+            applying = [
+                Cell("apply", system, beside_tktkt.apply(system, corpus, model, WORK / "segmented"), setting, lines)
+                for system, model in learned.items()
+            ]
+            self.alternate("tktkt", applying, repeat)
+            for system in set(peers) & set(learned):
+                model, again = learned[system], WORK / "again"
+                codes = learned[beside_tktkt.OURS[system]]
+                compared = beside_tktkt.compare(run_measured, system, counts, model, codes, WORK)
+                run_measured(beside_tktkt.learn(system, corpus, again, symbols))
+                compared["same again"] = again.read_bytes() == model.read_bytes()
+                self.beside_tktkt.append({"system": system, "symbols": symbols, **compared})
+
 
 def against_old(measured: list[dict[str, Any]]) -> str:
     """This revision's figures relative to the older one's, medians: below 1 is faster, or smaller."""
@@ -440,6 +474,7 @@ PARTS: dict[str, Callable[[Benchmark], None]] = {
     "byte-learn": Benchmark.byte_learn,
     "encode": Benchmark.encode,
     "decode": Benchmark.decode,
+    "tktkt": Benchmark.tktkt,
 }
 
 
@@ -468,6 +503,12 @@ def versions() -> dict[str, str]:
         except importlib.metadata.PackageNotFoundError:
             continue
     found["fastBPE"] = install.FASTBPE
+    if beside_tktkt.PYTHON.exists():
+        printed = subprocess.run(
+            [beside_tktkt.PYTHON, "-m", "pip", "list", "--format=json"], capture_output=True, text=True, check=True
+        ).stdout
+        listed = {package["name"]: package["version"] for package in json.loads(printed)}
+        found |= {f"{name} (TkTkT)": listed[name] for name in beside_tktkt.VERSIONS if name in listed}
     for name, command in {
         "commit": ("git", "describe", "--always", "--dirty"),
         "g++": ("g++", "-dumpfullversion"),
@@ -562,6 +603,7 @@ def main() -> int:
         "failed": benchmark.failed,
         "measured": benchmark.measured,
         "bookkeeping": benchmark.bookkeeping_seconds,
+        "beside_tktkt": benchmark.beside_tktkt,
         "minutes": round((time.monotonic() - start) / 60, 1),
     }
     (OUT / "results.json").write_text(json.dumps(results, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
