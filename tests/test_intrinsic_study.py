@@ -23,6 +23,13 @@ from mt_scaffold.experiment.intrinsic_study.generalisation import (
     entropy_by_class,
     parts_of,
 )
+from mt_scaffold.experiment.intrinsic_study.held_out import (
+    ORACLE,
+    SAME_KIND,
+    Criterion,
+    first_normal,
+    measure_held_out,
+)
 from mt_scaffold.experiment.intrinsic_study.measures import Stability, measure, stability
 from mt_scaffold.experiment.intrinsic_study.methods import INSIDE, learn, of_codes
 from mt_scaffold.experiment.intrinsic_study.texts import (
@@ -176,6 +183,22 @@ def test_additional_subwords_add_up(text: CountedText) -> None:
     assert sum(each.frequency * (each.parts - 1) for each in found.top) <= cost
 
 
+def test_the_criterion_of_held_out_text(tmp_path: Path) -> None:
+    """By hand: `ould` is scaffold after the even lines, and frequent in the odd ones, so that it returns for `zy`."""
+    codes = learn_bpe(lines=["ab"]).codes.of(b"#version: 0.2\na b scaffold\nab c\nd e\nf g scaffold\nfg h\n")
+    assert [merge.token for merge in first_normal(codes, 2).merges] == ["ab", "abc", "de"]
+    assert first_normal(codes, 9).merges == codes.merges
+    (tmp_path / "text").write_text("would could would could zy\nould zy\n" * 20)
+    text = count_text(Text({"en": "text"}, HeldOut(10, 2)), {"en": tmp_path / "text"}, tmp_path / "counts", [])
+    cell = measure_held_out("small", 3, 1, text, {})
+    assert cell.complete and cell.least == 18
+    # Two of each line are held out: 2 (5 + 4 + 1) subwords with would, could, zy; 2 (6 + 1 + 2) with ould, would, could.
+    assert cell.on[UNSEEN].scaffold == 20
+    assert cell.on[UNSEEN].criteria[SAME_KIND] == Criterion(1, 18)
+    # 18 in 90 words are more than 2 in 14.
+    assert cell.on[UNSEEN].criteria[ORACLE] == Criterion(0, 20)
+
+
 def test_parts_of_the_entropy_add_up(text: CountedText) -> None:
     """To the entropy of all tokens, in both vocabularies, and shares to 1."""
     bpe, scaffold = (learn(METHODS[name], text.counts(TRAIN), 30, 2) for name in ("bpe", "scaffold"))
@@ -225,7 +248,7 @@ def test_a_study_resumes(folder: Path, tmp_path: Path, monkeypatch: pytest.Monke
     calls.clear()
     write_text(texts / "b.en", 9, 9)
     study(tmp_path / "changed.yaml", out, texts)
-    assert len(calls) == 10  # everything is measured on that text too
+    assert len(calls) == 11  # everything is measured on that text too
 
 
 def test_figures_have_every_method_and_no_incomplete_size(

@@ -13,12 +13,13 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from mt_scaffold.experiment.intrinsic_study.cells import OTHER, Cell, measure_cell
 from mt_scaffold.experiment.intrinsic_study.configuration import Method, Study, load_study, plain
 from mt_scaffold.experiment.intrinsic_study.drawing import draw
 from mt_scaffold.experiment.intrinsic_study.generalisation import GeneralisationCell, measure_generalisation
+from mt_scaffold.experiment.intrinsic_study.held_out import HeldOutCell, measure_held_out
 from mt_scaffold.experiment.intrinsic_study.tables import write_tables
 from mt_scaffold.experiment.intrinsic_study.texts import TRAIN, CountedText, count_text
 from mt_scaffold.experiment.locks import take_lock
@@ -30,8 +31,6 @@ from mt_scaffold.options import worker_count
 # Raised when what a cell measures changes, so that old ones are not used.
 _MEASURED = 1
 
-Result = TypeVar("Result", Cell, GeneralisationCell)
-
 
 @dataclasses.dataclass(frozen=True)
 class _Job:
@@ -39,7 +38,7 @@ class _Job:
 
     path: Path
     key: str
-    call: Callable[[], Cell | GeneralisationCell]
+    call: Callable[[], Cell | GeneralisationCell | HeldOutCell]
 
     @property
     def _key_path(self) -> Path:
@@ -50,14 +49,14 @@ class _Job:
         return self.path.exists() and self._key_path.exists() and self._key_path.read_text("utf-8") == self.key
 
     def run(self) -> str:
-        """Measure, write the result, and return its name."""
+        """Measure, write the result, and return what it is called."""
         # That a text is exhausted is in the result.
         with contextlib.redirect_stderr(io.StringIO()):
             result = self.call()
         self._key_path.unlink(missing_ok=True)
         write_result(self.path, result)
         write_text(self._key_path, self.key)
-        return self.path.stem
+        return f"{self.path.parent.name} {self.path.stem}"
 
 
 def study(config: PathLike, output: PathLike, texts: PathLike = ".", jobs: int = 1) -> Path:
@@ -66,8 +65,8 @@ def study(config: PathLike, output: PathLike, texts: PathLike = ".", jobs: int =
     config: the YAML file (``Study`` is its schema). output: the folder of the study. texts: the folder of the files
     that it names. jobs: processes side by side, -1 for all cores.
 
-    Returns the folder: ``cells/`` and ``generalisation/`` as JSON, ``*.csv``, ``figures/`` as SVG and PNG, and
-    ``config.yaml`` with versions and the digests of the texts.
+    Returns the folder: ``cells/``, ``generalisation/`` and ``held-out/`` as JSON, ``*.csv``, ``figures/`` as SVG and
+    PNG, and ``config.yaml`` with versions and the digests of the texts.
 
     Raises UsageError for a configuration that does not fit, MTScaffoldError where a text cannot be read.
     """
@@ -90,44 +89,72 @@ def study(config: PathLike, output: PathLike, texts: PathLike = ".", jobs: int =
             )
             for name, text in settings.texts.items()
         }
-        cells, comparisons = _jobs(settings, counted, folder)
-        _run([job for job in (*cells, *comparisons) if not job.is_done()], processes)
+        cells = _cells(settings, counted, folder / "cells")
+        comparisons = _comparisons(settings, counted, folder / "generalisation")
+        trials = _trials(settings, counted, folder / "held-out")
+        _run([job for job in (*cells, *comparisons, *trials) if not job.is_done()], processes)
         measured = [read_result(Cell, job.path) for job in cells]
         compared = [read_result(GeneralisationCell, job.path) for job in comparisons]
-        write_tables(measured, compared, folder)
+        write_tables(measured, compared, [read_result(HeldOutCell, job.path) for job in trials], folder)
         draw(settings, measured, compared, folder / "figures")
         _write_config(settings, paths, folder / "config.yaml")
     return folder
 
 
-def _jobs(settings: Study, texts: Mapping[str, CountedText], folder: Path) -> tuple[list[_Job], list[_Job]]:
-    """The cells of the study, and those of its question where subwords differ."""
-    cells, comparisons = [], []
+def _cells(settings: Study, texts: Mapping[str, CountedText], folder: Path) -> list[_Job]:
+    """Every method, learned from every text with every N."""
+    jobs = []
+    least = settings.min_frequency
     for name, text in settings.learned.items():
         own = {TRAIN: texts[name]} | ({OTHER: texts[text.other]} if text.other else {})
+        make_folder(folder / name)
         for method_name, method in settings.methods.items():
+            halves = method.stability is None or name in method.stability
             for size in settings.sizes:
-                halves = method.stability is None or name in method.stability
-                call = functools.partial(
-                    measure_cell, name, method_name, method, size, settings.min_frequency, halves, own
-                )
-                key = _key(own, _options(method, halves), size, settings.min_frequency)
-                cells.append(_Job(folder / "cells" / name / f"{method_name}-{size}.json", key, call))
-        # Codes are for text of their own languages.
-        foreign = {each for each, other in settings.texts.items() if other.files.keys() - text.files.keys()}
-        others = {TRAIN: texts[name]} | {each: texts[each] for each in settings.texts.keys() - foreign - {name}}
-        wanted = [(1, settings.min_frequency)]
-        wanted += [(1, least) for least in settings.generalisation.min_frequencies if least != settings.min_frequency]
-        wanted += [(fraction, settings.min_frequency) for fraction in settings.generalisation.fractions]
+                call = functools.partial(measure_cell, name, method_name, method, size, least, halves, own)
+                key = _key(own, _options(method, halves), size, least)
+                jobs.append(_Job(folder / name / f"{method_name}-{size}.json", key, call))
+    return jobs
+
+
+def _comparisons(settings: Study, texts: Mapping[str, CountedText], folder: Path) -> list[_Job]:
+    """BPE and Scaffold-BPE, learned from all of a text, with higher least frequencies, and from fractions of it."""
+    jobs = []
+    own = (1, settings.min_frequency)
+    wanted = dict.fromkeys([own, *((1, least) for least in settings.generalisation.min_frequencies)])
+    wanted |= dict.fromkeys((fraction, settings.min_frequency) for fraction in settings.generalisation.fractions)
+    for name in settings.learned:
+        others = {TRAIN: texts[name]} | _of_its_languages(settings, texts, name)
+        make_folder(folder / name)
         for fraction, least in wanted:
-            own_condition = (fraction, least) == (1, settings.min_frequency)
-            for size in settings.sizes if own_condition else settings.generalisation.sizes or settings.sizes:
-                compare = functools.partial(measure_generalisation, name, size, fraction, least, others)
-                path = folder / "generalisation" / name / f"every-{fraction}-min-{least}-{size}.json"
-                comparisons.append(_Job(path, _key(others, fraction, least, size), compare))
-    for place in {job.path.parent for job in (*cells, *comparisons)}:
-        make_folder(place)
-    return cells, comparisons
+            sizes = settings.sizes if (fraction, least) == own else settings.generalisation.sizes or settings.sizes
+            for size in sizes:
+                call = functools.partial(measure_generalisation, name, size, fraction, least, others)
+                path = folder / name / f"every-{fraction}-min-{least}-{size}.json"
+                jobs.append(_Job(path, _key(others, fraction, least, size), call))
+    return jobs
+
+
+def _trials(settings: Study, texts: Mapping[str, CountedText], folder: Path) -> list[_Job]:
+    """The criterion of held-out text, at the sizes of the generalisation question."""
+    jobs = []
+    least = settings.min_frequency
+    for name in settings.learned:
+        others = _of_its_languages(settings, texts, name)
+        make_folder(folder / name)
+        for size in settings.generalisation.sizes or settings.sizes:
+            call = functools.partial(measure_held_out, name, size, least, texts[name], others)
+            key = _key({TRAIN: texts[name], **others}, size, least)
+            jobs.append(_Job(folder / name / f"{size}.json", key, call))
+    return jobs
+
+
+def _of_its_languages(settings: Study, texts: Mapping[str, CountedText], name: str) -> dict[str, CountedText]:
+    """The other texts that have no language beyond those of a text, since codes are for their own languages."""
+    languages = settings.texts[name].files.keys()
+    return {
+        each: texts[each] for each, text in settings.texts.items() if each != name and text.files.keys() <= languages
+    }
 
 
 def _options(method: Method, halves: bool) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from typing import Any
 
 from mt_scaffold.experiment.intrinsic_study.cells import Cell
 from mt_scaffold.experiment.intrinsic_study.generalisation import GeneralisationCell
+from mt_scaffold.experiment.intrinsic_study.held_out import HeldOutCell
 from mt_scaffold.experiment.intrinsic_study.measures import Measures
 from mt_scaffold.files import write_text
 
@@ -19,8 +20,10 @@ _LEARNING = ("merged", "complete", "below", "seconds_to_learn", "seconds_to_appl
 _STABILITY = ("jaccard", "alike_types", "alike_words")
 
 
-def write_tables(cells: Sequence[Cell], compared: Sequence[GeneralisationCell], folder: Path) -> None:
-    """Write the tables of measures and learning, and of subwords by word and token and entropy by token, as CSV."""
+def write_tables(
+    cells: Sequence[Cell], compared: Sequence[GeneralisationCell], trials: Sequence[HeldOutCell], folder: Path
+) -> None:
+    """Write the tables of measures and learning, of subwords by word and token, entropy, and held-out text, as CSV."""
     names = [entry.name for entry in dataclasses.fields(Measures)]
     _write(folder / "measures.csv", ["text", "method", "N", "on", *names], _measures(cells, names))
     _write(
@@ -60,6 +63,29 @@ def write_tables(cells: Sequence[Cell], compared: Sequence[GeneralisationCell], 
         ),
     )
 
+    _write(
+        folder / "held_out.csv",
+        [
+            "text",
+            "N",
+            "complete",
+            "scaffold_tokens",
+            "least",
+            "on",
+            "bpe",
+            "scaffold",
+            "looks_at",
+            "returned",
+            "subwords",
+        ],
+        (
+            [*_of_trial(cell), on, applied.bpe, applied.scaffold, where, criterion.returned, criterion.subwords]
+            for cell in trials
+            for on, applied in cell.on.items()
+            for where, criterion in applied.criteria.items()
+        ),
+    )
+
 
 def _measures(cells: Sequence[Cell], names: Sequence[str]) -> Iterator[list[Any]]:
     for cell in cells:
@@ -76,6 +102,10 @@ def _learning(cells: Sequence[Cell]) -> Iterator[list[Any]]:
 
 def _of(cell: GeneralisationCell) -> list[Any]:
     return [cell.text, cell.fraction, cell.min_frequency, cell.size, cell.complete]
+
+
+def _of_trial(cell: HeldOutCell) -> list[Any]:
+    return [cell.text, cell.size, cell.complete, cell.scaffold_tokens, cell.least]
 
 
 def _write(path: Path, heading: Sequence[str], rows: Any) -> None:
