@@ -55,7 +55,7 @@ YAML = """\
 name: tiny
 sizes: [20, 60]
 texts:
-  small: {files: {en: a.en, de: a.de}, held_out: {every: 5, lines: 2}, other: strange}
+  small: {files: {en: a.en, de: a.de}, held_out: {every: 5, lines: 2}, other: [strange]}
   strange: {files: {en: b.en}}
 methods:
   bpe: {algorithm: bpe}
@@ -192,7 +192,7 @@ def test_the_criterion_of_held_out_text(tmp_path: Path) -> None:
     text = count_text(Text({"en": "text"}, HeldOut(10, 2)), {"en": tmp_path / "text"}, tmp_path / "counts", [])
     cell = measure_held_out("small", 3, 1, text, {})
     assert cell.complete and cell.least == 18
-    # Two of each line are held out: 2 (5 + 4 + 1) subwords with would, could, zy; 2 (6 + 1 + 2) with ould, would, could.
+    # Two of each line are held out: 2 (5 + 4 + 1) subwords with would, could, zy; 2 (6 + 1 + 2) with ould, not zy.
     assert cell.on[UNSEEN].scaffold == 20
     assert cell.on[UNSEEN].criteria[SAME_KIND] == Criterion(1, 18)
     # 18 in 90 words are more than 2 in 14.
@@ -248,7 +248,7 @@ def test_a_study_resumes(folder: Path, tmp_path: Path, monkeypatch: pytest.Monke
     calls.clear()
     write_text(texts / "b.en", 9, 9)
     study(tmp_path / "changed.yaml", out, texts)
-    assert len(calls) == 11  # everything is measured on that text too
+    assert len(calls) == 11  # everything is measured on that text, too
 
 
 def test_figures_have_every_method_and_no_incomplete_size(
@@ -279,8 +279,8 @@ def test_figures_have_every_method_and_no_incomplete_size(
     ("old", "new", "message"),
     [
         ("baseline: bpe", "baseline: bqe", r"study\.yaml:10: baseline: 'bqe' is none of the methods"),
-        ("other: strange", "other: stranger", r"study\.yaml:4: texts\.small\.other: 'stranger' is none of the texts"),
-        ("held_out: {every: 5, lines: 2}, other: strange", "", "no text has held_out"),
+        ("other: [strange]", "other: [stranger]", r"study\.yaml:4: texts\.small\.other: 'stranger' is none of the texts"),
+        ("held_out: {every: 5, lines: 2}, other: [strange]", "", "no text has held_out"),
         ("{algorithm: scaffold}", "{algorithm: trimmed}", r"study\.yaml:8: methods\.scaffold\.below: missing"),
         ("{algorithm: scaffold}", "{algorithm: scaffold, refill: true}", "only with algorithm: trimmed"),
         ("{algorithm: scaffold}", "{algorithm: scafold}", r"methods\.scaffold\.algorithm: must be bpe or"),

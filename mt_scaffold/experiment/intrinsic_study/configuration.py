@@ -28,13 +28,13 @@ class HeldOut:
 class Text:
     """A text of words between spaces: a file per language.
 
-    Codes are learned from a text that has ``held_out``; ``other`` is the text of another kind that they are then
-    applied to. A text without ``held_out`` is only applied to.
+    Codes are learned from a text that has ``held_out``; ``other`` are texts of other kinds that they are then applied
+    to, the first of them in figures, too. A text without ``held_out`` is only applied to.
     """
 
     files: dict[str, str] = field(metadata=_NAMES)
     held_out: HeldOut | None = None
-    other: str | None = None
+    other: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -108,9 +108,10 @@ def _contradictions(study: Study) -> Iterator[tuple[str, str]]:
     if not study.learned:
         yield "texts", "no text has held_out, so there is none to learn from; add held_out: {every: 10}"
     for name, text in study.texts.items():
-        if text.other is not None and study.texts.get(text.other) is None:
-            yield f"texts.{name}.other", f"'{text.other}' is none of the texts ({', '.join(study.texts)})"
-        if text.other is not None and text.held_out is None:
+        for other in text.other:
+            if other not in study.texts:
+                yield f"texts.{name}.other", f"'{other}' is none of the texts ({', '.join(study.texts)})"
+        if text.other and text.held_out is None:
             yield f"texts.{name}.other", "has no effect on a text that is not learned from; leave it out"
     for name, method in study.methods.items():
         for wanted in method.stability or ():

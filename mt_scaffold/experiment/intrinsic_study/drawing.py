@@ -132,7 +132,7 @@ def _draw_generalisation(study: Study, compared: Sequence[GeneralisationCell], f
         rows = []
         for text, settings in study.learned.items():
             row = []
-            for on in (TRAIN, UNSEEN, settings.other or OTHER):
+            for on in (TRAIN, UNSEEN, *settings.other[:1]):
                 series = {}
                 for line, ((fraction, minimum), value) in lines.items():
                     of_sizes = [(size, found.get((text, fraction, minimum, size))) for size in study.sizes]

@@ -77,8 +77,8 @@ class TokenClass:
 class GeneralisationCell:
     """BPE and Scaffold-BPE, learned from one part of a text.
 
-    complete: false where the text had too little for N. scaffold_tokens: how many. on: each text that both segmented.
-    entropy: token class → its part in the entropy of the training text.
+    complete: false where the text had too little for N; then nothing is compared. scaffold_tokens: how many. on: each
+    text that both segmented. entropy: token class → its part in the entropy of the training text.
     """
 
     text: str
@@ -101,6 +101,8 @@ def measure_generalisation(
     complete = bpe.complete and scaffold.complete
     assert scaffold.codes is not None
     cell = GeneralisationCell(name, size, fraction, min_frequency, complete, len(scaffold.codes.scaffold))
+    if not complete:
+        return cell
     train = texts[TRAIN].words(part)
     undemolished = of_codes(scaffold.codes.with_scaffold(()))
     frequencies = token_frequencies(train.counts, undemolished.segment(list(train.counts)))

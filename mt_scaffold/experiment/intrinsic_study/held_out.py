@@ -54,6 +54,8 @@ def measure_held_out(
     """
     bpe, scaffold = (learn(Method(kind), text.counts(EVEN), size, min_frequency) for kind in ("bpe", "scaffold"))
     assert scaffold.codes is not None
+    if not (bpe.complete and scaffold.complete):
+        return HeldOutCell(name, size, False, len(scaffold.codes.scaffold), 0)
     even = text.words(EVEN)
     undemolished = of_codes(scaffold.codes.with_scaffold(()))
     least = _frequencies(undemolished, even)[surface(scaffold.codes.merges[-1].token)]

@@ -16,6 +16,8 @@ from mt_scaffold.mark import mark
 from mt_scaffold.stats import use_of_vocabulary
 from mt_scaffold.text import END_OF_WORD, is_base_symbol
 
+# What it learns needs texts in several languages.
+_OF_LANGUAGES = {"parity"}
 # Ends every subword but a word's last, so that "er" inside a word and at its end are two tokens. No word holds it.
 INSIDE = "\n"
 
@@ -27,7 +29,7 @@ class Learned:
     """What a method made of a text.
 
     merged: the subwords of more than one symbol that it can give: the N that was asked for. base: those of one symbol.
-    segment: words → the subwords of each, those that do not end the word followed by INSIDE.
+    segment: words → the subwords of each; with codes, those that do not end the word followed by INSIDE.
     codes: where it has them. below: the frequency below which it marked tokens.
     complete: false where the text had too little for N.
     """
@@ -40,10 +42,17 @@ class Learned:
     below: int | None = None
 
     def vocabulary(self, words: Iterable[str]) -> frozenset[str]:
-        """The subwords of the vocabulary V on these words, with all symbols of theirs."""
+        """The subwords of the vocabulary V on these words: with codes, every symbol of theirs is one."""
+        if self.codes is None:
+            return self.merged | self.base
         words = list(words)
         inside = {symbol + INSIDE for symbol in set().union(*(word[:-1] for word in words))}
         return self.merged | self.base | inside | {word[-1] for word in words}
+
+
+def applies(method: Method, languages: Iterable[str]) -> bool:
+    """Return whether a method can learn from a text in these languages."""
+    return method.algorithm not in _OF_LANGUAGES or len(set(languages)) > 1
 
 
 def learn(method: Method, counts: Mapping[str, Path], size: int, min_frequency: int) -> Learned:

@@ -20,6 +20,7 @@ from mt_scaffold.experiment.intrinsic_study.configuration import Method, Study, 
 from mt_scaffold.experiment.intrinsic_study.drawing import draw
 from mt_scaffold.experiment.intrinsic_study.generalisation import GeneralisationCell, measure_generalisation
 from mt_scaffold.experiment.intrinsic_study.held_out import HeldOutCell, measure_held_out
+from mt_scaffold.experiment.intrinsic_study.methods import applies
 from mt_scaffold.experiment.intrinsic_study.tables import write_tables
 from mt_scaffold.experiment.intrinsic_study.texts import TRAIN, CountedText, count_text
 from mt_scaffold.experiment.locks import take_lock
@@ -106,9 +107,11 @@ def _cells(settings: Study, texts: Mapping[str, CountedText], folder: Path) -> l
     jobs = []
     least = settings.min_frequency
     for name, text in settings.learned.items():
-        own = {TRAIN: texts[name]} | ({OTHER: texts[text.other]} if text.other else {})
+        own = {TRAIN: texts[name]} | ({OTHER: texts[text.other[0]]} if text.other else {})
         make_folder(folder / name)
         for method_name, method in settings.methods.items():
+            if not applies(method, text.files):
+                continue
             halves = method.stability is None or name in method.stability
             for size in settings.sizes:
                 call = functools.partial(measure_cell, name, method_name, method, size, least, halves, own)
@@ -123,8 +126,8 @@ def _comparisons(settings: Study, texts: Mapping[str, CountedText], folder: Path
     own = (1, settings.min_frequency)
     wanted = dict.fromkeys([own, *((1, least) for least in settings.generalisation.min_frequencies)])
     wanted |= dict.fromkeys((fraction, settings.min_frequency) for fraction in settings.generalisation.fractions)
-    for name in settings.learned:
-        others = {TRAIN: texts[name]} | _of_its_languages(settings, texts, name)
+    for name, text in settings.learned.items():
+        others = {TRAIN: texts[name]} | {each: texts[each] for each in text.other}
         make_folder(folder / name)
         for fraction, least in wanted:
             sizes = settings.sizes if (fraction, least) == own else settings.generalisation.sizes or settings.sizes
@@ -139,22 +142,14 @@ def _trials(settings: Study, texts: Mapping[str, CountedText], folder: Path) -> 
     """The criterion of held-out text, at the sizes of the generalisation question."""
     jobs = []
     least = settings.min_frequency
-    for name in settings.learned:
-        others = _of_its_languages(settings, texts, name)
+    for name, text in settings.learned.items():
+        others = {each: texts[each] for each in text.other}
         make_folder(folder / name)
         for size in settings.generalisation.sizes or settings.sizes:
             call = functools.partial(measure_held_out, name, size, least, texts[name], others)
             key = _key({TRAIN: texts[name], **others}, size, least)
             jobs.append(_Job(folder / name / f"{size}.json", key, call))
     return jobs
-
-
-def _of_its_languages(settings: Study, texts: Mapping[str, CountedText], name: str) -> dict[str, CountedText]:
-    """The other texts that have no language beyond those of a text, since codes are for their own languages."""
-    languages = settings.texts[name].files.keys()
-    return {
-        each: texts[each] for each, text in settings.texts.items() if each != name and text.files.keys() <= languages
-    }
 
 
 def _options(method: Method, halves: bool) -> dict[str, Any]:
