@@ -63,6 +63,7 @@ _EXPERIMENT_COMMANDS = {
     "sample": "have a language model write text",
     "lm-eval": "score a language model on the tasks of lm-evaluation-harness",
     "compare-models": "compare the bits per byte of several language models, with significance",
+    "study": "measure methods without training: sizes, texts, unseen text",
     "statistics": "measure a finished experiment and draw its figures",
     "report": "make one HTML page of a finished experiment",
     "user-dir": "print the folder that fairseq's --user-dir takes",

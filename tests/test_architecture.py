@@ -77,6 +77,7 @@ ORDER = (
     ("language_modelling.compare_models",),
     ("embeddings",),
     ("figures",),
+    ("intrinsic_study",),
     ("statistics",),
     ("html_report",),
     ("making_codes",),

@@ -111,6 +111,17 @@ def test_no_text_is_cut_off(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sys
     assert len(drawn) == 2 * 7
 
 
+def test_a_grid_has_every_panel_and_one_legend(tmp_path: Path) -> None:
+    """A line without points in one panel keeps its colour and its place in the legend; nothing is cut off."""
+    panels = [
+        figures.Panel({"bpe": [(1000, 2.0), (64000, 3.0)], "scaffold": [(500, 2.5)]}, "bytes per token", "a text"),
+        figures.Panel({"bpe": [(1000, 0.0)], "scaffold": []}, "± %", "another $", from_zero=True),
+    ]
+    text = is_drawn(figures.grid_over_sizes([panels, panels[::-1]], tmp_path / "grid", "SYNTHETIC"))
+    assert text.count(">scaffold<") == 1 and text.count(">bytes per token<") == 2
+    assert ">64k<" in text and ">500<" in text and "another $" in text and "SYNTHETIC" in text
+
+
 def test_a_string_that_never_occurs_is_reported(tmp_path: Path) -> None:
     """The string is named instead of drawing an empty panel."""
     with pytest.raises(MTScaffoldError, match="'qq'"):

@@ -190,6 +190,48 @@ def over_sizes(series: Mapping[str, Sequence[tuple[int, float]]], path: PathLike
     return drawing.svg
 
 
+@dataclass(frozen=True)
+class Panel:
+    """One panel of ``grid_over_sizes``: name of the line → (N, value), in order of N; what is measured, and on what.
+
+    from_zero: draw the line at 0, from which differences are counted. logarithmic: the scale of the values.
+    """
+
+    series: Mapping[str, Sequence[tuple[int, float]]]
+    label: str
+    title: str = ""
+    from_zero: bool = False
+    logarithmic: bool = False
+
+
+def grid_over_sizes(rows: Sequence[Sequence[Panel]], path: PathLike, note: str = "") -> Path:
+    """Plot measures over the number of tokens N, a panel each, with one legend: every panel has the first one's lines.
+
+    Rows have equally many panels.
+    """
+    names = list(rows[0][0].series)
+    columns = len(rows[0])
+    with _Drawing(path, note, columns, 1.0 + 2.6 * columns, 0.4 + 1.8 * len(rows), len(rows)) as drawing:
+        for axes, panel in zip(drawing.all_axes, (panel for row in rows for panel in row), strict=True):
+            if panel.from_zero:
+                axes.axhline(0, color=_GREY, linewidth=0.8)
+            for number, name in enumerate(names):
+                points = zip(*panel.series[name], strict=True) if panel.series[name] else ([], [])
+                axes.plot(*points, color=_colour(number), marker=_marker(number), linewidth=1.2, markersize=3.5,
+                          label=_literal(name))  # fmt: skip
+            sizes = sorted({size for points in panel.series.values() for size, _ in points})
+            axes.set_xscale("log")
+            axes.set_xticks(sizes, [f"{size // 1000}k" if size % 1000 == 0 else f"{size:,}" for size in sizes])
+            axes.minorticks_off()
+            if panel.logarithmic:
+                axes.set_yscale("log")
+            axes.tick_params(labelsize=8)
+            axes.set_title(_literal(panel.title), fontsize=9)
+            axes.set_ylabel(panel.label, fontsize=8)
+        drawing.legend()
+    return drawing.svg
+
+
 def training_curves(trainings: Mapping[str, Curves], path: PathLike, note: str = "") -> Path:
     """Plot training loss (dashed) and validation loss against updates, per byte of text where all trainings have that.
 
@@ -243,7 +285,9 @@ def _literal(text: str) -> str:
 class _Drawing:
     """A figure with one or more axes, written as PNG and SVG when the block ends without an error."""
 
-    def __init__(self, path: PathLike, note: str, columns: int = 1, width: float = 6.0, height: float = 3.6) -> None:
+    def __init__(
+        self, path: PathLike, note: str, columns: int = 1, width: float = 6.0, height: float = 3.6, rows: int = 1
+    ) -> None:
         import matplotlib
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
@@ -254,7 +298,7 @@ class _Drawing:
         self._style.__enter__()
         self._figure = Figure(figsize=(width, height), layout="constrained")
         self._renderer = FigureCanvasAgg(self._figure).get_renderer()
-        self.all_axes: Iterable[Any] = self._figure.subplots(1, columns, squeeze=False)[0]
+        self.all_axes: Iterable[Any] = list(self._figure.subplots(rows, columns, squeeze=False).flat)
         self.axes: Any = next(iter(self.all_axes))
         self._note = note
 

@@ -1,0 +1,67 @@
+"""The text of Debian packages: pages of HTML, plain text and fortunes, each line once, split at punctuation.
+
+    apt-get download python3.11-doc postgresql-doc-15
+    python scripts/package_text.py *.deb > documentation.en
+
+docs/results/intrinsic says which packages make which text.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+import subprocess
+import sys
+import tarfile
+from collections.abc import Iterator
+
+_NO_TEXT = re.compile(r"<(script|style|head|nav)\b.*?</\1>|<!--.*?-->", re.DOTALL | re.IGNORECASE)
+_INLINE = re.compile(
+    r"</?(?:a|abbr|b|cite|code|em|i|kbd|samp|small|span|strong|sub|sup|tt|u|var)\b[^>]*>", re.IGNORECASE
+)
+_TAG = re.compile(r"<[^>]*>")
+_BLANK_LINES = re.compile(r"\n\s*\n")
+_WORD = re.compile(r"\w+|[^\w\s]")
+# Fortunes have no suffix; their indices end in .dat and .u8.
+_FORTUNE = re.compile(r"/games/fortunes/(?:[a-z]+/)?[\w-]+$")
+
+
+def texts(package: str) -> Iterator[tuple[str, str]]:
+    """Yield the name and content of each file of a package that is text."""
+    with (
+        subprocess.Popen(["dpkg-deb", "--fsys-tarfile", package], stdout=subprocess.PIPE) as unpacking,
+        tarfile.open(fileobj=unpacking.stdout, mode="r|") as archive,
+    ):
+        for member in archive:
+            kind = "html" if member.name.endswith((".html", ".htm")) else "text"
+            wanted = kind == "html" or member.name.endswith(".txt") or _FORTUNE.search(member.name)
+            stream = archive.extractfile(member) if wanted and member.isfile() else None
+            if stream is not None:
+                yield kind, stream.read().decode("utf-8", "replace")
+    if unpacking.returncode:
+        raise SystemExit(f"{package}: dpkg-deb cannot read it; download it again")
+
+
+def lines(kind: str, content: str) -> Iterator[str]:
+    """Yield the paragraphs of a file, each as words between single spaces."""
+    if kind == "html":
+        # Line ends within a paragraph mean nothing in HTML, those of other tags end a paragraph.
+        content = _INLINE.sub("", _NO_TEXT.sub("\n\n", content)).replace("\n", " ")
+        content = html.unescape(_TAG.sub("\n\n", content))
+    for paragraph in _BLANK_LINES.split(content.replace("\n%\n", "\n\n")):
+        if words := _WORD.findall(paragraph):
+            yield " ".join(words)
+
+
+def main() -> None:
+    seen = set()
+    for package in sys.argv[1:]:
+        for kind, content in texts(package):
+            for line in lines(kind, content):
+                if line not in seen:
+                    seen.add(line)
+                    sys.stdout.buffer.write(line.encode("utf-8", "replace") + b"\n")
+
+
+if __name__ == "__main__":
+    main()
