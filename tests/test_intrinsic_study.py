@@ -279,7 +279,11 @@ def test_figures_have_every_method_and_no_incomplete_size(
     ("old", "new", "message"),
     [
         ("baseline: bpe", "baseline: bqe", r"study\.yaml:10: baseline: 'bqe' is none of the methods"),
-        ("other: [strange]", "other: [stranger]", r"study\.yaml:4: texts\.small\.other: 'stranger' is none of the texts"),
+        (
+            "other: [strange]",
+            "other: [stranger]",
+            r"study\.yaml:4: texts\.small\.other: 'stranger' is none of the texts",
+        ),
         ("held_out: {every: 5, lines: 2}, other: [strange]", "", "no text has held_out"),
         ("{algorithm: scaffold}", "{algorithm: trimmed}", r"study\.yaml:8: methods\.scaffold\.below: missing"),
         ("{algorithm: scaffold}", "{algorithm: scaffold, refill: true}", "only with algorithm: trimmed"),

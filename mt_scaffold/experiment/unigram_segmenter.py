@@ -131,7 +131,7 @@ class UnigramEncoder:
 
         uniform_sampling: is not possible.
 
-        Raises UsageError for an alpha out of range, for uniform sampling, and where there is not one index per sentence.
+        Raises UsageError for an alpha out of range, for uniform sampling, and without one index per sentence.
         """
         if uniform_sampling:
             raise UsageError("a Unigram model has no uniform sampling; give an alpha near 0")
