@@ -29,6 +29,7 @@ from systems import (
     SENTENCEPIECE,
     SUBWORD_NMT,
     TRIMMED,
+    UNIFORM,
     WC,
     YOUTOKENTOME,
 )
@@ -409,7 +410,7 @@ def plot(results: Results, path: Path) -> None:
         measured = sorted(records(results, part), key=lambda one: statistics.median(one["seconds"]), reverse=True)
         times = [statistics.median(one["seconds"]) for one in measured]
         names = [one["system"] for one in measured]
-        own = [one["system"] in (*OURS, PARITY, TRIMMED, GREEDY) for one in measured]
+        own = [one["system"] in (*OURS, PARITY, TRIMMED, GREEDY, UNIFORM) for one in measured]
         bars = axis.barh(names, times, color=["#c0392b" if mine else "#95a5a6" for mine in own])
         axis.bar_label(bars, [f"{time:.1f}" if time >= 10 else f"{time:.2f}" for time in times], padding=2)
         axis.set_xscale("log")

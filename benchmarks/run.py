@@ -44,6 +44,7 @@ from systems import (
     SCAFFOLD,
     SEGMENTING,
     TRIMMED,
+    UNIFORM,
     WC,
     WITH_DROPOUT,
     Command,
@@ -244,7 +245,7 @@ class Benchmark:
         self.alternate("apply", [*cells, Cell("apply", WC, systems.count(self.corpus))])
 
     def dropout(self) -> None:
-        """Segment the corpus with dropout, with the systems that have it."""
+        """Segment the corpus with dropout, with the systems that have it, and with uniform sampling in its place."""
         cells = [
             Cell(
                 "apply with dropout",
@@ -254,6 +255,9 @@ class Benchmark:
             )
             for system, model in self.models([*self.ours, *WITH_DROPOUT]).items()
         ]
+        arguments = self.corpus, self.model(BPE), WORK / "segmented", DROPOUT
+        sampled = systems.apply(BPE, *arguments, option="--uniform-sampling")
+        cells.append(Cell("apply with dropout", UNIFORM, sampled, lines=self.lines))
         self.alternate("dropout", cells)
 
     def _ours(

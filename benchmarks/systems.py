@@ -17,6 +17,7 @@ BPE, SCAFFOLD, PICKY = "mt_scaffold, BPE", "mt_scaffold, Scaffold-BPE", "mt_scaf
 OURS = {BPE: "bpe", SCAFFOLD: "scaffold", PICKY: "picky"}
 # What else is done with codes of BPE: rare tokens marked, and applied greedily.
 TRIMMED, GREEDY = "mt_scaffold, trimming BPE codes", "mt_scaffold, BPE, greedily"
+UNIFORM = "mt_scaffold, BPE, uniform sampling"
 # Learned from two halves of the corpus as two languages.
 PARITY = "mt_scaffold, parity-aware BPE"
 # Another revision of mt_scaffold, measured beside this one on request, with what older ones have of OURS.
@@ -73,10 +74,16 @@ def learn(system: str, corpus: Path, model: Path, vocabulary: int, threads: int 
 
 
 def apply(
-    system: str, corpus: Path, model: Path, output: Path, dropout: float = 0, threads: int | None = None
+    system: str,
+    corpus: Path,
+    model: Path,
+    output: Path,
+    dropout: float = 0,
+    threads: int | None = None,
+    option: str = "--dropout",
 ) -> Command:
-    """Segment a text with the model of a system."""
-    leave_out = ["--dropout", str(dropout)] if dropout else []
+    """Segment a text with the model of a system; ``option``: what ``dropout`` is the probability of, for ours."""
+    leave_out = [option, str(dropout)] if dropout else []
     if system in OURS | OLD:
         seed = ["--seed", "1"] if dropout else []
         return _command(

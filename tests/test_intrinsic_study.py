@@ -237,7 +237,12 @@ def test_a_study_resumes(folder: Path, tmp_path: Path, monkeypatch: pytest.Monke
     tables = {path: path.read_bytes() for path in out.glob("*.csv")}
     calls: list[str] = []
     run = running._Job.run
-    monkeypatch.setattr(running._Job, "run", lambda job: calls.append(job.path.stem) or run(job))
+
+    def noted(job: running._Job) -> None:
+        calls.append(job.path.stem)
+        run(job)
+
+    monkeypatch.setattr(running._Job, "run", noted)
     assert main(arguments) == 0
     assert calls == [] and {path: path.read_bytes() for path in out.glob("*.csv")} == tables
     (out / "cells" / "small" / "bpe-60.key").unlink()

@@ -371,7 +371,7 @@ def test_the_functions_refuse_what_is_not_one_text_per_language(texts: list[Path
     """In place of learning from a text that nobody meant."""
     for wrong in ({"lines": ["a"]}, {"infile": texts[0]}, {"documents": Documents(texts)}, {"documents": ["a", "b"]}):
         with pytest.raises(UsageError, match="parity-aware BPE takes"):
-            learn_bpe(algorithm="parity", **wrong)  # type: ignore[arg-type]
+            learn_bpe(algorithm="parity", **wrong)
     write_counts(texts[0].parent / "a.counts", texts[0])
     with pytest.raises(UsageError, match="count files have no lines to compare; give a parallel development text"):
         learn_bpe(counts=[texts[0].parent / "a.counts"] * 2, algorithm="parity")
