@@ -238,9 +238,9 @@ def test_a_study_resumes(folder: Path, tmp_path: Path, monkeypatch: pytest.Monke
     calls: list[str] = []
     run = running._Job.run
 
-    def noted(job: running._Job) -> None:
+    def noted(job: running._Job) -> str:
         calls.append(job.path.stem)
-        run(job)
+        return run(job)
 
     monkeypatch.setattr(running._Job, "run", noted)
     assert main(arguments) == 0

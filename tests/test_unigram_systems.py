@@ -58,7 +58,7 @@ def test_systems_share_the_model_that_is_the_same(tmp_path: Path) -> None:
     assert making_codes.learn_flags(config, models[0]) == "--symbols 100"
     assert making_codes.learn_flags(config, models[1]) == "--symbols 50 --total-symbols"
     assert dropout_options(config, "drawn") == "-- --sampling-alpha 0.2" and not dropout_options(config, "unigram")
-    assert config.shares_resampling("unigram-100") and not config.shares_resampling(names[-1])
+    assert config.is_resampled("unigram-100") and not config.is_resampled(names[-1])
     layout = Layout(tmp_path, config)
     assert [path.name for path in layout.codes_of("sides")] == [f"{name}.model" for name in models[1:]]
     assert layout.codes("bpe-100-min5").suffix == ".codes"
