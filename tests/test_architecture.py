@@ -100,7 +100,7 @@ OPTIONAL = {
     "zstd": {"zstandard"},
 }
 # Which modules of experiment an extra of setup.cfg serves; "workflow" serves all that "fairseq", "comet",
-# "ctranslate2" and "harness" do not.
+# "ctranslate2", "harness" and "unigram" do not.
 EXTRAS = {
     "fairseq": {
         "average",
@@ -147,8 +147,10 @@ EXTRAS = {
     "comet": {"comet_scores"},
     "ctranslate2": {"ctranslate2_engine", "export_ctranslate2"},
     "harness": {"language_modelling.harness", "language_modelling.harness_model"},
+    "unigram": {"unigram", "unigram_segmenter"},
 }
 EXTRAS["workflow"] = PLACE.keys() - EXTRAS["fairseq"] - EXTRAS["comet"] - EXTRAS["ctranslate2"] - EXTRAS["harness"]
+EXTRAS["workflow"] -= EXTRAS["unigram"]
 # Declared because they are run, or imported by scripts/, not by the package.
 RUN = {"snakemake", "snakemake_executor_plugin_slurm", "snakemake_interface_logger_plugins"}
 # What a distribution is imported as, where the name differs.

@@ -59,7 +59,7 @@ def test_symbols_are_pieces_beside_the_characters(text: Path, segmenter: Unigram
 
 
 def test_the_model_does_not_depend_on_the_order_of_lines_and_files(text: Path, tmp_path: Path) -> None:
-    """It is learned from counted words; only how often a word occurs counts."""
+    """Nor on the number of threads that count: the same text is the same model."""
     half = len(LINES) // 2
     for name, lines in {"second": LINES[:half], "first": LINES[: half - 1 : -1]}.items():
         (tmp_path / name).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import itertools
 import re
 import sys
 from collections.abc import Container, Iterable, Iterator, Sequence
@@ -73,8 +72,9 @@ def _learned(lines: Iterator[str], characters: int, symbols: int, total_symbols:
     """Return the model, as SentencePiece stores it."""
     from sentencepiece import SentencePieceTrainer
 
-    first = next(lines, None)
-    if first is None:
+    # In an order of their own, which decides the last digits of sums.
+    ordered = sorted(lines)
+    if not ordered:
         raise MTScaffoldError("there are no words in the input, so there is nothing to learn")
     beside = _META_PIECES + (0 if total_symbols else characters)
     if total_symbols and symbols <= characters:
@@ -87,7 +87,7 @@ def _learned(lines: Iterator[str], characters: int, symbols: int, total_symbols:
         SentencePieceTrainer.train(
             # Lines, not words with their counts: SentencePiece would count each of these once when it chooses its first
             # pieces, and miss frequent words such as a full stop that no longer word begins with.
-            sentence_iterator=itertools.chain([first], lines),
+            sentence_iterator=iter(ordered),
             model_writer=model,
             model_type="unigram",
             vocab_size=symbols + beside,
