@@ -102,7 +102,7 @@ class BPE(TokenIds):
         pretokeniser = self.header.make_pretokeniser()
         self._pretokeniser = None if pretokeniser is None else pretokeniser.core
         self._applier = _core.Applier(self._segmenter, self._isolate, pretokeniser=self._pretokeniser)
-        self._prepare_ids(read, merges, special_tokens, pad_vocab_to, vocab is not None or bool(glossaries))
+        self._prepare_ids(read, merges, special_tokens, pad_vocab_to, vocab is not None or bool(glossaries), greedy)
         self._arguments = {
             "codes": Codes(read.text, read.name),
             "merges": merges,

@@ -118,6 +118,8 @@ def test_ids_and_statistics_follow(tmp_path: Path, capsys: pytest.CaptureFixture
     greedy = BPE(codes, inference="greedy")
     assert greedy.segment("abcd") == "ab cd"
     assert greedy.decode(greedy.encode("abcd")) == "abcd" and len(greedy.encode("abcdc")) == 3
+    marked = BPE(CODES.replace(b"0.2", b"0.2 byte"), inference="greedy")
+    assert [marked.tokens[number] for number in marked.encode("abcd")] == [b"ab", b"cd"]
     (merging,), (summary,) = (stats([CODES], lines=["abcd bcd"], inference=how) for how in ("merges", "greedy"))
     assert (merging.types, summary.types) == (2, 3)  # a@@ bcd bcd, and ab@@ cd bcd
     (tmp_path / "codes").write_bytes(CODES)
