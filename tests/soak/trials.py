@@ -26,7 +26,8 @@ from mt_scaffold.pretokenise import PATTERNS
 from mt_scaffold.reference import Learned, ReferenceBPE, Survives, always, pretokenise
 from mt_scaffold.reference_greedy import segment_greedily
 from mt_scaffold.reference_picky import LearnedPicky
-from mt_scaffold.text import words_of
+from mt_scaffold.reference_uniform import RandomStream, UniformSampler
+from mt_scaffold.text import END_OF_WORD, bytes_to_notation, words_of
 
 # Few letters make ties, overlaps and strings of several origins the rule; "</w>" may be spelt out; up to four bytes.
 ALPHABETS = [list("a"), list("ab"), list("abcd"), ["a", "</w>", "<", "w>"], ["a", "ä", "日", "😀"], list("abcdefghij")]
@@ -97,7 +98,30 @@ def trial(seed: int) -> int:
         expected = b"".join(_segmented(line, twin, mode) for line in lines_at_lf(whole))
         _same("subwords", output.getvalue(), expected)
         compared += sum(len(_words(line, mode)) for line in lines_at_lf(whole))
+    compared += _sampled(bpe, twin, mode, [word for line in lines_at_lf(other) for word in _words(line, mode)], draw)
     return compared
+
+
+def _sampled(bpe: BPE, twin: ReferenceBPE, mode: Mode, words: list[str], draw: random.Random) -> int:
+    """Compare what uniform sampling makes of words; returns their number."""
+    split = {
+        left + right
+        for left, right in twin.rank
+        if twin.vocabulary and [*twin._split(left + right, (left + right).endswith(END_OF_WORD))] != [left + right]
+    }
+    sampler = UniformSampler(twin.rank, twin.scaffold | split, mode.end_of_word)
+    probability, seed = draw.choice([0.1, 0.5, 1.0, draw.random()]), draw.randrange(1 << 64)
+    drawn = sampler.sample(words, twin.segment_word, probability, RandomStream(seed))
+    expected = [
+        mode.word(piece) + twin.separator.encode() * (number + 1 < len(pieces))
+        if mode.end_of_word
+        else bytes_to_notation(piece.encode("latin-1")).encode()
+        for pieces in drawn
+        for number, piece in enumerate(pieces)
+    ]
+    given = [mode.word(word) for word in words]
+    _same("sampled subwords", bpe.segment_tokens(given, seed=seed, uniform_sampling=probability), expected)
+    return len(words)
 
 
 def _words(line: str, mode: Mode) -> list[str]:
