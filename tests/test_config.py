@@ -104,12 +104,7 @@ def test_overrides_replace_values_of_the_file(tmp_path: Path) -> None:
         ("symbols: 100", "min_frequency: 2", 15, "codes.symbols: missing"),
         ("source: en, target: de", "source: en, target: en", 2, "languages.target: source and target are the same"),
         ("source: en", "source: no", 2, "languages.source: must be text, not false (quote text"),
-        (
-            "algorithm: bpe",
-            "algorithm: bpa",
-            18,
-            "systems.bpe.algorithm: must be scaffold or bpe or picky or parity or tri",
-        ),
+        ("algorithm: bpe", "algorithm: bpa", 18, "systems.bpe.algorithm: must be scaffold or bpe or picky or parity"),
         (
             "algorithm: bpe",
             'algorithm: "b\\np"',

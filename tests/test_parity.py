@@ -1,9 +1,13 @@
-"""Parity-aware BPE: the native core against its twin in plain Python, an example to follow by hand, and BPE itself."""
+"""Parity-aware BPE: the native core against its twin in plain Python, an example to follow by hand, and BPE itself.
+
+``MT_SCAFFOLD_PARITY_CORPORA=10000`` makes the comparison on random corpora as long as one likes.
+"""
 
 from __future__ import annotations
 
 import gzip
 import io
+import os
 from collections import Counter
 from fractions import Fraction
 from pathlib import Path
@@ -36,7 +40,8 @@ from mt_scaffold.reference_parity import LearnedParity, ParityStep, learn_parity
 from mt_scaffold.text import words_of
 from mt_scaffold.vocab import learn_joint_bpe_and_vocab
 
-hundreds = settings(max_examples=300, derandomize=True, deadline=None, database=None)
+CORPORA = int(os.environ.get("MT_SCAFFOLD_PARITY_CORPORA", "150"))
+hundreds = settings(max_examples=CORPORA, derandomize=True, deadline=None, database=None)
 
 
 def codes_of(learned: LearnedParity, mode: Mode = CHARACTERS) -> bytes:
@@ -187,7 +192,7 @@ def test_learning(
 
 
 @pytest.mark.parametrize("mode", MODES, ids=MODE_NAMES)
-@settings(hundreds, max_examples=60)
+@settings(hundreds, max_examples=40)
 @given(
     counts=st.lists(
         st.dictionaries(st.text("a\x80\xffé", min_size=1, max_size=6), st.integers(1, 9), min_size=1, max_size=4),
