@@ -120,7 +120,8 @@ def completed(script: Path, *words: str) -> set[str]:
 
 def test_bash_completes_commands_options_values_and_files(scripts: dict[str, Path]) -> None:
     """What a user gets from the tab key, from bash itself."""
-    assert {"learn-bpe", "learn-joint-bpe-and-vocab", "learn-unigram"} == completed(scripts["bash"], "mt-scaffold", "learn")
+    learning = {"learn-bpe", "learn-joint-bpe-and-vocab", "learn-unigram"}
+    assert learning == completed(scripts["bash"], "mt-scaffold", "learn")
     assert {"--total-symbols"} == completed(scripts["bash"], "mt-scaffold", "learn-bpe", "--to")
     assert set(ALGORITHMS) == completed(scripts["bash"], "mt-scaffold", "learn-bpe", "--algorithm", "")
     assert {"setup.py", "setup.cfg"} <= completed(scripts["bash"], "mt-scaffold", "apply-bpe", "--codes", "set")

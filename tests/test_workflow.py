@@ -386,6 +386,22 @@ def test_trimmed_and_greedy_systems_have_their_codes_and_dictionaries(run: Run, 
     assert (folder / "codes" / "parity-150.codes").read_bytes() == parity.text != bpe.text
 
 
+def test_a_unigram_system_has_its_model_and_dictionary(run: Run, tmp_path: Path) -> None:
+    """With and without sampling they share both, and the dictionary has every piece of the model."""
+    pytest.importorskip("sentencepiece", reason="needs the extra 'unigram'")
+    from mt_scaffold.experiment.unigram_segmenter import UnigramSegmenter
+
+    systems = "unigram: {algorithm: unigram}\n  sampling: {algorithm: unigram, sampling_alpha: 0.1}"
+    text = CONFIGURATION.replace("scaffold: {algorithm: scaffold}", systems)
+    done = run(tmp_path, text, "--until", "dictionary", "--config", f"output={tmp_path}/out")
+    assert done.returncode == 0, done.stdout
+    dictionaries = {path.name for path in (tmp_path / "out" / "dictionaries").iterdir()}
+    assert dictionaries == {"bpe-150", "unigram-150"}
+    forms = UnigramSegmenter(tmp_path / "out" / "codes" / "unigram-150.model").surface_forms()
+    entries = {form for form, _ in read_dictionary(tmp_path / "out" / "dictionaries" / "unigram-150" / "dict.en.txt")}
+    assert sum(len(form) > 1 for form in forms) == 150 and entries.issuperset(forms)
+
+
 def test_a_dry_run_leaves_nothing_behind(run: Run, tmp_path: Path) -> None:
     """It makes no folder, no lock and no copy of the configuration."""
     dry = run(tmp_path, CONFIGURATION, "--dry-run", "--config", f"output={tmp_path}/elsewhere")

@@ -36,7 +36,7 @@ def learn_unigram(
     symbols: U+2581, which every word begins with, counts as a character of a piece. Beside them the model has every
     single character of the text, U+2581 and ``<unk>``. With ``total_symbols`` the single characters are among them.
     num_workers: threads that count the words. SentencePiece itself learns with one thread: the order of its sums
-    depends on their number, and the model on that order.
+    depends on their number, and the model on that order. It reads the whole text into memory, and more besides.
 
     Words with a character that SentencePiece reserves (RESERVED) are left out, and counted on stderr.
 
