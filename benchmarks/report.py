@@ -30,6 +30,7 @@ from systems import (
     SUBWORD_NMT,
     TRIMMED,
     UNIFORM,
+    UNIGRAM,
     WC,
     YOUTOKENTOME,
 )
@@ -89,7 +90,9 @@ class Verdicts:
 def verdicts(results: Results) -> list[tuple[str, str, str]]:
     """(aim, figures, "met", "NOT met" or "not measured") for each of the project's aims on speed and memory."""
     verdict = Verdicts()
-    peers = [one for one in records(results, "learn") if one["system"] not in (*OURS, PARITY, TRIMMED, WC, *OLD)]
+    peers = [
+        one for one in records(results, "learn") if one["system"] not in (*OURS, PARITY, TRIMMED, UNIGRAM, WC, *OLD)
+    ]
     fastest = min((statistics.median(one["seconds"]) for one in peers), default=None)
     leanest = min(
         (max(one["peak_mib"]) for one in peers if one["system"] in (YOUTOKENTOME, SENTENCEPIECE, FASTBPE)), default=None
@@ -410,7 +413,7 @@ def plot(results: Results, path: Path) -> None:
         measured = sorted(records(results, part), key=lambda one: statistics.median(one["seconds"]), reverse=True)
         times = [statistics.median(one["seconds"]) for one in measured]
         names = [one["system"] for one in measured]
-        own = [one["system"] in (*OURS, PARITY, TRIMMED, GREEDY, UNIFORM) for one in measured]
+        own = [one["system"] in (*OURS, PARITY, TRIMMED, GREEDY, UNIFORM, UNIGRAM) for one in measured]
         bars = axis.barh(names, times, color=["#c0392b" if mine else "#95a5a6" for mine in own])
         axis.bar_label(bars, [f"{time:.1f}" if time >= 10 else f"{time:.2f}" for time in times], padding=2)
         axis.set_xscale("log")

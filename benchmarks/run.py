@@ -45,6 +45,7 @@ from systems import (
     SEGMENTING,
     TRIMMED,
     UNIFORM,
+    UNIGRAM,
     WC,
     WITH_DROPOUT,
     Command,
@@ -232,6 +233,7 @@ class Benchmark:
         cells.insert(1, Cell("learn", TRIMMED, systems.trim(self.corpus, learned, trimmed)))
         halves = [self.make(f"half-{first}", "half", "--of", self.corpus, "--first", str(first)) for first in (0, 1)]
         cells.append(Cell("learn", PARITY, systems.learn_parity(halves, WORK / "parity.model", SYMBOLS)))
+        cells.append(Cell("learn", UNIGRAM, systems.learn_unigram(self.corpus, WORK / "unigram.model", SYMBOLS)))
         self.alternate("learn", [*cells, Cell("learn", WC, systems.count(self.corpus))])
 
     def apply(self) -> None:
@@ -242,6 +244,12 @@ class Benchmark:
         ]
         greedily = systems.apply_greedily(self.corpus, self.model(BPE), WORK / "segmented")
         cells.append(Cell("apply", GREEDY, greedily, lines=self.lines))
+        unigram = WORK / "unigram.model"
+        if not unigram.exists():
+            run_measured(systems.learn_unigram(self.corpus, unigram, SYMBOLS))
+        cells.append(
+            Cell("apply", UNIGRAM, systems.apply_unigram(self.corpus, unigram, WORK / "segmented"), lines=self.lines)
+        )
         self.alternate("apply", [*cells, Cell("apply", WC, systems.count(self.corpus))])
 
     def dropout(self) -> None:

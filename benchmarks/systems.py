@@ -20,6 +20,8 @@ TRIMMED, GREEDY = "mt_scaffold, trimming BPE codes", "mt_scaffold, BPE, greedily
 UNIFORM = "mt_scaffold, BPE, uniform sampling"
 # Learned from two halves of the corpus as two languages.
 PARITY = "mt_scaffold, parity-aware BPE"
+# By SentencePiece, from our commands.
+UNIGRAM = "mt_scaffold, Unigram by sentencepiece"
 # Another revision of mt_scaffold, measured beside this one on request, with what older ones have of OURS.
 OLD = {"older mt_scaffold, BPE": "bpe", "older mt_scaffold, Scaffold-BPE": "scaffold"}
 OLD_BIN = OUT / "old" / "bin"
@@ -131,6 +133,21 @@ def apply_greedily(corpus: Path, model: Path, output: Path) -> Command:
     """Segment a text with the longest tokens of the vocabulary, from the left."""
     command = apply(BPE, corpus, model, output)
     return Command((*command.arguments, "--inference", "greedy"), output)
+
+
+def learn_unigram(corpus: Path, model: Path, symbols: int) -> Command:
+    """Learn a Unigram model; ``model`` ends in .model."""
+    return _command(
+        *(BIN / "mt-scaffold", "learn-unigram", "--symbols", symbols, "--input", corpus, "--output", model),
+        output=model,
+    )
+
+
+def apply_unigram(corpus: Path, model: Path, output: Path) -> Command:
+    """Segment a text with a Unigram model."""
+    return _command(
+        *(BIN / "mt-scaffold", "apply-unigram", "--codes", model, "--input", corpus, "--output", output), output=output
+    )
 
 
 def count(corpus: Path) -> Command:
