@@ -187,9 +187,13 @@ def entropy_by_class(bpe: Learned, scaffold: Learned, train: Words) -> dict[str,
     words = list(train.counts)
     one, other = (token_frequencies(train.counts, each.segment(words)) for each in (bpe, scaffold))
     totals = one.total(), other.total()
+    removed, new = bpe.merged - scaffold.merged, scaffold.merged - bpe.merged
     classes: dict[str, list[float]] = {}
     for token in one.keys() | other.keys() | bpe.merged | scaffold.merged:
-        figures = classes.setdefault(_entropy_class(token, bpe, scaffold, one, other), [0, 0.0, 0.0, 0.0, 0.0])
+        change = other[token] - one[token]
+        kept = "more_frequent" if change > 0 else "rarer" if change < 0 else "as_frequent"
+        name = "removed" if token in removed else "new" if token in new else kept
+        figures = classes.setdefault(name, [0, 0.0, 0.0, 0.0, 0.0])
         figures[0] += 1
         for place, (frequencies, total) in enumerate(zip((one, other), totals, strict=True)):
             if frequencies[token]:
@@ -197,14 +201,3 @@ def entropy_by_class(bpe: Learned, scaffold: Learned, train: Words) -> dict[str,
                 figures[1 + place] += share
                 figures[3 + place] -= share * math.log2(share)
     return {name: TokenClass(int(figures[0]), *figures[1:]) for name, figures in sorted(classes.items())}
-
-
-def _entropy_class(
-    token: str, bpe: Learned, scaffold: Learned, one: Mapping[str, int], other: Mapping[str, int]
-) -> str:
-    if token in bpe.merged - scaffold.merged:
-        return "removed"
-    if token in scaffold.merged - bpe.merged:
-        return "new"
-    before, after = one.get(token, 0), other.get(token, 0)
-    return "as_frequent" if before == after else "rarer" if after < before else "more_frequent"
