@@ -31,7 +31,7 @@ from mt_scaffold.experiment.intrinsic_study.held_out import (
     measure_held_out,
 )
 from mt_scaffold.experiment.intrinsic_study.measures import Stability, measure, stability
-from mt_scaffold.experiment.intrinsic_study.methods import INSIDE, learn, of_codes
+from mt_scaffold.experiment.intrinsic_study.methods import INSIDE, applies, learn, of_codes
 from mt_scaffold.experiment.intrinsic_study.texts import (
     TRAIN,
     UNSEEN,
@@ -139,6 +139,31 @@ def test_trimmed_codes_are_filled_again(text: CountedText) -> None:
     assert trimmed.below is not None and trimmed.below > 1
     assert len(trimmed.merged) < 15 == len(refilled.merged)
     assert refilled.complete
+
+
+def test_parity_needs_languages(folder: Path, tmp_path: Path) -> None:
+    """It learns from the counted words of each language; a text in one language has no such cell."""
+    files = {"en": "a.en", "de": "a.de"}
+    text = count_text(Text(files, HeldOut(5)), {each: folder / name for each, name in files.items()}, tmp_path, [])
+    learned = learn(Method("parity"), text.counts(TRAIN), 20, 2)
+    assert learned.complete and len(learned.merged) == 20
+    assert applies(Method("parity"), "small", files) and not applies(Method("parity"), "small", ["en"])
+    assert not applies(Method("bpe", texts=["large"]), "small", files)
+
+
+def test_unigram_is_measured_by_its_pieces(text: CountedText) -> None:
+    """Its N are pieces of more than one character; where the words have fewer, it takes what there are."""
+    pytest.importorskip("sentencepiece", reason="comes with the extra 'unigram'")
+    learned = learn(Method("unigram"), text.counts(TRAIN), 10, 2)
+    assert learned.complete and len(learned.merged) == 10
+    words = text.words(TRAIN)
+    segmented = learned.segment(list(words.counts))
+    joined = ["".join(pieces).removeprefix("\u2581") for pieces in segmented]
+    assert joined == list(words.counts)
+    measures = measure(learned, words, segmented)
+    assert measures.vocabulary_size == 10 + len(set("".join(words.counts)) | {"\u2581"})
+    too_many = learn(Method("unigram"), text.counts(TRAIN), 5000, 2)
+    assert not too_many.complete and 10 < len(too_many.merged) < 5000
 
 
 def test_stability_of_two_vocabularies() -> None:

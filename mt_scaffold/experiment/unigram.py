@@ -24,6 +24,16 @@ _LONGEST_PIECE = 64
 _LONGEST_LINE = 1 << 30
 
 
+class TooFewPieces(MTScaffoldError):
+    """The words have fewer pieces than were asked for; ``most``: how many symbols they have."""
+
+    def __init__(self, symbols: int, most: int) -> None:
+        super().__init__(
+            f"unigram: {symbols} symbols are more than SentencePiece finds in these words; give at most {most}"
+        )
+        self.most = most
+
+
 def learn_unigram(
     output: PathLike,
     symbols: int,
@@ -111,9 +121,6 @@ def _learned(lines: Iterator[str], characters: int, symbols: int, total_symbols:
         )
     except (RuntimeError, OSError) as error:
         if most := re.search(r"value <= (\d+)", str(error)):
-            raise MTScaffoldError(
-                f"unigram: {symbols} symbols are more than SentencePiece finds in these words; give at most "
-                f"{max(0, int(most[1]) - beside)}"
-            ) from None
+            raise TooFewPieces(symbols, max(0, int(most[1]) - beside)) from None
         raise MTScaffoldError(f"unigram: SentencePiece cannot learn {symbols} symbols: {error}") from None
     return model.getvalue()

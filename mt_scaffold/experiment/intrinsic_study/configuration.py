@@ -43,14 +43,15 @@ class Method:
 
     below: for trimmed, tokens with less than this share of the frequency of the last BPE merge are marked. A fixed
     frequency would leave most tokens at one size and hardly any at another. stability: the texts from whose halves it
-    is learned too, all of them unless given.
+    is learned too, all of them unless given. texts: those that it is learned from at all, the same.
     """
 
-    algorithm: Literal["bpe", "scaffold", "picky", "trimmed"]
+    algorithm: Literal["bpe", "scaffold", "picky", "trimmed", "unigram", "parity"]
     below: float | None = field(default=None, metadata=bounds(least=0.0))
     refill: bool = False
     threshold: float | None = field(default=None, metadata=bounds(check=check_threshold))
     inference: Literal["merges", "greedy"] = "merges"
+    texts: list[str] | None = None
     stability: list[str] | None = None
 
 
@@ -114,9 +115,10 @@ def _contradictions(study: Study) -> Iterator[tuple[str, str]]:
         if text.other and text.held_out is None:
             yield f"texts.{name}.other", "has no effect on a text that is not learned from; leave it out"
     for name, method in study.methods.items():
-        for wanted in method.stability or ():
-            if wanted not in study.learned:
-                yield f"methods.{name}.stability", f"'{wanted}' is no text that is learned from"
+        for key, texts in (("stability", method.stability), ("texts", method.texts)):
+            for wanted in texts or ():
+                if wanted not in study.learned:
+                    yield f"methods.{name}.{key}", f"'{wanted}' is no text that is learned from"
         yield from _method_contradictions(f"methods.{name}", method)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,8 +12,11 @@ from mt_scaffold.apply import BPE
 from mt_scaffold.codes import Codes
 from mt_scaffold.count import load_counts
 from mt_scaffold.experiment.intrinsic_study.configuration import Method
-from mt_scaffold.learn import LearnedCodes, learn_bpe
+from mt_scaffold.experiment.unigram import TooFewPieces, learn_unigram
+from mt_scaffold.experiment.unigram_segmenter import UnigramSegmenter
+from mt_scaffold.learn import LearnedCodes, learn_bpe, learn_from_languages
 from mt_scaffold.mark import mark
+from mt_scaffold.parity import Languages, Parity
 from mt_scaffold.stats import use_of_vocabulary
 from mt_scaffold.text import END_OF_WORD, is_base_symbol
 
@@ -20,6 +24,8 @@ from mt_scaffold.text import END_OF_WORD, is_base_symbol
 _OF_LANGUAGES = {"parity"}
 # Ends every subword but a word's last, so that "er" inside a word and at its end are two tokens. No word holds it.
 INSIDE = "\n"
+
+_WORDS_PER_LINE = 20
 
 Subwords = tuple[str, ...]
 
@@ -50,9 +56,10 @@ class Learned:
         return self.merged | self.base | inside | {word[-1] for word in words}
 
 
-def applies(method: Method, languages: Iterable[str]) -> bool:
-    """Return whether a method can learn from a text in these languages."""
-    return method.algorithm not in _OF_LANGUAGES or len(set(languages)) > 1
+def applies(method: Method, text: str, languages: Iterable[str]) -> bool:
+    """Return whether a method is to learn from a text, and can, in these languages."""
+    wanted = method.texts is None or text in method.texts
+    return wanted and (method.algorithm not in _OF_LANGUAGES or len(set(languages)) > 1)
 
 
 def learn(method: Method, counts: Mapping[str, Path], size: int, min_frequency: int) -> Learned:
@@ -123,9 +130,42 @@ def _trimmed(method: Method, counts: Mapping[str, Path], size: int, min_frequenc
     return of_codes(marked.codes, method.inference, not (learned.exhausted or marked.exhausted), below)
 
 
+def _parity(method: Method, counts: Mapping[str, Path], size: int, min_frequency: int) -> Learned:
+    # Lines are held out by their numbers, so that all parts of a parallel text are parallel, and say what parity is.
+    words = [load_counts([path])[0] for path in counts.values()]
+    learned = learn_from_languages(Languages(list(counts), words, [], []), Parity(), size, min_frequency)
+    return of_codes(learned.codes, method.inference, not learned.exhausted)
+
+
+def _unigram(method: Method, counts: Mapping[str, Path], size: int, min_frequency: int) -> Learned:
+    complete = True
+    with tempfile.TemporaryDirectory() as folder:
+        text, model = Path(folder) / "text", Path(folder) / "unigram.model"
+        # SentencePiece learns from text; no piece goes beyond a word, so that their order does not matter.
+        with text.open("w", encoding="utf-8") as stream:
+            for word, count in sorted(load_counts(list(counts.values()))[0].items()):
+                for start in range(0, count, _WORDS_PER_LINE):
+                    stream.write(" ".join([word] * min(_WORDS_PER_LINE, count - start)) + "\n")
+        try:
+            learn_unigram(model, size, [text], num_workers=1)
+        except TooFewPieces as error:
+            complete = False
+            learn_unigram(model, error.most, [text], num_workers=1)
+        segmenter = UnigramSegmenter(model)
+    pieces = segmenter.surface_forms()
+    return Learned(
+        merged=frozenset(piece for piece in pieces if len(piece) > 1),
+        base=frozenset(piece for piece in pieces if len(piece) == 1),
+        segment=lambda words: [tuple(line.split(" ")) for line in segmenter.segment_lines(words)],
+        complete=complete,
+    )
+
+
 _LEARNERS: dict[str, Callable[[Method, Mapping[str, Path], int, int], Learned]] = {
     "bpe": _bpe,
     "scaffold": _bpe,
     "picky": _bpe,
     "trimmed": _trimmed,
+    "unigram": _unigram,
+    "parity": _parity,
 }

@@ -110,7 +110,7 @@ def _cells(settings: Study, texts: Mapping[str, CountedText], folder: Path) -> l
         own = {TRAIN: texts[name]} | ({OTHER: texts[text.other[0]]} if text.other else {})
         make_folder(folder / name)
         for method_name, method in settings.methods.items():
-            if not applies(method, text.files):
+            if not applies(method, name, text.files):
                 continue
             halves = method.stability is None or name in method.stability
             for size in settings.sizes:
@@ -154,7 +154,7 @@ def _trials(settings: Study, texts: Mapping[str, CountedText], folder: Path) -> 
 
 def _options(method: Method, halves: bool) -> dict[str, Any]:
     """What a method sets; defaults are left out, so that a new option leaves the cells of others valid."""
-    fields = [entry for entry in dataclasses.fields(method) if entry.name != "stability"]
+    fields = [entry for entry in dataclasses.fields(method) if entry.name not in ("stability", "texts")]
     given = {entry.name: getattr(method, entry.name) for entry in fields}
     options = {entry.name: given[entry.name] for entry in fields if given[entry.name] != entry.default}
     return options if halves else options | {"halves": False}
