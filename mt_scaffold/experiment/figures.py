@@ -217,8 +217,8 @@ def grid_over_sizes(rows: Sequence[Sequence[Panel]], path: PathLike, note: str =
                 axes.axhline(0, color=_GREY, linewidth=0.8)
             for number, name in enumerate(names):
                 points = zip(*panel.series[name], strict=True) if panel.series[name] else ([], [])
-                axes.plot(*points, color=_colour(number), marker=_marker(number), linewidth=1.2, markersize=3.5,
-                          label=_literal(name))  # fmt: skip
+                axes.plot(*points, _LINES[number // len(COLOURS) % len(_LINES)], color=_colour(number),
+                          marker=_marker(number), linewidth=1.2, markersize=3.5, label=_literal(name))  # fmt: skip
             sizes = sorted({size for points in panel.series.values() for size, _ in points})
             axes.set_xscale("log")
             axes.set_xticks(sizes, [f"{size // 1000}k" if size % 1000 == 0 else f"{size:,}" for size in sizes])

@@ -21,6 +21,7 @@ _DISTRIBUTIONS = (
     "ctranslate2",
     "sacrebleu",
     "sacremoses",
+    "sentencepiece",
     "numpy",
     "snakemake",
 )
