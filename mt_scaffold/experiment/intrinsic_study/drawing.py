@@ -62,18 +62,12 @@ _OF_STABILITY = {"jaccard", "alike_words", "alike_types"}
 def draw(study: Study, cells: Sequence[Cell], compared: Sequence[GeneralisationCell], folder: Path) -> list[Path]:
     """Draw all figures into a folder; return the SVGs. A size for which a text has too little is left out."""
     make_folder(folder)
-    found = {(cell.text, cell.method, cell.size): cell for cell in cells if _is_shown(study, cell)}
+    found = {(cell.text, cell.method, cell.size): cell for cell in cells if cell.complete}
     drawn = []
     for name, rows in _FIGURES.items():
         panels = [[_panel(study, found, row, text, first=row is rows[0]) for text in study.learned] for row in rows]
         drawn.append(grid_over_sizes(panels, folder / name))
     return drawn + _draw_generalisation(study, compared, folder)
-
-
-def _is_shown(study: Study, cell: Cell) -> bool:
-    """Whether a vocabulary has the size that was asked for, as far as its method means it to."""
-    method = study.methods[cell.method]
-    return cell.complete or (method.algorithm == "trimmed" and not method.refill and cell.merged > 0)
 
 
 def _panel(study: Study, cells: Mapping[tuple[str, str, int], Cell], row: _Row, text: str, first: bool) -> Panel:
