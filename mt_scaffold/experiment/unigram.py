@@ -5,12 +5,11 @@ from __future__ import annotations
 import io
 import re
 import sys
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping
 
 from mt_scaffold.count import count_words
 from mt_scaffold.errors import MTScaffoldError, UsageError
-from mt_scaffold.files import PathLike, open_input, open_output
-from mt_scaffold.text import words_of
+from mt_scaffold.files import PathLike, open_output
 
 # What every word begins with in SentencePiece: its pieces hold it in place of a space.
 WORD_START = "\u2581"
@@ -22,6 +21,7 @@ _META_PIECES = 1
 # A token of BPE may be as long as a word, but the seed vocabulary grows with this length.
 _LONGEST_PIECE = 64
 _LONGEST_LINE = 1 << 30
+_WORDS_PER_LINE = 20
 
 
 class TooFewPieces(MTScaffoldError):
@@ -53,29 +53,37 @@ def learn_unigram(
     Source: Kudo 2018, section 3.2. Raises MTScaffoldError where a text cannot be read or is not UTF-8, and where the
     words do not have as many pieces; UsageError for a number of symbols below 1.
     """
+    with open_output(output) as stream:
+        stream.write(
+            unigram_model(dict(count_words(paths=[*paths], num_workers=num_workers).items()), symbols, total_symbols)
+        )
+
+
+def unigram_model(counts: Mapping[str, int], symbols: int, total_symbols: bool = False) -> bytes:
+    """Return a model of counted words, as SentencePiece stores it; otherwise as ``learn_unigram``."""
     if symbols < 1:
         raise UsageError(f"--symbols {symbols}: give 1 or more")
-    texts = [*paths]
-    words = {word for word, _ in count_words(paths=texts, num_workers=num_workers).items()}
-    reserved = {word for word in words if any(each in word for each in RESERVED)}
+    reserved = {word for word in counts if any(each in word for each in RESERVED)}
     if reserved:
         print(
             f"warning: {len(reserved)} words hold a character that SentencePiece reserves (U+2581, U+2585, tab or "
             "NUL); they are not learned from",
             file=sys.stderr,
         )
-    characters = {WORD_START}.union(*words - reserved)
-    with open_output(output) as stream:
-        stream.write(_learned(_lines(texts, reserved), len(characters), symbols, total_symbols))
+    characters = {WORD_START}.union(*counts.keys() - reserved)
+    return _learned(_lines(counts, reserved), len(characters), symbols, total_symbols)
 
 
-def _lines(texts: Sequence[PathLike], without: Container[str]) -> Iterator[str]:
-    """Yield the lines of texts that count_words has read, less some words."""
-    for text in texts:
-        with open_input(text) as stream:
-            for line in stream:
-                if words := [word for word in words_of(line.decode("utf-8")) if word not in without]:
-                    yield " ".join(words)
+def _lines(counts: Mapping[str, int], without: Container[str]) -> Iterator[str]:
+    """Yield each word as often as it occurs, on lines of its own.
+
+    SentencePiece takes as its first pieces the substrings of lines that different characters follow. A word that is
+    followed by a space every time, as in a text of words, would not be one; here, the end of a line follows it, too.
+    """
+    for word, count in counts.items():
+        if word not in without:
+            for start in range(0, count, _WORDS_PER_LINE):
+                yield " ".join([word] * min(_WORDS_PER_LINE, count - start))
 
 
 def _learned(lines: Iterator[str], characters: int, symbols: int, total_symbols: bool) -> bytes:
@@ -95,8 +103,8 @@ def _learned(lines: Iterator[str], characters: int, symbols: int, total_symbols:
     model = io.BytesIO()
     try:
         SentencePieceTrainer.train(
-            # Lines, not words with their counts: SentencePiece would count each of these once when it chooses its first
-            # pieces, and miss frequent words such as a full stop that no longer word begins with.
+            # Not words with their counts (input_format: tsv), which SentencePiece counts once each when it chooses its
+            # first pieces.
             sentence_iterator=iter(ordered),
             model_writer=model,
             model_type="unigram",

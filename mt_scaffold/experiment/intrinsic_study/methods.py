@@ -12,7 +12,7 @@ from mt_scaffold.apply import BPE
 from mt_scaffold.codes import Codes
 from mt_scaffold.count import load_counts
 from mt_scaffold.experiment.intrinsic_study.configuration import Method
-from mt_scaffold.experiment.unigram import TooFewPieces, learn_unigram
+from mt_scaffold.experiment.unigram import TooFewPieces, unigram_model
 from mt_scaffold.experiment.unigram_segmenter import UnigramSegmenter
 from mt_scaffold.learn import LearnedCodes, learn_bpe, learn_from_languages
 from mt_scaffold.mark import mark
@@ -24,8 +24,6 @@ from mt_scaffold.text import END_OF_WORD, is_base_symbol
 _OF_LANGUAGES = {"parity"}
 # Ends every subword but a word's last, so that "er" inside a word and at its end are two tokens. No word holds it.
 INSIDE = "\n"
-
-_WORDS_PER_LINE = 20
 
 Subwords = tuple[str, ...]
 
@@ -138,19 +136,16 @@ def _parity(method: Method, counts: Mapping[str, Path], size: int, min_frequency
 
 
 def _unigram(method: Method, counts: Mapping[str, Path], size: int, min_frequency: int) -> Learned:
+    words = dict(load_counts(list(counts.values()))[0].items())
     complete = True
+    try:
+        learned = unigram_model(words, size)
+    except TooFewPieces as error:
+        complete = False
+        learned = unigram_model(words, error.most)
     with tempfile.TemporaryDirectory() as folder:
-        text, model = Path(folder) / "text", Path(folder) / "unigram.model"
-        # SentencePiece learns from text; no piece goes beyond a word, so that their order does not matter.
-        with text.open("w", encoding="utf-8") as stream:
-            for word, count in sorted(load_counts(list(counts.values()))[0].items()):
-                for start in range(0, count, _WORDS_PER_LINE):
-                    stream.write(" ".join([word] * min(_WORDS_PER_LINE, count - start)) + "\n")
-        try:
-            learn_unigram(model, size, [text], num_workers=1)
-        except TooFewPieces as error:
-            complete = False
-            learn_unigram(model, error.most, [text], num_workers=1)
+        model = Path(folder) / "unigram.model"
+        model.write_bytes(learned)
         segmenter = UnigramSegmenter(model)
     pieces = segmenter.surface_forms()
     return Learned(
