@@ -29,7 +29,7 @@ class Parity(NamedTuple):
     """What parity-aware BPE has beyond the options of BPE.
 
     development: a text for each language; together they are parallel, line by line. None: the training texts are.
-    global_merges: so many merges first are those of BPE on all languages together (the hybrid variant).
+    global_merges: how many of the first merges are those of BPE on all languages together (the hybrid variant).
     window, alpha: a language is passed over while more than ``alpha`` times its even share of the last ``window``
     choices fell on it (the moving-window variant); 0 for no window.
     """

@@ -55,7 +55,7 @@ def learn_parity(
     """Learn merges from the word counts of each language, each merge for the language that is compressed worst.
 
     development: the word counts of a text that says the same in each language; None where ``training`` does.
-    global_merges: so many merges first are those of BPE (the hybrid variant).
+    global_merges: how many of the first merges are those of BPE (the hybrid variant).
     window, alpha: a language is passed over while more than ``alpha`` times its even share of the last ``window``
     choices fell on it (the moving-window variant).
     """

@@ -18,7 +18,7 @@ _NAMES = bounds(key_pattern=NAME, key_pattern_says=NAME_SAYS, filled=True)
 
 @dataclass(frozen=True)
 class HeldOut:
-    """Of every ``every`` blocks of so many ``lines``, the last one is not learned from."""
+    """Blocks of ``lines`` lines that are not learned from: the last of each ``every`` of them."""
 
     every: int = field(default=10, metadata=bounds(least=2))
     lines: int = field(default=1, metadata=bounds(least=1))
