@@ -16,6 +16,7 @@ import pytest
 
 from mt_scaffold import BPE, learn_bpe
 from mt_scaffold.reference import Learned, ReferenceBPE, always, learn
+from mt_scaffold.reference_parity import LearnedParity
 from mt_scaffold.reference_picky import Event, LearnedPicky, MergeEvent, ReferencePickyBPE, SplitEvent, learn_picky
 from mt_scaffold.text import bytes_to_notation, notation_to_bytes
 
@@ -136,6 +137,12 @@ def learn_with_twin(
 ) -> tuple[Learned, bytes]:
     learned = learn(counts, symbols, min_frequency, algorithm, mode.end_of_word)
     return learned, twin_codes(learned, mode)
+
+
+def parity_codes(learned: LearnedParity, mode: Mode = CHARACTERS) -> bytes:
+    """The codes file that the twin's merges make."""
+    merges = [b" ".join(map(mode.in_file, merge)) for merge in learned.merges]
+    return b"\n".join([mode.first_line.encode(), *merges]) + b"\n"
 
 
 def twin_of(codes: bytes, merges: int = -1, separator: str = "@@", vocabulary: set[str] | None = None) -> ReferenceBPE:

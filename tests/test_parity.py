@@ -27,6 +27,7 @@ from segmenting import (
     dictionary_lines,
     hard_text,
     learn_with_twin,
+    parity_codes,
 )
 from subword_nmt import apply_bpe as their_apply
 from test_native_equals_twin import ALPHABETS, words
@@ -36,18 +37,12 @@ from mt_scaffold import BPE, Documents, MTScaffoldError, UsageError, _core, coun
 from mt_scaffold.cli import main
 from mt_scaffold.codes import CodesHeader
 from mt_scaffold.parity import Parity
-from mt_scaffold.reference_parity import LearnedParity, ParityStep, learn_parity
+from mt_scaffold.reference_parity import ParityStep, learn_parity
 from mt_scaffold.text import words_of
 from mt_scaffold.vocab import learn_joint_bpe_and_vocab
 
 CORPORA = int(os.environ.get("MT_SCAFFOLD_PARITY_CORPORA", "150"))
 hundreds = settings(max_examples=CORPORA, derandomize=True, deadline=None, database=None)
-
-
-def codes_of(learned: LearnedParity, mode: Mode = CHARACTERS) -> bytes:
-    """The codes file that the twin's merges make."""
-    merges = [b" ".join(map(mode.in_file, merge)) for merge in learned.merges]
-    return b"\n".join([mode.first_line.encode(), *merges]) + b"\n"
 
 
 # ---- by hand
@@ -87,7 +82,7 @@ def test_by_hand(texts: list[Path], capsys: pytest.CaptureFixture[str]) -> None:
     ]
     english, german = ({word: text.split().count(word) for word in text.split()} for text in (ENGLISH, GERMAN))
     twin = learn_parity([english, german], 10)
-    assert codes_of(twin) == BY_HAND and (twin.exhausted, twin.exhausted_language) == (True, 0)
+    assert parity_codes(twin) == BY_HAND and (twin.exhausted, twin.exhausted_language) == (True, 0)
     # BPE, which takes both as one text, merges German twice before English, and "e r" in the end.
     assert learn_bpe(paths=texts, num_symbols=10, algorithm="bpe").text == (
         b"#version: 0.2\nt i\nti e\nl o\ntie f</w>\nlo w</w>\ne r</w>\n"
@@ -165,7 +160,7 @@ def check_learning(
     if not mode.byte_level:
         assert steps == twin.steps
     assert [step[2:] for step in steps] == [step[2:] for step in twin.steps]
-    assert learned["codes"] == codes_of(twin, mode)
+    assert learned["codes"] == parity_codes(twin, mode)
     assert (learned["exhausted"], learned["language"]) == (twin.exhausted, twin.exhausted_language)
     assert twin.exhausted or len(steps) == symbols
 
@@ -263,7 +258,7 @@ def vector_of_twin(vector: Path) -> bytes:
     learned = learn_parity(
         *(training, options["num_symbols"], None, options["min_frequency"]), end_of_word=mode.end_of_word
     )
-    return codes_of(learned, mode._replace(first_line="#version: " + codes_version(header)))
+    return parity_codes(learned, mode._replace(first_line="#version: " + codes_version(header)))
 
 
 def codes_version(header: CodesHeader) -> str:

@@ -33,12 +33,13 @@ class Inputs(NamedTuple):
     byte_codes: Path
     counts: Path
     ids: Path
+    unigram: Path
 
 
 def prepare(folder: Path) -> Inputs:
     """Write the inputs into ``folder``."""
     draw = random.Random(1)
-    inputs = Inputs(*(folder / name for name in ("text", "codes", "byte.codes", "counts", "ids.bin")))
+    inputs = Inputs(*(folder / name for name in ("text", "codes", "byte.codes", "counts", "ids.bin", "unigram.model")))
     # Twice each, so that many pairs of symbols are frequent enough.
     words = 2 * ["".join(draw.choice("abcdefghijklmnop") for _ in range(draw.randint(3, 12))) for _ in range(20_000)]
     lines = [" ".join(words[i : i + 10]) for i in range(0, len(words), 10)]
@@ -60,6 +61,7 @@ def prepare(folder: Path) -> Inputs:
         ],
         ["count-words", "--input", inputs.text, "--output", inputs.counts],
         ["encode", "--codes", inputs.byte_codes, "--input", inputs.text, "--output", inputs.ids],
+        ["learn-unigram", "--symbols", "200", "--input", inputs.text, "--output", inputs.unigram],
     ):
         _run(arguments).check_returncode()
     return inputs
@@ -73,8 +75,15 @@ def commands(inputs: Inputs, full: Path) -> dict[str, list[object]]:
         words += [f"--{part}", inputs.text.parent / "words"]
     return {
         "learn-bpe": ["learn-bpe", "--symbols", "9000", "--input", text, "--output", full / "codes"],
+        "learn-bpe --algorithm parity": [
+            *("learn-bpe", "--algorithm", "parity", "--symbols", "9000", "--input", text, text),
+            *("--output", full / "codes"),
+        ],
+        "mark": ["mark", codes, "--below", "5", "--input", text, "--output", full / "codes"],
         "apply-bpe": ["apply-bpe", "--codes", codes, "--input", text, "--output", full / "subwords"],
         "apply-bpe .gz": ["apply-bpe", "--codes", codes, "--input", text, "--output", full / "subwords.gz"],
+        "learn-unigram": ["learn-unigram", "--symbols", "9000", "--input", text, "--output", full / "unigram.model"],
+        "apply-unigram": ["apply-unigram", "--codes", inputs.unigram, "--input", text, "--output", full / "pieces"],
         "get-vocab": ["get-vocab", "--input", text, "--output", full / "vocabulary"],
         "count-words": ["count-words", "--input", text, "--output", full / "counts"],
         "learn-joint-bpe-and-vocab": [
@@ -108,7 +117,7 @@ def trial(name: str, inputs: Inputs, full: Path) -> None:
     arguments = commands(inputs, full)[name]
     before = set(full.iterdir())
     done = _run(arguments)
-    lines = done.stderr.splitlines()
+    lines = [line for line in done.stderr.splitlines() if not line.startswith("warning: ")]
     # An unfinished data folder is resumed; without its description nothing accepts it.
     left = {path.name for path in set(full.iterdir()) - before if path.is_file() or (path / DESCRIPTION).exists()}
     problem = None

@@ -5,6 +5,8 @@ from __future__ import annotations
 import io
 import random
 from collections import Counter
+from collections.abc import Iterable
+from fractions import Fraction
 
 from segmenting import (
     BYTES,
@@ -16,15 +18,18 @@ from segmenting import (
     learn_picky_with_twin,
     learn_with_twin,
     lines_at_lf,
+    parity_codes,
     picky_twin_of,
     twin_of,
     twin_subwords,
 )
 
 from mt_scaffold import BPE, learn_bpe
+from mt_scaffold.parity import DEFAULT_ALPHA
 from mt_scaffold.pretokenise import PATTERNS
 from mt_scaffold.reference import Learned, ReferenceBPE, Survives, always, pretokenise
 from mt_scaffold.reference_greedy import segment_greedily
+from mt_scaffold.reference_parity import learn_parity
 from mt_scaffold.reference_picky import LearnedPicky
 from mt_scaffold.reference_uniform import RandomStream, UniformSampler
 from mt_scaffold.text import END_OF_WORD, bytes_to_notation, words_of
@@ -58,29 +63,10 @@ def trial(seed: int) -> int:
     mode = draw.choice(MODES)
     alphabet = draw.choice(ALPHABETS) if draw.random() < 0.7 else None
     text, other = (hard_text(draw.randrange(1 << 30), draw.randint(5, 400), alphabet) for _ in range(2))
-    symbols, min_frequency = draw.randint(1, 80), draw.randint(1, 4)
-    algorithm, threshold = draw.choice(["scaffold", "bpe", "picky"]), draw.choice([0.3, 0.6, 0.9, 1.0])
+    algorithm = draw.choice(["scaffold", "bpe", "picky", "parity"])
+    learn = _learn_parity if algorithm == "parity" else _learn
+    codes = learn(text, algorithm, mode, draw.randint(1, 80), draw.randint(1, 4), draw)
     picky = algorithm == "picky"
-    counts: Counter[str] = Counter()
-    for line in lines_at_lf(text):
-        counts.update(_words(line, mode))
-    learned: Learned | LearnedPicky
-    if picky:
-        learned, codes = learn_picky_with_twin(dict(counts), symbols, threshold, min_frequency, mode)
-    else:
-        learned, codes = learn_with_twin(dict(counts), symbols, min_frequency, algorithm, mode)
-    native = learn_bpe(
-        io.BytesIO(text.encode("utf-8")),
-        None,
-        symbols,
-        min_frequency,
-        algorithm=algorithm,
-        threshold=threshold if picky else None,
-        num_workers=draw.randint(1, 3),
-        **mode.options,
-    )
-    _same("codes", native.text, codes)
-    _same("returns", native.restored, learned.restored)
     merges = draw.choice([-1, -1, draw.randint(0, 80)])
     separator = draw.choice(SEPARATORS) if mode == CHARACTERS else "@@"
     twin_with = picky_twin_of if picky else twin_of
@@ -100,6 +86,83 @@ def trial(seed: int) -> int:
         compared += sum(len(_words(line, mode)) for line in lines_at_lf(whole))
     compared += _sampled(bpe, twin, mode, [word for line in lines_at_lf(other) for word in _words(line, mode)], draw)
     return compared
+
+
+def _learn(text: str, algorithm: str, mode: Mode, symbols: int, min_frequency: int, draw: random.Random) -> bytes:
+    """Learn with the core and the twin from a text; returns the codes."""
+    counts = _counts(lines_at_lf(text), mode)
+    threshold = draw.choice([0.3, 0.6, 0.9, 1.0])
+    picky = algorithm == "picky"
+    learned: Learned | LearnedPicky
+    if picky:
+        learned, codes = learn_picky_with_twin(counts, symbols, threshold, min_frequency, mode)
+    else:
+        learned, codes = learn_with_twin(counts, symbols, min_frequency, algorithm, mode)
+    native = learn_bpe(
+        io.BytesIO(text.encode("utf-8")),
+        None,
+        symbols,
+        min_frequency,
+        algorithm=algorithm,
+        threshold=threshold if picky else None,
+        num_workers=draw.randint(1, 3),
+        **mode.options,
+    )
+    _same("codes", native.text, codes)
+    _same("returns", native.restored, learned.restored)
+    return codes
+
+
+def _learn_parity(
+    text: str, algorithm: str, mode: Mode, symbols: int, min_frequency: int, draw: random.Random
+) -> bytes:
+    """Learn with the core and the twin from the lines of a text, dealt out to some languages; returns the codes."""
+    number = draw.randint(2, 4)
+    lines = [line.rstrip("\n") + "\n" for line in lines_at_lf(text)]
+    lines += ["\n"] * (-len(lines) % number)
+    dealt = [_with_words(lines[first::number], mode) for first in range(number)]
+    # Those that parity is measured on are shorter, and other languages'.
+    shorter = [_with_words([line[: len(line) // 2] + "\n" for line in each], mode) for each in dealt]
+    dev = draw.sample(shorter, number) if draw.random() < 0.5 else None
+    global_merges, window = draw.choice([0, 0, draw.randint(0, 40)]), draw.choice([None, draw.randint(1, 9)])
+    alpha = draw.choice([1, 1.1, 1.5, 2]) if window else None
+    learned = learn_parity(
+        [_counts(lines, mode) for lines in dealt],
+        symbols,
+        None if dev is None else [_counts(lines, mode) for lines in dev],
+        min_frequency,
+        global_merges,
+        window,
+        Fraction(str(alpha or DEFAULT_ALPHA)),
+        mode.end_of_word,
+    )
+    native = learn_bpe(
+        paths=[io.BytesIO("".join(lines).encode("utf-8")) for lines in dealt],
+        num_symbols=symbols,
+        min_frequency=min_frequency,
+        algorithm=algorithm,
+        dev=None if dev is None else [io.BytesIO("".join(lines).encode("utf-8")) for lines in dev],
+        global_merges=global_merges,
+        window=window,
+        alpha=alpha,
+        num_workers=draw.randint(1, 3),
+        **mode.options,
+    )
+    _same("codes", native.text, parity_codes(learned, mode))
+    _same("early ends", native.exhausted, learned.exhausted)
+    return native.text
+
+
+def _with_words(lines: list[str], mode: Mode) -> list[str]:
+    """The lines, with a word in the last one where they have none: parity-aware BPE needs some of each language."""
+    return lines if _counts(lines, mode) else [*lines[:-1], "word\n"]
+
+
+def _counts(lines: Iterable[str], mode: Mode) -> dict[str, int]:
+    counts: Counter[str] = Counter()
+    for line in lines:
+        counts.update(_words(line, mode))
+    return dict(counts)
 
 
 def _sampled(bpe: BPE, twin: ReferenceBPE, mode: Mode, words: list[str], draw: random.Random) -> int:
