@@ -92,25 +92,78 @@ def test_characters_that_do_not_fit_and_no_words_are_reported(text: Path, tmp_pa
         learn_unigram(tmp_path / "m.model", 10, [tmp_path / "empty"])
     with pytest.raises(UsageError, match="1 or more"):
         learn_unigram(tmp_path / "m.model", 0, [text / "text"])
+    (tmp_path / "tiny").write_text("a b\n")
+    for symbols, total in ((1, False), (4, True)):
+        with pytest.raises(MTScaffoldError, match=f": {symbols} symbols .* too few words"):
+            learn_unigram(tmp_path / "m.model", symbols, [tmp_path / "tiny"], total)
+
+
+def test_learning_does_not_replace_its_input(tmp_path: Path) -> None:
+    """Of any number of inputs."""
+    for name in ("en", "de"):
+        (tmp_path / name).write_text("a b\n")
+    with pytest.raises(UsageError, match="de: is an input already"):
+        learn_unigram(tmp_path / "de", 1, [tmp_path / "en", tmp_path / "de"])
+    assert (tmp_path / "de").read_text() == "a b\n"
 
 
 def test_words_with_reserved_characters_are_left_out_with_a_warning(
     text: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """SentencePiece would take a tab for the count's, and the others for its own."""
-    strange = "a\tb x▁y ▅ n\0"
-    (tmp_path / "text").write_text("".join(f"{line}\n" for line in [*LINES, strange]), encoding="utf-8")
+    """They would leave fewer characters, and another number of pieces than was asked for."""
+    strange = " a\tb x▁y ▅ n\0 d\x1f c\r <unk>er"
+    (tmp_path / "text").write_text("".join(f"{line}\n" for line in [LINES[0] + strange, *LINES[1:]]), encoding="utf-8")
     learn_unigram(tmp_path / "m.model", N, [tmp_path / "text"])
-    assert capsys.readouterr().err.startswith("warning: 4 words hold a character that SentencePiece reserves")
+    assert capsys.readouterr().err.startswith("warning: 7 words hold what SentencePiece reserves")
     assert (tmp_path / "m.model").read_bytes() == (text / "unigram.model").read_bytes()
 
 
 @pytest.mark.parametrize("content", [b"", b"#version: 0.2\na b\n", b"\x00\x01\x02"])
-def test_what_is_no_model_is_refused(tmp_path: Path, content: bytes) -> None:
-    """One line names the file, whatever it holds."""
+def test_what_is_no_model_is_refused(tmp_path: Path, content: bytes, capfd: pytest.CaptureFixture[str]) -> None:
+    """One line names the file, whatever it holds, and SentencePiece adds none of its own."""
     (tmp_path / "broken.model").write_bytes(content)
     with pytest.raises(MTScaffoldError, match=r"broken\.model: not a model of"):
         UnigramSegmenter(tmp_path / "broken.model")
+    assert not capfd.readouterr().err
+
+
+def test_no_part_of_a_model_is_a_model(text: Path, tmp_path: Path) -> None:
+    """SentencePiece loads a file that was cut off between two pieces, and then segments with those before."""
+    model = (text / "unigram.model").read_bytes()
+    for size in range(len(model)):
+        (tmp_path / "part.model").write_bytes(model[:size])
+        with pytest.raises(MTScaffoldError, match="not a model of"):
+            UnigramSegmenter(tmp_path / "part.model")
+
+
+@pytest.mark.parametrize(
+    "setting",
+    [
+        {"normalization_rule_name": "nmt_nfkc"},
+        {"remove_extra_whitespaces": True},
+        {"add_dummy_prefix": False},
+        {"treat_whitespace_as_suffix": True},
+        {"bos_id": 1},
+        {"byte_fallback": True, "vocab_size": 300},
+        {"model_type": "bpe"},
+        {"model_type": "char"},
+    ],
+    ids=str,
+)
+def test_a_model_that_would_change_words_or_has_other_pieces_is_refused(
+    tmp_path: Path, setting: dict[str, object]
+) -> None:
+    """spm_train makes such ones by default; words would not come back from them, or other segmentations be drawn."""
+    options: dict[str, object] = {"vocab_size": 60, "bos_id": -1, "eos_id": -1, "hard_vocab_limit": False}
+    options |= {"normalization_rule_name": "identity", "remove_extra_whitespaces": False, "minloglevel": 2}
+    for name, refused in {"plain": {}, "other": setting}.items():
+        prefix = str(tmp_path / name)
+        sentencepiece.SentencePieceTrainer.train(
+            sentence_iterator=iter(LINES), model_prefix=prefix, **{**options, **refused}
+        )
+    assert UnigramSegmenter(tmp_path / "plain.model").segment("ﬁ ban").startswith("▁ ﬁ ▁")
+    with pytest.raises(MTScaffoldError, match="not a model of mt-scaffold learn-unigram"):
+        UnigramSegmenter(tmp_path / "other.model")
 
 
 # ---- words to subwords, and back
@@ -164,6 +217,27 @@ def test_ids_counts_and_text_agree(text: Path, segmenter: UnigramSegmenter) -> N
     assert sentences == [[ids.get(piece, 3) for piece in pieces] for pieces in own]
     counts = segmenter.count_subwords(count_words(lines=lines))
     assert counts == Counter(itertools.chain.from_iterable(own))
+
+
+def test_unknown_characters_have_no_id_in_any_data_folder(text: Path, tmp_path: Path) -> None:
+    """Those of the training text neither: what is not among the pieces is ``<unk>``, and counted as such."""
+    pytest.importorskip("numpy", reason="needs NumPy")
+    from mt_scaffold.experiment.binarise import binarise
+    from mt_scaffold.experiment.binarise_words import binarise_words
+
+    for language in ("en", "de"):
+        (tmp_path / f"train.{language}").write_text(f"{LINES[0]}\nx▁y 日本 ban\t\n", encoding="utf-8")
+    segmentation = joint_segmentation(text / "unigram.model")
+    folders = [
+        make(tmp_path / make.__name__, "en", "de", segmentation, tmp_path / "train")
+        for make in (binarise, binarise_words)
+    ]
+    for folder in folders:
+        # x, ▁ and y are three neighbouring ones.
+        assert folder.counts["train"]["en"].unknown == 3
+        written = (tmp_path / f"binarise{'_words' * (folder.storage == 'words')}" / "dict.en.txt").read_text("utf-8")
+        assert not re.search("[日▅\t]", written) and "\nban " in written
+    assert folders[0].counts == folders[1].counts
 
 
 def test_the_command_segments_a_file_whatever_the_number_of_threads(text: Path, tmp_path: Path) -> None:

@@ -25,7 +25,7 @@ from mt_scaffold.experiment.binarise import (
     subset_prefixes,
     write_description,
 )
-from mt_scaffold.experiment.dictionary import NO_LIMITS, make_dictionaries, read_ids
+from mt_scaffold.experiment.dictionary import NO_LIMITS, make_dictionaries, read_ids, with_id
 from mt_scaffold.experiment.limits import Limits
 from mt_scaffold.experiment.mmap_dataset import Counts, carriage_return, empty_text
 from mt_scaffold.experiment.provenance import digest_of
@@ -97,8 +97,8 @@ def binarise_words(
             digests[f"{subset}.{language}"], copied = _store(text, stored)
             # Counting also reports where a text is not UTF-8.
             subwords = bpe.count_subwords(count_words(text, num_workers=num_workers))
-            unknown = sum(count for form, count in subwords.items() if form not in ids[language])
-            counts[subset][language] = replace(copied, subwords=subwords.total(), unknown=unknown)
+            known = sum(count for form, count in with_id(bpe, subwords).items() if form in ids[language])
+            counts[subset][language] = replace(copied, subwords=subwords.total(), unknown=subwords.total() - known)
         lines = [counts[subset][language].lines for language in languages]
         check_parallel(f"{prefix}.{source}", lines[0], f"{prefix}.{target}", lines[1])
         pairs[subset] = lines[0]

@@ -13,7 +13,7 @@ from mt_scaffold.count import count_words
 from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.limits import SPECIAL_SYMBOLS, Limits
 from mt_scaffold.experiment.segmentation import Segmentation
-from mt_scaffold.experiment.segmenters import Segmenter
+from mt_scaffold.experiment.segmenters import CountedSubwords, Segmenter
 from mt_scaffold.files import PathLike, make_folder, shown, write_text
 from mt_scaffold.vocabulary import OVERWRITE
 from mt_scaffold.vocabulary import read_dictionary as read_dictionary
@@ -41,7 +41,8 @@ def make_dictionaries(
 
     ``train`` is the prefix of the training words: ``words/train`` stands for ``words/train.SOURCE`` and
     ``words/train.TARGET``. Without ``dropout`` the dictionaries are those of fairseq-preprocess on the segmented text,
-    byte for byte: the most frequent subword first, equally frequent ones by code point, then padding. With it, the
+    byte for byte: the most frequent subword first, equally frequent ones by code point, then padding. (Characters that
+    a Unigram model does not know are in none.) With it, the
     subwords that only BPE-dropout can produce come before the padding, and those of the codes that the limits have left
     out (see ``dropout_forms``), so that systems with and without dropout can share one dictionary. ``num_workers``:
     threads, -1 for all cores.
@@ -73,12 +74,20 @@ def _format(
     """Return the text of the dictionary of one side, or of two."""
     frequencies: Counter[str] = Counter()
     for bpe, counts in sides:
-        frequencies.update(dict(bpe.count_subwords(counts).items()))
+        frequencies.update(with_id(bpe, bpe.count_subwords(counts)))
     kept = limited(frequencies, nwords, threshold)
     if dropout:
         for bpe, counts in sides:
             kept |= {form: frequencies[form] for form in dropout_forms(bpe, counts, kept) if form not in kept}
     return format_dictionary(kept.items(), padding_factor)
+
+
+def with_id(bpe: Segmenter, subwords: CountedSubwords) -> dict[str, int]:
+    """Return the counts of the subwords that can have an id: with a Unigram model, unknown characters have none."""
+    if isinstance(bpe, BPE):
+        return dict(subwords.items())
+    pieces = {*bpe.surface_forms()}
+    return {form: count for form, count in subwords.items() if form in pieces}
 
 
 def limited(frequencies: Mapping[str, int], nwords: int = -1, threshold: int = 0) -> dict[str, int]:

@@ -9,13 +9,14 @@ from collections.abc import Container, Iterable, Iterator, Mapping
 
 from mt_scaffold.count import count_words
 from mt_scaffold.errors import MTScaffoldError, UsageError
-from mt_scaffold.files import PathLike, open_output
+from mt_scaffold.files import PathLike, open_output, refuse_overwriting
 
 # What every word begins with in SentencePiece: its pieces hold it in place of a space.
 WORD_START = "\u2581"
-# Characters that SentencePiece gives a meaning of its own, so that no piece can hold them.
+# What SentencePiece gives a meaning of its own, so that no piece can hold it: tab in older versions, U+001F in newer
+# ones. It takes CRs off the end of its lines.
 _UNKNOWN = "\u2585"
-RESERVED = (WORD_START, _UNKNOWN, "\t", "\0")
+RESERVED = (WORD_START, _UNKNOWN, "\t", "\x1f", "\0", "\r", "<unk>")
 # <unk>
 _META_PIECES = 1
 # A token of BPE may be as long as a word, but the seed vocabulary grows with this length.
@@ -25,12 +26,11 @@ _WORDS_PER_LINE = 20
 
 
 class TooFewPieces(MTScaffoldError):
-    """The words have fewer pieces than were asked for; ``most``: how many symbols they have."""
+    """The words have fewer pieces than were asked for; ``most``: how many symbols they have, 0 for no model at all."""
 
     def __init__(self, symbols: int, most: int) -> None:
-        super().__init__(
-            f"unigram: {symbols} symbols are more than SentencePiece finds in these words; give at most {most}"
-        )
+        fewer = f"give at most {most}" if most else "there are too few words; give more text"
+        super().__init__(f"unigram: {symbols} symbols are more than SentencePiece finds in these words; {fewer}")
         self.most = most
 
 
@@ -48,14 +48,16 @@ def learn_unigram(
     num_workers: threads that count the words. SentencePiece itself learns with one thread: the order of its sums
     depends on their number, and the model on that order. It reads the whole text into memory, and more besides.
 
-    Words with a character that SentencePiece reserves (RESERVED) are left out, and counted on stderr.
+    Words with anything that SentencePiece reserves (RESERVED) are left out, and counted on stderr.
 
     Source: Kudo 2018, section 3.2. Raises MTScaffoldError where a text cannot be read or is not UTF-8, and where the
-    words do not have as many pieces; UsageError for a number of symbols below 1.
+    words do not have as many pieces; UsageError for a number of symbols below 1, and for an output that is an input.
     """
+    paths = [*paths]
+    refuse_overwriting([output], paths)
     with open_output(output) as stream:
         stream.write(
-            unigram_model(dict(count_words(paths=[*paths], num_workers=num_workers).items()), symbols, total_symbols)
+            unigram_model(dict(count_words(paths=paths, num_workers=num_workers).items()), symbols, total_symbols)
         )
 
 
@@ -66,8 +68,8 @@ def unigram_model(counts: Mapping[str, int], symbols: int, total_symbols: bool =
     reserved = {word for word in counts if any(each in word for each in RESERVED)}
     if reserved:
         print(
-            f"warning: {len(reserved)} words hold a character that SentencePiece reserves (U+2581, U+2585, tab or "
-            "NUL); they are not learned from",
+            f"warning: {len(reserved)} words hold what SentencePiece reserves (U+2581, U+2585, U+001F, tab, CR, NUL or "
+            "<unk>); they are not learned from",
             file=sys.stderr,
         )
     characters = {WORD_START}.union(*counts.keys() - reserved)
@@ -129,6 +131,7 @@ def _learned(lines: Iterator[str], characters: int, symbols: int, total_symbols:
         )
     except (RuntimeError, OSError) as error:
         if most := re.search(r"value <= (\d+)", str(error)):
-            raise TooFewPieces(symbols, max(0, int(most[1]) - beside)) from None
+            found, least = int(most[1]) - beside, characters + 1 if total_symbols else 1
+            raise TooFewPieces(symbols, found if found >= least else 0) from None
         raise MTScaffoldError(f"unigram: SentencePiece cannot learn {symbols} symbols: {error}") from None
     return model.getvalue()

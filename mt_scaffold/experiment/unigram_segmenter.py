@@ -11,6 +11,7 @@ import os
 import random
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from mt_scaffold._core import WordCounts
 from mt_scaffold.errors import MTScaffoldError, UsageError
@@ -21,12 +22,17 @@ from mt_scaffold.files import PathLike, open_input, open_output, read_file, refu
 from mt_scaffold.options import core_seed, worker_count
 from mt_scaffold.text import not_utf8, words_of
 
+if TYPE_CHECKING:
+    from sentencepiece import SentencePieceProcessor
+
 MODEL_SUFFIX = ".model"
 _KEPT_WORDS = 1 << 17
 _BLOCK = 1 << 20
 _UNKNOWN_PIECE = 0
 # A word's own U+2581 would begin another word; U+2585 is in no piece.
 _OWN = {ord(WORD_START): "\u2585"}
+# What other models normalise: a ligature, and spaces at both ends.
+_PROBE = " \ufb01  "
 
 
 def is_unigram_model(path: PathLike) -> bool:
@@ -39,20 +45,22 @@ class UnigramSegmenter:
 
     Words are independent of each other: no piece goes beyond one. A word's own U+2581 is an unknown character.
 
-    Raises MTScaffoldError for a file that is not a Unigram model of SentencePiece.
+    Raises MTScaffoldError for a file that is not a Unigram model of SentencePiece, and for one that would change words
+    (normalise them, take spaces off, write bytes) or begins them otherwise than with U+2581.
     """
 
     def __init__(self, model: PathLike) -> None:
         from sentencepiece import SentencePieceProcessor
 
         try:
-            self._processor = SentencePieceProcessor(model_proto=read_file(model))
+            self._processor = SentencePieceProcessor()
+            self._processor.LoadFromSerializedProto(read_file(model))
             kinds = [*map(self._processor.is_unknown, range(len(self._processor)))]
         except (RuntimeError, OSError) as error:
             if isinstance(error, OSError) and error.errno is not None:
                 raise
             raise MTScaffoldError(f"{shown(model)}: not a model of SentencePiece; learn it again") from None
-        if not kinds or not kinds[_UNKNOWN_PIECE] or any(kinds[1:]):
+        if not kinds or not kinds[_UNKNOWN_PIECE] or any(kinds[1:]) or not _keeps_words(self._processor):
             raise MTScaffoldError(f"{shown(model)}: not a model of mt-scaffold learn-unigram; learn it with that")
         pieces = range(1, len(kinds))
         self.pieces = Pieces(
@@ -67,7 +75,7 @@ class UnigramSegmenter:
     def piece_ids(self, words: Sequence[str]) -> list[list[int]]:
         """Return the piece ids of the best segmentation of each word, an unknown character's 0 in place of it."""
         given = [word.translate(_OWN) for word in words]
-        return self._processor.encode(given, out_type=int) if given else []
+        return self._processor.encode(given, out_type=int, num_threads=1) if given else []
 
     def segment(self, sentence: str) -> str:
         """Return the pieces of a sentence, separated by spaces; unknown characters as they are, U+2581 as U+2585."""
@@ -96,6 +104,18 @@ class UnigramSegmenter:
     def encoder(self, dictionary: Mapping[str, int], unknown: int) -> UnigramEncoder:
         """Return an encoder into ids; dictionary: piece → id; unknown: the id of every other piece."""
         return UnigramEncoder(self, dictionary, unknown)
+
+
+def _keeps_words(processor: SentencePieceProcessor) -> bool:
+    """Return whether this is a Unigram model, with ordinary pieces alone, that segments words as they are."""
+    try:
+        processor.nbest_encode_as_ids(_PROBE, 1)
+    except RuntimeError:  # BPE, words or characters
+        return False
+    kinds = (processor.is_control, processor.is_unused, processor.is_byte)
+    if any(kind(piece) for piece in range(len(processor)) for kind in kinds):
+        return False
+    return "".join(processor.encode(_PROBE, out_type=str)) == (WORD_START + _PROBE).replace(" ", WORD_START)
 
 
 class UnigramEncoder:

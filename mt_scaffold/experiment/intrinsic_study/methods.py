@@ -141,6 +141,8 @@ def _unigram(method: Method, counts: Mapping[str, Path], size: int, min_frequenc
     try:
         learned = unigram_model(words, size)
     except TooFewPieces as error:
+        if not error.most:
+            raise
         complete = False
         learned = unigram_model(words, error.most)
     with tempfile.TemporaryDirectory() as folder:
