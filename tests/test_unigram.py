@@ -5,6 +5,7 @@ import math
 import re
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -151,10 +152,10 @@ def test_no_part_of_a_model_is_a_model(text: Path, tmp_path: Path) -> None:
     ids=str,
 )
 def test_a_model_that_would_change_words_or_has_other_pieces_is_refused(
-    tmp_path: Path, setting: dict[str, object]
+    tmp_path: Path, setting: dict[str, Any]
 ) -> None:
     """spm_train makes such ones by default; words would not come back from them, or other segmentations be drawn."""
-    options: dict[str, object] = {"vocab_size": 60, "bos_id": -1, "eos_id": -1, "hard_vocab_limit": False}
+    options: dict[str, Any] = {"vocab_size": 60, "bos_id": -1, "eos_id": -1, "hard_vocab_limit": False}
     options |= {"normalization_rule_name": "identity", "remove_extra_whitespaces": False, "minloglevel": 2}
     for name, refused in {"plain": {}, "other": setting}.items():
         prefix = str(tmp_path / name)
@@ -381,8 +382,8 @@ def test_a_draw_depends_on_seed_epoch_and_index_alone(segmenter: UnigramSegmente
     assert generator(9, 1, 0)() == 0.875478175579396
 
 
-@pytest.mark.parametrize("alpha", [-0.1, math.inf, math.nan])
+@pytest.mark.parametrize("alpha", [-0.1, math.inf, math.nan, 1e307])
 def test_an_alpha_out_of_range_is_refused(segmenter: UnigramSegmenter, alpha: float) -> None:
-    """0 stands for no sampling."""
+    """0 stands for no sampling; a score times 1e307 is infinite, and what is drawn then has nothing to do with it."""
     with pytest.raises(UsageError, match="must be above 0"):
         segmenter.encoder({}, 3).encode(["a"], alpha, 1)

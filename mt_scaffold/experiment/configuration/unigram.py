@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -12,6 +11,8 @@ if TYPE_CHECKING:
     from mt_scaffold.experiment.configuration.systems import System
 
 UNIGRAM = "unigram"
+# Far beyond what differs from the best segmentation, and far from where its products with scores overflow.
+_LARGEST_ALPHA = 1_000_000
 _NOT_UNIGRAM = {
     "dropout": "skips merges, and unigram has none; give sampling_alpha instead",
     "dropout_source": "skips merges, and unigram has none; give sampling_alpha instead",
@@ -28,9 +29,11 @@ _NOT_UNIGRAM = {
 
 
 def check_alpha(alpha: float) -> float:
-    """Return the exponent of the probabilities in sampling; UsageError unless it is a finite number above 0."""
-    if not (math.isfinite(alpha) and alpha > 0):
-        raise UsageError(f"the alpha of sampling must be above 0, not {alpha}; give 0.1, for example")
+    """Return the exponent of the probabilities in sampling; UsageError where it is out of range."""
+    if not 0 < alpha <= _LARGEST_ALPHA:
+        raise UsageError(
+            f"the alpha of sampling must be above 0, and {_LARGEST_ALPHA:,} at most, not {alpha}; give 0.1, for example"
+        )
     return alpha
 
 
