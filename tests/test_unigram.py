@@ -119,13 +119,20 @@ def test_words_with_reserved_characters_are_left_out_with_a_warning(
     assert (tmp_path / "m.model").read_bytes() == (text / "unigram.model").read_bytes()
 
 
-@pytest.mark.parametrize("content", [b"", b"#version: 0.2\na b\n", b"\x00\x01\x02"])
+@pytest.mark.parametrize("content", [b"", b"a b\n", b"\x00\x01\x02"])
 def test_what_is_no_model_is_refused(tmp_path: Path, content: bytes, capfd: pytest.CaptureFixture[str]) -> None:
     """One line names the file, whatever it holds, and SentencePiece adds none of its own."""
     (tmp_path / "broken.model").write_bytes(content)
     with pytest.raises(MTScaffoldError, match=r"broken\.model: not a model of"):
         UnigramSegmenter(tmp_path / "broken.model")
     assert not capfd.readouterr().err
+
+
+def test_codes_under_the_name_of_a_model_are_told_from_a_broken_one(tmp_path: Path) -> None:
+    """Codes had any name before there were models, whose name ends in .model."""
+    (tmp_path / "bpe.model").write_text("#version: 0.2\na b\n")
+    with pytest.raises(MTScaffoldError, match=r"bpe\.model: a codes file, .* must not end in \.model"):
+        joint_segmentation(tmp_path / "bpe.model").segmenters()
 
 
 def test_no_part_of_a_model_is_a_model(text: Path, tmp_path: Path) -> None:

@@ -52,13 +52,17 @@ class UnigramSegmenter:
     def __init__(self, model: PathLike) -> None:
         from sentencepiece import SentencePieceProcessor
 
+        content = read_file(model)
+        if content.startswith(b"#version"):
+            raise MTScaffoldError(
+                f"{shown(model)}: a codes file, no Unigram model; if it was given as codes, its name must not end in "
+                f"{MODEL_SUFFIX}"
+            )
         try:
             self._processor = SentencePieceProcessor()
-            self._processor.LoadFromSerializedProto(read_file(model))
+            self._processor.LoadFromSerializedProto(content)
             kinds = [*map(self._processor.is_unknown, range(len(self._processor)))]
-        except (RuntimeError, OSError) as error:
-            if isinstance(error, OSError) and error.errno is not None:
-                raise
+        except (RuntimeError, OSError):
             raise MTScaffoldError(f"{shown(model)}: not a model of SentencePiece; learn it again") from None
         if not kinds or not kinds[_UNKNOWN_PIECE] or any(kinds[1:]) or not _keeps_words(self._processor):
             raise MTScaffoldError(f"{shown(model)}: not a model of mt-scaffold learn-unigram; learn it with that")
