@@ -41,11 +41,10 @@ def make_dictionaries(
 
     ``train`` is the prefix of the training words: ``words/train`` stands for ``words/train.SOURCE`` and
     ``words/train.TARGET``. Without ``dropout`` the dictionaries are those of fairseq-preprocess on the segmented text,
-    byte for byte: the most frequent subword first, equally frequent ones by code point, then padding. (Characters that
-    a Unigram model does not know are in none.) With it, the
+    byte for byte: the most frequent subword first, equally frequent ones by code point, then padding. With it, the
     subwords that only BPE-dropout can produce come before the padding, and those of the codes that the limits have left
-    out (see ``dropout_forms``), so that systems with and without dropout can share one dictionary. ``num_workers``:
-    threads, -1 for all cores.
+    out (see ``dropout_forms``), so that systems with and without dropout can share one dictionary. Characters that a
+    Unigram model does not know are in neither. ``num_workers``: threads, -1 for all cores.
 
     Raises MTScaffoldError where a text is missing or not UTF-8, or the codes are malformed; UsageError for limits out
     of range, and where both languages are the same.
