@@ -3,6 +3,7 @@
 import itertools
 import math
 import re
+import tracemalloc
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -387,6 +388,20 @@ def test_a_draw_depends_on_seed_epoch_and_index_alone(segmenter: UnigramSegmente
     assert whole != draw(lines, 2, numbers) and whole != draw(lines, 1, numbers, seed=10)
     # A training resumes with another version of Python, too.
     assert generator(9, 1, 0)() == 0.875478175579396
+
+
+def test_long_words_are_not_kept(segmenter: UnigramSegmenter) -> None:
+    """Text without spaces has a new word in every line: 131,072 lattices of 50 characters would take 2.9 GiB."""
+    encoder = segmenter.encoder({}, 3)
+    words = [f"{''.join(line.split())}{number}" for number, line in enumerate(LINES * 3)]
+    encoder.encode(words[:1], 0.5, 1)
+    tracemalloc.start()
+    try:
+        encoder.encode(words, 0.5, 1)
+        kept, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert len(words) > 500 and kept < 1 << 20
 
 
 @pytest.mark.parametrize("alpha", [-0.1, math.inf, math.nan, 1e307])

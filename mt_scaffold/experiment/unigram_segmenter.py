@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 MODEL_SUFFIX = ".model"
 _KEPT_WORDS = 1 << 17
+# A lattice takes half a KiB per character, and text without spaces has sentences as words, which seldom come again.
+_LONGEST_KEPT = 32
 _BLOCK = 1 << 20
 _UNKNOWN_PIECE = 0
 # A word's own U+2581 would begin another word; U+2585 is in no piece.
@@ -192,10 +194,13 @@ class UnigramEncoder:
     def _lattice_of(self, alpha: float) -> Callable[[str], Lattice]:
         if alpha not in self._lattices:
             maker = LatticeMaker(self._pieces, alpha)
+
+            def make(word: str) -> Lattice:
+                return maker.make(WORD_START + word.translate(_OWN))
+
             # What is cached depends on the word alone, so that threads may share it.
-            self._lattices[alpha] = functools.lru_cache(_KEPT_WORDS)(
-                lambda word: maker.make(WORD_START + word.translate(_OWN))
-            )
+            kept = functools.lru_cache(_KEPT_WORDS)(make)
+            self._lattices[alpha] = lambda word: kept(word) if len(word) <= _LONGEST_KEPT else make(word)
         return self._lattices[alpha]
 
 
