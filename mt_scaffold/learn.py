@@ -251,7 +251,7 @@ def learn_bpe(
     if parity is None:
         texts = [counted_text(infile, paths, lines, cast("Texts | None", documents), counts)]
     else:
-        texts = language_texts(parity, infile, paths, lines, documents, counts, max_memory)
+        texts = language_texts(parity, infile, paths, lines, documents, counts, max_memory, prune)
     sources = [source for text in texts for source in sources_of(text)]
     sources += [] if parity is None else parity.development or []
     refuse_overwriting([outfile, trace], [*sources, *count_paths])
