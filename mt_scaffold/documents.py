@@ -158,11 +158,19 @@ class _Batches:
         return batch or None
 
 
+def format_by_name(name: str) -> str:
+    """Return the format of a file that nothing but its name says.
+
+    >>> format_by_name("de/00.jsonl.zst"), format_by_name("train.de")
+    ('jsonl', 'lines')
+    """
+    stem = name.removesuffix(".gz").removesuffix(".zst")
+    return _EXTENSIONS.get(os.path.splitext(stem)[1].lower(), "lines")
+
+
 def _input(source: TextFile, format: str | None) -> DocumentInput:
     name = source_name(source)
-    if format is None:
-        stem = name.removesuffix(".gz").removesuffix(".zst")
-        format = _EXTENSIONS.get(os.path.splitext(stem)[1].lower(), "lines")
+    format = format or format_by_name(name)
     if format == "parquet":
         if not isinstance(source, str | os.PathLike):
             raise UsageError(f"{name}: Parquet cannot be read from a stream; name the file")

@@ -232,6 +232,10 @@ def learn_bpe(
     prune: drop words with a lower count before learning, and say on stderr what that can change.
     threshold: with ``algorithm="picky"``, remove a part of a merge where this share of its occurrences, above 0 and at
     most 1, is in the merge; 0.9 for None.
+    dev, global_merges, window, alpha: with ``algorithm="parity"``, a plain text for each language, parallel line by
+    line, on which languages are compared (None: the inputs); how many of the first merges are those of BPE; and the
+    moving window: a language waits while more than ``alpha`` (2 for None) times its even share of the last ``window``
+    choices fell on it.
 
     Raises MTScaffoldError for input that has no words, cannot be read or is not UTF-8; UsageError for values out of
     range, for none or several inputs, for an output that is an input, for codes and trace in the same file, and for
@@ -251,7 +255,7 @@ def learn_bpe(
     if parity is None:
         texts = [counted_text(infile, paths, lines, cast("Texts | None", documents), counts)]
     else:
-        texts = language_texts(parity, infile, paths, lines, documents, counts, max_memory)
+        texts = language_texts(parity, infile, paths, lines, documents, counts, max_memory, prune)
     sources = [source for text in texts for source in sources_of(text)]
     sources += [] if parity is None else parity.development or []
     refuse_overwriting([outfile, trace], [*sources, *count_paths])

@@ -13,7 +13,7 @@ from typing import NamedTuple, cast
 from mt_scaffold import _core
 from mt_scaffold.codes import Codes, CodesHeader
 from mt_scaffold.count import Text, sources_of
-from mt_scaffold.documents import Documents, Texts
+from mt_scaffold.documents import Documents, Texts, format_by_name
 from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.files import PathLike, Readable
 from mt_scaffold.inputs import Lines, TextFile, core_input, exactly_one, source_name, text_sources
@@ -41,7 +41,7 @@ class Parity(NamedTuple):
 
     def most_chosen(self, languages: int) -> int:
         """Return how often in the window a language may have been chosen and still be chosen again."""
-        return math.floor(self.alpha * self.window / languages)
+        return min(self.window, math.floor(self.alpha * self.window / languages))
 
 
 # Counts the words of a text, with the options of a call; the flag says that it is a development text.
@@ -75,10 +75,10 @@ def parity_settings(
 
     Raises UsageError for values out of range, and for any without parity-aware BPE.
     """
-    given = {"dev": dev is not None, "global_merges": global_merges != 0, "window": window, "alpha": alpha}
+    given = {"dev": dev, "global_merges": global_merges or None, "window": window, "alpha": alpha}
     if algorithm != PARITY:
         for name, value in given.items():
-            if value not in (None, False):
+            if value is not None:
                 raise UsageError(f"{name} belongs to the algorithm parity; omit it with {algorithm}")
         return None
     if not 0 <= global_merges < 2**63:
@@ -91,6 +91,9 @@ def parity_settings(
     if not 1 <= alpha < math.inf:
         raise UsageError(f"alpha must be 1 or more, so that a language is left to choose, not {alpha}")
     development = None if dev is None else text_sources(paths=dev)
+    for name in map(source_name, development or []):
+        if format_by_name(name) != "lines":
+            raise UsageError(f"{name}: a development text is plain text, with a sentence per line; convert it first")
     # As it is written: 1.1 is 11/10.
     return Parity(development, global_merges, window or 0, Fraction(str(alpha)))
 
@@ -103,10 +106,13 @@ def language_texts(
     documents: Texts | Sequence[Documents] | None,
     counts: Sequence[PathLike] | None,
     max_memory: int | str | None = None,
+    prune: int = 1,
 ) -> list[Text]:
     """Return the text of each language, none for count files; UsageError unless there are two or more, of one kind."""
     if max_memory is not None:
         raise UsageError("parity-aware BPE has no limit on memory; count within one, and learn from count files")
+    if prune > 1 and parity.development is None:
+        raise UsageError(f"--prune drops words, so that the inputs no longer say the same; {_GIVE_DEV}")
     if infile is not None or lines is not None:
         raise UsageError("parity-aware BPE takes one text per language; give them as paths=[...]")
     exactly_one(paths=paths, documents=documents, counts=counts)
@@ -122,7 +128,10 @@ def language_texts(
 
 
 def check_languages(parity: Parity, languages: int) -> None:
-    """Raise UsageError unless there are several languages, and development texts for all of them or none."""
+    """Raise UsageError unless there are several languages, and development texts for all of them or none.
+
+    Says on stderr where the window has no effect.
+    """
     if languages < 2:
         raise UsageError(
             "parity-aware BPE compares languages: give the text of each as an input of its own, two or more of them; "
@@ -132,6 +141,11 @@ def check_languages(parity: Parity, languages: int) -> None:
         raise UsageError(
             f"there are {languages} inputs and {len(parity.development)} development texts; give one of these for "
             "each input, in the same order"
+        )
+    if parity.window and parity.most_chosen(languages) == parity.window:
+        print(
+            f"warning: the window has no effect: with {languages} languages, alpha would have to be below {languages}",
+            file=sys.stderr,
         )
 
 
@@ -146,7 +160,7 @@ def count_languages(
     Raises MTScaffoldError where the texts that parity is measured on differ in their numbers of lines; UsageError
     without development texts where the training texts have no lines to compare.
     """
-    names = [", ".join(map(source_name, sources_of(text))) for text in texts]
+    names = [_name(text) for text in texts]
     if parity.development is not None:
         training = [count(text, False) for text in texts]
         return Languages(names, training, *count_developments(parity, count))
@@ -164,6 +178,11 @@ def count_developments(parity: Parity, count: Count) -> tuple[list[str], list[_c
     names = [source_name(source) for source in parity.development]
     texts = [[source] for source in parity.development]
     return names, _count_parallel(names, texts, count, True, "; development texts must be parallel, line by line")
+
+
+def _name(text: Text) -> str:
+    first, *others = [*map(source_name, sources_of(text))] or ["the input"]
+    return f"{first} and {len(others)} more" if others else first
 
 
 _GIVE_DEV = "give a parallel development text for each language (--dev)"

@@ -332,6 +332,8 @@ def test_errors(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         f"--ratio nan -i {text}": (2, "the ratio must be above 0 and at most 1, not nan"),
         f"--tokens {tmp_path}/tokens": (1, f"{tmp_path}/tokens: line 2: no merge of {codes} makes 'zona</w>'; write"),
         f"--tokens {tmp_path}/tokens -i {text}": (2, "a list of tokens needs no text; omit the text"),
+        f"--tokens {tmp_path}/tokens --format lines": (2, "a list of tokens needs no text; omit the text"),
+        f"--below 2 --min-frequency 3 -i {text}": (2, "--min-frequency is that of the merges that --refill learns"),
         f"--below 2 --refill 0 -i {text}": (2, "the number of symbols must be positive"),
         f"--below 2 --refill many -i {text}": (2, "argument --refill: give a number, or 'same', not 'many'"),
         f"--below 2 -i {text} --counts {text}": (2, "--counts takes the place of --input"),

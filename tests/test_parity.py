@@ -106,6 +106,19 @@ def test_variants_by_hand(texts: list[Path]) -> None:
     assert in_turn.text == b"#version: 0.2\nt i\nl o\nti e\nlo w</w>\n"
 
 
+def test_a_window_without_effect_is_said(texts: list[Path], capsys: pytest.CaptureFixture[str]) -> None:
+    """With the default alpha and two languages, none can have too many: a user who wants a window learns what to do."""
+    expected = learn_bpe(paths=texts, num_symbols=3, algorithm="parity").text
+    for alpha in (None, 2, 1e300):
+        assert learn_bpe(paths=texts, num_symbols=3, algorithm="parity", window=3, alpha=alpha).text == expected
+        assert capsys.readouterr().err == (
+            "warning: the window has no effect: with 2 languages, alpha would have to be below 2\n"
+        )
+    learn_bpe(paths=texts, num_symbols=3, algorithm="parity", window=1, alpha=1.9)
+    learn_bpe(paths=[*texts, texts[0]], num_symbols=3, algorithm="parity", window=3)
+    assert capsys.readouterr().err == ""
+
+
 # ---- the core and the twin
 
 
@@ -316,6 +329,19 @@ def test_inputs_of_every_kind(texts: list[Path], tmp_path: Path) -> None:
     assert learn_bpe(counts=counts, dev=texts, **options).text == expected
 
 
+def test_shards_of_languages(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A glob is one language: its shards are read as one text, have its lines together, and get a short name."""
+    (tmp_path / "en.0").write_text("low\nlow")
+    (tmp_path / "en.1").write_text("lower\n")
+    (tmp_path / "de.0").write_text("tief\ntief\ntiefer\n")
+    command = ["learn-bpe", "--algorithm", "parity", "--input", str(tmp_path / "en.*"), str(tmp_path / "de.0")]
+    assert main([*command, "--symbols", "10", "--output", str(tmp_path / "codes")]) == 0
+    assert (tmp_path / "codes").read_bytes() == BY_HAND
+    assert capsys.readouterr().err == (
+        f"no pair of {tmp_path}/en.0 and 1 more, which is compressed worst, has frequency >= 2. Stopping\n"
+    )
+
+
 def test_total_symbols_counts_the_base_symbols_of_all_languages(texts: list[Path]) -> None:
     """l o w e, t i f, and w. r. f. make ten."""
     learned = learn_bpe(paths=texts, num_symbols=12, algorithm="parity", total_symbols=True)
@@ -339,6 +365,8 @@ def test_the_trace_lists_the_merges(texts: list[Path]) -> None:
         (["-i", "{en}", "{empty}", "--dev", "{en}", "{de}"], 1, "empty: there are no words in it"),
         (["-i", "{en}", "{de}", "--dict-input"], 2, "no lines of text to compare with those of the other languages"),
         (["-i", "{en}", "{de}", "--format", "files"], 2, "no lines of text to compare with those of the other langua"),
+        (["-i", "{en}", "{de}", "--prune", "2"], 2, "--prune drops words, so that the inputs no longer say the same"),
+        (["-i", "{en}", "{de}", "--dev", "{en}", "{json}"], 2, "{json}: a development text is plain text, with a s"),
         (["-i", "{en}", "{de}", "--max-memory", "1G"], 2, "parity-aware BPE has no limit on memory"),
         (["-i", "{en}", "{de}", "--alpha", "2"], 2, "alpha is how much of a window falls on one language; give a win"),
         (["-i", "{en}", "{de}", "--window", "9", "--alpha", "0.5"], 2, "alpha must be 1 or more"),
@@ -347,6 +375,8 @@ def test_the_trace_lists_the_merges(texts: list[Path]) -> None:
         (["-i", "{en}", "{de}", "--global-merges", "-1"], 2, "the number of global merges must be 0 or more"),
         (["-i", "{en}", "{de}", "--threshold", "0.9"], 2, "a threshold belongs to the algorithm picky"),
         (["-i", "{en}", "{de}", "--algorithm", "bpe", "--window", "9"], 2, "window belongs to the algorithm parity"),
+        (["-i", "{en}", "{de}", "--algorithm", "bpe", "--window", "0"], 2, "window belongs to the algorithm parity"),
+        (["-i", "{en}", "{de}", "--algorithm", "bpe", "--alpha", "0"], 2, "alpha belongs to the algorithm parity"),
         (["-i", "{en}", "{de}", "--algorithm", "bpe", "--dev", "{en}"], 2, "dev belongs to the algorithm parity"),
         (["-i", "{en}", "{de}", "-o", "{copy}", "--dev", "{copy}", "{de}"], 2, "{copy}"),
     ],
@@ -359,7 +389,9 @@ def test_what_makes_no_sense_is_one_line(
     (folder / "two").write_text("low\nlow")
     (folder / "empty").write_text("\n")
     (folder / "copy").write_text(ENGLISH)
-    names = {"en": texts[0], "de": texts[1], **{name: folder / name for name in ("two", "empty", "copy")}}
+    (folder / "dev.jsonl").write_text('{"text": "tief"}\n')
+    names = {"en": texts[0], "de": texts[1], "json": folder / "dev.jsonl"}
+    names |= {name: folder / name for name in ("two", "empty", "copy")}
     command = ["learn-bpe", "--algorithm", "parity", "-o", str(folder / "codes")]
     assert main(command + [argument.format(**names) for argument in arguments]) == status
     error = capsys.readouterr().err

@@ -115,7 +115,7 @@ def test_a_token_merged_with_itself_by_hand() -> None:
     """All of "xx" is in the merge of "xx" and "xx", though the pair occurs half as often as the token."""
     counts = {"xxxxa": 3, "xxxxb": 3, "xxxxc": 3}
     learned = learn_bpe(lines=dictionary_lines(counts), is_dict=True, num_symbols=1, algorithm="picky")
-    assert learned.text == b"#version: 0.4 picky\nx x\nxx xx\nsplit xx x x\n" or learned.merges == 1
+    assert learned.text == b"#version: 0.4 picky\nx x\n" and not learned.exhausted
     learned = learn_bpe(lines=dictionary_lines(counts), is_dict=True, num_symbols=2, algorithm="picky", min_frequency=9)
     assert learned.text == b"#version: 0.4 picky\nx x\nxx xx\nsplit xx x x\n" and learned.exhausted
 

@@ -11,6 +11,8 @@ from mt_scaffold.errors import UsageError
 from mt_scaffold.files import output_or_standard
 from mt_scaffold.mark import SAME, mark
 
+_MIN_FREQUENCY = 2
+
 EXAMPLES = """\
 mt-scaffold mark bpe.codes --below 100 --input train.de --output trimmed.codes
 mt-scaffold mark bpe.codes --below 20 --refill same --input train.de train.en --output refilled.codes
@@ -40,9 +42,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--min-frequency",
         type=int,
-        default=2,
         metavar="FREQ",
-        help="with --refill, stop when no pair has a frequency >= FREQ, nor >= that of --below (default: %(default)s)",
+        help="with --refill, stop when no pair has a frequency >= FREQ, nor >= that of --below "
+        f"(default: {_MIN_FREQUENCY})",
     )
     add_documents(parser, "the text")
     parser.add_argument("--counts", nargs="+", metavar="PATH", help="count files (count-words; globs too) as the text")
@@ -60,8 +62,11 @@ def _number_or_same(value: str) -> int | Literal["same"]:
 
 
 def run(options: argparse.Namespace) -> None:
-    if options.counts and (options.input or options.format or options.field):
+    text = options.input or options.format or options.field
+    if options.counts and text:
         raise UsageError("--counts takes the place of --input, --format and --field; omit those")
+    if options.min_frequency is not None and options.refill is None:
+        raise UsageError("--min-frequency is that of the merges that --refill learns; omit it, or give --refill")
     by_text = any(rule is not None for rule in (options.below, options.ratio, options.refill))
     result = mark(
         options.codes,
@@ -70,9 +75,9 @@ def run(options: argparse.Namespace) -> None:
         ratio=options.ratio,
         tokens=options.tokens,
         refill=options.refill,
-        min_frequency=options.min_frequency,
+        min_frequency=_MIN_FREQUENCY if options.min_frequency is None else options.min_frequency,
         num_workers=options.num_workers,
-        documents=given_documents(options) if (by_text or options.input) and not options.counts else None,
+        documents=given_documents(options) if (by_text or text) and not options.counts else None,
         counts=options.counts,
     )
     scaffold, normal = len(result.codes.scaffold), len(result.codes.normal)
