@@ -14,14 +14,25 @@ inline std::string hex_byte(char byte) {
   return {'0', 'x', kDigits[value >> 4], kDigits[value & 15]};
 }
 
-// A message with its control characters spelt out: the CR of a line from Windows would hide what precedes it.
+// A message with its control characters and line separators spelt out: the CR of a line from Windows would hide what
+// precedes it. Of the characters beyond ASCII these are U+0080 to U+009F, U+2028 and U+2029.
 inline std::string printable(const std::string& message) {
   std::string text;
-  for (const char byte : message)
-    if (const auto value = static_cast<unsigned char>(byte); value >= 0x20 && value != 0x7F)
+  for (size_t i = 0; i < message.size(); ++i) {
+    const char byte = message[i];
+    const auto value = static_cast<unsigned char>(byte);
+    const auto next = [&](size_t k) { return i + k < message.size() ? static_cast<unsigned char>(message[i + k]) : 0; };
+    if (value == 0xC2 && next(1) >= 0x80 && next(1) <= 0x9F) {
+      text += "\\x" + hex_byte(message[++i]).substr(2);
+    } else if (value == 0xE2 && next(1) == 0x80 && (next(2) == 0xA8 || next(2) == 0xA9)) {
+      text += next(2) == 0xA8 ? "\\u2028" : "\\u2029";
+      i += 2;
+    } else if (value >= 0x20 && value != 0x7F) {
       text += byte;
-    else
+    } else {
       text += byte == '\r' ? "\\r" : byte == '\t' ? "\\t" : byte == '\n' ? "\\n" : "\\x" + hex_byte(byte).substr(2);
+    }
+  }
   return text;
 }
 
