@@ -63,6 +63,8 @@ NB_MODULE(_core, module) {
       std::rethrow_exception(pointer);
     } catch (const SpecialTokenFound& error) {
       set_error("SpecialTokenError", error.what());
+    } catch (const UsageError& error) {
+      set_error("UsageError", error.what());
     } catch (const InputError& error) {
       set_error("MTScaffoldError", error.what());
     } catch (const SystemError& error) {
