@@ -105,7 +105,8 @@ sanitize: .venv/built
 	$(call SANITIZED_BUILD,asan,address$(comma)undefined)
 	$(call PRELOAD,asan) .venv/bin/python -m pytest -p no:cacheprovider tests/test_vectors.py tests/test_native_equals_twin.py \
 		tests/test_dropout.py tests/test_api.py tests/test_pretokenise.py tests/test_byte_symbols.py tests/test_ids.py \
-		tests/test_encode.py tests/test_count_words.py tests/test_picky.py tests/test_parity.py
+		tests/test_encode.py tests/test_count_words.py tests/test_picky.py tests/test_parity.py tests/test_greedy.py \
+		tests/test_uniform_sampling.py
 	$(call SANITIZED_BUILD,tsan,thread)
 	$(call PRELOAD,tsan) setarch -R .venv/bin/python -m pytest -p no:cacheprovider tests/test_dropout.py \
 		tests/test_native_equals_twin.py -k "workers or table or blocks"

@@ -266,10 +266,11 @@ class BPE(TokenIds):
     def surface_forms(self) -> list[str]:
         """Return every subword the codes can give, as segmented text shows it.
 
-        Base symbols in both positions come first, then the normal merged tokens. A character that no merge holds is
-        left as it is and is not listed.
+        Base symbols in both positions come first, then the normal merged tokens, of which, with glossaries, those that
+        end a word can end a part of one, too. A character that no merge holds, and what glossaries isolate, are left as
+        they are and are not listed.
         """
-        return self._segmenter.surface_forms()
+        return self._segmenter.surface_forms(self._isolate is not None)
 
     def count_subwords(self, counts: _core.WordCounts) -> _core.WordCounts:
         """Count the subwords of counted words (``mt_scaffold.count_words``) without reading the text again."""

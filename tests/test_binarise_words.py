@@ -70,6 +70,20 @@ def test_the_dictionary_holds_whatever_dropout_can_give(algorithm: str) -> None:
     assert values == sorted(values, reverse=True) and values[0] > 1 and values[-1] == 0
 
 
+@pytest.mark.parametrize("separator", ["@@", "a"])
+@pytest.mark.parametrize(("dropout", "sampling"), [(0.4, 0), (0, 0.7)])
+def test_the_dictionary_holds_what_ends_before_a_glossary(dropout: float, sampling: float, separator: str) -> None:
+    """A part of a word ends as a word does: `ba`, found at the end of words only, is here inside one."""
+    bpe = BPE(b"#version: 0.2\na b\nb a</w>\n", separator=separator, glossaries=["X"])
+    line = "abaX ab"
+    counts = count_words(lines=[line])
+    occurring = dict(bpe.count_subwords(counts).items())
+    drawn = [bpe.segment(line, dropout, seed, uniform_sampling=sampling) for seed in range(100)]
+    given = {subword for each in drawn for subword in each.split(" ")}
+    assert given <= {*dropout_forms(bpe, counts, occurring), *occurring}
+    assert f"ba{separator}" in given - occurring.keys()
+
+
 def test_subwords_that_end_in_a_spelt_out_end_of_word_are_known() -> None:
     """`</w>` may occur in the text itself: inside `low</w>er`, subwords end as others do at the end of a word."""
     merges = ["< /", "</ w", "</w >", "o w", "ow </w>", "ow</w> e", "</w> e", "e r</w>"]

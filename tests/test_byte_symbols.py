@@ -344,13 +344,13 @@ def test_first_lines_are_read_back(header: CodesHeader) -> None:
         ("#version: 0.3 bytes gpt2\na b scaffold\na b", "line 3: 'ab' is not scaffold here but on line 2"),
         ("#version: 0.2 byte\na b\n<</w>", "line 3: expected 'LEFT RIGHT'"),
         # One line end of Windows; printed as it is, its CR would hide what stands before it.
+        ("#version: 0.2\na b scaffold\r\n", r"line 2: the third field must be 'scaffold', not 'scaffold\\r'$"),
         # So would what Python, and terminals, take for another line or a control character.
         (
             "#version: 0.2\na b \x85c\u2028\u2029\x9b\xa0\u202a",
             r"line 2: .*, not '\\x85c\\u2028\\u2029\\x9B\xa0\u202a'$",
         ),
         ("#version: 0.3 bytes gpt2\na \x85", r"line 2: '\\x85' is not in GPT-2's notation of bytes"),
-        ("#version: 0.2\na b scaffold\r\n", r"line 2: the third field must be 'scaffold', not 'scaffold\\r'$"),
     ],
 )
 def test_malformed_codes(codes: str, message: str) -> None:

@@ -1,5 +1,6 @@
 """The plug-in inside fairseq: how a sentence is segmented in each epoch, however a training is stopped or shared."""
 
+import dataclasses
 import json
 import os
 import pickle
@@ -268,6 +269,24 @@ def test_uniform_sampling_takes_the_place_of_dropout(words: Path, tmp_path: Path
     ):
         with pytest.raises(UsageError, match=message):
             training_set(words / "scaffold", *refused)
+
+
+def test_dropout_of_greedy_inference_is_refused(words: Path, tmp_path: Path) -> None:
+    """Before anything trains, with the option to give; uniform sampling is possible."""
+    segmentation = dataclasses.replace(joint_segmentation(words / "bpe.codes"), inference="greedy")
+    binarise_words(tmp_path / "data", "en", "de", segmentation, words / "train", words / "valid")
+    for options in ([], ["--bpe-dropout-src", "0.1", "--bpe-dropout-tgt", "0"]):
+        with pytest.raises(UsageError, match=r"--bpe-dropout.*: greedy inference has no merges to skip; give 0, or"):
+            training_set(tmp_path / "data", *options)
+    greedy = BPE(words / "bpe.codes", inference="greedy")
+    plain = training_set(tmp_path / "data", "--bpe-dropout", "0")
+    sampled = training_set(tmp_path / "data", "--bpe-uniform-sampling", "0.5")
+    lines = (words / "train.en").read_text(encoding="utf-8").splitlines()[:50]
+    encoder = greedy.encoder(plain.src_dict.indices, plain.src_dict.unk())
+    for number, line in enumerate(lines):
+        assert plain.src_dict.string(plain[number]["source"]) == greedy.segment(line)
+        drawn, _ = encoder.encode([line], 0, 2 * SEED, 1, [number], uniform_sampling=0.5)
+        assert sampled[number]["source"].tolist() == [*drawn.tolist(), plain.src_dict.eos()]
 
 
 def test_a_training_with_uniform_sampling_resumes_as_if_never_stopped(words: Path, tmp_path: Path) -> None:

@@ -22,8 +22,9 @@ UNIGRAM = "algorithm: unigram"
     [
         (f"{UNIGRAM}, dropout: 0.1", "systems.bpe.dropout: skips merges, and unigram has none; give sampling_alpha"),
         (f"{UNIGRAM}, dropout_target: 0.1", "systems.bpe.dropout_target: skips merges, and unigram has none"),
-        (f"{UNIGRAM}, uniform_sampling: 0.1", "systems.bpe.uniform_sampling: draws words over codes"),
-        (f"{UNIGRAM}, uniform_sampling_source: 0.1", "systems.bpe.uniform_sampling_source: draws words over codes"),
+        (f"{UNIGRAM}, uniform_sampling: 0.1", "systems.bpe.uniform_sampling: draws from the vocabulary of codes"),
+        (f"{UNIGRAM}, uniform_sampling_source: 0.1", "systems.bpe.uniform_sampling_source: draws from the vocabulary"),
+        (f"{UNIGRAM}, uniform_sampling_target: 0.1", "systems.bpe.uniform_sampling_target: draws from the vocabulary"),
         (f"{UNIGRAM}, below: 5", "systems.bpe.below: has an effect only with algorithm: trimmed"),
         (f"{UNIGRAM}, refill: true", "systems.bpe.refill: has an effect only with algorithm: trimmed"),
         (f"{UNIGRAM}, threshold: 0.9", "systems.bpe.threshold: belongs to the algorithm picky"),

@@ -18,7 +18,7 @@ constexpr size_t kRememberedDrops = 2;
 
 void check_dropout(const Segmenter& segmenter, const Dropout& dropout) {
   if (segmenter.inference() == Inference::kGreedy && dropout.p > 0)
-    throw InputError("greedy inference merges nothing, so dropout has nothing to skip; omit one of them");
+    throw UsageError("greedy inference merges nothing, so dropout has nothing to skip; omit one of them");
 }
 
 InputError not_utf8(size_t line, std::string_view text, size_t position) {

@@ -63,6 +63,8 @@ NB_MODULE(_core, module) {
       std::rethrow_exception(pointer);
     } catch (const SpecialTokenFound& error) {
       set_error("SpecialTokenError", error.what());
+    } catch (const UsageError& error) {
+      set_error("UsageError", error.what());
     } catch (const InputError& error) {
       set_error("MTScaffoldError", error.what());
     } catch (const SystemError& error) {
@@ -126,12 +128,16 @@ NB_MODULE(_core, module) {
           },
           nb::arg("codes"), nb::arg("separator"), nb::arg("name") = "codes", nb::arg("merges") = -1,
           nb::arg("vocabulary") = nb::none(), nb::arg("greedy") = false)
-      .def("surface_forms", [](const Segmenter& self) {
-        nb::list forms;
-        const bool notation = !self.alphabet().end_of_word;
-        for (const std::string& form : self.surface_forms()) forms.append(decode(shown_token(form, notation)));
-        return forms;
-      });
+      .def(
+          "surface_forms",
+          [](const Segmenter& self, bool isolates) {
+            nb::list forms;
+            const bool notation = !self.alphabet().end_of_word;
+            for (const std::string& form : self.surface_forms(isolates))
+              forms.append(decode(shown_token(form, notation)));
+            return forms;
+          },
+          nb::arg("isolates") = false);
 
   nb::class_<Applier>(module, "Applier")
       .def(

@@ -42,6 +42,12 @@ class InputError : public std::runtime_error {
   explicit InputError(const std::string& message) : std::runtime_error(printable(message)) {}
 };
 
+// Options that do not go together.
+class UsageError : public InputError {
+ public:
+  using InputError::InputError;
+};
+
 // A call that the operating system refused.
 class SystemError : public std::runtime_error {
  public:

@@ -106,7 +106,7 @@ const UniformSampler& Segmenter::sampler() const {
   return *sampler_;
 }
 
-std::vector<std::string> Segmenter::surface_forms() const {
+std::vector<std::string> Segmenter::surface_forms(bool isolates) const {
   std::vector<std::string> forms;
   std::unordered_set<std::string> seen;
   const auto add = [&](std::string form) {
@@ -149,8 +149,10 @@ std::vector<std::string> Segmenter::surface_forms() const {
     if (scaffold_[static_cast<size_t>(token)]) continue;
     const std::string_view text = texts_[token];
     if (may_be_inside(token)) add(std::string(text) + separator_);
-    if (text.ends_with(kEndOfWord) && text != kEndOfWord)
-      add(std::string(text.substr(0, text.size() - kEndOfWord.size())));
+    if (!text.ends_with(kEndOfWord) || text == kEndOfWord) continue;
+    const std::string stem(text.substr(0, text.size() - kEndOfWord.size()));
+    if (isolates) add(stem + separator_);
+    add(stem);
   }
   return forms;
 }

@@ -53,8 +53,9 @@ class Segmenter {
   const std::string& separator() const { return separator_; }
   Inference inference() const { return inference_; }
   // All subwords that the codes can give: base symbols and normal merged tokens, word-internal and word-final. Without
-  // an end-of-word marker, all bytes and the normal merged tokens, as bytes.
-  std::vector<std::string> surface_forms() const;
+  // an end-of-word marker, all bytes and the normal merged tokens, as bytes. `isolates`: a word may be segmented in
+  // parts, so that what ends a part stands inside the word.
+  std::vector<std::string> surface_forms(bool isolates = false) const;
   // The strings of the normal merged tokens, in order of the first merge that makes each.
   std::vector<std::string> merged_tokens() const;
 

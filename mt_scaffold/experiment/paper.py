@@ -103,7 +103,9 @@ def published_scores(config: Config) -> list[Published]:
             ours = [
                 key
                 for key, system in config.systems.items()
-                if config.segmentation(key) == plain and set(map(bool, system.dropouts)) == {bool(suffix)}
+                if config.segmentation(key) == plain
+                and set(map(bool, system.dropouts)) == {bool(suffix)}
+                and not any(system.uniform_samplings)
             ]
             if quantity not in figures or not ours:
                 continue

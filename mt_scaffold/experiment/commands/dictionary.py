@@ -19,7 +19,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     shared.add_segmentation(parser)
     shared.add_limits(parser)
     parser.add_argument(
-        "--with-dropout", action="store_true", help="with the subwords that only BPE-dropout can produce, too"
+        "--with-dropout", action="store_true", help="with the subwords that only dropout and sampling can produce, too"
     )
     parser.add_argument("--output", "-o", required=True, metavar="FOLDER", help="where dict.LANGUAGE.txt are written")
     parser.add_argument("--num-workers", type=int, default=1, metavar="N", help="threads, -1: all cores (default: 1)")

@@ -96,18 +96,22 @@ class TranslationBPEDropoutTask(CarefulTranslationTask):
         That is the probability of skipping a merge, or with a Unigram model the exponent of probabilities.
         """
         cfg = self.cfg
-        if self._segmentation(self._folder(1)).unigram:
+        segmentation = self._segmentation(self._folder(1))
+        if segmentation.unigram:
             return self._alpha()
         if cfg.sampling_alpha is not None:
             raise UsageError("--sampling-alpha: the data folder has codes, no Unigram model; give --bpe-dropout")
         own = cfg.bpe_dropout_src if side == SOURCE else cfg.bpe_dropout_tgt
         option, dropout = ("--bpe-dropout", cfg.bpe_dropout) if own is None else (f"--bpe-dropout-{_SIDES[side]}", own)
         if dropout is None:
-            return 0.0 if self._samples() else _DEFAULT_DROPOUT
+            dropout = 0.0 if self._samples() else _DEFAULT_DROPOUT
         try:
-            return check_dropout(float(dropout))
+            checked = check_dropout(float(dropout))
         except UsageError as error:
             raise UsageError(f"{option}: {error}") from None
+        if checked and segmentation.inference == "greedy":
+            raise UsageError(f"{option}: greedy inference has no merges to skip; give 0, or --bpe-uniform-sampling")
+        return checked
 
     def uniform_sampling_of(self, side: int) -> float:
         """Return the probability of drawing a word from all of its segmentations, as ``dropout_of`` that of dropout."""
