@@ -37,6 +37,7 @@ from mt_scaffold.experiment.score import score  # noqa: E402
 from mt_scaffold.experiment.statistics import _by_size, statistics  # noqa: E402
 from mt_scaffold.experiment.tokenise import TokeniseReport  # noqa: E402
 from mt_scaffold.experiment.train import TrainingReport  # noqa: E402
+from mt_scaffold.experiment.unigram import learn_unigram  # noqa: E402
 
 CHROMIUM = next(
     (path for name in ("chromium", "chromium-browser", "google-chrome") if (path := shutil.which(name))), None
@@ -306,6 +307,27 @@ def test_examples_are_segmented_with_glossaries_and_threshold(experiment: Path, 
     line = layout.words("test", "en").read_text(encoding="utf-8").splitlines()[0]
     assert re.findall(r"\w\w+", line) == re.findall(r"\w\w+", shown["bpe"])
     assert re.findall(r"\w\w+", shown["scaffold"]) == [] != re.findall(r"\w\w+", shown["scaffold+dropout"])
+
+
+@pytest.mark.parametrize(
+    ("system", "shown"),
+    [
+        ("{algorithm: scaffold, uniform_sampling: 0.2}", "uniform sampling 0.2, 0.2"),
+        ("{algorithm: unigram, sampling_alpha: 0.2}", "sampling, α = 0.2"),
+    ],
+)
+def test_the_page_says_what_is_sampled(experiment: Path, tmp_path: Path, system: str, shown: str) -> None:
+    """A system with sampling would look like the one without."""
+    copy = tmp_path / "copy"
+    shutil.copytree(experiment, copy)
+    write(copy / "config.yaml", CONFIG.replace("{algorithm: scaffold, dropout: 0.1}", system))
+    if "unigram" in system:
+        pytest.importorskip("sentencepiece", reason="sentencepiece comes with the extra 'unigram'")
+        layout = read_layout(copy)
+        inputs = [layout.words("train", language) for language in ("en", "de")]
+        learn_unigram(copy / "codes" / "unigram-60.model", 60, inputs)
+    html_report(copy, examples=0)
+    assert f"<td>{shown}</td>" in (copy / "report.html").read_text(encoding="utf-8")
 
 
 def test_the_page_says_what_was_measured_in_validation(experiment: Path, tmp_path: Path) -> None:

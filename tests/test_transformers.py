@@ -213,6 +213,9 @@ def test_settings_of_apply_bpe(files: Path, tiny_words: Path) -> None:
         assert [tokenizer.tokenize(line) for line in lines] == segmented
         assert segmented != [BPE(codes).segment(line).split() for line in lines]
         assert [tokenizer.convert_tokens_to_string(tokens) for tokens in segmented] == lines
+    # What they isolate would have no id.
+    with pytest.raises(UsageError, match="do not list what glossaries isolate; pass a vocabulary"):
+        MTScaffoldTokenizer(codes, glossaries=["X"])
 
 
 @pytest.mark.parametrize("header", ["#version: 0.2", "#version: 0.3 bytes gpt2"])
@@ -224,11 +227,13 @@ def test_greedy_inference_is_that_of_the_applier(tmp_path: Path, header: str) ->
     assert MTScaffoldTokenizer(tmp_path / "codes").tokenize("abcd")[0].removesuffix("@@") == "a"
     tokenizer.save_pretrained(tmp_path / "saved")
     assert MTScaffoldTokenizer.from_pretrained(tmp_path / "saved").tokenize("abcd") == tokenizer.tokenize("abcd")
+    with pytest.raises(UsageError, match="greedy inference has no merges to skip"):
+        tokenizer.set_dropout(0, 0.1)
     with pytest.raises(UsageError, match="there is no inference 'best'"):
         MTScaffoldTokenizer(tmp_path / "codes", inference="best")
 
 
-@pytest.mark.parametrize("kind", ["joint", "apart", "gpt2", "byte", "alone"])
+@pytest.mark.parametrize("kind", ["joint", "apart", "gpt2", "byte", "alone", "glossaries"])
 def test_a_saved_folder_loads_as_the_same_tokenizer(
     files: Path, kind: str, tiny_words: Path, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
@@ -238,8 +243,9 @@ def test_a_saved_folder_loads_as_the_same_tokenizer(
     made = {
         "gpt2": lambda: MTScaffoldTokenizer(files / "gpt2.scaffold", eos_token="<|end|>", pad_token="<|pad|>"),
         "byte": lambda: MTScaffoldTokenizer(files / "byte.scaffold", eos_token="<|end|>", merges=50),
-        "alone": lambda: MTScaffoldTokenizer(
-            files / "codes.bpe", glossaries=["house"], split_unknown=True, prepend_bos=True, merges=100
+        "alone": lambda: MTScaffoldTokenizer(files / "codes.bpe", split_unknown=True, prepend_bos=True, merges=100),
+        "glossaries": lambda: MTScaffoldTokenizer(
+            files / "codes.bpe", files / "joint" / "dict.en.txt", glossaries=["house"]
         ),
     }
     tokenizer = made[kind]() if kind in made else request.getfixturevalue(kind)

@@ -151,10 +151,13 @@ def side_of(
     vocab_file: as for ``read_tokens``; None makes the vocabulary from the codes, where code points have ``special``
     before them.
 
-    Raises UsageError for options that codes of bytes do not have; otherwise as ``BPE`` and ``read_tokens`` do.
+    Raises UsageError for options that codes of bytes do not have, and for glossaries without a vocabulary; otherwise as
+    ``BPE`` and ``read_tokens`` do.
     """
     codes = Codes.read(codes_file)
     if not codes.header.bytes:
+        if glossaries and vocab_file is None:
+            raise UsageError(f"{codes.name}: codes do not list what glossaries isolate; pass a vocabulary that does")
         tokens = code_tokens(codes, special, merges, separator) if vocab_file is None else read_tokens(vocab_file)
         return CharacterSide(codes, tokens, merges, separator, glossaries, split_unknown, inference)
     if vocab_file is not None or glossaries or split_unknown or separator != SEPARATOR:

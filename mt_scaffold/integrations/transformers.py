@@ -106,6 +106,7 @@ class MTScaffoldTokenizer(PreTrainedTokenizer):
         self._check_sides()
         self._current, self._in_target = self._source, False
         self._dropouts = Dropout(), Dropout()
+        self._greedy = inference == "greedy"
         self.src_lang, self.tgt_lang = src_lang, tgt_lang
         if not self._bytes:
             for name, token in zip(("bos", "pad", "eos", "unk"), SPECIAL_SYMBOLS, strict=True):
@@ -158,11 +159,13 @@ class MTScaffoldTokenizer(PreTrainedTokenizer):
         seed, epoch: with a seed, the segmentation of a text depends only on the seed, the epoch and the text, whatever
             the batch, the order and the worker; random without one.
 
-        It is no part of what ``save_pretrained`` writes. Raises UsageError for values out of range.
+        It is no part of what ``save_pretrained`` writes. Raises UsageError for values out of range, and with
+        greedy inference for any but 0.
         """
         on_target = dropout if target_dropout is None else target_dropout
         for probability in (dropout, on_target):
-            check_dropout(probability)
+            if check_dropout(probability) and self._greedy:
+                raise UsageError("greedy inference has no merges to skip; leave dropout at 0")
             check_epoch(epoch, seed, probability)
         core_seed(seed)
         self._dropouts = Dropout(dropout, seed, epoch), Dropout(on_target, seed, epoch)
