@@ -310,6 +310,23 @@ def test_a_study_resumes(folder: Path, tmp_path: Path, monkeypatch: pytest.Monke
     assert len(calls) == 11  # everything is measured on that text, too
 
 
+def test_the_order_of_languages_belongs_to_parity(folder: Path, tmp_path: Path) -> None:
+    """Its ties go to the first language, so that its cells are measured again; no other method looks at the order."""
+    keys = []
+    for number, files in enumerate(("en: a.en, de: a.de", "de: a.de, en: a.en")):
+        config = tmp_path / "study.yaml"
+        config.write_text(YAML.replace("en: a.en, de: a.de", files).replace("algorithm: scaffold", "algorithm: parity"))
+        settings = load_study(config)
+        counted = {
+            name: count_text(
+                text, {each: folder / path for each, path in text.files.items()}, tmp_path / f"{number}{name}", [2]
+            )
+            for name, text in settings.texts.items()
+        }
+        keys.append({job.path.stem: job.key for job in running._cells(settings, counted, tmp_path)})
+    assert {name for name in keys[0] if keys[0][name] != keys[1][name]} == {"scaffold-20", "scaffold-60"}
+
+
 def test_processes_end_with_the_study(tmp_path: Path) -> None:
     """After an error, or Ctrl-C, no other cell is waited for, as each may take minutes, and none is begun."""
     calls: list[Any] = [functools.partial(int, "no number"), *[functools.partial(time.sleep, 60)] * 5]

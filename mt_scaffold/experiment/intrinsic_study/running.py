@@ -23,7 +23,7 @@ from mt_scaffold.experiment.intrinsic_study.configuration import Method, Study, 
 from mt_scaffold.experiment.intrinsic_study.drawing import draw
 from mt_scaffold.experiment.intrinsic_study.generalisation import GeneralisationCell, measure_generalisation
 from mt_scaffold.experiment.intrinsic_study.held_out import HeldOutCell, measure_held_out
-from mt_scaffold.experiment.intrinsic_study.methods import applies
+from mt_scaffold.experiment.intrinsic_study.methods import OF_LANGUAGES, applies
 from mt_scaffold.experiment.intrinsic_study.tables import write_tables
 from mt_scaffold.experiment.intrinsic_study.texts import TRAIN, CountedText, count_text
 from mt_scaffold.experiment.locks import take_lock
@@ -116,9 +116,12 @@ def _cells(settings: Study, texts: Mapping[str, CountedText], folder: Path) -> l
             if not applies(method, name, text.files):
                 continue
             halves = method.stability is None or name in method.stability
+            options = _options(method, halves)
+            if method.algorithm in OF_LANGUAGES:
+                options["languages"] = list(text.files)
             for size in settings.sizes:
                 call = functools.partial(measure_cell, name, method_name, method, size, least, halves, own)
-                key = _key(own, _options(method, halves), size, least)
+                key = _key(own, options, size, least)
                 jobs.append(_Job(folder / name / f"{method_name}-{size}.json", key, call))
     return jobs
 
