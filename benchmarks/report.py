@@ -346,10 +346,11 @@ def scaling_table(results: Results, part: str, first: str) -> str:
 def conditions(results: Results) -> list[str]:
     """When and on what all was measured, and what could not be installed or failed."""
     machine, corpus = results["machine"], results["corpus"]
+    megabytes = corpus["bytes"] / 1e6
     about = (
         f"Measured on {results['date']}: {machine['processor']}, {min(results['threads'], machine['cores_used'])} of "
         f"{machine['cores']} cores, {machine['memory_gib']} GiB, {machine['system']}; load at start "
-        f"{machine['load_at_start']}. Corpus: {corpus['name']}, {corpus['bytes'] / 1e6:.2g} MB, "
+        f"{machine['load_at_start']}. Corpus: {corpus['name']}, {megabytes:{',.0f' if megabytes >= 10 else '.2g'}} MB, "
         f"{corpus['lines']:,} lines, SHA-256 {corpus['sha256'][:16]}…; {results['repeat']} rounds, "
         f"{results['minutes']} minutes."
     )

@@ -134,7 +134,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         options = make_parser([] if command is None else [command]).parse_args(argv)
         status = options.run(options)
-        sys.stdout.flush()
+        if sys.stdout is not None:  # None where it is closed
+            sys.stdout.flush()
         return int(status or 0)
     except MTScaffoldError as error:
         print(f"mt-scaffold: {error}", file=sys.stderr)

@@ -27,18 +27,24 @@ _FORTUNE = re.compile(r"/games/fortunes/(?:[a-z]+/)?[\w-]+$")
 
 
 def texts(package: str) -> Iterator[tuple[str, str]]:
-    """Yield the name and content of each file of a package that is text."""
-    with (
-        subprocess.Popen(["dpkg-deb", "--fsys-tarfile", package], stdout=subprocess.PIPE) as unpacking,
-        tarfile.open(fileobj=unpacking.stdout, mode="r|") as archive,
-    ):
-        for member in archive:
-            kind = "html" if member.name.endswith((".html", ".htm")) else "text"
-            wanted = kind == "html" or member.name.endswith(".txt") or _FORTUNE.search(member.name)
-            stream = archive.extractfile(member) if wanted and member.isfile() else None
-            if stream is not None:
-                yield kind, stream.read().decode("utf-8", "replace")
-    if unpacking.returncode:
+    """Yield the kind and content of each file of a package that is text."""
+    try:
+        with (
+            subprocess.Popen(["dpkg-deb", "--fsys-tarfile", package], stdout=subprocess.PIPE) as unpacking,
+            tarfile.open(fileobj=unpacking.stdout, mode="r|") as archive,
+        ):
+            for member in archive:
+                kind = "html" if member.name.endswith((".html", ".htm")) else "text"
+                wanted = kind == "html" or member.name.endswith(".txt") or _FORTUNE.search(member.name)
+                stream = archive.extractfile(member) if wanted and member.isfile() else None
+                if stream is not None:
+                    yield kind, stream.read().decode("utf-8", "replace")
+        complete = unpacking.returncode == 0
+    except tarfile.ReadError:
+        complete = False
+    except FileNotFoundError:
+        raise SystemExit("dpkg-deb: not found; install dpkg, or run this on Debian") from None
+    if not complete:
         raise SystemExit(f"{package}: dpkg-deb cannot read it; download it again")
 
 
@@ -54,6 +60,9 @@ def lines(kind: str, content: str) -> Iterator[str]:
 
 
 def main() -> None:
+    if not sys.argv[1:]:
+        print("usage: package_text.py PACKAGE.deb ... > TEXT", file=sys.stderr)
+        raise SystemExit(2)
     seen = set()
     for package in sys.argv[1:]:
         for kind, content in texts(package):

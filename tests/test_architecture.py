@@ -22,7 +22,7 @@ OWN = sorted(module for module in GRAPH.modules if module.split(".")[0] == "mt_s
 
 # The modules of experiment, in layers: each imports only from its own line and those above it.
 ORDER = (
-    ("schema", "limits"),
+    ("schema", "limits", "child_processes"),
     ("configuration", "locks", "synthetic", "training_log"),
     ("results", "provenance"),
     ("experiment_folder",),

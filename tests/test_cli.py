@@ -466,6 +466,14 @@ def test_closed_standard_error(folder: Path) -> None:
     assert result.stdout == b"#version: 0.2\na b</w>\n"
 
 
+def test_closed_standard_output(folder: Path) -> None:
+    """Where the output is a file, nobody needs it."""
+    command = f"{shlex.join(COMMAND)} apply-bpe -i text -c codes -o out >&-"
+    result = subprocess.run(["bash", "-c", command], stderr=subprocess.PIPE, timeout=60)
+    assert (result.returncode, result.stderr) == (0, b"")
+    assert Path("out").read_bytes() == segmented()
+
+
 def test_names_that_are_not_utf8(folder: Path) -> None:
     """They work like any others, and are shown with escapes."""
     names = [os.fsdecode(name) for name in (b"\xff.text", b"\xff.codes", b"\xff.out")]

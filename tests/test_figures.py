@@ -119,7 +119,14 @@ def test_a_grid_has_every_panel_and_one_legend(tmp_path: Path) -> None:
     ]
     text = is_drawn(figures.grid_over_sizes([panels, panels[::-1]], tmp_path / "grid", "SYNTHETIC"))
     assert text.count(">scaffold<") == 1 and text.count(">bytes per token<") == 2
+    assert text.count(">N<") == len(panels)
     assert ">64k<" in text and ">500<" in text and "another $" in text and "SYNTHETIC" in text
+
+
+def test_a_panel_without_points_is_empty(tmp_path: Path) -> None:
+    """A text may be too short for every N, also where the values would be on a logarithmic scale."""
+    panel = figures.Panel({"bpe": []}, "seconds", "a short text", logarithmic=True)
+    assert "a short text" in is_drawn(figures.grid_over_sizes([[panel]], tmp_path / "grid"))
 
 
 def test_a_string_that_never_occurs_is_reported(tmp_path: Path) -> None:

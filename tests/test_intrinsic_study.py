@@ -3,8 +3,17 @@
 from __future__ import annotations
 
 import csv
+import functools
+import multiprocessing
+import os
 import random
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,7 +22,7 @@ pytest.importorskip("yaml", reason="comes with the extra 'workflow'")
 from mt_scaffold import BPE, UsageError, learn_bpe
 from mt_scaffold.cli import main
 from mt_scaffold.experiment.figures import Panel
-from mt_scaffold.experiment.intrinsic_study import drawing, running, study
+from mt_scaffold.experiment.intrinsic_study import drawing, running, study, texts
 from mt_scaffold.experiment.intrinsic_study.cells import Cell
 from mt_scaffold.experiment.intrinsic_study.configuration import HeldOut, Method, Text, load_study
 from mt_scaffold.experiment.intrinsic_study.generalisation import (
@@ -103,6 +112,24 @@ def test_a_text_is_divided_by_lines(tmp_path: Path) -> None:
     assert counted.words("train").lines == 8
 
 
+def test_a_text_that_changed_back_is_counted_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Killed while it counted another text, the study must not take those counts for the first text's."""
+    first, other = "a b\n" * 8, "c d\n" * 8
+    path = tmp_path / "text"
+
+    def count(content: str) -> CountedText:
+        path.write_text(content)
+        return count_text(Text({"en": "text"}, HeldOut(2)), {"en": path}, tmp_path / "counts", [])
+
+    count(first)
+    with monkeypatch.context() as patch:
+        patch.setattr(texts, "merge_counts", lambda *arguments: os.kill(os.getpid(), signal.SIGINT))
+        with pytest.raises(KeyboardInterrupt):
+            count(other)
+    counted = count(first)
+    assert all(set(counted.words(part).counts) == {"a", "b"} for part in ("train", "even", "odd", "unseen"))
+
+
 @pytest.mark.parametrize("name", ["bpe", "scaffold", "picky", "trimmed", "greedy"])
 def test_measures_are_those_of_stats(folder: Path, tmp_path: Path, text: CountedText, name: str) -> None:
     """The same words have the same figures, whichever command measures them."""
@@ -172,6 +199,8 @@ def test_stability_of_two_vocabularies() -> None:
         ["ab ab ab xab xab"], ["ab ab ab ya ya"]))  # fmt: skip
     assert even.merged == {"ab", "xab"} and odd.merged == {"ab", "ya"}
     assert stability(even, odd, Words({"ab": 3, "xab": 1}, 1)) == Stability(1 / 3, 1 / 2, 3 / 4)
+    none = of_codes(even.codes.with_scaffold({"ab</w>", "xab</w>"}))  # type: ignore[union-attr]
+    assert not none.merged and stability(none, none, Words({"ab": 3}, 1)) == Stability(1, 1, 1)
 
 
 def test_scaffold_tokens_have_their_parts() -> None:
@@ -281,6 +310,67 @@ def test_a_study_resumes(folder: Path, tmp_path: Path, monkeypatch: pytest.Monke
     assert len(calls) == 11  # everything is measured on that text, too
 
 
+def test_the_order_of_languages_belongs_to_parity(folder: Path, tmp_path: Path) -> None:
+    """Its ties go to the first language, so that its cells are measured again; no other method looks at the order."""
+    keys = []
+    for number, files in enumerate(("en: a.en, de: a.de", "de: a.de, en: a.en")):
+        config = tmp_path / "study.yaml"
+        config.write_text(YAML.replace("en: a.en, de: a.de", files).replace("algorithm: scaffold", "algorithm: parity"))
+        settings = load_study(config)
+        counted = {
+            name: count_text(
+                text, {each: folder / path for each, path in text.files.items()}, tmp_path / f"{number}{name}", [2]
+            )
+            for name, text in settings.texts.items()
+        }
+        keys.append({job.path.stem: job.key for job in running._cells(settings, counted, tmp_path)})
+    assert {name for name in keys[0] if keys[0][name] != keys[1][name]} == {"scaffold-20", "scaffold-60"}
+
+
+def test_processes_end_with_the_study(tmp_path: Path) -> None:
+    """After an error, or Ctrl-C, no other cell is waited for, as each may take minutes, and none is begun."""
+    calls: list[Any] = [functools.partial(int, "no number"), *[functools.partial(time.sleep, 60)] * 5]
+    jobs = [running._Job(tmp_path / str(number), "", call) for number, call in enumerate(calls)]
+    start = time.monotonic()
+    with pytest.raises(ValueError, match="no number"):
+        list(running._finished(jobs, 2))
+    assert time.monotonic() - start < 30
+    assert not multiprocessing.active_children()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems cannot end a process with its parent")
+def test_processes_end_with_a_killed_study(tmp_path: Path) -> None:
+    """A batch system's SIGKILL leaves none behind, which would wait for cells for ever."""
+    script = f"""
+import functools, pathlib
+from mt_scaffold.experiment.intrinsic_study.running import _finished, _Job
+work = "import os, pathlib, time; pathlib.Path({str(tmp_path)!r}, str(os.getpid())).touch(); time.sleep(60)"
+if __name__ == "__main__":
+    list(_finished([_Job(pathlib.Path({str(tmp_path)!r}, "none"), "", functools.partial(exec, work))] * 2, 2))
+"""
+    (tmp_path / "killed.py").write_text(script)
+    with subprocess.Popen([sys.executable, str(tmp_path / "killed.py")], cwd=Path(__file__).parent.parent) as parent:
+        wait_until(lambda: len(list(tmp_path.glob("[0-9]*"))) == 2)
+        parent.kill()
+    wait_until(lambda: not any(is_running(int(path.name)) for path in tmp_path.glob("[0-9]*")))
+
+
+def wait_until(condition: Callable[[], bool]) -> None:
+    """Wait for what takes a second, at most half a minute."""
+    end = time.monotonic() + 30
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.05)
+
+
+def is_running(process: int) -> bool:
+    """Whether it is there, and more than a line in the list of processes."""
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
 def test_figures_have_every_method_and_no_incomplete_size(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -318,6 +408,14 @@ def test_figures_have_every_method_and_no_incomplete_size(
         ("{algorithm: scaffold}", "{algorithm: trimmed}", r"study\.yaml:8: methods\.scaffold\.below: missing"),
         ("{algorithm: scaffold}", "{algorithm: scaffold, refill: true}", "only with algorithm: trimmed"),
         ("{algorithm: scaffold}", "{algorithm: scafold}", r"methods\.scaffold\.algorithm: must be bpe or"),
+        (
+            "{algorithm: scaffold}",
+            "{algorithm: unigram, inference: greedy}",
+            r"methods\.scaffold\.inference: not possible",
+        ),
+        ("sizes: [20, 60]", "sizes: [20, 20]", r"study\.yaml:2: sizes: duplicate number"),
+        ("fractions: [2]", "fractions: [2, 2]", r"study\.yaml:11: generalisation\.fractions: duplicate number"),
+        ("strange", "unseen", r"study\.yaml:5: texts\.unseen: 'unseen' is what results call a part of every text"),
     ],
 )
 def test_a_wrong_configuration_is_one_line(tmp_path: Path, old: str, new: str, message: str) -> None:

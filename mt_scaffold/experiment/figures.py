@@ -8,7 +8,7 @@ transparent background, so that a page can show them in light and dark mode.
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -223,11 +223,13 @@ def grid_over_sizes(rows: Sequence[Sequence[Panel]], path: PathLike, note: str =
             axes.set_xscale("log")
             axes.set_xticks(sizes, [f"{size // 1000}k" if size % 1000 == 0 else f"{size:,}" for size in sizes])
             axes.minorticks_off()
-            if panel.logarithmic:
+            if panel.logarithmic and any(value > 0 for points in panel.series.values() for _, value in points):
                 axes.set_yscale("log")
             axes.tick_params(labelsize=8)
             axes.set_title(_literal(panel.title), fontsize=9)
             axes.set_ylabel(panel.label, fontsize=8)
+        for axes in drawing.all_axes[-columns:]:
+            axes.set_xlabel("N", fontsize=8)
         drawing.legend()
     return drawing.svg
 
@@ -298,8 +300,8 @@ class _Drawing:
         self._style.__enter__()
         self._figure = Figure(figsize=(width, height), layout="constrained")
         self._renderer = FigureCanvasAgg(self._figure).get_renderer()
-        self.all_axes: Iterable[Any] = list(self._figure.subplots(rows, columns, squeeze=False).flat)
-        self.axes: Any = next(iter(self.all_axes))
+        self.all_axes: list[Any] = list(self._figure.subplots(rows, columns, squeeze=False).flat)
+        self.axes: Any = self.all_axes[0]
         self._note = note
 
     def legend(self) -> None:

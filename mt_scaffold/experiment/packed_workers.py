@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import contextlib
-import ctypes
 import multiprocessing
-import signal
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from typing import Any
 
 from mt_scaffold.errors import MTScaffoldError
-
-_PR_SET_PDEATHSIG = 1
+from mt_scaffold.experiment.child_processes import begin_child
 
 
 class Workers:
@@ -68,10 +64,7 @@ def _begin(work: Callable[[Any], Any]) -> None:
     global _work
     import torch
 
-    # Ctrl-C reaches every process of a terminal; the parent handles it and ends these.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    with contextlib.suppress(AttributeError):  # Linux has it
-        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    begin_child()
     torch.set_num_threads(1)
     _work = work
 

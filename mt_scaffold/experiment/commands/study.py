@@ -11,7 +11,10 @@ mt-scaffold study configs/study_intrinsic.yaml --texts corpora --output experime
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
-    parser.epilog = "Run it again after an interruption: what is measured already is not repeated."
+    parser.epilog = (
+        "Run it again after an interruption: what is measured already is not repeated, unless a text or a setting has "
+        "changed. After an update of mt-scaffold or SentencePiece, give it a new folder."
+    )
     parser.add_argument("config", metavar="CONFIG", help="the YAML file of the study")
     parser.add_argument("--output", "-o", required=True, metavar="FOLDER", help="where cells, tables and figures go")
     parser.add_argument(

@@ -13,6 +13,8 @@ from mt_scaffold.experiment.schema import WrongValue, bounds, build, self_and_pa
 from mt_scaffold.files import PathLike
 from mt_scaffold.options import check_threshold
 
+# The parts of a text that codes are learned from, and that they are measured on besides other texts.
+TRAIN, UNSEEN = "train", "unseen"
 _NAMES = bounds(key_pattern=NAME, key_pattern_says=NAME_SAYS, filled=True)
 
 
@@ -108,7 +110,18 @@ def _contradictions(study: Study) -> Iterator[tuple[str, str]]:
         yield "baseline", f"'{study.baseline}' is none of the methods ({', '.join(study.methods)})"
     if not study.learned:
         yield "texts", "no text has held_out, so there is none to learn from; add held_out: {every: 10}"
+    numbers = study.generalisation
+    for key, values in (
+        ("sizes", study.sizes),
+        ("generalisation.sizes", numbers.sizes),
+        ("generalisation.min_frequencies", numbers.min_frequencies),
+        ("generalisation.fractions", numbers.fractions),
+    ):
+        if len(set(values)) < len(values):
+            yield key, "duplicate number; list each once"
     for name, text in study.texts.items():
+        if name in (TRAIN, UNSEEN):
+            yield f"texts.{name}", f"'{name}' is what results call a part of every text; choose another name"
         for other in text.other:
             if other not in study.texts:
                 yield f"texts.{name}.other", f"'{other}' is none of the texts ({', '.join(study.texts)})"
@@ -130,6 +143,8 @@ def _method_contradictions(key: str, method: Method) -> Iterator[tuple[str, str]
         yield f"{key}.below", "has an effect only with algorithm: trimmed; leave it out"
     if not trimmed and method.refill:
         yield f"{key}.refill", "has an effect only with algorithm: trimmed; leave it out"
+    if method.algorithm == "unigram" and method.inference != "merges":
+        yield f"{key}.inference", "not possible with unigram, which takes the most probable segmentation; leave it out"
     if method.threshold is not None and method.algorithm != "picky":
         yield f"{key}.threshold", "has an effect only with algorithm: picky; leave it out"
 

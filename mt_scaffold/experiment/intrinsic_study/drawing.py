@@ -39,13 +39,13 @@ def _with_differences(measure: str, label: str, relative: str, unit: str, factor
 _FIGURES = {
     "bytes-per-token": _with_differences("bytes_per_token", "bytes per token", "%", "% of {}"),
     "subwords-per-word": [_Row("tokens_per_word", "subwords per word", on) for on in _ON],
-    "entropy": _with_differences("entropy_bits", "entropy H, bits", "-", "bits, {}"),
-    "redundancy": _with_differences("redundancy", "redundancy", "-", "redundancy, {}"),
-    "renyi-efficiency": _with_differences("renyi_efficiency", "Rényi efficiency, α = 2.5", "-", "efficiency, {}"),
+    "entropy": _with_differences("entropy_bits", "entropy H, bits", "-", "bits from {}"),
+    "redundancy": _with_differences("redundancy", "redundancy", "-", "redundancy from {}"),
+    "renyi-efficiency": _with_differences("renyi_efficiency", "Rényi efficiency, α = 2.5", "-", "efficiency from {}"),
     "tokens-under-10": [_Row("share_under_10", "% of V under 10", factor=100)],
     "tokens-under-100": [_Row("share_under_100", "% of V under 100", factor=100)],
-    "whole-words": _with_differences("whole_words", "% of words whole", "-", "% points, {}", 100),
-    "whole-types": _with_differences("whole_types", "% of distinct words whole", "-", "% points, {}", 100),
+    "whole-words": _with_differences("whole_words", "% of words whole", "-", "% points from {}", 100),
+    "whole-types": _with_differences("whole_types", "% of distinct words whole", "-", "% points from {}", 100),
     "stability-of-vocabulary": [_Row("jaccard", "tokens in common / in either")],
     "stability-of-words": [
         _Row("alike_words", "% of words alike", UNSEEN, factor=100),
@@ -53,7 +53,7 @@ _FIGURES = {
     ],
     "seconds": [
         _Row("seconds_to_learn", "seconds to learn", logarithmic=True),
-        _Row("seconds_to_apply", "seconds to segment", logarithmic=True),
+        _Row("seconds_to_apply", "seconds to segment"),
     ],
 }
 _OF_STABILITY = {"jaccard", "alike_words", "alike_types"}
@@ -117,7 +117,7 @@ def _draw_generalisation(study: Study, compared: Sequence[GeneralisationCell], f
         "generalisation-by-token": {name: (own, value) for name, value in by_token.items()},
         "generalisation-by-min-frequency": {f"min-frequency {each[1]}": (each, parts["all"]) for each in least},
         "generalisation-by-size": {
-            f"every line in {each[0]}" if each[0] > 1 else "whole text": (each, parts["all"]) for each in fractions
+            f"one line in {each[0]}" if each[0] > 1 else "whole text": (each, parts["all"]) for each in fractions
         },
     }
     found = {(cell.text, cell.fraction, cell.min_frequency, cell.size): cell for cell in compared if cell.complete}

@@ -43,8 +43,8 @@ class Measures:
 class Stability:
     """How much two vocabularies, learned from the even and from the odd lines of a text, agree.
 
-    jaccard: merged tokens in both / in either. alike_types, alike_words: the share of distinct words, and of words, of
-    the held-out text that both segment in the same way.
+    jaccard: merged tokens in both / in either, 1 where neither has any. alike_types, alike_words: the share of distinct
+    words, and of words, of the held-out text that both segment in the same way.
     """
 
     jaccard: float
@@ -93,9 +93,10 @@ def measure(learned: Learned, text: Words, segmented: Sequence[Subwords]) -> Mea
 def stability(even: Learned, odd: Learned, unseen: Words) -> Stability:
     """Compare what was learned from two halves of a text."""
     words = list(unseen.counts)
+    both, either = even.merged & odd.merged, even.merged | odd.merged
     alike = [one == other for one, other in zip(even.segment(words), odd.segment(words), strict=True)]
     return Stability(
-        jaccard=len(even.merged & odd.merged) / len(even.merged | odd.merged),
+        jaccard=len(both) / len(either) if either else 1.0,
         alike_types=sum(alike) / len(alike),
         alike_words=_share(unseen.counts.values(), alike),
     )

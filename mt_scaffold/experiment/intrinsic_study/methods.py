@@ -20,8 +20,8 @@ from mt_scaffold.parity import Languages, Parity
 from mt_scaffold.stats import use_of_vocabulary
 from mt_scaffold.text import END_OF_WORD, is_base_symbol
 
-# What it learns needs texts in several languages.
-_OF_LANGUAGES = {"parity"}
+# What it learns needs texts in several languages, and depends on their order: ties go to the first.
+OF_LANGUAGES = {"parity"}
 # Ends every subword but a word's last, so that "er" inside a word and at its end are two tokens. No word holds it.
 INSIDE = "\n"
 
@@ -57,7 +57,7 @@ class Learned:
 def applies(method: Method, text: str, languages: Iterable[str]) -> bool:
     """Return whether a method is to learn from a text, and can, in these languages."""
     wanted = method.texts is None or text in method.texts
-    return wanted and (method.algorithm not in _OF_LANGUAGES or len(set(languages)) > 1)
+    return wanted and (method.algorithm not in OF_LANGUAGES or len(set(languages)) > 1)
 
 
 def learn(method: Method, counts: Mapping[str, Path], size: int, min_frequency: int) -> Learned:

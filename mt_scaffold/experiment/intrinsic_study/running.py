@@ -12,15 +12,18 @@ import multiprocessing
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 from typing import Any
 
+from mt_scaffold.errors import MTScaffoldError
+from mt_scaffold.experiment.child_processes import begin_child
 from mt_scaffold.experiment.intrinsic_study.cells import OTHER, Cell, measure_cell
 from mt_scaffold.experiment.intrinsic_study.configuration import Method, Study, load_study, plain
 from mt_scaffold.experiment.intrinsic_study.drawing import draw
 from mt_scaffold.experiment.intrinsic_study.generalisation import GeneralisationCell, measure_generalisation
 from mt_scaffold.experiment.intrinsic_study.held_out import HeldOutCell, measure_held_out
-from mt_scaffold.experiment.intrinsic_study.methods import applies
+from mt_scaffold.experiment.intrinsic_study.methods import OF_LANGUAGES, applies
 from mt_scaffold.experiment.intrinsic_study.tables import write_tables
 from mt_scaffold.experiment.intrinsic_study.texts import TRAIN, CountedText, count_text
 from mt_scaffold.experiment.locks import take_lock
@@ -113,9 +116,12 @@ def _cells(settings: Study, texts: Mapping[str, CountedText], folder: Path) -> l
             if not applies(method, name, text.files):
                 continue
             halves = method.stability is None or name in method.stability
+            options = _options(method, halves)
+            if method.algorithm in OF_LANGUAGES:
+                options["languages"] = list(text.files)
             for size in settings.sizes:
                 call = functools.partial(measure_cell, name, method_name, method, size, least, halves, own)
-                key = _key(own, _options(method, halves), size, least)
+                key = _key(own, options, size, least)
                 jobs.append(_Job(folder / name / f"{method_name}-{size}.json", key, call))
     return jobs
 
@@ -175,13 +181,24 @@ def _finished(jobs: list[_Job], processes: int) -> Iterator[str]:
     if processes == 1 or len(jobs) < 2:
         yield from (job.run() for job in jobs)
         return
-    with ProcessPoolExecutor(min(processes, len(jobs)), multiprocessing.get_context("spawn")) as pool:
-        try:
-            for future in as_completed([pool.submit(job.run) for job in jobs]):
-                yield future.result()
-        except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
+    others = multiprocessing.active_children()
+    spawn = multiprocessing.get_context("spawn")
+    executor = ProcessPoolExecutor(min(processes, len(jobs)), spawn, initializer=begin_child)
+    try:
+        for future in as_completed([executor.submit(job.run) for job in jobs]):
+            yield future.result()
+    except BrokenProcessPool as error:
+        raise MTScaffoldError(
+            "a process that measures died (out of memory?); run again with fewer --jobs: what is measured is kept"
+        ) from error
+    except BaseException:
+        # A cell may take minutes.
+        for process in multiprocessing.active_children():
+            if process not in others:
+                process.kill()
+        raise
+    finally:
+        executor.shutdown(cancel_futures=True)
 
 
 def _write_config(settings: Study, paths: Mapping[tuple[str, str], Path], path: Path) -> None:

@@ -9,13 +9,15 @@ from pathlib import Path
 
 from mt_scaffold.count import load_counts, merge_counts, write_counts
 from mt_scaffold.errors import MTScaffoldError
+from mt_scaffold.experiment.intrinsic_study.configuration import TRAIN as TRAIN
+from mt_scaffold.experiment.intrinsic_study.configuration import UNSEEN as UNSEEN
 from mt_scaffold.experiment.intrinsic_study.configuration import Text
 from mt_scaffold.experiment.provenance import sha256
 from mt_scaffold.experiment.results import read_result, write_result
 from mt_scaffold.files import make_folder
 from mt_scaffold.text import read_lines, word_count
 
-TRAIN, EVEN, ODD, UNSEEN = "train", "even", "odd", "unseen"
+EVEN, ODD = "even", "odd"
 
 
 @dataclass(frozen=True)
@@ -88,6 +90,8 @@ def count_text(text: Text, files: Mapping[str, Path], folder: Path, fractions: I
         if (report.sha256, report.settings) == (digests, settings):
             return CountedText(folder, text)
     make_folder(folder)
+    # The counts of another text, or half of them, must not pass for those of the text that is noted.
+    done.unlink(missing_ok=True)
     lines: dict[str, int] = {}
     counted = CountedText(folder, text)
     for language, path in files.items():

@@ -1,0 +1,62 @@
+"""scripts/package_text.py, which makes the texts of the intrinsic study from Debian packages."""
+
+from __future__ import annotations
+
+import importlib.util
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+SCRIPT = Path(__file__).parent.parent / "scripts" / "package_text.py"
+dpkg = pytest.mark.skipif(shutil.which("dpkg-deb") is None, reason="dpkg-deb is not installed")
+
+
+def make_package(folder: Path, files: dict[str, str]) -> Path:
+    """A package of these files."""
+    root = folder / "root"
+    control = "Package: words\nVersion: 1\nArchitecture: all\nMaintainer: nobody\nDescription: none\n"
+    for name, content in {"DEBIAN/control": control, **files}.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(content, encoding="utf-8")
+    subprocess.run(["dpkg-deb", "--build", root, folder / "words.deb"], check=True, stdout=subprocess.DEVNULL)
+    return folder / "words.deb"
+
+
+def run(*packages: Path) -> subprocess.CompletedProcess[str]:
+    """The script's lines, status and errors."""
+    return subprocess.run([sys.executable, SCRIPT, *packages], capture_output=True, encoding="utf-8")
+
+
+def test_paragraphs_are_lines_of_words() -> None:
+    """Mark-up, scripts and line ends within a paragraph go, entities become characters, punctuation stands alone."""
+    spec = importlib.util.spec_from_file_location("package_text", SCRIPT)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    page = "<head>no</head><p>Don't\n<b>st</b>op &auml; x.</p><script>no</script><p>two</p>"
+    assert list(module.lines("html", page)) == ["Don ' t stop ä x .", "two"]
+    assert list(module.lines("text", "one\ntwo.\n%\nthree\n\n \n")) == ["one two .", "three"]
+
+
+@dpkg
+def test_a_line_is_written_once(tmp_path: Path) -> None:
+    """Of all packages together; files that are no text are left out."""
+    files = {"usr/a.txt": "same\n\nfirst\n", "usr/b.html": "<p>same</p>", "usr/c.png": "no"}
+    package = make_package(tmp_path, files)
+    found = run(package, package)
+    assert (found.returncode, found.stdout, found.stderr) == (0, "same\nfirst\n", "")
+
+
+@dpkg
+def test_a_broken_package_is_reported(tmp_path: Path) -> None:
+    """No traceback, and no exit status 0 after half of the text."""
+    package = make_package(tmp_path, {"usr/a.txt": "word\n"})
+    package.write_bytes(package.read_bytes()[:-100])
+    for broken in (package, tmp_path / "missing.deb"):
+        found = run(broken)
+        assert found.returncode == 1
+        assert found.stderr.splitlines()[-1] == f"{broken}: dpkg-deb cannot read it; download it again"
+        assert "Traceback" not in found.stderr
