@@ -266,9 +266,8 @@ class BPE(TokenIds):
     def surface_forms(self) -> list[str]:
         """Return every subword the codes can give, as segmented text shows it.
 
-        Base symbols in both positions come first, then the normal merged tokens, of which, with glossaries, those that
-        end a word can end a part of one, too. A character that no merge holds, and what glossaries isolate, are left as
-        they are and are not listed.
+        Base symbols in both positions come first, then the normal merged tokens; with glossaries, those that end a word
+        can end a part of one, too. A character that no merge holds and what glossaries isolate are not listed.
         """
         return self._segmenter.surface_forms(self._isolate is not None)
 
