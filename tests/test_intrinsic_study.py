@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -425,3 +426,50 @@ def test_a_wrong_configuration_is_one_line(tmp_path: Path, old: str, new: str, m
     with pytest.raises(UsageError, match=message) as raised:
         load_study(tmp_path / "study.yaml")
     assert "\n" not in str(raised.value)
+
+
+RESULTS = Path(__file__).parent.parent / "docs" / "results" / "intrinsic"
+PLACES = {"learned from": "train", "text learned from": "train", "held out": "unseen", "held-out part": "unseen"}
+
+
+def test_the_page_says_what_the_tables_say() -> None:
+    """Subwords of every method, and gain and cost: each figure of both tables on the page is that of the CSV files."""
+    tokens, gains, costs = {}, Counter[tuple[str, ...]](), Counter[tuple[str, ...]]()
+    for row in csv.DictReader((RESULTS / "measures.csv").read_text("utf-8").splitlines()):
+        tokens[row["text"], row["method"], row["N"], row["on"]] = int(row["tokens"])
+    complete = {
+        (row["text"], row["method"], row["N"])
+        for row in csv.DictReader((RESULTS / "learning.csv").read_text("utf-8").splitlines())
+        if row["complete"] == "true"
+    }
+    subwords = Counter[tuple[str, ...]]()
+    for row in csv.DictReader((RESULTS / "subwords_by_word.csv").read_text("utf-8").splitlines()):
+        if (row["every"], row["min_frequency"]) == ("1", "2"):
+            key = row["text"], row["N"], row["on"]
+            for counter, name in ((subwords, "bpe"), (gains, "gain"), (costs, "cost")):
+                counter[key] += int(row[name])
+    checked = Counter[int]()
+    for line in (RESULTS / "README.md").read_text("utf-8").splitlines():
+        cells = [cell.strip().replace("`", "") for cell in line.strip("|").split("|")]
+        if len(cells) == 10 and cells[2] in {*PLACES, "other"}:
+            text, method, on, *shown = cells
+            sizes = [str(1000 * 2**power) for power in range(7)]
+            on = PLACES.get(on, on)
+            for size, value in zip(sizes, shown, strict=True):
+                baseline = tokens[text, "bpe", size, on]
+                known = (text, method, size) in complete
+                assert value == (per_cent(tokens[text, method, size, on] - baseline, baseline) if known else "")
+        elif len(cells) == 6 and cells[0] in {"multi30k", "mdn_de", "documentation_en"} and cells[3][0] in "+−":
+            text, size, on, *shown = cells
+            key = text, size.replace(",", ""), PLACES.get(on, on)
+            parts = gains[key] + costs[key], gains[key], costs[key]
+            assert shown == [per_cent(part, subwords[key]) for part in parts]
+        else:
+            continue
+        checked[len(cells)] += 1
+    assert checked == {10: 42, 6: 30}
+
+
+def per_cent(part: int, whole: int) -> str:
+    """A difference as the page shows it."""
+    return f"{100 * part / whole:+.2f}".replace("-", "−")
