@@ -414,6 +414,12 @@ def test_figures_have_every_method_and_no_incomplete_size(
             "{algorithm: unigram, inference: greedy}",
             r"methods\.scaffold\.inference: not possible",
         ),
+        ("{algorithm: scaffold}", "{algorithm: scaffold, texts: []}", r"methods\.scaffold\.texts: must not be empty"),
+        (
+            ", de: a.de}, held_out: {every: 5, lines: 2}, other: [strange]}\n  strange: {files: {en: b.en}}\nmethods:",
+            "}, held_out: {every: 5}}\nmethods:\n  p: {algorithm: parity}",
+            r"study\.yaml:6: methods\.p: parity compares languages",
+        ),
         ("sizes: [20, 60]", "sizes: [20, 20]", r"study\.yaml:2: sizes: duplicate number"),
         ("fractions: [2]", "fractions: [2, 2]", r"study\.yaml:11: generalisation\.fractions: duplicate number"),
         ("strange", "unseen", r"study\.yaml:5: texts\.unseen: 'unseen' is what results call a part of every text"),

@@ -53,7 +53,7 @@ class Method:
     refill: bool = False
     threshold: float | None = field(default=None, metadata=bounds(check=check_threshold))
     inference: Literal["merges", "greedy"] = "merges"
-    texts: list[str] | None = None
+    texts: list[str] | None = field(default=None, metadata=bounds(filled=True))
     stability: list[str] | None = None
 
 
@@ -132,6 +132,9 @@ def _contradictions(study: Study) -> Iterator[tuple[str, str]]:
             for wanted in texts or ():
                 if wanted not in study.learned:
                     yield f"methods.{name}.{key}", f"'{wanted}' is no text that is learned from"
+        learned = study.learned if method.texts is None else method.texts
+        if method.algorithm == "parity" and all(len(study.texts[each].files) < 2 for each in learned):
+            yield f"methods.{name}", "parity compares languages, and no text that it learns from has files of several"
         yield from _method_contradictions(f"methods.{name}", method)
 
 
