@@ -169,6 +169,13 @@ def test_trimmed_codes_are_filled_again(text: CountedText) -> None:
     assert refilled.complete
 
 
+@pytest.mark.parametrize("name", [*METHODS])
+def test_a_text_without_frequent_pairs(text: CountedText, name: str) -> None:
+    """Every method says that it is exhausted; none needs a last merge."""
+    learned = learn(METHODS[name], text.counts(TRAIN), 5, 100_000)
+    assert not learned.complete and not learned.merged
+
+
 def test_parity_needs_languages(folder: Path, tmp_path: Path) -> None:
     """It learns from the counted words of each language; a text in one language has no such cell."""
     files = {"en": "a.en", "de": "a.de"}

@@ -114,6 +114,8 @@ def _learn_bpe(method: Method, counts: Mapping[str, Path], size: int, min_freque
 
 def _trimmed(method: Method, counts: Mapping[str, Path], size: int, min_frequency: int) -> Learned:
     learned = _learn_bpe(method, counts, size, min_frequency)
+    if not learned.codes.merges:
+        return of_codes(learned.codes, method.inference, complete=False)
     files = list(counts.values())
     # Nothing was merged after the last merge, so that all it made still stands.
     last = use_of_vocabulary(learned.codes, load_counts(files)[0]).frequencies[learned.codes.merges[-1].token]
