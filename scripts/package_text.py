@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import html
 import re
+import signal
 import subprocess
 import sys
 import tarfile
@@ -63,6 +64,9 @@ def main() -> None:
     if not sys.argv[1:]:
         print("usage: package_text.py PACKAGE.deb ... > TEXT", file=sys.stderr)
         raise SystemExit(2)
+    # Ended by a reader that has gone (`| head`) or Ctrl-C, without a traceback, as other filters are.
+    for ending in (signal.SIGPIPE, signal.SIGINT):
+        signal.signal(ending, signal.SIG_DFL)
     seen = set()
     for package in sys.argv[1:]:
         for kind, content in texts(package):

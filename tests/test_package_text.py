@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import shutil
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -60,3 +61,15 @@ def test_a_broken_package_is_reported(tmp_path: Path) -> None:
         assert found.returncode == 1
         assert found.stderr.splitlines()[-1] == f"{broken}: dpkg-deb cannot read it; download it again"
         assert "Traceback" not in found.stderr
+
+
+@dpkg
+def test_a_reader_that_has_gone_ends_it_quietly(tmp_path: Path) -> None:
+    """As in ``| head``, with more lines than a pipe holds."""
+    package = make_package(tmp_path, {"usr/a.txt": "\n\n".join(map(str, range(50_000)))})
+    with subprocess.Popen([sys.executable, SCRIPT, package], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as script:
+        assert script.stdout is not None and script.stderr is not None
+        assert script.stdout.readline() == b"0\n"
+        script.stdout.close()
+        errors = script.stderr.read()
+    assert errors == b"" and script.returncode == -signal.SIGPIPE
