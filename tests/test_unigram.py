@@ -132,7 +132,9 @@ def test_what_is_no_model_is_refused(tmp_path: Path, content: bytes, capfd: pyte
 def test_codes_under_the_name_of_a_model_are_told_from_a_broken_one(tmp_path: Path) -> None:
     """Codes had any name before there were models, whose name ends in .model."""
     (tmp_path / "bpe.model").write_text("#version: 0.2\na b\n")
-    with pytest.raises(MTScaffoldError, match=r"bpe\.model: a codes file, .* must not end in \.model"):
+    with pytest.raises(
+        MTScaffoldError, match=r"bpe\.model: codes, .* apply-bpe takes them, under a name .* not end in \.model"
+    ):
         joint_segmentation(tmp_path / "bpe.model").segmenters()
 
 

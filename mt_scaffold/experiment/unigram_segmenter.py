@@ -57,7 +57,7 @@ class UnigramSegmenter:
         content = read_file(model)
         if content.startswith(b"#version"):
             raise MTScaffoldError(
-                f"{shown(model)}: a codes file, no Unigram model; if it was given as codes, its name must not end in "
+                f"{shown(model)}: codes, no Unigram model; apply-bpe takes them, under a name that does not end in "
                 f"{MODEL_SUFFIX}"
             )
         try:
