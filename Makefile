@@ -96,6 +96,7 @@ bench:
 	$(if $(ONLY),,benchmarks/out/venv/bin/python benchmarks/report.py --write)
 
 # Preload the sanitizers with libstdc++, so that they see the exceptions it throws.
+# AddressSanitizer needs more memory than a limit of 64 MB allows for.
 PRELOAD = LD_PRELOAD="$$(g++ -print-file-name=lib$(1).so) $$(g++ -print-file-name=libstdc++.so)" PYTHONSAFEPATH=1 \
 	PYTHONPATH='$(CURDIR)/build/sanitize/$(1)/lib' ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=halt_on_error=1 TSAN_OPTIONS=halt_on_error=1
 SANITIZED_BUILD = MT_SCAFFOLD_SANITIZE=$(2) .venv/bin/python setup.py --quiet build \
@@ -106,7 +107,7 @@ sanitize: .venv/built
 	$(call PRELOAD,asan) .venv/bin/python -m pytest -p no:cacheprovider tests/test_vectors.py tests/test_native_equals_twin.py \
 		tests/test_dropout.py tests/test_api.py tests/test_pretokenise.py tests/test_byte_symbols.py tests/test_ids.py \
 		tests/test_encode.py tests/test_count_words.py tests/test_picky.py tests/test_parity.py tests/test_greedy.py \
-		tests/test_uniform_sampling.py
+		tests/test_uniform_sampling.py --deselect tests/test_count_words.py::test_memory_stays_within_the_limit
 	$(call SANITIZED_BUILD,tsan,thread)
 	$(call PRELOAD,tsan) setarch -R .venv/bin/python -m pytest -p no:cacheprovider tests/test_dropout.py \
 		tests/test_native_equals_twin.py -k "workers or table or blocks"
