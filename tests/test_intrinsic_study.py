@@ -31,6 +31,7 @@ from mt_scaffold.experiment.intrinsic_study.generalisation import (
     class_of,
     compare,
     entropy_by_class,
+    measure_generalisation,
     parts_of,
 )
 from mt_scaffold.experiment.intrinsic_study.held_out import (
@@ -243,6 +244,13 @@ def test_additional_subwords_add_up(text: CountedText) -> None:
     assert cost > 0
     assert sum(found.by_token.values()) == cost == found.by_token["0"]
     assert sum(each.frequency * (each.parts - 1) for each in found.top) <= cost
+
+
+def test_texts_stand_in_the_order_of_the_configuration(text: CountedText) -> None:
+    """Whatever order Python's hashes give: tables of the same study are the same bytes."""
+    names = ["h", "c", "g", "a", "f", "b", "e", "d"]
+    cell = measure_generalisation("own", 20, 1, 2, {TRAIN: text, **dict.fromkeys(names, text)})
+    assert list(cell.on) == [TRAIN, UNSEEN, *names]
 
 
 def test_the_criterion_of_held_out_text(tmp_path: Path) -> None:

@@ -108,9 +108,10 @@ def measure_generalisation(
     frequencies = token_frequencies(train.counts, undemolished.segment(list(train.counts)))
     for other, text in {TRAIN: train, UNSEEN: texts[TRAIN].words(UNSEEN)}.items():
         cell.on[other] = compare(bpe, scaffold, undemolished, text, train.counts, frequencies)
-    for other in texts.keys() - {TRAIN}:
-        words = texts[other].words(UNSEEN)
-        cell.on[other] = compare(bpe, scaffold, undemolished, words, train.counts, frequencies)
+    for other, counted in texts.items():
+        if other != TRAIN:
+            words = counted.words(UNSEEN)
+            cell.on[other] = compare(bpe, scaffold, undemolished, words, train.counts, frequencies)
     cell.entropy.update(entropy_by_class(bpe, scaffold, train))
     return cell
 
@@ -189,7 +190,8 @@ def entropy_by_class(bpe: Learned, scaffold: Learned, train: Words) -> dict[str,
     totals = one.total(), other.total()
     removed, new = bpe.merged - scaffold.merged, scaffold.merged - bpe.merged
     classes: dict[str, list[float]] = {}
-    for token in one.keys() | other.keys() | bpe.merged | scaffold.merged:
+    # In an order, on which sums of floating-point numbers depend.
+    for token in sorted(one.keys() | other.keys() | bpe.merged | scaffold.merged):
         change = other[token] - one[token]
         kept = "more_frequent" if change > 0 else "rarer" if change < 0 else "as_frequent"
         name = "removed" if token in removed else "new" if token in new else kept
