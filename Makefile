@@ -21,7 +21,7 @@ PIP := .venv/bin/python -m pip --disable-pip-version-check --quiet install
 PINNED := $(PIP) --require-hashes -c constraints.txt
 CORES ?= $(shell nproc)
 comma := ,
-CORE_SOURCES := $(wildcard mt_scaffold/core/*.cpp mt_scaffold/core/*.hpp)
+CORE_SOURCES := $(wildcard mt_scaffold/core/*.hpp mt_scaffold/core/*/*.cpp mt_scaffold/core/*/*.hpp)
 
 # What plain `make` does.
 .DEFAULT_GOAL := venv
@@ -59,7 +59,7 @@ test: .venv/built
 	.venv/bin/python -m pytest -n $(CORES) --dist loadfile
 
 # The trainers are installed beside what .venv has, so that torch is there once.
-.venv-integrations/installed: tests/integrations/requirements.txt | .venv/built
+.venv-integrations/installed: tests/trainers/requirements.txt | .venv/built
 	.venv/bin/python -m venv .venv-integrations
 	.venv/bin/python -c 'import site; print(f"import site; site.addsitedir({site.getsitepackages()[0]!r})")' \
 		> "$$(.venv-integrations/bin/python -c 'import site; print(site.getsitepackages()[0])')/venv.pth"
@@ -86,7 +86,7 @@ lint: .venv/built
 	.venv/bin/python scripts/requirements.py --without dev docs > build/requirements.txt
 	.venv/bin/python scripts/requirements.py dev docs > build/requirements-dev.txt
 	.venv/bin/deptry mt_scaffold
-	.venv/bin/stubtest --mypy-config-file pyproject.toml --allowlist tests/stubtest_allowlist.txt mt_scaffold._core
+	.venv/bin/stubtest --mypy-config-file pyproject.toml --allowlist tests/core/stubtest_allowlist.txt mt_scaffold._core
 	$(if $(CORE_SOURCES),.venv/bin/clang-format --dry-run -Werror $(CORE_SOURCES))
 
 # The benchmarks install the peers in a separate environment.
@@ -104,13 +104,13 @@ SANITIZED_BUILD = MT_SCAFFOLD_SANITIZE=$(2) .venv/bin/python setup.py --quiet bu
 
 sanitize: .venv/built
 	$(call SANITIZED_BUILD,asan,address$(comma)undefined)
-	$(call PRELOAD,asan) .venv/bin/python -m pytest -p no:cacheprovider tests/test_vectors.py tests/test_native_equals_twin.py \
-		tests/test_dropout.py tests/test_api.py tests/test_pretokenise.py tests/test_byte_symbols.py tests/test_ids.py \
-		tests/test_encode.py tests/test_count_words.py tests/test_picky.py tests/test_parity.py tests/test_greedy.py \
-		tests/test_uniform_sampling.py --deselect tests/test_count_words.py::test_memory_stays_within_the_limit
+	$(call PRELOAD,asan) .venv/bin/python -m pytest -p no:cacheprovider tests/core/test_vectors.py tests/core/test_native_equals_reference.py \
+		tests/core/test_dropout.py tests/test_api.py tests/corpus/test_pretokenise.py tests/core/test_byte_symbols.py tests/test_ids.py \
+		tests/test_encode.py tests/corpus/test_count_words.py tests/methods/test_picky.py tests/methods/test_parity.py tests/methods/test_greedy.py \
+		tests/methods/test_uniform_sampling.py --deselect tests/corpus/test_count_words.py::test_memory_stays_within_the_limit
 	$(call SANITIZED_BUILD,tsan,thread)
-	$(call PRELOAD,tsan) setarch -R .venv/bin/python -m pytest -p no:cacheprovider tests/test_dropout.py \
-		tests/test_native_equals_twin.py -k "workers or table or blocks"
+	$(call PRELOAD,tsan) setarch -R .venv/bin/python -m pytest -p no:cacheprovider tests/core/test_dropout.py \
+		tests/core/test_native_equals_reference.py -k "workers or table or blocks"
 
 soak: .venv/built
 	.venv/bin/python tests/soak --seconds $(or $(SOAK),3600)
@@ -123,9 +123,9 @@ constraints: .venv/built
 	(.venv/bin/python scripts/requirements.py; printf '%s\n' pip setuptools wheel Cython nanobind) | .venv/bin/uv --quiet pip compile - \
 		--universal --python-version 3.11 --generate-hashes --no-annotate --custom-compile-command 'make constraints' \
 		$(UPGRADE:%=--upgrade-package %) --output-file constraints.txt
-	.venv/bin/uv --quiet pip compile tests/integrations/requirements.in --no-deps --universal --python-version 3.11 \
+	.venv/bin/uv --quiet pip compile tests/trainers/requirements.in --no-deps --universal --python-version 3.11 \
 		--generate-hashes --no-annotate --custom-compile-command 'make constraints' \
-		--output-file tests/integrations/requirements.txt
+		--output-file tests/trainers/requirements.txt
 
 audit: .venv/built
 	.venv/bin/uv tool run pip-audit==2.10.1 --strict --disable-pip --require-hashes --requirement constraints.txt

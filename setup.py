@@ -19,8 +19,8 @@ HEADERS = [f"-isystem{NANOBIND / folder}" for folder in ("include", "src", "ext/
 
 core = Extension(
     "mt_scaffold._core",
-    sources=sorted(glob("mt_scaffold/core/*.cpp")),
-    depends=sorted(glob("mt_scaffold/core/*.hpp")),
+    sources=sorted(glob("mt_scaffold/core/*/*.cpp")),
+    depends=sorted(glob("mt_scaffold/core/**/*.hpp", recursive=True)),
     include_dirs=["mt_scaffold/core"],
     language="c++",
     # Types are not shared with other extensions that use nanobind.

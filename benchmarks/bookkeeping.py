@@ -11,7 +11,8 @@ import json
 import sys
 import time
 
-from mt_scaffold.learn import LearnedCodes, count_words, learn_from_counts
+from mt_scaffold.corpus.count import count_words
+from mt_scaffold.methods.learn import LearnedCodes, learn_from_counts
 
 
 def timed(corpus: str, algorithm: str, symbols: int) -> tuple[float, LearnedCodes]:

@@ -31,12 +31,12 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from mt_scaffold.experiment.binarise import binarise
-from mt_scaffold.experiment.binarise_words import binarise_words
-from mt_scaffold.experiment.fairseq_tools import WHOLE_DATA_SET, user_dir
-from mt_scaffold.experiment.segmentation import joint_segmentation
-from mt_scaffold.experiment.synthetic import sentence_pairs
-from mt_scaffold.learn import learn_bpe
+from mt_scaffold.experiment.binarise.parallel import binarise
+from mt_scaffold.experiment.binarise.segmentation import joint_segmentation
+from mt_scaffold.experiment.binarise.words import binarise_words
+from mt_scaffold.experiment.data.synthetic import sentence_pairs
+from mt_scaffold.experiment.runtime.fairseq import WHOLE_DATA_SET, user_dir
+from mt_scaffold.methods.learn import learn_bpe
 
 LANGUAGES = ("en", "de")
 RANKS, EPOCHS, UPDATES = 2, 6, 6

@@ -24,12 +24,12 @@ from itertools import islice
 from pathlib import Path
 
 from mt_scaffold.apply import BPE
-from mt_scaffold.experiment.binarise_words import binarise_words
-from mt_scaffold.experiment.fairseq_tools import WHOLE_DATA_SET, run_tool, sees_gpu, user_dir
-from mt_scaffold.experiment.provenance import versions
-from mt_scaffold.experiment.segmentation import joint_segmentation
-from mt_scaffold.experiment.synthetic import sentence_pairs
-from mt_scaffold.learn import learn_bpe
+from mt_scaffold.experiment.binarise.segmentation import joint_segmentation
+from mt_scaffold.experiment.binarise.words import binarise_words
+from mt_scaffold.experiment.data.synthetic import sentence_pairs
+from mt_scaffold.experiment.runtime.fairseq import WHOLE_DATA_SET, run_tool, sees_gpu, user_dir
+from mt_scaffold.experiment.runtime.provenance import versions
+from mt_scaffold.methods.learn import learn_bpe
 
 MODEL = (
     "--arch transformer --share-all-embeddings --encoder-layers 3 --decoder-layers 3 --encoder-embed-dim 256 "

@@ -71,10 +71,10 @@ def main() -> int:
 
 def prepare(folder: Path) -> Path:
     """Make a data folder of words from generated text."""
-    from mt_scaffold.experiment.binarise_words import binarise_words
-    from mt_scaffold.experiment.segmentation import joint_segmentation
-    from mt_scaffold.experiment.synthetic import sentence_pairs
-    from mt_scaffold.learn import learn_bpe
+    from mt_scaffold.experiment.binarise.segmentation import joint_segmentation
+    from mt_scaffold.experiment.binarise.words import binarise_words
+    from mt_scaffold.experiment.data.synthetic import sentence_pairs
+    from mt_scaffold.methods.learn import learn_bpe
 
     words = folder / "train"
     pairs = list(itertools.islice(sentence_pairs(1), PAIRS))
@@ -120,7 +120,7 @@ def take_out(checkpoints: Path, names: tuple[str, ...]) -> None:
     """Leave in the checkpoints what fairseq itself saves."""
     import torch
 
-    from mt_scaffold.experiment.checkpoints import load_checkpoint
+    from mt_scaffold.experiment.runtime.checkpoints import load_checkpoint
 
     for path in checkpoints.glob("*.pt"):
         state = load_checkpoint(path)
@@ -155,7 +155,7 @@ def train_and_record(record: str, arguments: list[str]) -> None:
     from fairseq.tasks import FairseqTask
     from fairseq_cli import train as fairseq
 
-    from mt_scaffold.experiment.fairseq_tools import user_dir
+    from mt_scaffold.experiment.runtime.fairseq import user_dir
 
     train_step = FairseqTask.train_step
     with open(record, "a", encoding="utf-8", buffering=1) as stream:

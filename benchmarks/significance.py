@@ -11,7 +11,7 @@ import math
 import numpy
 from numpy.typing import NDArray
 
-from mt_scaffold.experiment.significance import RANDOM_SEED, Resampled, compare_trainings, draw_segments
+from mt_scaffold.experiment.evaluation.significance import RANDOM_SEED, Resampled, compare_trainings, draw_segments
 
 SEGMENTS, SAMPLES, LEVEL = 80, 399, 0.05
 

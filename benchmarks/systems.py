@@ -116,7 +116,7 @@ def apply(
 def trim(corpus: Path, model: Path, output: Path, below: int = 100) -> Command:
     """Mark what is rare in the corpus in codes that were learned from it."""
     return _command(
-        *(BIN / "mt-scaffold", "mark", model, "--below", below, "--input", corpus, "--output", output), output=output
+        *(BIN / "mt-scaffold", "trim", model, "--below", below, "--input", corpus, "--output", output), output=output
     )
 
 

@@ -2,7 +2,7 @@
 
     benchmarks/out/venv/bin/python benchmarks/tktkt_examples.py [--python INTERPRETER]
 
-Our side comes from mt_scaffold's twins in plain Python, TkTkT's from its own code. Exits with status 1 if either
+Our side comes from mt_scaffold's references in plain Python, TkTkT's from its own code. Exits with status 1 if either
 differs from tktkt_examples.json, which has what the page says.
 """
 
@@ -16,8 +16,8 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from mt_scaffold.reference import ReferenceBPE, learn
-from mt_scaffold.reference_picky import MergeEvent, learn_picky
+from mt_scaffold.analysis.reference import ReferenceBPE, learn
+from mt_scaffold.analysis.reference_picky import MergeEvent, learn_picky
 
 HERE = Path(__file__).resolve().parent
 EXAMPLES = HERE / "tktkt_examples.json"

@@ -18,8 +18,8 @@ import time
 from pathlib import Path
 from typing import Any
 
-from mt_scaffold.experiment import moses
-from mt_scaffold.files import open_input
+from mt_scaffold.corpus.files import open_input
+from mt_scaffold.experiment.data import moses
 
 
 def main() -> None:

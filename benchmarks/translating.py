@@ -26,14 +26,14 @@ import time
 from pathlib import Path
 from typing import NamedTuple
 
-from mt_scaffold.experiment.binarise import binarise
-from mt_scaffold.experiment.dictionary import make_dictionaries
-from mt_scaffold.experiment.limits import Limits
-from mt_scaffold.experiment.provenance import versions
-from mt_scaffold.experiment.segmentation import joint_segmentation
-from mt_scaffold.experiment.synthetic import sentence_pairs
-from mt_scaffold.learn import learn_bpe
-from mt_scaffold.text import read_lines
+from mt_scaffold.corpus.text import read_lines
+from mt_scaffold.experiment.binarise.dictionary import make_dictionaries
+from mt_scaffold.experiment.binarise.parallel import binarise
+from mt_scaffold.experiment.binarise.segmentation import joint_segmentation
+from mt_scaffold.experiment.configuration.limits import Limits
+from mt_scaffold.experiment.data.synthetic import sentence_pairs
+from mt_scaffold.experiment.runtime.provenance import versions
+from mt_scaffold.methods.learn import learn_bpe
 
 # Name → engine and quantization.
 ENGINES = {

@@ -17,20 +17,20 @@ if TYPE_CHECKING:
     from mt_scaffold.codes import Codes as Codes
     from mt_scaffold.codes import Merge as Merge
     from mt_scaffold.codes import read_codes as read_codes
-    from mt_scaffold.count import count_words as count_words
-    from mt_scaffold.count import merge_counts as merge_counts
-    from mt_scaffold.count import write_counts as write_counts
-    from mt_scaffold.documents import Documents as Documents
+    from mt_scaffold.corpus.count import count_words
+    from mt_scaffold.corpus.count import merge_counts as merge_counts
+    from mt_scaffold.corpus.count import write_counts as write_counts
+    from mt_scaffold.corpus.documents import Documents as Documents
+    from mt_scaffold.corpus.vocabulary_file import read_vocabulary as read_vocabulary
     from mt_scaffold.encode import decode_documents as decode_documents
     from mt_scaffold.encode import encode_documents as encode_documents
     from mt_scaffold.errors import MTScaffoldError as MTScaffoldError
     from mt_scaffold.errors import SpecialTokenError as SpecialTokenError
     from mt_scaffold.errors import UsageError as UsageError
-    from mt_scaffold.learn import LearnedCodes as LearnedCodes
-    from mt_scaffold.learn import learn_bpe as learn_bpe
-    from mt_scaffold.vocab import get_vocab as get_vocab
-    from mt_scaffold.vocab import learn_joint_bpe_and_vocab as learn_joint_bpe_and_vocab
-    from mt_scaffold.vocabulary import read_vocabulary as read_vocabulary
+    from mt_scaffold.methods.learn import LearnedCodes as LearnedCodes
+    from mt_scaffold.methods.learn import learn_bpe as learn_bpe
+    from mt_scaffold.vocabulary import get_vocab as get_vocab
+    from mt_scaffold.vocabulary import learn_joint_bpe_and_vocab as learn_joint_bpe_and_vocab
 
 __version__ = "0.1.0"
 

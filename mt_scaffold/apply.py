@@ -8,13 +8,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, AnyStr
 
 from mt_scaffold import _core
-from mt_scaffold.codes import Codes, CodesHeader, CodesSource
-from mt_scaffold.encoder import Encoder as Encoder
+from mt_scaffold.codes import Codes, CodesSource
+from mt_scaffold.corpus.files import Output, PathLike, refuse_overwriting, shown, writing_to
+from mt_scaffold.corpus.glossaries import GlossaryIsolator
+from mt_scaffold.corpus.header import CodesHeader
+from mt_scaffold.corpus.inputs import Lines, TextFile, core_input, core_output, text_source
+from mt_scaffold.corpus.text import LINE_MARGIN, SEPARATOR, as_bytes, join_subwords, like, notation_to_bytes
+from mt_scaffold.corpus.vocabulary_file import read_vocabulary
 from mt_scaffold.errors import UsageError
-from mt_scaffold.files import Output, PathLike, refuse_overwriting, shown, writing_to
-from mt_scaffold.glossaries import GlossaryIsolator
 from mt_scaffold.ids import TokenIds
-from mt_scaffold.inputs import Lines, TextFile, core_input, core_output, text_source
 from mt_scaffold.options import (
     INFERENCES,
     check_choice,
@@ -27,8 +29,6 @@ from mt_scaffold.options import (
     worker_count,
 )
 from mt_scaffold.progress import progress_line
-from mt_scaffold.text import LINE_MARGIN, SEPARATOR, as_bytes, join_subwords, like, notation_to_bytes
-from mt_scaffold.vocabulary import read_vocabulary
 
 
 class BPE(TokenIds):
@@ -37,7 +37,7 @@ class BPE(TokenIds):
     Text is str or bytes, and what comes back is of the same type. Where the codes' symbols are bytes, a str may hold
     bytes that are not UTF-8 as lone surrogates (``errors="surrogateescape"``), and subwords that are only a part of a
     character come back like that. Codes with a pre-tokeniser give subwords in GPT-2's notation of bytes
-    (``mt_scaffold.text.bytes_to_notation``), separated by spaces, and lose nothing: spaces are in the words.
+    (``mt_scaffold.corpus.text.bytes_to_notation``), separated by spaces, and lose nothing: spaces are in the words.
 
     codes: a codes file with or without scaffold tokens, as a path (``.gz`` too), an open file, its bytes or ``Codes``.
     merges: use only the first ``merges`` merges; -1 for all.
@@ -115,8 +115,8 @@ class BPE(TokenIds):
         }
 
     def __reduce__(self) -> tuple[object, ...]:
-        # The core's objects can be neither pickled nor copied, but made again.
-        return _made_again, (type(self), self._arguments)
+        # The core's objects can be neither pickled nor copied, but rebuilt.
+        return _rebuild, (type(self), self._arguments)
 
     def segment(
         self,
@@ -285,8 +285,45 @@ class BPE(TokenIds):
         return Encoder(_core.Applier(self._segmenter, self._isolate, keys, unknown, pretokeniser=self._pretokeniser))
 
 
-def _made_again(kind: type[BPE], arguments: dict[str, Any]) -> BPE:
-    """The BPE that was pickled or copied."""
+class Encoder:
+    """Segment sentences straight into integer ids, without a Python object per subword."""
+
+    def __init__(self, applier: _core.Applier) -> None:
+        self._applier = applier
+
+    def encode(
+        self,
+        sentences: Sequence[str] | Sequence[bytes],
+        dropout: float = 0,
+        seed: int | None = None,
+        epoch: int = 0,
+        indices: Sequence[int] = (),
+        *,
+        uniform_sampling: float = 0,
+    ) -> tuple[memoryview, memoryview]:
+        """Segment sentences (text, or UTF-8) into ids in one call.
+
+        An LF at the end of a sentence is dropped, unless the codes have a pre-tokeniser: it is then a part of it.
+
+        dropout: the probability in [0, 1] that a merge is skipped at a step (BPE-dropout).
+        uniform_sampling: the probability in [0, 1] that a word is drawn from all of its segmentations.
+        seed, epoch, indices: with either, the segmentation of a sentence depends only on (seed, epoch, its index),
+            and its index is its position in ``sentences`` where no ``indices`` are given; without a seed it is random.
+
+        Returns two read-only buffers, which ``numpy.asarray`` takes without a copy: the ids of all sentences (int32),
+        and where each sentence begins (int64, one more than there are sentences).
+
+        Raises UsageError for values out of range, or where there is not one index per sentence.
+        """
+        if len(indices) and len(indices) != len(sentences):
+            raise UsageError(f"{len(sentences)} sentences have {len(indices)} indices")
+        uniform = check_uniform_sampling(uniform_sampling, check_dropout(dropout))
+        ids, offsets = self._applier.ids(sentences, indices, dropout, core_seed(seed), epoch, uniform)
+        return memoryview(ids).cast("i"), memoryview(offsets).cast("q")
+
+
+def _rebuild(kind: type[BPE], arguments: dict[str, Any]) -> BPE:
+    """Rebuild a BPE from its constructor arguments, as pickle and copy do."""
     bpe = kind.__new__(kind)
     BPE.__init__(bpe, **arguments)
     return bpe

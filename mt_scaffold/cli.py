@@ -19,7 +19,7 @@ _EXPERIMENT = "mt_scaffold.experiment.commands"
 _SEGMENTATION_COMMANDS = {
     "count-words": "count the words of a corpus, or merge the counts of its shards",
     "learn-bpe": "learn BPE, Scaffold-BPE or PickyBPE merges from text",
-    "mark": "mark rare, wasted or listed tokens of codes as scaffold (vocabulary trimming)",
+    "trim": "mark rare, wasted or listed tokens of codes as scaffold (vocabulary trimming)",
     "apply-bpe": "segment text with learned codes",
     "encode": "turn documents into files of ids, for language models",
     "decode": "turn files of ids back into text",
@@ -52,7 +52,7 @@ _EXPERIMENT_COMMANDS = {
     "binarise-documents": "make a fairseq data folder for language models from documents and byte codes",
     "train": "train a model with fairseq",
     "average": "average checkpoints",
-    "thin": "take the optimiser's state out of checkpoints that are averaged",
+    "strip-optimizer": "take the optimiser's state out of checkpoints that are averaged",
     "translate": "translate a test set with fairseq or CTranslate2",
     "export": "convert a trained model for another program",
     "score": "score translations with sacreBLEU",
@@ -66,6 +66,7 @@ _EXPERIMENT_COMMANDS = {
     "study": "measure methods without training: sizes, texts, unseen text",
     "statistics": "measure a finished experiment and draw its figures",
     "report": "make one HTML page of a finished experiment",
+    "snakefile": "print the path of the workflow, for snakemake -s",
     "user-dir": "print the folder that fairseq's --user-dir takes",
 }
 COMMANDS = _SEGMENTATION_COMMANDS | _EXPERIMENT_COMMANDS

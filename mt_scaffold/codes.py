@@ -5,76 +5,14 @@ from __future__ import annotations
 import os
 from collections.abc import Collection
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from mt_scaffold import _core
+from mt_scaffold.corpus.files import PathLike, Readable, read_file, shown, stream_name
+from mt_scaffold.corpus.header import CodesHeader
+from mt_scaffold.corpus.text import is_base_symbol, notation_to_bytes
 from mt_scaffold.errors import UsageError
-from mt_scaffold.files import PathLike, Readable, read_file, shown, stream_name
 from mt_scaffold.options import check_merges
-from mt_scaffold.text import is_base_symbol, notation_to_bytes
-
-if TYPE_CHECKING:
-    from mt_scaffold.pretokenise import Pretokeniser
-
-
-class CodesHeader(NamedTuple):
-    """The first line of a codes file: what its symbols are, how text becomes words before merging, what merging is.
-
-    symbols: "characters" (code points) or "bytes".
-    pretokeniser: "spaces", where words are between spaces and the last symbol of each carries ``</w>``; "gpt2",
-        "cl100k", "o200k" or a regular expression, where symbols are bytes and nothing marks the end of a word.
-    split_digits: whether every number character is a word of its own, whatever the pre-tokeniser says.
-    picky: whether the codes are of PickyBPE: merges and splits are applied in the order of the file.
-    """
-
-    symbols: str = "characters"
-    pretokeniser: str = "spaces"
-    split_digits: bool = False
-    picky: bool = False
-
-    @property
-    def bytes(self) -> bool:
-        """Whether symbols are bytes."""
-        return self.symbols == "bytes"
-
-    @property
-    def end_of_word(self) -> bool:
-        """Whether the last symbol of a word carries ``</w>``."""
-        return self.pretokeniser == "spaces"
-
-    @classmethod
-    def of_options(
-        cls, pretokenise: str = "spaces", split_digits: bool = False, byte_level: bool = False
-    ) -> CodesHeader:
-        """Return the header of codes that are learned with these options, which are those of ``learn_bpe``.
-
-        Raises UsageError for what cannot go together, and for what is neither a pre-tokeniser nor a pattern.
-        """
-        header = cls("bytes" if byte_level or pretokenise != "spaces" else "characters", pretokenise, split_digits)
-        header.make_pretokeniser()  # so that what is wrong is reported now
-        return header
-
-    def make_pretokeniser(self) -> Pretokeniser | None:
-        """Return what cuts text into words; None for words between spaces. Raises errors as Pretokeniser does."""
-        if self.end_of_word and not self.split_digits:
-            return None
-        from mt_scaffold.pretokenise import pretokeniser_of  # takes longer than segmenting a short text
-
-        return pretokeniser_of(self.pretokeniser, self.split_digits)
-
-    @property
-    def of_words(self) -> CodesHeader:
-        """What it says of symbols and words: the same for codes of every algorithm that know the same words."""
-        return self._replace(picky=False)
-
-    @property
-    def for_core(self) -> _core._Header:
-        """What it says of symbols and words, as the native core takes it."""
-        return self.bytes, self.pretokeniser, self.split_digits
-
-
-# What codes have said since subword-nmt's format 0.2.
-CHARACTERS = CodesHeader()
 
 
 class Merge(NamedTuple):
@@ -82,8 +20,8 @@ class Merge(NamedTuple):
 
     scaffold: in codes of PickyBPE, whether the token is removed and not merged again; either way, no vocabulary has it.
 
-    Where symbols are bytes, they are in GPT-2's notation (``mt_scaffold.text.bytes_to_notation``), with ``</w>`` in
-    codes for words between spaces.
+    Where symbols are bytes, they are in GPT-2's notation (``corpus.text.bytes_to_notation``), with ``</w>`` in codes
+    for words between spaces.
     """
 
     left: str

@@ -1,81 +1,124 @@
-"""The vocabulary file, for ``--vocabulary``, and fairseq's dictionary, which gives each subword an id."""
+"""Text → vocabulary: counting subwords, and learning joint codes with a vocabulary for each text."""
 
 from __future__ import annotations
 
-import io
-import os
-from typing import Any
+import contextlib
+from collections.abc import Iterable, Sequence
 
-from mt_scaffold.errors import MTScaffoldError
-from mt_scaffold.files import PathLike, Readable, open_input, read_file, shown, stream_name
-from mt_scaffold.text import LINE_MARGIN, decode
+from mt_scaffold import _core
+from mt_scaffold.apply import BPE, check_separator
+from mt_scaffold.corpus.count import Text, count_words, sources_of
+from mt_scaffold.corpus.files import Output, PathLike, refuse_overwriting, writing_to
+from mt_scaffold.corpus.header import CodesHeader
+from mt_scaffold.corpus.inputs import Lines, TextFile, text_sources
+from mt_scaffold.corpus.text import SEPARATOR
+from mt_scaffold.errors import UsageError
+from mt_scaffold.methods.learn import LearnedCodes, learn_from_counts, learn_from_languages
+from mt_scaffold.methods.parity import check_languages, count_languages, parity_settings
+from mt_scaffold.options import check_learning, picky_threshold
 
-# The first ids of every dictionary of fairseq.
-SPECIAL_SYMBOLS = ("<s>", "<pad>", "</s>", "<unk>")
-# What a dictionary writes after a subword that is spelled like one of these.
-OVERWRITE = "#fairseq:overwrite"
 
+def get_vocab(
+    infile: TextFile | None = None,
+    outfile: Output | None = None,
+    num_workers: int | None = None,
+    *,
+    paths: Iterable[TextFile] | None = None,
+    lines: Lines | None = None,
+    byte_level: bool = False,
+) -> None:
+    """Write the words of a text with their counts: the most frequent first, then by first occurrence.
 
-def read_vocabulary(
-    file: PathLike | Readable[bytes] | Readable[str], threshold: int | None = None, byte_level: bool = False
-) -> set[str]:
-    """Return the subwords of a vocabulary file (``get-vocab``) whose count reaches ``threshold``; None for all.
+    infile: a path (``.gz`` too) or an open file. paths: several of them, read as one text.
+    lines: an iterable of strings. Exactly one of the three is given.
+    outfile: a path, or a file open for bytes or text. num_workers: threads, as in ``count_words``.
+    byte_level: the text need not be UTF-8, like text segmented with the codes of ``--byte``.
 
-    file: a path (``.gz`` too), or a file open for bytes or text. byte_level: subwords may be any bytes, and have lone
-    surrogates for those that are not UTF-8.
-
-    Raises MTScaffoldError with the line number where a line is not UTF-8, or not a subword, one space and a count.
+    Raises MTScaffoldError where the input cannot be read or is not UTF-8; UsageError for none or several inputs, and
+    for an output that is an input.
     """
-    vocabulary = set()
-    name = shown(file) if isinstance(file, str | os.PathLike) else stream_name(file, "vocabulary")
-    try:
-        content = read_file(file)
-    except UnicodeDecodeError as error:
-        raise not_decoded(file, name, error) from None
-    if not byte_level:
-        decode(content, name)
-    for number, line in enumerate(io.BytesIO(content), 1):
-        word, space, count = line.rstrip(LINE_MARGIN.encode()).partition(b" ")
-        try:
-            if not space or not word:
-                raise ValueError
-            frequency = int(count)
-            subword = word.decode("utf-8", "surrogateescape")
-        except ValueError:
-            raise MTScaffoldError(f"{name}: line {number}: expected a subword, one space and its count") from None
-        if threshold is None or frequency >= threshold:
-            vocabulary.add(subword)
-    return vocabulary
+    sources = text_sources(infile, paths, lines)
+    refuse_overwriting([outfile], sources)
+    with writing_to(outfile) as stream:
+        stream.write(count_words(paths=sources, num_workers=num_workers, any_bytes=byte_level).format_vocabulary())
 
 
-def read_dictionary(path: PathLike) -> list[tuple[str, int]]:
-    """Return the subwords of a dictionary with their counts, in the order of their ids (the first has id 4).
+def learn_joint_bpe_and_vocab(
+    paths: Sequence[TextFile],
+    codes: PathLike,
+    vocabularies: Sequence[PathLike],
+    num_symbols: int = 10000,
+    min_frequency: int = 2,
+    separator: str = SEPARATOR,
+    total_symbols: bool = False,
+    verbose: bool = False,
+    num_workers: int | None = None,
+    algorithm: str = "scaffold",
+    pretokenise: str = "spaces",
+    split_digits: bool = False,
+    byte_level: bool = False,
+    threshold: float | None = None,
+    dev: Sequence[TextFile] | None = None,
+    global_merges: int = 0,
+    window: int | None = None,
+    alpha: float | None = None,
+) -> LearnedCodes:
+    """Learn codes on all texts together, and write the vocabulary that each text has when segmented with them.
 
-    Raises MTScaffoldError, with the line, where the file is not a dictionary.
+    paths: one path (``.gz`` too) or open file per text. codes: the codes file to write.
+    vocabularies: the vocabulary files to write, one per text. The rest is as in ``learn_bpe``.
+
+    Words are counted once; the vocabularies come from the counts. Raises UsageError where there is not one vocabulary
+    per text, or where one file is named twice; otherwise as ``learn_bpe``.
     """
-    with open_input(path) as stream:
-        lines = decode(stream.read(), shown(path)).removesuffix("\n").split("\n")
-    entries = []
-    for number, line in enumerate(lines, start=1):
-        # From the right: a subword may hold any character but a space.
-        form, _, count = line.removesuffix(f" {OVERWRITE}").rpartition(" ")
-        if not form or not count.isdecimal():
-            raise MTScaffoldError(
-                f"{shown(path)}: line {number}: expected a subword, one space and its count; give a fairseq dictionary"
+    check_learning(num_symbols, min_frequency, algorithm)
+    picky_threshold(algorithm, threshold)
+    header = CodesHeader.of_options(pretokenise, split_digits, byte_level)
+    parity = parity_settings(algorithm, dev, global_merges, window, alpha)
+    check_separator(header, separator)
+    sources = text_sources(paths=paths)
+    if len(sources) != len(vocabularies):
+        raise UsageError(
+            f"there must be one vocabulary file per input, not {len(vocabularies)} for {len(sources)} inputs"
+        )
+    if parity is not None:
+        check_languages(parity, len(sources))
+    developments = (parity and parity.development) or []
+    refuse_overwriting([codes, *vocabularies], [*sources, *developments])
+
+    def count(text: Text, development: bool = False) -> _core.WordCounts:
+        return count_words(
+            paths=sources_of(text),
+            num_workers=num_workers,
+            pretokenise=pretokenise,
+            split_digits=split_digits,
+            any_bytes=header.bytes,
+        )
+
+    with contextlib.ExitStack() as stack:
+        codes_stream = stack.enter_context(writing_to(codes))
+        streams = [stack.enter_context(writing_to(vocabulary)) for vocabulary in vocabularies]
+        amount = (num_symbols, min_frequency)
+        if parity is None:
+            counts = [count([source]) for source in sources]
+            learned = learn_from_counts(
+                *(_together(counts), *amount, algorithm, total_symbols, verbose), header=header, threshold=threshold
             )
-        entries.append((form, int(count)))
-    return entries
+        else:
+            languages = count_languages(parity, [[source] for source in sources], count)
+            counts = languages.training
+            copies = languages._replace(training=[_together([each]) for each in counts])
+            learned = learn_from_languages(copies, parity, *amount, total_symbols, verbose, header=header)
+        codes_stream.write(learned.text)
+        bpe = BPE(learned.codes, separator=separator)
+        for each, stream in zip(counts, streams, strict=True):
+            stream.write(bpe.count_subwords(each).format_vocabulary())
+    return learned
 
 
-def not_decoded(file: object, name: str, error: UnicodeDecodeError) -> MTScaffoldError:
-    """Return the error for an open file that is not UTF-8, with line and byte offset where it can be read again."""
-    # What open and codecs return hold the file of bytes that they decode.
-    beneath: Any = getattr(file, "buffer", None) or getattr(file, "stream", file)
-    try:
-        beneath.seek(0)
-        decode(beneath.read(), name)
-    except MTScaffoldError as found:
-        return found
-    except (OSError, AttributeError):
-        pass
-    return MTScaffoldError(f"{name}: {error}")
+def _together(counts: Iterable[_core.WordCounts]) -> _core.WordCounts:
+    """The words of all, as counts of their own."""
+    together = _core.WordCounts()
+    for count in counts:
+        together.add(count)
+    return together

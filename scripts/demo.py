@@ -10,11 +10,11 @@ from pathlib import Path
 import yaml
 
 from mt_scaffold.experiment.configuration import load_config
-from mt_scaffold.experiment.layout import Layout
+from mt_scaffold.experiment.configuration.layout import Layout
+from mt_scaffold.experiment.workflow import snakefile
 
 ROOT = Path(__file__).resolve().parent.parent
 CONFIG = Path("configs") / "demo.yaml"
-PROFILE = Path("scripts") / "profiles" / "default" / "config.yaml"
 OUTPUT = Path("experiments") / "demo"
 WHAT_IT_SHOWS = """SYNTHETIC DATA: the two languages are invented, and so small that each of these tiny models has
 learned them and stopped improving. The table shows that every step works. It does not show which system translates
@@ -47,12 +47,12 @@ What to run next:
   mt-scaffold learn-bpe --symbols 8000 < YOUR_TEXT > codes
   mt-scaffold apply-bpe --codes codes < YOUR_TEXT
   # real data
-  snakemake -s scripts/Snakefile --configfile configs/multi30k_en_de.yaml --cores {cores}"""
+  snakemake -s "$(mt-scaffold snakefile)" --configfile configs/multi30k_en_de.yaml --cores {cores}"""
 
 
 def profile_options() -> list[str]:
     """Return the options of the workflow's profile, without the line that Snakemake prints when it reads one itself."""
-    given = yaml.safe_load((ROOT / PROFILE).read_text(encoding="utf-8"))
+    given = yaml.safe_load((snakefile().parent / "profiles" / "default" / "config.yaml").read_text(encoding="utf-8"))
     options = [f"--{name}" if value is True else f"--{name}={value}" for name, value in given.items()]
     return ["--workflow-profile", "none", *options]
 
@@ -69,7 +69,15 @@ def main() -> int:
         flush=True,
     )
     start = time.time()
-    command = [sys.executable, "-m", "snakemake", "-s", "scripts/Snakefile", "--configfile", str(CONFIG)]
+    command = [
+        sys.executable,
+        "-m",
+        "snakemake",
+        "-s",
+        str(snakefile()),
+        "--configfile",
+        str(CONFIG),
+    ]
     command += ["--cores", str(cores), "--config", f"output={OUTPUT}", "--logger", "steps"]
     command += profile_options()
     # Where Snakemake finds that logger.

@@ -1,6 +1,6 @@
 """Write the tables of the paper's figures, and of ours beside them, into the documentation.
 
-The paper's are from mt_scaffold/experiment/paper.json, each between ``<!-- paper.json: NAME -->`` and
+The paper's are from mt_scaffold/experiment/report/paper.json, each between ``<!-- paper.json: NAME -->`` and
 ``<!-- end of paper.json -->``; ours are from docs/results/EXPERIMENT/statistics.json, between
 ``<!-- results: EXPERIMENT -->`` and ``<!-- end of results -->``.
 """
@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
-from mt_scaffold.experiment.paper import figures_table, language_models_table, percentages_table, read_paper
+from mt_scaffold.experiment.report.paper import figures_table, language_models_table, percentages_table, read_paper
 from mt_scaffold.tables import format_table
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"

@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from site_docstrings import as_markdown
 
-from mt_scaffold.experiment.schema import OptionValue
+from mt_scaffold.experiment.runtime.schema import OptionValue
 
 _INTRODUCTION = """\
 An experiment is one YAML file; those in `configs/` are commented. A key that is not listed here, a value of the wrong

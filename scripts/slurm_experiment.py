@@ -19,7 +19,8 @@ sys.path.insert(0, str(ROOT / "tests"))
 
 from wmt14_archives import derived_config, make_archives  # noqa: E402
 
-from mt_scaffold.experiment.checkpoints import load_checkpoint  # noqa: E402
+from mt_scaffold.experiment.runtime.checkpoints import load_checkpoint  # noqa: E402
+from mt_scaffold.experiment.workflow import snakefile  # noqa: E402
 
 PROFILE = ROOT / "configs" / "profiles" / "slurm" / "config.yaml"
 # Small enough to start quickly.
@@ -108,7 +109,7 @@ class Experiment:
         self.finish(self._snakemake("--cores", "2", "--until", "binarise"))
 
     def _snakemake(self, *options: str, targets: Iterable[str] = ()) -> subprocess.Popen[str]:
-        command = [sys.executable, "-m", "snakemake", "-s", str(ROOT / "scripts" / "Snakefile"), *options]
+        command = [sys.executable, "-m", "snakemake", "-s", str(snakefile()), *options]
         command += ["--configfile", str(self.folder / "wmt14.yaml")]
         command += ["--config", f"output={self.folder / 'out'}", f"cache={self.cache}", "--", *targets]
         with open(self.folder / "snakemake.txt", "w") as output:

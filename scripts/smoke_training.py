@@ -13,9 +13,9 @@ import time
 from pathlib import Path
 from typing import Any
 
-from mt_scaffold.experiment.checkpoints import load_checkpoint
-from mt_scaffold.experiment.experiment_folder import CHECKPOINTS, TRAINING_LOG
-from mt_scaffold.experiment.fairseq_tools import sees_gpu
+from mt_scaffold.experiment.configuration.experiment_folder import CHECKPOINTS, TRAINING_LOG
+from mt_scaffold.experiment.runtime.checkpoints import load_checkpoint
+from mt_scaffold.experiment.runtime.fairseq import sees_gpu
 
 # What was seen of a training, in its folder.
 _SEEN = "seen.json"

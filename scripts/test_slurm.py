@@ -126,7 +126,7 @@ def recipe(experiment: Experiment) -> None:
 
 def geometry(launcher: str, nodes: str, gpus: str) -> None:
     """Start what the launcher starts for a training, but only print what each process has."""
-    from mt_scaffold.experiment.fairseq_tools import launcher_command
+    from mt_scaffold.experiment.runtime.fairseq import launcher_command
 
     shown = "import os; print('node', os.environ['SLURM_NODEID'] + ',', len(os.sched_getaffinity(0)), 'processors,', "
     shown += "os.environ['SLURM_GPUS_ON_NODE'], 'GPUs')"

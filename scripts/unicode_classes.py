@@ -1,7 +1,7 @@
 """Write the classes of all code points, as the installed ``regex`` package has them, for the core's pre-tokenisers.
 
-``python scripts/unicode_classes.py`` rewrites mt_scaffold/core/unicode_classes.hpp. Run it when constraints.txt gets
-another version of regex, whose Unicode version may differ.
+``python scripts/unicode_classes.py`` rewrites mt_scaffold/core/text/unicode_classes.hpp. Run it when
+constraints.txt gets another version of regex, whose Unicode version may differ.
 """
 
 import itertools

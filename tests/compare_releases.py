@@ -61,6 +61,12 @@ class Release:
     checkout: Path
     folder: Path
 
+    @property
+    def snakefile(self) -> Path:
+        """The workflow, which was not always in the package."""
+        own = self.checkout / "mt_scaffold" / "experiment" / "workflow" / "Snakefile"
+        return own if own.exists() else self.checkout / "scripts" / "Snakefile"
+
     def run(self, command: list[str]) -> None:
         """Run Python with ``command`` in the release's folder; exit where it fails."""
         environment = os.environ | {"PYTHONPATH": str(self.checkout), "PYTHONDONTWRITEBYTECODE": "1"}
@@ -229,7 +235,7 @@ def run_generated(both: Both) -> None:
 def run_experiment(both: Both, config: Path, cores: int) -> None:
     """A whole experiment in both; ``config`` is taken from each checkout where it is relative."""
     for release in (both.old, both.new):
-        command = ["-m", "snakemake", "-s", str(release.checkout / "scripts" / "Snakefile")]
+        command = ["-m", "snakemake", "-s", str(release.snakefile)]
         command += ["--configfile", str(release.checkout / config), "--cores", str(cores)]
         release.run([*command, "--config", "output=experiment"])
 

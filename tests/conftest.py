@@ -43,7 +43,7 @@ def quick_start_of_fairseq(tmp_path_factory: pytest.TempPathFactory) -> Iterator
 
 @pytest.fixture(scope="session")
 def snakemake(quick_start_of_fairseq: None) -> Iterator[Snakemake]:
-    """Snakemake with scripts/Snakefile, started once for many short runs."""
+    """Snakemake with mt_scaffold/experiment/workflow/Snakefile, started once for many short runs."""
     with Snakemake() as server:
         yield server
 
@@ -58,8 +58,8 @@ def fairseq_programs(quick_start_of_fairseq: None) -> Iterator[ForkServer]:
 @pytest.fixture(scope="session")
 def tiny_words(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with {train,valid,odd.1,test1}.{en,de}: 200, 20, 13 and 9 pairs, in words; and ``codes``."""
-    from mt_scaffold.experiment.synthetic import sentence_pairs
-    from mt_scaffold.learn import learn_bpe
+    from mt_scaffold.experiment.data.synthetic import sentence_pairs
+    from mt_scaffold.methods.learn import learn_bpe
 
     folder = tmp_path_factory.mktemp("words")
     pairs = sentence_pairs(1)
@@ -75,8 +75,8 @@ def tiny_words(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def tiny_data(tiny_words: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The same, binarised; the test sets keep their names, odd as they are."""
-    from mt_scaffold.experiment.binarise import binarise
-    from mt_scaffold.experiment.segmentation import joint_segmentation
+    from mt_scaffold.experiment.binarise.parallel import binarise
+    from mt_scaffold.experiment.binarise.segmentation import joint_segmentation
 
     folder = tmp_path_factory.mktemp("data") / "binarised"
     texts = [tiny_words / name for name in ("train", "valid", "odd.1", "test1")]
@@ -87,7 +87,7 @@ def tiny_data(tiny_words: Path, tmp_path_factory: pytest.TempPathFactory) -> Pat
 @pytest.fixture(scope="session")
 def tiny_model(tiny_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of an uninterrupted training of three epochs."""
-    from mt_scaffold.experiment.train import train
+    from mt_scaffold.experiment.training.train import train
 
     folder = tmp_path_factory.mktemp("model")
     train(tiny_data, folder, [*TINY_MODEL, "--max-epoch", "3"], seed=7)

@@ -23,7 +23,7 @@ def load_plugin() -> None:
     """What --user-dir does."""
     from fairseq import utils
 
-    from mt_scaffold.experiment.fairseq_tools import user_dir
+    from mt_scaffold.experiment.runtime.fairseq import user_dir
 
     utils.import_user_module(argparse.Namespace(user_dir=str(user_dir())))
 

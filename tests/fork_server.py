@@ -14,7 +14,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-SNAKEFILE = Path(__file__).resolve().parent.parent / "scripts" / "Snakefile"
+from mt_scaffold.experiment.workflow import snakefile
+
+SNAKEFILE = snakefile()
 
 
 class ForkServer:
@@ -62,7 +64,7 @@ class Snakemake(ForkServer):
 
     def __init__(self) -> None:
         # Snakemake itself, and what the Snakefile imports.
-        super().__init__("snakemake.cli", "mt_scaffold.experiment.language_model_workflow.steps")
+        super().__init__("snakemake.cli", "mt_scaffold.experiment.workflow.language_model_steps")
 
     def run(self, folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
         """Run it in ``folder``; ``stdout`` of the result is all that it and its steps have printed."""

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from wmt14_archives import make_tar
 
-from mt_scaffold.experiment.synthetic import sentence_pairs
+from mt_scaffold.experiment.data.synthetic import sentence_pairs
 
 ARCHIVE = "de-en.tgz"
 TEST_PARTS = ("TED.dev2010", "TEDX.dev2012", "TED.tst2010", "TED.tst2011", "TED.tst2012")

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from mt_scaffold import learn_bpe
-from mt_scaffold.experiment.language_modelling.binarise import binarise_documents
-from mt_scaffold.experiment.synthetic import sentence_pairs
+from mt_scaffold.experiment.binarise.documents import binarise_documents
+from mt_scaffold.experiment.data.synthetic import sentence_pairs
 
 POSITIONS = 32
 TINY_LM = (

@@ -1,4 +1,4 @@
-"""What the tests of the segmenting core share: known results, the twin's codes files, text that is hard to segment."""
+"""What the tests of the segmenting core share: known results, the reference's codes, text that is hard to segment."""
 
 from __future__ import annotations
 
@@ -13,12 +13,19 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+from reference.parity import LearnedParity
 
 from mt_scaffold import BPE, learn_bpe
-from mt_scaffold.reference import Learned, ReferenceBPE, always, learn
-from mt_scaffold.reference_parity import LearnedParity
-from mt_scaffold.reference_picky import Event, LearnedPicky, MergeEvent, ReferencePickyBPE, SplitEvent, learn_picky
-from mt_scaffold.text import bytes_to_notation, notation_to_bytes
+from mt_scaffold.analysis.reference import Learned, ReferenceBPE, always, learn
+from mt_scaffold.analysis.reference_picky import (
+    Event,
+    LearnedPicky,
+    MergeEvent,
+    ReferencePickyBPE,
+    SplitEvent,
+    learn_picky,
+)
+from mt_scaffold.corpus.text import bytes_to_notation, notation_to_bytes
 
 VECTORS = Path(__file__).parent / "vectors"
 # Text that may not be redistributed with the project.
@@ -73,7 +80,7 @@ class Mode(NamedTuple):
 
     picky_line: the first line of such codes of PickyBPE.
 
-    The twin has words and symbols of bytes as text in which each character stands for a byte (latin-1).
+    The reference has words and symbols of bytes as text in which each character stands for a byte (latin-1).
     """
 
     first_line: str
@@ -95,7 +102,7 @@ class Mode(NamedTuple):
         return {"pretokenise": "gpt2"} if self == PRETOKENISED else {"byte_level": self.byte_level}
 
     def word(self, word: str) -> bytes:
-        """A word of the twin as the text has it."""
+        """A word of the reference as the text has it."""
         return word.encode("latin-1" if self.byte_level else "utf-8")
 
 
@@ -119,8 +126,8 @@ MODES = [CHARACTERS, BYTES, PRETOKENISED]
 MODE_NAMES = ["characters", "bytes", "pretokenised"]
 
 
-def twin_codes(learned: Learned, mode: Mode = CHARACTERS) -> bytes:
-    """The codes file that the twin's merges make."""
+def reference_codes(learned: Learned, mode: Mode = CHARACTERS) -> bytes:
+    """The codes file that the reference's merges make."""
     lines = [mode.first_line.encode()]
     for left, right in learned.merges:
         fields = [mode.in_file(left), mode.in_file(right)] + [b"scaffold"] * (left + right in learned.scaffold)
@@ -128,7 +135,7 @@ def twin_codes(learned: Learned, mode: Mode = CHARACTERS) -> bytes:
     return b"\n".join(lines) + b"\n"
 
 
-def learn_with_twin(
+def learn_with_reference(
     counts: dict[str, int],
     symbols: int,
     min_frequency: int = 2,
@@ -136,17 +143,19 @@ def learn_with_twin(
     mode: Mode = CHARACTERS,
 ) -> tuple[Learned, bytes]:
     learned = learn(counts, symbols, min_frequency, algorithm, mode.end_of_word)
-    return learned, twin_codes(learned, mode)
+    return learned, reference_codes(learned, mode)
 
 
 def parity_codes(learned: LearnedParity, mode: Mode = CHARACTERS) -> bytes:
-    """The codes file that the twin's merges make."""
+    """The codes file that the reference's merges make."""
     merges = [b" ".join(map(mode.in_file, merge)) for merge in learned.merges]
     return b"\n".join([mode.first_line.encode(), *merges]) + b"\n"
 
 
-def twin_of(codes: bytes, merges: int = -1, separator: str = "@@", vocabulary: set[str] | None = None) -> ReferenceBPE:
-    """The twin with the codes of a file, whose first line names a mode or, with other words, a pre-tokeniser."""
+def reference_of(
+    codes: bytes, merges: int = -1, separator: str = "@@", vocabulary: set[str] | None = None
+) -> ReferenceBPE:
+    """The reference with the codes of a file, whose first line names a mode or, with other words, a pre-tokeniser."""
     first, *rest = codes.split(b"\n")[:-1]
     mode = next((mode for mode in MODES if mode.first_line.encode() == first), PRETOKENISED)
     rest = rest if merges == -1 else rest[:merges]
@@ -168,7 +177,7 @@ def picky_codes(events: Iterable[Event], mode: Mode = CHARACTERS) -> bytes:
     return b"\n".join(lines) + b"\n"
 
 
-def learn_picky_with_twin(
+def learn_picky_with_reference(
     counts: dict[str, int],
     symbols: int,
     threshold: float = 0.9,
@@ -179,10 +188,10 @@ def learn_picky_with_twin(
     return learned, picky_codes(learned.events, mode)
 
 
-def picky_twin_of(
+def picky_reference_of(
     codes: bytes, merges: int = -1, separator: str = "@@", vocabulary: set[str] | None = None
 ) -> ReferencePickyBPE:
-    """The twin with PickyBPE codes of a file: the first ``merges`` merges, each with the splits after it."""
+    """The reference with PickyBPE codes of a file: the first ``merges`` merges, each with the splits after it."""
     first, *rest = codes.split(b"\n")[:-1]
     mode = next((mode for mode in MODES if mode.picky_line.encode() == first), PRETOKENISED)
     events: list[Event] = []
@@ -199,9 +208,9 @@ def picky_twin_of(
     return ReferencePickyBPE(events, separator, vocabulary, mode.end_of_word)
 
 
-def twin_subwords(twin: ReferenceBPE, words: Iterable[bytes], survives: Callable[[], bool] = always) -> str:
+def reference_subwords(reference: ReferenceBPE, words: Iterable[bytes], survives: Callable[[], bool] = always) -> str:
     """Words of a pre-tokeniser as segmented text shows them."""
-    pieces = [piece for word in words for piece in twin.segment_word(word.decode("latin-1"), survives)]
+    pieces = [piece for word in words for piece in reference.segment_word(word.decode("latin-1"), survives)]
     return " ".join(bytes_to_notation(piece.encode("latin-1")) for piece in pieces)
 
 

@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from segmenting import hard_text, learn_with_twin, lines_at_lf, twin_of
+from segmenting import hard_text, learn_with_reference, lines_at_lf, reference_of
 
 import mt_scaffold
 from mt_scaffold import (
@@ -33,8 +33,8 @@ from mt_scaffold import (
     read_codes,
     read_vocabulary,
 )
-from mt_scaffold.files import AsBytes
-from mt_scaffold.text import is_base_symbol, surface_form
+from mt_scaffold.corpus.files import AsBytes
+from mt_scaffold.corpus.text import is_base_symbol, surface_form
 
 TEXT = hard_text(41, 2500)
 CODES = learn_bpe(io.BytesIO(TEXT.encode("utf-8")), num_symbols=150).text
@@ -56,12 +56,12 @@ def files(tmp_path: Path) -> dict[str, Path]:
 
 def test_segment_and_process_line_and_tokens() -> None:
     """A sentence without its margins, a line with them, and a list of words give the same subwords."""
-    bpe, twin = BPE(CODES), twin_of(CODES)
+    bpe, reference = BPE(CODES), reference_of(CODES)
     for line in lines_at_lf(TEXT)[:200]:
-        assert bpe.process_line(line) == twin.process_line(line)
-        assert bpe.segment(line) == twin.segment(line)
+        assert bpe.process_line(line) == reference.process_line(line)
+        assert bpe.segment(line) == reference.segment(line)
         tokens = [word for word in line.strip("\r\n ").split(" ") if word]
-        assert " ".join(bpe.segment_tokens(tokens)) == twin.segment(line)
+        assert " ".join(bpe.segment_tokens(tokens)) == reference.segment(line)
     assert bpe.segment("") == bpe.segment(" \r\n") == ""
     assert bpe.process_line(" \r\n") == " \r\n"
     assert bpe.segment_tokens([]) == bpe.segment_tokens(["", ""]) == []
@@ -497,15 +497,15 @@ def test_importing_is_instant() -> None:
     assert not heavy & set(loaded.split())
 
 
-def test_the_twin_is_not_used_to_segment() -> None:
-    """The commands have no slow path: nothing that segments loads the twin."""
-    code = "import sys, mt_scaffold.cli, mt_scaffold.vocab, mt_scaffold.apply; print(*sys.modules)"
+def test_the_reference_is_not_used_to_segment() -> None:
+    """The commands have no slow path: nothing that segments loads the reference."""
+    code = "import sys, mt_scaffold.cli, mt_scaffold.vocabulary, mt_scaffold.apply; print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
-    assert "mt_scaffold.reference" not in loaded.split()
+    assert "mt_scaffold.analysis.reference" not in loaded.split()
 
 
 def test_scaffold_is_what_learning_gives_by_default() -> None:
     """The default algorithm is the one the package is about."""
     counts = {"accc": 5, "cc": 2}
     text = " ".join(word for word, count in counts.items() for _ in range(count))
-    assert learn_bpe(lines=[text], num_symbols=2).text == learn_with_twin(counts, 2)[1]
+    assert learn_bpe(lines=[text], num_symbols=2).text == learn_with_reference(counts, 2)[1]

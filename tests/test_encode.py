@@ -12,16 +12,17 @@ import sys
 from pathlib import Path
 
 import pytest
+from reference.ids import NOTATION
 from segmenting import hard_text
 
 from mt_scaffold import BPE
 from mt_scaffold.cli import main
-from mt_scaffold.codes import CodesHeader
+from mt_scaffold.corpus.count import count_words
+from mt_scaffold.corpus.header import CodesHeader
+from mt_scaffold.corpus.id_files import id_width
 from mt_scaffold.encode import decode_documents, encode_documents
 from mt_scaffold.errors import MTScaffoldError, SpecialTokenError, UsageError
-from mt_scaffold.id_files import id_width
-from mt_scaffold.learn import count_words, learn_from_counts
-from mt_scaffold.reference_ids import NOTATION
+from mt_scaffold.methods.learn import learn_from_counts
 
 numpy = pytest.importorskip("numpy", reason="what the files of ids are read with")
 

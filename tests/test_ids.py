@@ -1,4 +1,4 @@
-"""Ids: every text comes back byte for byte, the core equals its twin, plain BPE gives tiktoken's ids."""
+"""Ids: every text comes back byte for byte, the core equals its reference, plain BPE gives tiktoken's ids."""
 
 from __future__ import annotations
 
@@ -15,15 +15,16 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from reference.ids import NOTATION, ReferenceIds
 from segmenting import MULTI30K, SHARED, hard_text, needs
 
 from mt_scaffold import BPE
-from mt_scaffold.codes import CodesHeader
+from mt_scaffold.analysis.reference import ReferenceBPE
+from mt_scaffold.corpus.count import count_words
+from mt_scaffold.corpus.header import CodesHeader
+from mt_scaffold.corpus.pretokenise import PATTERNS, Pretokeniser
 from mt_scaffold.errors import MTScaffoldError, SpecialTokenError, UsageError
-from mt_scaffold.learn import count_words, learn_from_counts
-from mt_scaffold.pretokenise import PATTERNS, Pretokeniser
-from mt_scaffold.reference import ReferenceBPE
-from mt_scaffold.reference_ids import NOTATION, ReferenceIds
+from mt_scaffold.methods.learn import learn_from_counts
 
 numpy = pytest.importorskip("numpy", reason="encode_batch returns NumPy arrays")
 
@@ -56,8 +57,8 @@ def bpe_of(pretokeniser: str, algorithm: str, *special: str) -> BPE:
     return BPE(codes_of(pretokeniser, algorithm), special_tokens=special)
 
 
-def twin_of(bpe: BPE, codes: bytes, special: tuple[str, ...] = (), multiple: int = 1) -> ReferenceIds:
-    """The twin with the codes of a BPE; words are split by the tested pre-tokeniser."""
+def reference_of(bpe: BPE, codes: bytes, special: tuple[str, ...] = (), multiple: int = 1) -> ReferenceIds:
+    """The reference with the codes of a BPE; words are split by the tested pre-tokeniser."""
     from mt_scaffold import Codes
 
     read = Codes(codes)
@@ -118,26 +119,26 @@ def test_any_bytes_come_back(pretokeniser: str, algorithm: str) -> None:
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 @pytest.mark.parametrize("pretokeniser", PRETOKENISERS)
-def test_the_core_equals_its_twin(pretokeniser: str, algorithm: str) -> None:
+def test_the_core_equals_its_reference(pretokeniser: str, algorithm: str) -> None:
     """Tokens and their order, ids with special tokens and without, and the decoding of arbitrary ids."""
     codes, special = codes_of(pretokeniser, algorithm), (END, "the", "th")
     bpe = BPE(codes, special_tokens=special, pad_vocab_to=64)
-    twin = twin_of(bpe, codes, special, 64)
-    assert bpe.tokens == [token for token, _ in twin.tokens]
+    reference = reference_of(bpe, codes, special, 64)
+    assert bpe.tokens == [token for token, _ in reference.tokens]
     assert bpe.n_vocab == len(bpe.tokens) and bpe.n_vocab % 64 == 0
-    assert len(set(twin.id.values())) == twin.first_special == bpe.special_tokens[END]
+    assert len(set(reference.id.values())) == reference.first_special == bpe.special_tokens[END]
 
     @given(BYTES, st.sets(st.sampled_from(special)), st.lists(st.integers(0, bpe.n_vocab - 1), max_size=30))
     @settings(max_examples=60, deadline=None)
     def check(text: bytes, allowed: set[str], ids: list[int]) -> None:
-        assert bpe.encode(text, allowed_special=allowed, disallowed_special=()) == twin.encode(text, allowed)
-        assert bpe.decode_bytes(ids) == twin.decode(ids)
+        assert bpe.encode(text, allowed_special=allowed, disallowed_special=()) == reference.encode(text, allowed)
+        assert bpe.decode_bytes(ids) == reference.decode(ids)
 
     check()
-    assert bpe.encode(TEXT, disallowed_special=()) == twin.encode(TEXT.encode("utf-8"))
+    assert bpe.encode(TEXT, disallowed_special=()) == reference.encode(TEXT.encode("utf-8"))
 
 
-def test_random_codes_equal_the_twin() -> None:
+def test_random_codes_equal_the_reference() -> None:
     """Codes that no learner would write: strings made by several pairs, tokens that spell out </w>, runs."""
     generator = random.Random(5)
     for number in range(60):
@@ -154,12 +155,12 @@ def test_random_codes_equal_the_twin() -> None:
         merges = "".join(f"{left} {right}{' scaffold' if left + right in scaffold else ''}\n" for left, right in lines)
         codes = f"{header}\n{merges}".encode()
         bpe = BPE(codes)
-        twin = twin_of(bpe, codes)
-        assert bpe.tokens == [token for token, _ in twin.tokens]
+        reference = reference_of(bpe, codes)
+        assert bpe.tokens == [token for token, _ in reference.tokens]
         for _ in range(15):
             text = "".join(generator.choice([*letters, " ", "\r", "</w>"]) for _ in range(generator.randint(1, 20)))
             ids = bpe.encode(text)
-            assert ids == twin.encode(text.encode("utf-8")), (codes, text)
+            assert ids == reference.encode(text.encode("utf-8")), (codes, text)
             assert bpe.decode(ids) == text
 
 
@@ -419,7 +420,7 @@ def test_dropout_depends_on_seed_epoch_and_index_alone() -> None:
 
 @pytest.mark.parametrize("pretokeniser", PRETOKENISERS)
 def test_a_long_text_is_cut_only_where_no_id_changes(pretokeniser: str) -> None:
-    """The threads share a single long text; special tokens at the cuts are found, and the twin agrees on a part."""
+    """The threads share a single long text; special tokens at the cuts are found; the reference agrees on a part."""
     bpe = bpe_of(pretokeniser, "scaffold", "o\nw", END)
     generator = random.Random(1)
     words = ["word", "don't", "x\n", "\n\n", " \n ", "o\nw", END, "42", "//", "\r\n", "  ", "Ab.", "é", "\u3000", " "]

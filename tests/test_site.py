@@ -66,7 +66,7 @@ def test_the_reference_has_every_key_of_the_configurations() -> None:
 
     pages: dict[type, str] = {}
     for path in sorted((ROOT / "configs").glob("*.yaml")):
-        if path.name == "study_intrinsic.yaml":  # no experiment: its schema is mt_scaffold.experiment.intrinsic_study's
+        if path.name == "study_intrinsic.yaml":  # no experiment: its schema is mt_scaffold.experiment.study's
             continue
         kind = type(load_experiment(path))
         page = pages.setdefault(kind, configuration_page("Keys", kind))

@@ -27,11 +27,11 @@ def test_random_trials_and_broken_files() -> None:
 
 
 def test_what_is_found_fails() -> None:
-    """A twin that segments otherwise is noticed, with the seed that shows it."""
+    """A reference that segments otherwise is noticed, with the seed that shows it."""
     program = (
         "import runpy, sys\n"
         f"sys.path[:0] = [{str(SOAK)!r}, {str(SOAK.parent)!r}]\n"
-        "from mt_scaffold.reference import ReferenceBPE\n"
+        "from mt_scaffold.analysis.reference import ReferenceBPE\n"
         "ReferenceBPE.process_line = lambda self, line: 'wrong'\n"
         f"runpy.run_path({str(SOAK)!r}, {{}}, '__main__')\n"
     )

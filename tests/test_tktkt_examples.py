@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from mt_scaffold import BPE, learn_bpe
-from mt_scaffold.reference import ReferenceBPE, learn
-from mt_scaffold.reference_picky import MergeEvent, learn_picky
+from mt_scaffold.analysis.reference import ReferenceBPE, learn
+from mt_scaffold.analysis.reference_picky import MergeEvent, learn_picky
 
 ROOT = Path(__file__).resolve().parent.parent
 EXAMPLES = json.loads((ROOT / "benchmarks" / "tktkt_examples.json").read_text(encoding="utf-8"))
@@ -20,8 +20,8 @@ for _example in EXAMPLES:
 examples = pytest.mark.parametrize("example", EXAMPLES, ids=[example["name"] for example in EXAMPLES])
 
 
-def twin_lines(example: dict[str, Any]) -> list[str]:
-    """What the twin in plain Python learns, as the lines of a codes file."""
+def reference_lines(example: dict[str, Any]) -> list[str]:
+    """What the reference in plain Python learns, as the lines of a codes file."""
     if example["algorithm"] == "picky":
         picky = learn_picky(
             example["words"], example["symbols"], example.get("threshold", 0.9), end_of_word=example["end_of_word"]
@@ -36,9 +36,9 @@ def twin_lines(example: dict[str, Any]) -> list[str]:
 
 @examples
 def test_our_side_of_the_examples(example: dict[str, Any]) -> None:
-    """The twin and the native core learn what the page says that Algorithm 1, or PickyBPE, gives for these words."""
+    """The reference and the native core learn what the page says that Algorithm 1, or PickyBPE, gives."""
     [expected] = example["ours"]["codes"]
-    assert twin_lines(example) == expected
+    assert reference_lines(example) == expected
     # A word a line, and no mark of its end where the example has none.
     lines = [word for word, count in example["words"].items() for _ in range(count)]
     learned = learn_bpe(
@@ -53,8 +53,8 @@ def test_our_side_of_the_examples(example: dict[str, Any]) -> None:
         assert BPE(learned.text).segment(word) == subwords
         merges = [(line.split()[0], line.split()[1]) for line in expected]
         scaffold = {"".join(line.split()[:2]) for line in expected if line.endswith(" scaffold")}
-        twin = ReferenceBPE(merges, scaffold, end_of_word=example["end_of_word"])
-        assert " ".join(twin.segment_word(word)) == subwords
+        reference = ReferenceBPE(merges, scaffold, end_of_word=example["end_of_word"])
+        assert " ".join(reference.segment_word(word)) == subwords
 
 
 @examples

@@ -13,7 +13,7 @@ from typing import Any
 
 import yaml
 
-from mt_scaffold.experiment.synthetic import sentence_pairs
+from mt_scaffold.experiment.data.synthetic import sentence_pairs
 
 CONFIGS = Path(__file__).parent.parent / "configs"
 # Archive → the stems of its members for a pair of languages (sgm test sets aside).

@@ -13,7 +13,7 @@ from mt_scaffold.commands.arguments import (
     add_segmenting,
     add_uniform_sampling,
 )
-from mt_scaffold.files import input_or_standard, output_or_standard
+from mt_scaffold.corpus.files import input_or_standard, output_or_standard
 
 EXAMPLES = """\
 mt-scaffold apply-bpe --codes codes < corpus.tok > corpus.bpe

@@ -5,11 +5,11 @@ from __future__ import annotations
 import argparse
 from typing import Any, BinaryIO
 
-from mt_scaffold.documents import DEFAULT_FIELD, DOCUMENT_FORMATS, Documents
-from mt_scaffold.files import input_or_standard
+from mt_scaffold.corpus.documents import DEFAULT_FIELD, DOCUMENT_FORMATS, Documents
+from mt_scaffold.corpus.files import input_or_standard
+from mt_scaffold.corpus.text import SEPARATOR
+from mt_scaffold.methods.parity import DEFAULT_ALPHA
 from mt_scaffold.options import ALGORITHMS, DEFAULT_THRESHOLD, FORMATS, INFERENCES
-from mt_scaffold.parity import DEFAULT_ALPHA
-from mt_scaffold.text import SEPARATOR
 
 _DEFAULT_TOP = 20
 

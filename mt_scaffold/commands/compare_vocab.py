@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 
+from mt_scaffold.analysis.compare_vocab import compare_sizes, compare_vocab, format_comparison, format_sizes
 from mt_scaffold.commands.arguments import (
     add_format,
     add_inputs,
@@ -14,7 +15,6 @@ from mt_scaffold.commands.arguments import (
     shown_top,
     word_options,
 )
-from mt_scaffold.compare_vocab import compare_sizes, compare_vocab, format_comparison, format_sizes
 from mt_scaffold.errors import UsageError
 
 # What --sizes alone takes, as word_options returns it where none is given.

@@ -12,9 +12,9 @@ from mt_scaffold.commands.arguments import (
     given_documents,
     word_options,
 )
-from mt_scaffold.count import merge_counts, write_counts
+from mt_scaffold.corpus.count import merge_counts, write_counts
+from mt_scaffold.corpus.files import output_or_standard
 from mt_scaffold.errors import UsageError
-from mt_scaffold.files import output_or_standard
 
 EXAMPLES = """\
 mt-scaffold count-words --input 'shards/*.jsonl.zst' --max-memory 8G --output words.counts

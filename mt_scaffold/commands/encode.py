@@ -12,9 +12,9 @@ from mt_scaffold.commands.arguments import (
     add_uniform_sampling,
     input_paths,
 )
-from mt_scaffold.documents import DOCUMENT_FORMATS
+from mt_scaffold.corpus.documents import DOCUMENT_FORMATS
+from mt_scaffold.corpus.id_files import DTYPES
 from mt_scaffold.encode import IN_TEXT, encode_documents
-from mt_scaffold.id_files import DTYPES
 
 EXAMPLES = """\
 mt-scaffold encode --codes codes --input 'shards/*.jsonl.zst' --append '<|endoftext|>' --special '<|endoftext|>' \\

@@ -6,8 +6,8 @@ import argparse
 import os
 import sys
 
+from mt_scaffold.analysis.explain import explain
 from mt_scaffold.commands.arguments import add_codes, add_merges, add_separator
-from mt_scaffold.explain import explain
 
 EXAMPLES = """\
 mt-scaffold explain --codes codes Arizona zona

@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 
 from mt_scaffold.commands.arguments import add_bytes, add_input, add_num_workers
-from mt_scaffold.files import input_or_standard, output_or_standard
-from mt_scaffold.vocab import get_vocab
+from mt_scaffold.corpus.files import input_or_standard, output_or_standard
+from mt_scaffold.vocabulary import get_vocab
 
 EXAMPLES = """\
 mt-scaffold get-vocab < train.bpe.de > vocab.de

@@ -12,9 +12,9 @@ from mt_scaffold.commands.arguments import (
     given_documents,
     learning_options,
 )
+from mt_scaffold.corpus.files import output_or_standard
 from mt_scaffold.errors import UsageError
-from mt_scaffold.files import output_or_standard
-from mt_scaffold.learn import learn_bpe
+from mt_scaffold.methods.learn import learn_bpe
 
 EXAMPLES = """\
 mt-scaffold learn-bpe --symbols 32000 < corpus.tok > codes

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from mt_scaffold.commands.arguments import add_learning, add_separator, input_paths, learning_options
-from mt_scaffold.vocab import learn_joint_bpe_and_vocab
+from mt_scaffold.vocabulary import learn_joint_bpe_and_vocab
 
 EXAMPLES = """\
 mt-scaffold learn-joint-bpe-and-vocab --input train.en train.de --symbols 32000 --output codes \\

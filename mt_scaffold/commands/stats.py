@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 
+from mt_scaffold.analysis.containing import format_inside, inside
+from mt_scaffold.analysis.stats import format_stats, stats
 from mt_scaffold.commands.arguments import (
     add_format,
     add_inference,
@@ -14,9 +16,7 @@ from mt_scaffold.commands.arguments import (
     shown_top,
 )
 from mt_scaffold.errors import UsageError
-from mt_scaffold.inside import format_inside, inside
 from mt_scaffold.options import INFERENCES
-from mt_scaffold.stats import format_stats, stats
 
 EXAMPLES = """\
 mt-scaffold stats --codes bpe.codes scaffold.codes --input corpus.tok

@@ -9,9 +9,9 @@ from __future__ import annotations
 import itertools
 from functools import cache
 
-from mt_scaffold.pretokenise import Pretokeniser
+from mt_scaffold.corpus.pretokenise import Pretokeniser
 
-# PATTERNS of mt_scaffold.pretokenise, but that {1,3}+ is no possessive quantifier in Oniguruma, and $ ends a line.
+# PATTERNS of corpus/pretokenise.py, but that {1,3}+ is no possessive quantifier in Oniguruma, and $ ends a line.
 # <A>: numbers and letters; <U>, <W>: what a capital of o200k may be, and a small letter.
 _TEMPLATES = {
     "gpt2": r"'(?:[sdmt]|ll|ve|re)| ?[<L>]++| ?[<N>]++| ?[^\s<A>]++|\s+(?!\S)|\s",

@@ -13,13 +13,13 @@ from typing import Any, NamedTuple
 
 from mt_scaffold.apply import BPE
 from mt_scaffold.codes import Codes, CodesSource, Merge
+from mt_scaffold.corpus.files import PathLike, open_input, open_output, refuse_overwriting, shown
+from mt_scaffold.corpus.text import END_OF_WORD, SEPARATOR, is_base_symbol, surface_form
+from mt_scaffold.corpus.vocabulary_file import SPECIAL_SYMBOLS
 from mt_scaffold.errors import MTScaffoldError, UsageError
-from mt_scaffold.files import PathLike, open_input, open_output, refuse_overwriting, shown
 from mt_scaffold.ids import check_special_tokens
 from mt_scaffold.integrations import oniguruma
 from mt_scaffold.integrations.sides import byte_tokens, code_tokens, read_tokens
-from mt_scaffold.text import END_OF_WORD, SEPARATOR, is_base_symbol, surface_form
-from mt_scaffold.vocabulary import SPECIAL_SYMBOLS
 
 _UNKNOWN, _END = "<unk>", "</s>"
 _LINES = 10_000

@@ -11,12 +11,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from mt_scaffold.corpus.files import PathLike, open_output, write_text
+from mt_scaffold.corpus.text import SEPARATOR
+from mt_scaffold.corpus.vocabulary_file import SPECIAL_SYMBOLS
 from mt_scaffold.errors import UsageError
-from mt_scaffold.files import PathLike, open_output, write_text
 from mt_scaffold.integrations.sides import Dropout, Side, side_of
 from mt_scaffold.options import check_dropout, check_epoch, core_seed
-from mt_scaffold.text import SEPARATOR
-from mt_scaffold.vocabulary import SPECIAL_SYMBOLS
 
 _NEEDS = "mt_scaffold.integrations.transformers needs transformers 5: pip install 'mt-scaffold[transformers]'"
 try:

@@ -12,19 +12,20 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import cached_property
 from typing import IO, Any, cast
 
-from mt_scaffold import apply, vocabulary
+from mt_scaffold import apply
 from mt_scaffold.codes import Codes, Merge
 from mt_scaffold.commands.arguments import add_segmenting
+from mt_scaffold.corpus import vocabulary_file
+from mt_scaffold.corpus.files import AsBytes, open_input, shown, stream_name
+from mt_scaffold.corpus.glossaries import around
+from mt_scaffold.corpus.text import LINE_MARGIN, SEPARATOR, as_bytes, like, not_utf8, notation_to_bytes
 from mt_scaffold.errors import MTScaffoldError, UsageError
-from mt_scaffold.files import AsBytes, open_input, shown, stream_name
-from mt_scaffold.glossaries import around
 from mt_scaffold.options import check_dropout, check_merges, worker_count
 from mt_scaffold.subword_nmt.segmenting import check_vocab_and_split as check_vocab_and_split
 from mt_scaffold.subword_nmt.segmenting import encode as encode
 from mt_scaffold.subword_nmt.segmenting import isolate_glossary as isolate_glossary
 from mt_scaffold.subword_nmt.segmenting import recursive_split as recursive_split
 from mt_scaffold.subword_nmt.streams import Text, add_file, add_num_workers, as_text, beneath, new_parser
-from mt_scaffold.text import LINE_MARGIN, SEPARATOR, as_bytes, like, not_utf8, notation_to_bytes
 
 
 class BPE:
@@ -57,7 +58,7 @@ class BPE:
         try:
             self.version, self._codes, found = _read_codes(codes, self._merges, is_bytes)
         except UnicodeDecodeError as error:
-            raise vocabulary.not_decoded(codes, stream_name(codes, "codes"), error) from None
+            raise vocabulary_file.not_decoded(codes, stream_name(codes, "codes"), error) from None
         picky = self._codes is not None and self._codes.header.picky
         self._is_original_bpe = not picky and not any(merge.scaffold for merge in found)
         if not self._is_original_bpe and not self._isolates_natively:
@@ -225,7 +226,7 @@ def read_vocabulary(vocab_file: Text, threshold: int | None) -> set[str]:
     """Return the subwords of an open vocabulary file, or its lines, whose count reaches ``threshold``; None for all."""
     if not hasattr(vocab_file, "read"):
         vocab_file = io.StringIO("\n".join(cast(str, line).rstrip("\n") for line in vocab_file))
-    return vocabulary.read_vocabulary(cast(IO[str], vocab_file), threshold)
+    return vocabulary_file.read_vocabulary(cast(IO[str], vocab_file), threshold)
 
 
 def get_byte_mode(code_file_name: str) -> bool:
@@ -249,6 +250,6 @@ def create_parser(
 
 
 if __name__ == "__main__":
-    from mt_scaffold.subword_nmt.subword_nmt import main
+    from mt_scaffold.subword_nmt.command import main
 
     main("apply-bpe")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import argparse
 
-from mt_scaffold import vocab
-from mt_scaffold.files import AsBytes, WritableText
+from mt_scaffold import vocabulary as vocab
+from mt_scaffold.corpus.files import AsBytes, WritableText
 from mt_scaffold.subword_nmt.streams import Text, add_file, new_parser, source
 
 
@@ -25,6 +25,6 @@ def create_parser(
 
 
 if __name__ == "__main__":
-    from mt_scaffold.subword_nmt.subword_nmt import main
+    from mt_scaffold.subword_nmt.command import main
 
     main("get-vocab")

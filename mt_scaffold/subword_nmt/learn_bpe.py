@@ -6,9 +6,10 @@ import argparse
 from collections import Counter
 from typing import Any, cast
 
-from mt_scaffold import learn
 from mt_scaffold.commands.arguments import add_amount
-from mt_scaffold.files import AsBytes, Writable, WritableText
+from mt_scaffold.corpus.count import count_words
+from mt_scaffold.corpus.files import AsBytes, Writable, WritableText
+from mt_scaffold.methods import learn
 from mt_scaffold.subword_nmt.streams import Text, add_file, add_num_workers, beneath, new_parser, source
 
 
@@ -47,7 +48,7 @@ def get_vocabulary(fobj: Text, is_dict: bool = False, is_bytes: bool = False, nu
 
     is_bytes: the words are bytes.
     """
-    counts = learn.count_words(is_dict=is_dict, num_workers=num_workers, any_bytes=is_bytes, **source(fobj))
+    counts = count_words(is_dict=is_dict, num_workers=num_workers, any_bytes=is_bytes, **source(fobj))
     return Counter(dict(counts.byte_items() if is_bytes else counts.items()))
 
 
@@ -66,6 +67,6 @@ def create_parser(
 
 
 if __name__ == "__main__":
-    from mt_scaffold.subword_nmt.subword_nmt import main
+    from mt_scaffold.subword_nmt.command import main
 
     main("learn-bpe")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from mt_scaffold import vocab
+from mt_scaffold import vocabulary as vocab
 from mt_scaffold.commands.arguments import add_amount, add_separator
 from mt_scaffold.subword_nmt.streams import add_file, add_num_workers, as_text, new_parser
 
@@ -56,6 +56,6 @@ def create_parser(
 
 
 if __name__ == "__main__":
-    from mt_scaffold.subword_nmt.subword_nmt import main
+    from mt_scaffold.subword_nmt.command import main
 
     main("learn-joint-bpe-and-vocab")

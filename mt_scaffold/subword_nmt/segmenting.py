@@ -8,8 +8,8 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, MutableMapping, Sequence
 from typing import AnyStr
 
-from mt_scaffold.glossaries import around
-from mt_scaffold.text import END_OF_WORD, LINE_MARGIN, like
+from mt_scaffold.corpus.glossaries import around
+from mt_scaffold.corpus.text import END_OF_WORD, LINE_MARGIN, like
 
 # Words and symbols are bytes in byte-level BPE, text otherwise.
 Pair = tuple[AnyStr, AnyStr]

@@ -9,8 +9,8 @@ import sys
 from collections.abc import Callable, Iterable
 from typing import IO, Any, TypedDict, cast
 
-from mt_scaffold.files import Readable
-from mt_scaffold.inputs import Lines, TextFile
+from mt_scaffold.corpus.files import Readable
+from mt_scaffold.corpus.inputs import Lines, TextFile
 
 # What subword-nmt reads: an open file, or any other iterable of its lines.
 Text = Readable[str] | Readable[bytes] | Iterable[str] | Iterable[bytes]

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import sys
-
-from mt_scaffold.cli import main as run
 from mt_scaffold.subword_nmt.apply_bpe import BPE as BPE
 from mt_scaffold.subword_nmt.apply_bpe import create_parser as create_apply_bpe_parser
 from mt_scaffold.subword_nmt.apply_bpe import get_byte_mode as get_byte_mode
 from mt_scaffold.subword_nmt.apply_bpe import read_vocabulary as read_vocabulary
+from mt_scaffold.subword_nmt.command import main as main
 from mt_scaffold.subword_nmt.get_vocab import create_parser as create_get_vocab_parser
 from mt_scaffold.subword_nmt.get_vocab import get_vocab as get_vocab
 from mt_scaffold.subword_nmt.learn_bpe import create_parser as create_learn_bpe_parser
@@ -29,18 +27,6 @@ __all__ = [
     "main",
     "read_vocabulary",
 ]
-
-
-def main(*command: str) -> None:
-    """Run ``mt-scaffold`` with the arguments of this process, learning original BPE; exit where that fails.
-
-    command: what comes before them; for ``python -m subword_nmt.learn_bpe`` and the like.
-    """
-    arguments = [*command, *sys.argv[1:]]
-    if arguments and arguments[0].startswith("learn-"):
-        arguments[1:1] = ["--algorithm", "bpe"]
-    if status := run(arguments):
-        sys.exit(status)
 
 
 if __name__ == "__main__":

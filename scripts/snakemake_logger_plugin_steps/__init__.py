@@ -1,6 +1,6 @@
 """A Snakemake logger: on a terminal one moving line with the time left, in a log one line per finished step.
 
-PYTHONPATH=scripts snakemake --logger steps -s scripts/Snakefile ...
+PYTHONPATH=scripts snakemake --logger steps -s mt_scaffold/experiment/workflow/Snakefile ...
 
 Snakemake finds a logger by the name of its package. Warnings and errors are always shown, a failed step with the end of
 its log.

@@ -4,7 +4,7 @@
 
 The parts, each with its share of the time:
 
-- trials: random corpora, on which the native core must equal the plain Python twin;
+- trials: random corpora, on which the native core must equal the plain Python reference;
 - broken-files: broken codes, configurations, counts, indices and vocabularies, which must be refused in one line;
 - libfuzzer: the core's reader of codes under libFuzzer with the sanitizers, where clang++ is installed;
 - kills: an experiment killed at random moments and started again, compared with one that was left alone;

@@ -5,17 +5,26 @@ from __future__ import annotations
 import random
 from pathlib import Path
 
-from segmenting import CHARACTERS, MODES, PRETOKENISED, VECTORS, Mode, learn_with_twin, twin_of, twin_subwords
+from segmenting import (
+    CHARACTERS,
+    MODES,
+    PRETOKENISED,
+    VECTORS,
+    Mode,
+    learn_with_reference,
+    reference_of,
+    reference_subwords,
+)
 
 from mt_scaffold import BPE, MTScaffoldError
+from mt_scaffold.analysis.reference import pretokenise
 from mt_scaffold.codes import Codes
-from mt_scaffold.count import load_counts, write_counts
+from mt_scaffold.corpus.count import load_counts, write_counts
+from mt_scaffold.corpus.id_files import read_index
+from mt_scaffold.corpus.pretokenise import PATTERNS
+from mt_scaffold.corpus.vocabulary_file import read_vocabulary
 from mt_scaffold.encode import encode_documents
 from mt_scaffold.experiment.configuration import load_experiment
-from mt_scaffold.id_files import read_index
-from mt_scaffold.pretokenise import PATTERNS
-from mt_scaffold.reference import pretokenise
-from mt_scaffold.vocabulary import read_vocabulary
 
 CONFIGS = Path(__file__).resolve().parents[2] / "configs"
 WORDS = {"banana": 5, "ananas": 3, "anna": 4, "ä日a": 2, "a</w>": 2, "nana": 7}
@@ -61,7 +70,7 @@ class Readers:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.codes = [
-            learn_with_twin({_in(mode, word): count for word, count in WORDS.items()}, 12, 1, mode=mode)[1]
+            learn_with_reference({_in(mode, word): count for word, count in WORDS.items()}, 12, 1, mode=mode)[1]
             for mode in MODES
         ]
         self.codes += [path.read_bytes() for path in sorted(VECTORS.rglob("*.codes"))[:12]]
@@ -101,23 +110,23 @@ class Readers:
         bpe, codes = BPE(broken), Codes(broken)
         segmented = bpe.process_line(LINE)
         merges = codes.merges
-        # Blank lines and older versions are accepted, too; the twin reads only what learners write.
+        # Blank lines and older versions are accepted, too; the reference reads only what learners write.
         if all(_is_plain(line) for line in broken.split(b"\n")[1:-1]) and broken.endswith(b"\n"):
             mode = next((mode for mode in MODES if broken.startswith(mode.first_line.encode() + b"\n")), None)
             if mode is None or len(merges) != broken.count(b"\n") - 1:
                 return
-            twin = twin_of(broken)
+            reference = reference_of(broken)
             if mode == PRETOKENISED:
-                expected = twin_subwords(twin, pretokenise(LINE.encode("utf-8"), PATTERNS["gpt2"]))
+                expected = reference_subwords(reference, pretokenise(LINE.encode("utf-8"), PATTERNS["gpt2"]))
             else:
-                expected = twin.process_line(_in(mode, LINE))
+                expected = reference.process_line(_in(mode, LINE))
                 segmented = (
                     _in(mode, segmented)
                     if mode == CHARACTERS
                     else segmented.encode("utf-8", "surrogateescape").decode("latin-1")
                 )
             if segmented != expected:
-                raise AssertionError(f"the core gives {segmented!r}, the twin {expected!r}")
+                raise AssertionError(f"the core gives {segmented!r}, the reference {expected!r}")
 
     def _read_experiment(self, broken: bytes) -> None:
         load_experiment(self._written("experiment.yaml", broken))
@@ -147,7 +156,7 @@ def _is_plain(line: bytes) -> bool:
 
 
 def _in(mode: Mode, text: str) -> str:
-    """Text as the twin has it."""
+    """Text as the reference has it."""
     return text.encode("utf-8").decode("latin-1") if mode.byte_level else text
 
 

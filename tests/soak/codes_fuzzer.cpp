@@ -4,9 +4,9 @@
 #include <string_view>
 #include <vector>
 
-#include "codes.hpp"
+#include "segment/codes.hpp"
 #include "errors.hpp"
-#include "segmenter.hpp"
+#include "segment/segmenter.hpp"
 
 using namespace mt_scaffold;
 

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from segmenting import hard_text
 
-from mt_scaffold.experiment.binarise import DESCRIPTION
+from mt_scaffold.experiment.binarise.parallel import DESCRIPTION
 
 # Bytes of the file system; what is written into it is larger.
 ROOM = 64 << 10
@@ -79,7 +79,7 @@ def commands(inputs: Inputs, full: Path) -> dict[str, list[object]]:
             *("learn-bpe", "--algorithm", "parity", "--symbols", "9000", "--input", text, text),
             *("--output", full / "codes"),
         ],
-        "mark": ["mark", codes, "--below", "5", "--input", text, "--output", full / "codes"],
+        "trim": ["trim", codes, "--below", "5", "--input", text, "--output", full / "codes"],
         "apply-bpe": ["apply-bpe", "--codes", codes, "--input", text, "--output", full / "subwords"],
         "apply-bpe .gz": ["apply-bpe", "--codes", codes, "--input", text, "--output", full / "subwords.gz"],
         "learn-unigram": ["learn-unigram", "--symbols", "9000", "--input", text, "--output", full / "unigram.model"],

@@ -1,4 +1,4 @@
-"""Random corpora: the native core must learn and segment as the plain Python twin does."""
+"""Random corpora: the native core must learn and segment as the plain Python reference does."""
 
 from __future__ import annotations
 
@@ -8,6 +8,9 @@ from collections import Counter
 from collections.abc import Iterable
 from fractions import Fraction
 
+from reference.greedy import segment_greedily
+from reference.parity import learn_parity
+from reference.uniform import RandomStream, UniformSampler
 from segmenting import (
     BYTES,
     CHARACTERS,
@@ -15,24 +18,21 @@ from segmenting import (
     PRETOKENISED,
     Mode,
     hard_text,
-    learn_picky_with_twin,
-    learn_with_twin,
+    learn_picky_with_reference,
+    learn_with_reference,
     lines_at_lf,
     parity_codes,
-    picky_twin_of,
-    twin_of,
-    twin_subwords,
+    picky_reference_of,
+    reference_of,
+    reference_subwords,
 )
 
 from mt_scaffold import BPE, learn_bpe
-from mt_scaffold.parity import DEFAULT_ALPHA
-from mt_scaffold.pretokenise import PATTERNS
-from mt_scaffold.reference import Learned, ReferenceBPE, Survives, always, pretokenise
-from mt_scaffold.reference_greedy import segment_greedily
-from mt_scaffold.reference_parity import learn_parity
-from mt_scaffold.reference_picky import LearnedPicky
-from mt_scaffold.reference_uniform import RandomStream, UniformSampler
-from mt_scaffold.text import END_OF_WORD, bytes_to_notation, words_of
+from mt_scaffold.analysis.reference import Learned, ReferenceBPE, Survives, always, pretokenise
+from mt_scaffold.analysis.reference_picky import LearnedPicky
+from mt_scaffold.corpus.pretokenise import PATTERNS
+from mt_scaffold.corpus.text import END_OF_WORD, bytes_to_notation, words_of
+from mt_scaffold.methods.parity import DEFAULT_ALPHA
 
 # Few letters make ties, overlaps and strings of several origins the rule; "</w>" may be spelt out; up to four bytes.
 ALPHABETS = [list("a"), list("ab"), list("abcd"), ["a", "</w>", "<", "w>"], ["a", "ä", "日", "😀"], list("abcdefghij")]
@@ -40,14 +40,14 @@ SEPARATORS = ["@@", "@@", "~", "￭"]
 
 
 class Difference(Exception):
-    """The core and the twin disagree; the message says on what."""
+    """The core and the reference disagree; the message says on what."""
 
 
 class Greedy(ReferenceBPE):
-    """The twin with greedy inference over the vocabulary of other codes."""
+    """The reference with greedy inference over the vocabulary of other codes."""
 
-    def __init__(self, twin: ReferenceBPE) -> None:
-        super().__init__(twin.rank, twin.scaffold, twin.separator, end_of_word=twin.end_of_word)
+    def __init__(self, reference: ReferenceBPE) -> None:
+        super().__init__(reference.rank, reference.scaffold, reference.separator, end_of_word=reference.end_of_word)
 
     def segment_word(self, word: str, survives: Survives = always) -> list[str]:
         *inner, last = segment_greedily(word, self.rank, self.scaffold, self.end_of_word)
@@ -57,7 +57,7 @@ class Greedy(ReferenceBPE):
 def trial(seed: int) -> int:
     """Make one corpus, learn from it and segment it and another one; returns the number of words compared.
 
-    Raises Difference where the core and the twin disagree on anything.
+    Raises Difference where the core and the reference disagree on anything.
     """
     draw = random.Random(seed)
     mode = draw.choice(MODES)
@@ -69,35 +69,37 @@ def trial(seed: int) -> int:
     picky = algorithm == "picky"
     merges = draw.choice([-1, -1, draw.randint(0, 80)])
     separator = draw.choice(SEPARATORS) if mode == CHARACTERS else "@@"
-    twin_with = picky_twin_of if picky else twin_of
-    twin, bpe = twin_with(codes, merges, separator), BPE(codes, merges, separator)
+    reference_with = picky_reference_of if picky else reference_of
+    reference, bpe = reference_with(codes, merges, separator), BPE(codes, merges, separator)
     if mode == CHARACTERS and draw.random() < 0.4:
         forms = sorted(bpe.surface_forms())
         vocabulary = set(draw.sample(forms, draw.randint(0, len(forms))))
-        twin, bpe = twin_with(codes, merges, separator, vocabulary), BPE(codes, merges, separator, vocabulary)
+        reference, bpe = reference_with(codes, merges, separator, vocabulary), BPE(codes, merges, separator, vocabulary)
     elif draw.random() < 0.2:
-        twin, bpe = Greedy(twin), BPE(codes, merges, separator, inference="greedy")
+        reference, bpe = Greedy(reference), BPE(codes, merges, separator, inference="greedy")
     compared = 0
     for whole in (text, other):
         output = io.BytesIO()
         bpe.process_file(io.BytesIO(whole.encode("utf-8")), output, num_workers=draw.randint(1, 3))
-        expected = b"".join(_segmented(line, twin, mode) for line in lines_at_lf(whole))
+        expected = b"".join(_segmented(line, reference, mode) for line in lines_at_lf(whole))
         _same("subwords", output.getvalue(), expected)
         compared += sum(len(_words(line, mode)) for line in lines_at_lf(whole))
-    compared += _sampled(bpe, twin, mode, [word for line in lines_at_lf(other) for word in _words(line, mode)], draw)
+    compared += _sampled(
+        bpe, reference, mode, [word for line in lines_at_lf(other) for word in _words(line, mode)], draw
+    )
     return compared
 
 
 def _learn(text: str, algorithm: str, mode: Mode, symbols: int, min_frequency: int, draw: random.Random) -> bytes:
-    """Learn with the core and the twin from a text; returns the codes."""
+    """Learn with the core and the reference from a text; returns the codes."""
     counts = _counts(lines_at_lf(text), mode)
     threshold = draw.choice([0.3, 0.6, 0.9, 1.0])
     picky = algorithm == "picky"
     learned: Learned | LearnedPicky
     if picky:
-        learned, codes = learn_picky_with_twin(counts, symbols, threshold, min_frequency, mode)
+        learned, codes = learn_picky_with_reference(counts, symbols, threshold, min_frequency, mode)
     else:
-        learned, codes = learn_with_twin(counts, symbols, min_frequency, algorithm, mode)
+        learned, codes = learn_with_reference(counts, symbols, min_frequency, algorithm, mode)
     native = learn_bpe(
         io.BytesIO(text.encode("utf-8")),
         None,
@@ -116,7 +118,7 @@ def _learn(text: str, algorithm: str, mode: Mode, symbols: int, min_frequency: i
 def _learn_parity(
     text: str, algorithm: str, mode: Mode, symbols: int, min_frequency: int, draw: random.Random
 ) -> bytes:
-    """Learn with the core and the twin from the lines of a text, dealt out to some languages; returns the codes."""
+    """Learn with both from the lines of a text, dealt out to some languages; returns the codes."""
     number = draw.randint(2, 4)
     lines = [line.rstrip("\n") + "\n" for line in lines_at_lf(text)]
     lines += ["\n"] * (-len(lines) % number)
@@ -165,18 +167,19 @@ def _counts(lines: Iterable[str], mode: Mode) -> dict[str, int]:
     return dict(counts)
 
 
-def _sampled(bpe: BPE, twin: ReferenceBPE, mode: Mode, words: list[str], draw: random.Random) -> int:
+def _sampled(bpe: BPE, reference: ReferenceBPE, mode: Mode, words: list[str], draw: random.Random) -> int:
     """Compare what uniform sampling makes of words; returns their number."""
     split = {
         left + right
-        for left, right in twin.rank
-        if twin.vocabulary and [*twin._split(left + right, (left + right).endswith(END_OF_WORD))] != [left + right]
+        for left, right in reference.rank
+        if reference.vocabulary
+        and [*reference._split(left + right, (left + right).endswith(END_OF_WORD))] != [left + right]
     }
-    sampler = UniformSampler(twin.rank, twin.scaffold | split, mode.end_of_word)
+    sampler = UniformSampler(reference.rank, reference.scaffold | split, mode.end_of_word)
     probability, seed = draw.choice([0.1, 0.5, 1.0, draw.random()]), draw.randrange(1 << 64)
-    drawn = sampler.sample(words, twin.segment_word, probability, RandomStream(seed))
+    drawn = sampler.sample(words, reference.segment_word, probability, RandomStream(seed))
     expected = [
-        mode.word(piece) + twin.separator.encode() * (number + 1 < len(pieces))
+        mode.word(piece) + reference.separator.encode() * (number + 1 < len(pieces))
         if mode.end_of_word
         else bytes_to_notation(piece.encode("latin-1")).encode()
         for pieces in drawn
@@ -188,25 +191,25 @@ def _sampled(bpe: BPE, twin: ReferenceBPE, mode: Mode, words: list[str], draw: r
 
 
 def _words(line: str, mode: Mode) -> list[str]:
-    """The words of a line with its LF, as the twin has them."""
+    """The words of a line with its LF, as the reference has them."""
     if mode == PRETOKENISED:
         return [word.decode("latin-1") for word in _pretokenised(line)]
     words = words_of(line)
     return [word.encode("utf-8").decode("latin-1") for word in words] if mode == BYTES else words
 
 
-def _segmented(line: str, twin: ReferenceBPE, mode: Mode) -> bytes:
+def _segmented(line: str, reference: ReferenceBPE, mode: Mode) -> bytes:
     if mode == CHARACTERS:
-        return twin.process_line(line).encode("utf-8")
+        return reference.process_line(line).encode("utf-8")
     if mode == BYTES:
-        return twin.process_line(line.encode("utf-8").decode("latin-1")).encode("latin-1")
-    return (twin_subwords(twin, _pretokenised(line)) + "\n" * line.endswith("\n")).encode("utf-8")
+        return reference.process_line(line.encode("utf-8").decode("latin-1")).encode("latin-1")
+    return (reference_subwords(reference, _pretokenised(line)) + "\n" * line.endswith("\n")).encode("utf-8")
 
 
 def _pretokenised(line: str) -> list[bytes]:
     return pretokenise(line.removesuffix("\n").encode("utf-8"), PATTERNS["gpt2"])
 
 
-def _same(what: str, native: object, twin: object) -> None:
-    if native != twin:
-        raise Difference(f"{what} differ: the core gives {native!r:.500}, the twin {twin!r:.500}")
+def _same(what: str, native: object, reference: object) -> None:
+    if native != reference:
+        raise Difference(f"{what} differ: the core gives {native!r:.500}, the reference {reference!r:.500}")

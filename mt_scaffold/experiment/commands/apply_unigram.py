@@ -1,11 +1,11 @@
-"""mt-scaffold apply-unigram: see mt_scaffold.experiment.unigram_segmenter."""
+"""mt-scaffold apply-unigram: see mt_scaffold.methods.unigram_segmenter."""
 
 from __future__ import annotations
 
 import argparse
 
 from mt_scaffold.commands.arguments import add_num_workers
-from mt_scaffold.experiment.unigram_segmenter import apply_unigram
+from mt_scaffold.methods.unigram_segmenter import apply_unigram
 
 EXAMPLES = """\
 mt-scaffold apply-unigram --codes unigram.model --input train.en --output train.pieces.en

@@ -6,9 +6,9 @@ import argparse
 
 from mt_scaffold.commands.arguments import add_inference, add_separator
 from mt_scaffold.errors import UsageError
-from mt_scaffold.experiment.dictionary import NO_LIMITS
-from mt_scaffold.experiment.limits import Limits
-from mt_scaffold.experiment.segmentation import Segmentation
+from mt_scaffold.experiment.binarise.dictionary import NO_LIMITS
+from mt_scaffold.experiment.binarise.segmentation import Segmentation
+from mt_scaffold.experiment.configuration.limits import Limits
 from mt_scaffold.options import INFERENCES
 
 

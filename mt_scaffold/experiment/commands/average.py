@@ -1,11 +1,11 @@
-"""mt-scaffold average: see mt_scaffold.experiment.average."""
+"""mt-scaffold average: see mt_scaffold.experiment.training.average."""
 
 from __future__ import annotations
 
 import argparse
 
 from mt_scaffold.errors import UsageError
-from mt_scaffold.experiment.average import average, last_checkpoints
+from mt_scaffold.experiment.training.average import average, last_checkpoints
 
 EXAMPLES = """\
 mt-scaffold average --checkpoints model/checkpoints --last 5 --output averaged.pt

@@ -1,10 +1,10 @@
-"""mt-scaffold binarise: see mt_scaffold.experiment.binarise."""
+"""mt-scaffold binarise: see mt_scaffold.experiment.binarise.parallel."""
 
 from __future__ import annotations
 
 import argparse
 
-from mt_scaffold.experiment.binarise import binarise
+from mt_scaffold.experiment.binarise.parallel import binarise
 from mt_scaffold.experiment.commands import arguments as shared
 
 EXAMPLES = """\

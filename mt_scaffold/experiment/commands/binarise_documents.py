@@ -1,11 +1,11 @@
-"""mt-scaffold binarise-documents: see mt_scaffold.experiment.language_modelling.binarise."""
+"""mt-scaffold binarise-documents: see mt_scaffold.experiment.binarise.documents."""
 
 from __future__ import annotations
 
 import argparse
 
-from mt_scaffold.documents import DOCUMENT_FORMATS
-from mt_scaffold.experiment.language_modelling.binarise import binarise_documents
+from mt_scaffold.corpus.documents import DOCUMENT_FORMATS
+from mt_scaffold.experiment.binarise.documents import binarise_documents
 
 EXAMPLES = """\
 mt-scaffold binarise-documents --codes codes --train train.jsonl --valid valid.jsonl --test test.jsonl \\

@@ -1,4 +1,4 @@
-"""mt-scaffold clean: see mt_scaffold.experiment.clean."""
+"""mt-scaffold clean: see mt_scaffold.experiment.data.clean."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import argparse
 import sys
 
 from mt_scaffold.errors import UsageError
-from mt_scaffold.experiment.clean import HoldOut, clean
-from mt_scaffold.experiment.results import write_result
+from mt_scaffold.experiment.data.clean import HoldOut, clean
+from mt_scaffold.experiment.runtime.results import write_result
 
 EXAMPLES = """\
 mt-scaffold clean --source train.en --target train.de --output-source clean.en --output-target clean.de

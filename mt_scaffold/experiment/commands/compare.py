@@ -1,4 +1,4 @@
-"""mt-scaffold compare: see mt_scaffold.experiment.compare."""
+"""mt-scaffold compare: see mt_scaffold.experiment.evaluation.compare."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import argparse
 from collections.abc import Sequence
 
 from mt_scaffold.errors import UsageError
-from mt_scaffold.experiment.compare import compare
-from mt_scaffold.experiment.comparison_tables import as_text
 from mt_scaffold.experiment.configuration import Config, load_config
-from mt_scaffold.experiment.paper import published_scores
+from mt_scaffold.experiment.evaluation.compare import compare
+from mt_scaffold.experiment.evaluation.comparison_tables import as_text
+from mt_scaffold.experiment.report.paper import published_scores
 
 EXAMPLES = """\
 mt-scaffold compare bpe.json scaffold.json --baseline bpe --output comparison

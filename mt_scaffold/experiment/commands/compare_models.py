@@ -1,12 +1,12 @@
-"""mt-scaffold compare-models: see mt_scaffold.experiment.language_modelling.compare_models."""
+"""mt-scaffold compare-models: see mt_scaffold.experiment.evaluation.compare_models."""
 
 from __future__ import annotations
 
 import argparse
 
 from mt_scaffold.errors import UsageError
-from mt_scaffold.experiment.language_modelling.compare_models import Labelled, compare_models
-from mt_scaffold.experiment.language_modelling.model_comparison import as_text
+from mt_scaffold.experiment.evaluation.compare_models import Labelled, compare_models
+from mt_scaffold.experiment.evaluation.model_comparison import as_text
 
 EXAMPLES = """\
 mt-scaffold compare-models bpe=bpe.json scaffold=scaffold.json --baseline bpe --output comparison

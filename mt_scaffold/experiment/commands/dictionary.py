@@ -1,11 +1,11 @@
-"""mt-scaffold dictionary: see mt_scaffold.experiment.dictionary."""
+"""mt-scaffold dictionary: see mt_scaffold.experiment.binarise.dictionary."""
 
 from __future__ import annotations
 
 import argparse
 
+from mt_scaffold.experiment.binarise.dictionary import make_dictionaries
 from mt_scaffold.experiment.commands import arguments as shared
-from mt_scaffold.experiment.dictionary import make_dictionaries
 
 EXAMPLES = """\
 mt-scaffold dictionary --train train --source-lang en --target-lang de --codes codes --output dictionaries

@@ -1,10 +1,10 @@
-"""mt-scaffold evaluate: see mt_scaffold.experiment.language_modelling.evaluate."""
+"""mt-scaffold evaluate: see mt_scaffold.experiment.evaluation.bits_per_byte."""
 
 from __future__ import annotations
 
 import argparse
 
-from mt_scaffold.experiment.language_modelling.evaluate import evaluate
+from mt_scaffold.experiment.evaluation.bits_per_byte import evaluate
 
 EXAMPLES = """\
 mt-scaffold evaluate --checkpoint averaged.pt --data binarised --output scores.json

@@ -1,4 +1,4 @@
-"""mt-scaffold export: see mt_scaffold.experiment.export_ctranslate2."""
+"""mt-scaffold export: see mt_scaffold.experiment.inference.export_ctranslate2."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import argparse
 from collections.abc import Collection, Sequence
 from pathlib import Path
 
+from mt_scaffold.corpus.text import SEPARATOR
 from mt_scaffold.errors import UsageError
 from mt_scaffold.experiment.commands.arguments import add_segmentation, segmentation
 from mt_scaffold.experiment.configuration import load_config
 from mt_scaffold.experiment.configuration.data import Tokenise
-from mt_scaffold.experiment.export_ctranslate2 import QUANTIZATIONS, export_ctranslate2
-from mt_scaffold.experiment.model_files import ModelFiles, system_files
-from mt_scaffold.text import SEPARATOR
+from mt_scaffold.experiment.inference.export_ctranslate2 import QUANTIZATIONS, export_ctranslate2
+from mt_scaffold.experiment.inference.model_files import ModelFiles, system_files
 
 EXAMPLES = """\
 mt-scaffold export ctranslate2 --experiment experiments/demo --system scaffold --output translator

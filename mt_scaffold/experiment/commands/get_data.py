@@ -1,4 +1,4 @@
-"""mt-scaffold get-data: see mt_scaffold.experiment.data."""
+"""mt-scaffold get-data: see mt_scaffold.experiment.data.parallel."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import argparse
 
 from mt_scaffold.errors import UsageError
 from mt_scaffold.experiment.configuration import load_config
-from mt_scaffold.experiment.data import fetch_data, get_data
-from mt_scaffold.experiment.download import CACHE_VARIABLE
-from mt_scaffold.experiment.results import write_result
+from mt_scaffold.experiment.data.download import CACHE_VARIABLE
+from mt_scaffold.experiment.data.parallel import fetch_data, get_data
+from mt_scaffold.experiment.runtime.results import write_result
 
 EXAMPLES = """\
 mt-scaffold get-data --config configs/multi30k_en_de.yaml --output-dir raw

@@ -1,12 +1,12 @@
-"""mt-scaffold get-documents: see mt_scaffold.experiment.get_documents."""
+"""mt-scaffold get-documents: see mt_scaffold.experiment.data.documents."""
 
 from __future__ import annotations
 
 import argparse
 
-from mt_scaffold.experiment.get_documents import get_documents
-from mt_scaffold.experiment.language_model_workflow.layout import read_layout
-from mt_scaffold.experiment.results import write_result
+from mt_scaffold.experiment.configuration.language_model_layout import read_layout
+from mt_scaffold.experiment.data.documents import get_documents
+from mt_scaffold.experiment.runtime.results import write_result
 
 EXAMPLES = """\
 mt-scaffold get-documents experiments/lm_demo

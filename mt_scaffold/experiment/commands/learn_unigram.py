@@ -1,11 +1,11 @@
-"""mt-scaffold learn-unigram: see mt_scaffold.experiment.unigram."""
+"""mt-scaffold learn-unigram: see mt_scaffold.methods.unigram."""
 
 from __future__ import annotations
 
 import argparse
 
 from mt_scaffold.commands.arguments import add_num_workers
-from mt_scaffold.experiment.unigram import learn_unigram
+from mt_scaffold.methods.unigram import learn_unigram
 
 EXAMPLES = """\
 mt-scaffold learn-unigram --symbols 8000 --input train.en train.de --output unigram.model

@@ -1,4 +1,4 @@
-"""mt-scaffold lm-eval: see mt_scaffold.experiment.language_modelling.harness."""
+"""mt-scaffold lm-eval: see mt_scaffold.experiment.evaluation.lm_eval."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import os
 import sys
 
 from mt_scaffold.errors import UsageError
-from mt_scaffold.experiment.average import last_checkpoints
-from mt_scaffold.experiment.language_modelling.harness import PAPER_TASKS, format_harness, run_harness
+from mt_scaffold.experiment.evaluation.lm_eval import PAPER_TASKS, format_harness, run_harness
+from mt_scaffold.experiment.training.average import last_checkpoints
 
 EXAMPLES = """\
 mt-scaffold lm-eval --checkpoints model/checkpoints --last 5 --data binarised --tasks paper --num-fewshot 0 5 \\

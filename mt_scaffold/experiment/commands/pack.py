@@ -1,12 +1,12 @@
-"""mt-scaffold pack: see mt_scaffold.experiment.pack."""
+"""mt-scaffold pack: see mt_scaffold.experiment.inference.pack."""
 
 from __future__ import annotations
 
 import argparse
 
-from mt_scaffold.experiment.metrics import METRICS
-from mt_scaffold.experiment.model_card import OTHER_ENGINE
-from mt_scaffold.experiment.pack import pack
+from mt_scaffold.experiment.evaluation.metrics import METRICS
+from mt_scaffold.experiment.inference.model_card import OTHER_ENGINE
+from mt_scaffold.experiment.inference.pack import pack
 
 EXAMPLES = """\
 mt-scaffold pack experiments/demo/scaffold --output demo-scaffold

@@ -1,10 +1,10 @@
-"""mt-scaffold report: see mt_scaffold.experiment.html_report."""
+"""mt-scaffold report: see mt_scaffold.experiment.report.html."""
 
 from __future__ import annotations
 
 import argparse
 
-from mt_scaffold.experiment.html_report import html_report
+from mt_scaffold.experiment.report.html import html_report
 
 EXAMPLES = """\
 mt-scaffold report experiments/demo --examples 10

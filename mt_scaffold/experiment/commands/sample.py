@@ -1,4 +1,4 @@
-"""mt-scaffold sample: see mt_scaffold.experiment.language_modelling.sample."""
+"""mt-scaffold sample: see mt_scaffold.experiment.inference.sample."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import argparse
 import json
 from dataclasses import asdict
 
+from mt_scaffold.corpus.files import write_text
+from mt_scaffold.corpus.text import read_lines
 from mt_scaffold.errors import UsageError
-from mt_scaffold.experiment.language_modelling.sample import Sampling, sample
-from mt_scaffold.files import write_text
-from mt_scaffold.text import read_lines
+from mt_scaffold.experiment.inference.sample import Sampling, sample
 
 EXAMPLES = """\
 mt-scaffold sample --checkpoint averaged.pt --data binarised --prompt "Once upon a time" --temperature 0.8

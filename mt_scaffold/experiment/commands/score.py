@@ -1,12 +1,12 @@
-"""mt-scaffold score: see mt_scaffold.experiment.score."""
+"""mt-scaffold score: see mt_scaffold.experiment.evaluation.score."""
 
 from __future__ import annotations
 
 import argparse
 
 from mt_scaffold.experiment.configuration import load_config
-from mt_scaffold.experiment.metrics import METRICS
-from mt_scaffold.experiment.score import score
+from mt_scaffold.experiment.evaluation.metrics import METRICS
+from mt_scaffold.experiment.evaluation.score import score
 
 EXAMPLES = """\
 mt-scaffold score --hypothesis translations/test.de --reference raw/test.de --output scores.json

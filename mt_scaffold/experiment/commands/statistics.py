@@ -1,11 +1,11 @@
-"""mt-scaffold statistics: see mt_scaffold.experiment.statistics, and language_model_workflow.statistics."""
+"""mt-scaffold statistics: see mt_scaffold.experiment.report.statistics, and language_model_workflow.statistics."""
 
 from __future__ import annotations
 
 import argparse
 
 from mt_scaffold.experiment.configuration import Config
-from mt_scaffold.experiment.experiment_folder import read_folder
+from mt_scaffold.experiment.configuration.experiment_folder import read_folder
 
 EXAMPLES = """\
 mt-scaffold statistics experiments/demo
@@ -21,11 +21,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> None:
     """Run the command and print which figures were drawn."""
     if isinstance(read_folder(options.experiment), Config):
-        from mt_scaffold.experiment.statistics import statistics
+        from mt_scaffold.experiment.report.statistics import statistics
 
         files = [figure.file for figure in statistics(options.experiment).figures]
     else:
-        from mt_scaffold.experiment.language_model_workflow import statistics as language_models
+        from mt_scaffold.experiment.report import language_model_statistics as language_models
 
         files = language_models.statistics(options.experiment).figures
     for file in files:

@@ -1,4 +1,4 @@
-"""mt-scaffold study: see mt_scaffold.experiment.intrinsic_study."""
+"""mt-scaffold study: see mt_scaffold.experiment.study."""
 
 from __future__ import annotations
 
@@ -25,6 +25,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Run the command and print where the results are."""
-    from mt_scaffold.experiment.intrinsic_study import study
+    from mt_scaffold.experiment.study import study
 
     print(study(options.config, options.output, options.texts, options.jobs))

@@ -1,4 +1,4 @@
-"""mt-scaffold tokenise: see mt_scaffold.experiment.tokenise."""
+"""mt-scaffold tokenise: see mt_scaffold.experiment.data.tokenise."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import argparse
 import re
 
 from mt_scaffold.experiment.configuration.data import Tokenise
-from mt_scaffold.experiment.results import write_result
-from mt_scaffold.experiment.tokenise import tokenise
+from mt_scaffold.experiment.data.tokenise import tokenise
+from mt_scaffold.experiment.runtime.results import write_result
 
 EXAMPLES = """\
 mt-scaffold tokenise --language de < train.raw.de > train.de

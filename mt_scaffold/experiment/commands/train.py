@@ -1,13 +1,13 @@
-"""mt-scaffold train: see mt_scaffold.experiment.train."""
+"""mt-scaffold train: see mt_scaffold.experiment.training.train."""
 
 from __future__ import annotations
 
 import argparse
 
 from mt_scaffold.errors import UsageError
-from mt_scaffold.experiment.fairseq_tools import LAUNCHERS, gpus_in_all, option_arguments
-from mt_scaffold.experiment.schema import OptionValue
-from mt_scaffold.experiment.train import train
+from mt_scaffold.experiment.runtime.fairseq import LAUNCHERS, gpus_in_all, option_arguments
+from mt_scaffold.experiment.runtime.schema import OptionValue
+from mt_scaffold.experiment.training.train import train
 
 EXAMPLES = """\
 mt-scaffold train --data binarised --output model -- --arch transformer --max-epoch 10
@@ -75,8 +75,8 @@ def run(options: argparse.Namespace) -> None:
 def _configured(options: argparse.Namespace, gpus: int) -> dict[str, OptionValue]:
     """Return fairseq-train's options from the experiment configuration."""
     from mt_scaffold.experiment.configuration import Config, load_experiment
-    from mt_scaffold.experiment.language_model_workflow.options import options_for_data
-    from mt_scaffold.experiment.training_options import training_options
+    from mt_scaffold.experiment.training.language_model_options import options_for_data
+    from mt_scaffold.experiment.training.training_options import training_options
 
     config = load_experiment(options.config)
     if isinstance(config, Config):

@@ -1,12 +1,12 @@
-"""mt-scaffold translate: see mt_scaffold.experiment.translate."""
+"""mt-scaffold translate: see mt_scaffold.experiment.inference.translate."""
 
 from __future__ import annotations
 
 import argparse
 
-from mt_scaffold.experiment.export_ctranslate2 import QUANTIZATIONS
-from mt_scaffold.experiment.fairseq_tools import option_arguments
-from mt_scaffold.experiment.translate import ENGINES, translate
+from mt_scaffold.experiment.inference.export_ctranslate2 import QUANTIZATIONS
+from mt_scaffold.experiment.inference.translate import ENGINES, translate
+from mt_scaffold.experiment.runtime.fairseq import option_arguments
 
 EXAMPLES = """\
 mt-scaffold translate --data binarised --subset test --model averaged.pt --output translations -- --beam 4

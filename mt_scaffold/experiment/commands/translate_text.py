@@ -1,14 +1,14 @@
-"""mt-scaffold translate-text: see mt_scaffold.experiment.translate_text."""
+"""mt-scaffold translate-text: see mt_scaffold.experiment.inference.translate_text."""
 
 from __future__ import annotations
 
 import argparse
 import contextlib
 
+from mt_scaffold.corpus.files import open_input, open_output, refuse_overwriting, standard_input, standard_output
 from mt_scaffold.errors import UsageError
-from mt_scaffold.experiment.packed_model import PackedModel
-from mt_scaffold.experiment.translate_text import BLOCK_LINES, translate_text
-from mt_scaffold.files import open_input, open_output, refuse_overwriting, standard_input, standard_output
+from mt_scaffold.experiment.inference.packed_model import PackedModel
+from mt_scaffold.experiment.inference.translate_text import BLOCK_LINES, translate_text
 from mt_scaffold.options import worker_count
 from mt_scaffold.progress import progress_line
 

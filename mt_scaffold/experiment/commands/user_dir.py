@@ -1,4 +1,4 @@
-"""mt-scaffold user-dir: see mt_scaffold.experiment.fairseq_tools.user_dir."""
+"""mt-scaffold user-dir: see mt_scaffold.experiment.runtime.fairseq.user_dir."""
 
 from __future__ import annotations
 
@@ -16,6 +16,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Print the folder."""
-    from mt_scaffold.experiment.fairseq_tools import user_dir
+    from mt_scaffold.experiment.runtime.fairseq import user_dir
 
     print(user_dir())

@@ -12,10 +12,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from mt_scaffold.corpus.files import PathLike
 from mt_scaffold.errors import UsageError
 from mt_scaffold.experiment.configuration import checks, language_model_checks, yaml_file
 from mt_scaffold.experiment.configuration.data import NAME, NAME_SAYS, Data, Tokenise
 from mt_scaffold.experiment.configuration.language_model import LanguageModelConfig
+from mt_scaffold.experiment.configuration.limits import Limits
 from mt_scaffold.experiment.configuration.systems import (
     CodesSetting,
     Learn,
@@ -25,8 +27,7 @@ from mt_scaffold.experiment.configuration.systems import (
 )
 from mt_scaffold.experiment.configuration.training import Average, Train
 from mt_scaffold.experiment.configuration.translating import Translate
-from mt_scaffold.experiment.limits import Limits
-from mt_scaffold.experiment.schema import (
+from mt_scaffold.experiment.runtime.schema import (
     WrongValue,
     bounds,
     build,
@@ -34,7 +35,6 @@ from mt_scaffold.experiment.schema import (
     show,
     without_none,
 )
-from mt_scaffold.files import PathLike
 
 _LANGUAGE = r"[A-Za-z]+([_-][A-Za-z0-9]+)*"
 _LANGUAGE_SAYS = "a language code such as en"
@@ -66,7 +66,7 @@ class Prepare:
 
 @dataclass(frozen=True)
 class Clean:
-    """Which pairs of train and valid are kept, by their numbers of words (mt_scaffold.experiment.clean)."""
+    """Which pairs of train and valid are kept, by their numbers of words (mt_scaffold.experiment.data.clean)."""
 
     min_tokens: int = field(default=1, metadata=bounds(least=1))
     max_tokens: int = field(default=250, metadata=bounds(least=1))
@@ -75,7 +75,7 @@ class Clean:
 
 @dataclass(frozen=True)
 class Score:
-    """The metrics (mt_scaffold.experiment.metrics), COMET's checkpoint, and the number of bootstrap resamples.
+    """The metrics (evaluation/metrics.py), COMET's checkpoint, and the number of bootstrap resamples.
 
     last_checkpoints: how many of a training's last checkpoints are scored as well, each by itself.
     """
@@ -105,7 +105,7 @@ class Published:
 class RepeatedText:
     """Which of the paper's experiments this one repeats, so that the paper's figures can be shown beside ours.
 
-    text: one of the texts in ``experiment/paper.json``. test_set, metric: what the paper's BLEU is compared with.
+    text: one of the texts in report/paper.json. test_set, metric: what the paper's BLEU is compared with.
     """
 
     text: str

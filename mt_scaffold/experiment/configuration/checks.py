@@ -10,7 +10,7 @@ from mt_scaffold.experiment.configuration.data import DATA_KINDS, UNKNOWN, Archi
 from mt_scaffold.experiment.configuration.systems import check_system
 from mt_scaffold.experiment.configuration.training import check_training
 from mt_scaffold.experiment.configuration.translating import check_translating
-from mt_scaffold.experiment.schema import WrongValue, nearest
+from mt_scaffold.experiment.runtime.schema import WrongValue, nearest
 
 if TYPE_CHECKING:
     from mt_scaffold.experiment.configuration import Config

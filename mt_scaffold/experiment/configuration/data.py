@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
-from mt_scaffold.experiment.schema import bounds
-from mt_scaffold.experiment.synthetic import STEMS
+from mt_scaffold.experiment.runtime.schema import bounds
 
 # A name becomes a folder or a file name, so it starts with a letter or digit (not as in ".." or "-x").
+# The stems of the synthetic lexicon: nouns, verbs, adjectives and names (data/synthetic.py).
+STEMS = 740
 NAME = r"[A-Za-z0-9][A-Za-z0-9+_.-]*"
 NAME_SAYS = "a letter or digit, then letters, digits and + _ . -"
 _SHA256 = r"[0-9a-fA-F]{64}"
@@ -21,7 +22,7 @@ UNKNOWN = "unknown"
 
 @dataclass(frozen=True)
 class SyntheticData:
-    """A corpus from mt_scaffold.experiment.synthetic: numbers of sentence pairs, and the seed that fixes every byte.
+    """A corpus of data/synthetic.py: numbers of sentence pairs, and the seed that fixes every byte.
 
     stems: of each language. clauses: the most in one sentence. Small numbers make the languages quick to learn.
     """
@@ -67,7 +68,7 @@ class FileData:
 
 @dataclass(frozen=True)
 class Tokenise:
-    """How raw text becomes words (mt_scaffold.experiment.tokenise).
+    """How raw text becomes words (mt_scaffold.experiment.data.tokenise).
 
     ``straight_apostrophes`` first turns the right single quotation mark (U+2019) into an apostrophe; ``lowercase``
     lowercases the words.
@@ -100,7 +101,7 @@ class Archive:
 class ArchivePair:
     """Two members of an archive, by their names in it, with the same number of lines; ``.gz`` is decompressed.
 
-    ``markup`` is that of both (mt_scaffold.experiment.markup); without it, every line is a sentence.
+    ``markup`` is that of both (mt_scaffold.experiment.data.markup); without it, every line is a sentence.
     """
 
     archive: Archive

@@ -6,8 +6,9 @@ import dataclasses
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from mt_scaffold.corpus.pretokenise import pretokeniser_of
 from mt_scaffold.errors import UsageError
-from mt_scaffold.experiment.configuration.data import NAME, NAME_SAYS
+from mt_scaffold.experiment.configuration.data import NAME, NAME_SAYS, STEMS
 from mt_scaffold.experiment.configuration.systems import CodesSetting, Learn
 from mt_scaffold.experiment.configuration.training import (
     OPTION,
@@ -16,15 +17,13 @@ from mt_scaffold.experiment.configuration.training import (
     SystemTrain,
     TrainOptions,
 )
-from mt_scaffold.experiment.schema import OptionValue, bounds, without_none
-from mt_scaffold.experiment.synthetic import STEMS
+from mt_scaffold.experiment.runtime.schema import OptionValue, bounds, without_none
 from mt_scaffold.options import DEFAULT_THRESHOLD, check_dropout, check_prune, check_threshold, memory_size
-from mt_scaffold.pretokenise import pretokeniser_of
 
 
 @dataclass(frozen=True)
 class SyntheticDocuments:
-    """Documents in an invented language (mt_scaffold.experiment.synthetic): their numbers, and the seed of every byte.
+    """Documents in an invented language (data/synthetic.py): their numbers, and the seed of every byte.
 
     sentences: how many a document has. stems: of the language. clauses: the most in one sentence.
     """
@@ -42,7 +41,7 @@ class SyntheticDocuments:
 class DocumentFiles:
     """Documents in files: paths or globs, relative to the folder that the experiment is started in.
 
-    format, field: as in mt_scaffold.documents (format: from the names of the files, if not given). ``valid`` and
+    format, field: as in mt_scaffold.corpus.documents (format: from the names of the files, if not given). ``valid`` and
     ``tests`` are left out with ``data.held_out_every``. lines_per_document: with it, documents that are lines are
     joined, that many to one.
     """

@@ -19,7 +19,7 @@ from mt_scaffold.experiment.configuration.language_model import (
 )
 from mt_scaffold.experiment.configuration.systems import check_trimming
 from mt_scaffold.experiment.configuration.training import STOP_OPTIONS, check_kept
-from mt_scaffold.experiment.schema import WrongValue, nearest
+from mt_scaffold.experiment.runtime.schema import WrongValue, nearest
 
 # Folders and files in experiments/NAME beside the folders of the systems.
 RESERVED_NAMES = (

@@ -10,13 +10,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
+from mt_scaffold.corpus.glossaries import GlossaryIsolator
 from mt_scaffold.errors import UsageError
 from mt_scaffold.experiment.configuration.training import SystemTrain
-from mt_scaffold.experiment.configuration.unigram import UNIGRAM, check_alpha, check_unigram
-from mt_scaffold.experiment.schema import bounds
-from mt_scaffold.glossaries import GlossaryIsolator
+from mt_scaffold.experiment.configuration.unigram import check_unigram
+from mt_scaffold.experiment.runtime.schema import bounds
+from mt_scaffold.methods.parity import PARITY
+from mt_scaffold.methods.unigram import UNIGRAM, check_alpha
 from mt_scaffold.options import DEFAULT_THRESHOLD, check_dropout, check_threshold, check_uniform_sampling
-from mt_scaffold.parity import PARITY
 
 
 def check_glossary(glossary: str) -> None:
@@ -55,7 +56,7 @@ class System:
     (``codes_source`` and ``codes_target`` for each side).
 
     ``algorithm: trimmed`` is BPE whose tokens with a frequency ``below`` this in the training words are marked as
-    scaffold (``mt-scaffold mark --below``); ``refill`` then learns BPE merges on until as many tokens stand again.
+    scaffold (``mt-scaffold trim --below``); ``refill`` then learns BPE merges on until as many tokens stand again.
 
     ``algorithm: unigram`` is a Unigram model learned by SentencePiece (docs/unigram.md); with ``sampling_alpha`` the
     training text is segmented again in every epoch, each segmentation drawn with its probability to this power.

@@ -8,7 +8,7 @@ from typing import Literal
 
 from mt_scaffold.errors import UsageError
 from mt_scaffold.experiment.configuration.data import NAME, NAME_SAYS
-from mt_scaffold.experiment.schema import OptionValue, WrongValue, bounds
+from mt_scaffold.experiment.runtime.schema import OptionValue, WrongValue, bounds
 
 OPTION = r"[A-Za-z0-9][A-Za-z0-9_-]*"
 OPTION_SAYS = "an option without its leading dashes, such as max-tokens"

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from mt_scaffold.experiment.configuration.training import OPTION, OPTION_SAYS
-from mt_scaffold.experiment.schema import OptionValue, WrongValue, bounds
+from mt_scaffold.experiment.runtime.schema import OptionValue, WrongValue, bounds
 
 Engine = Literal["fairseq", "ctranslate2"]
 # The types in which CTranslate2 stores parameters.

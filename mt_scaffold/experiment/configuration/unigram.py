@@ -5,14 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from mt_scaffold.errors import UsageError
+from mt_scaffold.methods.unigram import UNIGRAM
 
 if TYPE_CHECKING:
     from mt_scaffold.experiment.configuration.systems import System
 
-UNIGRAM = "unigram"
-# Far beyond what differs from the best segmentation, and far from where its products with scores overflow.
-_LARGEST_ALPHA = 1_000_000
 _NOT_UNIGRAM = {
     "dropout": "skips merges, and unigram has none; give sampling_alpha instead",
     "dropout_source": "skips merges, and unigram has none; give sampling_alpha instead",
@@ -26,15 +23,6 @@ _NOT_UNIGRAM = {
     "vocabulary_threshold": "not possible with unigram; leave it out",
     "glossaries": "not possible with unigram; leave it out",
 }
-
-
-def check_alpha(alpha: float) -> float:
-    """Return the exponent of the probabilities in sampling; UsageError where it is out of range."""
-    if not 0 < alpha <= _LARGEST_ALPHA:
-        raise UsageError(
-            f"the alpha of sampling must be above 0, and {_LARGEST_ALPHA:,} at most, not {alpha}; give 0.1, for example"
-        )
-    return alpha
 
 
 def check_unigram(system: System) -> Iterator[tuple[str, str]]:

@@ -7,9 +7,9 @@ from typing import Any
 
 import yaml
 
+from mt_scaffold.corpus.files import PathLike, open_input
 from mt_scaffold.errors import UsageError
-from mt_scaffold.experiment.schema import join_key
-from mt_scaffold.files import PathLike, open_input
+from mt_scaffold.experiment.runtime.schema import join_key
 
 
 def read(path: PathLike) -> tuple[dict[str, Any], dict[str, int]]:

@@ -4,7 +4,7 @@
 - mixed precision that resumes exactly, and ``--bf16`` without a TPU (mixed_precision.py)
 - SIGUSR1, which has fairseq-train save and end (stopping.py)
 - ``--bpe scaffold_bpe`` (bpe.py)
-- ``--task translation_resumable`` (translation.py, careful.py)
+- ``--task translation_resumable`` (translation.py, resumable.py)
 - ``--task translation_bpe_dropout`` (task.py, dataset.py)
 - ``--task language_modeling_resumable`` (language_modeling.py, blocks.py)
 - ``--task language_modeling_bpe_dropout`` (language_modeling_dropout.py)
@@ -18,4 +18,4 @@ make_safe()
 make_exact()
 make_stoppable()
 
-from . import bpe, language_modeling, language_modeling_dropout, task, translation  # noqa: E402, F401
+from . import bpe, language_modeling, language_modeling_dropout, translation, translation_dropout  # noqa: E402, F401

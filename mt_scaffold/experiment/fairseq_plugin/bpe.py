@@ -8,9 +8,9 @@ from fairseq.data.encoders import register_bpe
 from fairseq.dataclass import FairseqDataclass
 
 from mt_scaffold.apply import BPE
+from mt_scaffold.corpus.text import SEPARATOR, join_subwords
 from mt_scaffold.errors import UsageError
 from mt_scaffold.options import INFERENCES
-from mt_scaffold.text import SEPARATOR, join_subwords
 
 
 # fairseq derives options from Optional[X], not from X | None.

@@ -13,9 +13,9 @@ import numpy as np
 import torch
 from fairseq.data import Dictionary, LanguagePairDataset, data_utils
 
-from mt_scaffold.experiment.binarise_words import WordsFile
-from mt_scaffold.experiment.lengths import draw_lengths
-from mt_scaffold.experiment.segmenters import SentenceEncoder
+from mt_scaffold.experiment.binarise.segmenters import SentenceEncoder
+from mt_scaffold.experiment.binarise.words import WordsFile
+from mt_scaffold.experiment.fairseq_plugin.lengths import draw_lengths
 
 logger = logging.getLogger(__name__)
 SOURCE, TARGET = 0, 1

@@ -12,23 +12,23 @@ from fairseq.tasks import register_task
 from fairseq.tasks.language_modeling import LanguageModelingConfig, LanguageModelingTask
 
 from mt_scaffold.errors import MTScaffoldError, UsageError
-from mt_scaffold.experiment.binarise import DESCRIPTION
-from mt_scaffold.experiment.language_modelling.data_folder import codes_of, read_documents_folder, text_offsets
-from mt_scaffold.experiment.language_modelling.vocabulary import Vocabulary
+from mt_scaffold.experiment.binarise.byte_vocabulary import Vocabulary
+from mt_scaffold.experiment.binarise.data_folder import codes_of, read_documents_folder, text_offsets
+from mt_scaffold.experiment.binarise.parallel import DESCRIPTION
 
 from .blocks import block_bytes
-from .careful import CarefulConfig, CarefulTask, Counts, ResumableTask
+from .resumable import Counts, ExperimentConfig, ExperimentTask, ResumableTask
 
 # In the state that fairseq saves of a task: the vocabulary that a model was trained with.
 VOCABULARY = "vocabulary"
 
 
 @dataclass
-class CarefulLanguageModelingConfig(CarefulConfig, LanguageModelingConfig):
+class ExperimentLanguageModelingConfig(ExperimentConfig, LanguageModelingConfig):
     """The options of fairseq's task ``language_modeling``, and those for the end of a training."""
 
 
-class CarefulLanguageModelingTask(CarefulTask, LanguageModelingTask):
+class ExperimentLanguageModelingTask(ExperimentTask, LanguageModelingTask):
     """fairseq's language modelling, the base of both tasks of this package.
 
     Tokens are counted where they are predicted, and text in bytes of the raw documents. Checkpoints hold the digest of
@@ -105,6 +105,6 @@ class CarefulLanguageModelingTask(CarefulTask, LanguageModelingTask):
         return ids, np.concatenate([[0], np.cumsum(documents.sizes, dtype=np.int64)])
 
 
-@register_task("language_modeling_resumable", dataclass=CarefulLanguageModelingConfig)
-class ResumableLanguageModelingTask(ResumableTask, CarefulLanguageModelingTask):
+@register_task("language_modeling_resumable", dataclass=ExperimentLanguageModelingConfig)
+class ResumableLanguageModelingTask(ResumableTask, ExperimentLanguageModelingTask):
     """The task ``language_modeling``; a training that is never stopped is the same in both (``ResumableTask``)."""

@@ -15,17 +15,17 @@ from fairseq.tasks import register_task
 from omegaconf import II
 
 from mt_scaffold.errors import MTScaffoldError, UsageError
-from mt_scaffold.experiment.language_modelling.epoch_ids import Draw, EpochIds
-from mt_scaffold.experiment.shared_draws import SharedDraws
+from mt_scaffold.experiment.fairseq_plugin.epoch_ids import Draw, EpochIds
+from mt_scaffold.experiment.fairseq_plugin.shared_draws import SharedDraws
 from mt_scaffold.options import check_dropout
 
-from .language_modeling import CarefulLanguageModelingConfig, CarefulLanguageModelingTask
+from .language_modeling import ExperimentLanguageModelingConfig, ExperimentLanguageModelingTask
 
 logger = logging.getLogger(__name__)
 
 
 @dataclass
-class LanguageModelingBPEDropoutConfig(CarefulLanguageModelingConfig):
+class LanguageModelingBPEDropoutConfig(ExperimentLanguageModelingConfig):
     """The options of the task ``language_modeling_resumable``, and those for segmenting."""
 
     bpe_dropout: float = field(
@@ -36,7 +36,7 @@ class LanguageModelingBPEDropoutConfig(CarefulLanguageModelingConfig):
 
 
 @register_task("language_modeling_bpe_dropout", dataclass=LanguageModelingBPEDropoutConfig)
-class LanguageModelingBPEDropoutTask(CarefulLanguageModelingTask):
+class LanguageModelingBPEDropoutTask(ExperimentLanguageModelingTask):
     """Language modelling from a folder that ``mt-scaffold binarise-documents --words`` made.
 
     The training split is segmented with dropout (Provilkov et al. 2020), differently in every epoch; the others are

@@ -13,7 +13,7 @@ import torch
 from fairseq.distributed import utils as distributed
 
 from mt_scaffold.errors import MTScaffoldError
-from mt_scaffold.experiment.checkpoints import safe_globals
+from mt_scaffold.experiment.runtime.checkpoints import safe_globals
 
 _VALUES = (ast.Expression, ast.Constant, ast.Tuple, ast.List, ast.Dict, ast.Load)
 _SUMS = (ast.UnaryOp, ast.USub, ast.UAdd, ast.BinOp, ast.Add, ast.Sub, ast.Mult, ast.Div)

@@ -1,6 +1,6 @@
 """A training that is asked to stop saves after the update in flight and ends, without validating.
 
-SIGUSR1 asks it, sent to any of its processes, or the file of mt_scaffold.experiment.stop_request.
+SIGUSR1 asks it, sent to any of its processes, or the file of mt_scaffold.experiment.training.stop_request.
 """
 
 import functools
@@ -19,7 +19,7 @@ import torch
 from fairseq import checkpoint_utils
 from fairseq.distributed import utils as distributed
 
-from mt_scaffold.experiment.stop_request import STOP_FILE, StopRequest
+from mt_scaffold.experiment.training.stop_request import STOP_FILE, StopRequest
 
 logger = logging.getLogger(__name__)
 # fairseq's training program, by each name that it may have been loaded as.

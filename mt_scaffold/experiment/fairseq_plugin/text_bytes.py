@@ -13,7 +13,7 @@ from fairseq.criterions.cross_entropy import CrossEntropyCriterion
 from fairseq.data import Dictionary
 from fairseq.data.indexed_dataset import MMapIndexedDataset
 
-from mt_scaffold.text import SEPARATOR
+from mt_scaffold.corpus.text import SEPARATOR
 
 from .dataset import SegmentedText
 

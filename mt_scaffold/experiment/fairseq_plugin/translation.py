@@ -9,14 +9,14 @@ from fairseq.data import Dictionary
 from fairseq.tasks import register_task
 from fairseq.tasks.translation import TranslationConfig, TranslationTask
 
-from mt_scaffold.experiment.binarise import DESCRIPTION, read_binarised
+from mt_scaffold.experiment.binarise.parallel import DESCRIPTION, read_binarised
 
-from .careful import CarefulConfig, CarefulTask, Counts, ResumableTask
+from .resumable import Counts, ExperimentConfig, ExperimentTask, ResumableTask
 from .text_bytes import sentence_bytes
 
 
 @dataclass
-class CarefulTranslationConfig(CarefulConfig, TranslationConfig):
+class ExperimentTranslationConfig(ExperimentConfig, TranslationConfig):
     """The options of fairseq's task ``translation``, and those for the end of a training."""
 
     batch_by_source: bool = field(
@@ -25,12 +25,12 @@ class CarefulTranslationConfig(CarefulConfig, TranslationConfig):
     )
 
 
-class CarefulTranslationTask(CarefulTask, TranslationTask):
+class ExperimentTranslationTask(ExperimentTask, TranslationTask):
     """fairseq's translation, the base of both tasks of this package that translate."""
 
-    cfg: CarefulTranslationConfig
+    cfg: ExperimentTranslationConfig
 
-    def __init__(self, cfg: CarefulTranslationConfig, src_dict: Dictionary, tgt_dict: Dictionary) -> None:
+    def __init__(self, cfg: ExperimentTranslationConfig, src_dict: Dictionary, tgt_dict: Dictionary) -> None:
         super().__init__(cfg, src_dict, tgt_dict)
         self._prepare()
 
@@ -58,8 +58,8 @@ class CarefulTranslationTask(CarefulTask, TranslationTask):
         return source, target
 
 
-@register_task("translation_resumable", dataclass=CarefulTranslationConfig)
-class ResumableTranslationTask(ResumableTask, CarefulTranslationTask):
+@register_task("translation_resumable", dataclass=ExperimentTranslationConfig)
+class ResumableTranslationTask(ResumableTask, ExperimentTranslationTask):
     """The task ``translation``; a training that is never stopped is the same in both (``ResumableTask``)."""
 
     def load_dataset(self, split: str, epoch: int = 1, combine: bool = False, **kwargs: Any) -> None:

@@ -1,0 +1,339 @@
+"""Two codes files + words → which tokens of the BPE vocabulary Scaffold-BPE removes, and which it adds."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from mt_scaffold import _core
+from mt_scaffold.analysis.stats import counts_for, summarise
+from mt_scaffold.codes import Codes, CodesSource
+from mt_scaffold.corpus.count import count_words
+from mt_scaffold.corpus.header import CodesHeader
+from mt_scaffold.corpus.inputs import Lines, TextFile
+from mt_scaffold.errors import MTScaffoldError, UsageError
+from mt_scaffold.frequencies import Vocabulary, use_of_vocabulary
+from mt_scaffold.methods.learn import learn_from_counts
+from mt_scaffold.options import FORMATS, check_choice, check_learning, check_top
+from mt_scaffold.tables import format_table, token_cell
+
+_WORDS = CodesHeader()  # of characters, between spaces
+_BPE, _SCAFFOLD = ", BPE", ", Scaffold-BPE"
+# The paper's figures of a vocabulary on a text, with the places it gives.
+_FIGURES = (("bytes per token", "bytes_per_token", 3), ("H, bits", "entropy_bits", 4), ("redundancy", "redundancy", 4))
+
+
+@dataclass(frozen=True)
+class NewToken:
+    """A token of the second vocabulary only, with its frequency in the text as the second codes segment it."""
+
+    token: str
+    frequency: int
+
+
+@dataclass(frozen=True)
+class RemovedToken:
+    """A token of the first vocabulary only, with its frequency in the text as the first codes segment it.
+
+    scaffold: whether the second codes keep it as a scaffold token; otherwise they do not hold it at all.
+    """
+
+    token: str
+    frequency: int
+    scaffold: bool
+
+
+@dataclass(frozen=True)
+class VocabularyComparison:
+    """What the normal merged tokens of a Scaffold-BPE vocabulary are, compared with those of a BPE vocabulary.
+
+    bpe, scaffold: the names of the codes. kept: how many tokens both have.
+    removed, new: the tokens that only BPE has and only Scaffold-BPE has, the most frequent first.
+    average_frequency_removed, average_frequency_new: None where there are no such tokens.
+    gain: how much higher the average frequency of the new tokens is than that of the removed ones, 0.5 for half as
+        much again; None where either list is empty or the removed tokens never occur.
+    """
+
+    bpe: str
+    scaffold: str
+    kept: int
+    removed: list[RemovedToken]
+    new: list[NewToken]
+    average_frequency_removed: float | None
+    average_frequency_new: float | None
+    gain: float | None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the comparison under the keys of the JSON output."""
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class TextFigures:
+    """What one vocabulary makes of the text, as in ``stats.Summary``: the paper's compression, H and R."""
+
+    vocabulary_size: int
+    bytes_per_token: float
+    entropy_bits: float
+    redundancy: float
+
+
+@dataclass(frozen=True)
+class SizeComparison:
+    """A comparison of BPE and Scaffold-BPE vocabularies of ``symbols`` merged tokens, with counts instead of lists.
+
+    removed, new: how many tokens only BPE has and only Scaffold-BPE has. The rest is as in VocabularyComparison.
+    scaffold_share: the share of BPE's vocabulary, base symbols included, that Scaffold-BPE marks as scaffold: the
+        paper's percentage of scaffold tokens (section "Introduction"). None where it was not measured.
+    bpe, scaffold: what each vocabulary makes of the text; None where it was not measured.
+    """
+
+    symbols: int
+    removed: int
+    new: int
+    average_frequency_removed: float | None
+    average_frequency_new: float | None
+    gain: float | None
+    scaffold_share: float | None = None
+    bpe: TextFigures | None = None
+    scaffold: TextFigures | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the comparison under the keys of the JSON output."""
+        return asdict(self)
+
+
+def compare_vocab(
+    bpe: CodesSource,
+    scaffold: CodesSource,
+    infile: TextFile | None = None,
+    num_workers: int | None = None,
+    *,
+    paths: Iterable[TextFile] | None = None,
+    lines: Lines | None = None,
+) -> VocabularyComparison:
+    """Compare the normal merged tokens of two codes files on a text (not segmented).
+
+    bpe, scaffold: codes, as ``BPE`` takes them, of the same symbols and pre-tokeniser. infile: a path (``.gz`` too) or
+    an open file. paths: several of them, read as one text. lines: an iterable of strings. Exactly one of the three is
+    given. num_workers: threads, as in ``count_words``.
+
+    Raises MTScaffoldError where a file is malformed, missing or not UTF-8, or the text has no words; UsageError for
+    none or several inputs, for codes whose tokens cannot be compared, and where only the first codes have scaffold
+    tokens.
+    """
+    read = [Codes.of(source) for source in (bpe, scaffold)]  # a missing file is reported before the long count
+    if read[0].header.of_words != read[1].header.of_words:
+        raise UsageError(
+            f"{read[0].name} and {read[1].name} differ in their symbols or their pre-tokeniser, as their first lines "
+            "say; learn both in the same way"
+        )
+    counts = counts_for(read, infile, num_workers, paths, lines)[read[0].header.of_words]
+    first, second = (use_of_vocabulary(source, counts) for source in read)
+    if first.scaffold and not second.scaffold:
+        raise UsageError(
+            f"{first.codes.name} are Scaffold-BPE codes and {second.codes.name} are not: the BPE codes come first"
+        )
+    return compare_vocabularies(first, second)
+
+
+def compare_vocabularies(bpe: Vocabulary, scaffold: Vocabulary) -> VocabularyComparison:
+    """Compare two vocabularies that were measured on the same text."""
+    removed = _by_frequency(bpe.normal - scaffold.normal, bpe)
+    new = _by_frequency(scaffold.normal - bpe.normal, scaffold)
+    average_removed, average_new = _average(removed), _average(new)
+    return VocabularyComparison(
+        bpe=bpe.codes.name,
+        scaffold=scaffold.codes.name,
+        kept=len(bpe.normal & scaffold.normal),
+        removed=[RemovedToken(token, frequency, token in scaffold.scaffold) for token, frequency in removed],
+        new=[NewToken(token, frequency) for token, frequency in new],
+        average_frequency_removed=average_removed,
+        average_frequency_new=average_new,
+        gain=average_new / average_removed - 1 if average_removed and average_new is not None else None,
+    )
+
+
+def compare_sizes(
+    sizes: Sequence[int],
+    infile: TextFile | None = None,
+    num_workers: int | None = None,
+    *,
+    paths: Iterable[TextFile] | None = None,
+    lines: Lines | None = None,
+    total_symbols: bool = False,
+    pretokenise: str = "spaces",
+    split_digits: bool = False,
+    byte_level: bool = False,
+) -> list[SizeComparison]:
+    """Learn BPE and Scaffold-BPE codes of each size from a text, and compare the vocabularies on it, as the paper does.
+
+    sizes: numbers of symbols, as ``learn_bpe`` takes them, with ``total_symbols`` and what words are (``pretokenise``,
+    ``split_digits``, ``byte_level``). The text is as in ``compare_vocab``; its words are counted once.
+
+    A size for which the text has too few pairs is left out, with a line on stderr. Raises MTScaffoldError where that
+    leaves none, and where a file is missing or not UTF-8 or has no words; UsageError for none or several inputs, and
+    for sizes out of range.
+    """
+    for symbols in sizes:
+        check_learning(symbols, 1, "bpe")
+    header = CodesHeader.of_options(pretokenise, split_digits, byte_level)
+    counts = count_words(
+        infile,
+        num_workers=num_workers,
+        paths=paths,
+        lines=lines,
+        pretokenise=pretokenise,
+        split_digits=split_digits,
+        any_bytes=header.bytes,
+    )
+    rows = compare_at_sizes(counts, sizes, header=header, total_symbols=total_symbols)
+    if not rows:
+        raise MTScaffoldError("the text has too few pairs for any of the sizes; give more text or smaller sizes")
+    return rows
+
+
+def compare_at_sizes(
+    counts: _core.WordCounts,
+    sizes: Sequence[int],
+    min_frequency: int = 2,
+    header: CodesHeader = _WORDS,
+    total_symbols: bool = False,
+) -> list[SizeComparison]:
+    """Learn BPE and Scaffold-BPE codes of each size on counted words, and compare the vocabularies on those words.
+
+    counts: from ``count_words``; they remain usable. sizes: numbers of symbols; one for which the text runs out of
+    pairs is left out, with a line on stderr. header: of the codes; what it says of words must be what was counted.
+    total_symbols: base symbols count too, as in the paper's N.
+    """
+    base = sum(counts.base_symbols(header.bytes, header.end_of_word)) if total_symbols else 0
+    rows = []
+    for symbols in sizes:
+        if symbols <= base:
+            raise UsageError(f"N = {symbols:,}: the text has {base:,} base symbols already; give a greater one")
+        measured = []
+        for algorithm in ("bpe", "scaffold"):
+            copy = _core.WordCounts()
+            copy.add(counts)
+            learned = learn_from_counts(copy, symbols - base, min_frequency, algorithm, header=header)
+            if learned.exhausted:
+                print(f"N = {symbols:,} is left out: the text has too few pairs ({algorithm})", file=sys.stderr)
+                break
+            measured.append(use_of_vocabulary(learned.codes, counts))
+        if len(measured) == 2:
+            rows.append(_at_size(symbols, *measured))
+    return rows
+
+
+def _at_size(symbols: int, bpe: Vocabulary, scaffold: Vocabulary) -> SizeComparison:
+    found = compare_vocabularies(bpe, scaffold)
+    marked = sum(entry.scaffold for entry in found.removed)
+    return SizeComparison(
+        symbols=symbols,
+        removed=len(found.removed),
+        new=len(found.new),
+        average_frequency_removed=found.average_frequency_removed,
+        average_frequency_new=found.average_frequency_new,
+        gain=found.gain,
+        scaffold_share=marked / len(bpe.frequencies),
+        bpe=_figures(bpe),
+        scaffold=_figures(scaffold),
+    )
+
+
+def _figures(vocabulary: Vocabulary) -> TextFigures:
+    found = summarise(vocabulary)
+    return TextFigures(found.vocabulary_size, found.bytes_per_token, found.entropy_bits, found.redundancy)
+
+
+def _by_frequency(tokens: frozenset[str], vocabulary: Vocabulary) -> list[tuple[str, int]]:
+    found = [(token, vocabulary.frequencies[token]) for token in tokens]
+    return sorted(found, key=lambda entry: (-entry[1], entry[0]))
+
+
+def _average(entries: Sequence[tuple[str, int]]) -> float | None:
+    return sum(frequency for _, frequency in entries) / len(entries) if entries else None
+
+
+def format_comparison(comparison: VocabularyComparison, form: str = "text", top: int | None = 20) -> str:
+    """Return what ``compare_vocab`` gives for people (``text``, ``markdown``) or whole as ``json``.
+
+    top: list only the ``top`` most frequent removed and new tokens, None for all. Raises UsageError for another form
+    or a negative number.
+    """
+    check_choice("format", form, FORMATS)
+    check_top(top)
+    if form == "json":
+        return json.dumps(comparison.to_dict(), indent=2, ensure_ascii=False) + "\n"
+    markdown = form == "markdown"
+    removed, new, gain = comparison.removed, comparison.new, comparison.gain
+    summary = [
+        ["", "tokens", "average frequency"],
+        ["removed", f"{len(removed):,}", _shown_average(comparison.average_frequency_removed)],
+        ["new", f"{len(new):,}", _shown_average(comparison.average_frequency_new)],
+        ["gain", "", _shown_gain(gain)],
+    ]
+    blocks = [format_table(summary, markdown)]
+    blocks += _token_table("removed from BPE's vocabulary", removed, top, markdown)
+    blocks += _token_table("new in Scaffold-BPE's vocabulary", new, top, markdown)
+    return "\n".join(blocks)
+
+
+def format_sizes(rows: Sequence[SizeComparison], form: str = "text") -> str:
+    """Return what ``compare_sizes`` gives as a table (``text``, ``markdown``) or as ``json``, a list of objects.
+
+    Raises UsageError for another form.
+    """
+    check_choice("format", form, FORMATS)
+    if form == "json":
+        return json.dumps([row.to_dict() for row in rows], indent=2, ensure_ascii=False) + "\n"
+    heading = ["N", "removed", "new", "average frequency, removed", "average frequency, new", "gain", "scaffold"]
+    table = [heading]
+    for row in rows:
+        averages = _shown_average(row.average_frequency_removed), _shown_average(row.average_frequency_new)
+        share = "" if row.scaffold_share is None else f"{row.scaffold_share:.2%}"
+        table.append([f"{row.symbols:,}", f"{row.removed:,}", f"{row.new:,}", *averages, _shown_gain(row.gain), share])
+    drawn = format_table(table, markdown=form == "markdown")
+    if any(row.bpe for row in rows):
+        drawn += "\n" + format_table(_figures_table(rows), markdown=form == "markdown")
+    return drawn
+
+
+def _figures_table(rows: Sequence[SizeComparison]) -> list[list[str]]:
+    """The figures of both vocabularies on the text, for each size that has them."""
+    table = [["N", "|V|" + _BPE, "|V|" + _SCAFFOLD]]
+    for name, _, _ in _FIGURES:
+        table[0] += [name + _BPE, name + _SCAFFOLD]
+    for row in rows:
+        if row.bpe is not None and row.scaffold is not None:
+            sizes = [f"{row.bpe.vocabulary_size:,}", f"{row.scaffold.vocabulary_size:,}"]
+            values = [
+                f"{getattr(each, key):.{places}f}" for _, key, places in _FIGURES for each in (row.bpe, row.scaffold)
+            ]
+            table.append([f"{row.symbols:,}", *sizes, *values])
+    return table
+
+
+def _shown_gain(gain: float | None) -> str:
+    return "" if gain is None else f"{gain:+.2%}"
+
+
+def _shown_average(average: float | None) -> str:
+    return "" if average is None else f"{average:,.2f}"
+
+
+def _token_table(heading: str, tokens: Sequence[RemovedToken | NewToken], top: int | None, markdown: bool) -> list[str]:
+    """A table of the first ``top`` tokens with the number of the others; nothing where there is none to show."""
+    listed = tokens[:top]
+    if not listed:
+        return []
+    rows = [[heading, "frequency"]]
+    rows += [[token_cell(entry.token, markdown), f"{entry.frequency:,}"] for entry in listed]
+    drawn = format_table(rows, markdown)
+    if more := len(tokens) - len(listed):
+        # In Markdown a line right below a table would be another row.
+        drawn += ("\n" if markdown else "") + f"and {more:,} more\n"
+    return [drawn]

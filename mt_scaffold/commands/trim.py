@@ -1,0 +1,88 @@
+"""``mt-scaffold trim``: codes → codes with more scaffold tokens."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from typing import Literal
+
+from mt_scaffold.commands.arguments import add_documents, add_num_workers, given_documents
+from mt_scaffold.corpus.files import output_or_standard
+from mt_scaffold.errors import UsageError
+from mt_scaffold.methods.trimming import SAME, mark
+
+_MIN_FREQUENCY = 2
+
+EXAMPLES = """\
+mt-scaffold trim bpe.codes --below 100 --input train.de --output trimmed.codes
+mt-scaffold trim bpe.codes --below 20 --refill same --input train.de train.en --output refilled.codes
+mt-scaffold trim bpe.codes --tokens unwanted.txt --output marked.codes
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("codes", metavar="CODES", help="codes file, of subword-nmt too")
+    parser.add_argument(
+        "--below", type=int, metavar="FREQ", help="mark tokens rarer than FREQ in the text as CODES segment it"
+    )
+    parser.add_argument(
+        "--ratio",
+        type=float,
+        metavar="R",
+        help="mark tokens that occur on their own in less than this share of their occurrences, on their own and "
+        "inside longer tokens",
+    )
+    parser.add_argument("--tokens", metavar="PATH", help="mark these tokens, one per line as in CODES; needs no text")
+    parser.add_argument(
+        "--refill",
+        type=_number_or_same,
+        metavar="N",
+        help=f"learn BPE merges on from the text until N normal tokens stand; {SAME}: as many as CODES have",
+    )
+    parser.add_argument(
+        "--min-frequency",
+        type=int,
+        metavar="FREQ",
+        help="with --refill, stop when no pair has a frequency >= FREQ, nor >= that of --below "
+        f"(default: {_MIN_FREQUENCY})",
+    )
+    add_documents(parser, "the text")
+    parser.add_argument("--counts", nargs="+", metavar="PATH", help="count files (count-words; globs too) as the text")
+    parser.add_argument("--output", "-o", metavar="PATH", help="codes file (default: standard output)")
+    add_num_workers(parser)
+
+
+def _number_or_same(value: str) -> int | Literal["same"]:
+    if value == SAME:
+        return "same"
+    try:
+        return int(value)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"give a number, or '{SAME}', not '{value}'") from None
+
+
+def run(options: argparse.Namespace) -> None:
+    text = options.input or options.format or options.field
+    if options.counts and text:
+        raise UsageError("--counts takes the place of --input, --format and --field; omit those")
+    if options.min_frequency is not None and options.refill is None:
+        raise UsageError("--min-frequency is that of the merges that --refill learns; omit it, or give --refill")
+    by_text = any(rule is not None for rule in (options.below, options.ratio, options.refill))
+    result = mark(
+        options.codes,
+        outfile=output_or_standard(options.output),
+        below=options.below,
+        ratio=options.ratio,
+        tokens=options.tokens,
+        refill=options.refill,
+        min_frequency=_MIN_FREQUENCY if options.min_frequency is None else options.min_frequency,
+        num_workers=options.num_workers,
+        documents=given_documents(options) if (by_text or text) and not options.counts else None,
+        counts=options.counts,
+    )
+    scaffold, normal = len(result.codes.scaffold), len(result.codes.normal)
+    print(
+        f"{result.marked:,} tokens newly scaffold, {scaffold:,} in all; {result.learned:,} merges learned; {normal:,} "
+        "normal tokens",
+        file=sys.stderr,
+    )

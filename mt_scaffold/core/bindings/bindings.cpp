@@ -1,0 +1,208 @@
+// mt_scaffold._core: converts between Python and the native core.
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "segment/applier.hpp"
+#include "bindings/bindings_codes.hpp"
+#include "bindings/bindings_common.hpp"
+#include "bindings/bindings_counts.hpp"
+#include "bindings/bindings_ids.hpp"
+#include "bindings/bindings_parity.hpp"
+#include "bindings/bindings_pretokeniser.hpp"
+#include "io/blocks.hpp"
+#include "segment/codes.hpp"
+#include "errors.hpp"
+#include "learn/learner.hpp"
+#include "text/pretokeniser.hpp"
+#include "segment/segmenter.hpp"
+#include "segment/token_ids.hpp"
+#include "count/word_counts.hpp"
+
+using namespace mt_scaffold;
+
+namespace {
+
+// What cuts text into words for these codes; null for words between spaces.
+std::shared_ptr<const Pretokeniser> pretokeniser_of(const CodesHeader& header, std::shared_ptr<Pretokeniser> given) {
+  if (header.alphabet().end_of_word) return nullptr;
+  if (given) return given;
+  return std::make_shared<const Pretokeniser>(header.pretokeniser, header.split_digits);
+}
+
+Isolate make_isolate(nb::object isolate, bool bytes) {
+  if (isolate.is_none()) return nullptr;
+  // The last copy may be destroyed on a thread that does not hold the GIL.
+  auto callable = std::shared_ptr<nb::object>(new nb::object(std::move(isolate)), [](nb::object* object) {
+    nb::gil_scoped_acquire gil;
+    delete object;
+  });
+  return remembering([callable, bytes](std::string_view word) {
+    nb::gil_scoped_acquire gil;
+    std::vector<WordPart> parts;
+    const nb::object argument = bytes ? nb::object(to_bytes(word)) : nb::object(decode(word));
+    for (const auto& part : nb::cast<nb::list>((*callable)(argument))) {
+      const auto pair = nb::cast<nb::tuple>(part);
+      const auto text = nb::cast<std::string>(pair[0]);
+      parts.push_back({static_cast<uint32_t>(text.size()), nb::cast<bool>(pair[1])});
+    }
+    return parts;
+  });
+}
+
+}  // namespace
+
+NB_MODULE(_core, module) {
+  module.doc() = "The native core of mt_scaffold: learning and applying BPE, Scaffold-BPE and PickyBPE.";
+  // What is alive when Python ends is no leak of ours.
+  nb::set_leak_warnings(false);
+
+  nb::register_exception_translator([](const std::exception_ptr& pointer, void*) {
+    try {
+      std::rethrow_exception(pointer);
+    } catch (const SpecialTokenFound& error) {
+      set_error("SpecialTokenError", error.what());
+    } catch (const UsageError& error) {
+      set_error("UsageError", error.what());
+    } catch (const InputError& error) {
+      set_error("MTScaffoldError", error.what());
+    } catch (const SystemError& error) {
+      errno = error.code;
+      PyErr_SetFromErrnoWithFilename(PyExc_OSError, error.what());
+    }
+  });
+
+  bind_pretokeniser(module);
+  bind_counts(module);
+  bind_codes(module);
+  bind_parity(module);
+
+  module.def(
+      "learn",
+      [](PyWordCounts& counts, const std::string& algorithm, uint64_t symbols, int64_t min_frequency,
+         nb::object on_step, nb::object progress, const PyHeader& given_header, double threshold,
+         const std::optional<std::string_view>& given) {
+        CodesHeader header = header_of(given_header);
+        header.picky = algorithm == "picky";
+        const bool bytes = header.bytes;
+        LearnOptions options{header.picky              ? Algorithm::kPicky
+                             : algorithm == "scaffold" ? Algorithm::kScaffold
+                                                       : Algorithm::kBpe,
+                             header.alphabet(), symbols, min_frequency, threshold};
+        if (given) options.given = parse_codes(*given, "codes", -1).merges;
+        const auto shown = [bytes](std::string_view token) { return decode(shown_token(token, bytes)); };
+        OnStep report;
+        if (!on_step.is_none()) {
+          report = [&](const Step& step) {
+            nb::gil_scoped_acquire gil;
+            nb::object returned = nb::none();
+            if (step.returned) returned = nb::make_tuple(shown(step.returned->text), step.returned->frequency);
+            on_step(shown(step.left), shown(step.right), step.frequency, step.head, step.left_marked, step.right_marked,
+                    returned);
+          };
+        }
+        const Tick tick = make_tick(std::move(progress));
+        WordCounts words = counts.take();
+        LearnResult result = without_gil([&] { return learn(std::move(words), options, report, tick); });
+        nb::dict learned;
+        learned["merges"] = result.merges.size();
+        learned["codes"] = to_bytes(format_codes({header, std::move(result.merges), std::move(result.splits)}));
+        learned["scaffold"] = result.scaffold;
+        learned["restored"] = result.restored;
+        learned["exhausted"] = result.exhausted;
+        return learned;
+      },
+      nb::arg("counts"), nb::arg("algorithm"), nb::arg("symbols"), nb::arg("min_frequency"),
+      nb::arg("on_step") = nb::none(), nb::arg("progress") = nb::none(),
+      nb::arg("header") = PyHeader(false, "spaces", false), nb::arg("threshold") = 0.9, nb::arg("given") = nb::none());
+
+  nb::class_<Segmenter>(module, "Segmenter")
+      .def(
+          "__init__",
+          [](Segmenter* self, std::string_view codes, std::string separator, const std::string& name, int64_t merges,
+             const std::optional<std::unordered_set<std::string>>& vocabulary, bool greedy) {
+            nb::gil_scoped_release released;
+            new (self) Segmenter(parse_codes(codes, name, merges), std::move(separator),
+                                 vocabulary ? &*vocabulary : nullptr, greedy ? Inference::kGreedy : Inference::kMerges);
+          },
+          nb::arg("codes"), nb::arg("separator"), nb::arg("name") = "codes", nb::arg("merges") = -1,
+          nb::arg("vocabulary") = nb::none(), nb::arg("greedy") = false)
+      .def(
+          "surface_forms",
+          [](const Segmenter& self, bool isolates) {
+            nb::list forms;
+            const bool notation = !self.alphabet().end_of_word;
+            for (const std::string& form : self.surface_forms(isolates))
+              forms.append(decode(shown_token(form, notation)));
+            return forms;
+          },
+          nb::arg("isolates") = false);
+
+  nb::class_<Applier>(module, "Applier")
+      .def(
+          "__init__",
+          [](Applier* self, std::shared_ptr<Segmenter> segmenter, nb::object isolate,
+             std::optional<Dictionary> dictionary, int32_t unknown, size_t max_words, size_t max_bytes,
+             std::shared_ptr<Pretokeniser> pretokeniser) {
+            // Keys are bytes, or strings in UTF-8: subwords with the separator, which is after all but a word's last.
+            // Without an end-of-word marker they are the bytes of tokens, and tokens have no separator. With bytes
+            // and a marker, a separator that holds a space tells "a" inside a word from "a" at its end for sure.
+            std::shared_ptr<const Dictionary> shared;
+            if (dictionary) shared = std::make_shared<const Dictionary>(std::move(*dictionary));
+            auto split = pretokeniser_of(segmenter->header(), std::move(pretokeniser));
+            const bool bytes = segmenter->alphabet().bytes;
+            new (self) Applier(std::move(segmenter), make_isolate(std::move(isolate), bytes), std::move(split),
+                               TableLimits{max_words, max_bytes}, std::move(shared), unknown);
+          },
+          nb::arg("segmenter"), nb::arg("isolate") = nb::none(), nb::arg("dictionary") = nb::none(),
+          nb::arg("unknown") = 0, nb::arg("max_words") = TableLimits().max_words,
+          nb::arg("max_bytes") = TableLimits().max_bytes, nb::arg("pretokeniser") = nb::none())
+      .def(
+          "apply",
+          [](Applier& self, const NamedObject& input, const NamedObject& output, unsigned workers, double p,
+             uint64_t seed, uint64_t epoch, nb::object progress, double uniform) {
+            BlockReader reader = make_reader({input});
+            const std::unique_ptr<Sink> sink = make_sink(output);
+            const Tick tick = make_tick(std::move(progress));
+            nb::gil_scoped_release released;
+            self.apply(reader, *sink, workers, {p, seed, epoch, uniform}, tick);
+          },
+          nb::arg("input"), nb::arg("output"), nb::arg("workers") = 1, nb::arg("dropout") = 0.0, nb::arg("seed") = 0,
+          nb::arg("epoch") = 0, nb::arg("progress") = nb::none(), nb::arg("uniform") = 0.0)
+      .def(
+          "segment_line",
+          [](Applier& self, std::string_view line, bool keep_margins, double p, uint64_t seed, uint64_t epoch,
+             uint64_t index, double uniform) {
+            return decode(self.segment_line(line, keep_margins, {p, seed, epoch, uniform}, index));
+          },
+          nb::arg("line"), nb::arg("keep_margins") = true, nb::arg("dropout") = 0.0, nb::arg("seed") = 0,
+          nb::arg("epoch") = 0, nb::arg("index") = 0, nb::arg("uniform") = 0.0)
+      .def(
+          "segment_words",
+          [](Applier& self, const std::vector<std::string>& words, double p, uint64_t seed, uint64_t epoch,
+             uint64_t index,
+             double uniform) { return decode(self.segment_words(words, {p, seed, epoch, uniform}, index)); },
+          nb::arg("words"), nb::arg("dropout") = 0.0, nb::arg("seed") = 0, nb::arg("epoch") = 0, nb::arg("index") = 0,
+          nb::arg("uniform") = 0.0)
+      .def(
+          "ids",
+          [](Applier& self, const std::vector<std::string>& lines, const std::vector<uint64_t>& indices, double p,
+             uint64_t seed, uint64_t epoch, double uniform) {
+            const Applier::Ids result =
+                without_gil([&] { return self.encode(lines, indices, {p, seed, epoch, uniform}); });
+            const auto* offsets = reinterpret_cast<const char*>(result.offsets.data());
+            return nb::make_tuple(to_bytes(result.ids.view()),
+                                  nb::bytes(offsets, result.offsets.size() * sizeof(int64_t)));
+          },
+          nb::arg("lines"), nb::arg("indices") = std::vector<uint64_t>(), nb::arg("dropout") = 0.0, nb::arg("seed") = 0,
+          nb::arg("epoch") = 0, nb::arg("uniform") = 0.0)
+      .def(
+          "count_subwords",
+          [](Applier& self, PyWordCounts& counts) {
+            const WordCounts& words = counts.get();
+            return PyWordCounts(without_gil([&] { return self.count_subwords(words); }));
+          },
+          nb::arg("counts"));
+  bind_ids(module);
+}

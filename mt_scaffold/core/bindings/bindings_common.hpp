@@ -1,0 +1,136 @@
+// What several parts of the bindings need: inputs, outputs and progress of Python in the core.
+#pragma once
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "bindings/bindings_text.hpp"
+#include "io/blocks.hpp"
+#include "io/tick.hpp"
+
+namespace mt_scaffold {
+
+// A Python object with read(size) -> bytes, such as a gzip stream.
+class PythonSource : public Source {
+ public:
+  PythonSource(nb::object stream, std::string name) : read_(stream.attr("read")) { this->name = std::move(name); }
+  ~PythonSource() override {
+    nb::gil_scoped_acquire gil;
+    read_ = nb::object();
+  }
+  size_t read(char* into, size_t size, const std::atomic<bool>&) override {
+    nb::gil_scoped_acquire gil;
+    const nb::object data = read_(size);
+    if (!nb::isinstance<nb::bytes>(data)) throw nb::type_error("read() must return bytes");
+    const auto view = nb::cast<std::string_view>(data);
+    if (view.size() > size) throw std::length_error("read() returned more bytes than requested");
+    std::memcpy(into, view.data(), view.size());
+    return view.size();
+  }
+
+ private:
+  nb::object read_;
+};
+
+// A Python object with read_documents() -> list of bytes, None at the end.
+class PythonDocuments : public Source {
+ public:
+  PythonDocuments(nb::object documents, std::string name) : read_(documents.attr("read_documents")) {
+    this->name = std::move(name);
+  }
+  ~PythonDocuments() override {
+    nb::gil_scoped_acquire gil;
+    read_ = nb::object();
+  }
+  size_t read(char*, size_t, const std::atomic<bool>&) override { return 0; }
+  bool has_documents() const override { return true; }
+  bool read_documents(std::string& text, std::vector<size_t>& ends) override {
+    nb::gil_scoped_acquire gil;
+    const nb::object documents = read_();
+    if (documents.is_none()) return false;
+    for (const auto& document : nb::cast<nb::list>(documents)) {
+      text.append(nb::cast<std::string_view>(document));
+      ends.push_back(text.size());
+    }
+    return true;
+  }
+
+ private:
+  nb::object read_;
+};
+
+class PythonSink : public Sink {
+ public:
+  explicit PythonSink(nb::object stream) : write_(stream.attr("write")) {}
+  ~PythonSink() override {
+    nb::gil_scoped_acquire gil;
+    write_ = nb::object();
+  }
+  void write(const char* data, size_t size, const std::atomic<bool>&) override {
+    nb::gil_scoped_acquire gil;
+    while (size > 0) {
+      const nb::object taken = write_(nb::bytes(data, size));
+      // A raw stream may write a part only; one that returns None wrote all.
+      size_t count = size;
+      if (!taken.is_none() && !nb::try_cast(taken, count))
+        throw nb::type_error("write() must return the number of bytes that it took, or None");
+      count = std::min(count, size);
+      data += count;
+      size -= count;
+    }
+  }
+
+ private:
+  nb::object write_;
+};
+
+using NamedObject = std::pair<std::string, nb::object>;
+
+// An input is (name, file descriptor | bytes | object with read or read_documents).
+inline std::unique_ptr<Source> make_source(const NamedObject& given) {
+  const auto& [name, input] = given;
+  if (nb::isinstance<nb::int_>(input)) return std::make_unique<FileSource>(nb::cast<int>(input), name);
+  if (nb::isinstance<nb::bytes>(input)) return std::make_unique<MemorySource>(nb::cast<std::string_view>(input), name);
+  if (nb::hasattr(input, "read_documents")) return std::make_unique<PythonDocuments>(input, name);
+  return std::make_unique<PythonSource>(input, name);
+}
+
+inline BlockReader make_reader(const std::vector<NamedObject>& inputs) {
+  std::vector<std::unique_ptr<Source>> sources;
+  for (const NamedObject& input : inputs) sources.push_back(make_source(input));
+  return BlockReader(std::move(sources));
+}
+
+// An output is (name, file descriptor | object with write).
+inline std::unique_ptr<Sink> make_sink(const NamedObject& output) {
+  const auto& [name, object] = output;
+  if (nb::isinstance<nb::int_>(object)) return std::make_unique<FileSink>(nb::cast<int>(object), name);
+  return std::make_unique<PythonSink>(object);
+}
+
+// Checks for Ctrl-C, and reports progress unless that is None.
+inline Tick make_tick(nb::object progress) {
+  return [progress = std::move(progress)](uint64_t done) {
+    nb::gil_scoped_acquire gil;
+    if (PyErr_CheckSignals() != 0) throw nb::python_error();
+    if (!progress.is_none()) progress(done);
+  };
+}
+
+// Raises an exception of mt_scaffold.errors in Python.
+inline void set_error(const char* name, const std::string& message) {
+  PyErr_SetString(nb::module_::import_("mt_scaffold.errors").attr(name).ptr(), message.c_str());
+}
+
+template <typename Work>
+auto without_gil(Work&& work) {
+  nb::gil_scoped_release released;
+  return work();
+}
+
+}  // namespace mt_scaffold

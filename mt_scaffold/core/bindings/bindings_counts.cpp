@@ -1,0 +1,174 @@
+#include "bindings/bindings_counts.hpp"
+
+#include "bindings/bindings_codes.hpp"
+#include "bindings/bindings_common.hpp"
+#include "count/count_file.hpp"
+#include "count/count_words.hpp"
+#include "count/counted_words.hpp"
+#include "text/pretokeniser.hpp"
+#include "learn/prune.hpp"
+
+namespace mt_scaffold {
+
+namespace {
+
+// Words that were counted here, or come from count files.
+class PyCountedWords {
+ public:
+  explicit PyCountedWords(CountedWords words) : words_(std::make_unique<CountedWords>(std::move(words))) {}
+
+  CountedWords& words() { return *words_; }
+  bool from_files() const { return from_files_; }
+
+  CodesHeader open(std::unique_ptr<Source> source) {
+    from_files_ = true;
+    auto reader = std::make_unique<CountFileReader>(std::move(source));
+    CodesHeader header = reader->header();
+    files_.push_back(std::move(reader));
+    return header;
+  }
+
+  // Reads the open files to their ends and keeps what they have on disk, so that they can be closed.
+  void set_aside(const Tick& tick) {
+    auto file = std::make_unique<RunFile>(words_->limit().folder);
+    MergedWords merged(std::exchange(files_, {}));
+    file->add_run(merged, tick);
+    words_->add(std::move(file));
+  }
+
+  std::unique_ptr<SortedWords> sorted() { return words_->sorted(std::exchange(files_, {})); }
+
+ private:
+  std::unique_ptr<CountedWords> words_;
+  std::vector<std::unique_ptr<SortedWords>> files_;
+  bool from_files_ = false;
+};
+
+}  // namespace
+
+void bind_counts(nb::module_& module) {
+  nb::class_<PyWordCounts>(module, "WordCounts")
+      .def(nb::init<>())
+      .def("__len__", [](PyWordCounts& self) { return self.get().size(); })
+      .def("total", [](PyWordCounts& self) { return self.get().total(); })
+      .def("lines", [](PyWordCounts& self) { return self.get().lines; })
+      .def("word_bytes", [](PyWordCounts& self) { return self.get().word_bytes(); })
+      .def(
+          "base_symbols",
+          [](PyWordCounts& self, bool bytes, bool end_of_word) {
+            const BaseSymbols symbols = self.get().base_symbols({bytes, end_of_word});
+            return nb::make_tuple(symbols.internal, symbols.final);
+          },
+          nb::arg("bytes") = false, nb::arg("end_of_word") = true)
+      .def("items",
+           [](PyWordCounts& self) {
+             nb::list items;
+             for (const WordCount& entry : self.get().in_order())
+               items.append(nb::make_tuple(decode(entry.word), entry.count));
+             return items;
+           })
+      .def("byte_items",
+           [](PyWordCounts& self) {
+             nb::list items;
+             for (const WordCount& entry : self.get().in_order())
+               items.append(nb::make_tuple(to_bytes(entry.word), entry.count));
+             return items;
+           })
+      .def(
+          "add", [](PyWordCounts& self, PyWordCounts& other) { self.get().merge(other.get()); }, nb::arg("other"))
+      .def("format_vocabulary", [](PyWordCounts& self) {
+        const WordCounts& counts = self.get();
+        return to_bytes(without_gil([&] { return format_vocabulary(counts); }));
+      });
+
+  nb::class_<PyCountedWords>(module, "CountedWords")
+      .def(
+          "__init__",
+          [](PyCountedWords* self, uint64_t max_memory, std::string folder) {
+            new (self) PyCountedWords(CountedWords({max_memory, std::move(folder)}));
+          },
+          nb::arg("max_memory"), nb::arg("folder"))
+      .def("bytes_on_disk", [](PyCountedWords& self) { return self.words().bytes_on_disk(); })
+      .def(
+          "open",
+          [](PyCountedWords& self, const std::vector<NamedObject>& inputs) {
+            nb::list headers;
+            for (const NamedObject& input : inputs) {
+              const CodesHeader header = self.open(make_source(input));
+              headers.append(PyHeader(header.bytes, header.pretokeniser, header.split_digits));
+            }
+            return headers;
+          },
+          nb::arg("inputs"))
+      .def(
+          "set_aside",
+          [](PyCountedWords& self, nb::object progress) {
+            const Tick tick = make_tick(std::move(progress));
+            without_gil([&] { self.set_aside(tick); });
+          },
+          nb::arg("progress") = nb::none())
+      .def(
+          "write",
+          [](PyCountedWords& self, const NamedObject& output, const PyHeader& header, nb::object progress) {
+            const std::unique_ptr<Sink> sink = make_sink(output);
+            const Tick tick = make_tick(std::move(progress));
+            const CountTotals totals =
+                without_gil([&] { return write_count_file(*self.sorted(), header_of(header), *sink, tick); });
+            return nb::make_tuple(totals.types, totals.occurrences);
+          },
+          nb::arg("output"), nb::arg("header"), nb::arg("progress") = nb::none())
+      .def(
+          "load",
+          [](PyCountedWords& self, const PyHeader& header, uint64_t prune, uint64_t max_memory, nb::object progress) {
+            const Tick tick = make_tick(std::move(progress));
+            const Loading loading{prune, max_memory, header_of(header).alphabet(), !self.from_files()};
+            Loaded loaded = without_gil([&] {
+              return self.from_files() ? load(*self.sorted(), loading, tick)
+                                       : load(std::move(self.words()), loading, tick);
+            });
+            const Dropped& dropped = loaded.dropped;
+            return nb::make_tuple(PyWordCounts(std::move(loaded.words)),
+                                  nb::make_tuple(dropped.types, dropped.occurrences, dropped.pair_error));
+          },
+          nb::arg("header"), nb::arg("prune") = 1, nb::arg("max_memory") = 0, nb::arg("progress") = nb::none());
+
+  module.def(
+      "count_words",
+      [](const std::vector<NamedObject>& inputs, unsigned workers, nb::object progress,
+         const Pretokeniser* pretokeniser, bool any_bytes, bool whole_inputs) {
+        BlockReader reader = make_reader(inputs);
+        const Tick tick = make_tick(std::move(progress));
+        const Counting counting{pretokeniser, any_bytes, whole_inputs};
+        return PyWordCounts(without_gil([&] {
+          CountedWords counted = count_words(reader, workers, counting, {}, tick);
+          return std::move(counted.in_memory());
+        }));
+      },
+      nb::arg("inputs"), nb::arg("workers") = 1, nb::arg("progress") = nb::none(), nb::arg("pretokeniser") = nb::none(),
+      nb::arg("any_bytes") = false, nb::arg("whole_inputs") = false);
+
+  module.def(
+      "count_within",
+      [](const std::vector<NamedObject>& inputs, uint64_t max_memory, std::string folder, unsigned workers,
+         nb::object progress, const Pretokeniser* pretokeniser, bool any_bytes, bool whole_inputs) {
+        BlockReader reader = make_reader(inputs);
+        const Tick tick = make_tick(std::move(progress));
+        const Counting counting{pretokeniser, any_bytes, whole_inputs};
+        const MemoryLimit limit{max_memory, std::move(folder)};
+        return PyCountedWords(without_gil([&] { return count_words(reader, workers, counting, limit, tick); }));
+      },
+      nb::arg("inputs"), nb::arg("max_memory"), nb::arg("folder"), nb::arg("workers") = 1,
+      nb::arg("progress") = nb::none(), nb::arg("pretokeniser") = nb::none(), nb::arg("any_bytes") = false,
+      nb::arg("whole_inputs") = false);
+
+  module.def(
+      "read_word_counts",
+      [](const std::vector<NamedObject>& inputs, nb::object progress, bool any_bytes) {
+        BlockReader reader = make_reader(inputs);
+        const Tick tick = make_tick(std::move(progress));
+        return PyWordCounts(without_gil([&] { return read_word_counts(reader, any_bytes, tick); }));
+      },
+      nb::arg("inputs"), nb::arg("progress") = nb::none(), nb::arg("any_bytes") = false);
+}
+
+}  // namespace mt_scaffold

@@ -1,0 +1,306 @@
+// mt_scaffold._core.Ids: converts texts and ids between Python and the native core.
+
+#include "bindings/bindings_ids.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <optional>
+#include <type_traits>
+
+#include "bindings/bindings_common.hpp"
+#include "segment/encode_ids.hpp"
+#include "segment/token_ids.hpp"
+
+namespace mt_scaffold {
+
+namespace {
+
+nb::builtin_exception type_error(const std::string& message) { return nb::type_error(message.c_str()); }
+
+// The UTF-8 of texts and bytes, with what keeps it alive.
+class Texts {
+ public:
+  // `number` is named by an error unless negative.
+  void add(nb::handle text, Py_ssize_t number) {
+    if (PyBytes_Check(text.ptr())) {
+      views_.emplace_back(PyBytes_AS_STRING(text.ptr()), static_cast<size_t>(PyBytes_GET_SIZE(text.ptr())));
+      kept_.push_back(nb::borrow<nb::object>(text));
+      return;
+    }
+    if (!PyUnicode_Check(text.ptr()))
+      throw type_error("a text is a str or bytes, not " + std::string(Py_TYPE(text.ptr())->tp_name));
+    if (PyUnicode_IS_COMPACT_ASCII(text.ptr())) {
+      views_.emplace_back(static_cast<const char*>(PyUnicode_DATA(text.ptr())),
+                          static_cast<size_t>(PyUnicode_GET_LENGTH(text.ptr())));
+      kept_.push_back(nb::borrow<nb::object>(text));
+      return;
+    }
+    // Its own copy, because the one that Python keeps would stay as long as the text does.
+    PyObject* encoded = PyUnicode_AsEncodedString(text.ptr(), "utf-8", "surrogateescape");
+    if (!encoded) {
+      PyErr_Clear();
+      const std::string place = number < 0 ? "the text" : "text " + std::to_string(number);
+      set_error("MTScaffoldError",
+                place + " holds a lone surrogate, which is not a character; remove it, or pass bytes");
+      throw nb::python_error();
+    }
+    kept_.push_back(nb::steal<nb::object>(encoded));
+    views_.emplace_back(PyBytes_AS_STRING(encoded), static_cast<size_t>(PyBytes_GET_SIZE(encoded)));
+  }
+
+  const std::vector<std::string_view>& views() const { return views_; }
+
+ private:
+  std::vector<std::string_view> views_;
+  std::vector<nb::object> kept_;
+};
+
+// The elements of an object that has a buffer, which is held meanwhile.
+struct Buffer : Py_buffer {
+  explicit Buffer(nb::handle object) {
+    if (PyObject_GetBuffer(object.ptr(), this, PyBUF_RECORDS_RO) != 0) throw nb::python_error();
+  }
+  Buffer(const Buffer&) = delete;
+  Buffer& operator=(const Buffer&) = delete;
+  ~Buffer() { PyBuffer_Release(this); }
+};
+
+// Ids from a list, a tuple or any buffer of integers.
+class GivenIds {
+ public:
+  explicit GivenIds(nb::handle ids) {
+    if (PyObject_CheckBuffer(ids.ptr())) {
+      buffer_.emplace(ids);
+      if (buffer_->ndim != 1) throw type_error("ids have one dimension, not " + std::to_string(buffer_->ndim));
+      const std::string given = buffer_->format ? buffer_->format : "B";
+      std::string_view format = given;
+      const bool big = format.starts_with('>') || format.starts_with('!'), little = format.starts_with('<');
+      if (big || little || format.starts_with('=') || format.starts_with('@')) format.remove_prefix(1);
+      const char kind = format.size() == 1 ? format[0] : '?';
+      signed_ = std::string_view("bhilqn").find(kind) != std::string_view::npos;
+      const bool whole = signed_ || std::string_view("BHILQN").find(kind) != std::string_view::npos;
+      if (!whole) throw type_error("ids are integers, not of the format '" + given + "'");
+      constexpr bool little_here = std::endian::native == std::endian::little;
+      if (buffer_->itemsize > 1 && (little_here ? big : little))
+        throw type_error("ids are in another byte order ('" + given +
+                         "'); convert them: ids.astype(ids.dtype.newbyteorder('='))");
+      count_ = static_cast<size_t>(buffer_->shape[0]);
+      return;
+    }
+    const auto items = nb::steal<nb::object>(PySequence_Fast(ids.ptr(), "ids are a sequence of integers"));
+    if (!items.is_valid()) throw nb::python_error();
+    count_ = static_cast<size_t>(PySequence_Fast_GET_SIZE(items.ptr()));
+    values_.reserve(count_);
+    for (size_t i = 0; i < count_; ++i) {
+      PyObject* item = PySequence_Fast_GET_ITEM(items.ptr(), static_cast<Py_ssize_t>(i));
+      int overflow = 0;
+      int64_t value = PyLong_Check(item) ? PyLong_AsLongLongAndOverflow(item, &overflow) : as_index(item, overflow);
+      // No id has 63 bits, so an integer that does not fit is as wrong as the largest that does.
+      if (overflow != 0) value = overflow < 0 ? INT64_MIN : INT64_MAX;
+      values_.push_back(value);
+    }
+  }
+
+  // Calls `use(count, id_at)` without Python's lock.
+  template <typename Use>
+  void visit(Use&& use) const {
+    nb::gil_scoped_release released;
+    if (!buffer_) {
+      use(count_, [this](size_t i) { return values_[i]; });
+      return;
+    }
+    const char* data = static_cast<const char*>(buffer_->buf);
+    const Py_ssize_t stride = buffer_->strides ? buffer_->strides[0] : buffer_->itemsize;
+    const auto as = [&](auto example) {
+      using Int = decltype(example);
+      use(count_, [data, stride](size_t i) {
+        Int value;
+        std::memcpy(&value, data + static_cast<Py_ssize_t>(i) * stride, sizeof value);
+        if constexpr (std::is_same_v<Int, uint64_t>) value = std::min(value, uint64_t{INT64_MAX});
+        return static_cast<int64_t>(value);
+      });
+    };
+    switch (buffer_->itemsize) {
+      case 1:
+        return signed_ ? as(int8_t()) : as(uint8_t());
+      case 2:
+        return signed_ ? as(int16_t()) : as(uint16_t());
+      case 4:
+        return signed_ ? as(int32_t()) : as(uint32_t());
+      default:
+        return signed_ ? as(int64_t()) : as(uint64_t());
+    }
+  }
+
+ private:
+  static int64_t as_index(PyObject* item, int& overflow) {
+    const auto number = nb::steal<nb::object>(PyNumber_Index(item));
+    if (!number.is_valid()) throw nb::python_error();
+    return PyLong_AsLongLongAndOverflow(number.ptr(), &overflow);
+  }
+
+  std::optional<Buffer> buffer_;
+  bool signed_ = false;
+  size_t count_ = 0;
+  std::vector<int64_t> values_;
+};
+
+// Codes of bytes with their ids.
+struct Ids {
+  std::shared_ptr<const TokenIds> tokens;
+  std::unique_ptr<IdEncoder> encoder;
+};
+
+std::vector<Special> specials(const std::string& states) {
+  std::vector<Special> result;
+  for (const char state : states) result.push_back(static_cast<Special>(state - '0'));
+  return result;
+}
+
+nb::list encode_text(Ids& self, nb::handle text, const std::string& special, double p, uint64_t seed, uint64_t epoch,
+                     uint64_t index, double uniform) {
+  Texts texts;
+  texts.add(text, -1);
+  std::vector<int32_t> ids;
+  {
+    nb::gil_scoped_release released;
+    const EncodedDocuments encoded =
+        self.encoder->encode(texts.views(), specials(special), {index}, -1, {p, seed, epoch, uniform}, 1,
+                             [](size_t) { return std::string(); });
+    ids.resize(static_cast<size_t>(encoded.offsets.back()));
+    encoded.copy(reinterpret_cast<char*>(ids.data()), sizeof(int32_t), 1);
+  }
+  auto result = nb::steal<nb::list>(PyList_New(static_cast<Py_ssize_t>(ids.size())));
+  if (!result.is_valid()) throw nb::python_error();
+  for (size_t i = 0; i < ids.size(); ++i)
+    PyList_SET_ITEM(result.ptr(), static_cast<Py_ssize_t>(i), PyLong_FromLong(ids[i]));
+  return result;
+}
+
+nb::bytearray room(size_t bytes) {
+  PyObject* array = PyByteArray_FromStringAndSize(nullptr, static_cast<Py_ssize_t>(bytes));
+  if (!array) throw nb::python_error();
+  return nb::steal<nb::bytearray>(array);
+}
+
+nb::tuple encode_batch(Ids& self, nb::handle given, const std::string& special, const std::vector<uint64_t>& indices,
+                       double p, uint64_t seed, uint64_t epoch, unsigned workers, size_t width, int32_t append,
+                       double uniform) {
+  const nb::tuple items(given);
+  Texts texts;
+  for (size_t i = 0; i < items.size(); ++i) texts.add(nb::object(items[i]), static_cast<Py_ssize_t>(i));
+  std::optional<EncodedDocuments> encoded;
+  {
+    nb::gil_scoped_release released;
+    encoded = self.encoder->encode(texts.views(), specials(special), indices, append, {p, seed, epoch, uniform},
+                                   workers, [](size_t number) { return "text " + std::to_string(number) + ": "; });
+  }
+  const size_t bytes = static_cast<size_t>(encoded->offsets.back()) * width;
+  nb::bytearray ids = room(bytes), offsets = room(encoded->offsets.size() * sizeof(int64_t));
+  char* const into = PyByteArray_AS_STRING(ids.ptr());
+  std::memcpy(PyByteArray_AS_STRING(offsets.ptr()), encoded->offsets.data(), encoded->offsets.size() * sizeof(int64_t));
+  without_gil([&] {
+    encoded->copy(into, width, workers);
+    encoded.reset();
+  });
+  return nb::make_tuple(std::move(ids), std::move(offsets));
+}
+
+nb::bytes decode_ids(const Ids& self, nb::handle given) {
+  const GivenIds ids(given);
+  OutputBuffer output;
+  ids.visit([&](size_t count, auto&& id_at) { self.tokens->decode(count, id_at, [](size_t) {}, output); });
+  return to_bytes(output.view());
+}
+
+nb::tuple decode_with_starts(const Ids& self, nb::handle given) {
+  const GivenIds ids(given);
+  OutputBuffer output;
+  std::vector<size_t> starts;
+  ids.visit([&](size_t count, auto&& id_at) {
+    starts.reserve(count);
+    self.tokens->decode(count, id_at, [&](size_t start) { starts.push_back(start); }, output);
+  });
+  return nb::make_tuple(to_bytes(output.view()), std::move(starts));
+}
+
+// The text of several documents, each followed by `end`, without the id `strip` at its end. Errors number the first one
+// `number`.
+nb::bytes decode_documents(const Ids& self, nb::handle given, const std::vector<uint64_t>& sizes,
+                           const std::string& end, int64_t strip, uint64_t number) {
+  const GivenIds ids(given);
+  OutputBuffer output;
+  ids.visit([&](size_t count, auto&& id_at) {
+    size_t from = 0;
+    for (const uint64_t size : sizes) {
+      if (size > count - from) throw InputError("the index has more ids than there are");
+      const size_t kept = size > 0 && strip >= 0 && id_at(from + size - 1) == strip ? size - 1 : size;
+      try {
+        self.tokens->decode(kept, [&](size_t i) { return id_at(from + i); }, [](size_t) {}, output);
+      } catch (const InputError& error) {
+        throw InputError("document " + std::to_string(number) + ": " + error.what());
+      }
+      output.append(end.data(), end.size());
+      from += size;
+      ++number;
+    }
+  });
+  return to_bytes(output.view());
+}
+
+}  // namespace
+
+void bind_ids(nb::module_& module) {
+  nb::class_<Ids>(module, "Ids")
+      .def(
+          "__init__",
+          [](Ids* self, std::shared_ptr<Segmenter> segmenter, std::shared_ptr<Pretokeniser> pretokeniser,
+             std::vector<std::string> special, uint32_t multiple) {
+            nb::gil_scoped_release released;
+            const bool end_of_word = segmenter->alphabet().end_of_word;
+            auto tokens =
+                std::make_shared<const TokenIds>(end_of_word, segmenter->merged_tokens(), std::move(special), multiple);
+            auto dictionary = std::make_shared<const Dictionary>(tokens->dictionary(segmenter->separator()));
+            auto applier = std::make_shared<Applier>(segmenter, nullptr, pretokeniser, TableLimits(),
+                                                     std::move(dictionary), Applier::kSpellOut);
+            auto encoder = std::make_unique<IdEncoder>(applier, tokens, pretokeniser);
+            new (self) Ids{std::move(tokens), std::move(encoder)};
+          },
+          nb::arg("segmenter"), nb::arg("pretokeniser").none(), nb::arg("special_tokens") = std::vector<std::string>(),
+          nb::arg("multiple") = 1)
+      .def_prop_ro("n_vocab", [](const Ids& self) { return self.tokens->n_vocab(); })
+      .def_prop_ro("first_special", [](const Ids& self) { return self.tokens->first_special(); })
+      .def("tokens",
+           [](const Ids& self) {
+             nb::list tokens;
+             for (size_t id = 0; id < self.tokens->n_vocab(); ++id) tokens.append(to_bytes(self.tokens->bytes_of(id)));
+             return tokens;
+           })
+      .def("encode", &encode_text, nb::arg("text"), nb::arg("special"), nb::arg("dropout") = 0.0, nb::arg("seed") = 0,
+           nb::arg("epoch") = 0, nb::arg("index") = 0, nb::arg("uniform") = 0.0)
+      .def("encode_batch", &encode_batch, nb::arg("texts"), nb::arg("special"),
+           nb::arg("indices") = std::vector<uint64_t>(), nb::arg("dropout") = 0.0, nb::arg("seed") = 0,
+           nb::arg("epoch") = 0, nb::arg("workers") = 1, nb::arg("width") = 4, nb::arg("append") = -1,
+           nb::arg("uniform") = 0.0)
+      .def(
+          "encode_lines",
+          [](Ids& self, const NamedObject& input, const NamedObject& ids, const NamedObject& sizes,
+             const std::string& special, uint64_t first, size_t width, int32_t append, double p, uint64_t seed,
+             uint64_t epoch, unsigned workers, nb::object progress, double uniform) {
+            BlockReader reader = make_reader({input});
+            const std::unique_ptr<Sink> ids_sink = make_sink(ids), sizes_sink = make_sink(sizes);
+            const Tick tick = make_tick(std::move(progress));
+            nb::gil_scoped_release released;
+            self.encoder->encode_lines(reader, *ids_sink, *sizes_sink, specials(special), first, width, append,
+                                       {p, seed, epoch, uniform}, workers, tick);
+          },
+          nb::arg("input"), nb::arg("ids"), nb::arg("sizes"), nb::arg("special"), nb::arg("first") = 0,
+          nb::arg("width") = 4, nb::arg("append") = -1, nb::arg("dropout") = 0.0, nb::arg("seed") = 0,
+          nb::arg("epoch") = 0, nb::arg("workers") = 1, nb::arg("progress") = nb::none(), nb::arg("uniform") = 0.0)
+      .def("decode", &decode_ids, nb::arg("ids"))
+      .def("decode_with_starts", &decode_with_starts, nb::arg("ids"))
+      .def("decode_documents", &decode_documents, nb::arg("ids"), nb::arg("sizes"), nb::arg("end") = "\n",
+           nb::arg("strip") = -1, nb::arg("number") = 1);
+}
+
+}  // namespace mt_scaffold

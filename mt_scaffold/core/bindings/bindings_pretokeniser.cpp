@@ -1,0 +1,66 @@
+#include "bindings/bindings_pretokeniser.hpp"
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "bindings/bindings_text.hpp"
+#include "text/pretokeniser.hpp"
+#include "text/text.hpp"
+
+namespace mt_scaffold {
+
+namespace {
+
+Pretokeniser::Split make_split(nb::object split) {
+  // The last copy may be destroyed on a thread that does not hold the GIL.
+  auto callable = std::shared_ptr<nb::object>(new nb::object(std::move(split)), [](nb::object* object) {
+    nb::gil_scoped_acquire gil;
+    delete object;
+  });
+  return [callable](std::string_view document) {
+    nb::gil_scoped_acquire gil;
+    auto ends = nb::cast<std::vector<size_t>>((*callable)(to_bytes(document)));
+    size_t before = 0;
+    for (const size_t end : ends) {
+      if (end <= before || end > document.size()) throw nb::value_error("the ends of words must ascend");
+      before = end;
+    }
+    if (before != document.size()) throw nb::value_error("the last word must end where the document does");
+    return ends;
+  };
+}
+
+}  // namespace
+
+void bind_pretokeniser(nb::module_& module) {
+  nb::class_<Pretokeniser>(module, "Pretokeniser")
+      .def(
+          "__init__",
+          [](Pretokeniser* self, std::string_view name, bool split_digits, nb::object split) {
+            if (split.is_none())
+              new (self) Pretokeniser(name, split_digits);
+            else
+              new (self) Pretokeniser(make_split(std::move(split)), split_digits);
+          },
+          nb::arg("name"), nb::arg("split_digits") = false, nb::arg("split") = nb::none())
+      .def(
+          "split",
+          [](const Pretokeniser& self, std::string_view document) {
+            std::string padded(document);
+            padded.append(kPadding, '\0');
+            nb::list words;
+            self.for_each_word(padded.data(), padded.data() + document.size(),
+                               [&](std::string_view word) { words.append(to_bytes(word)); });
+            return words;
+          },
+          nb::arg("document"))
+      .def(
+          "last_certain_cut",
+          [](const Pretokeniser& self, std::string_view text, size_t searched) {
+            return self.last_certain_cut(text, searched);
+          },
+          nb::arg("text"), nb::arg("searched") = 0);
+}
+
+}  // namespace mt_scaffold

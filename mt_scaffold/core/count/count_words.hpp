@@ -1,0 +1,23 @@
+// Text → counted words.
+#pragma once
+
+#include "io/blocks.hpp"
+#include "count/counted_words.hpp"
+#include "text/pretokeniser.hpp"
+#include "io/tick.hpp"
+
+namespace mt_scaffold {
+
+// What a text's words are.
+struct Counting {
+  // Cuts each line without its LF, or each document; without one, words are between spaces and line ends.
+  const Pretokeniser* pretokeniser = nullptr;
+  bool any_bytes = false;     // words need not be UTF-8; implied by a pre-tokeniser
+  bool whole_inputs = false;  // each input is one document, LFs included; needs a pre-tokeniser
+};
+
+// Counts the words of a text. Errors name the input, the line (or document) and the byte offset.
+CountedWords count_words(BlockReader& reader, unsigned workers, const Counting& counting, const MemoryLimit& limit,
+                         const Tick& tick);
+
+}  // namespace mt_scaffold

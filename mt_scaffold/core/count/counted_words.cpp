@@ -1,0 +1,127 @@
+#include "count/counted_words.hpp"
+
+#if defined(__GLIBC__)
+#include <malloc.h>
+#endif
+
+#include <algorithm>
+#include <limits>
+
+#include "io/blocks.hpp"
+
+namespace mt_scaffold {
+
+namespace {
+
+// A thread merges its own counts into the shared ones at this many word types, so that memory grows with the types of
+// the text and not with the threads.
+constexpr size_t kOwnWords = size_t{1} << 18;
+// Under a limit: the shares of tables, and of what threads count by themselves, in sixteenths of what the process does
+// not take anyway. Blocks of text and sorting take the rest.
+constexpr size_t kTables = 9, kOwn = 2;
+// What a thread's own counts take per word, at most, with the copy that they are handed over in.
+constexpr size_t kOwnWordBytes = 240;
+// A part's runs are merged into one before they get too many to be read at once.
+constexpr size_t kMostRuns = 16;
+constexpr size_t kLeastBuffer = size_t{1} << 12, kMostBuffer = size_t{1} << 18;
+
+std::vector<WordCount> entries_of(const WordCounter& table) {
+  std::vector<WordCount> entries;
+  entries.reserve(table.size());
+  table.for_each([&](const WordCount& entry) { entries.push_back(entry); });
+  return entries;
+}
+
+size_t buffer_size(uint64_t memory, size_t streams) {
+  if (memory == 0) return kMostBuffer;
+  return std::clamp<size_t>(memory / 4 / std::max<size_t>(streams, 1), kLeastBuffer, kMostBuffer);
+}
+
+void return_memory() {
+#if defined(__GLIBC__)
+  malloc_trim(0);
+#endif
+}
+
+}  // namespace
+
+uint64_t CountedWords::bytes_on_disk() const {
+  uint64_t bytes = 0;
+  for (const auto& file : files_) bytes += file->bytes();
+  return bytes;
+}
+
+std::unique_ptr<SortedWords> CountedWords::sorted(std::vector<std::unique_ptr<SortedWords>> others) const {
+  if (in_memory_.size() > 0) others.push_back(std::make_unique<SortedEntries>(in_memory_.entries()));
+  size_t runs = 0;
+  for (const auto& file : files_) runs += file->runs();
+  for (const auto& file : files_) file->append_streams(others, buffer_size(limit_.bytes, runs));
+  return std::make_unique<MergedWords>(std::move(others));
+}
+
+SharedCounts::SharedCounts(const MemoryLimit& limit, unsigned workers)
+    : limit_(limit), workers_(workers), most_own_words_(kOwnWords), part_bytes_(std::numeric_limits<size_t>::max()) {
+  if (limit.bytes == 0) return;
+  const uint64_t usable = limit.bytes > 2 * kProcessBytes ? limit.bytes - kProcessBytes : limit.bytes / 2;
+  most_own_words_ = std::clamp<size_t>(usable / 16 * kOwn / workers / kOwnWordBytes, 1024, kOwnWords);
+  part_bytes_ = usable / 16 * kTables / WordCounts::kParts;
+  for (size_t part = 0; part < WordCounts::kParts; ++part) counts_.part(part).limit_to(part_bytes_);
+}
+
+void SharedCounts::take(WordCounter& own, size_t first_part) {
+  std::vector<std::vector<WordCount>> by_part(WordCounts::kParts);
+  own.for_each(
+      [&](const WordCount& entry) { by_part[WordCounts::part_of(hash_word(entry.word).hash)].push_back(entry); });
+  for (size_t i = 0; i < WordCounts::kParts; ++i) {
+    const size_t part = (first_part + i) % WordCounts::kParts;
+    std::lock_guard lock(mutexes_[part]);
+    for (const WordCount& entry : by_part[part]) {
+      counts_.part(part).add_counted(hash_word(entry.word), entry);
+      if (counts_.part(part).full()) spill(part);
+    }
+  }
+  own = WordCounter();
+}
+
+void SharedCounts::spill(size_t part) {
+  WordCounter& table = counts_.part(part);
+  if (table.size() > 0) {
+    if (!files_[part]) files_[part] = std::make_unique<RunFile>(limit_.folder);
+    SortedEntries words(entries_of(table));
+    files_[part]->add_run(words);
+  }
+  table = WordCounter();
+  table.limit_to(part_bytes_);
+  if (files_[part] && files_[part]->runs() > kMostRuns) {
+    auto merged = std::make_unique<RunFile>(limit_.folder);
+    std::vector<std::unique_ptr<SortedWords>> streams;
+    const size_t memory = limit_.bytes / workers_;
+    files_[part]->append_streams(streams, buffer_size(memory, kMostRuns * WordCounts::kParts));
+    MergedWords words(std::move(streams));
+    merged->add_run(words);
+    files_[part] = std::move(merged);
+  }
+}
+
+CountedWords SharedCounts::finish(uint64_t lines) {
+  CountedWords counted(limit_);
+  const bool any_on_disk = std::any_of(files_.begin(), files_.end(), [](const auto& file) { return file != nullptr; });
+  // What sorts words in memory takes memory too.
+  const uint64_t sorting = counts_.bytes() + counts_.size() * SortedEntries::kBytes;
+  if (any_on_disk || (limit_.bytes > 0 && sorting > limit_.bytes / 4 * 3)) {
+    in_parallel(workers_, [&](unsigned worker) {
+      for (size_t part = worker; part < WordCounts::kParts; part += workers_) spill(part);
+    });
+    for (auto& file : files_)
+      if (file) counted.add(std::move(file));
+    counts_ = WordCounts();
+    return_memory();
+  }
+  for (size_t part = 0; part < WordCounts::kParts; ++part)
+    counts_.part(part).limit_to(std::numeric_limits<size_t>::max());
+  counted.in_memory() = std::move(counts_);
+  counted.in_memory().lines = lines;
+  return counted;
+}
+
+}  // namespace mt_scaffold

@@ -1,0 +1,72 @@
+// Counted words in bounded memory: in tables or, where those would exceed the limit, in sorted runs on disk.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "io/run_file.hpp"
+#include "count/sorted_words.hpp"
+#include "count/word_counts.hpp"
+
+namespace mt_scaffold {
+
+// What the process takes besides words: Python and its modules.
+inline constexpr uint64_t kProcessBytes = uint64_t{32} << 20;
+
+struct MemoryLimit {
+  uint64_t bytes = 0;  // for all of the process, about; 0: none
+  std::string folder;  // for runs
+};
+
+class CountedWords {
+ public:
+  explicit CountedWords(MemoryLimit limit) : limit_(std::move(limit)) {}
+
+  const MemoryLimit& limit() const { return limit_; }
+  // All words, unless they are on disk; the number of lines in any case.
+  WordCounts& in_memory() { return in_memory_; }
+  bool on_disk() const { return !files_.empty(); }
+  uint64_t bytes_on_disk() const;
+
+  // Each word once, by its bytes, together with those of other streams. The stream uses this object.
+  std::unique_ptr<SortedWords> sorted(std::vector<std::unique_ptr<SortedWords>> others = {}) const;
+
+  void add(std::unique_ptr<RunFile> file) { files_.push_back(std::move(file)); }
+
+ private:
+  MemoryLimit limit_;
+  WordCounts in_memory_;
+  std::vector<std::unique_ptr<RunFile>> files_;
+};
+
+// What several threads have counted together.
+class SharedCounts {
+ public:
+  SharedCounts(const MemoryLimit& limit, unsigned workers);
+
+  // A thread must hand over its own counts at this many word types.
+  size_t most_own_words() const { return most_own_words_; }
+
+  // Adds a thread's own counts and empties them. Threads that start at different parts rarely contend.
+  void take(WordCounter& own, size_t first_part);
+
+  // All words; nothing may be added any more.
+  CountedWords finish(uint64_t lines);
+
+ private:
+  // Writes a part's words to disk. The caller holds its lock.
+  void spill(size_t part);
+
+  const MemoryLimit limit_;
+  const unsigned workers_;
+  size_t most_own_words_, part_bytes_;
+  WordCounts counts_;
+  std::array<std::mutex, WordCounts::kParts> mutexes_;
+  std::array<std::unique_ptr<RunFile>, WordCounts::kParts> files_;
+};
+
+}  // namespace mt_scaffold

@@ -1,0 +1,130 @@
+// Input in blocks of whole lines, processed by several threads and written in order.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "errors.hpp"
+#include "io/tick.hpp"
+
+namespace mt_scaffold {
+
+class Source {
+ public:
+  virtual ~Source() = default;
+  // Reads up to `size` bytes and returns the count, 0 at the end. Called by any thread, one at a time.
+  virtual size_t read(char* into, size_t size, const std::atomic<bool>& stop) = 0;
+  // Whether read() would not block: otherwise what has been read so far is processed first.
+  virtual bool ready() const { return true; }
+  // Whether the input is documents: read_documents() is called instead of read().
+  virtual bool has_documents() const { return false; }
+  // Appends some documents to `text`, and where each ends to `ends`; false at the end.
+  virtual bool read_documents(std::string& text, std::vector<size_t>& ends);
+  // How errors name this input.
+  std::string name;
+};
+
+class FileSource : public Source {
+ public:
+  FileSource(int descriptor, std::string name);
+  size_t read(char* into, size_t size, const std::atomic<bool>& stop) override;
+  bool ready() const override;
+
+ private:
+  int descriptor_;
+  bool may_block_;
+};
+
+class MemorySource : public Source {
+ public:
+  MemorySource(std::string_view text, std::string name) : rest_(text) { this->name = std::move(name); }
+  size_t read(char* into, size_t size, const std::atomic<bool>& stop) override;
+
+ private:
+  std::string_view rest_;
+};
+
+class Sink {
+ public:
+  virtual ~Sink() = default;
+  // Called by any thread, one at a time.
+  virtual void write(const char* data, size_t size, const std::atomic<bool>& stop) = 0;
+};
+
+class FileSink : public Sink {
+ public:
+  FileSink(int descriptor, std::string name);
+  void write(const char* data, size_t size, const std::atomic<bool>& stop) override;
+
+ private:
+  int descriptor_;
+  std::string name_;
+  bool may_block_;
+};
+
+// Whole lines of one input, or what LastCut makes of it, readable for kPadding bytes past their end.
+struct Block {
+  std::unique_ptr<char[]> buffer;
+  size_t capacity = 0;
+  size_t size = 0;
+  uint64_t number = 0;         // index among the blocks of all inputs
+  uint64_t first_line = 0;     // lines of this input before the block
+  uint64_t first_offset = 0;   // bytes of this input before the block
+  uint64_t global_offset = 0;  // bytes of all inputs before the block
+  const std::string* name = nullptr;
+  // Where documents end that have been read as such, which then take the place of lines.
+  std::vector<size_t> document_ends;
+
+  std::string_view text() const { return {buffer.get(), size}; }
+  void reserve(size_t bytes);
+  // The error for the byte at `position` of this block, which is not UTF-8.
+  InputError not_utf8(size_t position) const;
+};
+
+// Returns how many of the first bytes of `text` may be a block of their own, as many as possible; 0 if it cannot be
+// cut. `searched`: that many of its first bytes have been passed before, in vain.
+using LastCut = std::function<size_t(std::string_view text, size_t searched)>;
+
+class BlockReader {
+ public:
+  static constexpr size_t kBlockSize = size_t{1} << 18;
+
+  explicit BlockReader(std::vector<std::unique_ptr<Source>> sources) : sources_(std::move(sources)) {}
+  // Fills `block` with the next whole lines; false after the last input. Not thread-safe.
+  bool next(Block& block, const std::atomic<bool>& stop);
+  // Cuts inputs elsewhere than after their LFs.
+  void cut_with(LastCut last_cut) { last_cut_ = std::move(last_cut); }
+  uint64_t bytes_read() const { return bytes_read_.load(std::memory_order_relaxed); }
+
+ private:
+  std::vector<std::unique_ptr<Source>> sources_;
+  size_t current_ = 0;
+  LastCut last_cut_;
+  // The same for an input of documents, as many as it gives at a time.
+  bool next_documents(Source& source, Block& block);
+
+  std::string documents_;
+  std::string carry_;  // an incomplete line, read with the previous block
+  uint64_t number_ = 0, line_ = 0, offset_ = 0, global_offset_ = 0;
+  std::atomic<uint64_t> bytes_read_{0};
+};
+
+// Runs `work(worker)` for every worker, on threads as far as the system grants them, and rethrows an exception of
+// theirs.
+void in_parallel(unsigned workers, const std::function<void(unsigned)>& work);
+
+// Runs `work(worker, block)` over all blocks on `workers` threads, handing blocks out in order. After a failure no
+// further block is handed out, and the error of the earliest failing block is thrown.
+void for_each_block(BlockReader& reader, unsigned workers, const std::function<void(unsigned, Block&)>& work,
+                    const Tick& tick);
+
+// As for_each_block, with `work(worker, block, output)`; writes the outputs in the order of their blocks.
+void transform_blocks(BlockReader& reader, Sink& sink, unsigned workers,
+                      const std::function<void(unsigned, Block&, std::string_view&)>& work, const Tick& tick);
+
+}  // namespace mt_scaffold

@@ -1,0 +1,46 @@
+// Counted words on disk: sorted runs in a temporary file that has no name, so that it vanishes with the process.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "count/sorted_words.hpp"
+#include "io/tick.hpp"
+
+namespace mt_scaffold {
+
+// Not thread-safe while it is written; read by any number of threads.
+class RunFile {
+ public:
+  // `folder`: where the file lies.
+  explicit RunFile(std::string folder);
+  ~RunFile();
+  RunFile(const RunFile&) = delete;
+  RunFile& operator=(const RunFile&) = delete;
+
+  // Writes all words of a sorted stream as one run. `tick` may be empty.
+  void add_run(SortedWords& words, const Tick& tick = nullptr);
+
+  size_t runs() const { return runs_.size(); }
+  uint64_t bytes() const { return bytes_; }
+
+  // Appends a stream for each run, which reads `buffer` bytes at a time.
+  void append_streams(std::vector<std::unique_ptr<SortedWords>>& streams, size_t buffer) const;
+
+ private:
+  struct Run {
+    uint64_t begin, end;
+  };
+  class Reader;
+
+  void write(std::string& buffer);
+
+  const std::string folder_;
+  int descriptor_;
+  uint64_t bytes_ = 0;
+  std::vector<Run> runs_;
+};
+
+}  // namespace mt_scaffold

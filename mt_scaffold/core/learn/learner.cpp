@@ -1,0 +1,215 @@
+#include "learn/learner.hpp"
+
+#include <algorithm>
+#include <string_view>
+
+#include "learn/learning_text.hpp"
+#include "learn/merge_queue.hpp"
+#include "learn/tokens.hpp"
+
+namespace mt_scaffold {
+
+namespace {
+
+class Learner {
+ public:
+  Learner(WordCounts words, const LearnOptions& options)
+      : algorithm_(options.algorithm),
+        alphabet_(options.alphabet),
+        symbols_(options.symbols),
+        threshold_(options.threshold),
+        given_(options.given),
+        text_(std::move(words), options.alphabet),
+        tokens_(text_.tokens),
+        queue_(text_.tokens, text_.pairs, options.min_frequency) {}
+
+  LearnResult learn(const OnStep& on_step, const Tick& tick) {
+    LearnResult result;
+    replay(given_);
+    for (uint64_t iteration = 0; (algorithm_ == Algorithm::kBpe ? merges_.size() : normal_) < symbols_; ++iteration) {
+      if (iteration % kIterationsPerTick == 0) tick(merges_.size());
+      queue_.settle();
+      Step step;
+      if (queue_.waiting_is_head()) {
+        const Token token = queue_.pop_waiting();
+        tokens_[token].state = TokenState::kNormal;
+        ++normal_;
+        ++result.restored;
+        step.returned = counted(token);
+      } else if (queue_.has_pair()) {
+        if (!merge(step)) continue;
+      } else {
+        result.exhausted = true;
+        break;
+      }
+      if (on_step) on_step(step);
+    }
+    result.restored += restored_;
+    result.merges.reserve(merges_.size());
+    for (const Made& made : merges_)
+      result.merges.push_back(
+          {std::string(tokens_[made.left].text), std::string(tokens_[made.right].text), is_out(tokens_[made.token])});
+    for (const TokenInfo& info : tokens_) result.scaffold += is_out(info);
+    result.splits = std::move(splits_);
+    return result;
+  }
+
+ private:
+  struct Made {
+    Token left, right, token;
+  };
+  static constexpr uint64_t kIterationsPerTick = 256;
+
+  // Brings the text to where learning these merges would have left it. The queue takes in pairs only later.
+  void replay(const std::vector<Merge>& given) {
+    for (const Merge& merge : given) {
+      const Token a = tokens_.intern(merge.left), b = tokens_.intern(merge.right);
+      merged_text_.assign(merge.left).append(merge.right);
+      const Token token = tokens_.intern(merged_text_);
+      merges_.push_back({a, b, token});
+      text_.replace(text_.pairs.find_or_add(a, b), token);
+      make_normal(token, a, b);
+    }
+  }
+
+  CountedToken counted(Token token) const { return {tokens_[token].text, tokens_[token].frequency}; }
+
+  // Whether a merged token is in the text or the codes, but not in the vocabulary.
+  static bool is_out(const TokenInfo& info) {
+    return info.state == TokenState::kWaiting || (info.state == TokenState::kUnmade && info.left != kNoToken);
+  }
+
+  // Merges the most frequent pair; false if it is one that is never merged.
+  bool merge(Step& step) {
+    const MergeQueue::PairEntry top = queue_.pop_pair();
+    const Token a = text_.pairs[top.pair].left, b = text_.pairs[top.pair].right;
+    const int64_t a_before = tokens_[a].frequency, b_before = tokens_[b].frequency;
+    if (algorithm_ == Algorithm::kPicky && spells_out_end_of_word(a, b)) return false;
+    step.left = tokens_[a].text;
+    step.right = tokens_[b].text;
+    step.frequency = top.count;
+    merged_text_.assign(tokens_[a].text).append(tokens_[b].text);
+    const Token token = tokens_.intern(merged_text_);
+    merges_.push_back({a, b, token});
+    text_.replace(top.pair, token);
+    text_.for_each_raised_pair([&](uint32_t pair) { queue_.push_pair(pair); });
+    if (is_out(tokens_[token])) step.returned = counted(token);
+    make_normal(token, a, b);
+    if (algorithm_ == Algorithm::kScaffold) mark_scaffold(a, b, step);
+    if (algorithm_ == Algorithm::kPicky) {
+      remember_parts(token, top.pair, a, b);
+      // Both before either is removed, which can make the other more frequent.
+      const bool left = is_intermediate(a, a_before), right = a != b && is_intermediate(b, b_before);
+      if (left) step.left_marked = remove(a);
+      if (right) step.right_marked = remove(b);
+      restored_ += step.returned.has_value();
+    }
+    return true;
+  }
+
+  void make_normal(Token token, Token left, Token right) {
+    TokenInfo& info = tokens_[token];
+    if (info.left == kNoToken) {
+      info.left = left;
+      info.right = right;
+      if (is_base_symbol(info.text, alphabet_)) info.state = TokenState::kBase;
+    }
+    if (info.state == TokenState::kUnmade || info.state == TokenState::kWaiting) {
+      info.state = TokenState::kNormal;
+      ++normal_;
+    }
+  }
+
+  // What Scaffold-BPE adds to BPE: a child that is now rarer than the next candidate becomes scaffold.
+  void mark_scaffold(Token left, Token right, Step& step) {
+    const int64_t head = queue_.head_frequency();
+    step.head = head;
+    for (const Token child : {left, right}) {
+      TokenInfo& info = tokens_[child];
+      if (info.state != TokenState::kNormal || info.frequency >= head) continue;
+      info.state = TokenState::kWaiting;
+      --normal_;
+      (child == left ? step.left_marked : step.right_marked) = info.frequency;
+      if (info.frequency > 0) queue_.push_waiting(child);
+    }
+  }
+
+  // In a text that spells out "</w>": the merged token would look like one at the end of a word.
+  bool spells_out_end_of_word(Token left, Token right) {
+    merged_text_.assign(tokens_[left].text).append(tokens_[right].text);
+    return is_marked(merged_text_, alphabet_) && !is_marked(tokens_[right].text, alphabet_);
+  }
+
+  // What PickyBPE needs to split the token one day.
+  void remember_parts(Token token, uint32_t pair, Token left, Token right) {
+    tokens_[token].left = left;
+    tokens_[token].right = right;
+    if (made_by_.size() < tokens_.size()) made_by_.resize(tokens_.size());
+    std::vector<uint32_t>& pairs = made_by_[static_cast<size_t>(token)];
+    if (std::find(pairs.begin(), pairs.end(), pair) == pairs.end()) pairs.push_back(pair);
+  }
+
+  // Whether the share of a token that a merge has taken, intersection over self, reaches the threshold.
+  bool is_intermediate(Token token, int64_t before) const {
+    const TokenInfo& info = tokens_[token];
+    return info.state == TokenState::kNormal &&
+           static_cast<double>(before - info.frequency) / static_cast<double>(before) >= threshold_;
+  }
+
+  // Takes a token out of the vocabulary and splits what is left of it; returns how often it was left.
+  int64_t remove(Token token) {
+    TokenInfo& info = tokens_[token];
+    const int64_t frequency = info.frequency;
+    info.state = TokenState::kUnmade;
+    --normal_;
+    parts_.clear();
+    take_apart(token);
+    Split split{merges_.size(), std::string(info.text), {}};
+    for (const LearningText::Part& part : parts_) split.pieces.emplace_back(tokens_[part.token].text);
+    splits_.push_back(std::move(split));
+    if (frequency > 0) {
+      text_.split(token, made_by_[static_cast<size_t>(token)], parts_);
+      text_.for_each_raised_pair([&](uint32_t pair) { queue_.push_pair(pair); });
+    }
+    return frequency;
+  }
+
+  // Appends the tokens of the vocabulary that a removed one consists of, by the merges that made it last.
+  void take_apart(Token token) {
+    const TokenInfo& info = tokens_[token];
+    for (const Token part : {info.left, info.right}) {
+      const TokenState state = tokens_[part].state;
+      if (state == TokenState::kUnmade) {
+        take_apart(part);
+        continue;
+      }
+      std::string_view text = tokens_[part].text;
+      if (is_marked(text, alphabet_)) text.remove_suffix(kEndOfWord.size());
+      parts_.push_back({part, static_cast<uint32_t>(symbols_in(text, alphabet_))});
+    }
+  }
+
+  const Algorithm algorithm_;
+  const Alphabet alphabet_;
+  const uint64_t symbols_;
+  const double threshold_;
+  const std::vector<Merge>& given_;
+  LearningText text_;
+  Tokens& tokens_;
+  MergeQueue queue_;
+  std::vector<Made> merges_;
+  std::vector<Split> splits_;
+  std::vector<std::vector<uint32_t>> made_by_;  // by token: the pairs that were replaced by it
+  std::vector<LearningText::Part> parts_;       // of the token that is being removed
+  uint64_t normal_ = 0;                         // normal merged tokens
+  uint64_t restored_ = 0;                       // by a merge of PickyBPE
+  std::string merged_text_;
+};
+
+}  // namespace
+
+LearnResult learn(WordCounts words, const LearnOptions& options, const OnStep& on_step, const Tick& tick) {
+  return Learner(std::move(words), options).learn(on_step, tick);
+}
+
+}  // namespace mt_scaffold

@@ -1,0 +1,309 @@
+#include "learn/learning_text.hpp"
+
+#if defined(__GLIBC__)
+#include <malloc.h>
+#endif
+
+#include <algorithm>
+#include <cstdlib>
+#include <limits>
+#include <memory>
+#include <new>
+#include <utility>
+
+#include "errors.hpp"
+#include "text/text.hpp"
+
+namespace mt_scaffold {
+
+namespace {
+
+// Zeroed lazily by the system, so that only the pages of the scripts in use take memory.
+class BaseTokens {
+ public:
+  explicit BaseTokens(Alphabet alphabet)
+      : table_(static_cast<Token*>(std::calloc(size_t{alphabet.size()} * 2, sizeof(Token)))) {
+    if (!table_) throw std::bad_alloc();
+  }
+
+  // A symbol with the end-of-word marker or without: its token + 1, or 0.
+  Token& operator()(uint32_t symbol, bool marked) { return table_[size_t{symbol} * 2 + marked]; }
+
+ private:
+  struct Free {
+    void operator()(Token* table) const { std::free(table); }
+  };
+  std::unique_ptr<Token[], Free> table_;
+};
+
+}  // namespace
+
+LearningText::LearningText(WordCounts words, Alphabet alphabet) {
+  lay_out(std::move(words), alphabet);
+  count_initial_pairs();
+}
+
+void LearningText::lay_out(WordCounts words, Alphabet alphabet) {
+  size_t cell_count = 1;
+  uint64_t symbols = 0;  // an upper bound on all frequencies
+  bool overflow = false;
+  words.for_each([&](const WordCount& entry) {
+    uint64_t in_word = symbols_in(entry.word, alphabet);
+    cell_count += in_word + 1;
+    overflow |= __builtin_mul_overflow(in_word, entry.count, &in_word);
+    overflow |= __builtin_add_overflow(symbols, in_word, &symbols);
+  });
+  if (overflow || symbols > static_cast<uint64_t>(std::numeric_limits<int64_t>::max()))
+    throw InputError("the counts of the words are too high: the text has more than 2^63 symbols; scale them down");
+  if (cell_count > std::numeric_limits<Position>::max())
+    throw InputError("more than 4 billion symbols in distinct words; learn from a sample of the text");
+
+  BaseTokens base(alphabet);
+  std::string text;
+  cells_.reserve(cell_count);
+  word_count_.reserve(words.size());
+  cells_.push_back({kBoundary, 1, 0, kNoPair});
+  const auto make_token = [&](uint32_t symbol, bool marked) {
+    text.clear();
+    append_symbol(text, symbol, alphabet);
+    if (marked) text += kEndOfWord;
+    const Token token = tokens.intern(text);
+    tokens[token].state = TokenState::kBase;
+    return token;
+  };
+  words.for_each([&](const WordCount& entry) {
+    const auto word = static_cast<uint32_t>(word_count_.size());
+    const auto count = static_cast<int64_t>(entry.count);
+    word_count_.push_back(count);
+    // Called from two loops, for characters and for bytes, and still half as fast unless it is a part of both.
+    const auto add_symbol = [&](uint32_t symbol, bool marked) __attribute__((always_inline)) {
+      Token& token = base(symbol, marked);
+      if (token == 0) token = make_token(symbol, marked) + 1;
+      cells_.push_back({token - 1, 1, word, kNoPair});
+      tokens[token - 1].frequency += count;
+    };
+    for_each_symbol(entry.word, alphabet, add_symbol);
+    cells_.push_back({kBoundary, 1, word, kNoPair});
+  });
+  // Before `base`: once a block that large is freed, glibc keeps more of what is freed after it.
+  words = WordCounts();
+#if defined(__GLIBC__)
+  malloc_trim(0);  // gives back what counting freed: a fifth of the peak with one thread (docs/benchmarks.md)
+#endif
+}
+
+void LearningText::count_initial_pairs() {
+  for (size_t i = 1; i + 1 < cells_.size(); ++i) {
+    Cell& cell = cells_[i];
+    if (cell.token == kBoundary || cells_[i + 1].token == kBoundary) continue;
+    cell.pair = pairs.find_or_add(cell.token, cells_[i + 1].token);
+    pairs.count(cell.pair) += word_count_[cell.word];
+    ++pairs[cell.pair].occurrences.length;
+  }
+  uint64_t begin = 0;
+  for (uint32_t pair = 0; pair < pairs.size(); ++pair) {
+    Slice& slice = pairs[pair].occurrences;
+    slice.begin = begin;
+    begin += slice.length;
+    slice.length = 0;
+  }
+  occurrences_.resize(begin);
+  for (size_t i = 1; i < cells_.size(); ++i) {
+    if (cells_[i].pair == kNoPair) continue;
+    Slice& slice = pairs[cells_[i].pair].occurrences;
+    occurrences_[slice.begin + slice.length++] = static_cast<Position>(i);
+  }
+}
+
+void LearningText::replace(uint32_t pair_index, Token token) {
+  const Token a = pairs[pair_index].left, b = pairs[pair_index].right;
+  found_.clear();
+  collect_occurrences(pair_index);
+  // Occurrences of (a, a) overlap: they are replaced from the left.
+  if (a == b) std::sort(found_.begin(), found_.end());
+
+  replaced_.clear();
+  int64_t frequency = 0;
+  constexpr size_t kAhead = 12;
+  // The pairs of a fresh token were taken off when it was made.
+  const auto take_off = [&](uint32_t& pair, int64_t count) {
+    if (pair != kNoPair && pair != pair_index) pairs.count(pair) -= count;
+    pair = kNoPair;
+  };
+  for (size_t i = 0; i < found_.size(); ++i) {
+    if (i + kAhead < found_.size()) __builtin_prefetch(&cells_[found_[i + kAhead]], 1);
+    const Position position = found_[i];
+    Cell& first = cells_[position];
+    if (first.pair != pair_index) continue;
+    Cell& second = cells_[position + first.span];
+    const uint32_t span = first.span + second.span;
+    const int64_t count = word_count_[first.word];
+    if (cells_[position - 1].token != kBoundary) take_off(cells_[position - cells_[position - 1].span].pair, count);
+    take_off(second.pair, count);
+    second.token = kInside;
+    first.token = kFresh;
+    first.pair = kNoPair;
+    first.span = span;
+    cells_[position + span - 1].span = span;
+    replaced_.push_back(position);
+    frequency += count;
+  }
+  pairs.count(pair_index) = 0;
+  group_new_pairs(token);
+  add_new_pairs(token);
+  tokens[token].frequency += frequency;
+  tokens[a].frequency -= frequency;
+  tokens[b].frequency -= frequency;
+}
+
+void LearningText::collect_occurrences(uint32_t pair_index) {
+  const auto collect = [&](const Slice& slice) {
+    const auto begin = occurrences_.begin() + static_cast<std::ptrdiff_t>(slice.begin);
+    found_.insert(found_.end(), begin, begin + slice.length);
+  };
+  const Pair& pair = pairs[pair_index];
+  collect(pair.occurrences);
+  for (uint32_t next = pair.occurrences.further; next != 0; next = further_[next - 1].further)
+    collect(further_[next - 1]);
+}
+
+// Groups the pairs of fresh tokens with their neighbours, so that each pair is looked up once.
+void LearningText::group_new_pairs(Token token) {
+  left_group_.resize(tokens.size());
+  right_group_.resize(tokens.size());
+  new_pairs_.clear();
+  groups_.clear();
+  const auto add = [&](std::vector<uint32_t>& group_of, Token neighbour, Token left, Token right, Position position,
+                       int64_t count) {
+    uint32_t& group = group_of[static_cast<size_t>(neighbour)];
+    if (group == 0) {
+      groups_.push_back({left, right, 0, 0, kNoPair, 0});
+      group = static_cast<uint32_t>(groups_.size());
+    }
+    groups_[group - 1].count += count;
+    ++groups_[group - 1].length;
+    new_pairs_.push_back({position, group - 1, count});
+  };
+  for (const Position position : replaced_) {
+    const int64_t count = word_count_[cells_[position].word];
+    if (cells_[position - 1].token != kBoundary) {
+      const Position before = position - cells_[position - 1].span;
+      const Token x = cells_[before].token;
+      if (x == token) {
+        add(right_group_, token, token, token, before, count);  // made earlier, by another pair of the same string
+      } else if (x != kFresh) {
+        add(left_group_, x, x, token, before, count);
+      }
+    }
+    Token y = cells_[position + cells_[position].span].token;
+    if (y == kBoundary) continue;
+    if (y == kFresh) y = token;
+    add(right_group_, y, token, y, position, count);
+  }
+  for (const Position position : replaced_) cells_[position].token = token;
+}
+
+// Counts the new pairs and stores the occurrences of each in one slice.
+void LearningText::add_new_pairs(Token token) {
+  uint64_t begin = occurrences_.size();
+  occurrences_.resize(begin + new_pairs_.size());
+  for (Group& group : groups_) {
+    pairs.prefetch(group.left, group.right);
+    group.next = begin;
+    begin += group.length;
+  }
+  for (Group& group : groups_) {
+    (group.right == token && group.left != token ? left_group_[static_cast<size_t>(group.left)]
+                                                 : right_group_[static_cast<size_t>(group.right)]) = 0;
+    group.pair = pairs.find_or_add(group.left, group.right);
+    add_occurrences(group.pair, group.next, group.length);
+    pairs.count(group.pair) += group.count;
+  }
+  for (const NewPair& entry : new_pairs_) {
+    Group& group = groups_[entry.group];
+    occurrences_[group.next++] = entry.position;
+    cells_[entry.position].pair = group.pair;
+  }
+}
+
+void LearningText::add_occurrences(uint32_t pair_index, uint64_t begin, uint32_t length) {
+  Pair& pair = pairs[pair_index];
+  Slice slice{begin, length, 0};
+  if (pair.occurrences.length == 0) {
+    pair.occurrences = slice;
+    return;
+  }
+  slice.further = pair.occurrences.further;
+  further_.push_back(slice);
+  pair.occurrences.further = static_cast<uint32_t>(further_.size());
+}
+
+void LearningText::split(Token token, const std::vector<uint32_t>& made_by, const std::vector<Part>& parts) {
+  found_.clear();
+  for (const uint32_t pair : made_by) collect_occurrences(pair);
+  if (const auto placed = placed_.find(token); placed != placed_.end()) {
+    found_.insert(found_.end(), placed->second.begin(), placed->second.end());
+    placed_.erase(placed);
+  }
+  replaced_.clear();
+  int64_t frequency = 0;
+  constexpr size_t kAhead = 12;
+  const auto take_off = [&](uint32_t& pair, int64_t count) {
+    if (pair != kNoPair) pairs.count(pair) -= count;
+    pair = kNoPair;
+  };
+  for (size_t i = 0; i < found_.size(); ++i) {
+    if (i + kAhead < found_.size()) __builtin_prefetch(&cells_[found_[i + kAhead]], 1);
+    const Position position = found_[i];
+    if (cells_[position].token != token) continue;
+    const int64_t count = word_count_[cells_[position].word];
+    const Position end = position + cells_[position].span;
+    if (cells_[position - 1].token != kBoundary) take_off(cells_[position - cells_[position - 1].span].pair, count);
+    take_off(cells_[position].pair, count);
+    Position at = position;
+    for (const Part& part : parts) {
+      const uint32_t span = &part == &parts.back() ? end - at : part.span;
+      cells_[at].token = part.token;
+      cells_[at].span = cells_[at + span - 1].span = span;
+      if (tokens[part.token].state != TokenState::kBase) placed_[part.token].push_back(at);
+      at += span;
+    }
+    replaced_.push_back(position);
+    frequency += count;
+  }
+  new_pairs_.clear();
+  for (const Position position : replaced_) {
+    if (cells_[position - 1].token != kBoundary) add_pair_at(position - cells_[position - 1].span);
+    Position at = position;
+    for (size_t i = 0; i < parts.size(); ++i, at += cells_[at].span) add_pair_at(at);
+  }
+  // By pair, so that the occurrences of each are in one slice.
+  std::sort(new_pairs_.begin(), new_pairs_.end(), [](const NewPair& a, const NewPair& b) {
+    return a.group != b.group ? a.group < b.group : a.position < b.position;
+  });
+  groups_.clear();
+  uint64_t begin = occurrences_.size();
+  for (size_t first = 0, i = 0; i < new_pairs_.size(); first = i) {
+    const uint32_t pair = new_pairs_[first].group;
+    for (; i < new_pairs_.size() && new_pairs_[i].group == pair; ++i) occurrences_.push_back(new_pairs_[i].position);
+    const auto length = static_cast<uint32_t>(i - first);
+    add_occurrences(pair, begin, length);
+    groups_.push_back({pairs[pair].left, pairs[pair].right, 0, length, pair, 0});
+    begin += length;
+  }
+  tokens[token].frequency -= frequency;
+  for (const Part& part : parts) tokens[part.token].frequency += frequency;
+}
+
+// Counts a symbol's pair with the one on its right, once, and notes the pair's number as a group.
+void LearningText::add_pair_at(Position left) {
+  Cell& cell = cells_[left];
+  const Token right = cells_[left + cell.span].token;
+  if (cell.pair != kNoPair || right == kBoundary) return;
+  cell.pair = pairs.find_or_add(cell.token, right);
+  const int64_t count = word_count_[cell.word];
+  pairs.count(cell.pair) += count;
+  new_pairs_.push_back({left, cell.pair, count});
+}
+
+}  // namespace mt_scaffold

@@ -1,0 +1,51 @@
+// Learning merges of parity-aware BPE (Foroutan et al. 2025), from a text in each of several languages.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "text/alphabet.hpp"
+#include "segment/codes.hpp"
+#include "io/tick.hpp"
+#include "count/word_counts.hpp"
+
+namespace mt_scaffold {
+
+struct ParityOptions {
+  Alphabet alphabet = {};
+  uint64_t symbols = 10000;    // merges
+  int64_t min_frequency = 2;   // at least 1
+  uint64_t global_merges = 0;  // the first merges: of the most frequent pair of all languages together
+  // A language that the last `window` choices fell on more than `most_chosen` times is passed over. Without a window
+  // none is. At least window / languages, so that one is left.
+  uint64_t window = 0;
+  uint64_t most_chosen = 0;
+};
+
+struct ParityResult {
+  std::vector<Merge> merges;
+  bool exhausted = false;          // stopped early: no pair of the chosen language reached min_frequency
+  std::optional<size_t> language;  // which that was; none where it was all together
+};
+
+// Its strings live until the callback returns.
+struct ParityStep {
+  std::string_view left, right;
+  int64_t frequency = 0;           // of the pair in the chosen language, or in all together
+  std::optional<size_t> language;  // the chosen one; none for a global merge
+  const std::vector<int64_t>&
+      lengths;  // the tokens of each language's text that parity is measured on, before the merge
+};
+
+using OnParityStep = std::function<void(const ParityStep&)>;
+
+// `training`: the words of each language. `development`: those of texts that say the same in each language, on which
+// parity is measured; empty where the training texts do. `on_step` may be empty.
+ParityResult learn_parity(std::vector<WordCounts> training, std::vector<WordCounts> development,
+                          const ParityOptions& options, const OnParityStep& on_step, const Tick& tick);
+
+}  // namespace mt_scaffold

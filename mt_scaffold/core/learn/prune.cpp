@@ -1,0 +1,169 @@
+#include "learn/prune.hpp"
+
+#include <algorithm>
+#include <array>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "errors.hpp"
+
+namespace mt_scaffold {
+
+namespace {
+
+constexpr uint64_t kWordsPerTick = 1 << 14;
+// What LearningText takes per symbol and per word, and, about, what merging adds per symbol: positions and pairs.
+constexpr uint64_t kCell = 16, kWord = kCell + 8, kMerging = 40;
+
+class DroppedWords {
+ public:
+  explicit DroppedWords(Alphabet alphabet) : alphabet_(alphabet), dense_(alphabet.bytes ? 256 * 512 : 0) {}
+
+  void add(const WordCount& entry) {
+    ++dropped_.types;
+    dropped_.occurrences += entry.count;
+    uint32_t left = 0;
+    bool first = true;
+    for_each_symbol(entry.word, alphabet_, [&](uint32_t symbol, bool marked) {
+      if (!first) {
+        uint64_t& count = dense_.empty() ? sparse_[uint64_t{left} << 32 | symbol << 1 | marked]
+                                         : dense_[left << 9 | symbol << 1 | marked];
+        if (__builtin_add_overflow(count, entry.count, &count)) count = ~uint64_t{0};
+        dropped_.pair_error = std::max(dropped_.pair_error, count);
+      }
+      left = symbol;
+      first = false;
+    });
+  }
+
+  const Dropped& dropped() const { return dropped_; }
+
+ private:
+  const Alphabet alphabet_;
+  Dropped dropped_;
+  std::vector<uint64_t> dense_;
+  std::unordered_map<uint64_t, uint64_t> sparse_;
+};
+
+// How many words would remain at each threshold.
+class Thresholds {
+ public:
+  void add(uint64_t count) {
+    ++words_;
+    ++by_count_[std::min<uint64_t>(count, kMost) - 1];
+  }
+  uint64_t words() const { return words_; }
+
+  // The lowest threshold that leaves at most `most` words, and how many those are; 0 if none does.
+  uint64_t lowest(uint64_t most, uint64_t& left) const {
+    left = words_;
+    for (uint64_t count = 1; count < kMost; ++count) {
+      left -= by_count_[count - 1];
+      if (left <= most) return count + 1;
+    }
+    return 0;
+  }
+
+ private:
+  static constexpr uint64_t kMost = 1000;
+  uint64_t words_ = 0;
+  std::array<uint64_t, kMost> by_count_{};
+};
+
+InputError too_many(const Thresholds& thresholds, uint64_t fit, uint64_t max_bytes) {
+  uint64_t left = 0;
+  const uint64_t threshold = thresholds.lowest(fit, left);
+  std::string problem = "the text has " + std::to_string(thresholds.words()) +
+                        " word types, of which learning can hold about " + std::to_string(fit) +
+                        " within --max-memory (" + std::to_string(max_bytes >> 20) + " MiB): ";
+  if (threshold > 0 && left > 0)
+    problem += "drop rare words with --prune " + std::to_string(threshold) + ", which leaves " + std::to_string(left) +
+               ", or raise --max-memory";
+  else
+    problem += "raise --max-memory";
+  return InputError(problem);
+}
+
+// The memory of learning from words, about. Their tables are freed once they are laid out as a text.
+struct Needed {
+  uint64_t symbols = 0, words = 0;
+
+  void add(std::string_view word, Alphabet alphabet) {
+    symbols += symbols_in(word, alphabet);
+    ++words;
+  }
+  uint64_t bytes(const WordCounts& tables) const {
+    return kProcessBytes + symbols * kCell + words * kWord + std::max(tables.bytes(), symbols * kMerging);
+  }
+};
+
+}  // namespace
+
+Loaded load(CountedWords counted, const Loading& loading, const Tick& tick) {
+  if (counted.on_disk()) {
+    Loaded loaded = load(*counted.sorted(), loading, tick);
+    loaded.words.lines = counted.in_memory().lines;
+    return loaded;
+  }
+  WordCounts& words = counted.in_memory();
+  DroppedWords dropped(loading.alphabet);
+  Thresholds thresholds;
+  Needed needed;
+  for (size_t part = 0; part < WordCounts::kParts; ++part) {
+    WordCounter kept;
+    words.part(part).for_each([&](const WordCount& entry) {
+      thresholds.add(entry.count);
+      if (entry.count < loading.min_count) {
+        dropped.add(entry);
+        return;
+      }
+      needed.add(entry.word, loading.alphabet);
+      if (loading.min_count > 1) kept.add_counted(hash_word(entry.word), entry);
+    });
+    if (loading.min_count > 1) words.part(part) = std::move(kept);
+  }
+  if (const uint64_t bytes = needed.bytes(words); loading.max_bytes > 0 && bytes > loading.max_bytes) {
+    const double share = static_cast<double>(loading.max_bytes) / static_cast<double>(bytes);
+    throw too_many(thresholds, static_cast<uint64_t>(static_cast<double>(needed.words) * share), loading.max_bytes);
+  }
+  return {std::move(words), dropped.dropped()};
+}
+
+Loaded load(SortedWords& words, const Loading& loading, const Tick& tick) {
+  Loaded loaded;
+  DroppedWords dropped(loading.alphabet);
+  Thresholds thresholds;
+  Needed needed;
+  uint64_t fit = 0;
+  bool fits = true;
+  const auto check = [&] {
+    if (!fits || loading.max_bytes == 0 || needed.bytes(loaded.words) <= loading.max_bytes) return;
+    fits = false;
+    fit = needed.words;
+    loaded.words = WordCounts();
+  };
+  for (uint64_t done = 0; words.next(); ++done) {
+    if (done % kWordsPerTick == 0) {
+      tick(done);
+      check();
+    }
+    WordCount entry = words.entry();
+    thresholds.add(entry.count);
+    if (entry.count < loading.min_count) {
+      dropped.add(entry);
+    } else if (fits) {
+      needed.add(entry.word, loading.alphabet);
+      if (!loading.keep_positions) entry.first_seen = needed.words;
+      const HashedWord word = hash_word(entry.word);
+      loaded.words.part(WordCounts::part_of(word.hash)).add_counted(word, entry);
+    }
+  }
+  check();
+  if (!fits) throw too_many(thresholds, fit, loading.max_bytes);
+  loaded.dropped = dropped.dropped();
+  return loaded;
+}
+
+}  // namespace mt_scaffold

@@ -1,0 +1,288 @@
+#include "segment/applier.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "segment/applier_worker.hpp"
+#include "errors.hpp"
+#include "text/lines.hpp"
+#include "io/word_sources.hpp"
+
+namespace mt_scaffold {
+
+namespace {
+
+// Results of more drops in one word rarely recur: looking them up costs more than it saves.
+constexpr size_t kRememberedDrops = 2;
+
+void check_dropout(const Segmenter& segmenter, const Dropout& dropout) {
+  if (segmenter.inference() == Inference::kGreedy && dropout.p > 0)
+    throw UsageError("greedy inference merges nothing, so dropout has nothing to skip; omit one of them");
+}
+
+InputError not_utf8(size_t line, std::string_view text, size_t position) {
+  return InputError("line " + std::to_string(line + 1) + ", byte offset " + std::to_string(position) + ": " +
+                    hex_byte(text[position]) + " is not UTF-8; encode the text as UTF-8 first");
+}
+
+}  // namespace
+
+Applier::Applier(std::shared_ptr<const Segmenter> segmenter, Isolate isolate,
+                 std::shared_ptr<const Pretokeniser> pretokeniser, TableLimits limits,
+                 std::shared_ptr<const Dictionary> dictionary, int32_t unknown)
+    : segmenter_(std::move(segmenter)),
+      isolate_(std::move(isolate)),
+      pretokeniser_(std::move(pretokeniser)),
+      any_bytes_(segmenter_->alphabet().bytes),
+      notation_(!segmenter_->alphabet().end_of_word),
+      limits_(limits),
+      dictionary_(std::move(dictionary)),
+      unknown_(unknown),
+      table_(std::make_shared<WordTable>(limits)) {}
+
+Applier::~Applier() = default;
+
+Applier::Lease::Lease(Applier& applier, const Dropout& dropout) : applier_(applier) {
+  check_dropout(*applier.segmenter_, dropout);
+  {
+    std::lock_guard lock(applier.idle_mutex_);
+    if (!applier.idle_.empty()) {
+      worker_ = std::move(applier.idle_.back());
+      applier.idle_.pop_back();
+    }
+  }
+  if (!worker_) {
+    worker_ = std::make_unique<Worker>(dropout);
+    return;
+  }
+  if (worker_->dropout.probability() != dropout.probability()) worker_->law = DropoutLaw(dropout.probability());
+  worker_->dropout = dropout;
+}
+
+Applier::Lease::~Lease() {
+  std::lock_guard lock(applier_.idle_mutex_);
+  applier_.idle_.push_back(std::move(worker_));
+}
+
+// Replaces a crowded table, which other threads keep until they finish their block.
+void Applier::refresh_table(Worker& worker) {
+  if (worker.table && !worker.table->crowded()) return;
+  std::lock_guard lock(table_mutex_);
+  if (table_->crowded()) table_ = table_->next();
+  worker.table = table_;
+  worker.arena = {};  // a new store may have the address of the one that this arena belongs to
+}
+
+// Segments a word that the table lacks; null if it is not UTF-8. The entry is valid until the next call.
+const WordEntry* Applier::entry_of_new_word(Worker& worker, const HashedWord& word) {
+  if (!any_bytes_ && first_invalid_byte(word.text) != word.text.size()) return nullptr;
+  const uint32_t decisions = segment_word(worker, word.text, nullptr);
+  if (word.text.size() <= kLongestRememberedWord) {
+    const WordTable::Key key = WordTable::word_key(word);
+    if (const WordEntry* entry = worker.table->insert(worker.arena, key, decisions, worker.text)) return entry;
+  }
+  worker.long_entry.clear();
+  auto* entry = new (worker.long_entry.reserve(sizeof(WordEntry) + worker.text.size())) WordEntry;
+  *entry = {{0, 0}, 0, static_cast<uint32_t>(worker.text.size()), decisions, 0};
+  std::memcpy(entry->output(), worker.text.data(), worker.text.size());
+  return entry;
+}
+
+namespace {
+
+inline void emit(OutputBuffer& output, const char* data, size_t length) {
+  char* to = output.reserve(length);
+  std::memcpy(to, data, 32);  // both sides are padded, and most words fit
+  if (length > 32) std::memcpy(to + 32, data + 32, length - 32);
+  output.advance(length);
+}
+
+}  // namespace
+
+void Applier::segment_with_drops(Worker& worker, const WordEntry* entry, const HashedWord& word, OutputBuffer& output) {
+  worker.drops.clear();
+  const bool remembered = entry->key_length != 0;
+  while (remembered && worker.survivors < entry->decisions && worker.drops.size() < kRememberedDrops) {
+    const WordTable::Key key = WordTable::drop_key(entry, worker.survivors);
+    worker.drops.push_back(worker.survivors);
+    worker.survivors = worker.law.survivors_before_drop(worker.random);
+    const WordEntry* after = worker.table->find(key);
+    if (!after) {
+      Replay replay(worker.drops);
+      segment_word(worker, word.text, &replay);
+      after = worker.table->insert(worker.arena, key, replay.after_drops(), worker.text);
+    }
+    if (!after) break;
+    entry = after;
+    if (worker.survivors >= entry->decisions) {
+      worker.survivors -= entry->decisions;
+      emit(output, entry->output(), entry->output_length);
+      return;
+    }
+  }
+  // Not in the table: draw the decisions one by one.
+  ReplayThenDraw decisions(worker.drops, worker.survivors, worker.law, worker.random);
+  segment_word(worker, word.text, &decisions);
+  output.append(worker.text.data(), worker.text.size());
+}
+
+template <Applier::Draws kDraws, typename Words>
+size_t Applier::append_words_as(Worker& worker, Words words, const char* begin, OutputBuffer& output) {
+  const bool text = dictionary_ == nullptr;
+  WordTable& table = *worker.table;
+  bool any = false;
+  while (true) {
+    // In batches, so that the table's memory is prefetched before it is needed.
+    constexpr size_t kAhead = 16;
+    HashedWord batch[kAhead];
+    size_t count = 0;
+    for (std::string_view word; count < kAhead && words.next(word); ++count) {
+      batch[count] = hash_word(word);
+      table.prefetch_slot(batch[count].hash);
+    }
+    if (count == 0) break;
+    for (size_t i = 0; i < count; ++i) table.prefetch_entry(batch[i].hash);
+    for (size_t i = 0; i < count; ++i) {
+      const HashedWord& word = batch[i];
+      const WordEntry* entry = table.find(WordTable::word_key(word));
+      if (!entry) {
+        entry = entry_of_new_word(worker, word);
+        if (!entry) return static_cast<size_t>(word.text.data() - begin) + first_invalid_byte(word.text);
+      }
+      const uint32_t decisions = kDraws == Draws::kUniform ? 1 : entry->decisions;
+      if (kDraws != Draws::kNone && worker.survivors < decisions) {
+        if constexpr (kDraws == Draws::kUniform) {
+          sample_word(worker, word.text, output);
+          worker.survivors = worker.law.survivors_before_drop(worker.random);
+        } else {
+          segment_with_drops(worker, entry, word, output);
+        }
+      } else {
+        if (kDraws != Draws::kNone) worker.survivors -= decisions;
+        emit(output, entry->output(), entry->output_length);
+      }
+      if (text) {
+        output.append(' ');
+        any = true;
+      }
+    }
+  }
+  if (any) output.drop_last(1);
+  return kValid;
+}
+
+template <typename Words>
+size_t Applier::append_words(Worker& worker, Words words, const char* begin, OutputBuffer& output) {
+  if (worker.dropout.uniform > 0) return append_words_as<Draws::kUniform>(worker, words, begin, output);
+  return worker.dropout.p > 0 ? append_words_as<Draws::kDropout>(worker, words, begin, output)
+                              : append_words_as<Draws::kNone>(worker, words, begin, output);
+}
+
+void Applier::start(Worker& worker, uint64_t index) {
+  if (!worker.dropout.any()) return;
+  worker.random = RandomStream(worker.dropout.seed, worker.dropout.epoch, index);
+  worker.survivors = worker.law.survivors_before_drop(worker.random);
+}
+
+size_t Applier::append_line(Worker& worker, std::string_view line, Margins margins, OutputBuffer& output) {
+  const char* const begin = line.data();
+  if (pretokeniser_) {
+    worker.word_ends.clear();
+    pretokeniser_->for_each_word(begin, begin + line.size(), [&](std::string_view word) {
+      worker.word_ends.push_back(static_cast<size_t>(word.data() - begin) + word.size());
+    });
+    return append_words(worker, SplitWords(begin, worker.word_ends), begin, output);
+  }
+  const bool text = dictionary_ == nullptr;
+  const char* const last = begin + line.size() - margins.trailing;
+  if (text && margins.leading > 0) output.append(begin, margins.leading);
+  const size_t bad = append_words(worker, SpacedWords(begin + margins.leading, last), begin, output);
+  if (bad == kValid && text && margins.trailing > 0) output.append(last, margins.trailing);
+  return bad;
+}
+
+void Applier::apply(BlockReader& reader, Sink& sink, unsigned workers, const Dropout& dropout, const Tick& tick) {
+  check_dropout(*segmenter_, dropout);
+  std::vector<std::unique_ptr<Worker>> states;
+  for (unsigned i = 0; i < workers; ++i) states.push_back(std::make_unique<Worker>(dropout));
+  transform_blocks(
+      reader, sink, workers,
+      [&](unsigned number, Block& block, std::string_view& result) {
+        Worker& worker = *states[number];
+        worker.output.clear();
+        refresh_table(worker);
+        uint64_t index = block.first_line;
+        std::string_view line;
+        for (Lines lines(block.text()); lines.next(line); ++index) {
+          start(worker, index);
+          const size_t bad = append_line(worker, line, margins_of(line), worker.output);
+          if (bad != kValid) throw block.not_utf8(static_cast<size_t>(line.data() - block.text().data()) + bad);
+          if (lines.ended_by_lf()) worker.output.append('\n');
+        }
+        result = worker.output.view();
+      },
+      tick);
+}
+
+std::string Applier::segment_line(std::string_view line, bool keep_margins, const Dropout& dropout, uint64_t index) {
+  std::string copy;
+  const std::string_view text = padded(line, copy);
+  const Lease worker(*this, dropout);
+  OutputBuffer output;
+  refresh_table(*worker);
+  start(*worker, index);
+  const size_t bad = append_line(*worker, text, keep_margins ? margins_of(text) : Margins{0, 0}, output);
+  if (bad != kValid) throw not_utf8(0, text, bad);
+  return std::string(output.view());
+}
+
+std::string Applier::segment_words(const std::vector<std::string>& words, const Dropout& dropout, uint64_t index) {
+  std::vector<std::string> padded_words(words);
+  for (std::string& word : padded_words) word.append(kPadding, '\0');
+  const Lease worker(*this, dropout);
+  OutputBuffer output;
+  refresh_table(*worker);
+  start(*worker, index);
+  append_words(*worker, GivenWords(padded_words), nullptr, output);
+  return std::string(output.view());
+}
+
+Applier::Ids Applier::encode(const std::vector<std::string>& lines, const std::vector<uint64_t>& indices,
+                             const Dropout& dropout) {
+  Ids result;
+  result.offsets.push_back(0);
+  std::string copy;
+  const Lease worker(*this, dropout);
+  for (size_t i = 0; i < lines.size(); ++i) {
+    std::string_view line = lines[i];
+    if (!pretokeniser_ && line.ends_with('\n')) line.remove_suffix(1);
+    const std::string_view text = padded(line, copy);
+    refresh_table(*worker);
+    start(*worker, indices.empty() ? i : indices[i]);
+    const size_t bad = append_line(*worker, text, margins_of(text), result.ids);
+    if (bad != kValid) throw not_utf8(i, text, bad);
+    result.offsets.push_back(static_cast<int64_t>(result.ids.size() / sizeof(int32_t)));
+  }
+  return result;
+}
+
+WordCounts Applier::count_subwords(const WordCounts& counts) {
+  WordCounts result;
+  const Lease worker(*this, Dropout());
+  OutputBuffer output;
+  std::string copy;
+  uint64_t position = 0;
+  for (const WordCount& entry : counts.in_order()) {
+    output.clear();
+    refresh_table(*worker);
+    const std::string_view word = padded(entry.word, copy);
+    append_words(*worker, SplitWords(word.data(), {word.size()}), word.data(), output);
+    const std::string_view pieces = output.view();
+    for_each_word(pieces.data(), pieces.data() + pieces.size(),
+                  [&](std::string_view piece) { result.add(hash_word(piece), entry.count, position++, any_bytes_); });
+  }
+  return result;
+}
+
+}  // namespace mt_scaffold

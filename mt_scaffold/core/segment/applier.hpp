@@ -1,0 +1,143 @@
+// Segmenting text: each word is segmented once, remembered, and looked up from then on.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "io/blocks.hpp"
+#include "segment/dropout.hpp"
+#include "segment/isolate.hpp"
+#include "memory/output_buffer.hpp"
+#include "text/pretokeniser.hpp"
+#include "segment/segmenter.hpp"
+#include "count/word_counts.hpp"
+#include "segment/word_table.hpp"
+
+namespace mt_scaffold {
+
+using Dictionary = std::unordered_map<std::string, int32_t>;
+
+// All methods may be called by several threads at once.
+class Applier {
+ public:
+  // Gives subwords as text or, with a dictionary, as int32 ids (`unknown` for those it lacks). The dictionary's keys
+  // are subwords with the separator. Codes with a pre-tokeniser need it; their keys are the bytes of a token.
+  Applier(std::shared_ptr<const Segmenter> segmenter, Isolate isolate, std::shared_ptr<const Pretokeniser> pretokeniser,
+          TableLimits limits, std::shared_ptr<const Dictionary> dictionary, int32_t unknown);
+  ~Applier();
+
+  // Segments a text. A line's random numbers, under dropout and uniform sampling, depend on (seed, epoch, index of the
+  // line) alone.
+  void apply(BlockReader& reader, Sink& sink, unsigned workers, const Dropout& dropout, const Tick& tick);
+
+  // Segments one line without its LF. With `keep_margins`, leading and trailing CRs and spaces are copied, unless words
+  // come from a pre-tokeniser: nothing is a margin then.
+  std::string segment_line(std::string_view line, bool keep_margins, const Dropout& dropout, uint64_t index);
+
+  // Segments words as they are: nothing splits them further.
+  std::string segment_words(const std::vector<std::string>& words, const Dropout& dropout, uint64_t index);
+
+  struct Ids {
+    OutputBuffer ids;              // int32
+    std::vector<int64_t> offsets;  // where each line begins, and the end
+  };
+  // Encodes lines, with or without their LF, which is part of the text where words come from a pre-tokeniser. `indices`
+  // replace the lines' positions under dropout, unless empty.
+  Ids encode(const std::vector<std::string>& lines, const std::vector<uint64_t>& indices, const Dropout& dropout);
+
+  // For `unknown`: a subword that the dictionary lacks becomes its bytes, whose ids are their values, plus 256 at the
+  // end of a word that has an end-of-word marker.
+  static constexpr int32_t kSpellOut = -1;
+
+  // The ids of documents, one after the other, in one thread: bytes in, bytes with </w> or from a pre-tokeniser.
+  class Documents;
+
+  // The counts of the subwords of counted words, in the order in which they first occur in the segmented text.
+  WordCounts count_subwords(const WordCounts& counts);
+
+ private:
+  class Worker;  // the state of one thread
+
+  // A worker for one call, kept afterwards for its room in the table of words.
+  class Lease {
+   public:
+    Lease(Applier& applier, const Dropout& dropout);
+    ~Lease();
+    Worker& operator*() const { return *worker_; }
+
+   private:
+    Applier& applier_;
+    std::unique_ptr<Worker> worker_;
+  };
+
+  // Begins the random numbers of a line or document.
+  static void start(Worker& worker, uint64_t index);
+
+  static constexpr size_t kValid = ~size_t{0};
+  // Appends the subwords of a line, which must be readable for kPadding bytes past its end. Returns kValid, or the
+  // position of the first byte that is not UTF-8.
+  size_t append_line(Worker& worker, std::string_view line, Margins margins, OutputBuffer& output);
+  // Appends the subwords of all that `words.next(word)` gives, each readable for kPadding bytes past its end. Returns
+  // kValid, or the position in the text that begins at `begin`.
+  template <typename Words>
+  size_t append_words(Worker& worker, Words words, const char* begin, OutputBuffer& output);
+  enum class Draws { kNone, kDropout, kUniform };
+  template <Draws kDraws, typename Words>
+  size_t append_words_as(Worker& worker, Words words, const char* begin, OutputBuffer& output);
+
+  const WordEntry* entry_of_new_word(Worker& worker, const HashedWord& word);
+  // Segments a word in which dropout drops a merge.
+  void segment_with_drops(Worker& worker, const WordEntry* entry, const HashedWord& word, OutputBuffer& output);
+  // Draws one of all segmentations of a word, or of each part between glossaries.
+  void sample_word(Worker& worker, std::string_view word, OutputBuffer& output);
+  uint32_t segment_word(Worker& worker, std::string_view word, Decisions* decisions);
+  // Makes worker.pieces of what `segment(part)` puts into worker.part_pieces.
+  template <typename Segment>
+  void segment_parts(Worker& worker, std::string_view word, Segment&& segment);
+  // Writes worker.pieces of a word to worker.text.
+  void write_pieces(Worker& worker, std::string_view word) const;
+  void refresh_table(Worker& worker);
+  // Appends what stands for a subword that the dictionary lacks; `final`: it ends a word that has such a marker.
+  void append_unknown(std::string& text, std::string_view piece, bool final) const;
+
+  const std::shared_ptr<const Segmenter> segmenter_;
+  const Isolate isolate_;
+  const std::shared_ptr<const Pretokeniser> pretokeniser_;
+  const bool any_bytes_;  // words need not be UTF-8
+  const bool notation_;   // subwords are written in GPT-2's notation
+  const TableLimits limits_;
+  const std::shared_ptr<const Dictionary> dictionary_;
+  const int32_t unknown_;
+
+  std::mutex table_mutex_;
+  std::shared_ptr<WordTable> table_;
+
+  std::mutex idle_mutex_;
+  std::vector<std::unique_ptr<Worker>> idle_;
+};
+
+class Applier::Documents {
+ public:
+  // The applier has a dictionary, and its codes' symbols are bytes.
+  Documents(Applier& applier, const Dropout& dropout) : applier_(applier), worker_(applier, dropout) {}
+
+  // Begins a document: under dropout its ids depend on (seed, epoch, index) alone.
+  void begin(uint64_t index);
+  // Appends the ids (int32) of a part of the document. Words do not span parts.
+  void append(std::string_view text, OutputBuffer& output);
+
+ private:
+  // With </w>, a single space between two words is implied; every other byte around words has an id of its own.
+  void append_spaced(std::string_view text, OutputBuffer& output);
+
+  Applier& applier_;
+  const Lease worker_;
+  std::string padded_;
+};
+
+}  // namespace mt_scaffold

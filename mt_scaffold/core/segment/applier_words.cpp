@@ -1,0 +1,81 @@
+// One word at a time: merged, with or without dropout, or drawn from all of its segmentations.
+#include "segment/applier.hpp"
+#include "segment/applier_worker.hpp"
+#include "text/notation.hpp"
+
+namespace mt_scaffold {
+
+template <typename Segment>
+void Applier::segment_parts(Worker& worker, std::string_view word, Segment&& segment) {
+  std::vector<Piece>& pieces = worker.pieces;
+  if (!isolate_) {
+    segment(word);
+    pieces.swap(worker.part_pieces);
+    return;
+  }
+  pieces.clear();
+  uint32_t begin = 0;
+  for (const WordPart& part : isolate_(word)) {
+    if (part.glossary) {
+      pieces.push_back({begin, begin + part.length});
+    } else {
+      segment(word.substr(begin, part.length));
+      for (const Piece& piece : worker.part_pieces) pieces.push_back({begin + piece.begin, begin + piece.end});
+    }
+    begin += part.length;
+  }
+}
+
+// Writes the output to worker.text and returns the number of decisions that dropout makes on the word.
+uint32_t Applier::segment_word(Worker& worker, std::string_view word, Decisions* decisions) {
+  uint32_t replacements = 0;
+  segment_parts(worker, word, [&](std::string_view part) {
+    replacements += segmenter_->segment(part, worker.part_pieces, *worker.scratch, decisions);
+  });
+  write_pieces(worker, word);
+  return replacements;
+}
+
+void Applier::sample_word(Worker& worker, std::string_view word, OutputBuffer& output) {
+  const UniformSampler& sampler = segmenter_->sampler();
+  segment_parts(worker, word, [&](std::string_view part) {
+    sampler.draw(part, worker.random, worker.sampling);
+    worker.part_pieces.clear();
+    uint32_t begin = 0;
+    for (const uint32_t end : worker.sampling.ends) {
+      worker.part_pieces.push_back({begin, end});
+      begin = end;
+    }
+  });
+  write_pieces(worker, word);
+  output.append(worker.text.data(), worker.text.size());
+}
+
+void Applier::write_pieces(Worker& worker, std::string_view word) const {
+  const std::vector<Piece>& pieces = worker.pieces;
+  std::string& text = worker.text;
+  text.clear();
+  std::string form;
+  for (size_t i = 0; i < pieces.size(); ++i) {
+    const std::string_view piece = word.substr(pieces[i].begin, pieces[i].end - pieces[i].begin);
+    const bool last = i + 1 == pieces.size();
+    if (dictionary_) {
+      form.assign(piece);
+      if (!last && !notation_) form += segmenter_->separator();
+      const auto found = dictionary_->find(form);
+      if (found == dictionary_->end()) {
+        append_unknown(text, piece, last && !notation_);
+      } else {
+        text.append(reinterpret_cast<const char*>(&found->second), sizeof found->second);
+      }
+    } else if (notation_) {
+      append_notation(text, piece);
+      if (!last) text += ' ';
+    } else {
+      text += piece;
+      if (!last) text.append(segmenter_->separator()).append(1, ' ');
+    }
+  }
+}
+
+}  // namespace mt_scaffold

@@ -1,0 +1,35 @@
+// The state of one thread of an Applier.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "segment/applier.hpp"
+
+namespace mt_scaffold {
+
+// Padded against false sharing.
+class alignas(128) Applier::Worker {
+ public:
+  explicit Worker(const Dropout& dropout) : dropout(dropout), law(dropout.probability()), random(0, 0, 0) {}
+
+  Dropout dropout;
+  DropoutLaw law;
+  RandomStream random;
+  uint64_t survivors = 0;       // merges of this line that survive before the next drop, or words before the next drawn
+  std::vector<uint64_t> drops;  // of the word at hand: the survivors before each
+
+  std::shared_ptr<WordTable> table;
+  WordTable::Arena arena;
+
+  std::shared_ptr<Segmenter::Scratch> scratch = Segmenter::make_scratch();
+  UniformSampler::Scratch sampling;
+  std::vector<Piece> pieces, part_pieces;
+  std::string text;  // the output of the last segmented word
+  std::vector<size_t> word_ends;
+  OutputBuffer long_entry, output;
+};
+
+}  // namespace mt_scaffold

@@ -1,0 +1,137 @@
+#include "segment/codes_header.hpp"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+
+#include "errors.hpp"
+#include "text/notation.hpp"
+
+namespace mt_scaffold {
+
+namespace {
+
+constexpr std::string_view kVersion = "#version:";
+constexpr std::string_view kCodePointLine = "#version: 0.2";
+constexpr std::string_view kByteLine = "#version: 0.2 byte";
+constexpr std::string_view kPretokenisedLine = "#version: 0.3 bytes";
+constexpr std::string_view kPickyLine = "#version: 0.4 picky";
+constexpr std::string_view kByte = "byte", kBytes = "bytes";
+constexpr std::string_view kSplitDigits = "split-digits";
+constexpr std::string_view kPattern = "pattern=";
+constexpr std::array<std::string_view, 3> kPretokenisers = {"gpt2", "cl100k", "o200k"};
+
+bool is_published(std::string_view pretokeniser) {
+  return std::find(kPretokenisers.begin(), kPretokenisers.end(), pretokeniser) != kPretokenisers.end();
+}
+
+// Text from a file for a message, which is UTF-8 whatever the file is.
+std::string shown(std::string_view text) {
+  return first_invalid_byte(text) == text.size() ? std::string(text) : notation_of(text);
+}
+
+// Takes a word and the space after it off the front of `rest`.
+std::string_view take_word(std::string_view& rest) {
+  const size_t end = std::min(rest.find(' '), rest.size());
+  const std::string_view word = rest.substr(0, end);
+  rest.remove_prefix(std::min(end + 1, rest.size()));
+  return word;
+}
+
+// Whether the line names a version after 0.3, other than 0.4 picky.
+bool is_newer(std::string_view line) {
+  std::string_view rest = line.substr(kVersion.size());
+  while (rest.starts_with(' ')) rest.remove_prefix(1);
+  const std::string_view version = take_word(rest);
+  unsigned major = 0, minor = 0;
+  const char* const end = version.data() + version.size();
+  const auto [point, bad_major] = std::from_chars(version.data(), end, major);
+  if (bad_major != std::errc() || point == end || *point != '.') return false;
+  const auto [after, bad_minor] = std::from_chars(point + 1, end, minor);
+  return bad_minor == std::errc() && after == end && (major > 0 || minor > 3);
+}
+
+CodesHeader parse_words(std::string_view rest) {
+  CodesHeader header;
+  header.bytes = true;
+  header.pretokeniser.clear();
+  while (!rest.empty()) {
+    if (header.pretokeniser.empty() && rest.starts_with(kPattern)) {
+      header.pretokeniser = rest.substr(kPattern.size());
+      if (first_invalid_byte(header.pretokeniser) != header.pretokeniser.size())
+        throw InputError("the pattern is not UTF-8");
+      if (header.pretokeniser.empty() || header.pretokeniser == "spaces" || is_published(header.pretokeniser))
+        throw InputError("expected a regular expression after 'pattern='");
+      break;
+    }
+    while (rest.ends_with(' ')) rest.remove_suffix(1);
+    if (rest.empty()) break;
+    const std::string_view word = take_word(rest);
+    if (word == kSplitDigits && !header.split_digits) {
+      header.split_digits = true;
+    } else if (is_published(word) && header.pretokeniser.empty()) {
+      header.pretokeniser = word;
+    } else {
+      throw InputError(
+          "'" + shown(word) + "' is no " + (header.pretokeniser.empty() ? "pre-tokeniser" : "option") +
+          " of codes that this mt-scaffold knows; expected '" + std::string(kPretokenisedLine) +
+          "', then gpt2, cl100k, o200k or pattern=..., perhaps with split-digits before a pattern or after "
+          "a name; update mt-scaffold, or learn the codes again");
+    }
+  }
+  if (header.pretokeniser.empty())
+    throw InputError("a pre-tokeniser is missing; expected gpt2, cl100k, o200k or pattern=...");
+  return header;
+}
+
+// What follows "#version: 0.4 picky" says what the symbols are.
+CodesHeader parse_picky(std::string_view rest) {
+  CodesHeader header;
+  if (rest.starts_with(std::string(kBytes) + " ")) {
+    header = parse_words(rest.substr(kBytes.size() + 1));
+  } else {
+    while (rest.ends_with(' ')) rest.remove_suffix(1);
+    if (rest == kBytes) return parse_words("");
+    if (!rest.empty() && rest != kByte)
+      throw InputError("'" + shown(rest) + "' is no kind of PickyBPE codes that this mt-scaffold knows; expected '" +
+                       std::string(kPickyLine) + "', perhaps with 'byte' or 'bytes' and a pre-tokeniser; update it");
+    header.bytes = rest == kByte;
+  }
+  header.picky = true;
+  return header;
+}
+
+}  // namespace
+
+CodesHeader parse_header(std::string_view line) {
+  if (line.starts_with(kPickyLine) && (line.size() == kPickyLine.size() || line[kPickyLine.size()] == ' '))
+    return parse_picky(line.substr(std::min(kPickyLine.size() + 1, line.size())));
+  if (line.starts_with(std::string(kPretokenisedLine) + " "))
+    return parse_words(line.substr(kPretokenisedLine.size() + 1));
+  while (line.ends_with(' ')) line.remove_suffix(1);
+  CodesHeader header;
+  if (line == kCodePointLine) return header;
+  header.bytes = true;
+  if (line == kByteLine) return header;
+  if (line == kPretokenisedLine) return parse_words("");
+  if (!line.starts_with(kVersion))
+    throw InputError("expected '#version: 0.2'; if this is a codes file of format 0.1, learn the codes again");
+  if (is_newer(line))
+    throw InputError("'" + shown(line) +
+                     "' is newer than this mt-scaffold, which reads versions 0.2, 0.3 and 0.4 picky; update it");
+  throw InputError("unsupported version of the codes file; learn the codes again, which gives '#version: 0.2'");
+}
+
+std::string format_header(const CodesHeader& header) {
+  const std::string picky(kPickyLine);
+  if (header.alphabet().end_of_word) {
+    if (header.picky) return header.bytes ? picky + " " + std::string(kByte) : picky;
+    return std::string(header.bytes ? kByteLine : kCodePointLine);
+  }
+  const std::string digits = header.split_digits ? " " + std::string(kSplitDigits) : "";
+  const std::string line = header.picky ? picky + " " + std::string(kBytes) : std::string(kPretokenisedLine);
+  if (is_published(header.pretokeniser)) return line + " " + header.pretokeniser + digits;
+  return line + digits + " " + std::string(kPattern) + header.pretokeniser;
+}
+
+}  // namespace mt_scaffold

@@ -1,0 +1,63 @@
+// Text → ids: documents in memory or the lines of a stream, on several threads.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "segment/applier.hpp"
+#include "io/blocks.hpp"
+#include "text/pretokeniser.hpp"
+#include "segment/token_ids.hpp"
+
+namespace mt_scaffold {
+
+// The ids of several documents, in pieces, as the threads made them.
+class EncodedDocuments {
+ public:
+  std::vector<int64_t> offsets;  // where the ids of each document begin, and the end
+  // Writes all ids, in order, as unsigned integers of `width` bytes (2 or 4).
+  void copy(char* to, size_t width, unsigned workers) const;
+
+ private:
+  friend class IdEncoder;
+  struct Piece {
+    uint32_t worker = 0;
+    size_t begin = 0, count = 0;  // in ids
+  };
+  std::vector<OutputBuffer> buffers_;  // int32, by worker
+  std::vector<Piece> pieces_;
+};
+
+class IdEncoder {
+ public:
+  // `applier` gives ids. `pretokeniser`: the one it splits with; null for words between spaces.
+  IdEncoder(std::shared_ptr<Applier> applier, std::shared_ptr<const TokenIds> ids,
+            std::shared_ptr<const Pretokeniser> pretokeniser);
+
+  // Under dropout the random numbers of a document depend on (seed, epoch, its index) alone; its index is its position
+  // unless `indices` are given. `append`: an id after each document, unless negative. Throws SpecialTokenFound for one
+  // that is refused; `name_of` says where.
+  EncodedDocuments encode(const std::vector<std::string_view>& texts, const std::vector<Special>& special,
+                          const std::vector<uint64_t>& indices, int32_t append, const Dropout& dropout,
+                          unsigned workers, const std::function<std::string(size_t)>& name_of) const;
+
+  // Encodes each line of a text, without its LF, and writes ids of `width` bytes and the number of ids of each line
+  // (int32). `first`: the index of the first line. `append`: an id after each line, unless negative.
+  void encode_lines(BlockReader& reader, Sink& ids, Sink& sizes, const std::vector<Special>& special, uint64_t first,
+                    size_t width, int32_t append, const Dropout& dropout, unsigned workers, const Tick& tick) const;
+
+ private:
+  struct Unit;
+  size_t last_cut(std::string_view text) const;
+  std::vector<Unit> plan(const std::vector<std::string_view>& texts, bool cut) const;
+
+  const std::shared_ptr<Applier> applier_;
+  const std::shared_ptr<const TokenIds> ids_;
+  const std::shared_ptr<const Pretokeniser> pretokeniser_;
+};
+
+}  // namespace mt_scaffold

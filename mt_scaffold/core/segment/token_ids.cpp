@@ -1,0 +1,102 @@
+#include "segment/token_ids.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "text/text.hpp"
+
+namespace mt_scaffold {
+
+TokenIds::TokenIds(bool end_of_word, const std::vector<std::string>& merged, std::vector<std::string> special,
+                   uint32_t multiple)
+    : end_of_word_(end_of_word), special_(std::move(special)) {
+  for (int byte = 0; byte < 256; ++byte) {
+    const char c = static_cast<char>(byte);
+    // With </w>, the bytes of margins stand for themselves.
+    add({&c, 1}, end_of_word && (c == ' ' || c == '\n' || c == '\r') ? kJoins : 0);
+  }
+  if (end_of_word) {
+    for (int byte = 0; byte < 256; ++byte) {
+      const char c = static_cast<char>(byte);
+      add({&c, 1}, kEndsWord);
+    }
+  }
+  for (const std::string_view token : merged) {
+    const bool final = end_of_word && token.ends_with(kEndOfWord) && token != kEndOfWord;
+    const std::string_view stem = final ? token.substr(0, token.size() - kEndOfWord.size()) : token;
+    // A word that spells out "</w>" can make a token of a byte and that.
+    if (final && stem.size() == 1) continue;
+    add(stem, final ? kEndsWord : 0);
+  }
+  first_special_ = static_cast<int32_t>(entries_.size());
+  for (const std::string_view token : special_) add(token, kJoins);
+  while (entries_.size() % std::max<uint32_t>(multiple, 1) != 0) add("", kJoins | kTransparent);
+}
+
+void TokenIds::add(std::string_view bytes, uint32_t flags) {
+  Entry entry{{}, static_cast<uint32_t>(bytes.size()), 0, flags};
+  std::memcpy(entry.head, bytes.data(), std::min(bytes.size(), kInline));
+  if (bytes.size() > kInline) {
+    entry.rest = static_cast<uint32_t>(long_.size());
+    long_ += bytes.substr(kInline);
+  }
+  entries_.push_back(entry);
+}
+
+std::string TokenIds::bytes_of(size_t id) const {
+  const Entry& entry = entries_[id];
+  std::string bytes(entry.head, std::min<size_t>(entry.length, kInline));
+  if (entry.length > kInline) bytes.append(long_, entry.rest, entry.length - kInline);
+  return bytes;
+}
+
+Dictionary TokenIds::dictionary(std::string_view separator) const {
+  Dictionary dictionary;
+  dictionary.reserve(static_cast<size_t>(first_special_));
+  for (int32_t id = 0; id < first_special_; ++id) {
+    std::string form = bytes_of(static_cast<size_t>(id));
+    if (end_of_word_ && (entries_[static_cast<size_t>(id)].flags & kEndsWord) == 0) form += separator;
+    dictionary.emplace(std::move(form), id);
+  }
+  return dictionary;
+}
+
+InputError TokenIds::out_of_range(size_t position, int64_t id) const {
+  const bool shown = id != INT64_MIN && id != INT64_MAX;  // what does not fit into 64 bits comes as one of these
+  return InputError((shown ? "id " + std::to_string(id) : "an id of more than 63 bits") + " at position " +
+                    std::to_string(position) + " is out of range: these codes have ids 0 to " +
+                    std::to_string(entries_.size() - 1) +
+                    "; decode with the codes and special tokens that the ids were made with");
+}
+
+SpecialFinder::SpecialFinder(const std::vector<std::string>& special, const std::vector<Special>& wanted, Special kind)
+    : special_(special) {
+  for (size_t i = 0; i < special.size(); ++i)
+    if (wanted[i] == kind) longest_first_.push_back(i);
+  std::stable_sort(longest_first_.begin(), longest_first_.end(),
+                   [&](size_t a, size_t b) { return special[a].size() > special[b].size(); });
+  for (const size_t i : longest_first_) {
+    const auto first = static_cast<unsigned char>(special[i][0]);
+    begins_[first] = true;
+  }
+  if (std::count(begins_, begins_ + 256, true) == 1)
+    only_first_ = static_cast<unsigned char>(special[longest_first_[0]][0]);
+}
+
+SpecialFinder::Match SpecialFinder::find(std::string_view text, size_t from) const {
+  if (empty()) return {std::string_view::npos, 0};
+  for (size_t i = from; i < text.size(); ++i) {
+    if (only_first_ >= 0) {
+      const void* found = std::memchr(text.data() + i, only_first_, text.size() - i);
+      if (!found) break;
+      i = static_cast<size_t>(static_cast<const char*>(found) - text.data());
+    } else if (!begins_[static_cast<unsigned char>(text[i])]) {
+      continue;
+    }
+    for (const size_t k : longest_first_)
+      if (text.substr(i).starts_with(special_[k])) return {i, k};
+  }
+  return {std::string_view::npos, 0};
+}
+
+}  // namespace mt_scaffold

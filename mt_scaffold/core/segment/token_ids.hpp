@@ -1,0 +1,102 @@
+// The ids of byte-level codes: bytes, normal merged tokens, special tokens; and back from ids to bytes.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "segment/applier.hpp"
+#include "errors.hpp"
+#include "memory/output_buffer.hpp"
+
+namespace mt_scaffold {
+
+// A special token in text that may not contain it.
+class SpecialTokenFound : public InputError {
+ public:
+  using InputError::InputError;
+};
+
+// Which special tokens a call looks for, by their position in the list of special tokens.
+enum class Special : uint8_t { kText, kAllowed, kRefused };
+
+class TokenIds {
+ public:
+  // `merged`: the strings of the normal merged tokens in order of rank. `end_of_word`: symbols are bytes of which a
+  // word's last carries </w>. `multiple`: the number of ids is rounded up to a multiple of it.
+  TokenIds(bool end_of_word, const std::vector<std::string>& merged, std::vector<std::string> special,
+           uint32_t multiple);
+
+  uint32_t n_vocab() const { return static_cast<uint32_t>(entries_.size()); }
+  bool end_of_word() const { return end_of_word_; }
+  // The bytes of an id; none for padding.
+  std::string bytes_of(size_t id) const;
+  // Subword, with `separator` inside a word that has an end-of-word marker → id.
+  Dictionary dictionary(std::string_view separator) const;
+
+  int32_t first_special() const { return first_special_; }
+  const std::vector<std::string>& special() const { return special_; }
+
+  // Appends the text of `count` ids. `id_at(i)` is the i-th, as a 64-bit number. `on_token(position)`, for each id, is
+  // told where in the output its own bytes begin. Throws InputError for an id out of range.
+  template <typename IdAt, typename OnToken>
+  void decode(size_t count, IdAt&& id_at, OnToken&& on_token, OutputBuffer& output) const {
+    bool open = false;  // the token before ended a word
+    for (size_t i = 0; i < count; ++i) {
+      const auto id = static_cast<uint64_t>(id_at(i));
+      if (id >= entries_.size()) throw out_of_range(i, static_cast<int64_t>(id));
+      const Entry& entry = entries_[id];
+      char* to = output.reserve(kInline + entry.length + 1);
+      if (open && (entry.flags & kJoins) == 0) {
+        *to++ = ' ';
+        output.advance(1);
+      }
+      on_token(output.size());
+      std::memcpy(to, entry.head, kInline);
+      if (entry.length > kInline) std::memcpy(to + kInline, long_.data() + entry.rest, entry.length - kInline);
+      output.advance(entry.length);
+      if ((entry.flags & kTransparent) == 0) open = (entry.flags & kEndsWord) != 0;
+    }
+  }
+
+ private:
+  static constexpr size_t kInline = 20;
+  // No space is implied before the token; it ends a word; it leaves the state as it is (padding).
+  static constexpr uint32_t kJoins = 1, kEndsWord = 2, kTransparent = 4;
+  struct Entry {
+    char head[kInline];
+    uint32_t length, rest, flags;
+  };
+  static_assert(sizeof(Entry) == 32);
+
+  void add(std::string_view bytes, uint32_t flags);
+  InputError out_of_range(size_t position, int64_t id) const;
+
+  bool end_of_word_;
+  std::vector<Entry> entries_;
+  std::string long_;  // what is longer than kInline
+  std::vector<std::string> special_;
+  int32_t first_special_ = 0;
+};
+
+// Finds special tokens in text: the leftmost, and the longest of those that begin at the same place.
+class SpecialFinder {
+ public:
+  SpecialFinder(const std::vector<std::string>& special, const std::vector<Special>& wanted, Special kind);
+
+  struct Match {
+    size_t position, index;  // npos: none
+  };
+  Match find(std::string_view text, size_t from) const;
+  bool empty() const { return longest_first_.empty(); }
+
+ private:
+  const std::vector<std::string>& special_;
+  std::vector<size_t> longest_first_;
+  bool begins_[256] = {};
+  int only_first_ = -1;  // the first byte of all of them, if it is the same
+};
+
+}  // namespace mt_scaffold

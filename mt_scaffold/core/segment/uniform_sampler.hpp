@@ -1,0 +1,46 @@
+// Uniform sampling: a segmentation drawn from all that a vocabulary allows, each equally likely (Cognetta et al. 2024).
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "text/alphabet.hpp"
+#include "segment/dropout.hpp"
+#include "segment/longest_match.hpp"
+
+namespace mt_scaffold {
+
+class UniformSampler {
+ public:
+  explicit UniformSampler(Alphabet alphabet) : alphabet_(alphabet) {}
+
+  // A token of several symbols; single symbols need not be added.
+  void add(std::string_view token, LongestMatch::Place place) { tokens_.add(token, place); }
+
+  struct Scratch;
+
+  // Where each subword of a segmentation drawn at random ends, in `scratch.ends`.
+  void draw(std::string_view word, RandomStream& random, Scratch& scratch) const;
+
+ private:
+  const Alphabet alphabet_;
+  LongestMatch tokens_;
+};
+
+struct UniformSampler::Scratch {
+  std::vector<uint32_t> ends;
+
+  // By position in the word, in bytes.
+  struct Node {
+    double paths;  // the segmentations of the rest of the word, divided by 2^(512 * scale)
+    uint32_t scale;
+    uint32_t first, last;  // its subwords: where each ends, in `targets`
+  };
+  std::string marked;
+  std::vector<uint32_t> starts, targets;
+  std::vector<Node> nodes;
+};
+
+}  // namespace mt_scaffold

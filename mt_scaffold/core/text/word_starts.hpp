@@ -1,0 +1,177 @@
+// Where words start in the next bytes of a text, found for all of them at once: bit i of a mask stands for byte i.
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+
+#include "text/characters.hpp"
+
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
+
+namespace mt_scaffold {
+
+enum class PublishedPattern { kGpt2, kCl100k, kO200k };
+
+#if defined(__SSE2__)
+
+inline constexpr size_t kChunk = 64;
+
+struct WordStarts {
+  uint64_t starts;  // without bit 0, where a word is known to start
+  bool complete;    // whether these are all up to the end of the document
+};
+
+namespace chunk {
+
+inline uint64_t up_to(size_t i) { return ~uint64_t{0} >> (63 - i); }  // bits 0 to i
+inline uint64_t below(size_t i) { return (uint64_t{1} << i) - 1; }    // bits 0 to i - 1
+inline uint64_t after(uint64_t mask) { return mask << 1; }            // the bytes after those of `mask`
+inline uint64_t before(uint64_t mask) { return mask >> 1; }
+inline size_t first(uint64_t mask) { return static_cast<size_t>(std::countr_zero(mask)); }
+// The first byte of the run in `mask` that byte `i` is in.
+inline size_t run_start(uint64_t mask, size_t i) {
+  return 64 - static_cast<size_t>(std::countl_zero(~mask & below(i)));
+}
+
+inline uint64_t bits(const __m128i (&found)[4]) {
+  uint64_t mask = 0;
+  for (int i = 0; i < 4; ++i)
+    mask |= static_cast<uint64_t>(static_cast<uint32_t>(_mm_movemask_epi8(found[i]))) << 16 * i;
+  return mask;
+}
+
+// The bytes of 64 that are within a range, or equal to one byte.
+inline uint64_t in_range(const __m128i (&bytes)[4], char from, char to) {
+  const __m128i low = _mm_set1_epi8(from), span = _mm_set1_epi8(static_cast<char>(to - from));
+  __m128i found[4];
+  for (int i = 0; i < 4; ++i) {
+    const __m128i offset = _mm_sub_epi8(bytes[i], low);
+    found[i] = _mm_cmpeq_epi8(_mm_min_epu8(offset, span), offset);
+  }
+  return bits(found);
+}
+
+inline uint64_t equal(const __m128i (&bytes)[4], char c) {
+  const __m128i wanted = _mm_set1_epi8(c);
+  __m128i found[4];
+  for (int i = 0; i < 4; ++i) found[i] = _mm_cmpeq_epi8(bytes[i], wanted);
+  return bits(found);
+}
+
+}  // namespace chunk
+
+// The starts of words among the next kChunk bytes of a document, as far as these bytes tell; a word starts at `p`.
+// Bytes of a character all have its class. The document must be readable for kPadding bytes past its end.
+template <PublishedPattern kPattern, bool split_digits>
+inline WordStarts word_starts(const char* p, const char* end) {
+  using namespace chunk;
+  constexpr bool kIsGpt2 = kPattern == PublishedPattern::kGpt2;
+  constexpr bool kIsO200k = kPattern == PublishedPattern::kO200k;
+
+  const size_t size = std::min(kChunk, static_cast<size_t>(end - p));
+  const uint64_t within = up_to(size - 1);
+  __m128i bytes[4];
+  for (int i = 0; i < 4; ++i) bytes[i] = _mm_loadu_si128(reinterpret_cast<const __m128i*>(p + 16 * i));
+
+  uint64_t upper = in_range(bytes, 'A', 'Z');
+  uint64_t lower = in_range(bytes, 'a', 'z');
+  uint64_t numbers = in_range(bytes, '0', '9');
+  const uint64_t space = equal(bytes, ' ') & within;
+  uint64_t whitespace = in_range(bytes, '\t', '\r') | space;
+  const uint64_t apostrophes = equal(bytes, '\'') & within;
+
+  // Bytes that are not the first of their character.
+  uint64_t inner = 0;
+  // Starts after these bytes are not known.
+  uint64_t known = ~uint64_t{0};
+  if (uint64_t wide = bits(bytes) & within) {
+    uint64_t by_class[8] = {};
+    do {
+      const size_t at = first(wide);
+      const WideCharacter c = wide_character(p + at, end);
+      const uint64_t own = below(c.length) << at;
+      by_class[c.character_class] |= own;
+      inner |= own & (own - (uint64_t{1} << at));
+      wide &= ~own;
+    } while (wide != 0);
+    upper |= by_class[kUpper];
+    lower |= by_class[kLower];
+    numbers |= by_class[kNumber];
+    whitespace |= by_class[kSpace];
+    if (by_class[kSpace]) known &= up_to(run_start(whitespace, first(by_class[kSpace])));
+    if constexpr (kIsO200k) {
+      // These belong to both halves of a word.
+      if (const uint64_t both = by_class[kCaseless] | by_class[kMark]) known &= below(first(both));
+    } else {
+      lower |= by_class[kCaseless];
+    }
+    if (!kIsGpt2 && !split_digits && by_class[kNumber]) known &= up_to(run_start(numbers, first(by_class[kNumber])));
+  }
+  const uint64_t letters = (upper | lower) & within;
+  numbers &= within;
+  whitespace &= within;
+  uint64_t signs = within & ~(letters | numbers | whitespace);
+  // What follows a run of whitespace decides where it is cut.
+  if (whitespace >> (size - 1) & 1) known &= up_to(run_start(whitespace, size - 1));
+
+  uint64_t starts = 0;
+  if constexpr (kIsGpt2) {
+    starts = (letters & ~after(letters)) | (numbers & ~after(numbers)) | (signs & ~after(signs));
+    starts &= ~after(space);
+    starts |= whitespace & ~(after(whitespace) & before(whitespace));
+  } else {
+    const uint64_t line_ends = (equal(bytes, '\n') | equal(bytes, '\r')) & within;
+    uint64_t taken_by_signs;  // line ends after signs are in their word
+    if constexpr (kIsO200k) {
+      const uint64_t slashes = equal(bytes, '/') & within;
+      const uint64_t tail = line_ends | slashes;
+      taken_by_signs = tail & ~(tail + (after(signs) & line_ends));
+      // The sum is right up to the second line end after a sign within a run.
+      if (const uint64_t again = after(line_ends) & slashes) known &= up_to(first(again));
+      signs &= ~taken_by_signs;
+    } else {
+      taken_by_signs = line_ends & ~(line_ends + (after(signs) & line_ends));
+    }
+    const uint64_t left = whitespace & ~taken_by_signs;
+    const uint64_t blanks = whitespace & ~line_ends;
+    starts = (left & ~after(left)) | (blanks & ~before(whitespace));
+    // Blanks at the end of a run start after its last line end.
+    for (uint64_t rest = blanks & after(line_ends); rest != 0; rest &= rest - 1) {
+      const uint64_t beyond = ~blanks & ~below(first(rest));
+      if ((beyond & -beyond & line_ends) == 0) starts |= rest & -rest;
+    }
+    const uint64_t sign_starts = signs & ~after(signs) & ~after(space);
+    // A single sign belongs to the letters after it, as a blank does.
+    uint64_t single = sign_starts;
+    for (int i = 0; i < 3; ++i) single |= after(single) & inner;
+    starts |= sign_starts | (letters & ~after(letters | blanks | single));
+    if constexpr (kIsO200k) starts |= upper & within & after(lower);
+    starts |= numbers & ~after(numbers);
+    if constexpr (!split_digits) {
+      const uint64_t thirds = numbers & after(numbers) & after(after(numbers));
+      for (uint64_t next = numbers & ~after(numbers); (next = next << 3 & thirds) != 0;) starts |= next;
+    }
+  }
+  if constexpr (split_digits) starts |= numbers & ~inner;
+
+  // Contractions: words of their own, or in o200k the ends of words.
+  uint64_t candidates = apostrophes & (kIsO200k ? after(letters) : starts);
+  for (size_t previous = 0; candidates != 0; candidates &= candidates - 1) {
+    const size_t at = first(candidates);
+    const size_t length = contraction<!kIsGpt2>(p + at, end);
+    if (length == 0 || (kIsO200k && at == previous)) continue;
+    starts &= ~(below(length) << at);
+    if constexpr (!kIsO200k) starts |= uint64_t{1} << at;
+    previous = at + length;
+    if (previous < size) starts |= uint64_t{1} << previous;
+  }
+  return {starts & known & within & ~uint64_t{1}, known == ~uint64_t{0} && p + size == end};
+}
+
+#endif  // __SSE2__
+
+}  // namespace mt_scaffold

@@ -1,0 +1,1 @@
+"""The corpus: files, lines, documents and words, and their counts."""

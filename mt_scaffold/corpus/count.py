@@ -1,0 +1,303 @@
+"""Text → counted words, in bounded memory on request; count files, so that several machines can share the work."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple, cast
+
+from mt_scaffold import _core
+from mt_scaffold.corpus.documents import Documents, Texts, documents_input, encoded, expanded
+from mt_scaffold.corpus.files import (
+    Output,
+    PathLike,
+    Writable,
+    open_input,
+    refuse_overwriting,
+    shown,
+    stream_name,
+    writing_to,
+)
+from mt_scaffold.corpus.header import CodesHeader
+from mt_scaffold.corpus.inputs import Lines, TextFile, core_input, exactly_one, text_sources
+from mt_scaffold.corpus.pretokenise import SPACES, pretokeniser_of
+from mt_scaffold.errors import MTScaffoldError, UsageError
+from mt_scaffold.options import check_prune, memory_size, worker_count
+from mt_scaffold.progress import progress_line
+
+_TEMPORARY = "MT_SCAFFOLD_TMP"
+# Count files that are open at the same time.
+_MOST_OPEN = 200
+
+
+class Dropped(NamedTuple):
+    """What pruning dropped.
+
+    types: words. occurrences: the sum of their counts.
+    pair_error: how much the count of a pair of symbols can be too low because of them, at any time of learning. Each
+    occurrence of a pair in a dropped word has two base symbols in its middle; this is the highest count of two
+    neighbouring base symbols in the dropped words.
+    """
+
+    types: int
+    occurrences: int
+    pair_error: int
+
+    def __str__(self) -> str:
+        return (
+            f"dropped {self.types:,} word types with {self.occurrences:,} occurrences; the count of a pair of symbols "
+            f"is too low by at most {self.pair_error:,}"
+        )
+
+
+def count_words(
+    infile: TextFile | None = None,
+    is_dict: bool = False,
+    num_workers: int | None = None,
+    *,
+    paths: Iterable[TextFile] | None = None,
+    lines: Lines | None = None,
+    documents: Texts | None = None,
+    pretokenise: str = "spaces",
+    split_digits: bool = False,
+    any_bytes: bool = False,
+    max_memory: int | str | None = None,
+    prune: int = 1,
+) -> _core.WordCounts:
+    """Count the words of a text; ``items()`` of the result gives words with their counts, by first occurrence.
+
+    infile: a path (``.gz`` too) or an open file. paths: several of them, read as one text.
+    lines: an iterable of strings. documents: ``Documents``, or an iterable of strings or bytes, each cut into words as
+    a whole. Exactly one of the four is given.
+    is_dict: each line is a word and its count instead.
+    num_workers: threads, -1 for all cores; None for the default: ``MT_SCAFFOLD_NUM_WORKERS``, or else the cores that
+    this process can use, at most 16. The result does not depend on it.
+    pretokenise: ``spaces``, or a name or pattern of ``Pretokeniser``, which cuts each line without its LF; its words
+    are bytes, and ``byte_items()`` of the result gives them. split_digits: as there.
+    any_bytes: words need not be UTF-8, as those of a pre-tokeniser never need to be.
+    max_memory: bytes, or a number with K, M, G or T, that counting may take; what exceeds it goes to disk, into
+    ``MT_SCAFFOLD_TMP`` or else the system's temporary folder, and the result is the same. None: no limit. The words are
+    then read into memory, which is refused where learning from them would take more.
+    prune: drop words with a lower count, and say on stderr what was dropped.
+
+    Raises MTScaffoldError, naming file and line, where an input cannot be read, is not UTF-8, or (``is_dict``) has
+    a line of another form, where the words that remain exceed ``max_memory``, and where the temporary folder is full;
+    UsageError unless there is exactly one input, and as ``Pretokeniser`` does.
+    """
+    text = counted_text(infile, paths, lines, documents)
+    limit = 0 if max_memory is None else memory_size(max_memory)
+    if is_dict:
+        return _read_dictionary(text, pretokenise, any_bytes, limit, check_prune(prune))
+    bytes_ = any_bytes or pretokenise != SPACES
+    header = CodesHeader("bytes" if bytes_ else "characters", pretokenise, split_digits)
+    core = _core_pretokeniser(header)
+    threads = worker_count(num_workers)
+    if limit or check_prune(prune) > 1:
+        return _loaded(_counted(text, threads, header, limit), header, limit, prune)
+    with _opened(text) as (opened, whole_inputs), progress_line("counting words") as show:
+        return _core.count_words(opened, threads, show, core, header.bytes, whole_inputs and core is not None)
+
+
+def write_counts(
+    outfile: Output,
+    infile: TextFile | None = None,
+    num_workers: int | None = None,
+    *,
+    paths: Iterable[TextFile] | None = None,
+    lines: Lines | None = None,
+    documents: Texts | None = None,
+    pretokenise: str = "spaces",
+    split_digits: bool = False,
+    byte_level: bool = False,
+    max_memory: int | str | None = None,
+) -> tuple[int, int]:
+    """Count the words of a text into a count file; return the number of word types and of words.
+
+    outfile: a path, or a file open for bytes or text. byte_level: as in ``learn_bpe``. The other arguments, and the
+    errors, are those of ``count_words``; memory stays within ``max_memory`` whatever the text.
+
+    The file has a word per line, sorted by its bytes, with its count. Its first line says how the words were counted,
+    its last one how many there are. Count files of the shards of a corpus, merged with ``merge_counts``, are the count
+    file of the corpus, byte for byte.
+    """
+    text = counted_text(infile, paths, lines, documents)
+    header = CodesHeader.of_options(pretokenise, split_digits, byte_level)
+    limit = 0 if max_memory is None else memory_size(max_memory)
+    threads = worker_count(num_workers)
+    refuse_overwriting([outfile], sources_of(text))
+    with writing_to(outfile) as stream:
+        return _written(_counted(text, threads, header, limit), header, stream)
+
+
+def merge_counts(outfile: Output, counts: Sequence[PathLike], max_memory: int | str | None = None) -> tuple[int, int]:
+    """Merge count files into one, in a stream; return the number of word types and of words.
+
+    counts: paths and globs.
+
+    Raises MTScaffoldError where the files were counted in different ways, and, with file and line, where one is
+    malformed or incomplete; UsageError for an output that is an input.
+    """
+    limit = 0 if max_memory is None else memory_size(max_memory)
+    counts = count_files(counts)
+    refuse_overwriting([outfile], counts)
+    with writing_to(outfile) as stream, _opened_counts(counts, limit) as (counted, header):
+        return _written(counted, header, stream)
+
+
+def load_counts(
+    counts: Sequence[PathLike],
+    header: CodesHeader | None = None,
+    max_memory: int | str | None = None,
+    prune: int = 1,
+) -> tuple[_core.WordCounts, CodesHeader]:
+    """Read count files into memory; return the words, and how they were counted.
+
+    header: how they are expected to be; None for any. max_memory, prune: as in ``count_words``.
+
+    Raises MTScaffoldError as ``merge_counts`` does, and where they were counted otherwise than expected.
+    """
+    limit = 0 if max_memory is None else memory_size(max_memory)
+    check_prune(prune)
+    counts = count_files(counts)
+    with _opened_counts(counts, limit) as (counted, found):
+        if header not in (None, found):
+            raise MTScaffoldError(
+                f"{shown(counts[0])}: counted with {_description(found)}, not {_description(header or found)}; omit "
+                "these options, or count the text again"
+            )
+        return _loaded(counted, found, limit, prune), found
+
+
+def count_files(counts: Sequence[PathLike]) -> list[PathLike]:
+    """Return the paths of count files, with globs expanded; MTScaffoldError for a glob that matches nothing."""
+    if isinstance(counts, str | bytes | os.PathLike):
+        raise UsageError("count files are a list of paths; pass a single one as [path]")
+    return [cast(PathLike, found) for path in counts for found in expanded(path)]
+
+
+# A text as it is read: files one after the other, or documents.
+Text = list[TextFile] | Documents | Iterator[bytes]
+
+
+def counted_text(
+    infile: TextFile | None,
+    paths: Iterable[TextFile] | None,
+    lines: Lines | None,
+    documents: Texts | None,
+    counts: Sequence[PathLike] | None = None,
+) -> Text:
+    """Return the text of a call, empty for count files; raises UsageError unless exactly one input is given."""
+    if documents is None and counts is None:
+        return text_sources(infile, paths, lines)
+    exactly_one(infile=infile, paths=paths, lines=lines, documents=documents, counts=counts)
+    if documents is None:
+        return []
+    return documents if isinstance(documents, Documents) else encoded(documents)
+
+
+def sources_of(text: Text) -> list[TextFile]:
+    """Return the files that a text is read from."""
+    return text if isinstance(text, list) else text.sources if isinstance(text, Documents) else []
+
+
+@contextlib.contextmanager
+def _opened(text: Text) -> Iterator[tuple[list[_core._Input], bool]]:
+    """Open a text for the core; the second result is whether each input is one document."""
+    with contextlib.ExitStack() as stack:
+        if isinstance(text, Documents):
+            opened = [stack.enter_context(text.core_input_of(each)) for each in text.inputs]
+            yield opened, any(each.format == "files" for each in text.inputs)
+        elif isinstance(text, list):
+            yield [stack.enter_context(core_input(source)) for source in text], False
+        else:
+            yield [documents_input(text)], False
+
+
+def _read_dictionary(text: Text, pretokenise: str, any_bytes: bool, limit: int, prune: int) -> _core.WordCounts:
+    if pretokenise != SPACES:
+        raise UsageError("a dictionary has words already; a pre-tokeniser needs the text")
+    if limit or prune > 1:
+        raise UsageError("a limit on memory and pruning are for texts and count files, not for dictionaries")
+    if isinstance(text, Documents) and any(each.format != "lines" for each in text.inputs):
+        raise UsageError("a dictionary is plain text, with a word and its count per line")
+    with _opened(text) as (opened, _), progress_line("counting words") as show:
+        return _core.read_word_counts(opened, show, any_bytes)
+
+
+def _core_pretokeniser(header: CodesHeader) -> _core.Pretokeniser | None:
+    pretokeniser = pretokeniser_of(header.pretokeniser, header.split_digits)
+    return None if pretokeniser is None else pretokeniser.core
+
+
+def _counted(text: Text, threads: int, header: CodesHeader, limit: int) -> _core.CountedWords:
+    core = _core_pretokeniser(header)
+    folder = temporary_folder() if limit else ""
+    with _opened(text) as (opened, whole_inputs), progress_line("counting words") as show:
+        whole_inputs = whole_inputs and core is not None
+        return _core.count_within(opened, limit, folder, threads, show, core, header.bytes, whole_inputs)
+
+
+@contextlib.contextmanager
+def _opened_counts(counts: Sequence[PathLike], limit: int) -> Iterator[tuple[_core.CountedWords, CodesHeader]]:
+    """Open count files as one; those that are too many to be open together are merged on disk first."""
+    if not counts:
+        raise UsageError("there are no count files; name at least one")
+    counted = _core.CountedWords(limit, temporary_folder() if limit or len(counts) > _MOST_OPEN else "")
+    header = None
+    for start in range(0, len(counts), _MOST_OPEN):
+        group = counts[start : start + _MOST_OPEN]
+        last = start + _MOST_OPEN >= len(counts)
+        with contextlib.ExitStack() as stack:
+            opened = [(shown(path), stack.enter_context(open_input(path))) for path in group]
+            for path, (bytes_, pretokeniser, split_digits) in zip(group, counted.open(opened), strict=True):
+                found = CodesHeader("bytes" if bytes_ else "characters", pretokeniser, split_digits)
+                header = header or found
+                if found != header:
+                    raise MTScaffoldError(
+                        f"{shown(path)}: counted with {_description(found)}, and {shown(counts[0])} with "
+                        f"{_description(header)}; count all shards in the same way"
+                    )
+            if last and header is not None:
+                yield counted, header
+            else:
+                with progress_line("merging counts", "words") as show:
+                    counted.set_aside(show)
+
+
+def _description(header: CodesHeader) -> str:
+    words = [f"--pretokenise {header.pretokeniser}"]
+    if header.split_digits:
+        words.append("--split-digits")
+    if header.bytes and header.end_of_word:
+        words.append("--bytes")
+    return " ".join(words)
+
+
+def _loaded(counted: _core.CountedWords, header: CodesHeader, limit: int, prune: int) -> _core.WordCounts:
+    with progress_line("merging counts", "words") as show:
+        words, dropped = counted.load(header.for_core, prune, limit, show)
+    if prune > 1:
+        print(f"--prune {prune}: {Dropped(*dropped)}", file=sys.stderr)
+    return words
+
+
+def _written(counted: _core.CountedWords, header: CodesHeader, stream: Writable) -> tuple[int, int]:
+    with progress_line("writing counts", "words") as show:
+        return counted.write((stream_name(stream, "output"), stream), header.for_core, show)
+
+
+def temporary_folder() -> str:
+    """Return the folder for what does not fit into memory: MT_SCAFFOLD_TMP, or else the system's (TMPDIR, /tmp).
+
+    Raises MTScaffoldError where MT_SCAFFOLD_TMP is not a folder.
+    """
+    given = os.environ.get(_TEMPORARY)
+    if not given:
+        import tempfile
+
+        return tempfile.gettempdir()
+    if not os.path.isdir(given):
+        raise MTScaffoldError(f"{_TEMPORARY} is {given}, which is no folder; create it, or name another")
+    return given

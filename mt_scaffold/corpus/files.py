@@ -1,0 +1,298 @@
+"""Reading inputs and writing outputs: the one place that opens files for the commands.
+
+A name that ends in ``.gz`` or ``.zst`` means a compressed file. An output is written beside its final name and renamed
+when complete, so that a killed run never leaves half a file under the final name.
+"""
+
+from __future__ import annotations
+
+import codecs
+import contextlib
+import io
+import os
+import re
+import stat
+import sys
+import zlib
+from collections.abc import Iterable, Iterator
+from typing import BinaryIO, Protocol, TypeVar, cast
+
+from mt_scaffold.errors import MTScaffoldError, UsageError
+
+PathLike = str | os.PathLike[str]
+Content = TypeVar("Content", str, bytes, covariant=True)
+
+
+class Readable(Protocol[Content]):
+    """A file open for reading: everything the package asks of one that a caller passes."""
+
+    def read(self, size: int = -1, /) -> Content: ...
+
+
+class Writable(Protocol):
+    """A file open for writing bytes."""
+
+    def write(self, data: bytes, /) -> object: ...
+
+
+class WritableText(Protocol):
+    """A file open for writing text."""
+
+    def write(self, text: str, /) -> object: ...
+
+
+# A path (``.gz`` and ``.zst`` too), or a file open for bytes or text.
+Output = PathLike | Writable | WritableText
+
+# Compresses enough and is fast.
+_GZIP_LEVEL = 3
+# Names for files that this process has open: writing to such a name must neither replace nor truncate the file.
+_OPEN_FILE = re.compile(r"/dev/(?:fd/(\d+)|(stdout|stderr))|/proc/self/fd/(\d+)")
+
+
+def shown(path: PathLike) -> str:
+    """Return a path as messages show it, with escapes for bytes that are not UTF-8."""
+    return os.fsencode(path).decode("utf-8", "backslashreplace")
+
+
+def stream_name(stream: object, otherwise: str) -> str:
+    """Return the name of an open file as messages show it, or ``otherwise`` where it has none."""
+    name = getattr(stream, "name", otherwise)
+    return shown(name) if isinstance(name, str | os.PathLike) else str(name)
+
+
+def explain_os_error(error: OSError, path: PathLike) -> MTScaffoldError:
+    """Return the error, in one line, for what went wrong with ``path``."""
+    reason = error.strerror or str(error) or type(error).__name__
+    return MTScaffoldError(f"{os.fspath(path)}: {reason}")
+
+
+def compression_of(path: PathLike) -> str | None:
+    """Return how the name of a file says that it is compressed: ``gzip``, ``zstd``, or None."""
+    name = os.fspath(path)
+    return "gzip" if name.endswith(".gz") else "zstd" if name.endswith(".zst") else None
+
+
+@contextlib.contextmanager
+def open_input(path: PathLike) -> Iterator[BinaryIO]:
+    """Open ``path`` for reading bytes, decompressed where the name ends in ``.gz`` or ``.zst``.
+
+    Raises MTScaffoldError where the file is missing, unreadable, or not the complete gzip or zstd file that its name
+    promises, and where ``.zst`` needs a package that is not installed.
+    """
+    compression = compression_of(path)
+    try:
+        stream = cast(BinaryIO, open(path, "rb"))  # noqa: SIM115  # the block that closes it is not under this try
+        if compression is not None:
+            # Lines of a decompressing stream alone are slow.
+            stream = cast(BinaryIO, io.BufferedReader(_decompressing(stream, compression, shown(path)), 1 << 17))
+    except OSError as error:
+        raise explain_os_error(error, path) from error
+    try:
+        with stream:
+            yield stream
+    except (OSError, EOFError, zlib.error) as error:
+        # Complaints about the format itself are OSErrors without a number.
+        if compression is None or (isinstance(error, OSError) and error.errno is not None):
+            raise
+        raise MTScaffoldError(f"{os.fspath(path)}: not a complete {compression} file ({error})") from error
+
+
+def _decompressing(stream: BinaryIO, compression: str, name: str) -> io.RawIOBase:
+    if compression == "zstd":
+        from mt_scaffold.corpus.zstd import ZstdReader
+
+        return ZstdReader(stream, name)
+    import gzip
+
+    return cast(io.RawIOBase, gzip.open(stream, "rb"))
+
+
+def read_file(file: PathLike | Readable[bytes] | Readable[str]) -> bytes:
+    """Return the rest of a file as UTF-8: a path, opened as ``open_input`` does, or a file open for bytes or text."""
+    if isinstance(file, str | os.PathLike):
+        with open_input(file) as stream:
+            return stream.read()
+    content = file.read()
+    return content.encode("utf-8") if isinstance(content, str) else content
+
+
+@contextlib.contextmanager
+def open_output(path: PathLike, compress: bool = True) -> Iterator[BinaryIO]:
+    """Open a file for writing bytes that takes the name ``path`` only if the block ends without an error.
+
+    A ``.gz`` or ``.zst`` file is compressed, without name and time, so that the same bytes give the same file;
+    ``compress=False`` is for bytes that are compressed already. A path that exists and is not a regular file
+    (``/dev/null``, a named pipe, ``/dev/fd/N``) is written to directly.
+
+    Raises MTScaffoldError where the folder is missing or the disk is full.
+    """
+    with _open_plain_output(path) as stream:
+        compression = compression_of(path) if compress else None
+        if compression is None:
+            yield stream
+            return
+        if compression == "zstd":
+            from mt_scaffold.corpus.zstd import compressing
+
+            with compressing(stream, shown(path)) as compressed:
+                yield compressed
+            return
+        import gzip
+
+        with gzip.GzipFile("", "wb", _GZIP_LEVEL, stream, mtime=0) as gzip_file:
+            yield cast(BinaryIO, gzip_file)
+
+
+def gzipped(content: bytes) -> bytes:
+    """Compress ``content`` as open_output does; several results concatenated are a gzip file, too."""
+    import gzip
+
+    return gzip.compress(content, _GZIP_LEVEL, mtime=0)
+
+
+@contextlib.contextmanager
+def _open_plain_output(path: PathLike) -> Iterator[BinaryIO]:
+    if (in_place := _open_in_place(path)) is not None:
+        try:
+            with in_place:
+                yield in_place
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            if error.filename is None and error.errno is not None:
+                raise explain_os_error(error, path) from error
+            raise
+        return
+    target = os.path.realpath(path)
+    folder, name = os.path.split(target)
+    temporary = os.path.join(folder, f".{name}.{os.getpid()}.part")
+    mode = 0o666
+    try:
+        if os.path.exists(target):
+            mode = stat.S_IMODE(os.stat(target).st_mode)
+        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, mode)
+    except FileNotFoundError as error:
+        raise MTScaffoldError(f"{os.fspath(path)}: no folder {folder}; create it first") from error
+    except OSError as error:
+        raise explain_os_error(error, path) from error
+    try:
+        with os.fdopen(descriptor, "wb") as stream:
+            yield stream
+        os.replace(temporary, target)
+    except BaseException as error:
+        with contextlib.suppress(OSError):
+            os.unlink(temporary)
+        # An error without a number is not the system's: a broken gzip file, for one, is explained by its reader.
+        if isinstance(error, OSError) and error.filename is None and error.errno is not None:
+            raise explain_os_error(error, path) from error
+        raise
+
+
+def _open_in_place(path: PathLike) -> BinaryIO | None:
+    """Open an existing ``path`` that is not a regular file; None for a regular file, and where there is none yet."""
+    try:
+        if match := _OPEN_FILE.fullmatch(os.fspath(path)):
+            number = {"stdout": 1, "stderr": 2}.get(match[2]) or int(match[1] or match[3])
+            return open(os.dup(number), "wb")
+        if os.path.exists(path) and not os.path.isfile(path):
+            return open(path, "wb")
+    except OSError as error:
+        raise explain_os_error(error, path) from error
+    return None
+
+
+def make_folder(path: PathLike) -> None:
+    """Create a folder, and those above it, where needed. Raises MTScaffoldError where that fails."""
+    try:
+        os.makedirs(path, exist_ok=True)
+    except OSError as error:
+        raise explain_os_error(error, path) from error
+
+
+def refuse_overwriting(outputs: Iterable[object], inputs: Iterable[object] = ()) -> None:
+    """Raise UsageError where two outputs are the same file, or an output would replace an input.
+
+    Open files, None, and paths that are not regular files (``/dev/null``) are ignored.
+    """
+    seen: dict[str, str] = {}
+    for role, paths in (("an input", inputs), ("an output", outputs)):
+        for path in paths:
+            if not isinstance(path, str | os.PathLike):
+                continue
+            place = os.path.realpath(path)
+            if os.path.exists(place) and not os.path.isfile(place):
+                continue
+            if role == "an output" and place in seen:
+                raise UsageError(f"{os.fspath(path)}: is {seen[place]} already and cannot be an output too")
+            seen[place] = role
+
+
+class AsBytes:
+    """A file open for text, to be written to as UTF-8; a character may be split between two writes."""
+
+    def __init__(self, stream: WritableText) -> None:
+        self._stream = stream
+        self._decode = codecs.getincrementaldecoder("utf-8")().decode
+        self.name = stream_name(stream, "output")
+
+    def write(self, data: bytes, /) -> None:
+        self._stream.write(self._decode(data))
+
+
+def takes_text(stream: object) -> bool:
+    """Whether an open file is one that text is written to, such as ``codecs.open`` returns."""
+    # Only files open for text have an encoding; what codecs.getwriter makes has none.
+    return hasattr(stream, "encoding") or isinstance(stream, codecs.StreamWriter)
+
+
+@contextlib.contextmanager
+def writing_to(outfile: Output | None) -> Iterator[Writable]:
+    """Open a path as ``open_output`` does, or pass on an open file, as one that takes bytes.
+
+    Opened before a long computation, an output that cannot be written is reported at once. Raises UsageError for None.
+    """
+    if outfile is None:
+        raise UsageError("give an output: outfile, a path or an open file")
+    if isinstance(outfile, str | os.PathLike):
+        with open_output(outfile) as stream:
+            yield stream
+    elif takes_text(outfile):
+        yield AsBytes(cast(WritableText, outfile))
+    else:
+        yield cast(Writable, outfile)
+
+
+def input_or_standard(path: str | None) -> str | BinaryIO:
+    """Return the input of a command: a path, or unread standard input for None or ``-``."""
+    if path is not None and path != "-":
+        return path
+    stream = standard_input()
+    if not (isinstance(stream, io.BufferedReader) and isinstance(stream.raw, io.FileIO)):
+        return stream
+    return cast(BinaryIO, open(stream.fileno(), "rb", buffering=0, closefd=False))
+
+
+def output_or_standard(path: str | None) -> str | BinaryIO:
+    """Return the output of a command: a path, or standard output for None or ``-``."""
+    return standard_output() if path is None or path == "-" else path
+
+
+def standard_input() -> BinaryIO:
+    """Return standard input as a stream of bytes."""
+    if sys.stdin is None:
+        raise MTScaffoldError("standard input is closed; name an input file")
+    return cast(BinaryIO, sys.stdin.buffer)
+
+
+def standard_output() -> BinaryIO:
+    """Return standard output as a stream of bytes."""
+    if sys.stdout is None:
+        raise MTScaffoldError("standard output is closed; name an output file")
+    return cast(BinaryIO, sys.stdout.buffer)
+
+
+def write_text(path: PathLike, text: str) -> None:
+    """Write ``text`` as UTF-8 to ``path``, completely or not at all."""
+    with open_output(path) as stream:
+        stream.write(text.encode("utf-8"))

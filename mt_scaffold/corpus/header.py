@@ -1,0 +1,69 @@
+"""The header of codes files and of count files: what symbols are, and how text becomes words before merging."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from mt_scaffold import _core
+    from mt_scaffold.corpus.pretokenise import Pretokeniser
+
+
+class CodesHeader(NamedTuple):
+    """The first line of a codes file: what its symbols are, how text becomes words before merging, what merging is.
+
+    symbols: "characters" (code points) or "bytes".
+    pretokeniser: "spaces", where words are between spaces and the last symbol of each carries ``</w>``; "gpt2",
+        "cl100k", "o200k" or a regular expression, where symbols are bytes and nothing marks the end of a word.
+    split_digits: whether every number character is a word of its own, whatever the pre-tokeniser says.
+    picky: whether the codes are of PickyBPE: merges and splits are applied in the order of the file.
+    """
+
+    symbols: str = "characters"
+    pretokeniser: str = "spaces"
+    split_digits: bool = False
+    picky: bool = False
+
+    @property
+    def bytes(self) -> bool:
+        """Whether symbols are bytes."""
+        return self.symbols == "bytes"
+
+    @property
+    def end_of_word(self) -> bool:
+        """Whether the last symbol of a word carries ``</w>``."""
+        return self.pretokeniser == "spaces"
+
+    @classmethod
+    def of_options(
+        cls, pretokenise: str = "spaces", split_digits: bool = False, byte_level: bool = False
+    ) -> CodesHeader:
+        """Return the header of codes that are learned with these options, which are those of ``learn_bpe``.
+
+        Raises UsageError for what cannot go together, and for what is neither a pre-tokeniser nor a pattern.
+        """
+        header = cls("bytes" if byte_level or pretokenise != "spaces" else "characters", pretokenise, split_digits)
+        header.make_pretokeniser()  # so that what is wrong is reported now
+        return header
+
+    def make_pretokeniser(self) -> Pretokeniser | None:
+        """Return what cuts text into words; None for words between spaces. Raises errors as Pretokeniser does."""
+        if self.end_of_word and not self.split_digits:
+            return None
+        from mt_scaffold.corpus.pretokenise import pretokeniser_of  # takes longer than segmenting a short text
+
+        return pretokeniser_of(self.pretokeniser, self.split_digits)
+
+    @property
+    def of_words(self) -> CodesHeader:
+        """What it says of symbols and words: the same for codes of every algorithm that know the same words."""
+        return self._replace(picky=False)
+
+    @property
+    def for_core(self) -> _core._Header:
+        """What it says of symbols and words, as the native core takes it."""
+        return self.bytes, self.pretokeniser, self.split_digits
+
+
+# What codes have said since subword-nmt's format 0.2.
+CHARACTERS = CodesHeader()

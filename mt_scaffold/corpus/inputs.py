@@ -1,0 +1,212 @@
+"""The inputs of a call as the native core reads them: paths, open files and lines; and its output."""
+
+from __future__ import annotations
+
+import codecs
+import contextlib
+import encodings.utf_8
+import io
+import os
+from collections.abc import Iterable, Iterator
+from typing import BinaryIO, cast
+
+from mt_scaffold import _core
+from mt_scaffold.corpus.files import PathLike, Readable, Writable, compression_of, open_input, shown, stream_name
+from mt_scaffold.errors import MTScaffoldError, UsageError
+
+# A path (``.gz`` too), or a file open for bytes or text.
+TextFile = PathLike | Readable[bytes] | Readable[str]
+# Lines of text or UTF-8, each with its LF or without.
+Lines = Iterable[str | bytes]
+
+
+def text_source(infile: TextFile | None, lines: Lines | None) -> TextFile:
+    """Return the input of a call that takes a single file, or lines; raises UsageError as ``text_sources`` does."""
+    exactly_one(infile=infile, lines=lines)
+    if lines is not None:
+        return _line_stream(lines)
+    return _one_file(infile, "pass lines of text as lines=[...]")
+
+
+def text_sources(
+    infile: TextFile | None = None, paths: Iterable[TextFile] | None = None, lines: Lines | None = None
+) -> list[TextFile]:
+    """Return the input of a call as the files that are read, one after the other, as one text.
+
+    infile: one path (``.gz`` too) or open file. paths: several. lines: strings or UTF-8.
+
+    Raises UsageError unless exactly one is given, and for a value that belongs to another: a list as ``infile``.
+    """
+    exactly_one(infile=infile, paths=paths, lines=lines)
+    if lines is not None:
+        return [_line_stream(lines)]
+    if paths is None:
+        return [_one_file(infile, "pass several files as paths=[...], lines of text as lines=[...]")]
+    if isinstance(paths, str | bytes | os.PathLike) or hasattr(paths, "read"):
+        raise UsageError("paths= takes a list of paths or open files; pass a single one as infile")
+    return [_one_file(path, "pass lines of text as lines=[...]", "paths= takes paths and open files") for path in paths]
+
+
+def exactly_one(**inputs: object) -> None:
+    """Raise UsageError unless exactly one of a call's inputs is given, the others being None."""
+    given = [name for name, value in inputs.items() if value is not None]
+    if len(given) != 1:
+        problem = f"{' and '.join(given)} are given together" if given else "there is no input"
+        raise UsageError(f"{problem}; give exactly one of {', '.join(inputs)}")
+
+
+def _one_file(source: object, otherwise: str, wanted: str = "infile is one path or one open file") -> TextFile:
+    if not (isinstance(source, str | os.PathLike) or hasattr(source, "read")):
+        raise UsageError(f"{wanted}, not a {type(source).__name__}; {otherwise}")
+    return cast(TextFile, source)
+
+
+def _line_stream(lines: Lines) -> Readable[bytes]:
+    if isinstance(lines, str | bytes | os.PathLike):
+        raise UsageError("lines= takes a list of lines; pass a file as infile, a single line as lines=[line]")
+    return _Lines(lines)
+
+
+def lone_surrogate(place: str, error: UnicodeEncodeError) -> MTScaffoldError:
+    """Return the error for a text, named by ``place``, that cannot be UTF-8."""
+    wrong = ascii(error.object[error.start])
+    return MTScaffoldError(f"{place} holds {wrong}, a lone surrogate and not a character; remove it, or pass bytes")
+
+
+# What no line is.
+_END = object()
+
+
+class _Lines(io.RawIOBase):
+    """Lines of text as a stream of bytes."""
+
+    def __init__(self, lines: Lines) -> None:
+        self._lines = iter(lines)
+        self._rest = b""
+        self._number = 0
+
+    def read(self, size: int = -1) -> bytes:
+        parts = [self._rest]
+        length = len(self._rest)
+        while length < size and (line := next(self._lines, _END)) is not _END:
+            if not isinstance(line, str | bytes):
+                raise UsageError(f"lines= takes strings or UTF-8, not a {type(line).__name__}")
+            self._number += 1
+            try:
+                data = line if isinstance(line, bytes) else line.encode("utf-8")
+            except UnicodeEncodeError as error:
+                raise lone_surrogate(f"line {self._number}", error) from None
+            parts.append(data if data.endswith(b"\n") else data + b"\n")
+            length += len(parts[-1])
+        data = b"".join(parts)
+        self._rest = data[size:]
+        return data[:size]
+
+
+class _Encoded(io.RawIOBase):
+    """An open file, of text or bytes, as a stream of bytes."""
+
+    def __init__(self, stream: Readable[str] | Readable[bytes]) -> None:
+        self._stream = stream
+        self._rest = b""
+
+    def read(self, size: int = -1) -> bytes:
+        if not self._rest:
+            content = self._read(size)
+            self._rest = content.encode("utf-8") if isinstance(content, str) else content
+        data, self._rest = self._rest[:size], self._rest[size:]
+        return data
+
+    def _read(self, size: int) -> str | bytes:
+        if not isinstance(self._stream, codecs.StreamReader):
+            return self._stream.read(size)
+        # Without a number of characters, half of one returns an empty string, as the end does.
+        text = self._stream.read(size, size)
+        if not text and self._stream.bytebuffer:
+            raise MTScaffoldError(f"{stream_name(self._stream, 'input')}: ends within a character; is it complete?")
+        return text
+
+
+class _Buffered(io.RawIOBase):
+    """A pipe, together with what Python's buffer already holds of it."""
+
+    def __init__(self, stream: io.BufferedReader) -> None:
+        self._stream = stream
+
+    def read(self, size: int = -1) -> bytes:
+        return self._stream.read1(size)
+
+
+def source_name(source: TextFile) -> str:
+    """Return how messages name a path or an open file."""
+    if isinstance(source, str | os.PathLike):
+        return shown(source)
+    name = stream_name(source, "input")
+    return "standard input" if name in ("<stdin>", "0") else name
+
+
+@contextlib.contextmanager
+def core_input(source: TextFile) -> Iterator[_core._Input]:
+    """Open a text for the core, as a descriptor wherever the core can read the bytes itself."""
+    name = source_name(source)
+    if isinstance(source, str | os.PathLike):
+        with open_input(source) as stream:
+            yield name, stream if compression_of(source) else stream.fileno()
+        return
+    # What codecs.open returns reads through one that codecs.getreader makes.
+    source = _bytes_beneath(source.reader if isinstance(source, codecs.StreamReaderWriter) else source)
+    if isinstance(source, io.FileIO) or (
+        isinstance(source, io.BufferedReader) and isinstance(source.raw, io.FileIO) and _is_unread(source)
+    ):
+        yield name, source.fileno()
+    elif isinstance(source, io.BufferedReader):
+        yield name, cast(BinaryIO, _Buffered(source))
+    else:
+        yield name, cast(BinaryIO, _Encoded(cast(BinaryIO, source)))
+
+
+def core_output(stream: Writable, name: str | None = None) -> _core._Output:
+    """Return an output for the core: the descriptor where bytes can go straight to it, otherwise the stream.
+
+    A stream that compresses has a descriptor too, but not for these bytes.
+    """
+    name = name or stream_name(stream, "output")
+    if isinstance(stream, io.FileIO) or (isinstance(stream, io.BufferedWriter) and isinstance(stream.raw, io.FileIO)):
+        stream.flush()
+        return name, stream.fileno()
+    return name, stream
+
+
+def _bytes_beneath(source: TextFile) -> TextFile:
+    """Return the file that holds the bytes of a file open for text, if they are UTF-8 and none was taken from it."""
+    if isinstance(source, io.TextIOBase):
+        buffer = getattr(source, "buffer", None)
+        if buffer is not None and _is_utf8(source.encoding) and not _holds_text(source, buffer):
+            return cast(BinaryIO, buffer)
+    elif isinstance(source, codecs.StreamReader):
+        untouched = not (source.bytebuffer or source.charbuffer or source.linebuffer)
+        if untouched and source.errors == "strict" and isinstance(source, encodings.utf_8.StreamReader):
+            return _bytes_beneath(cast(TextFile, source.stream))
+    return source
+
+
+def _holds_text(stream: io.TextIOBase, buffer: BinaryIO) -> bool:
+    """Whether a text file has taken bytes from its buffer that it has not returned as text yet."""
+    try:
+        if stream.seekable():
+            return stream.tell() != buffer.tell()
+        # Raises io.UnsupportedOperation after the first read; before it, nothing changes.
+        cast(io.TextIOWrapper, stream).reconfigure(encoding=stream.encoding, errors=stream.errors)
+        return False
+    except (OSError, AttributeError):  # in the middle of iteration, or a stream of another kind
+        return True
+
+
+def _is_utf8(encoding: str | None) -> bool:
+    """Whether the bytes of a text file of this encoding are those of its text in UTF-8."""
+    return codecs.lookup(encoding or "utf-8").name in ("utf-8", "ascii")
+
+
+def _is_unread(stream: io.BufferedReader) -> bool:
+    """Whether the descriptor gives all that the stream would; unknown, and so False, for a pipe."""
+    return stream.seekable() and stream.tell() == stream.raw.tell()

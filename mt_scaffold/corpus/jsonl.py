@@ -1,0 +1,72 @@
+"""JSONL: documents as one field of JSON objects, one object per line."""
+
+from __future__ import annotations
+
+import json
+from array import array
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from mt_scaffold.corpus.text import not_utf8
+from mt_scaffold.errors import MTScaffoldError
+
+_MOST_SHOWN = 8
+
+
+def read_field(lines: Iterable[bytes], name: str, field: str, blank: array[int] | None = None) -> Iterator[bytes]:
+    """Yield one field of the JSON object in each line, as UTF-8; blank lines are skipped.
+
+    name: what messages call the file. blank: takes the numbers of the lines that are skipped.
+
+    Raises MTScaffoldError with file and line where a line is not a JSON object or lacks the field, or where its value
+    is not a string, or one that is not text (a lone surrogate).
+    """
+    offset = 0
+    for number, line in enumerate(lines, 1):
+        try:
+            text = line.decode("utf-8")
+        except UnicodeDecodeError as error:
+            raise not_utf8(name, number, offset + error.start, line[error.start]) from None
+        offset += len(line) + 1
+        if text and not text.isspace():
+            yield _field_of(_parsed(text, f"{name}: line {number}"), f"{name}: line {number}", field)
+        elif blank is not None:
+            blank.append(number)
+
+
+def _parsed(text: str, place: str) -> Any:
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError as error:
+        raise MTScaffoldError(f"{place}: not JSON ({error.msg} at column {error.colno})") from None
+    except (ValueError, RecursionError) as error:  # a number of thousands of digits; a thousand brackets
+        raise MTScaffoldError(f"{place}: not JSON that Python can read ({error})") from None
+
+
+def _field_of(value: Any, place: str, field: str) -> bytes:
+    if not isinstance(value, dict):
+        raise MTScaffoldError(f"{place}: not a JSON object with the field '{field}'; write one object per line")
+    if field not in value:
+        raise MTScaffoldError(f"{place}: no field '{field}'; {fields_shown(value)}")
+    text = value[field]
+    if not isinstance(text, str):
+        raise MTScaffoldError(f"{place}: the field '{field}' is not a string but {_KINDS.get(type(text), 'a number')}")
+    try:
+        return text.encode("utf-8")
+    except UnicodeEncodeError as error:
+        wrong = ascii(text[error.start])
+        raise MTScaffoldError(
+            f"{place}: the field '{field}' holds {wrong}, a lone surrogate and not a character; remove it"
+        ) from None
+
+
+_KINDS = {type(None): "null", bool: "true or false", list: "an array", dict: "an object"}
+
+
+def fields_shown(names: Iterable[str], what: str = "field") -> str:
+    """Return the hint that lists the names a user can choose from."""
+    shown = sorted(names)
+    if not shown:
+        return f"there is no {what} at all"
+    listed = ", ".join(shown[:_MOST_SHOWN]) + (", …" if len(shown) > _MOST_SHOWN else "")
+    return f"name another with --field ({what}s: {listed})"

@@ -1,0 +1,182 @@
+"""Lines, words and subwords of a text: the conventions that every module shares.
+
+A line ends at LF and nowhere else. CRs and spaces at either end of a line are its margins and belong to no word; words
+are what ASCII spaces separate (docs/semantics.md).
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+from collections.abc import Iterator
+from typing import AnyStr
+
+from mt_scaffold import _core
+from mt_scaffold.corpus.files import PathLike, open_input, shown
+from mt_scaffold.errors import MTScaffoldError
+
+# The last symbol of a word carries it, in codes files and in memory (subword-nmt format 0.2).
+END_OF_WORD = "</w>"
+# Every subword of segmented text but a word's last ends in it.
+SEPARATOR = "@@"
+LINE_MARGIN = "\r\n "
+_MARGIN = LINE_MARGIN.encode()
+_LINES = 10_000
+
+
+def words_of(line: str) -> list[str]:
+    """Return the words of a line.
+
+    >>> words_of(" to be  or\\r\\n")
+    ['to', 'be', 'or']
+    """
+    return [word for word in line.strip(LINE_MARGIN).split(" ") if word]
+
+
+def word_count(line: bytes) -> int:
+    """Count the words in a line of UTF-8.
+
+    >>> word_count(b"\\r\\n")
+    0
+    """
+    line = line.strip(_MARGIN)
+    if b"  " in line:
+        return sum(map(bool, line.split(b" ")))
+    return line.count(b" ") + 1 if line else 0
+
+
+def is_base_symbol(token: str, end_of_word: bool = True) -> bool:
+    """Whether a token is a single symbol, or one at the end of a word.
+
+    token: as in ``Merge``: a byte is one character too. end_of_word: whether a word's last symbol carries ``</w>``.
+
+    A merge can make one too, where a word spells out ``</w>``, and it is a base symbol all the same.
+
+    >>> is_base_symbol("a</w>"), is_base_symbol("an"), is_base_symbol("a</w>", end_of_word=False)
+    (True, False, False)
+    """
+    return len(token.removesuffix(END_OF_WORD) if end_of_word else token) == 1
+
+
+def surface_form(token: str, separator: str = SEPARATOR) -> str:
+    """Return a token of a codes file as segmented text shows it.
+
+    >>> surface_form("zona"), surface_form("zona</w>")
+    ('zona@@', 'zona')
+    """
+    return token.removesuffix(END_OF_WORD) if token.endswith(END_OF_WORD) else token + separator
+
+
+def bytes_to_notation(text: bytes) -> str:
+    """Return GPT-2's printable notation of bytes: one character for each, of which none is a space.
+
+    Bytes 33 to 126, 161 to 172 and 174 to 255 are the characters of their values; the other 68, in order, are U+0100
+    to U+0143 (Radford et al., 2019, ``encoder.py``).
+
+    >>> bytes_to_notation(" the é\\n".encode())
+    'ĠtheĠÃ©Ċ'
+    """
+    return _core.bytes_to_notation(text)
+
+
+def notation_to_bytes(notation: str) -> bytes:
+    """Return the bytes that GPT-2's notation stands for; MTScaffoldError where a character is none of it.
+
+    >>> notation_to_bytes("ĠtheĠÃ©Ċ").decode()
+    ' the é\\n'
+    """
+    return _core.notation_to_bytes(notation)
+
+
+def join_subwords(line: str, separator: str = SEPARATOR) -> str:
+    """Join the subwords of a line into words.
+
+    >>> join_subwords("Schaff@@ ell@@ ös@@ ung .")
+    'Schaffellösung .'
+    """
+    # A translation may break off within a word, with the separator at the very end.
+    return f"{line} ".replace(f"{separator} ", "").rstrip(" ")
+
+
+def as_bytes(text: str | bytes, errors: str = "surrogateescape") -> bytes:
+    """Text as bytes, and lone surrogates as the bytes that they stand for."""
+    if isinstance(text, bytes):
+        return text
+    try:
+        return text.encode("utf-8", errors)
+    except UnicodeEncodeError as error:
+        wrong = ascii(text[error.start])
+        raise MTScaffoldError(f"the sentence holds {wrong}, a lone surrogate and not a character; remove it") from None
+
+
+def like(given: AnyStr, text: str) -> AnyStr:
+    """Text of the type that was given."""
+    return text if isinstance(given, str) else as_bytes(text)
+
+
+def not_utf8(name: str, line: int, offset: int, byte: int) -> MTScaffoldError:
+    """Return the error for a byte that is not UTF-8, worded as in the native core.
+
+    line: counted from 1. offset: bytes before it in the file.
+    """
+    return MTScaffoldError(
+        f"{name}: line {line}, byte offset {offset}: 0x{byte:02X} is not UTF-8; convert the file to UTF-8 first"
+    )
+
+
+def decode(content: bytes, name: str) -> str:
+    """Decode a whole file. Raises MTScaffoldError with file, line and byte offset where it is not UTF-8."""
+    try:
+        return content.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise not_utf8(name, line, error.start, content[error.start]) from None
+
+
+def read_lines(path: PathLike) -> list[str]:
+    """Read the lines of a UTF-8 text without their line ends; a CR before the LF goes too.
+
+    Raises MTScaffoldError where the file cannot be read or is not UTF-8.
+    """
+    with open_input(path) as stream:
+        lines = decode(stream.read(), shown(path)).split("\n")
+    if lines[-1] == "":
+        lines.pop()
+    return [line.removesuffix("\r") for line in lines]
+
+
+def read_pairs(source: PathLike, target: PathLike) -> Iterator[tuple[bytes, bytes]]:
+    """Yield the lines of two parallel files, pair by pair, each with its LF where it has one.
+
+    Raises MTScaffoldError, naming both counts, at the end of the shorter file.
+    """
+    for source_lines, target_lines in read_parallel(source, target):
+        yield from zip(source_lines, target_lines, strict=True)
+
+
+def read_parallel(source: PathLike, target: PathLike) -> Iterator[tuple[list[bytes], list[bytes]]]:
+    """Yield the lines of two parallel files as read_pairs does, but many at a time."""
+    count = 0
+    with open_input(source) as source_stream, open_input(target) as target_stream:
+        while True:
+            # Short lines on this side may be long ones on the other.
+            source_lines = list(itertools.islice(source_stream, _LINES))
+            target_lines = list(itertools.islice(target_stream, len(source_lines) or 1))
+            if shorter := min(len(source_lines), len(target_lines)):
+                yield source_lines[:shorter], target_lines[:shorter]
+            if len(source_lines) != len(target_lines):
+                source_count = count + len(source_lines) + sum(1 for _ in source_stream)
+                target_count = count + len(target_lines) + sum(1 for _ in target_stream)
+                check_parallel(source, source_count, target, target_count)
+            if not source_lines:
+                return
+            count += shorter
+
+
+def check_parallel(source: PathLike, source_lines: int, target: PathLike, target_lines: int) -> None:
+    """Raise MTScaffoldError unless two sides of a parallel text have the same number of lines."""
+    if source_lines != target_lines:
+        raise MTScaffoldError(
+            f"{os.fspath(source)} has {source_lines} lines and {os.fspath(target)} has {target_lines}: "
+            "line i of one must translate line i of the other"
+        )

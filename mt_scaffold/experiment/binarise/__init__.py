@@ -1,0 +1,1 @@
+"""Words → fairseq's data folders: segmentation, dictionaries, ids."""

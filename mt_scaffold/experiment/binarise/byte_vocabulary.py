@@ -1,0 +1,107 @@
+"""Byte codes → the symbols of fairseq's dictionary, and text → their ids."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from mt_scaffold.apply import BPE
+from mt_scaffold.corpus.files import PathLike
+from mt_scaffold.corpus.text import bytes_to_notation
+from mt_scaffold.experiment.binarise.dictionary import END_ID
+from mt_scaffold.experiment.configuration.limits import SPECIAL_SYMBOLS
+
+if TYPE_CHECKING:
+    import numpy
+    from numpy.typing import NDArray
+
+    Ids = NDArray[numpy.uint32]
+    Offsets = NDArray[numpy.int64]
+
+# fairseq's own symbols come first.
+FIRST_ID = len(SPECIAL_SYMBOLS)
+_OVERWRITE = " #fairseq:overwrite"
+
+
+class Vocabulary:
+    """The tokens of byte codes, with the ids that they have in fairseq: that of ``BPE.encode``, plus 4.
+
+    tokens: the bytes of each token, by its id in ``BPE``. Raises MTScaffoldError where the codes are malformed, and
+    UsageError where they are not of bytes.
+    """
+
+    def __init__(self, codes: PathLike) -> None:
+        self.codes = Path(codes)
+        self._bpe = BPE(codes)
+        self.tokens: list[bytes] = self._bpe.tokens
+
+    @property
+    def digest(self) -> str:
+        """The SHA-256 digest of all tokens in order: two vocabularies with the same one have the same ids."""
+        digest = hashlib.sha256()
+        for token in self.tokens:
+            digest.update(len(token).to_bytes(8, "little") + token)
+        return digest.hexdigest()
+
+    def symbols(self, padding_factor: int) -> int:
+        """Return the size of fairseq's dictionary, padded to a multiple of ``padding_factor``."""
+        used = FIRST_ID + len(self.tokens)
+        return used + -used % padding_factor
+
+    def dictionary(self, counts: Sequence[int], padding_factor: int) -> str:
+        """Return the text of ``dict.txt``: each token in GPT-2's notation of bytes, with its count, then padding.
+
+        counts: by fairseq's id. A name that is there already, be it fairseq's own, gets fairseq's mark to overwrite
+        it: the ids follow from the order alone.
+        """
+        seen = set(SPECIAL_SYMBOLS)
+        fillers = self.symbols(padding_factor) - FIRST_ID - len(self.tokens)
+        names = [bytes_to_notation(token) for token in self.tokens] + [
+            f"madeupword{number:04d}" for number in range(fillers)
+        ]
+        lines = []
+        for number, name in enumerate(names, start=FIRST_ID):
+            lines.append(f"{name} {counts[number]}{_OVERWRITE if name in seen else ''}\n")
+            seen.add(name)
+        return "".join(lines)
+
+    def token_bytes(self, symbols: int) -> Any:
+        """Return how many bytes of text each of ``symbols`` ids stands for (int64); fairseq's own and padding: 0."""
+        import numpy
+
+        found = numpy.zeros(symbols, numpy.int64)
+        found[FIRST_ID : FIRST_ID + len(self.tokens)] = [len(token) for token in self.tokens]
+        return found
+
+    def encode(
+        self,
+        documents: Sequence[bytes],
+        *,
+        dropout: float = 0.0,
+        seed: int | None = None,
+        epoch: int = 0,
+        indices: Sequence[int] | None = None,
+        num_workers: int | None = None,
+    ) -> tuple[Ids, Offsets]:
+        """Return fairseq's ids of all documents in one array, each ending in ``</s>``, and where each begins.
+
+        dropout, seed, epoch, indices: as for ``BPE.encode_batch``. The offsets are one more than the documents.
+        """
+        import numpy
+
+        ids, offsets = self._bpe.encode_batch(
+            documents, dropout=dropout, seed=seed, epoch=epoch, indices=indices, num_workers=num_workers
+        )
+        ends = offsets[1:] + numpy.arange(len(documents))
+        joined = numpy.full(len(ids) + len(documents), END_ID, numpy.uint32)
+        inside = numpy.ones(len(joined), bool)
+        inside[ends] = False
+        joined[inside] = ids + FIRST_ID
+        return joined, numpy.concatenate([[0], ends + 1]).astype(numpy.int64)
+
+    def decode(self, ids: Sequence[int]) -> bytes:
+        """Return the text of fairseq's ids; its own symbols and padding stand for nothing."""
+        last = FIRST_ID + len(self.tokens)
+        return self._bpe.decode_bytes([int(number) - FIRST_ID for number in ids if FIRST_ID <= number < last])

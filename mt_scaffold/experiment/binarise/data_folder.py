@@ -1,0 +1,112 @@
+"""What a data folder holds: sentence pairs for translation, or documents for language models."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from mt_scaffold.corpus.files import PathLike, explain_os_error
+from mt_scaffold.errors import MTScaffoldError
+from mt_scaffold.experiment.binarise.parallel import DESCRIPTION, Binarised, read_binarised
+from mt_scaffold.experiment.binarise.parallel import task_arguments as translation_arguments
+from mt_scaffold.experiment.binarise.segmentation import CODES
+from mt_scaffold.experiment.runtime.results import read_result
+
+DICTIONARY = "dict.txt"
+
+
+@dataclass(frozen=True)
+class Split:
+    """One split. bytes: of its raw documents. tokens: without BPE-dropout, one ``</s>`` per document included."""
+
+    documents: int
+    bytes: int
+    tokens: int
+
+
+@dataclass(frozen=True)
+class BinarisedDocuments:
+    """What a data folder of ``binarise_documents`` holds.
+
+    storage: of the training split, ``ids``, or ``text``, segmented in every epoch. symbols: of the dictionary, with
+    fairseq's own and padding. n_vocab: tokens of the codes. vocabulary: their digest (``Vocabulary.digest``). sha256:
+    of the codes, of ``dict.txt`` and of the documents of each split.
+    """
+
+    task: Literal["language_modeling"]
+    splits: dict[str, Split]
+    storage: Literal["ids", "text"]
+    symbols: int
+    n_vocab: int
+    vocabulary: str
+    sha256: dict[str, str]
+
+
+def read_documents_folder(folder: PathLike) -> BinarisedDocuments:
+    """Return what a data folder holds; raise MTScaffoldError where ``binarise_documents`` did not make it."""
+    found = read_data_folder(folder)
+    if isinstance(found, Binarised):
+        raise MTScaffoldError(
+            f"{folder}: holds sentence pairs for translation; make a folder with mt-scaffold binarise-documents"
+        )
+    return found
+
+
+def read_data_folder(folder: PathLike) -> Binarised | BinarisedDocuments:
+    """Return what a data folder of ``binarise``, ``binarise_words`` or ``binarise_documents`` holds.
+
+    Raises MTScaffoldError where mt-scaffold did not make it.
+    """
+    path = Path(folder) / DESCRIPTION
+    try:
+        content = json.loads(path.read_bytes()) if path.exists() else None
+    except OSError as error:
+        raise explain_os_error(error, path) from error
+    except ValueError:
+        content = None
+    if isinstance(content, dict) and "task" in content:
+        return read_result(BinarisedDocuments, path)
+    return read_binarised(folder)
+
+
+def subsets(binarised: Binarised | BinarisedDocuments) -> list[str]:
+    """Return the names of the subsets in a data folder."""
+    return list(binarised.pairs if isinstance(binarised, Binarised) else binarised.splits)
+
+
+def data_arguments(binarised: Binarised | BinarisedDocuments, options: Sequence[str]) -> list[str]:
+    """Return fairseq's options for a data folder: its languages, and its task, unless ``options`` name one."""
+    if isinstance(binarised, Binarised):
+        languages = ["--source-lang", binarised.source, "--target-lang", binarised.target]
+        return [*languages, *translation_arguments(binarised, options)]
+    if any(option.split("=")[0] == "--task" for option in options):
+        return []
+    return ["--task", "language_modeling_bpe_dropout" if binarised.storage == "text" else "language_modeling_resumable"]
+
+
+def codes_of(folder: PathLike) -> Path:
+    """Return the codes in a data folder."""
+    return Path(folder) / CODES
+
+
+def text_offsets(folder: PathLike, split: str) -> Any:
+    """Return where each raw document of a split begins among the bytes of all (int64, one more than documents)."""
+    import numpy
+
+    path = Path(folder) / f"{split}.offsets.npy"
+    try:
+        offsets = numpy.load(path, mmap_mode="r", allow_pickle=False)
+    except OSError as error:
+        raise explain_os_error(error, path) from error
+    except ValueError as error:
+        raise _damaged(path) from error
+    if offsets.ndim != 1 or offsets.dtype != numpy.int64 or len(offsets) < 2:
+        raise _damaged(path)
+    return offsets
+
+
+def _damaged(path: Path) -> MTScaffoldError:
+    return MTScaffoldError(f"{path}: not as binarise-documents wrote it; run mt-scaffold binarise-documents again")

@@ -1,0 +1,165 @@
+"""Raw documents and byte codes → a fairseq data folder for language models: the dictionary, and the ids, mapped.
+
+A folder holds ``dict.txt``, ``bpe.codes``, and for each split ``SPLIT.bin`` and ``SPLIT.idx`` (fairseq's memory-mapped
+ids, each document ending in ``</s>``) and ``SPLIT.offsets.npy`` (where each raw document begins among the bytes of
+all, int64). A training split that is kept as text, to be segmented again in every epoch, is ``train.text`` instead.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import IO, Any
+
+from mt_scaffold.corpus.documents import Documents
+from mt_scaffold.corpus.files import PathLike, open_input, open_output, write_text
+from mt_scaffold.corpus.id_files import id_width, writing_ids
+from mt_scaffold.errors import MTScaffoldError, UsageError
+from mt_scaffold.experiment.binarise.byte_vocabulary import Vocabulary
+from mt_scaffold.experiment.binarise.data_folder import DICTIONARY, BinarisedDocuments, Split, codes_of
+from mt_scaffold.experiment.binarise.ids_of_split import id_type
+from mt_scaffold.experiment.binarise.parallel import DESCRIPTION, appears_complete, refuse_other_content
+from mt_scaffold.experiment.runtime.provenance import raw_digest
+from mt_scaffold.experiment.runtime.results import write_result
+from mt_scaffold.options import worker_count
+
+_BYTES_AT_ONCE = 1 << 23
+_DOCUMENTS_AT_ONCE = 1 << 16
+SPLITS = ("train", "valid", "test")
+
+
+def binarise_documents(
+    output: PathLike,
+    codes: PathLike,
+    train: Sequence[PathLike] = (),
+    valid: Sequence[PathLike] = (),
+    test: Sequence[PathLike] = (),
+    *,
+    format: str | None = None,
+    field: str | None = None,
+    keep_text: bool = False,
+    padding_factor: int = 8,
+    num_workers: int | None = None,
+) -> BinarisedDocuments:
+    """Make the fairseq data folder ``output`` for the task ``language_modeling`` (or ``language_modeling_resumable``).
+
+    ``train``, ``valid`` and ``test`` are files of documents, as ``Documents`` reads them (``format``, ``field``). Empty
+    documents are left out. ``codes`` are byte codes; the ids are those of ``BPE.encode``, plus 4 for fairseq's own
+    symbols, in the smallest type that fairseq reads. ``dict.txt`` names each token in GPT-2's notation, with its count
+    in ``train``, and is padded to a multiple of ``padding_factor`` symbols. It depends on the codes and that factor
+    alone, but for the counts: a test set can have a folder of its own.
+
+    ``keep_text`` stores the training split as text, for the task ``language_modeling_bpe_dropout``, which segments it
+    again in every epoch. ``num_workers``: threads, -1 for all cores.
+
+    The folder appears only once it is complete, with ``binarised.json``; an earlier data folder is replaced. Raises
+    MTScaffoldError where a file is missing or malformed, where a split has no documents, and where the codes are
+    malformed; UsageError where they are not of bytes, and without anything to binarise.
+    """
+    splits = {name: paths for name, paths in zip(SPLITS, (train, valid, test), strict=True) if paths}
+    if not splits:
+        raise UsageError("binarise-documents: nothing to binarise; give --train, --valid or --test")
+    if keep_text and not train:
+        raise UsageError("binarise-documents: --words keeps the text of the training split; give --train")
+    if padding_factor < 1:
+        raise UsageError(f"--padding-factor {padding_factor}: must be 1 or more")
+    output, threads = Path(output), worker_count(num_workers)
+    refuse_other_content(output, DESCRIPTION)
+    vocabulary = Vocabulary(codes)
+    symbols = vocabulary.symbols(padding_factor)
+    with appears_complete(output) as folder:
+        with open_input(codes) as stream, open_output(codes_of(folder)) as copy:
+            copy.write(stream.read())
+        found: dict[str, Split] = {}
+        digests = {"codes": raw_digest(codes_of(folder))}
+        counts: Any = None
+        for name, paths in splits.items():
+            as_text = keep_text and name == "train"
+            written = _Written(vocabulary, symbols, threads)
+            written.write(_documents(paths, format, field), folder / name, as_text)
+            if not written.documents:
+                raise MTScaffoldError(f"{', '.join(map(str, paths))}: no document with any text; every split needs one")
+            found[name] = Split(written.documents, written.bytes, int(written.counts.sum()))
+            digests[name] = written.digest.hexdigest()
+            counts = written.counts if name == "train" else counts
+        listed = [0] * symbols if counts is None else counts.tolist()
+        write_text(folder / DICTIONARY, vocabulary.dictionary(listed, padding_factor))
+        digests[DICTIONARY] = raw_digest(folder / DICTIONARY)
+        binarised = BinarisedDocuments(
+            task="language_modeling",
+            splits=found,
+            storage="text" if keep_text else "ids",
+            symbols=symbols,
+            n_vocab=len(vocabulary.tokens),
+            vocabulary=vocabulary.digest,
+            sha256=digests,
+        )
+        write_result(folder / DESCRIPTION, binarised)
+    return binarised
+
+
+class _Written:
+    """What a split consists of, as far as it is written. counts: of each id."""
+
+    def __init__(self, vocabulary: Vocabulary, symbols: int, threads: int) -> None:
+        import numpy
+
+        self._vocabulary, self._symbols, self._threads = vocabulary, symbols, threads
+        self.documents = self.bytes = 0
+        self.counts: Any = numpy.zeros(symbols, numpy.int64)
+        self.digest = hashlib.sha256()
+
+    def write(self, documents: Iterable[bytes], path: Path, as_text: bool) -> None:
+        """Write all files of a split."""
+        import numpy
+
+        offsets = [numpy.zeros(1, numpy.int64)]
+        with contextlib.ExitStack() as files:
+            text: IO[bytes] | None = None
+            ids = None
+            if as_text:
+                text = files.enter_context(open_output(path.with_name(f"{path.name}.text")))
+            else:
+                ids = files.enter_context(writing_ids(f"{path}.bin", id_width(self._symbols)))
+            for block in _blocks(documents):
+                encoded, begins = self._vocabulary.encode(block, num_workers=self._threads)
+                self.counts += numpy.bincount(encoded, minlength=self._symbols)
+                if text is not None:
+                    text.write(b"".join(block))
+                if ids is not None:
+                    ids.ids.write(encoded.astype(id_type(self._symbols)).tobytes())
+                    ids.sizes.write(numpy.diff(begins).astype("<i4").tobytes())
+                sizes = numpy.array([len(document) for document in block], numpy.int64)
+                offsets.append(self.bytes + numpy.cumsum(sizes))
+                self._add(block, sizes)
+        with open_output(path.with_name(f"{path.name}.offsets.npy")) as stream:
+            numpy.save(stream, numpy.concatenate(offsets), allow_pickle=False)
+
+    def _add(self, block: Sequence[bytes], sizes: Any) -> None:
+        self.documents += len(block)
+        self.bytes += int(sizes.sum())
+        # Lengths first: where a document ends is part of what is binarised.
+        self.digest.update(sizes.tobytes())
+        for document in block:
+            self.digest.update(document)
+
+
+def _documents(paths: Sequence[PathLike], format: str | None, field: str | None) -> Iterator[bytes]:
+    """Yield the documents that are not empty."""
+    return (document for document in Documents(paths, format, field) if document)
+
+
+def _blocks(documents: Iterable[bytes]) -> Iterator[list[bytes]]:
+    """Yield documents in lists of a few megabytes."""
+    block: list[bytes] = []
+    size = 0
+    for document in documents:
+        block.append(document)
+        size += len(document)
+        if size >= _BYTES_AT_ONCE or len(block) >= _DOCUMENTS_AT_ONCE:
+            yield block
+            block, size = [], 0
+    if block:
+        yield block

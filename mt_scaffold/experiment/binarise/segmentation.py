@@ -1,0 +1,139 @@
+"""How the words of source and target become subwords: codes or Unigram models, filters and glossaries of both sides."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from mt_scaffold.apply import BPE
+from mt_scaffold.corpus.files import PathLike, open_input, open_output
+from mt_scaffold.corpus.text import SEPARATOR
+from mt_scaffold.corpus.vocabulary_file import read_vocabulary
+from mt_scaffold.errors import MTScaffoldError, UsageError
+from mt_scaffold.experiment.binarise.segmenters import Segmenter
+from mt_scaffold.experiment.runtime.provenance import raw_digest
+from mt_scaffold.experiment.runtime.results import read_result, write_result
+from mt_scaffold.methods.unigram import WORD_START
+from mt_scaffold.methods.unigram_segmenter import MODEL_SUFFIX, UnigramSegmenter, is_unigram_model
+from mt_scaffold.options import INFERENCES
+
+# The files of a segmentation that is stored in a data folder.
+CODES = "bpe.codes"
+STORED = "segmentation.json"
+
+
+@dataclass(frozen=True)
+class Segmentation:
+    """The files and settings that segment both sides of a parallel text.
+
+    codes: the codes file of each side, source first; the same file twice for joint codes. A file ``*.model`` is a
+    Unigram model of SentencePiece (``learn_unigram``), on both sides or on none, and nothing below applies to it.
+    vocabularies: the vocabulary file of each side (``get-vocab``), used with ``vocabulary_threshold``: subwords that
+    are rarer there are split further, as with ``apply-bpe --vocabulary``.
+    glossaries, separator, inference: as for ``BPE``; no inference is its default.
+    """
+
+    codes: tuple[str, str]
+    vocabularies: tuple[str, str] | None = None
+    vocabulary_threshold: int | None = None
+    glossaries: list[str] = field(default_factory=list)
+    separator: str = SEPARATOR
+    inference: str | None = field(default=None, metadata={"omit_none": True})
+
+    @property
+    def joint(self) -> bool:
+        """Whether both sides are segmented alike."""
+        return self.codes[0] == self.codes[1] and self.vocabularies is None
+
+    @property
+    def unigram(self) -> bool:
+        """Whether the sides are segmented with Unigram models."""
+        return is_unigram_model(self.codes[0])
+
+    @property
+    def word_start(self) -> str | None:
+        """What the first subword of a word begins with, where none ends in the separator (``segmenters.join``)."""
+        return WORD_START if self.unigram else None
+
+    def segmenters(self) -> tuple[Segmenter, Segmenter]:
+        """Return the segmenters of source and target, one object for both where the sides are segmented alike.
+
+        Raises MTScaffoldError where a file is malformed, and where no subword of a vocabulary reaches the threshold;
+        UsageError for a Unigram model beside codes, or beside a setting that applies to codes alone.
+        """
+        self._check()
+        source = self._segmenter(0)
+        return source, source if self.joint else self._segmenter(1)
+
+    def _check(self) -> None:
+        if is_unigram_model(self.codes[1]) != self.unigram:
+            raise UsageError("codes on one side and a Unigram model on the other; give two of the same kind")
+        own = {
+            "a vocabulary": self.vocabularies is not None,
+            "glossaries": bool(self.glossaries),
+            "a kind of inference": self.inference is not None,
+            "a separator": self.separator != SEPARATOR,
+        }
+        if self.unigram and any(own.values()):
+            wrong = next(name for name, given in own.items() if given)
+            raise UsageError(f"{self.codes[0]}: a Unigram model cannot be applied with {wrong}; omit it")
+
+    def _segmenter(self, side: int) -> Segmenter:
+        if self.unigram:
+            return UnigramSegmenter(self.codes[side])
+        vocabulary = None
+        if self.vocabularies is not None:
+            vocabulary = read_vocabulary(self.vocabularies[side], self.vocabulary_threshold)
+            if not vocabulary:
+                raise MTScaffoldError(
+                    f"{self.vocabularies[side]}: no subword occurs {self.vocabulary_threshold} times; lower "
+                    "vocabulary_threshold"
+                )
+        return BPE(
+            self.codes[side],
+            separator=self.separator,
+            vocab=vocabulary,
+            glossaries=self.glossaries or None,
+            inference=self.inference or INFERENCES[0],
+        )
+
+    def store(self, folder: Path, languages: Sequence[str]) -> dict[str, str]:
+        """Copy the files into a folder, for ``stored_segmentation``; return the SHA-256 digest of each copy.
+
+        Joint codes are called ``bpe.codes``, a joint Unigram model ``unigram.model``; other files have their language
+        in the name.
+        """
+        stem, suffix = ("unigram", MODEL_SUFFIX) if self.unigram else ("bpe", ".codes")
+        joint_codes = self.codes[0] == self.codes[1]
+        joint = (f"{stem}{suffix}",) * 2
+        source, target = joint if joint_codes else (f"{stem}.{language}{suffix}" for language in languages)
+        codes = (source, target)
+        copies = dict(zip(codes, self.codes, strict=True))
+        names = None
+        if self.vocabularies is not None:
+            names = (f"vocabulary.{languages[0]}", f"vocabulary.{languages[1]}")
+            copies |= dict(zip(names, self.vocabularies, strict=True))
+        for name, path in copies.items():
+            with open_input(path) as stream, open_output(folder / name) as copy:
+                copy.write(stream.read())
+        write_result(folder / STORED, replace(self, codes=codes, vocabularies=names))
+        return {name: raw_digest(folder / name) for name in (*copies, STORED)}
+
+
+def joint_segmentation(codes: PathLike, separator: str = SEPARATOR) -> Segmentation:
+    """Return the segmentation with one codes file for both sides, and nothing else."""
+    return Segmentation((str(codes), str(codes)), separator=separator)
+
+
+def stored_segmentation(folder: Path) -> Segmentation:
+    """Return the segmentation that ``Segmentation.store`` has written into a folder, with the paths of its files.
+
+    Raises MTScaffoldError where there is none.
+    """
+    stored = read_result(Segmentation, folder / STORED)
+    source, target = (str(folder / name) for name in stored.codes)
+    vocabularies = None
+    if stored.vocabularies is not None:
+        vocabularies = (str(folder / stored.vocabularies[0]), str(folder / stored.vocabularies[1]))
+    return replace(stored, codes=(source, target), vocabularies=vocabularies)

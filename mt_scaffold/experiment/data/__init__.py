@@ -1,0 +1,1 @@
+"""Configuration → raw text → words."""

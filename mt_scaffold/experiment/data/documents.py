@@ -1,0 +1,148 @@
+"""Configuration → documents, where they are generated, or taken out of the training documents; as JSONL."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from random import Random
+from typing import BinaryIO
+
+from mt_scaffold.corpus.documents import Documents
+from mt_scaffold.corpus.files import PathLike, make_folder, open_output
+from mt_scaffold.errors import MTScaffoldError
+from mt_scaffold.experiment.configuration.language_model import DocumentData, SyntheticDocuments
+from mt_scaffold.experiment.data.synthetic import Language
+
+_FIELD = "text"
+
+
+@dataclass
+class WrittenDocuments:
+    """How many documents a part has, and their bytes."""
+
+    documents: int = 0
+    bytes: int = 0
+
+
+@dataclass
+class DocumentsReport:
+    """What get_documents wrote: each part, and the files that the documents come from (none: synthetic)."""
+
+    synthetic: bool
+    files: list[str]
+    parts: dict[str, WrittenDocuments] = field(default_factory=dict)
+
+
+def get_documents(data: DocumentData, output: PathLike, parts: Iterable[str]) -> DocumentsReport:
+    """Write the documents of ``parts`` (``train``, ``valid``, test sets) to ``output``/PART.jsonl.
+
+    They are generated, or read from the files that ``data`` names: the held-out parts are taken out of train, every
+    Nth document of it; lines are joined to documents; train ends after ``data.sample`` documents. Files are read once
+    for each of the parts that has files of its own. An empty document is left out.
+
+    Raises MTScaffoldError where a file cannot be read, where a document is not UTF-8, which JSONL cannot hold, and
+    where a part would have no documents.
+    """
+    folder, parts = Path(output), list(parts)
+    make_folder(folder)
+    files = data.documents
+    report = DocumentsReport(files is None, [], {part: WrittenDocuments() for part in parts})
+    with contextlib.ExitStack() as stack:
+        streams = {part: stack.enter_context(open_output(folder / f"{part}.jsonl")) for part in parts}
+        for number, (part, document) in enumerate(_documents(data, report)):
+            if part in streams and document:
+                _write(streams[part], document, f"document {number + 1} of {part}")
+                report.parts[part].documents += 1
+                report.parts[part].bytes += len(document)
+        for part, written in report.parts.items():
+            if not written.documents:
+                raise MTScaffoldError(f"{part}: no documents; give more text, or hold out fewer of them")
+    return report
+
+
+def _write(stream: BinaryIO, document: bytes, name: str) -> None:
+    try:
+        text = document.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise MTScaffoldError(
+            f"{name}: not UTF-8 (byte 0x{document[error.start]:02X} at offset {error.start}), which JSONL cannot hold; "
+            "convert it, or give train, valid and tests as files of their own, which are read as they are"
+        ) from None
+    stream.write(json.dumps({_FIELD: text}, ensure_ascii=False).encode() + b"\n")
+
+
+def _documents(data: DocumentData, report: DocumentsReport) -> Iterator[tuple[str, bytes]]:
+    """Yield each document with the part that it belongs to."""
+    if data.synthetic is not None:
+        yield from _generated(data.synthetic, data.sample)
+        return
+    files = data.documents
+    assert files is not None
+    own = {"train": files.train, "valid": files.valid or [], **(files.tests or {})}
+    for part, patterns in own.items():
+        if not patterns or part not in report.parts:
+            continue
+        documents = Documents(patterns, files.format, files.field)
+        report.files += map(str, documents.sources)
+        joined = _joined(documents, files.lines_per_document)
+        sample = data.sample if part == "train" else None
+        if data.held_out_every is None:
+            yield from ((part, document) for document in itertools.islice(joined, sample))
+        else:
+            yield from _split(joined, data.held_out_every, sample)
+
+
+def _split(documents: Iterable[bytes], every: int, sample: int | None) -> Iterator[tuple[str, bytes]]:
+    """Yield train, valid and test: of every ``every`` documents, the last two are held out.
+
+    With ``sample`` this ends after that number of training documents, or with the first held-out ones where these come
+    later.
+    """
+    trained = 0
+    for number, document in enumerate(documents, start=1):
+        place = number % every
+        if place == every - 1:
+            yield "valid", document
+        elif place == 0:
+            yield "test", document
+            if sample is not None and trained >= sample:
+                return
+        elif sample is None or trained < sample:
+            trained += 1
+            yield "train", document
+
+
+def _joined(documents: Iterable[bytes], lines: int) -> Iterator[bytes]:
+    """Yield ``lines`` documents at a time, joined by line feeds to one."""
+    if lines == 1:
+        yield from documents
+        return
+    iterator = iter(documents)
+    while block := list(itertools.islice(iterator, lines)):
+        yield b"\n".join(block) + b"\n"
+
+
+def _generated(data: SyntheticDocuments, sample: int | None) -> Iterator[tuple[str, bytes]]:
+    """Yield the test set first: it must not depend on the number of training documents."""
+    language, rng = Language(data.seed, data.stems, data.clauses), Random(data.seed)
+    numbers = {"test": data.test, "valid": data.valid, "train": min(data.documents, sample or data.documents)}
+    for part, number in numbers.items():
+        for _ in range(number):
+            yield part, _document(language, rng, data.sentences).encode()
+
+
+def _document(language: Language, rng: Random, sentences: int) -> str:
+    """Return a document in one of the two invented languages: a title, and sentences, some of them with a year."""
+    side = 0 if rng.random() < 0.5 else 1
+    title = language.sentence()[side].rstrip(".?")
+    lines = []
+    for _ in range(sentences):
+        sentence = language.sentence()[side]
+        if rng.random() < 0.2:
+            sentence = f"{1200 + int(rng.random() * 800)}: {sentence}"
+        lines.append(sentence + ("\n\n" if rng.random() < 0.2 else " "))
+    return f"{title}\n\n{''.join(lines).rstrip()}\n"

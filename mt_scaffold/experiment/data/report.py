@@ -1,0 +1,48 @@
+"""The data report, data-report.json: the step reports of every data step in one file."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from mt_scaffold.corpus.files import PathLike
+from mt_scaffold.experiment.data.clean import CleanReport
+from mt_scaffold.experiment.data.parallel import RawReport
+from mt_scaffold.experiment.data.tokenise import TokeniseReport
+from mt_scaffold.experiment.runtime.results import read_result
+
+
+@dataclass(frozen=True)
+class DataReport:
+    """How much text there is after every step.
+
+    raw: what get_data returns. tokenise: step report by PART.LANGUAGE. clean: step report by part (train and valid).
+    A validation set that was held out of the training text is only in ``clean``, as the ``held_out`` of ``train``.
+    """
+
+    raw: RawReport = field(metadata={"key": "get-data"})
+    tokenise: dict[str, TokeniseReport]
+    clean: dict[str, CleanReport]
+
+
+def gather_reports(
+    raw: PathLike | Sequence[PathLike], tokenised: Mapping[str, PathLike], cleaned: Mapping[str, PathLike]
+) -> DataReport:
+    """Read the step reports (one or more of get_data, files by PART.LANGUAGE, and by part) into one data report.
+
+    Raises MTScaffoldError for a file that is missing or not a step report.
+    """
+    first, *others = [
+        read_result(RawReport, path) for path in ([raw] if isinstance(raw, str | bytes | os.PathLike) else raw)
+    ]
+    for other in others:
+        first.corpora |= other.corpora
+        first.parts |= other.parts
+        first.test_overlap |= other.test_overlap
+        first.warnings += [warning for warning in other.warnings if warning not in first.warnings]
+    return DataReport(
+        first,
+        {name: read_result(TokeniseReport, path) for name, path in tokenised.items()},
+        {part: read_result(CleanReport, path) for part, path in cleaned.items()},
+    )

@@ -1,0 +1,264 @@
+"""Raw text → words, and back: normalise, tokenise and detokenise as sacremoses does, line by line.
+
+Words are Moses' words, escapes included (``'`` becomes ``&apos;``, ``|`` becomes ``&#124;``): the published fairseq
+recipes train on such text, so word and subword counts compare with theirs. ``detokenise`` undoes the escapes.
+"""
+
+from __future__ import annotations
+
+import collections
+import contextlib
+import dataclasses
+import functools
+import io
+import os
+import shutil
+import signal
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass
+from typing import BinaryIO
+
+from mt_scaffold.corpus.files import (
+    PathLike,
+    compression_of,
+    gzipped,
+    open_input,
+    open_output,
+    refuse_overwriting,
+    standard_input,
+    standard_output,
+)
+from mt_scaffold.corpus.text import not_utf8
+from mt_scaffold.errors import MTScaffoldError, UsageError
+from mt_scaffold.experiment.configuration.data import Tokenise
+from mt_scaffold.experiment.data.moses import DEFAULT, Tokeniser
+from mt_scaffold.options import worker_count
+
+# Bytes of a text that a worker takes at a time, but for the rest of the last line.
+BLOCK = 1 << 18
+
+
+@dataclass(frozen=True)
+class TokeniseReport:
+    """How much text was tokenised: lines (the same number before and after) and words after tokenising."""
+
+    language: str
+    lines: int
+    words: int
+    sacremoses: str
+
+
+def tokenise(
+    input_path: PathLike | None,
+    output_path: PathLike | None,
+    language: str,
+    choices: Tokenise = DEFAULT,
+    *,
+    num_workers: int = 1,
+    chunk: tuple[int, int] = (1, 1),
+) -> TokeniseReport:
+    """Tokenise a UTF-8 text, one output line per input line in the same order; ``None`` is stdin or stdout.
+
+    A line ends at LF only; other line breaks within it (CR, U+0085, U+2028, form feed) become spaces, so that no later
+    step can split the line there. An empty line stays empty. The output does not depend on ``num_workers`` (processes).
+    An output whose name ends in ``.gz`` is compressed.
+    ``chunk`` (k, n) takes the k-th of n parts of an uncompressed file, cut at line ends into about equal numbers of
+    bytes: the outputs for (1, n) to (n, n) concatenated are the output for the whole file, also as ``.gz``.
+    Raises MTScaffoldError for bytes that are not UTF-8, with file, line and byte; UsageError for fewer than 1 worker
+    or an impossible chunk.
+    """
+    num_workers = worker_count(num_workers)
+    warn_of_unknown(language)
+    if not 1 <= chunk[0] <= chunk[1]:
+        raise UsageError(f"chunk {chunk[0]}-of-{chunk[1]}: give K-of-N with K from 1 to N")
+    refuse_overwriting([output_path], [input_path])
+    if chunk[1] > 1 and (input_path is None or compression_of(input_path)):
+        name = "standard input" if input_path is None else os.fspath(input_path)
+        raise UsageError(f"{name}: a chunk needs an uncompressed file as input; decompress it first")
+    import sacremoses
+
+    make_tokeniser = functools.partial(Tokeniser, language, choices)
+    name = "standard input" if input_path is None else str(input_path)
+    lines = words = start = 0
+    size = None
+    compressed = output_path is not None and compression_of(output_path) == "gzip"
+    with _input(input_path) as source, _output(output_path) as target:
+        if chunk[1] > 1:
+            start, end = _bounds(source, *chunk)
+            # Counting the lines before the chunk would mean reading them all.
+            name, size = f"{name} from byte {start}", end - start
+        blocks = _blocks(source, start, size)
+        for tokenised in _in_order(_Work(make_tokeniser, name, compressed), blocks, num_workers):
+            target.write(tokenised.content)
+            lines += tokenised.lines
+            words += tokenised.words
+        if compressed and not lines:
+            target.write(gzipped(b""))
+    return TokeniseReport(language, lines, words, sacremoses.__version__)
+
+
+def gather_chunks(
+    chunks: Sequence[PathLike], output_path: PathLike, reports: Sequence[TokeniseReport]
+) -> TokeniseReport:
+    """Join the tokenised ``chunks`` (1, n) to (n, n) of one text, plain or ``.gz``, and add up their reports.
+
+    Raises MTScaffoldError where the step reports differ in language or sacremoses version.
+    """
+    if len({(report.language, report.sacremoses) for report in reports}) != 1:
+        raise MTScaffoldError(f"{output_path}: its chunks differ in language or sacremoses version; tokenise again")
+    # Concatenated gzip files are one gzip file.
+    with open_output(output_path, compress=False) as target:
+        for chunk in chunks:
+            with open(chunk, "rb") as source:
+                shutil.copyfileobj(source, target, 1 << 20)
+    lines, words = sum(report.lines for report in reports), sum(report.words for report in reports)
+    return dataclasses.replace(reports[0], lines=lines, words=words)
+
+
+def detokenise(lines: Iterable[str], language: str) -> list[str]:
+    """Join the words of each tokenised line into ordinary text, undoing Moses' escapes and ``@-@``.
+
+    What normalising changed (kinds of quotation marks and dashes, white space) is not restored.
+    """
+    from sacremoses import MosesDetokenizer
+
+    detokeniser = MosesDetokenizer(lang=language)
+    return [detokeniser.detokenize(line.split(), return_str=True, unescape=True) for line in lines]
+
+
+def has_rules(language: str) -> bool:
+    """Whether sacremoses has rules for a language; without, it silently falls back to those of English."""
+    from sacremoses.corpus import NonbreakingPrefixes
+
+    return language in {*NonbreakingPrefixes().available_langs.values(), "ja", "ko", "cjk"}
+
+
+def warn_of_unknown(language: str) -> None:
+    """Warn of a language without rules."""
+    if not has_rules(language):
+        print(
+            f"mt-scaffold: warning: sacremoses has no rules for the language '{language}' and uses those of English; "
+            "give a code such as en, de or fr",
+            file=sys.stderr,
+        )
+
+
+def _input(path: PathLike | None) -> contextlib.AbstractContextManager[BinaryIO]:
+    return contextlib.nullcontext(standard_input()) if path is None else open_input(path)
+
+
+@contextlib.contextmanager
+def _output(path: PathLike | None) -> Iterator[BinaryIO]:
+    if path is None:
+        yield standard_output()
+        return
+    # The workers compress with gzip.
+    with open_output(path, compress=compression_of(path) != "gzip") as stream:
+        yield stream
+
+
+def _bounds(stream: BinaryIO, number: int, count: int) -> tuple[int, int]:
+    """Return the byte offsets of the ``number``-th of ``count`` parts, both ends moved to the next start of a line."""
+    size = stream.seek(0, os.SEEK_END)
+    ends = []
+    for share in (number - 1, number):
+        position = size * share // count
+        if 0 < position < size:
+            # From the byte before, so that a line starting exactly here is not skipped.
+            stream.seek(position - 1)
+            position += len(stream.readline()) - 1
+        ends.append(position)
+    stream.seek(ends[0])
+    return ends[0], ends[1]
+
+
+@dataclass(frozen=True)
+class _Block:
+    """Whole lines of a text, with the number of the first one (from 1) and its byte offset in the file."""
+
+    first: int
+    offset: int
+    content: bytes
+
+
+@dataclass(frozen=True)
+class _Tokenised:
+    """The words of a block as they go into the output."""
+
+    content: bytes
+    lines: int
+    words: int
+
+
+@dataclass
+class _Work:
+    """What turns a block into words. name: of the text. compressed: whether the output is."""
+
+    make_tokeniser: Callable[[], Tokeniser]
+    name: str
+    compressed: bool
+
+    @functools.cached_property
+    def tokeniser(self) -> Tokeniser:
+        return self.make_tokeniser()
+
+    def __call__(self, block: _Block) -> _Tokenised:
+        try:
+            text = block.content.decode("utf-8")
+        except UnicodeDecodeError as error:
+            line = block.first + block.content.count(b"\n", 0, error.start)
+            raise not_utf8(self.name, line, block.offset + error.start, block.content[error.start]) from None
+        # StringIO takes nothing but LF for the end of a line here.
+        tokenised = list(map(self.tokeniser, io.StringIO(text, newline="\n")))
+        words = sum(line.count(" ") + 1 for line in tokenised if line)
+        content = "".join(f"{line}\n" for line in tokenised).encode("utf-8")
+        return _Tokenised(gzipped(content) if self.compressed else content, len(tokenised), words)
+
+
+def _blocks(stream: BinaryIO, offset: int, size: int | None) -> Iterator[_Block]:
+    """Yield the text of ``stream``, which is at byte ``offset``, block by block; only ``size`` bytes where given."""
+    first, end = 1, None if size is None else offset + size
+    while content := stream.read(BLOCK if end is None else min(BLOCK, end - offset)):
+        if not content.endswith(b"\n"):
+            content += stream.readline()
+        yield _Block(first, offset, content)
+        first += content.count(b"\n")
+        offset += len(content)
+
+
+def _in_order(work: _Work, blocks: Iterable[_Block], num_workers: int) -> Iterator[_Tokenised]:
+    """Yield the tokenised blocks in order, with only a few per worker in memory."""
+    if num_workers == 1:
+        yield from map(work, blocks)
+        return
+    executor = ProcessPoolExecutor(num_workers, initializer=_start_worker, initargs=(work,))
+    try:
+        pending = collections.deque[Future[_Tokenised]]()
+        for block in blocks:
+            pending.append(executor.submit(_tokenise_in_worker, block))
+            if len(pending) >= 3 * num_workers:
+                yield pending.popleft().result()
+        while pending:
+            yield pending.popleft().result()
+    except BrokenProcessPool as error:
+        raise MTScaffoldError(f"{work.name}: a worker process died (out of memory?); run with fewer workers") from error
+    finally:
+        executor.shutdown(cancel_futures=True)
+
+
+_work: _Work | None = None
+
+
+def _start_worker(work: _Work) -> None:
+    global _work
+    # The parent handles Ctrl-C and ends its workers.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    _work = work
+
+
+def _tokenise_in_worker(block: _Block) -> _Tokenised:
+    assert _work is not None
+    return _work(block)

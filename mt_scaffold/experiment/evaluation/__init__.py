@@ -1,0 +1,1 @@
+"""Translations and models → scores, and systems compared."""

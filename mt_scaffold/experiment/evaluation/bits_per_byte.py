@@ -1,0 +1,198 @@
+"""A language model and binarised documents → bits per byte, in all and of each document."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from mt_scaffold.corpus.files import PathLike
+from mt_scaffold.errors import MTScaffoldError, UsageError
+from mt_scaffold.experiment.binarise.data_folder import read_documents_folder, text_offsets
+from mt_scaffold.experiment.binarise.ids_of_split import read_ids
+from mt_scaffold.experiment.evaluation.language_model import LanguageModel, inputs_of, load_model, log_probabilities
+from mt_scaffold.experiment.runtime.provenance import versions
+from mt_scaffold.experiment.runtime.results import write_result
+
+NOT_COMPARABLE = "per token: not comparable between vocabularies"
+
+
+@dataclass(frozen=True)
+class Documents:
+    """Each document's share, in order: the bits of all its tokens, and the bytes of its raw text."""
+
+    bits: list[float]
+    bytes: list[int]
+
+
+@dataclass(frozen=True)
+class LanguageModelScores:
+    """How well one training of a system predicts one test set.
+
+    bits: the sum of -log2 p over ``tokens``, the ``</s>`` of each document included. bytes: of the raw documents.
+    bytes_per_token: ``bytes / tokens``, so with each ``</s>``. perplexity_per_token: 2 ** (bits / tokens); ``note``
+    says what it cannot be used for. signature: what a score must have in common with another to be compared with it.
+    data_sha256: of the documents. context: in words.
+    """
+
+    system: str
+    test_set: str
+    seed: int
+    synthetic: bool
+    bits_per_byte: float
+    bits: float
+    bytes: int
+    tokens: int
+    documents: int
+    bytes_per_token: float
+    perplexity_per_token: float
+    note: str
+    signature: str
+    context: str
+    model_sha256: str
+    data_sha256: str
+    vocabulary: str
+    n_vocab: int
+    versions: dict[str, str]
+    by_document: Documents = field(repr=False)
+
+
+def evaluate(
+    checkpoint: PathLike,
+    data: PathLike,
+    output: PathLike,
+    split: str = "test",
+    *,
+    context_window: int | None = None,
+    max_tokens: int = 4096,
+    gpus: int = 0,
+    system: str | None = None,
+    test_set: str | None = None,
+    seed: int = 1,
+    synthetic: bool = False,
+) -> LanguageModelScores:
+    """Score a checkpoint on one split of a folder of ``binarise_documents``; write the scores as JSON to ``output``.
+
+    Every document is scored by itself, from ``</s>``, and every token of it is predicted once. A document longer than
+    the model's positions is read in windows that overlap by ``context_window`` tokens, so that each token is predicted
+    with at least that many before it, where the document has them, and at most with the positions. Default: half of the
+    positions; 0: consecutive windows.
+
+    max_tokens: of a batch, padding included. gpus: as for ``load_model``. system, test_set, seed: what the scores are
+    called; default: the names of the checkpoint's training and of the data folder.
+
+    Raises MTScaffoldError as ``load_model`` does, and where the folder or its split is missing or damaged; UsageError
+    for a context window that leaves no room for a token.
+    """
+    binarised = read_documents_folder(data)
+    if split not in binarised.splits or (split == "train" and binarised.storage == "text"):
+        held = [name for name in binarised.splits if name != "train" or binarised.storage == "ids"]
+        raise UsageError(f"{data}: no split called {split} as ids; choose one of {', '.join(held)}")
+    if max_tokens < 1:
+        raise UsageError(f"--max-tokens {max_tokens}: must be 1 or more")
+    ids, offsets = read_ids(Path(data) / split)
+    texts = text_offsets(data, split)
+    described = binarised.splits[split]
+    if not len(offsets) == len(texts) == described.documents + 1 or len(ids) != described.tokens:
+        raise MTScaffoldError(f"{data}: {split}: its files do not belong together; run mt-scaffold binarise-documents")
+    model = load_model(checkpoint, data, binarised, gpus)
+    overlap = model.positions // 2 if context_window is None else context_window
+    if not 0 <= overlap < model.positions:
+        raise UsageError(
+            f"--context-window {overlap}: the model has {model.positions} positions; give 0 to {model.positions - 1}"
+        )
+    bits = document_bits(model, ids, offsets, overlap, max_tokens)
+    total = math.fsum(bits)
+    size = int(texts[-1] - texts[0])
+    from mt_scaffold import __version__
+
+    scores = LanguageModelScores(
+        system=system or _system_of(checkpoint),
+        test_set=test_set or Path(data).resolve().name,
+        seed=seed,
+        synthetic=synthetic,
+        bits_per_byte=total / size,
+        bits=total,
+        bytes=size,
+        tokens=described.tokens,
+        documents=described.documents,
+        bytes_per_token=size / described.tokens,
+        perplexity_per_token=2 ** (total / described.tokens) if total / described.tokens < 1000 else math.inf,
+        note=NOT_COMPARABLE,
+        signature=f"bpb|end:yes|positions:{model.positions}|context:{overlap}|version:{__version__}",
+        context=(
+            f"each document from </s>; each token with at least {overlap} tokens before it where the document has "
+            f"them, and at most {model.positions}"
+        ),
+        model_sha256=model.sha256,
+        data_sha256=binarised.sha256[split],
+        vocabulary=binarised.vocabulary,
+        n_vocab=binarised.n_vocab,
+        versions=versions(),
+        by_document=Documents(bits, [int(each) for each in texts[1:] - texts[:-1]]),
+    )
+    write_result(output, scores)
+    return scores
+
+
+def _system_of(checkpoint: PathLike) -> str:
+    """Return the name of the folder of the training that a checkpoint belongs to."""
+    folder = Path(checkpoint).resolve().parent
+    return folder.parent.name if folder.name == "checkpoints" else folder.name
+
+
+@dataclass(frozen=True)
+class _Window:
+    """The tokens ``begin`` to ``end`` of a document, of which those from ``scored`` on are scored."""
+
+    document: int
+    begin: int
+    scored: int
+    end: int
+
+
+def document_bits(model: LanguageModel, ids: Any, offsets: Any, context_window: int, max_tokens: int) -> list[float]:
+    """Return the sum of -log2 p over the tokens of each document.
+
+    ids: of all documents, each ending in ``</s>``. offsets: where each begins, one more than documents.
+    """
+    bits = [0.0] * (len(offsets) - 1)
+    for batch in _batches(offsets, model.positions, context_window, max_tokens):
+        pairs = []
+        for window in batch:
+            document = ids[offsets[window.document] : offsets[window.document + 1]].astype("int64")
+            pairs.append((inputs_of(document)[window.begin : window.end], document[window.begin : window.end]))
+        for window, found in zip(batch, log_probabilities(model, pairs), strict=True):
+            scored = found[window.scored - window.begin :].astype("float64")
+            bits[window.document] -= float(scored.sum()) / math.log(2)
+    return bits
+
+
+def _windows(document: int, length: int, positions: int, context_window: int) -> Iterator[_Window]:
+    yield _Window(document, 0, 0, end := min(positions, length))
+    while end < length:
+        begin, scored = end - context_window, end
+        end = min(begin + positions, length)
+        yield _Window(document, begin, scored, end)
+
+
+def _batches(offsets: Any, positions: int, context_window: int, max_tokens: int) -> Iterator[list[_Window]]:
+    """Yield windows of similar lengths, at most ``max_tokens`` together with their padding, or a single one."""
+    lengths = (offsets[1:] - offsets[:-1]).tolist()
+    windows = [
+        window
+        for document, length in enumerate(lengths)
+        for window in _windows(document, length, positions, context_window)
+    ]
+    windows.sort(key=lambda window: window.begin - window.end)
+    batch: list[_Window] = []
+    for window in windows:
+        longest = batch[0].end - batch[0].begin if batch else window.end - window.begin
+        if batch and longest * (len(batch) + 1) > max_tokens:
+            yield batch
+            batch = []
+        batch.append(window)
+    if batch:
+        yield batch

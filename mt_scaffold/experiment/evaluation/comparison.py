@@ -1,0 +1,169 @@
+"""A comparison of systems: what ``compare`` writes, and its tables and the report read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from mt_scaffold.experiment.configuration import Published
+from mt_scaffold.experiment.evaluation.metrics import METRICS
+from mt_scaffold.experiment.evaluation.significance import LEVEL, Difference
+
+SYNTHETIC_NOTE = "SYNTHETIC DATA: generated text; these figures say nothing about any real language."
+
+
+@dataclass(frozen=True)
+class Spread:
+    """A score over the seeds: mean, standard deviation of the sample (None for one seed), and the score of each."""
+
+    mean: float
+    sd: float | None
+    by_seed: dict[str, float]
+
+
+@dataclass(frozen=True)
+class Checkpoints:
+    """A score over the single checkpoints of a system's trainings.
+
+    sd: of the checkpoints of one training around their mean, pooled over the trainings (None for one checkpoint each).
+    count: checkpoints of one training.
+    """
+
+    mean: float
+    sd: float | None
+    count: int
+
+
+@dataclass(frozen=True)
+class Row:
+    """One system on one test set.
+
+    baseline: what it was tested against; None for the baseline itself. scores: of the metrics that every seed has.
+    tests: by metric; empty where the baseline has no scores on this test set.
+    """
+
+    test_set: str
+    system: str
+    baseline: str | None = field(metadata={"omit_none": True})
+    seeds: list[int]
+    scores: dict[str, Spread]
+    tests: dict[str, Difference]
+    checkpoints: dict[str, Checkpoints]
+
+    def metric(self, name: str) -> Spread | None:
+        """Return the metric of that name (``bleu``, ``chrf++``, ...), None where a seed lacks it."""
+        return self.scores.get(name)
+
+
+@dataclass(frozen=True)
+class Training:
+    """What one training cost and saw; None where it is not known.
+
+    subwords, text_bytes: of source and target, seen in training. stop: what ended it (``updates``, ``epochs``,
+    ``tokens``, ``text``, ``patience``).
+    """
+
+    system: str
+    seed: int
+    parameters: int
+    updates: int
+    epochs: int
+    subwords: int | None
+    text_bytes: int | None
+    stop: str | None
+    hours: float
+
+
+@dataclass(frozen=True)
+class PublishedBeside(Published):
+    """A published score with our mean for the system it is shown beside, and ours minus theirs."""
+
+    ours: float | None
+    difference: float | None
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """All systems on all test sets, with what a reader needs to interpret the scores.
+
+    baseline: of all systems that have none of their own. bootstrap_samples, random_seed: of the tests. comparisons:
+    how many tests in each metric Holm's method corrects for. engines: what translated (``CTranslate2 4.8.5, int8``),
+    where it was not fairseq alone.
+    """
+
+    title: str
+    synthetic: bool
+    baseline: str
+    bootstrap_samples: int
+    random_seed: int
+    comparisons: dict[str, int]
+    rows: list[Row]
+    trainings: list[Training]
+    published: list[PublishedBeside]
+    signatures: dict[str, str]
+    not_comparable: list[str]
+    versions: dict[str, str]
+    engines: list[str] | None = field(default=None, metadata={"omit_none": True})
+
+    @property
+    def metrics(self) -> list[str]:
+        """The metrics that every row has, in the order of METRICS."""
+        return [name for name in METRICS if all(row.metric(name) for row in self.rows)]
+
+    @property
+    def main_metric(self) -> str:
+        """The metric of the first table: BLEU, or the first that every row has."""
+        return self.metrics[0]
+
+    @property
+    def seeds(self) -> list[int]:
+        """The seeds of all rows."""
+        return sorted({seed for row in self.rows for seed in row.seeds})
+
+    @property
+    def notes(self) -> list[str]:
+        """What a reader must know of the scores and the tests, as sentences."""
+        seeds = ", ".join(map(str, self.seeds))
+        what = "on detokenised text against the untouched reference, unless marked otherwise"
+        if len(self.seeds) > 1:
+            notes = [f"Scores: {what}. Seeds: {seeds}; mean ± standard deviation over them."]
+        else:
+            notes = [f"Scores: {what}. Seed: {seeds}; one training per system."]
+        if self.engines:
+            notes.append(f"Translated with {' and '.join(self.engines)}.")
+        if any(METRICS[name].lower_is_better for name in self.metrics):
+            notes.append("↓: lower is better.")
+        if any(not METRICS[name].comparable for name in self.metrics):
+            notes.append("*: not comparable with scores from elsewhere; it depends on the tokeniser.")
+        tests = [row.tests[self.main_metric] for row in self.rows if self.main_metric in row.tests]
+        return [*notes, *self._notes_on(tests)] if tests else notes
+
+    def _notes_on(self, tests: Sequence[Difference]) -> list[str]:
+        """Return the notes on the tests of the main metric."""
+        number, label = len(tests), METRICS[self.main_metric].label
+        comparisons = f"{number} comparison{'s' if number > 1 else ''}"
+        seeds = [len(row.seeds) for row in self.rows]
+        drawn = "trainings and segments resampled together" if max(seeds) > 1 else "segments resampled"
+        test = f"{drawn}, {self.bootstrap_samples} resamples, random seed {self.random_seed}"
+        sizes = [f"{size(test.detectable for test in tests):.2f}" for size in (min, max)]
+        found = " to ".join(dict.fromkeys(sizes))
+        corrected = f", corrected for {comparisons}" if number > 1 else ""
+        notes = [
+            "Difference: from the system under 'against', with its 95 % interval, not corrected.",
+            f"p: two-sided, Multi-Bootstrap (Sellam et al. 2022), {test}.",
+            f"p, Holm: corrected for the {comparisons} of this table in one metric (Holm 1979).",
+        ]
+        notes.append(
+            f"Power: with probability 80 %, a true difference of {found} {label} would be found (level 5 %{corrected}; "
+            "normal approximation); a smaller one more seldom."
+        )
+        if max(seeds) == 1:
+            notes.append("One training per system does not show how far trainings differ by chance: p is about these.")
+        elif min(seeds) < 5:
+            notes.append("With fewer than 5 seeds the spread between trainings is a rough estimate, and so is p.")
+        if number / (self.bootstrap_samples + 1) > LEVEL:
+            notes.append(
+                f"{self.bootstrap_samples} resamples are too few for {comparisons}: no corrected p can reach {LEVEL}; "
+                "raise score.bootstrap_samples."
+            )
+        return notes

@@ -1,0 +1,125 @@
+"""The metrics of the kit: what each is computed on, and sacreBLEU's implementation of it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from mt_scaffold.errors import MTScaffoldError
+from mt_scaffold.experiment.configuration import Score
+from mt_scaffold.experiment.configuration.data import Tokenise
+from mt_scaffold.experiment.data.moses import Tokeniser
+
+# detokenised text; the experiment's words; plain Moses words of the text; text with its source
+Input = Literal["text", "words", "moses", "source"]
+
+
+@dataclass(frozen=True)
+class MetricKind:
+    """What is known of a metric beforehand.
+
+    comparable: whether its scores can be compared with scores from elsewhere. slow: whether the statistics of each
+    segment are kept with the score, because computing them again would take minutes.
+    """
+
+    label: str
+    input: Input
+    comparable: bool = True
+    lower_is_better: bool = False
+    slow: bool = False
+
+    @property
+    def heading(self) -> str:
+        """The label in a table: ``↓`` where lower is better, ``*`` where scores from elsewhere do not compare."""
+        return self.label + (" ↓" if self.lower_is_better else "") + ("" if self.comparable else " *")
+
+    @property
+    def tested(self) -> bool:
+        """Whether systems are tested for a difference in it: those on detokenised text are."""
+        return self.input in ("text", "source")
+
+
+METRICS = {
+    "bleu": MetricKind("BLEU", "text"),
+    "chrf": MetricKind("chrF", "text"),
+    "chrf++": MetricKind("chrF++", "text"),
+    "ter": MetricKind("TER", "text", lower_is_better=True, slow=True),
+    "spbleu": MetricKind("spBLEU", "text"),
+    "comet": MetricKind("COMET", "source", slow=True),
+    "tokenised_bleu": MetricKind("tokenised BLEU", "words", comparable=False),
+    "tokenised_bleu_split": MetricKind("tokenised BLEU, compounds split", "moses", comparable=False),
+    "tokenised_bleu_lc": MetricKind("tokenised BLEU, lowercased", "moses", comparable=False),
+}
+# TER takes four times as long as all of these together, spBLEU downloads a model, and COMET needs one.
+DEFAULT_METRICS = tuple(Score().metrics)
+LABELS = {name: kind.label for name, kind in METRICS.items()}
+NOT_COMPARABLE = {name: kind.label for name, kind in METRICS.items() if not kind.comparable}
+
+
+@dataclass(frozen=True)
+class SegmentMean:
+    """The mean over the segments, for a metric of one figure per segment, with the method that resampling calls."""
+
+    score: float = 0.0
+
+    def _compute_score_from_stats(self, sums: Sequence[float]) -> SegmentMean:
+        total, segments = sums
+        return SegmentMean(total / segments)
+
+
+def sacrebleu_metric(name: str, references: list[list[str]] | None = None) -> Any:
+    """Return sacreBLEU's metric for ``name``; for COMET, the mean over the segments.
+
+    With ``references``, their n-grams are counted once, for many systems. Raises MTScaffoldError where spBLEU's
+    tokeniser or its model cannot be had.
+    """
+    from sacrebleu.metrics import BLEU, CHRF, TER
+
+    if name == "spbleu":
+        try:
+            return BLEU(tokenize="flores200", references=references)
+        except (Exception, SystemExit) as error:
+            said = " ".join(str(error).split()) or type(error).__name__
+            raise MTScaffoldError(
+                f"spbleu: sacreBLEU cannot load its flores200 tokeniser ({said}); pip install '.[spbleu]', "
+                "let sacreBLEU download the model once, or leave this metric out"
+            ) from error
+    if name == "comet":
+        return SegmentMean()
+    makers = {"bleu": BLEU, "chrf": CHRF, "ter": TER}
+    if name in makers:
+        return makers[name](references=references)
+    if name == "chrf++":
+        return CHRF(word_order=2, references=references)
+    # force: sacreBLEU would warn of tokenised text, which is intended here.
+    return BLEU(tokenize="none", force=True, lowercase=name == "tokenised_bleu_lc", references=references)
+
+
+def moses_words(lines: Iterable[str], language: str | None) -> list[str]:
+    """Return the plain Moses words of each line: no ``-a``, nothing normalised, escaped as Moses does.
+
+    Without a ``language``, the lines must already be Moses words, made with or without ``-a``: what ``-a`` split
+    is joined again.
+
+    >>> moses_words(["rich @-@ text format"], None)
+    ['rich-text format']
+    """
+    if language is None:
+        return [line.replace(" @-@ ", "-") for line in lines]
+    choices = Tokenise(normalise_punctuation=False, remove_nonprinting=False, aggressive_dash_splitting=False)
+    tokenise = Tokeniser(language, choices)
+    return [tokenise(line) for line in lines]
+
+
+def split_compounds(line: str) -> str:
+    """Return plain Moses words with their compounds split: a hyphen between two characters becomes a word.
+
+    This is the expression of fairseq's ``compound_split_bleu.sh``. It must not see words made with ``-a``, where it
+    would hit inside ``@-@``.
+
+    >>> split_compounds("rich-text format")
+    'rich ##AT##-##AT## text format'
+    """
+    return re.sub(r"(\S)-(\S)", r"\1 ##AT##-##AT## \2", line)

@@ -1,0 +1,241 @@
+"""Translations → scores: sacreBLEU's metrics on detokenised text, COMET, and the tokenised BLEU of older papers."""
+
+from __future__ import annotations
+
+import os
+import re
+import statistics
+import sys
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from mt_scaffold.corpus.files import PathLike
+from mt_scaffold.corpus.text import check_parallel, read_lines
+from mt_scaffold.errors import MTScaffoldError, UsageError
+from mt_scaffold.experiment.configuration import Config
+from mt_scaffold.experiment.data.tokenise import has_rules, warn_of_unknown
+from mt_scaffold.experiment.evaluation.comet_scores import comet_scores
+from mt_scaffold.experiment.evaluation.metrics import (
+    DEFAULT_METRICS,
+    METRICS,
+    moses_words,
+    sacrebleu_metric,
+    split_compounds,
+)
+from mt_scaffold.experiment.runtime.provenance import sha256, versions
+from mt_scaffold.experiment.runtime.results import write_result
+
+
+@dataclass(frozen=True)
+class Metric:
+    """One score, for most metrics from 0 to 100; comparable: whether it can be compared with scores from elsewhere.
+
+    segments: of a metric that takes long, the statistics of each segment, as numbers with spaces between.
+    """
+
+    score: float
+    text: str
+    signature: str
+    comparable: bool
+    segments: list[str] | None = field(default=None, metadata={"omit_none": True})
+
+
+@dataclass(frozen=True)
+class ScoredFile:
+    """A scored file; its path is relative to the score file, so that an experiment's folder can be moved."""
+
+    path: str
+    sha256: str
+
+
+@dataclass(frozen=True)
+class Scores:
+    """The scores of one system, trained with one seed, on one test set: metrics and files by name.
+
+    checkpoint: of a translation by a single checkpoint rather than by the training's final model, its name.
+    """
+
+    system: str
+    test_set: str
+    seed: int
+    checkpoint: str | None = field(metadata={"omit_none": True})
+    synthetic: bool
+    config: dict[str, Any] | None = field(metadata={"omit_none": True})
+    lines: int
+    metrics: dict[str, Metric]
+    files: dict[str, ScoredFile]
+    versions: dict[str, str]
+
+    @property
+    def references(self) -> list[str]:
+        """The names of the references among the files."""
+        return [name for name in self.files if re.fullmatch(r"reference(_\d+)?", name)]
+
+
+def score(
+    hypothesis: PathLike,
+    reference: PathLike | Sequence[PathLike],
+    output: PathLike,
+    hypothesis_words: PathLike | None = None,
+    reference_words: PathLike | Sequence[PathLike] | None = None,
+    *,
+    language: str | None = None,
+    metrics: Sequence[str] | None = None,
+    source: PathLike | None = None,
+    comet: PathLike | None = None,
+    system: str | None = None,
+    test_set: str | None = None,
+    seed: int = 1,
+    checkpoint: str | None = None,
+    synthetic: bool = False,
+    config: Config | None = None,
+) -> Scores:
+    """Score a translation, write the scores as JSON to ``output`` and return them.
+
+    ``hypothesis`` is detokenised text, ``reference`` the untouched reference or several of them, one sentence per line:
+    these give ``bleu``, ``chrf``, ``chrf++``, ``ter`` and ``spbleu``, sacreBLEU's, each with its signature.
+    ``tokenised_bleu`` is BLEU on ``hypothesis_words`` and ``reference_words``, the experiment's own words.
+
+    ``tokenised_bleu_split`` is the tokenised BLEU of Vaswani et al. 2017 and Ott et al. 2018: hypothesis and reference
+    text in plain Moses words of ``language`` (no ``-a``, nothing normalised, whatever the experiment does), compounds
+    split, as in fairseq's ``compound_split_bleu.sh``. ``tokenised_bleu_lc`` is BLEU of those words in lower case,
+    without the split, as papers on IWSLT'14 and Multi30k report. ``language`` is by default what the reference's file
+    name ends in (``test.de``); without one, both use the words given, with what ``-a`` split joined again, which is the
+    published figure only where nothing was normalised: a warning, and ``words:joined`` in their signature, say so.
+    These three metrics are marked as not comparable.
+
+    ``comet``, a checkpoint, adds ``comet`` (against the first reference); it needs ``source``, the raw source text.
+    ``metrics``: what to compute; default: ``bleu``, ``chrf``, ``chrf++``, and ``tokenised_bleu`` and its split where
+    their input is given.
+    ``config`` fills in ``language``, ``metrics`` and ``comet``. ``system``, ``test_set`` (default: the file names of
+    hypothesis and reference), ``seed``, ``checkpoint`` and ``config`` are written too, with versions and digests.
+
+    Raises MTScaffoldError where the files differ in length, are empty, not UTF-8 or missing, and where a metric cannot
+    be computed here; UsageError for an unknown metric, or one whose input is not given.
+    """
+    if (hypothesis_words is None) != (reference_words is None):
+        raise UsageError("score: give both --hypothesis-words and --reference-words, or neither")
+    if config is not None:
+        language = language or config.languages.target
+        metrics = config.score.metrics if metrics is None else metrics
+        comet = config.score.comet if comet is None else comet
+    references, words = _named("reference", reference), _named("reference_words", reference_words)
+    language = language or _suffix(references["reference"])
+    files = {"hypothesis": hypothesis, **references}
+    files |= {"hypothesis_words": hypothesis_words, **words} if hypothesis_words is not None else {}
+    files |= {"source": source} if comet is not None and source is not None else {}
+    texts = _read_parallel(files)
+    inputs = {"text": [texts[name] for name in ("hypothesis", *references)]}
+    if hypothesis_words is not None:
+        inputs["words"] = [texts[name] for name in ("hypothesis_words", *words)]
+    if language is not None or "words" in inputs:
+        inputs["moses"] = inputs["words" if language is None else "text"]
+    chosen = _chosen(metrics, inputs)
+    if any(METRICS[name].input == "moses" for name in chosen):
+        _warn(language)
+        inputs["moses"] = [moses_words(side, language) for side in inputs["moses"]]
+    found = {name: _metric(name, inputs[METRICS[name].input], language) for name in chosen}
+    if comet is not None:
+        if source is None:
+            raise UsageError("score: COMET also reads the source text; give --source")
+        found["comet"] = _comet(comet, texts["source"], inputs["text"])
+    folder = Path(output).resolve().parent
+    scores = Scores(
+        system=system or Path(hypothesis).name,
+        test_set=test_set or Path(references["reference"]).name,
+        seed=seed,
+        checkpoint=checkpoint,
+        synthetic=synthetic or (config is not None and config.synthetic),
+        config=None if config is None else config.to_dict(),
+        lines=len(texts["hypothesis"]),
+        metrics={name: found[name] for name in METRICS if name in found},
+        files={
+            name: ScoredFile(os.path.relpath(Path(path).resolve(), folder), sha256(path))
+            for name, path in files.items()
+        },
+        versions=versions(),
+    )
+    write_result(output, scores)
+    return scores
+
+
+def _suffix(reference: PathLike) -> str | None:
+    """Return the language that a file name such as ``test.de`` or ``test.de.gz`` ends in."""
+    suffix = Path(str(reference).removesuffix(".gz")).suffix.removeprefix(".")
+    return suffix if has_rules(suffix) else None
+
+
+def _warn(language: str | None) -> None:
+    if language is not None:
+        warn_of_unknown(language)
+    else:
+        print(
+            "mt-scaffold: warning: the target language is not known, so tokenised BLEU with compounds split or in "
+            "lower case is of the words given: not the published figure where they were normalised; give --language",
+            file=sys.stderr,
+        )
+
+
+def _named(name: str, paths: PathLike | Sequence[PathLike] | None) -> dict[str, PathLike]:
+    """Return one path, or several, by name: ``reference``, and for further ones ``reference_2`` and so on."""
+    if paths is None:
+        return {}
+    several = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
+    if not several:
+        raise UsageError("score: give at least one reference")
+    return {name if number == 1 else f"{name}_{number}": path for number, path in enumerate(several, 1)}
+
+
+def _read_parallel(files: Mapping[str, PathLike]) -> dict[str, list[str]]:
+    texts = {name: read_lines(path) for name, path in files.items()}
+    hypotheses = texts["hypothesis"]
+    for name, path in files.items():
+        check_parallel(files["hypothesis"], len(hypotheses), path, len(texts[name]))
+    if not hypotheses:
+        raise MTScaffoldError(f"{files['hypothesis']}: empty, nothing to score; translate the test set first")
+    return texts
+
+
+def _chosen(metrics: Sequence[str] | None, given: Collection[str]) -> list[str]:
+    """Return the metrics to compute; ``given``: the kinds of input that there are."""
+    if metrics is None:
+        return [name for name in DEFAULT_METRICS if METRICS[name].input in given]
+    for name in metrics:
+        if name not in METRICS or name == "comet":
+            hint = "; give its checkpoint with --comet" if name == "comet" else ""
+            known = ", ".join(known for known in METRICS if known != "comet")
+            raise UsageError(f"score: unknown metric {name}{hint} (known: {known})")
+        if METRICS[name].input not in given:
+            needs = "--hypothesis-words and --reference-words"
+            needs = f"--language, or {needs}" if METRICS[name].input == "moses" else needs
+            raise UsageError(f"score: {name} needs {needs}; give them, or leave this metric out")
+    return list(dict.fromkeys(metrics))
+
+
+def _metric(name: str, sides: Sequence[list[str]], language: str | None) -> Metric:
+    """Score the first of ``sides``, the hypotheses, against the others, each a reference."""
+    kind = METRICS[name]
+    added = "" if kind.input != "moses" else f"|words:moses.{language}" if language else "|words:joined"
+    if name == "tokenised_bleu_split":
+        sides = [[split_compounds(line) for line in side] for side in sides]
+        added += "|compounds:split"
+    hypotheses, *references = sides
+    metric = sacrebleu_metric(name)
+    segments = None
+    if kind.slow:
+        rows = metric._extract_corpus_statistics(hypotheses, references)
+        found = metric._aggregate_and_compute(rows)
+        segments = [" ".join(f"{value:.12g}" for value in row) for row in rows]
+    else:
+        found = metric.corpus_score(hypotheses, references)
+    return Metric(found.score, str(found), f"{metric.get_signature()}{added}", kind.comparable, segments)
+
+
+def _comet(model: PathLike, sources: list[str], sides: Sequence[list[str]]) -> Metric:
+    scores, signature = comet_scores(model, sources, sides[0], sides[1])
+    mean = statistics.fmean(scores)
+    # As for the other metrics, a sum and what it is divided by.
+    segments = [f"{score:.10g} 1" for score in scores]
+    return Metric(mean, f"COMET = {mean:.2f}", signature, METRICS["comet"].comparable, segments)

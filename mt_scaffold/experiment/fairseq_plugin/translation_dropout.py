@@ -1,0 +1,264 @@
+"""``--task translation_bpe_dropout``: training from words, segmented again in every epoch."""
+
+import dataclasses
+import functools
+import logging
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Optional
+
+import numpy as np
+from fairseq import utils
+from fairseq.data import Dictionary
+from fairseq.tasks import register_task
+from omegaconf import II
+
+from mt_scaffold.corpus.text import check_parallel
+from mt_scaffold.errors import MTScaffoldError, UsageError
+from mt_scaffold.experiment.binarise.parallel import read_binarised
+from mt_scaffold.experiment.binarise.segmentation import CODES, Segmentation, joint_segmentation, stored_segmentation
+from mt_scaffold.experiment.binarise.segmenters import SentenceEncoder
+from mt_scaffold.experiment.binarise.words import WordsFile
+from mt_scaffold.experiment.fairseq_plugin.lengths import Draw
+from mt_scaffold.experiment.fairseq_plugin.shared_draws import SharedDraws
+from mt_scaffold.methods.unigram import check_alpha
+from mt_scaffold.options import check_dropout, check_uniform_sampling
+
+from .dataset import SOURCE, TARGET, SegmentedPairs, SegmentedText, side_seed
+from .translation import ExperimentTranslationConfig, ExperimentTranslationTask
+
+logger = logging.getLogger(__name__)
+_SIDES = {SOURCE: "src", TARGET: "tgt"}
+_DEFAULT_DROPOUT = 0.1
+
+
+# fairseq derives options from Optional[X], not from X | None.
+# ruff: noqa: UP045
+@dataclass
+class TranslationBPEDropoutConfig(ExperimentTranslationConfig):
+    """The options of the task ``translation_resumable``, and those for segmenting."""
+
+    bpe_codes: Optional[str] = field(
+        default=None, metadata={"help": f"joint codes, bpe or scaffold (default: {CODES} in the data folder)"}
+    )
+    bpe_separator: Optional[str] = field(
+        default=None, metadata={"help": "what every subword but a word's last ends in (default: as in the data folder)"}
+    )
+    bpe_dropout: Optional[float] = field(
+        default=None,
+        metadata={
+            "help": "probability of skipping a merge in training; 0: always the same subwords (default: 0.1, or 0 with "
+            "uniform sampling)"
+        },
+    )
+    bpe_dropout_src: Optional[float] = field(default=None, metadata={"help": "the same, for the source side only"})
+    bpe_dropout_tgt: Optional[float] = field(default=None, metadata={"help": "the same, for the target side only"})
+    bpe_uniform_sampling: float = field(
+        default=0.0,
+        metadata={
+            "help": "probability of drawing a word from all of its segmentations in training, in place of dropout"
+        },
+    )
+    bpe_uniform_sampling_src: Optional[float] = field(
+        default=None, metadata={"help": "the same, for the source side only"}
+    )
+    bpe_uniform_sampling_tgt: Optional[float] = field(
+        default=None, metadata={"help": "the same, for the target side only"}
+    )
+    sampling_alpha: Optional[float] = field(
+        default=None,
+        metadata={"help": "Unigram: draw segmentations with their probability to this power; 0: the best (default: 0)"},
+    )
+    seed: int = II("common.seed")
+    num_workers: int = II("dataset.num_workers")
+    save_dir: str = II("checkpoint.save_dir")
+
+
+@register_task("translation_bpe_dropout", dataclass=TranslationBPEDropoutConfig)
+class TranslationBPEDropoutTask(ExperimentTranslationTask):
+    """Translation from a folder that ``mt-scaffold binarise-words`` made.
+
+    The training set is segmented with dropout (Provilkov et al. 2020) or uniform sampling (Cognetta et al. 2024), or
+    sampled from a Unigram model (Kudo 2018), differently in every epoch; validation and test sets are segmented
+    without. Scaffold tokens are demolished after dropout and never sampled, so that none reaches the model.
+    """
+
+    def __init__(self, cfg: TranslationBPEDropoutConfig, src_dict: Dictionary, tgt_dict: Dictionary) -> None:
+        super().__init__(cfg, src_dict, tgt_dict)
+        self._encoders: tuple[SentenceEncoder, SentenceEncoder] | None = None
+        self._shared: SharedDraws | None = None
+        if cfg.load_alignments:
+            raise UsageError("--load-alignments: not possible with dropout, which changes the subwords; omit it")
+
+    def dropout_of(self, side: int) -> float:
+        """Return what segments the source (0) or target (1) side at random in training, 0 where nothing does.
+
+        That is the probability of skipping a merge, or with a Unigram model the exponent of probabilities.
+        """
+        cfg = self.cfg
+        segmentation = self._segmentation(self._folder(1))
+        if segmentation.unigram:
+            return self._alpha()
+        if cfg.sampling_alpha is not None:
+            raise UsageError("--sampling-alpha: the data folder has codes, no Unigram model; give --bpe-dropout")
+        own = cfg.bpe_dropout_src if side == SOURCE else cfg.bpe_dropout_tgt
+        option, dropout = ("--bpe-dropout", cfg.bpe_dropout) if own is None else (f"--bpe-dropout-{_SIDES[side]}", own)
+        if dropout is None:
+            dropout = 0.0 if self._samples() else _DEFAULT_DROPOUT
+        try:
+            checked = check_dropout(float(dropout))
+        except UsageError as error:
+            raise UsageError(f"{option}: {error}") from None
+        if checked and segmentation.inference == "greedy":
+            raise UsageError(f"{option}: greedy inference has no merges to skip; give 0, or --bpe-uniform-sampling")
+        return checked
+
+    def uniform_sampling_of(self, side: int) -> float:
+        """Return the probability of drawing a word from all of its segmentations, as ``dropout_of`` that of dropout."""
+        cfg, option = self.cfg, "--bpe-uniform-sampling"
+        own = cfg.bpe_uniform_sampling_src if side == SOURCE else cfg.bpe_uniform_sampling_tgt
+        option, given = (option, cfg.bpe_uniform_sampling) if own is None else (f"{option}-{_SIDES[side]}", own)
+        try:
+            return check_uniform_sampling(float(given), self.dropout_of(side))
+        except UsageError as error:
+            raise UsageError(f"{option}: {error}") from None
+
+    def _samples(self) -> bool:
+        cfg = self.cfg
+        return any((cfg.bpe_uniform_sampling, cfg.bpe_uniform_sampling_src, cfg.bpe_uniform_sampling_tgt))
+
+    def _alpha(self) -> float:
+        cfg = self.cfg
+        for name in ("bpe_dropout", "bpe_uniform_sampling"):
+            for side in ("", "_src", "_tgt"):
+                if getattr(cfg, name + side):
+                    option = (name + side).replace("_", "-")
+                    raise UsageError(f"--{option}: the data folder has a Unigram model; give --sampling-alpha")
+        try:
+            return check_alpha(float(cfg.sampling_alpha)) if cfg.sampling_alpha else 0.0
+        except UsageError as error:
+            raise UsageError(f"--sampling-alpha: {error}") from None
+
+    def load_dataset(self, split: str, epoch: int = 1, combine: bool = False, **kwargs: Any) -> None:
+        """Open a subset: map its files, and compute the lengths of its sentences in ``epoch``."""
+        cfg = self.cfg
+        # fairseq-generate and fairseq-validate can load the training set too; only they pass task_cfg.
+        training = split == cfg.train_subset and kwargs.get("task_cfg") is None
+        if training and split in cfg.valid_subset.split(","):
+            raise UsageError(
+                f"--valid-subset {split}: the training set is segmented with dropout; validate on another subset"
+            )
+        folder = self._folder(epoch if training else 1)
+        encoders = self._encoders or self._make_encoders(self._folder(1))
+        source, target = (
+            SegmentedText(
+                WordsFile(self._words_path(folder, split, side)),
+                encoders[side],
+                self.tgt_dict if side == TARGET else self.src_dict,
+                dropout=self.dropout_of(side) if training else 0.0,
+                uniform_sampling=self.uniform_sampling_of(side) if training else 0.0,
+                seed=side_seed(cfg.seed, side),
+                longest=cfg.max_source_positions if side == SOURCE and cfg.truncate_source else None,
+                buckets=cfg.num_batch_buckets,
+                left_pad=cfg.left_pad_source if side == SOURCE else cfg.left_pad_target,
+                complete=training and self._complete(folder),
+                threads=max(1, cfg.num_workers),
+            )
+            for side in (SOURCE, TARGET)
+        )
+        check_parallel(source.path, len(source), target.path, len(target))
+        logger.info(f"{folder} {split} {cfg.source_lang}-{cfg.target_lang} {len(source)} examples, as words")
+
+        def draw_here(epoch: int) -> Any:
+            return np.stack([source.draw_lengths(epoch), target.draw_lengths(epoch)])
+
+        lengths = draw_here
+        if training:
+            self._shared = self._shared or SharedDraws(self._draw, str(Path(cfg.save_dir).absolute()))
+            lengths = functools.partial(self._shared.take, otherwise=draw_here)
+        self.datasets[split] = SegmentedPairs(
+            source,
+            self.src_dict,
+            target,
+            self.tgt_dict,
+            seed=cfg.seed,
+            epoch=epoch,
+            fresh_every_epoch=training,
+            lengths=lengths,
+            ahead=self._draw_ahead if training else None,
+            buckets=cfg.num_batch_buckets,
+            left_pad_source=cfg.left_pad_source,
+            left_pad_target=cfg.left_pad_target,
+            shuffle=split != "test",
+            pad_to_multiple=cfg.required_seq_len_multiple,
+        )
+
+    def _folder(self, epoch: int) -> Path:
+        """Return the data folder of an epoch: several take turns."""
+        folders = utils.split_paths(self.cfg.data)
+        return Path(folders[(epoch - 1) % len(folders)])
+
+    def _complete(self, folder: Path) -> bool:
+        """Return whether every subword of the training set has an id.
+
+        A dictionary of limited size leaves some subwords out, which is known from the start.
+        """
+        sides = read_binarised(folder).counts.get(self.cfg.train_subset, {}).values()
+        return not any(side.unknown for side in sides)
+
+    def _draw(self, epoch: int) -> Draw:
+        """Return what the lengths of the training set in ``epoch`` depend on."""
+        cfg, folder = self.cfg, self._folder(epoch)
+        words = [str(self._words_path(folder, cfg.train_subset, side)) for side in (SOURCE, TARGET)]
+        languages = (cfg.source_lang, cfg.target_lang)
+        dictionaries = [str(self._folder(1) / f"dict.{language}.txt") for language in languages]
+        return Draw(
+            self._segmentation(self._folder(1)),
+            (words[SOURCE], words[TARGET]),
+            (dictionaries[SOURCE], dictionaries[TARGET]) if self._complete(folder) else None,
+            (self.dropout_of(SOURCE), self.dropout_of(TARGET)),
+            (side_seed(cfg.seed, SOURCE), side_seed(cfg.seed, TARGET)),
+            epoch,
+            max(1, cfg.num_workers),
+            (self.uniform_sampling_of(SOURCE), self.uniform_sampling_of(TARGET)),
+        )
+
+    def _draw_ahead(self, epoch: int) -> None:
+        if self._shared is not None and not 0 < self.cfg.max_epoch < epoch:
+            self._shared.draw_ahead(epoch)
+
+    def _segmentation(self, folder: Path) -> Segmentation:
+        segmentation = stored_segmentation(folder)
+        if self.cfg.bpe_codes:
+            segmentation = joint_segmentation(self.cfg.bpe_codes, segmentation.separator)
+        if self.cfg.bpe_separator is not None:
+            segmentation = dataclasses.replace(segmentation, separator=self.cfg.bpe_separator)
+        return segmentation
+
+    def _make_encoders(self, folder: Path) -> tuple[SentenceEncoder, SentenceEncoder]:
+        """Return the encoders of source and target, one for both with a joint dictionary; kept for every subset."""
+        segmentation = self._segmentation(folder)
+        segmenters = segmentation.segmenters()
+        dictionaries = (self.src_dict, self.tgt_dict)
+        for side, (bpe, dictionary) in enumerate(zip(segmenters, dictionaries, strict=True)):
+            missing = [form for form in bpe.surface_forms() if form not in dictionary.indices]
+            if missing:
+                raise MTScaffoldError(
+                    f"{segmentation.codes[side]}: gives {len(missing)} subwords that are not in the dictionary of "
+                    f"{folder} (such as '{missing[0]}'); make it with mt-scaffold binarise-words and these codes"
+                )
+        source = segmenters[SOURCE].encoder(self.src_dict.indices, self.src_dict.unk())
+        same = segmenters[SOURCE] is segmenters[TARGET] and self.src_dict == self.tgt_dict
+        target = source if same else segmenters[TARGET].encoder(self.tgt_dict.indices, self.tgt_dict.unk())
+        self._encoders = source, target
+        return self._encoders
+
+    def _words_path(self, folder: Path, split: str, side: int) -> Path:
+        source, target = self.cfg.source_lang, self.cfg.target_lang
+        language = target if side == TARGET else source
+        # A folder serves both translation directions.
+        paths = [folder / f"{split}.{pair}.{language}.words" for pair in (f"{source}-{target}", f"{target}-{source}")]
+        for path in paths:
+            if path.exists():
+                return path
+        raise MTScaffoldError(f"{paths[0]}: missing; make the folder with mt-scaffold binarise-words")

@@ -1,0 +1,1 @@
+"""Checkpoints → translations and samples; models to carry away."""

@@ -1,6 +1,0 @@
-"""The intrinsic study: every method at every size on every text, measured without training a model.
-
-docs/results/intrinsic defines the measures and shows what was found.
-"""
-
-from mt_scaffold.experiment.intrinsic_study.running import study as study

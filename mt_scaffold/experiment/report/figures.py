@@ -1,0 +1,350 @@
+"""Figures of the vocabularies, the models and the scores, each as PNG and SVG.
+
+Every plotting function takes data and a path without suffix, writes ``PATH.png`` and ``PATH.svg``, and returns the path
+of the SVG. ``note`` is printed below the figure, where the data is synthetic. The SVGs keep text as text on a
+transparent background, so that a page can show them in light and dark mode.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from mt_scaffold.analysis.containing import tokens_with
+from mt_scaffold.corpus.files import PathLike, open_output
+from mt_scaffold.corpus.text import END_OF_WORD, surface_form
+from mt_scaffold.errors import MTScaffoldError
+from mt_scaffold.experiment.report.embeddings import Embeddings, project
+
+if TYPE_CHECKING:
+    from mt_scaffold.analysis.compare_vocab import SizeComparison
+
+# Okabe and Ito's colours, distinguishable to colour-blind readers and legible on white and on black.
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
+_MARKERS = ("o", "s", "^", "D", "v", "P")
+_LINES = ("-", "--", ":")
+_GREY = "#888888"
+# About the width of a character of 10 points, and what stays free at each border of a figure, in inches.
+_CHARACTER, _BORDER = 0.085, 0.1
+_NOTE_SIZE = 8
+
+_STYLE = {
+    "svg.fonttype": "none",
+    "font.family": "sans-serif",
+    "font.size": 10,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "legend.frameon": False,
+}
+
+
+def token_frequencies(frequencies: Mapping[str, Sequence[int]], path: PathLike, note: str = "") -> Path:
+    """Plot token frequency against rank, both logarithmic (the paper's figure of sorted frequencies).
+
+    frequencies: system → the frequencies of its whole vocabulary, in any order; those of 0 are not drawn.
+    """
+    with _Drawing(path, note) as drawing:
+        axes = drawing.axes
+        for number, (system, values) in enumerate(frequencies.items()):
+            ordered = sorted((value for value in values if value), reverse=True)
+            style = _LINES[number // len(COLOURS) % len(_LINES)]
+            axes.plot(range(1, len(ordered) + 1), ordered, style, color=_colour(number), label=_literal(system))
+        axes.set(xscale="log", yscale="log", xlabel="rank of the token", ylabel="frequency in the training text")
+        drawing.legend()
+    return drawing.svg
+
+
+def replaced_tokens(rows: Sequence[SizeComparison], path: PathLike, note: str = "") -> Path:
+    """Plot the average frequency of the tokens that Scaffold-BPE removes from BPE's vocabulary, and of the new ones.
+
+    rows: from ``mt_scaffold.analysis.compare_vocab.compare_at_sizes``, one per size.
+    """
+    kept = [row for row in rows if row.gain is not None]
+    with _Drawing(path, note, width=max(6.0, 1.2 + 0.9 * len(kept))) as drawing:
+        axes = drawing.axes
+        places = range(len(kept))
+        for number, (key, label) in enumerate([("removed", "removed"), ("new", "new")]):
+            heights = [getattr(row, f"average_frequency_{key}") for row in kept]
+            axes.bar([place + (number - 0.5) * 0.38 for place in places], heights, 0.36, color=_colour(1 - number),
+                     label=label)  # fmt: skip
+        for place, row in zip(places, kept, strict=True):
+            top = max(row.average_frequency_removed or 0, row.average_frequency_new or 0)
+            axes.annotate(f"{row.gain:+.1%}", (place, top), (0, 3), textcoords="offset points", ha="center")
+        axes.set_xticks(list(places), [f"N = {row.symbols:,}" for row in kept])
+        axes.set_ylabel("average frequency in the training text")
+        axes.margins(y=0.12)
+        drawing.legend()
+    return drawing.svg
+
+
+def inside_longer_tokens(
+    parts: Sequence[str], frequencies: Mapping[str, int], path: PathLike, note: str = "", top: int = 8
+) -> Path:
+    """Plot how the occurrences of each string divide among the tokens that contain it (the paper's "zona", "ing").
+
+    frequencies: token as in a codes file → frequency. Raises MTScaffoldError for a string that no such token contains.
+    """
+    shares = {part: tokens_with(part, frequencies, top) for part in parts}
+    for part, rows in shares.items():
+        if not rows:
+            raise MTScaffoldError(f"'{part}': no token of the text contains it; choose another string")
+    longest = max(len(surface_form(token)) for rows in shares.values() for token, *_ in rows)
+    width = (2.8 + _CHARACTER * longest) * len(parts)
+    with _Drawing(path, note, columns=len(parts), width=width) as drawing:
+        for axes, (part, rows) in zip(drawing.all_axes, shares.items(), strict=True):
+            names = [surface_form(token) for token, *_ in rows]
+            own = [token.removesuffix(END_OF_WORD) == part for token, *_ in rows]
+            places = range(len(rows), 0, -1)
+            colours = [COLOURS[1] if is_own else COLOURS[0] for is_own in own]
+            axes.barh(list(places), [100 * share for *_, share in rows], color=colours)
+            axes.set_yticks(list(places), [_literal(name) for name in names])
+            axes.set(xlabel="% of the tokens that contain it", title=_literal(part))
+    return drawing.svg
+
+
+def embeddings(models: Mapping[str, Embeddings], path: PathLike, note: str = "") -> Path:
+    """Plot the embeddings of each model projected by SVD, one panel per model, with the marked tokens on top."""
+    with _Drawing(path, note, columns=len(models), width=3.9 * len(models), height=3.9) as drawing:
+        for axes, (system, model) in zip(drawing.all_axes, models.items(), strict=True):
+            points = project(model.vectors)
+            axes.scatter(*points.T, s=2, color=_GREY, alpha=0.35, linewidths=0, label="all tokens", rasterized=True)
+            for number, (label, chosen) in enumerate(model.marked.items()):
+                rows = [row for row, token in enumerate(model.tokens) if token in chosen]
+                colour = _colour(1 - number if number < 2 else number)
+                axes.scatter(*points[rows].T, s=5, color=colour, linewidths=0, label=label, rasterized=True)
+            axes.set(title=_literal(system), xticks=[], yticks=[])
+            axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.02), markerscale=3, fontsize=8)
+    return drawing.svg
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A score of one system and seed on one test set, with the half width of its confidence interval."""
+
+    test_set: str
+    system: str
+    seed: int
+    score: float
+    half_width: float
+
+
+def scores(
+    intervals: Sequence[Interval], path: PathLike, note: str = "", label: str = "BLEU, 95 % confidence interval"
+) -> Path:
+    """Plot scores with confidence intervals: the test sets side by side, in each of them one mark per training."""
+    test_sets = list(dict.fromkeys(interval.test_set for interval in intervals))
+    systems = list(dict.fromkeys(interval.system for interval in intervals))
+    seeds = list(dict.fromkeys(interval.seed for interval in intervals))
+    room = max(0.9 + 0.3 * len(intervals) / len(test_sets), 0.3 + _CHARACTER * max(map(len, test_sets)))
+    with _Drawing(path, note, width=max(4.5, 1.2 + room * len(test_sets))) as drawing:
+        axes = drawing.axes
+        columns = [(system, seed) for system in systems for seed in seeds]
+        step = 0.7 / max(1, len(columns))
+        for number, system in enumerate(systems):
+            chosen = [interval for interval in intervals if interval.system == system]
+            places = [
+                test_sets.index(entry.test_set) + (columns.index((system, entry.seed)) - (len(columns) - 1) / 2) * step
+                for entry in chosen
+            ]
+            axes.errorbar(
+                places,
+                [entry.score for entry in chosen],
+                [entry.half_width for entry in chosen],
+                fmt=_marker(number),
+                color=_colour(number),
+                capsize=3,
+                label=_literal(system),
+            )
+        axes.set_xticks(range(len(test_sets)), [_literal(name) for name in test_sets])
+        axes.set_xlim(-0.6, len(test_sets) - 0.4)
+        axes.set_ylabel(label)
+        drawing.legend()
+    return drawing.svg
+
+
+Curves = Mapping[str, Sequence[tuple[float, float]]]
+
+
+def has_curve(trainings: Mapping[str, Curves], name: str) -> bool:
+    """Return whether every training has the curve ``name`` (``valid_bleu``, ``valid_bits_per_byte``)."""
+    return bool(trainings) and all(curves.get(name) for curves in trainings.values())
+
+
+def over_sizes(series: Mapping[str, Sequence[tuple[int, float]]], path: PathLike, label: str, note: str = "") -> Path:
+    """Plot a measure over the number of tokens N that codes were learned with, one line for each kind of system.
+
+    series: name of the line → (N, value), in order of N. label: what is measured.
+    """
+    with _Drawing(path, note) as drawing:
+        axes = drawing.axes
+        for number, (name, points) in enumerate(series.items()):
+            axes.plot(*zip(*points, strict=True), color=_colour(number), marker=_marker(number), label=_literal(name))
+        sizes = sorted({size for points in series.values() for size, _ in points})
+        axes.set(xscale="log", xlabel="N", ylabel=label)
+        axes.set_xticks(sizes, [f"{size:,}" for size in sizes])
+        axes.minorticks_off()
+        drawing.legend()
+    return drawing.svg
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One panel of ``grid_over_sizes``: name of the line → (N, value), in order of N; what is measured, and on what.
+
+    from_zero: draw the line at 0, from which differences are counted. logarithmic: the scale of the values.
+    """
+
+    series: Mapping[str, Sequence[tuple[int, float]]]
+    label: str
+    title: str = ""
+    from_zero: bool = False
+    logarithmic: bool = False
+
+
+def grid_over_sizes(rows: Sequence[Sequence[Panel]], path: PathLike, note: str = "") -> Path:
+    """Plot measures over the number of tokens N, a panel each, with one legend: every panel has the first one's lines.
+
+    Rows have equally many panels.
+    """
+    names = list(rows[0][0].series)
+    columns = len(rows[0])
+    with _Drawing(path, note, columns, 1.0 + 2.6 * columns, 0.4 + 1.8 * len(rows), len(rows)) as drawing:
+        for axes, panel in zip(drawing.all_axes, (panel for row in rows for panel in row), strict=True):
+            if panel.from_zero:
+                axes.axhline(0, color=_GREY, linewidth=0.8)
+            for number, name in enumerate(names):
+                points = zip(*panel.series[name], strict=True) if panel.series[name] else ([], [])
+                axes.plot(*points, _LINES[number // len(COLOURS) % len(_LINES)], color=_colour(number),
+                          marker=_marker(number), linewidth=1.2, markersize=3.5, label=_literal(name))  # fmt: skip
+            sizes = sorted({size for points in panel.series.values() for size, _ in points})
+            axes.set_xscale("log")
+            axes.set_xticks(sizes, [f"{size // 1000}k" if size % 1000 == 0 else f"{size:,}" for size in sizes])
+            axes.minorticks_off()
+            if panel.logarithmic and any(value > 0 for points in panel.series.values() for _, value in points):
+                axes.set_yscale("log")
+            axes.tick_params(labelsize=8)
+            axes.set_title(_literal(panel.title), fontsize=9)
+            axes.set_ylabel(panel.label, fontsize=8)
+        for axes in drawing.all_axes[-columns:]:
+            axes.set_xlabel("N", fontsize=8)
+        drawing.legend()
+    return drawing.svg
+
+
+def training_curves(trainings: Mapping[str, Curves], path: PathLike, note: str = "") -> Path:
+    """Plot training loss (dashed) and validation loss against updates, per byte of text where all trainings have that.
+
+    trainings: name of the training → its curves (``TrainingReport.curves``).
+    """
+    per_byte = has_curve(trainings, "valid_bits_per_byte")
+    ending, unit = ("_bits_per_byte", "byte of text") if per_byte else ("", "token")
+    with _Drawing(path, note) as drawing:
+        axes = drawing.axes
+        for number, (name, curves) in enumerate(trainings.items()):
+            for kind, style in (("train", "--"), ("valid", "-")):
+                if points := curves.get(kind + ending):
+                    marker = _marker(number) if kind == "valid" else None
+                    axes.plot(*zip(*points, strict=True), style, color=_colour(number), marker=marker,
+                              markersize=4)  # fmt: skip
+            axes.plot([], [], color=_colour(number), marker=_marker(number), markersize=4, label=_literal(name))
+        for style, label in (("--", "training"), ("-", "validation")):
+            axes.plot([], [], style, color=_GREY, label=label)
+        axes.set(xlabel="updates", ylabel=f"loss, bits per {unit}")
+        drawing.legend()
+    return drawing.svg
+
+
+def bleu_curves(trainings: Mapping[str, Curves], path: PathLike, note: str = "") -> Path:
+    """Plot BLEU of the validation set against updates, for the trainings that have it (``validate_bleu``)."""
+    with _Drawing(path, note) as drawing:
+        axes = drawing.axes
+        for number, (name, curves) in enumerate(trainings.items()):
+            if points := curves.get("valid_bleu"):
+                axes.plot(*zip(*points, strict=True), color=_colour(number), marker=_marker(number), markersize=4,
+                          label=_literal(name))  # fmt: skip
+        axes.set(xlabel="updates", ylabel="BLEU of the validation set")
+        drawing.legend()
+    return drawing.svg
+
+
+def _colour(number: int) -> str:
+    return COLOURS[number % len(COLOURS)]
+
+
+def _marker(number: int) -> str:
+    """Return the marker of a system: beyond the six colours, a colour comes back with another marker."""
+    return _MARKERS[(number + number // len(COLOURS)) % len(_MARKERS)]
+
+
+def _literal(text: str) -> str:
+    """Escape dollar signs, between which matplotlib would typeset mathematics."""
+    return text.replace("$", r"\$")
+
+
+class _Drawing:
+    """A figure with one or more axes, written as PNG and SVG when the block ends without an error."""
+
+    def __init__(
+        self, path: PathLike, note: str, columns: int = 1, width: float = 6.0, height: float = 3.6, rows: int = 1
+    ) -> None:
+        import matplotlib
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+        from matplotlib.figure import Figure
+
+        self._path = Path(path)
+        # With a fixed salt the ids in the SVG, and so its bytes, are reproducible.
+        self._style = matplotlib.rc_context(_STYLE | {"svg.hashsalt": self._path.name})
+        self._style.__enter__()
+        self._figure = Figure(figsize=(width, height), layout="constrained")
+        self._renderer = FigureCanvasAgg(self._figure).get_renderer()
+        self.all_axes: list[Any] = list(self._figure.subplots(rows, columns, squeeze=False).flat)
+        self.axes: Any = self.all_axes[0]
+        self._note = note
+
+    def legend(self) -> None:
+        """Put the legend above the axes, where it hides nothing, in as many columns as fit; make room for it."""
+        handles, labels = self.axes.get_legend_handles_labels()
+        for columns in range(len(labels), 0, -1):
+            legend: Any = self._figure.legend(handles, labels, loc="outside upper center", ncols=columns, fontsize=9)
+            width, height = legend.get_window_extent(self._renderer).size / self._figure.dpi
+            if columns == 1 or width <= self._figure.get_figwidth() - 2 * _BORDER:
+                break
+            legend.remove()
+        self._figure.set_figwidth(max(self._figure.get_figwidth(), width + 2 * _BORDER))
+        self._figure.set_figheight(self._figure.get_figheight() + height)
+
+    def _finish(self) -> None:
+        """Add the note, in as many lines as it needs, and shrink the titles that are wider than their axes."""
+        if self._note:
+            # Not matplotlib's own wrapping, which leaves no border: a browser's font may be a little wider.
+            characters = int((self._figure.get_figwidth() - 2 * _BORDER) / (_NOTE_SIZE / 10 * _CHARACTER))
+            self._figure.supxlabel(textwrap.fill(self._note, characters), fontsize=_NOTE_SIZE, color=_GREY)
+        self._figure.draw_without_rendering()
+        for axes in self.all_axes:
+            room, width = axes.bbox.width, axes.title.get_window_extent(self._renderer).width
+            if width > room:
+                axes.title.set_fontsize(axes.title.get_fontsize() * room / width)
+
+    @property
+    def svg(self) -> Path:
+        """The path of the SVG."""
+        return self._path.with_name(self._path.name + ".svg")
+
+    def __enter__(self) -> _Drawing:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        try:
+            if kind is None:
+                self._finish()
+                for suffix, options in (("png", {"dpi": 150, "metadata": {"Software": None}}), ("svg", _SVG)):
+                    with open_output(self._path.with_name(f"{self._path.name}.{suffix}")) as stream:
+                        self._figure.savefig(stream, format=suffix, **options)
+        finally:
+            self._style.__exit__(None, None, None)
+
+
+_SVG: dict[str, Any] = {"transparent": True, "dpi": 150, "metadata": {"Date": None}}

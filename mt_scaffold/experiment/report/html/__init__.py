@@ -1,0 +1,278 @@
+"""A finished experiment → the report, one self-contained HTML page that renders what earlier steps have computed.
+
+The page is built from ``page.html.jinja``, ``page.css`` and ``word_box.js`` in this folder.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from mt_scaffold.analysis.stats import table
+from mt_scaffold.apply import BPE
+from mt_scaffold.corpus.files import PathLike, open_input, shown, write_text
+from mt_scaffold.corpus.text import END_OF_WORD, SEPARATOR, decode, read_lines, surface_form
+from mt_scaffold.corpus.vocabulary_file import read_vocabulary
+from mt_scaffold.errors import MTScaffoldError, UsageError
+from mt_scaffold.experiment.binarise.segmenters import Segmenter
+from mt_scaffold.experiment.configuration.layout import Layout, read_layout
+from mt_scaffold.experiment.data.clean import CleanReport
+from mt_scaffold.experiment.data.report import DataReport
+from mt_scaffold.experiment.evaluation.comparison import SYNTHETIC_NOTE, Comparison
+from mt_scaffold.experiment.evaluation.comparison_tables import checkpoints_table, main_table, other_metrics_table
+from mt_scaffold.experiment.report.paper import own_text, read_paper
+from mt_scaffold.experiment.report.statistics import Figure, Statistics
+from mt_scaffold.experiment.runtime.results import read_result
+from mt_scaffold.experiment.training.train import TrainingReport
+from mt_scaffold.methods.unigram_segmenter import UnigramSegmenter
+
+# What chooses checkpoint_best.pt (TrainingReport.valid_metric).
+_VALID_METRICS = {"loss": "loss", "bleu": "BLEU", "bits_per_byte": "loss per byte"}
+_SECTIONS = ("scores", "training", "vocabularies", "embeddings")
+
+
+def html_report(experiment: PathLike, output: PathLike | None = None, examples: int = 20) -> Path:
+    """Write the report of a finished experiment (a folder that the workflow wrote) and return its path.
+
+    output: the report (default: ``report.html`` in the folder). examples: the number of sentences to show, spread
+    evenly over the first test set.
+
+    Raises MTScaffoldError where the experiment is not finished or one of its files is missing or malformed.
+    """
+    import jinja2
+
+    if examples < 0:
+        raise UsageError(f"report: the number of examples must be 0 or more, not {examples}")
+    layout = read_layout(experiment)
+    for path, step in (
+        (layout.comparison("json"), "run the experiment to completion"),
+        (layout.statistics, "run mt-scaffold statistics"),
+    ):
+        if not path.exists():
+            raise MTScaffoldError(f"{layout.folder}: has no {path.name}; {step} first")
+    config = layout.config
+    page = Path(output) if output is not None else layout.report
+    comparison = read_result(Comparison, layout.comparison("json"))
+    statistics = read_result(Statistics, layout.statistics)
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("mt_scaffold.experiment.report.html", ""),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    here = Path(__file__).parent
+    boxes = _word_boxes(layout)
+    runs = _runs(layout)
+    segmentations = config.segmentations.values()
+    text = environment.get_template("page.html.jinja").render(
+        config=config,
+        synthetic_note=SYNTHETIC_NOTE if config.synthetic else "",
+        comparison=comparison,
+        score_tables=_score_tables(comparison),
+        data=_data_rows(layout),
+        statistics=statistics,
+        statistics_table=table(statistics.stats),
+        paper=read_paper(),
+        paper_text=own_text(config),
+        figures=_figures(layout, statistics.figures),
+        examples=_examples(layout, examples),
+        runs=runs,
+        valid_metric=_valid_metric(runs),
+        config_text=_text(layout.config_file),
+        surface=surface_form,
+        end_of_word=END_OF_WORD,
+        separator=SEPARATOR,
+        css=(here / "page.css").read_text(encoding="utf-8"),
+        script=(here / "word_box.js").read_text(encoding="utf-8"),
+        segmentation_of={name: config.segmentation(name) for name in config.systems},
+        systems_of_codes=[box["systems"] for box in boxes],
+        has_resampling=any(system.resamples for system in config.systems.values()),
+        has_filters=any(each.vocabulary_threshold is not None or each.glossaries for each in segmentations),
+        has_unigram=any(each.unigram for each in segmentations),
+        has_greedy=any(each.inference == "greedy" for each in segmentations),
+        has_sides=any(len(codes.languages) == 1 for codes in config.all_codes.values()),
+        codes_json=_script_json(boxes),
+    )
+    write_text(page, text)
+    return page
+
+
+def _text(path: Path) -> str:
+    with open_input(path) as stream:
+        return decode(stream.read(), shown(path))
+
+
+def _score_tables(comparison: Comparison) -> list[dict[str, Any]]:
+    """Return the tables of the scores: heading, rows in groups of one test set, and the columns that hold names."""
+    tables: list[tuple[str, list[list[str]], tuple[int, ...]]] = [("", main_table(comparison), (1, 3))]
+    if len(comparison.metrics) > 1:
+        tables.append(("Other metrics", other_metrics_table(comparison), (1,)))
+    if any(row.checkpoints for row in comparison.rows):
+        tables.append(("Single checkpoints beside the final model", checkpoints_table(comparison), (1,)))
+    return [
+        {
+            "title": title,
+            "heading": rows[0],
+            "groups": [list(group) for _, group in itertools.groupby(rows[1:], key=lambda row: row[0])],
+            "left": left,
+        }
+        for title, rows, left in tables
+    ]
+
+
+def _data_rows(layout: Layout) -> list[dict[str, Any]]:
+    """Return one row per part (train, valid, each test set): pairs and words at every step."""
+    report = read_result(DataReport, layout.data_report)
+    held_out = report.clean["train"].held_out if "train" in report.clean else None
+    rows = []
+    for part in layout.parts:
+        if part == "valid" and held_out is not None:
+            rows.append(_held_out_row(held_out))
+            continue
+        missing = {part} - report.raw.corpora.keys()
+        missing |= {f"{part}.{language}" for language in layout.languages} - report.tokenise.keys()
+        if missing:
+            raise MTScaffoldError(f"{layout.data_report}: no {min(missing)}; run the experiment to completion first")
+        corpus = report.raw.corpora[part]
+        cleaned = report.clean.get(part)
+        rows.append(
+            {
+                "part": part,
+                "raw_pairs": corpus.lines,
+                "raw_words": [corpus.words[language] for language in layout.languages],
+                "tokenised_words": [report.tokenise[f"{part}.{language}"].words for language in layout.languages],
+                "kept_pairs": cleaned.pairs_kept if cleaned else corpus.lines,
+                "kept_words": cleaned.words_kept if cleaned else None,
+                "dropped": cleaned.dropped if cleaned else None,
+            }
+        )
+    return rows
+
+
+def _held_out_row(cleaned: CleanReport) -> dict[str, Any]:
+    """Return the row of a validation set that cleaning took out of the training text."""
+    return {
+        "part": "valid (held out of train)",
+        "raw_pairs": cleaned.pairs_read,
+        "raw_words": None,
+        "tokenised_words": cleaned.words_read,
+        "kept_pairs": cleaned.pairs_kept,
+        "kept_words": cleaned.words_kept,
+        "dropped": cleaned.dropped,
+    }
+
+
+def _figures(layout: Layout, figures: Sequence[Figure]) -> dict[str, list[dict[str, Any]]]:
+    """Return the figures of each section of the page: SVGs to inline, with their captions."""
+    return {
+        section: [
+            {"svg": _inline(layout.folder / figure.file), "caption": figure.caption, "wide": figure.wide}
+            for figure in figures
+            if figure.section == section
+        ]
+        for section in _SECTIONS
+    }
+
+
+def _inline(svg: Path) -> Any:
+    """Return an SVG to inline in the page: in the colour of the page's text, and with ids that are unique there."""
+    from markupsafe import Markup
+
+    text = _text(svg)
+    text = text[text.index("<svg") :].replace("#000000", "currentColor")
+    # matplotlib leaves text without a colour, which means black.
+    text = text.replace("<svg ", '<svg role="img" fill="currentColor" ', 1)
+    name = re.sub(r"\W", "-", svg.stem)
+    text = re.sub(r'(\bid="|url\(#|href="#)', rf"\g<1>{name}-", text)
+    return Markup(text)
+
+
+def _examples(layout: Layout, number: int) -> list[dict[str, Any]]:
+    """Return sentences of the first test set: source, reference, and the translation of each system (first seed)."""
+    config = layout.config
+    test, seed = config.test_sets[0], config.seeds[0]
+    words = read_lines(layout.words(test, layout.source))
+    sources = read_lines(layout.raw(test, layout.source))
+    references = read_lines(layout.raw(test, layout.target))
+    translations = {
+        system: (
+            _source_segmenter(layout, system),
+            read_lines(layout.translation(system, seed, test)),
+            read_lines(layout.translation(system, seed, test, "subwords")),
+        )
+        for system in config.systems
+    }
+    count = min(number, len(words))
+    chosen = [index * len(words) // count for index in range(count)]
+    return [
+        {
+            "number": index + 1,
+            "words": words[index],
+            "source": sources[index],
+            "reference": references[index],
+            "systems": [
+                {
+                    "name": system,
+                    "source_subwords": bpe.segment(words[index]),
+                    "subwords": subwords[index],
+                    "translation": text[index],
+                }
+                for system, (bpe, text, subwords) in translations.items()
+            ],
+        }
+        for index in chosen
+    ]
+
+
+def _source_segmenter(layout: Layout, system: str) -> Segmenter:
+    """Return what segments the source for a system, with its vocabulary threshold, glossaries and inference."""
+    setting = layout.config.segmentation(system)
+    vocabulary = None
+    if setting.unigram:
+        return UnigramSegmenter(layout.codes(setting.source.name))
+    if setting.vocabulary_threshold is not None:
+        vocabulary = read_vocabulary(layout.vocabulary(setting.name, layout.source), setting.vocabulary_threshold)
+    return BPE(
+        layout.codes(setting.source.name),
+        vocab=vocabulary,
+        glossaries=setting.glossaries or None,
+        inference=setting.inference,
+    )
+
+
+def _valid_metric(runs: Sequence[Mapping[str, Any]]) -> str:
+    """Return what was measured on the validation set in all trainings."""
+    metrics = {run["training"].valid_metric for run in runs}
+    return f"validation {_VALID_METRICS.get(metrics.pop(), '')}".strip() if len(metrics) == 1 else "validation"
+
+
+def _runs(layout: Layout) -> list[dict[str, Any]]:
+    return [
+        {"system": system, "seed": seed, "training": read_result(TrainingReport, layout.training_report(system, seed))}
+        for system in layout.config.systems
+        for seed in layout.config.seeds
+    ]
+
+
+def _word_boxes(layout: Layout) -> list[dict[str, Any]]:
+    """Return each codes file whose merges are applied, with the names of the systems that do so."""
+    systems: dict[Path, list[str]] = {}
+    for system in layout.config.systems:
+        segmentation = layout.config.segmentation(system)
+        if segmentation.inference == "greedy" or segmentation.unigram:
+            continue
+        # For codes of each side, those of the source: it is what the examples show.
+        systems.setdefault(layout.codes_of(system)[0], []).append(system)
+    return [{"systems": names, "codes": _text(path)} for path, names in systems.items()]
+
+
+def _script_json(value: Any) -> Any:
+    """Return JSON for a script element, escaped so that nothing in it can close the element."""
+    from markupsafe import Markup
+
+    return Markup(json.dumps(value, ensure_ascii=False).replace("<", "\\u003c"))

@@ -1,0 +1,148 @@
+"""The figures of the Scaffold-BPE paper, from ``paper.json``, the only place that holds them."""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from mt_scaffold.experiment.configuration import Config, Published
+from mt_scaffold.experiment.configuration.systems import System, segmentation_of
+from mt_scaffold.experiment.runtime.results import read_result
+from mt_scaffold.tables import format_table
+
+# The paper never says which BLEU it reports. Its baseline has the tokenised BLEU of Ott et al. 2018, to the digit.
+BY = "the Scaffold-BPE paper (likely this BLEU)"
+LIKELY_BLEU = "BLEU (likely tokenised)"
+
+
+@dataclass(frozen=True)
+class Text:
+    """A text of the paper: N, or the values of N that come into question, and the source for them."""
+
+    symbols: list[int]
+    symbols_from: str
+
+
+@dataclass(frozen=True)
+class PaperFigure:
+    """One quantity on one text, for original BPE and Scaffold-BPE, with the digits that the paper prints."""
+
+    quantity: str
+    text: str
+    bpe: str
+    scaffold: str
+    place: str
+
+
+@dataclass(frozen=True)
+class PaperPercentage:
+    """A percentage that the paper reports for one text and N, with the digits that it prints."""
+
+    text: str
+    symbols: int
+    percent: str
+    place: str
+
+
+@dataclass(frozen=True)
+class LanguageModelScore:
+    """A score of the paper's language models: the beginning of its table's caption, its setting, and both scores."""
+
+    table: str
+    setting: str
+    benchmark: str
+    bpe: str
+    scaffold: str
+
+
+@dataclass(frozen=True)
+class Paper:
+    """All results of the paper.
+
+    gains: by how much the average frequency of the new tokens exceeds that of the removed ones, by N.
+    scaffold_share: how much of the original BPE's vocabulary is scaffold tokens.
+    """
+
+    title: str
+    texts: dict[str, Text]
+    figures: list[PaperFigure]
+    gains: list[PaperPercentage]
+    scaffold_share: PaperPercentage
+    language_models: list[LanguageModelScore]
+
+
+@functools.cache
+def read_paper() -> Paper:
+    """Return the figures of the paper."""
+    return read_result(Paper, Path(__file__).with_name("paper.json"))
+
+
+def own_text(config: Config) -> str | None:
+    """Return the text of the paper that an experiment repeats; None for a sample, another N, or another text."""
+    if config.paper is None or config.data.sample is not None:
+        return None
+    text = read_paper().texts.get(config.paper.text)
+    return config.paper.text if text is not None and config.codes.symbols in text.symbols else None
+
+
+def published_scores(config: Config) -> list[Published]:
+    """Return the paper's BLEU on an experiment's text, each beside our system of the same kind; none on other texts."""
+    text = own_text(config)
+    if text is None or config.paper is None:
+        return []
+    found = []
+    figures = {figure.quantity: figure for figure in read_paper().figures if figure.text == text}
+    languages = (config.languages.source, config.languages.target)
+    names: dict[Literal["bpe", "scaffold"], str] = {"bpe": "original BPE", "scaffold": "Scaffold-BPE"}
+    for algorithm, name in names.items():
+        # The experiment's own codes, joint, and nothing else: no threshold, no glossaries.
+        plain = segmentation_of(System(algorithm), config.codes, languages)
+        for quantity, suffix in (("BLEU", ""), ("BLEU, BPE-dropout", " + BPE-dropout")):
+            ours = [
+                key
+                for key, system in config.systems.items()
+                if config.segmentation(key) == plain
+                and set(map(bool, system.dropouts)) == {bool(suffix)}
+                and not any(system.uniform_samplings)
+            ]
+            if quantity not in figures or not ours:
+                continue
+            score = float(getattr(figures[quantity], algorithm))
+            found.append(Published(config.paper.test_set, BY, name + suffix, ours[0], config.paper.metric, score))
+    return found
+
+
+def figures_table(quantities: str = "") -> str:
+    """Return the paper's figures as a Markdown table; ``quantities``: only those whose name starts with it."""
+    rows = [["quantity", "text", "N", "original BPE", "Scaffold-BPE", "where in the paper"]]
+    paper = read_paper()
+    for figure in paper.figures:
+        if figure.quantity.startswith(quantities):
+            quantity = figure.quantity.replace("BLEU", LIKELY_BLEU, 1)
+            symbols = " or ".join(f"{number:,}" for number in paper.texts[figure.text].symbols)
+            rows.append([quantity, figure.text, symbols, figure.bpe, figure.scaffold, figure.place])
+    return format_table(rows, markdown=True, figures=False)
+
+
+def percentages_table() -> str:
+    """Return the paper's percentages as a Markdown table."""
+    paper = read_paper()
+    rows = [["percentage", "text", "N", "%", "where in the paper"]]
+    share = "scaffold tokens in the original BPE's vocabulary"
+    for name, found in [*(("gain", gain) for gain in paper.gains), (share, paper.scaffold_share)]:
+        rows.append([name, found.text, f"{found.symbols:,}", found.percent, found.place])
+    return format_table(rows, markdown=True, figures=False)
+
+
+def language_models_table() -> str:
+    """Return the paper's scores of language models as a Markdown table: BPE's and Scaffold-BPE's in one cell."""
+    scores = read_paper().language_models
+    benchmarks = list(dict.fromkeys(score.benchmark for score in scores))
+    cells = {(score.table, score.setting, score.benchmark): f"{score.bpe} / {score.scaffold}" for score in scores}
+    rows = [["table, setting", *benchmarks]]
+    for table, setting in dict.fromkeys((score.table, score.setting) for score in scores):
+        shown = [cells.get((table, setting, benchmark), "") for benchmark in benchmarks]
+        rows.append([f"{table}: {setting}" if setting not in table else table, *shown])
+    return format_table(rows, markdown=True, figures=False)

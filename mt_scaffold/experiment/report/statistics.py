@@ -1,0 +1,301 @@
+"""A finished experiment → what its HTML report shows beside the scores: vocabularies, intervals, figures."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from statistics import fmean
+
+from mt_scaffold._core import WordCounts
+from mt_scaffold.analysis.compare_vocab import (
+    SizeComparison,
+    VocabularyComparison,
+    compare_at_sizes,
+    compare_vocabularies,
+)
+from mt_scaffold.analysis.stats import Summary, summarise
+from mt_scaffold.analysis.unigram_statistics import summarise_pieces, use_of_pieces
+from mt_scaffold.corpus.count import count_words
+from mt_scaffold.corpus.files import PathLike, make_folder
+from mt_scaffold.corpus.text import END_OF_WORD, read_lines, surface_form
+from mt_scaffold.experiment.configuration import Config
+from mt_scaffold.experiment.configuration.layout import Layout, read_layout
+from mt_scaffold.experiment.configuration.systems import CodesSetting
+from mt_scaffold.experiment.evaluation.comparison import SYNTHETIC_NOTE
+from mt_scaffold.experiment.report import figures
+from mt_scaffold.experiment.report.embeddings import Embeddings, Spread, read_embeddings, spread
+from mt_scaffold.experiment.runtime.provenance import versions
+from mt_scaffold.experiment.runtime.results import read_result, write_result
+from mt_scaffold.experiment.training.train import TrainingReport
+from mt_scaffold.frequencies import Vocabulary, use_of_vocabulary
+from mt_scaffold.methods.unigram_segmenter import is_unigram_model
+
+_PER_BYTE = "Training and validation loss, in bits per byte of the target text, whatever subwords it is divided into."
+_PER_SUBWORD = (
+    "Training and validation loss, in bits per subword. Systems whose segmentations differ divide the text into "
+    "different numbers of subwords: compare the shape of the curves, not their height."
+)
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A figure of the HTML report.
+
+    section: ``scores``, ``training``, ``vocabularies`` or ``embeddings``. file: its SVG, relative to the experiment's
+    folder; a PNG is beside it. wide: as wide as the page.
+    """
+
+    section: str
+    file: str
+    caption: str
+    wide: bool = False
+
+
+@dataclass(frozen=True)
+class Statistics:
+    """The measurements of an experiment beyond its scores.
+
+    stats: one summary per algorithm, on the training words of both languages. vocabularies, sizes: BPE against
+    Scaffold-BPE, as trained and at several sizes; None where the experiment has only one of them. embeddings: of the
+    source, of each system's first seed; none where there is nothing to compare.
+    """
+
+    text: str
+    stats: list[Summary]
+    vocabularies: VocabularyComparison | None = field(metadata={"omit_none": True})
+    sizes: list[SizeComparison] | None = field(metadata={"omit_none": True})
+    bleu_intervals: list[figures.Interval]
+    synthetic: bool
+    experiment: str
+    versions: dict[str, str]
+    figures: list[Figure]
+    embeddings: list[Spread] = field(default_factory=list)  # none in results of earlier versions
+
+
+def statistics(experiment: PathLike) -> Statistics:
+    """Measure a finished experiment (a folder that the workflow wrote) and draw its figures.
+
+    Writes ``statistics.json`` and ``figures/`` in the folder, and returns the content of the former.
+
+    Raises MTScaffoldError where the experiment is not finished, or one of its files is missing or malformed.
+    """
+    layout = read_layout(experiment)
+    config = layout.config
+    counts = {language: count_words(layout.words("train", language)) for language in layout.languages}
+    joint = WordCounts()
+    for each in counts.values():
+        joint.add(each)
+    vocabularies = {
+        name: _use(layout.codes(name), joint if len(codes.languages) > 1 else counts[codes.languages[0]])
+        for name, codes in config.all_codes.items()
+    }
+    pair, compared, sizes = _pair(config), None, None
+    if pair is not None:
+        bpe, scaffold = pair
+        compared = compare_vocabularies(vocabularies[bpe.name], vocabularies[scaffold.name])
+        compared = replace(compared, bpe=bpe.name, scaffold=scaffold.name)
+        sizes_around = sorted({max(1, bpe.symbols // 4), max(1, bpe.symbols // 2), bpe.symbols, bpe.symbols * 2})
+        sizes = compare_at_sizes(joint, sizes_around, bpe.min_frequency)
+    intervals = _intervals(layout)
+    models = _models(layout, compared) if compared else {}
+    make_folder(layout.figures)
+    result = Statistics(
+        text="training words, source and target",
+        stats=[replace(_summary(layout.codes(name), use), codes=name) for name, use in vocabularies.items()],
+        vocabularies=compared,
+        sizes=sizes,
+        bleu_intervals=intervals,
+        synthetic=config.synthetic,
+        experiment=config.name,
+        versions=versions(),
+        figures=_draw(layout, vocabularies, compared, sizes, intervals, models),
+        embeddings=[row for system, model in models.items() for row in spread(system, model)],
+    )
+    write_result(layout.statistics, result)
+    return result
+
+
+def _use(codes: Path, counts: WordCounts) -> Vocabulary:
+    return use_of_pieces(codes, counts) if is_unigram_model(codes) else use_of_vocabulary(codes, counts)
+
+
+def _summary(codes: Path, vocabulary: Vocabulary) -> Summary:
+    return summarise_pieces(vocabulary) if is_unigram_model(codes) else summarise(vocabulary)
+
+
+def bootstrap_interval(
+    hypotheses: Sequence[str], references: Sequence[str], samples: int = 1000
+) -> tuple[float, float]:
+    """Return BLEU and half the width of its 95 % confidence interval, from sacreBLEU's bootstrap."""
+    from sacrebleu.metrics import BLEU
+
+    bleu = BLEU()
+    found = bleu.corpus_score(list(hypotheses), [list(references)], n_bootstrap=samples)
+    # 17 digits round-trip; where every resample scores 0, sacreBLEU gives no interval.
+    formatted = json.loads(found.format(width=17, signature=str(bleu.get_signature()), is_json=True))
+    return found.score, float(formatted.get("confidence_var", 0.0))
+
+
+def _intervals(layout: Layout) -> list[figures.Interval]:
+    intervals = []
+    for test in layout.config.test_sets:
+        references = read_lines(layout.raw(test, layout.target))
+        for system in layout.config.systems:
+            for seed in layout.config.seeds:
+                translation = read_lines(layout.translation(system, seed, test))
+                score, half_width = bootstrap_interval(translation, references)
+                intervals.append(figures.Interval(test, system, seed, score, half_width))
+    return intervals
+
+
+def _pair(config: Config) -> tuple[CodesSetting, CodesSetting] | None:
+    """Return joint BPE and Scaffold-BPE codes that differ in nothing else, of the experiment's N if there are such."""
+    found = {}
+    for bpe in config.all_codes.values():
+        scaffold = replace(bpe, algorithm="scaffold")
+        if bpe.algorithm == "bpe" and len(bpe.languages) > 1 and scaffold.name in config.all_codes:
+            found[bpe.symbols] = (bpe, scaffold)
+    return found.get(config.codes.symbols, next(reversed(found.values()), None))
+
+
+def _models(layout: Layout, compared: VocabularyComparison) -> dict[str, Embeddings]:
+    """Read the source embeddings of each system's first seed, and mark the tokens that Scaffold-BPE exchanges."""
+    removed = frozenset(surface_form(entry.token) for entry in compared.removed)
+    new = frozenset(surface_form(entry.token) for entry in compared.new)
+    models = {}
+    for system in layout.config.systems:
+        segmentation = layout.config.segmentation(system)
+        if segmentation.name not in (compared.bpe, compared.scaffold):
+            continue
+        marked = {"tokens Scaffold-BPE removes": removed} if segmentation.name == compared.bpe else {"new tokens": new}
+        checkpoint = layout.averaged(system, layout.config.seeds[0])
+        models[system] = read_embeddings(checkpoint, layout.dictionary(segmentation.name, layout.source), marked)
+    return models
+
+
+def _draw(
+    layout: Layout,
+    vocabularies: Mapping[str, Vocabulary],
+    compared: VocabularyComparison | None,
+    sizes: Sequence[SizeComparison] | None,
+    intervals: Sequence[figures.Interval],
+    models: Mapping[str, Embeddings],
+) -> list[Figure]:
+    """Draw every figure and return them in the order of the page."""
+    config, folder = layout.config, layout.figures
+    note = SYNTHETIC_NOTE if config.synthetic else ""
+    drawn: list[Figure] = []
+
+    def show(section: str, svg: Path, caption: str, wide: bool = False) -> None:
+        drawn.append(Figure(section, svg.relative_to(layout.folder).as_posix(), caption, wide))
+
+    show(
+        "scores",
+        figures.scores(intervals, folder / "bleu", note),
+        "BLEU with the 95 % confidence interval of sacreBLEU's bootstrap over the sentences of the test set. Systems "
+        "are compared by the paired test in the table, not by whether these intervals overlap.",
+    )
+    for section, name, label, series in _over_sizes(layout, vocabularies, intervals):
+        show(section, figures.over_sizes(series, folder / name, label, note), f"{label}, over N.")
+    curves = {
+        f"{system}, seed {seed}": read_result(TrainingReport, layout.training_report(system, seed)).curves
+        for system in config.systems
+        for seed in config.seeds
+    }
+    # fairseq logs no epoch with --log-format none.
+    if any(points for training in curves.values() for points in training.values()):
+        show(
+            "training",
+            figures.training_curves(curves, folder / "training", note),
+            _PER_BYTE if figures.has_curve(curves, "valid_bits_per_byte") else _PER_SUBWORD,
+        )
+    if figures.has_curve(curves, "valid_bleu"):
+        show(
+            "training",
+            figures.bleu_curves(curves, folder / "validation-bleu", note),
+            "BLEU of the validation set during training, against its own subwords, joined and detokenised: for the "
+            "shape of the curves, not to be compared with the scores above.",
+        )
+    frequencies = {name: vocabulary.sorted_frequencies for name, vocabulary in vocabularies.items()}
+    show(
+        "vocabularies",
+        figures.token_frequencies(frequencies, folder / "token-frequencies", note),
+        "Sorted token frequencies in the training text.",
+    )
+    if compared is None:
+        return drawn
+    if sizes and any(row.gain is not None for row in sizes):
+        show(
+            "vocabularies",
+            figures.replaced_tokens(sizes, folder / "replaced-tokens", note),
+            "Average frequency of the tokens that Scaffold-BPE removes from BPE's vocabulary and of the new ones that "
+            "replace them, for codes of several sizes learned from the same text.",
+        )
+    if parts := _parts_to_show(vocabularies[compared.bpe], compared):
+        show(
+            "vocabularies",
+            figures.inside_longer_tokens(parts, vocabularies[compared.bpe].frequencies, folder / "inside-longer", note),
+            "Where a string occurs in the text as BPE segments it: as a token of its own (orange), or in longer ones.",
+            wide=True,
+        )
+    for system, model in models.items():
+        show(
+            "embeddings",
+            figures.embeddings({system: model}, folder / f"embeddings-{system}", note),
+            f"Source embeddings of {system}, seed {config.seeds[0]}, less their mean, projected by SVD.",
+        )
+    return drawn
+
+
+def _over_sizes(
+    layout: Layout, vocabularies: Mapping[str, Vocabulary], intervals: Sequence[figures.Interval]
+) -> Iterator[tuple[str, str, str, dict[str, list[tuple[int, float]]]]]:
+    """Yield what to draw over N where systems differ in it: section, file, label and series of each figure."""
+    for test in layout.config.test_sets:
+        scores: dict[str, list[float]] = {}
+        for entry in intervals:
+            if entry.test_set == test:
+                scores.setdefault(entry.system, []).append(entry.score)
+        series = _by_size(layout, {system: fmean(values) for system, values in scores.items()})
+        if series:
+            yield "scores", f"bleu-over-n-{test}", f"BLEU on {test}, mean over the seeds", series
+    bytes_per_token = {
+        system: summarise(vocabularies[layout.segmentation_of(system)]).bytes_per_token
+        for system in layout.config.systems
+        if layout.segmentation_of(system) in vocabularies and not layout.config.systems[system].resamples
+    }
+    if series := _by_size(layout, bytes_per_token):
+        yield "vocabularies", "bytes-per-token-over-n", "bytes per token in the training text", series
+
+
+def _by_size(layout: Layout, values: Mapping[str, float]) -> dict[str, list[tuple[int, float]]]:
+    """Return a value of each system over N, by what else sets systems with joint codes apart; none for a single N.
+
+    values: system → value; systems without one are left out.
+    """
+    series: dict[str, list[tuple[int, float]]] = {}
+    for name, system in layout.config.systems.items():
+        codes = layout.config.segmentation(name).codes
+        if name in values and len(codes) == 1 and codes[0].file is None:
+            kind = str(system.algorithm)
+            kind += "+refill" if system.refill else ""
+            kind += "+greedy" if system.inference == "greedy" else ""
+            kind += "+dropout" if any(system.dropouts) else ""
+            kind += "+uniform" if any(system.uniform_samplings) else ""
+            kind += "+sampling" if system.sampling_alpha is not None else ""
+            series.setdefault(kind, []).append((codes[0].symbols, values[name]))
+    ordered = {kind: sorted(points) for kind, points in series.items()}
+    return {kind: points for kind, points in ordered.items() if len({size for size, _ in points}) > 1}
+
+
+def _parts_to_show(bpe: Vocabulary, compared: VocabularyComparison) -> list[str]:
+    """Return two strings that BPE made only on the way to longer ones, the earliest, and one that stayed frequent."""
+    removed = {entry.token.removesuffix(END_OF_WORD) for entry in compared.removed if entry.scaffold}
+    in_order = list(dict.fromkeys(merge.token.removesuffix(END_OF_WORD) for merge in bpe.codes.merges))
+    occurs = {token.removesuffix(END_OF_WORD) for token, frequency in bpe.frequencies.items() if frequency}
+    parts = [part for part in in_order if part in removed and len(part) >= 4 and any(part in o for o in occurs)][:2]
+    kept = [part for part in in_order if part not in removed and len(part) == 3]
+    frequent = max(kept, key=lambda part: bpe.frequencies.get(part + END_OF_WORD, 0), default=None)
+    return [*parts, "ing" if "ing" in kept else frequent] if parts and frequent else parts

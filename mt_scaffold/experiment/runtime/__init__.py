@@ -1,0 +1,1 @@
+"""What every step needs: locks, results, checked values, fairseq's programs."""

@@ -1,0 +1,139 @@
+"""Load fairseq's checkpoints without letting them run code.
+
+A checkpoint is a pickle, and a pickle can have any function called while it is loaded. With ``weights_only`` PyTorch
+calls only what is on an allow list: tensors, plain containers, and what ``safe_globals`` adds.
+"""
+
+from __future__ import annotations
+
+import argparse
+import pickle
+import re
+import zipfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from mt_scaffold.corpus.files import PathLike, explain_os_error
+from mt_scaffold.errors import MTScaffoldError
+
+_OPTIMISER = "last_optimizer_state"
+_EPOCH, _UPDATES = r"checkpoint(\d+)\.pt", r"checkpoint_\d+_(\d+)\.pt"
+
+
+def safe_globals() -> list[Any]:
+    """Return what fairseq's checkpoints hold beyond PyTorch's allow list; none of it runs code when it is loaded.
+
+    These are the options of a model, and NumPy numbers and arrays such as the counts of ``--eval-bleu``.
+    """
+    import numpy
+
+    array, number = numpy.zeros(1), numpy.float64(1)
+    makers = [array.__reduce__()[0], number.__reduce__()[0]]
+    types = [type(numpy.dtype(kind)) for kind in (bool, "int32", "int64", "float32", "float64")]
+    return [argparse.Namespace, numpy.ndarray, numpy.dtype, *makers, *types]
+
+
+def load_checkpoint(path: PathLike) -> dict[str, Any]:
+    """Load a fairseq checkpoint onto the CPU: ``model`` (name → tensor), ``cfg``, ``extra_state`` and so on.
+
+    From a checkpoint of an epoch or of updates, which fairseq replaces but never writes to in place, a tensor is read
+    when it is used, so that the optimiser's state takes no memory unless it is wanted. Other files are read whole:
+    fairseq copies checkpoint_best.pt and checkpoint_last.pt onto those before.
+    Raises MTScaffoldError where the file is missing, truncated, not a checkpoint, or holds anything that could run
+    code.
+    """
+    import torch
+
+    try:
+        # On exit safe_globals() takes everything it names off the list, even what was on it before.
+        listed = torch.serialization.get_safe_globals()
+        with torch.serialization.safe_globals([each for each in safe_globals() if each not in listed]):
+            # PyTorch's format of before 1.6 cannot be mapped.
+            mapped = re.fullmatch(f"{_EPOCH}|{_UPDATES}", Path(path).name) is not None and zipfile.is_zipfile(path)
+            state = torch.load(path, map_location="cpu", weights_only=True, mmap=mapped)
+    except OSError as error:
+        raise explain_os_error(error, path) from error
+    except pickle.UnpicklingError as error:
+        if refused := re.search(r"GLOBAL:? (\S+)", str(error)):
+            raise MTScaffoldError(
+                f"{path}: refused: this checkpoint calls {refused[1]}, which could run code; use one that "
+                "fairseq-train wrote"
+            ) from error
+        raise MTScaffoldError(f"{path}: not a checkpoint; use one that fairseq-train wrote") from error
+    except (RuntimeError, EOFError, ValueError, LookupError, TypeError, AttributeError) as error:
+        raise MTScaffoldError(f"{path}: not a complete checkpoint; use another one, or resume the training") from error
+    if not isinstance(state, dict) or not isinstance(state.get("model"), dict):
+        raise MTScaffoldError(f"{path}: not a checkpoint (it holds no model); use one that fairseq-train wrote")
+    # weights_only lets plain values pass.
+    for name, value in state["model"].items():
+        if not isinstance(name, str) or not isinstance(value, torch.Tensor):
+            raise MTScaffoldError(f"{path}: its parameter {name!r} is no tensor; use one that fairseq-train wrote")
+    return state
+
+
+def without_optimiser(state: dict[str, Any]) -> dict[str, Any]:
+    """Return a checkpoint without what only resuming needs."""
+    return {key: value for key, value in state.items() if key != _OPTIMISER}
+
+
+def has_optimiser(state: dict[str, Any]) -> bool:
+    """Return whether a training can resume from a checkpoint."""
+    return state.get(_OPTIMISER) is not None
+
+
+def tied(models: Sequence[dict[str, Any]]) -> dict[str, str]:
+    """Return for each parameter the first one that has the same bits in each of ``models``, which may be itself.
+
+    fairseq saves a tied parameter once under each of its names: on the CPU in fp32 they share one storage, but on a GPU
+    or in fp16 each is a copy.
+    """
+    firsts: dict[Any, list[str]] = {}
+    found = {}
+    for name, tensor in models[-1].items():
+        alike = firsts.setdefault((tensor.shape, tensor.dtype), [])
+        found[name] = next((each for each in alike if all(_same_bits(m[each], m[name]) for m in models)), name)
+        if found[name] == name and tensor.is_floating_point():
+            alike.append(name)
+    return found
+
+
+def _same_bits(one: Any, other: Any) -> bool:
+    import torch
+
+    # As bytes, for which 0.0 is not -0.0.
+    same: bool = torch.equal(one.flatten().view(torch.uint8), other.flatten().view(torch.uint8))
+    return same
+
+
+def check_optimiser(path: PathLike) -> None:
+    """Raise MTScaffoldError for a checkpoint that a training could resume from only with a new optimiser."""
+    if Path(path).exists() and not has_optimiser(load_checkpoint(path)):
+        raise MTScaffoldError(
+            f"{path}: no training can resume from this checkpoint, which was saved or thinned without the optimiser's "
+            "state; restore it, or delete the folder of the training to train from scratch"
+        )
+
+
+def epoch_checkpoints(folder: PathLike) -> dict[int, Path]:
+    """Return the checkpoints of whole epochs in ``folder`` (``checkpoint7.pt``) by epoch, the earliest first."""
+    return _numbered(folder, _EPOCH)
+
+
+def update_checkpoints(folder: PathLike) -> dict[int, Path]:
+    """Return the checkpoints within epochs in ``folder`` (``checkpoint_EPOCH_UPDATES.pt``) by updates, in order."""
+    return _numbered(folder, _UPDATES)
+
+
+def best_checkpoints(folder: PathLike) -> list[Path]:
+    """Return the checkpoints in ``folder`` that were best in validation (``--keep-best-checkpoints``: several)."""
+    names = re.compile(r"checkpoint(_best|\.best_.+)\.pt")
+    return sorted(path for path in Path(folder).iterdir() if names.fullmatch(path.name))
+
+
+def _numbered(folder: PathLike, pattern: str) -> dict[int, Path]:
+    try:
+        names = [(re.fullmatch(pattern, path.name), path) for path in Path(folder).iterdir()]
+    except OSError as error:
+        raise explain_os_error(error, folder) from error
+    return dict(sorted((int(match[1]), path) for match, path in names if match))

@@ -1,0 +1,256 @@
+"""Run fairseq's programs, each in its own process, without a shell and with a log."""
+
+from __future__ import annotations
+
+import ctypes
+import importlib.util
+import json
+import os
+import re
+import shlex
+import signal
+import subprocess
+import sys
+from collections import deque
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from pathlib import Path
+
+from mt_scaffold.corpus.files import PathLike, explain_os_error
+from mt_scaffold.errors import MTScaffoldError, UsageError
+
+_LOG_END = 25
+_PYTHON = (sys.executable, "-P")
+LAUNCHERS = ("fairseq", "torchrun", "srun")
+_PR_SET_PDEATHSIG = 1
+# A wheel of PyTorch for each major version of CUDA; any driver of that version runs it.
+_WHEELS = {11: "cu118", 12: "cu126", 13: "cu130"}
+# The device files of NVIDIA's driver, on Linux and in WSL, and of AMD's.
+_GPU_DEVICES = ("/dev/nvidiactl", "/dev/dxg", "/dev/kfd")
+# With its default of 8, fairseq drops the last batch of a data set, up to 7 sentences, unless it is a multiple.
+WHOLE_DATA_SET = ("--required-batch-size-multiple", "1")
+
+
+def user_dir() -> Path:
+    """Return the folder to give to fairseq as ``--user-dir``."""
+    return Path(__file__).resolve().parent.parent / "fairseq_plugin" / "user_dir" / "mt_scaffold_fairseq"
+
+
+def option_arguments(options: Mapping[str, object]) -> list[str]:
+    """Return options as arguments: ``true`` makes a flag, ``false`` nothing, a list several values.
+
+    >>> option_arguments({"max-tokens": 4096, "share-all-embeddings": True, "fp16": False})
+    ['--max-tokens', '4096', '--share-all-embeddings']
+    """
+    arguments = []
+    for name, value in options.items():
+        if value is False:
+            continue
+        arguments.append(f"--{name}")
+        if value is not True:
+            arguments += [str(entry) for entry in value] if isinstance(value, list) else [str(value)]
+    return arguments
+
+
+def refuse_options(arguments: Sequence[str], own: Collection[str], program: str) -> None:
+    """Raise UsageError where ``arguments`` set an option that this package sets itself (``own``, without dashes)."""
+    for argument in arguments:
+        name = argument.removeprefix("--").split("=")[0].replace("_", "-")
+        if argument.startswith("--") and name in own:
+            raise UsageError(f"{program}: --{name} is set by mt-scaffold itself; remove it from the options")
+
+
+def check_options(options: Iterable[tuple[str, Sequence[str]]]) -> None:
+    """Raise UsageError where fairseq's own parser rejects the options of a program (``train``, ``generate``).
+
+    This needs no data and takes some seconds; without fairseq nothing is checked.
+    """
+    if importlib.util.find_spec("fairseq") is None:
+        return
+    parsers = {"train": "get_training_parser", "generate": "get_generation_parser"}
+    calls = [
+        (program, parsers[program], ["data", "--user-dir", str(user_dir()), *arguments])
+        for program, arguments in options
+    ]
+    command = [*_PYTHON, "-c", _PARSE, json.dumps(calls)]
+    parsing = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    if parsing.returncode:
+        last = parsing.stderr.rstrip().rpartition("\n")[2]
+        raise UsageError(_refusal(parsing.stderr) or f"fairseq cannot parse its options ({last}); correct them")
+
+
+def _refusal(text: str) -> str | None:
+    """Return the last error of fairseq's parser in ``text``, without its list of choices."""
+    refusals = re.findall(r"^(?:fairseq-)?(\w+)(?:\.py)?: error: (.*)", text, re.MULTILINE)
+    if not refusals:
+        return None
+    program, cause = refusals[-1]
+    return f"fairseq-{program}: {cause.partition(' (choose from ')[0]}"
+
+
+# The parser's error starts with sys.argv[0].
+_PARSE = """
+import json, sys
+from fairseq import options
+for program, parser, arguments in json.loads(sys.argv[1]):
+    sys.argv[0] = "fairseq-" + program
+    options.parse_args_and_arch(getattr(options, parser)(), arguments)
+"""
+
+
+def has_gpu_device() -> bool:
+    """Return whether the driver of a GPU has made a device file."""
+    return any(os.path.exists(path) for path in _GPU_DEVICES)
+
+
+def sees_gpu() -> bool:
+    """Return whether PyTorch finds a GPU. Where no driver has made a device file, PyTorch is not even loaded."""
+    if not has_gpu_device():
+        return False
+    import torch
+
+    return bool(torch.cuda.is_available())
+
+
+def no_gpu_message() -> str:
+    """Return why PyTorch finds no GPU on this machine, and what to do."""
+    if not has_gpu_device():
+        return "no driver has made a device file such as /dev/nvidiactl; check the driver, or the GPUs that the job has"
+    import torch
+
+    build = torch.version.cuda
+    if build is None and torch.version.hip is None:
+        return f"PyTorch {torch.__version__} is built for CPUs only; {_other_pytorch(_driver_cuda())}"
+    if (visible := os.environ.get("CUDA_VISIBLE_DEVICES")) is not None and not visible.strip("-1 "):
+        return f"CUDA_VISIBLE_DEVICES={visible} hides every GPU; unset it, or request GPUs for the job"
+    driver = _driver_cuda()
+    if build is not None and driver is not None and int(build.split(".")[0]) > driver[0]:
+        return (
+            f"PyTorch {torch.__version__} is built for CUDA {build}, and the driver supports CUDA up to "
+            f"{driver[0]}.{driver[1]}; update the driver, or {_other_pytorch(driver)}"
+        )
+    try:
+        torch.cuda.init()
+    except (RuntimeError, AssertionError) as error:
+        return f"{str(error).strip().splitlines()[0]}; check the driver with nvidia-smi"
+    return "its driver reports none; check it with nvidia-smi"
+
+
+def _driver_cuda() -> tuple[int, int] | None:
+    """Return the newest version of CUDA that NVIDIA's driver supports, None without that driver."""
+    version = ctypes.c_int(0)
+    try:
+        failed = ctypes.CDLL("libcuda.so.1").cuDriverGetVersion(ctypes.byref(version))
+    except (OSError, AttributeError):
+        return None
+    return None if failed or not version.value else (version.value // 1000, version.value % 1000 // 10)
+
+
+def _other_pytorch(driver: tuple[int, int] | None) -> str:
+    which = "the driver's CUDA (nvidia-smi shows it)" if driver is None else f"CUDA {driver[0]}"
+    return (
+        f"install PyTorch for {which}: pip install torch --index-url https://download.pytorch.org/whl/cuXXX, "
+        f"XXX as on https://pytorch.org/get-started (such as {_WHEELS.get(driver[0] if driver else 12, 'cu130')})"
+    )
+
+
+def gpus_in_all(nodes: int, gpus: int) -> int:
+    """Return the number of GPUs of a training on ``nodes`` with ``gpus`` each (0: all that PyTorch finds)."""
+    import torch
+
+    return nodes * (gpus or torch.cuda.device_count())
+
+
+def command_line(program: str, arguments: Sequence[str], launcher: Sequence[str] = ()) -> list[str]:
+    """Return the command that runs ``program`` (``preprocess``, ``train``, ``generate``) with this Python."""
+    # -P: a file called random.py in the current folder must not shadow Python's own.
+    return [
+        *launcher,
+        *(() if "torch.distributed.run" in launcher else _PYTHON),
+        "-m",
+        f"fairseq_cli.{program}",
+        *arguments,
+    ]
+
+
+def launcher_command(launcher: str, nodes: int, gpus: int) -> list[str]:
+    """Return what precedes fairseq-train on the command line for ``launcher``, one of LAUNCHERS.
+
+    ``fairseq`` starts a process for each GPU of one node by itself, ``torchrun`` one for each of ``gpus``; ``srun``, in
+    a SLURM job, starts fairseq once on each of ``nodes``, where it finds the others through SLURM.
+    Raises UsageError for a number of nodes or GPUs that the launcher does not support.
+    """
+    if gpus < 0:
+        raise UsageError(f"--gpus {gpus}: the number of GPUs must be 0 (all) or more")
+    if nodes < 1:
+        raise UsageError(f"--nodes {nodes}: the number of nodes must be 1 or more")
+    if nodes > 1 and launcher != "srun":
+        raise UsageError(f"--nodes {nodes}: {launcher} trains on one node only; use --launcher srun for several")
+    if launcher == "torchrun":
+        if gpus < 1:
+            raise UsageError("--launcher torchrun: give the number of GPUs with --gpus N")
+        return [*_PYTHON, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(gpus)]
+    if launcher == "srun":
+        if "SLURM_JOB_ID" not in os.environ:
+            raise UsageError("--launcher srun: not in a SLURM job; start the training with sbatch")
+        # --overlap: the job's own step already holds these processors. --cpu-bind: SLURM must not bind a task to some.
+        command = ["srun", "--overlap", "--cpu-bind=none"]
+        command += ["--nodes", str(nodes), "--ntasks", str(nodes), "--ntasks-per-node", "1"]
+        return command + (["--gpus-per-node", str(gpus)] if gpus else [])
+    return []
+
+
+def run_tool(program: str, arguments: Sequence[str], log: PathLike) -> None:
+    """Run a fairseq program to completion, as ``run_command`` does."""
+    run_command(program, command_line(program, arguments), log)
+
+
+def run_command(
+    program: str, command: Sequence[str], log: PathLike, variables: Mapping[str, str] | None = None
+) -> None:
+    """Run the ``command`` of a fairseq program to completion, appending its output to the file ``log``.
+
+    ``variables`` are added to its environment. It ignores SIGUSR1, which is for mt-scaffold. Raises MTScaffoldError
+    where fairseq is not installed, and, with the end of the log, where the program fails.
+    """
+    if importlib.util.find_spec("fairseq_cli") is None:
+        raise MTScaffoldError("fairseq is not installed; run make venv in the source folder (see README.md)")
+    environment = {**os.environ, "PYTHONHASHSEED": "0", **(variables or {})}
+    libc = ctypes.CDLL(None)
+
+    def before_exec() -> None:
+        # The kernel ends the program when this process dies, so that no orphaned training survives.
+        libc.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
+        # What is ignored stays ignored in all that the program starts.
+        signal.signal(signal.SIGUSR1, signal.SIG_IGN)
+
+    try:
+        with open(log, "ab") as stream:
+            stream.write(f"$ {shlex.join(command)}\n".encode())
+            stream.flush()
+            process = subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=stream,
+                stderr=subprocess.STDOUT,
+                env=environment,
+                preexec_fn=before_exec,
+            )
+    except OSError as error:
+        raise explain_os_error(error, log) from error
+    try:
+        status = process.wait()
+    except BaseException:
+        process.terminate()
+        process.wait()
+        raise
+    if status:
+        if status == 2 and (refusal := _refusal(log_end(log, indent=""))):
+            raise UsageError(f"{refusal}; whole log: {log}")
+        how = f"exit status {status}" if status > 0 else f"signal {-status}"
+        raise MTScaffoldError(f"fairseq-{program} failed ({how}); whole log: {log}; it ends:\n{log_end(log)}")
+
+
+def log_end(log: PathLike, lines: int = _LOG_END, indent: str = "  | ") -> str:
+    """Return the last ``lines`` lines of a log, indented."""
+    with open(log, encoding="utf-8", errors="replace") as stream:
+        return "".join(f"{indent}{line.rstrip()[:400]}\n" for line in deque(stream, maxlen=lines)).rstrip("\n")

@@ -1,0 +1,57 @@
+"""Where a result comes from: versions and digests."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.metadata
+import platform
+from collections.abc import Iterable
+
+from mt_scaffold.corpus.files import PathLike, explain_os_error, open_input
+
+# The distributions that a score may depend on.
+_DISTRIBUTIONS = (
+    "mt-scaffold",
+    "torch",
+    "fairseq-fixed",
+    "ctranslate2",
+    "sacrebleu",
+    "sacremoses",
+    "sentencepiece",
+    "numpy",
+    "snakemake",
+)
+
+
+def versions() -> dict[str, str]:
+    """Return the versions of Python and of the installed packages that a result may depend on, by name."""
+    found = {"python": platform.python_version()}
+    for name in _DISTRIBUTIONS:
+        try:
+            found[name] = importlib.metadata.version(name)
+        except importlib.metadata.PackageNotFoundError:
+            continue
+    return found
+
+
+def digest_of(blocks: Iterable[bytes], kind: str = "sha256") -> str:
+    """Return the digest of the concatenated ``blocks`` in hexadecimal; kind: a name that hashlib knows."""
+    digest = hashlib.new(kind)
+    for block in blocks:
+        digest.update(block)
+    return digest.hexdigest()
+
+
+def sha256(path: PathLike) -> str:
+    """Return the SHA-256 digest of the content of ``path``, decompressed where it is ``.gz``, in hexadecimal."""
+    with open_input(path) as stream:
+        return digest_of(iter(lambda: stream.read(1 << 20), b""))
+
+
+def raw_digest(path: PathLike, kind: str = "sha256") -> str:
+    """Return the digest of a file as stored, in hexadecimal. Raises MTScaffoldError where it cannot be read."""
+    try:
+        with open(path, "rb") as stream:
+            return hashlib.file_digest(stream, kind).hexdigest()
+    except OSError as error:
+        raise explain_os_error(error, path) from error

@@ -1,0 +1,106 @@
+"""Segmented words → figures. docs/results/intrinsic defines each, with its source."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+from mt_scaffold.analysis.stats import entropy, redundancy, renyi_efficiency
+from mt_scaffold.experiment.study.methods import Learned, Subwords
+from mt_scaffold.experiment.study.texts import Words
+
+RENYI_POWER = 2.5
+
+
+@dataclass(frozen=True)
+class Measures:
+    """The figures of a segmented text. Those that ``stats`` has too are the same.
+
+    under_10, under_100: tokens of the vocabulary that occur less often, those that never do included; the shares are of
+    the vocabulary. whole_types, whole_words: the share of distinct words, and of words, that are one subword.
+    """
+
+    words: int
+    bytes: int
+    tokens: int
+    types: int
+    vocabulary_size: int
+    bytes_per_token: float
+    tokens_per_word: float
+    entropy_bits: float
+    redundancy: float
+    renyi_efficiency: float
+    under_10: int
+    under_100: int
+    share_under_10: float
+    share_under_100: float
+    whole_types: float
+    whole_words: float
+
+
+@dataclass(frozen=True)
+class Stability:
+    """How much two vocabularies, learned from the even and from the odd lines of a text, agree.
+
+    jaccard: merged tokens in both / in either, 1 where neither has any. alike_types, alike_words: the share of distinct
+    words, and of words, of the held-out text that both segment in the same way.
+    """
+
+    jaccard: float
+    alike_types: float
+    alike_words: float
+
+
+def token_frequencies(words: Mapping[str, int], segmented: Sequence[Subwords]) -> Counter[str]:
+    """Return how often each subword occurs; ``segmented``: of each word, in order."""
+    frequencies: Counter[str] = Counter()
+    for count, subwords in zip(words.values(), segmented, strict=True):
+        for subword in subwords:
+            frequencies[subword] += count
+    return frequencies
+
+
+def measure(learned: Learned, text: Words, segmented: Sequence[Subwords]) -> Measures:
+    """Measure words that ``learned`` segmented."""
+    frequencies = token_frequencies(text.counts, segmented)
+    vocabulary = learned.vocabulary(text.counts) | frequencies.keys()
+    values = [frequencies[token] for token in vocabulary]
+    tokens, size = sum(values), len(values)
+    bits = entropy(values)
+    under_10, under_100 = (sum(1 for value in values if value < limit) for limit in (10, 100))
+    whole = [len(subwords) == 1 for subwords in segmented]
+    return Measures(
+        words=text.total,
+        bytes=text.bytes,
+        tokens=tokens,
+        types=len(frequencies),
+        vocabulary_size=size,
+        bytes_per_token=text.bytes / tokens,
+        tokens_per_word=tokens / text.total,
+        entropy_bits=bits,
+        redundancy=redundancy(bits, size),
+        renyi_efficiency=renyi_efficiency(values, RENYI_POWER),
+        under_10=under_10,
+        under_100=under_100,
+        share_under_10=under_10 / size,
+        share_under_100=under_100 / size,
+        whole_types=sum(whole) / len(whole),
+        whole_words=_share(text.counts.values(), whole),
+    )
+
+
+def stability(even: Learned, odd: Learned, unseen: Words) -> Stability:
+    """Compare what was learned from two halves of a text."""
+    words = list(unseen.counts)
+    both, either = even.merged & odd.merged, even.merged | odd.merged
+    alike = [one == other for one, other in zip(even.segment(words), odd.segment(words), strict=True)]
+    return Stability(
+        jaccard=len(both) / len(either) if either else 1.0,
+        alike_types=sum(alike) / len(alike),
+        alike_words=_share(unseen.counts.values(), alike),
+    )
+
+
+def _share(counts: Collection[int], chosen: Sequence[bool]) -> float:
+    return sum(count for count, each in zip(counts, chosen, strict=True) if each) / sum(counts)

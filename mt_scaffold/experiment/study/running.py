@@ -1,0 +1,213 @@
+"""A YAML file → all cells of an intrinsic study, its tables and its figures; a cell that is there is not repeated."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import functools
+import hashlib
+import io
+import json
+import multiprocessing
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
+from pathlib import Path
+from typing import Any
+
+from mt_scaffold.corpus.files import PathLike, make_folder, write_text
+from mt_scaffold.errors import MTScaffoldError
+from mt_scaffold.experiment.runtime.child_processes import begin_child
+from mt_scaffold.experiment.runtime.locks import take_lock
+from mt_scaffold.experiment.runtime.provenance import sha256, versions
+from mt_scaffold.experiment.runtime.results import read_result, write_result
+from mt_scaffold.experiment.study.cells import OTHER, Cell, measure_cell
+from mt_scaffold.experiment.study.configuration import Method, Study, load_study, plain
+from mt_scaffold.experiment.study.drawing import draw
+from mt_scaffold.experiment.study.generalisation import GeneralisationCell, measure_generalisation
+from mt_scaffold.experiment.study.held_out import HeldOutCell, measure_held_out
+from mt_scaffold.experiment.study.methods import OF_LANGUAGES, applies
+from mt_scaffold.experiment.study.tables import write_tables
+from mt_scaffold.experiment.study.texts import TRAIN, CountedText, count_text
+from mt_scaffold.options import worker_count
+
+# Raised when what a cell measures changes, so that old ones are not used.
+_MEASURED = 1
+
+
+@dataclasses.dataclass(frozen=True)
+class _Job:
+    """A cell to measure: where its result goes, what it depends on, and the call that makes it."""
+
+    path: Path
+    key: str
+    call: Callable[[], Cell | GeneralisationCell | HeldOutCell]
+
+    @property
+    def _key_path(self) -> Path:
+        return self.path.with_suffix(".key")
+
+    def is_done(self) -> bool:
+        """Whether its result is there, made of the same texts and settings."""
+        return self.path.exists() and self._key_path.exists() and self._key_path.read_text("utf-8") == self.key
+
+    def run(self) -> str:
+        """Measure, write the result, and return what it is called."""
+        # That a text is exhausted is in the result.
+        with contextlib.redirect_stderr(io.StringIO()):
+            result = self.call()
+        self._key_path.unlink(missing_ok=True)
+        write_result(self.path, result)
+        write_text(self._key_path, self.key)
+        return f"{self.path.parent.name} {self.path.stem}"
+
+
+def study(config: PathLike, output: PathLike, texts: PathLike = ".", jobs: int = 1) -> Path:
+    """Measure every cell of an intrinsic study that is not there yet; write tables and figures.
+
+    config: the YAML file (``Study`` is its schema). output: the folder of the study. texts: the folder of the files
+    that it names. jobs: processes side by side, -1 for all cores.
+
+    Returns the folder: ``cells/``, ``generalisation/`` and ``held-out/`` as JSON, ``*.csv``, ``figures/`` as SVG and
+    PNG, and ``config.yaml`` with versions and the digests of the texts.
+
+    Raises UsageError for a configuration that does not fit, MTScaffoldError where a text cannot be read.
+    """
+    settings = load_study(config)
+    processes = worker_count(jobs)
+    folder = Path(output)
+    make_folder(folder)
+    with take_lock(folder, "another study is running here"):
+        paths = {
+            (name, language): Path(texts) / file
+            for name, text in settings.texts.items()
+            for language, file in text.files.items()
+        }
+        counted = {
+            name: count_text(
+                text,
+                {language: paths[name, language] for language in text.files},
+                folder / "texts" / name,
+                settings.generalisation.fractions,
+            )
+            for name, text in settings.texts.items()
+        }
+        cells = _cells(settings, counted, folder / "cells")
+        comparisons = _comparisons(settings, counted, folder / "generalisation")
+        trials = _trials(settings, counted, folder / "held-out")
+        _run([job for job in (*cells, *comparisons, *trials) if not job.is_done()], processes)
+        measured = [read_result(Cell, job.path) for job in cells]
+        compared = [read_result(GeneralisationCell, job.path) for job in comparisons]
+        write_tables(measured, compared, [read_result(HeldOutCell, job.path) for job in trials], folder)
+        draw(settings, measured, compared, folder / "figures")
+        _write_config(settings, paths, folder / "config.yaml")
+    return folder
+
+
+def _cells(settings: Study, texts: Mapping[str, CountedText], folder: Path) -> list[_Job]:
+    """Every method, learned from every text with every N."""
+    jobs = []
+    least = settings.min_frequency
+    for name, text in settings.learned.items():
+        own = {TRAIN: texts[name]} | ({OTHER: texts[text.other[0]]} if text.other else {})
+        make_folder(folder / name)
+        for method_name, method in settings.methods.items():
+            if not applies(method, name, text.files):
+                continue
+            halves = method.stability is None or name in method.stability
+            options = _options(method, halves)
+            if method.algorithm in OF_LANGUAGES:
+                options["languages"] = list(text.files)
+            for size in settings.sizes:
+                call = functools.partial(measure_cell, name, method_name, method, size, least, halves, own)
+                key = _key(own, options, size, least)
+                jobs.append(_Job(folder / name / f"{method_name}-{size}.json", key, call))
+    return jobs
+
+
+def _comparisons(settings: Study, texts: Mapping[str, CountedText], folder: Path) -> list[_Job]:
+    """BPE and Scaffold-BPE, learned from all of a text, with higher least frequencies, and from fractions of it."""
+    jobs = []
+    own = (1, settings.min_frequency)
+    wanted = dict.fromkeys([own, *((1, least) for least in settings.generalisation.min_frequencies)])
+    wanted |= dict.fromkeys((fraction, settings.min_frequency) for fraction in settings.generalisation.fractions)
+    for name, text in settings.learned.items():
+        others = {TRAIN: texts[name]} | {each: texts[each] for each in text.other}
+        make_folder(folder / name)
+        for fraction, least in wanted:
+            sizes = settings.sizes if (fraction, least) == own else settings.generalisation.sizes or settings.sizes
+            for size in sizes:
+                call = functools.partial(measure_generalisation, name, size, fraction, least, others)
+                path = folder / name / f"every-{fraction}-min-{least}-{size}.json"
+                jobs.append(_Job(path, _key(others, fraction, least, size), call))
+    return jobs
+
+
+def _trials(settings: Study, texts: Mapping[str, CountedText], folder: Path) -> list[_Job]:
+    """The criterion of held-out text, at the sizes of the generalisation question."""
+    jobs = []
+    least = settings.min_frequency
+    for name, text in settings.learned.items():
+        others = {each: texts[each] for each in text.other}
+        make_folder(folder / name)
+        for size in settings.generalisation.sizes or settings.sizes:
+            call = functools.partial(measure_held_out, name, size, least, texts[name], others)
+            key = _key({TRAIN: texts[name], **others}, size, least)
+            jobs.append(_Job(folder / name / f"{size}.json", key, call))
+    return jobs
+
+
+def _options(method: Method, halves: bool) -> dict[str, Any]:
+    """What a method sets; defaults are left out, so that a new option leaves the cells of others valid."""
+    fields = [entry for entry in dataclasses.fields(method) if entry.name not in ("stability", "texts")]
+    given = {entry.name: getattr(method, entry.name) for entry in fields}
+    options = {entry.name: given[entry.name] for entry in fields if given[entry.name] != entry.default}
+    return options if halves else options | {"halves": False}
+
+
+def _key(texts: Mapping[str, CountedText], *settings: Any) -> str:
+    content = [_MEASURED, {name: text.digest for name, text in texts.items()}, settings]
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+
+
+def _run(jobs: list[_Job], processes: int) -> None:
+    """Run jobs side by side, and say on stderr what is done."""
+    for number, name in enumerate(_finished(jobs, processes), 1):
+        print(f"mt-scaffold: study: {name} ({number} of {len(jobs)})", file=sys.stderr, flush=True)
+
+
+def _finished(jobs: list[_Job], processes: int) -> Iterator[str]:
+    if processes == 1 or len(jobs) < 2:
+        yield from (job.run() for job in jobs)
+        return
+    others = multiprocessing.active_children()
+    spawn = multiprocessing.get_context("spawn")
+    executor = ProcessPoolExecutor(min(processes, len(jobs)), spawn, initializer=begin_child)
+    try:
+        for future in as_completed([executor.submit(job.run) for job in jobs]):
+            yield future.result()
+    except BrokenProcessPool as error:
+        raise MTScaffoldError(
+            "a process that measures died (out of memory?); run again with fewer --jobs: what is measured is kept"
+        ) from error
+    except BaseException:
+        # A cell may take minutes.
+        for process in multiprocessing.active_children():
+            if process not in others:
+                process.kill()
+        raise
+    finally:
+        executor.shutdown(cancel_futures=True)
+
+
+def _write_config(settings: Study, paths: Mapping[tuple[str, str], Path], path: Path) -> None:
+    import yaml
+
+    heading = [f"# {name} {version}" for name, version in versions().items()]
+    heading += [
+        f"# {name}.{language}: {paths[name, language].stat().st_size:,} bytes, sha256 {sha256(paths[name, language])}"
+        for name, language in paths
+    ]
+    body = yaml.safe_dump(plain(settings), sort_keys=False, allow_unicode=True)
+    write_text(path, "\n".join(heading) + "\n" + body)

@@ -1,0 +1,128 @@
+"""Texts → counted words: what codes are learned from, its two halves, a fraction of it, and what is held out."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from mt_scaffold.corpus.count import load_counts, merge_counts, write_counts
+from mt_scaffold.corpus.files import make_folder
+from mt_scaffold.corpus.text import read_lines, word_count
+from mt_scaffold.errors import MTScaffoldError
+from mt_scaffold.experiment.runtime.provenance import sha256
+from mt_scaffold.experiment.runtime.results import read_result, write_result
+from mt_scaffold.experiment.study.configuration import TRAIN as TRAIN
+from mt_scaffold.experiment.study.configuration import UNSEEN as UNSEEN
+from mt_scaffold.experiment.study.configuration import Text
+
+EVEN, ODD = "even", "odd"
+
+
+@dataclass(frozen=True)
+class TextReport:
+    """A text as it was counted: SHA-256 of each file by language, and lines with words by part."""
+
+    sha256: dict[str, str]
+    settings: str
+    lines: dict[str, int]
+
+
+@dataclass(frozen=True)
+class Words:
+    """Counted words of a part of a text: each distinct word with its count, and what is not in them.
+
+    lines: with at least one word.
+    """
+
+    counts: dict[str, int]
+    lines: int
+
+    @property
+    def total(self) -> int:
+        """How many words the text has."""
+        return sum(self.counts.values())
+
+    @property
+    def bytes(self) -> int:
+        """UTF-8 bytes of the text with one space between words, as ``stats`` has them."""
+        inside = sum(len(word.encode()) * count for word, count in self.counts.items())
+        return inside + self.total - self.lines
+
+
+class CountedText:
+    """The count files of a text, one per language and part."""
+
+    def __init__(self, folder: Path, text: Text) -> None:
+        self._folder = folder
+        self._languages = tuple(text.files)
+
+    def counts(self, part: str) -> dict[str, Path]:
+        """The count file of each language."""
+        return {language: self._folder / f"{part}.{language}.counts" for language in self._languages}
+
+    def words(self, part: str) -> Words:
+        """All languages together."""
+        report = read_result(TextReport, self._folder / "text.json")
+        counts, _ = load_counts(list(self.counts(part).values()))
+        return Words(dict(counts.items()), report.lines[part])
+
+    @property
+    def digest(self) -> str:
+        """What the files were: changes where a text changes."""
+        report = read_result(TextReport, self._folder / "text.json")
+        return json.dumps([report.sha256, report.settings], sort_keys=True)
+
+
+def count_text(text: Text, files: Mapping[str, Path], folder: Path, fractions: Iterable[int]) -> CountedText:
+    """Count the words of a text in all its parts, unless that is done already.
+
+    files: of each language. fractions: each also counts every so-manieth line of what is learned from.
+
+    Raises MTScaffoldError where a file cannot be read, or a part has no words.
+    """
+    settings = json.dumps([text.held_out and [text.held_out.every, text.held_out.lines], sorted(fractions)])
+    done = folder / "text.json"
+    digests = {language: sha256(path) for language, path in files.items()}
+    if done.exists():
+        report = read_result(TextReport, done)
+        if (report.sha256, report.settings) == (digests, settings):
+            return CountedText(folder, text)
+    make_folder(folder)
+    # The counts of another text, or half of them, must not pass for those of the text that is noted.
+    done.unlink(missing_ok=True)
+    lines: dict[str, int] = {}
+    counted = CountedText(folder, text)
+    for language, path in files.items():
+        for part, content in _parts(read_lines(path), text, fractions).items():
+            lines[part] = lines.get(part, 0) + sum(1 for line in content if word_count(line.encode()))
+            write_counts(counted.counts(part)[language], lines=content, num_workers=1)
+        if text.held_out is not None:
+            merge_counts(counted.counts(TRAIN)[language], [counted.counts(part)[language] for part in (EVEN, ODD)])
+    if text.held_out is not None:
+        lines[TRAIN] = lines[EVEN] + lines[ODD]
+    for part, count in lines.items():
+        if not count:
+            raise MTScaffoldError(f"{', '.join(map(str, files.values()))}: no words in the part '{part}'; give more")
+    write_result(done, TextReport(digests, settings, lines))
+    return counted
+
+
+def fraction_name(fraction: int) -> str:
+    """The part that has every ``fraction``-th line of what is learned from; 1 is all of it."""
+    return TRAIN if fraction == 1 else f"every-{fraction}"
+
+
+def _parts(lines: list[str], text: Text, fractions: Iterable[int]) -> dict[str, list[str]]:
+    """The lines of each part that is counted from the text itself."""
+    if text.held_out is None:
+        return {UNSEEN: lines}
+    train = list(_kept(lines, text.held_out.every, text.held_out.lines, last=False))
+    parts = {EVEN: train[::2], ODD: train[1::2]}
+    parts[UNSEEN] = list(_kept(lines, text.held_out.every, text.held_out.lines, last=True))
+    return parts | {fraction_name(fraction): train[::fraction] for fraction in fractions}
+
+
+def _kept(lines: list[str], every: int, block: int, last: bool) -> Iterator[str]:
+    return (line for number, line in enumerate(lines) if (number // block % every == every - 1) is last)

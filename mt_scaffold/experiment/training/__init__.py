@@ -1,0 +1,1 @@
+"""Data folders → checkpoints, and what is made of checkpoints."""

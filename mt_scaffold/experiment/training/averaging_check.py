@@ -1,0 +1,116 @@
+"""Whether a training will save the checkpoints that are to be averaged: known before it starts."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from mt_scaffold.errors import UsageError
+from mt_scaffold.experiment.configuration import Config
+from mt_scaffold.experiment.configuration.training import Expected, check_training
+from mt_scaffold.experiment.runtime.schema import OptionValue, WrongValue
+from mt_scaffold.experiment.training.training_options import train_section, training_options
+
+
+@dataclass(frozen=True)
+class Epoch:
+    """The length of an epoch: updates, and subwords and bytes of text as Stop counts them (None: unknown)."""
+
+    updates: int
+    tokens: int | None = None
+    text: int | None = None
+
+
+def check_averaging(config: Config) -> None:
+    """Raise UsageError where a system of ``config`` will not save as many checkpoints as are averaged or scored.
+
+    This needs no data: where the training does not end by epochs, the length of an epoch is estimated from
+    ``train.expected``. Without it, only the tasks of the plug-in can check, before their first update.
+    """
+    for system in config.systems:
+        train = train_section(config, system)
+        try:
+            check_training(train, config.average, config.score.last_checkpoints)
+        except WrongValue as error:
+            raise UsageError(f"systems.{system}.{error}") from None
+        options = training_options(config, system)
+        epoch = _expected_epoch(config, train.expected, train.batch_gpus, options)
+        wanted = max(config.average.last, config.score.last_checkpoints)
+        check_checkpoints(options, epoch, wanted, config.average.by)
+
+
+def check_checkpoints(options: Mapping[str, OptionValue], epoch: Epoch | None, wanted: int, by: str = "epochs") -> None:
+    """Raise UsageError where a training with fairseq-train's ``options`` saves fewer than ``wanted`` checkpoints.
+
+    epoch: its length; None: unknown, so that only a number of epochs can be checked. by: ``epochs``, for checkpoints of
+    whole epochs (and of the end, where tokens or text end the training), or ``updates``, for those within epochs.
+    """
+    limits = {name: number_of(options.get(name)) for name in ("max-epoch", "max-update", "stop-tokens", "stop-text")}
+    if wanted < 1 or not any(limits.values()):
+        return
+    epochs, said = _epochs(limits, epoch)
+    if math.isinf(epochs):
+        return
+    interval = number_of(options.get("save-interval-updates"))
+    if by == "epochs":
+        # What tokens or text end counts as a whole epoch.
+        whole = math.ceil(epochs) if said.startswith(("stop-tokens", "stop-text")) else math.floor(epochs)
+        saved = whole // (number_of(options.get("save-interval")) or 1)
+    elif epoch is None or not interval:
+        return
+    else:
+        # Rounded first, because (n / m) * m can be just below n.
+        updates = math.floor(round(epochs * epoch.updates, 6))
+        # At the end of an epoch fairseq saves a checkpoint of that epoch instead.
+        saved = updates // interval - updates // math.lcm(interval, epoch.updates)
+    if saved < wanted:
+        length = f"{said} at {epoch.updates:,} updates per epoch: {epochs:.1f} epochs" if epoch else said
+        every = f", a checkpoint every {interval:,} updates" if by == "updates" else ""
+        raise UsageError(
+            f"average.last: {wanted} checkpoints are needed, but this training saves {saved} ({length}{every}); train "
+            "longer, use smaller batches, or average fewer"
+        )
+
+
+def _epochs(limits: dict[str, int], epoch: Epoch | None) -> tuple[float, str]:
+    """Return the number of epochs until the first of the limits, and that limit in words."""
+    found = [(float(limits["max-epoch"]), f"max-epoch {limits['max-epoch']:,}")] if limits["max-epoch"] else []
+    lengths = {"max-update": epoch.updates, "stop-tokens": epoch.tokens, "stop-text": epoch.text} if epoch else {}
+    for name, length in lengths.items():
+        if limits[name] and length:
+            found.append((limits[name] / length, f"{name} {limits[name]:,}"))
+    return min(found, default=(math.inf, ""))
+
+
+def _expected_epoch(
+    config: Config, expected: Expected | None, gpus: int, options: Mapping[str, OptionValue]
+) -> Epoch | None:
+    """Return the expected length of an epoch; None where the configuration does not say enough."""
+    if expected is None:
+        return None
+    pairs = expected.pairs
+    if config.data.sample is not None and config.data.archives is not None:
+        pairs = min(pairs, config.data.sample * len(config.data.archives.train))
+    elif config.data.sample is not None:
+        pairs = min(pairs, config.data.sample)
+    share = pairs / expected.pairs
+    at_once = (number_of(options.get("update-freq")) or 1) * gpus
+    if tokens := number_of(options.get("max-tokens")):
+        updates = expected.subwords * share / (tokens * at_once)
+    elif sentences := number_of(options.get("batch-size")):
+        updates = pairs / (sentences * at_once)
+    else:
+        return None
+    text = None if expected.text is None else math.ceil(expected.text * share)
+    # Both sides are about as long as the longer one, which is what max-tokens limits.
+    return Epoch(max(1, math.ceil(updates)), math.ceil(2 * expected.subwords * share), text)
+
+
+def number_of(value: OptionValue | None) -> int:
+    """Return the value of an option that is a number, the last one of several; 0 where it is none."""
+    last = value[-1] if isinstance(value, list) else value
+    try:
+        return int(float(last)) if last is not None and not isinstance(last, bool) else 0
+    except ValueError:
+        return 0

@@ -1,0 +1,184 @@
+"""An experiment with language models → the options of fairseq-train for one training, up to where it ends."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import math
+from collections.abc import Mapping
+from pathlib import Path
+
+from mt_scaffold.corpus.files import PathLike, open_input
+from mt_scaffold.errors import MTScaffoldError, UsageError
+from mt_scaffold.experiment.binarise.byte_vocabulary import Vocabulary
+from mt_scaffold.experiment.binarise.data_folder import (
+    BinarisedDocuments,
+    codes_of,
+    read_documents_folder,
+    text_offsets,
+)
+from mt_scaffold.experiment.configuration.language_model import LanguageModelConfig
+from mt_scaffold.experiment.configuration.training import STOP_OPTIONS
+from mt_scaffold.experiment.runtime.fairseq import WHOLE_DATA_SET
+from mt_scaffold.experiment.runtime.results import read_result
+from mt_scaffold.experiment.runtime.schema import OptionValue, nearest
+from mt_scaffold.experiment.training.averaging_check import Epoch, check_checkpoints, number_of
+from mt_scaffold.experiment.training.train import TrainingReport
+from mt_scaffold.experiment.training.training_options import kept_checkpoints, with_own_options
+
+# fairseq's default.
+_TOKENS_PER_SAMPLE = 1024
+# The bytes of text by which the number of tokens with BPE-dropout is estimated.
+_ESTIMATED_FROM = 1 << 20
+# Where the data is not known yet, for a check of the options alone.
+_ANY_UPDATES = 1 << 30
+
+
+def training_options(
+    config: LanguageModelConfig,
+    system: str,
+    comparison: str,
+    gpus: int | None = None,
+    data: BinarisedDocuments | None = None,
+    baseline_text: int | None = None,
+) -> dict[str, OptionValue]:
+    """Return fairseq-train's options for a training of ``system``, without data, seed and folders.
+
+    gpus: of all nodes together (0: a CPU; None: the number that the batch is meant for). data: what the system is
+    trained on; without it the schedule of the learning rate is not known, and has a length that fits any.
+    baseline_text: how many bytes the baseline was trained on, where the comparison takes as much (``text_of``). Raises
+    UsageError for an unknown system or comparison, where the schedule cannot be told, and as TrainOptions.options_on.
+    The task checks before the first update that the checkpoints which are averaged will be saved.
+    """
+    for kind, name, known in (("system", system, config.systems), ("comparison", comparison, config.comparisons)):
+        if name not in known:
+            raise UsageError(f"no {kind} is called {name}{nearest(name, known)}")
+    train = with_own_options(config.train, config.systems[system].train)
+    options = dict(train.all_options if gpus is None else train.options_on(gpus))
+    amount = config.comparisons[comparison]
+    rule = "tokens" if amount.tokens is not None else "text"
+    limit = amount.tokens or amount.text or baseline_text
+    if limit is None and data is not None:
+        raise UsageError(f"{comparison}: takes as much text as the baseline; give --baseline-report, its training.json")
+    options[STOP_OPTIONS[rule]] = limit or 1
+    if train.schedule is not None:
+        updates = _ANY_UPDATES
+        if data is not None and limit is not None:
+            processes = train.batch_gpus if gpus is None else max(1, gpus)
+            updates = updates_until(rule, limit, options, processes, data)
+        options = _scheduled(train.schedule, options, updates)
+    if config.average.last:
+        options |= {"average-last": config.average.last, "average-by": config.average.by}
+    return options | kept_checkpoints(config.average, options, config.average.last)
+
+
+def options_for_data(
+    config: LanguageModelConfig,
+    system: str,
+    comparison: str,
+    gpus: int,
+    data: PathLike,
+    baseline_report: PathLike | None = None,
+) -> dict[str, OptionValue]:
+    """Return training_options for a data folder, and the report of the baseline's training where one is needed.
+
+    With BPE-dropout the length of the schedule follows from an estimate of the tokens (tokens_per_byte).
+
+    Raises MTScaffoldError where one of them cannot be read, or the report does not say how much text it was.
+    """
+    text = None
+    if baseline_report is not None:
+        text = read_result(TrainingReport, baseline_report).text_bytes
+        if text is None:
+            raise MTScaffoldError(f"{baseline_report}: does not say how much text; train with a task of this package")
+    found, dropout = read_documents_folder(data), config.systems[system].dropout
+    if dropout and config.train.schedule is not None:
+        split = found.splits["train"]
+        tokens = round(split.bytes * tokens_per_byte(data, dropout))
+        found = dataclasses.replace(found, splits={"train": dataclasses.replace(split, tokens=tokens)})
+    return training_options(config, system, comparison, gpus, found, text)
+
+
+def check_averaging(config: LanguageModelConfig, system: str, comparison: str, data: BinarisedDocuments) -> None:
+    """Raise UsageError where a training on ``data`` will not save as many checkpoints as are averaged.
+
+    What depends on the number of processes (``by: updates``) or on another training (``text_of``), and samples of
+    unequal length, are left to the task, which checks before its first update.
+    """
+    amount = config.comparisons[comparison]
+    options = training_options(config, system, comparison)
+    if config.average.by != "epochs" or amount.text_of is not None or _breaks(options):
+        return
+    split = data.splits["train"]
+    updates = updates_until("tokens", split.tokens, options, config.train.batch_gpus, data)
+    check_checkpoints(options, Epoch(updates, split.tokens, split.bytes), config.average.last)
+
+
+def tokens_per_byte(data: PathLike, dropout: float) -> float:
+    """Return how many tokens a byte of the training documents has with BPE-dropout, by the first of them.
+
+    data: a folder that keeps them as text. Raises MTScaffoldError where it is damaged.
+    """
+    offsets = text_offsets(data, "train")
+    last = min(int(offsets.searchsorted(_ESTIMATED_FROM)) + 1, len(offsets) - 1)
+    with open_input(Path(data) / "train.text") as stream:
+        text = stream.read(int(offsets[last]))
+    documents = [text[int(begin) : int(end)] for begin, end in itertools.pairwise(offsets[: last + 1])]
+    ids, _ = Vocabulary(codes_of(data)).encode(documents, dropout=dropout, seed=1)
+    return len(ids) / len(text)
+
+
+def updates_until(
+    rule: str, limit: int, options: Mapping[str, OptionValue], gpus: int, data: BinarisedDocuments
+) -> int:
+    """Return the updates after which a training on ``gpus`` GPUs has seen ``limit`` tokens or bytes (``rule``).
+
+    All samples have ``tokens-per-sample`` tokens but the last of an epoch. Raises UsageError for options with which
+    they do not, or without a batch size.
+    """
+    if _breaks(options):
+        raise UsageError("train.schedule: needs samples of equal length (sample-break-mode none); change one of them")
+    split = data.splits["train"]
+    tokens = limit if rule == "tokens" else math.ceil(limit * split.tokens / split.bytes)
+    length = number_of(options.get("tokens-per-sample")) or _TOKENS_PER_SAMPLE
+    sizes = [number_of(options.get("batch-size")), number_of(options.get("max-tokens")) // length]
+    samples = min((size for size in sizes if size), default=0)
+    name, default = WHOLE_DATA_SET
+    multiple = number_of(options.get(name.removeprefix("--"), default)) or 1
+    samples -= samples % multiple if samples > multiple else 0
+    if not samples:
+        raise UsageError("train.schedule: give batch-size (samples per GPU), or max-tokens of at least one sample")
+    at_once = length * samples * (number_of(options.get("update-freq")) or 1) * gpus
+    epochs, rest = divmod(tokens, split.tokens)
+    return epochs * math.ceil(split.tokens / at_once) + math.ceil(rest / at_once)
+
+
+def _breaks(options: Mapping[str, OptionValue]) -> bool:
+    """Return whether samples end where documents do, and so have lengths of their own."""
+    return options.get("sample-break-mode", "none") != "none"
+
+
+def _scheduled(kind: str, options: Mapping[str, OptionValue], updates: int) -> dict[str, OptionValue]:
+    """Return the options with a learning rate that is ``min-lr`` (default: 0) from the last update on."""
+    warmup = number_of(options.get("warmup-updates"))
+    if updates <= warmup:
+        raise UsageError(f"train.schedule: this training has {updates:,} updates, all of them within warmup-updates")
+    if kind == "linear":
+        # What fairseq's other schedules call min-lr.
+        ends = {"end-learning-rate": options["min-lr"]} if "min-lr" in options else {}
+        rest = {name: value for name, value in options.items() if name != "min-lr"}
+        return {**rest, "lr-scheduler": "polynomial_decay", "total-num-update": updates, **ends}
+    # Beyond the period fairseq begins another one, with its rates multiplied by lr-shrink: it begins at min-lr.
+    highest, least = _rate(options.get("lr")), _rate(options.get("min-lr"))
+    shrink = min(least / highest, 1.0) if highest > 0 else 0.0
+    period: dict[str, OptionValue] = {"lr-period-updates": updates - warmup, "lr-shrink": shrink}
+    return {**options, "lr-scheduler": "cosine", **period}
+
+
+def _rate(value: OptionValue | None) -> float:
+    """Return the value of an option that is a learning rate, 0 where it is not given or no number."""
+    first = value[0] if isinstance(value, list) and value else value
+    try:
+        return float(first) if isinstance(first, int | float | str) else 0.0
+    except ValueError:
+        return 0.0

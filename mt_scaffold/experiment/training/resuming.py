@@ -1,0 +1,194 @@
+"""command.txt, what a training was started with, and what of it may change when the training resumes."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import zipfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from mt_scaffold.corpus.files import PathLike, write_text
+from mt_scaffold.errors import MTScaffoldError
+from mt_scaffold.experiment.configuration.experiment_folder import CHECKPOINTS, TRAINING_COMMAND
+from mt_scaffold.experiment.runtime.checkpoints import load_checkpoint
+
+# Options that leave both the batches and what is learned from them as they are; docs/fairseq.md lists them.
+_MAY_CHANGE = {
+    f"--{name}"
+    for group in (
+        # when the training ends
+        "max-epoch max-update stop-time-hours stop-min-lr stop-tokens stop-text patience average-last average-by",
+        # when it is validated, and in which batches
+        "validate-interval validate-interval-updates validate-after-updates",
+        "max-tokens-valid batch-size-valid max-sentences-valid",
+        "disable-validation max-valid-steps fixed-validation-seed",
+        # what is saved and kept
+        "save-interval save-interval-updates no-epoch-checkpoints write-checkpoints-asynchronously save-async",
+        "keep-interval-updates keep-interval-updates-pattern keep-last-epochs keep-best-checkpoints",
+        # the log
+        "log-interval log-format log-file no-progress-bar reset-logging profile suppress-crashes",
+        "tensorboard-logdir wandb-project aim-repo aim-run-hash azureml-logging",
+        # how processes load data, find each other and add up gradients; their number counts in the batch
+        "num-workers data-buffer-size ddp-backend bucket-cap-mb find-unused-parameters gradient-as-bucket-view",
+        "fast-stat-sync heartbeat-timeout all-gather-list-size device-id local-rank local_rank nprocs-per-node",
+        "load-checkpoint-on-all-dp-ranks empty-cache-freq cpu",
+        "save-dir user-dir update-freq",
+    )
+    for name in group.split()
+}
+# The learning rate of these schedules depends on the length of the training, or on when it is validated.
+_SCHEDULES = {
+    "cosine": {"--max-update"},
+    "polynomial_decay": {"--max-update"},
+    "tri_stage": {"--max-update"},
+    "reduce_lr_on_plateau": {
+        *("--validate-interval", "--validate-after-updates", "--disable-validation", "--max-valid-steps"),
+        *("--fixed-validation-seed", "--max-tokens-valid", "--batch-size-valid"),
+    },
+}
+# With these, the learning rate does not depend on --max-update.
+_OWN_LENGTH = ("--total-num-update", "--lr-period-updates")
+# How the validation set is translated.
+_MAY_CHANGE_PREFIXES = ("--distributed-", "--eval-bleu-")
+# These train differently, and save other checkpoints.
+_OTHER_BACKENDS = {"fully_sharded", "slowmo"}
+# With these what an epoch's updates learn depends on the number of processes, beyond how its batches are shared.
+_BOUND_TO_PROCESSES = ("--grouped-shuffling", "--fix-batches-to-gpus", "--skip-remainder-batch", "--use-bmuf")
+_DATA, _PROCESSES = "\n# data: ", "\n# processes: "
+
+
+@dataclass(frozen=True)
+class Start:
+    """What a training is started with.
+
+    command: of fairseq-train, with its launcher. data_digest: of the description of its data; empty if not known.
+    processes: GPUs of all nodes together, or processes on a CPU; None where that is not known.
+    """
+
+    command: Sequence[str]
+    data_digest: str
+    processes: int | None
+
+    @property
+    def options(self) -> dict[str, list[str]]:
+        """fairseq-train's options."""
+        return options_of(self.command[self.command.index("fairseq_cli.train") + 1 :])
+
+    @property
+    def data(self) -> str:
+        """The data folder."""
+        return self.command[self.command.index("fairseq_cli.train") + 1]
+
+    @property
+    def parts(self) -> list[int]:
+        """The parts of an update's batch in each epoch, as many as change: processes × update-freq."""
+        text = " ".join(self.options.get("--update-freq", ["1"]))
+        parts = [int(number) * (self.processes or 1) for number in re.findall(r"\d+", text)]
+        while len(parts) > 1 and parts[-1] == parts[-2]:
+            parts.pop()
+        return parts
+
+
+def options_of(arguments: Sequence[str]) -> dict[str, list[str]]:
+    """Return the values of each option; what precedes the first one (the data folder) is left out."""
+    options: dict[str, list[str]] = {}
+    name = None
+    for argument in arguments:
+        if argument.startswith("--"):
+            name, _, value = argument.partition("=")
+            options[name] = [value] if value else []
+        elif name:
+            options[name].append(argument)
+    return options
+
+
+def read_start(training: PathLike) -> Start | None:
+    """Return what a training that has checkpoints was started with; None for one without."""
+    path = Path(training) / TRAINING_COMMAND
+    if not path.exists() or not any((Path(training) / CHECKPOINTS).glob("*.pt")):
+        return None
+    text, _, processes = path.read_text(encoding="utf-8").rstrip("\n").partition(_PROCESSES)
+    command, _, digest = text.partition(_DATA)
+    words = shlex.split(command)
+    return Start(words, digest.strip(), int(processes) if processes else _processes_of(words))
+
+
+def _processes_of(command: Sequence[str]) -> int | None:
+    """Return the number of processes as far as a command says it, for a command.txt without it."""
+    options = options_of(command)
+    for name in ("--distributed-world-size", "--nproc-per-node"):
+        if name in options:
+            return int(options[name][0])
+    if "--gpus-per-node" in options:
+        return int(options["--gpus-per-node"][0]) * int(options["--nodes"][0])
+    return 1 if "--cpu" in options else None
+
+
+def write_start(training: PathLike, start: Start) -> None:
+    """Write command.txt."""
+    text = f"{shlex.join(start.command)}{_DATA}{start.data_digest}{_PROCESSES}{start.processes}\n"
+    write_text(Path(training) / TRAINING_COMMAND, text)
+
+
+def check_resumable(training: PathLike, new: Start) -> None:
+    """Raise MTScaffoldError where a training was started with anything else that changes what is learned, naming it."""
+    old = read_start(training)
+    if old is None:
+        return
+    changed = _changes(old, new)
+    if not changed and new.processes not in (None, old.processes) and not _knows_its_batch(Path(training)):
+        changed.append(
+            f"{new.processes} processes instead of {old.processes}, from a checkpoint within an epoch that does not "
+            "say how many had shared it"
+        )
+    if changed:
+        raise MTScaffoldError(
+            f"{training}: holds a training that was started with different settings ({', '.join(changed)}; see "
+            "command.txt there); delete the folder to train from scratch, or choose another"
+        )
+
+
+def _knows_its_batch(training: Path) -> bool:
+    """Return whether the last checkpoint tells its batch for other processes too; fairseq's own tasks do not."""
+    last = training / CHECKPOINTS / "checkpoint_last.pt"
+    if not zipfile.is_zipfile(last):
+        return False
+    iterator = load_checkpoint(last)["extra_state"]["train_iterator"]
+    return "processes" in iterator or not iterator.get("iterations_in_epoch")
+
+
+def _changes(old: Start, new: Start) -> list[str]:
+    """Return what differs between two starts of a training and must not."""
+    before, now = old.options, new.options
+    fixed = _SCHEDULES.get(" ".join(before.get("--lr-scheduler", [])), set())
+    if any(name in before for name in _OWN_LENGTH):
+        fixed = fixed - {"--max-update"}
+    if not _OTHER_BACKENDS.isdisjoint([*before.get("--ddp-backend", []), *now.get("--ddp-backend", [])]):
+        fixed = fixed | {"--ddp-backend"}
+    changed = [
+        name
+        for name in sorted(before.keys() | now.keys())
+        if before.get(name) != now.get(name)
+        and (name in fixed or (name not in _MAY_CHANGE and not name.startswith(_MAY_CHANGE_PREFIXES)))
+    ]
+    if old.processes is None and new.processes is not None:
+        # A command.txt of an older release: the number of processes must be taken to be the same.
+        old, new = (Start(start.command, start.data_digest, 1) for start in (old, new))
+    bound = [name for name in _BOUND_TO_PROCESSES if name in now]
+    bound += ["--ddp-backend slowmo"] if "slowmo" in now.get("--ddp-backend", []) else []
+    if new.processes is not None and old.parts != new.parts:
+        changed.insert(0, f"the batch: {_batch(new)} instead of {_batch(old)}")
+    elif new.processes not in (None, old.processes) and bound:
+        changed.insert(0, f"{new.processes} processes instead of {old.processes}, with {bound[0]}")
+    # The name of a data folder that does not exist yet says how it will be segmented.
+    same_folder = Path(old.data).name == Path(new.data).name
+    if old.data_digest != new.data_digest if new.data_digest else not same_folder:
+        changed.insert(0, "the data")
+    return changed
+
+
+def _batch(start: Start) -> str:
+    frequencies = ",".join(start.options.get("--update-freq", ["1"]))
+    return f"{start.processes} processes x update-freq {frequencies}"

@@ -1,0 +1,103 @@
+"""How a running training is asked to save and end: a file that it polls, and in which it answers."""
+
+from __future__ import annotations
+
+import signal
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+
+from mt_scaffold.corpus.files import PathLike
+from mt_scaffold.errors import MTScaffoldError
+
+# The environment variable that names the file to the training.
+STOP_FILE = "MT_SCAFFOLD_STOP_FILE"
+_NAME = "stop-requested"
+
+
+class StoppedOnRequest(MTScaffoldError):
+    """A training was asked to stop and can be resumed (exit status 75, EX_TEMPFAIL: try again later)."""
+
+    exit_status = 75
+
+
+class StopRequest:
+    """A file that is empty once a training is asked to stop, and holds the number of its updates once it has."""
+
+    def __init__(self, path: PathLike) -> None:
+        self.path = Path(path)
+
+    @classmethod
+    def of(cls, training: PathLike) -> StopRequest:
+        """Return that of the folder of a training."""
+        return cls(Path(training) / _NAME)
+
+    def make(self) -> None:
+        """Ask the training to stop."""
+        self.path.touch()
+
+    @property
+    def made(self) -> bool:
+        """Whether the training is asked to stop, and has not."""
+        try:
+            return self.path.stat().st_size == 0
+        except OSError:
+            return False
+
+    def answer(self, updates: int) -> None:
+        """Note that the training has stopped."""
+        self.path.write_text(str(updates), encoding="ascii")
+
+    def withdraw(self) -> int | None:
+        """Remove the file; returns after how many updates the training has stopped, None if it was not asked to."""
+        try:
+            text = self.path.read_text(encoding="ascii")
+        except FileNotFoundError:
+            return None
+        self.path.unlink(missing_ok=True)
+        return int(text) if text else None
+
+
+class _Signal:
+    """What SIGUSR1 does: ask the training that runs to stop; without one, end this process."""
+
+    def __init__(self, training: PathLike) -> None:
+        self.training = training
+        self.running: StopRequest | None = None
+
+    def __call__(self, number: int, frame: FrameType | None) -> None:
+        if self.running is None:
+            raise StoppedOnRequest(f"{self.training}: stopped on request, not in training; the same command resumes it")
+        try:
+            self.running.make()
+        except OSError as error:
+            # Raised here, it would end the training.
+            print(f"mt-scaffold: {self.running.path}: {error.strerror}; cannot stop the training", file=sys.stderr)
+
+    @contextmanager
+    def stops_training(self) -> Iterator[StopRequest]:
+        """Have the signal stop the training that runs in the block."""
+        request = StopRequest.of(self.training)
+        request.withdraw()
+        self.running = request
+        try:
+            yield request
+        finally:
+            self.running = None
+
+
+@contextmanager
+def stopped_by_signal(training: PathLike) -> Iterator[_Signal]:
+    """Within the block, stop on SIGUSR1 with StoppedOnRequest, in the main thread (signals come to no other)."""
+    taken = _Signal(training)
+    if threading.current_thread() is not threading.main_thread():
+        yield taken
+        return
+    before = signal.signal(signal.SIGUSR1, taken)
+    try:
+        yield taken
+    finally:
+        signal.signal(signal.SIGUSR1, before)

@@ -1,0 +1,54 @@
+"""Checkpoints that are averaged → the same without the optimiser's state."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from pathlib import Path
+
+from mt_scaffold.corpus.files import PathLike, open_output
+from mt_scaffold.experiment.runtime.checkpoints import (
+    best_checkpoints,
+    epoch_checkpoints,
+    has_optimiser,
+    load_checkpoint,
+    tied,
+    update_checkpoints,
+    without_optimiser,
+)
+from mt_scaffold.experiment.runtime.locks import LOCK_FILE, take_lock
+
+
+def thin(folder: PathLike) -> tuple[list[str], int]:
+    """Take what only resuming needs out of the checkpoints in fairseq's ``--save-dir``.
+
+    checkpoint_last.pt stays as it is, so that the training can be continued with a later end. All of them can be
+    averaged and translated with as before; their modification times stay. Tied parameters are saved once.
+
+    Returns the names of those that were rewritten, and the bytes that this freed. Raises MTScaffoldError where one
+    cannot be loaded, and where the training still runs.
+    """
+    import torch
+
+    names, freed = [], 0
+    with _no_training(Path(os.path.abspath(folder)).parent):
+        paths = [*epoch_checkpoints(folder).values(), *update_checkpoints(folder).values(), *best_checkpoints(folder)]
+        for path in paths:
+            if not has_optimiser(state := load_checkpoint(path)):
+                continue
+            before = path.stat()
+            model = state["model"]
+            thinned = without_optimiser(state) | {"model": {name: model[one] for name, one in tied([model]).items()}}
+            with open_output(path) as stream:
+                torch.save(thinned, stream)
+            os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+            names.append(path.name)
+            freed += before.st_size - path.stat().st_size
+    return names, freed
+
+
+def _no_training(folder: Path) -> contextlib.AbstractContextManager[object]:
+    """Keep ``mt-scaffold train`` from running in ``folder``: it overwrites and deletes checkpoints."""
+    if not (folder / LOCK_FILE).exists():
+        return contextlib.nullcontext()
+    return take_lock(folder, "a training is running here; thin its checkpoints when it has ended")

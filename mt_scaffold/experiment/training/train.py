@@ -1,0 +1,299 @@
+"""Binarised data → checkpoints: run fairseq-train, which resumes where it was stopped."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import sys
+import zipfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from mt_scaffold.corpus.files import PathLike, make_folder
+from mt_scaffold.errors import MTScaffoldError, UsageError
+from mt_scaffold.experiment.binarise.data_folder import (
+    BinarisedDocuments,
+    data_arguments,
+    read_data_folder,
+    subsets,
+)
+from mt_scaffold.experiment.binarise.parallel import DESCRIPTION, Binarised
+from mt_scaffold.experiment.configuration.experiment_folder import (
+    CHECKPOINTS,
+    TRAINING_COMMAND,
+    TRAINING_LOG,
+    TRAINING_REPORT,
+)
+from mt_scaffold.experiment.configuration.training import STOP_OPTIONS, unfair_patience
+from mt_scaffold.experiment.runtime.checkpoints import (
+    check_optimiser,
+    epoch_checkpoints,
+    load_checkpoint,
+    update_checkpoints,
+)
+from mt_scaffold.experiment.runtime.fairseq import (
+    WHOLE_DATA_SET,
+    command_line,
+    gpus_in_all,
+    has_gpu_device,
+    launcher_command,
+    no_gpu_message,
+    refuse_options,
+    run_command,
+    sees_gpu,
+    user_dir,
+)
+from mt_scaffold.experiment.runtime.locks import locked
+from mt_scaffold.experiment.runtime.provenance import sha256, versions
+from mt_scaffold.experiment.runtime.results import write_result
+from mt_scaffold.experiment.training.averaging_check import number_of
+from mt_scaffold.experiment.training.resuming import Start, check_resumable, options_of, write_start
+from mt_scaffold.experiment.training.stop_request import STOP_FILE, StoppedOnRequest, StopRequest, stopped_by_signal
+from mt_scaffold.experiment.training.training_log import parameters_in_log, read_training_log
+
+_OWN_OPTIONS = {"save-dir", "seed", "source-lang", "target-lang", "user-dir", "cpu", "restore-file"}
+
+# Without these, glibc returns the memory of each large tensor to the kernel, and the next update faults it in again: a
+# fifth of the processor time of a small model. The numbers that are computed do not change.
+_KEEPS_MEMORY = {"MALLOC_MMAP_MAX_": "0", "MALLOC_TRIM_THRESHOLD_": str(2**34), "MALLOC_TOP_PAD_": str(2**28)}
+
+
+@dataclass(frozen=True)
+class TrainingReport:
+    """The outcome of a training.
+
+    epochs: completed ones. valid_loss, best_valid_loss: of ``valid_metric``, which chooses checkpoint_best.pt (loss: in
+    the units of fairseq's criterion); None without validation. parameters: tied ones count once. seconds: of all runs
+    together. command: of the last run. curves: see read_training_log. subwords, text_bytes: seen in all, as Stop counts
+    them; None where fairseq's own task trained, which does not count, or the data folder does not say. stop: the rule
+    that ended the training: ``updates``, ``epochs``, ``tokens``, ``text``, ``patience``, or ``other`` (see train.log).
+    """
+
+    seed: int
+    updates: int
+    epochs: int
+    valid_loss: float | None
+    best_valid_loss: float | None
+    parameters: int
+    seconds: float
+    versions: dict[str, str]
+    command: str
+    curves: dict[str, list[tuple[float, float]]]
+    subwords: int | None = None
+    text_bytes: int | None = None
+    stop: str = "other"
+    valid_metric: str = "loss"
+
+
+def train(
+    data: PathLike,
+    output: PathLike,
+    options: Sequence[str],
+    seed: int = 1,
+    keep_epochs: int | None = None,
+    launcher: str = "fairseq",
+    nodes: int = 1,
+    gpus: int = 0,
+) -> TrainingReport:
+    """Train a model on a data folder of ``binarise``, ``binarise_words`` or ``binarise_documents``, up to a limit.
+
+    ``options`` are fairseq-train's own (``["--arch", "transformer", "--max-epoch", "10", ...]``; option_arguments
+    makes them from a configuration); data, languages, seed, folders and ``--cpu`` (where PyTorch sees no GPU) are added
+    here. ``keep_epochs``: how many of the last epochs' checkpoints stay on disk (default: all).
+    ``launcher``, ``nodes`` and ``gpus`` (of each node): see fairseq_tools.launcher_command.
+
+    ``output`` gets ``command.txt`` (the exact command), ``train.log``, ``checkpoints/``, and at the end
+    ``training.json`` (what is returned). A training that was stopped resumes from its last checkpoint; one that was
+    started with other data, or with options that change what is learned, is refused before anything is touched. On
+    SIGUSR1 the training saves after the update in flight and ends with StoppedOnRequest.
+
+    Raises MTScaffoldError where fairseq fails, with the end of its log, where the data folder has no training set, and
+    where GPUs are requested but there are none; UsageError for an option that is set here, for ``--patience`` on the
+    loss per subword, and where fewer checkpoints will be saved or kept than ``--average-last`` needs.
+    """
+    start = plan_start(data, output, options, seed, keep_epochs, launcher, nodes, gpus)
+    if gpus and not sees_gpu():
+        raise MTScaffoldError(
+            f"--gpus {gpus}: PyTorch finds no GPU on this machine: {no_gpu_message()}; or train with --gpus 0"
+        )
+    check_resumable(output, start)
+    if "--cpu" in start.options and has_gpu_device():
+        print(f"mt-scaffold: {output}: training on the CPU: {no_gpu_message()}", file=sys.stderr)
+    output = Path(output)
+    make_folder(output / CHECKPOINTS)
+    # Two trainings must not write into one folder: the second waits, then resumes where the first ended.
+    with (
+        stopped_by_signal(output) as on_signal,
+        locked(output, "another training is running here; waiting until it ends"),
+    ):
+        check_resumable(output, start)
+        write_start(output, start)
+        _mend_last_checkpoint(output / CHECKPOINTS)
+        chosen = {name: " ".join(values) for name, values in start.options.items()}
+        if not _has_made_its_updates(output / CHECKPOINTS, chosen):
+            if "--reset-optimizer" not in chosen:
+                check_optimiser(output / CHECKPOINTS / "checkpoint_last.pt")
+            with on_signal.stops_training() as request:
+                _run(start.command, output / TRAINING_LOG, request, "--cpu" in start.options)
+        report = _report(output, seed, chosen)
+        write_result(output / TRAINING_REPORT, report)
+    return report
+
+
+def plan_start(
+    data: PathLike,
+    output: PathLike,
+    options: Sequence[str],
+    seed: int = 1,
+    keep_epochs: int | None = None,
+    launcher: str = "fairseq",
+    nodes: int = 1,
+    gpus: int = 0,
+    expected: Binarised | BinarisedDocuments | None = None,
+) -> Start:
+    """Return what ``train``, with the same arguments, starts a training with; nothing is written.
+
+    ``expected``: what the data folder will hold where it does not exist yet; its digest is then not known.
+    """
+    refuse_options(options, _OWN_OPTIONS, "fairseq-train")
+    launch = launcher_command(launcher, nodes, gpus)
+    binarised = read_data_folder(data) if expected is None else expected
+    if keep_epochs is not None and keep_epochs < 1:
+        raise UsageError(f"the number of epochs whose checkpoints are kept must be 1 or more, not {keep_epochs}")
+    if "train" not in subsets(binarised):
+        held = ", ".join(subsets(binarised))
+        raise MTScaffoldError(f"{data}: no training set in this folder (it has {held}); give one made with --train")
+    arguments = [str(data), "--save-dir", str(Path(output) / CHECKPOINTS), "--user-dir", str(user_dir())]
+    arguments += ["--seed", str(seed), "--no-progress-bar", *WHOLE_DATA_SET]
+    arguments += [*data_arguments(binarised, options), *options]
+    if keep_epochs and "--keep-last-epochs" not in options:
+        arguments += ["--keep-last-epochs", str(keep_epochs)]
+    chosen = options_of(arguments)
+    _check_options({name: " ".join(values) for name, values in chosen.items()})
+    processes = 1
+    if "--distributed-world-size" in chosen:
+        processes = number_of(" ".join(chosen["--distributed-world-size"]))
+    elif gpus:
+        processes = nodes * gpus
+    elif sees_gpu():
+        processes = gpus_in_all(nodes, gpus)
+    if not gpus and not sees_gpu():
+        arguments.append("--cpu")
+    elif gpus and (launcher == "fairseq" or nodes > 1) and "--distributed-world-size" not in chosen:
+        # With one GPU per node, fairseq would not look for the other nodes.
+        arguments += ["--distributed-world-size", str(nodes * gpus)]
+    if nodes > 1:
+        # Derived from the job, so that two jobs on one node use different ports.
+        arguments += ["--distributed-port", str(20000 + int(os.environ["SLURM_JOB_ID"]) % 20000)]
+    digest = sha256(Path(data) / DESCRIPTION) if expected is None else ""
+    return Start(command_line("train", arguments, launch), digest, processes)
+
+
+def _check_options(options: dict[str, str]) -> None:
+    """Raise UsageError for options with which a training could not be compared or averaged."""
+    if refusal := unfair_patience({name.removeprefix("--"): value for name, value in options.items()}):
+        raise UsageError(f"--patience {refusal}")
+    by_updates = options.get("--average-by") == "updates"
+    keep = "--keep-interval-updates" if by_updates else "--keep-last-epochs"
+    kept, last = number_of(options.get(keep)), number_of(options.get("--average-last"))
+    if 0 < kept < last:
+        raise UsageError(f"--average-last {last}: {keep} {kept} keeps fewer; keep {last} or more, or average fewer")
+
+
+def _has_made_its_updates(checkpoints: Path, options: dict[str, str]) -> bool:
+    """Return whether a training has reached its --max-update, beyond which fairseq would add one at every start."""
+    last, limit = checkpoints / "checkpoint_last.pt", number_of(options.get("--max-update"))
+    return limit > 0 and last.exists() and _updates(load_checkpoint(last)) >= limit
+
+
+def _updates(state: dict[str, Any]) -> int:
+    return int(state["optimizer_history"][-1]["num_updates"])
+
+
+def _run(command: Sequence[str], log: Path, request: StopRequest, on_cpu: bool) -> None:
+    """Run fairseq-train; where this package's own task refuses something, its one line is the error."""
+    variables = {name: os.environ.get(name, value) for name, value in _KEEPS_MEMORY.items()} if on_cpu else {}
+    begin = log.stat().st_size if log.exists() else 0
+    failure = None
+    try:
+        run_command("train", command, log, {STOP_FILE: str(request.path), **variables})
+    except MTScaffoldError as error:
+        failure = error
+    updates = request.withdraw()
+    if updates is not None:
+        message = f"{log.parent}: stopped on request after update {updates}; the same command resumes it"
+        raise StoppedOnRequest(message) from failure
+    if failure is not None:
+        with open(log, "rb") as stream:
+            stream.seek(begin)
+            text = stream.read().decode("utf-8", "replace")
+        if refused := re.search(r"mt_scaffold\.errors\.(UsageError|MTScaffoldError): (.+)", text):
+            kind = UsageError if refused[1] == "UsageError" else MTScaffoldError
+            raise kind(f"{refused[2]}; whole log: {log}") from failure
+        raise failure
+
+
+def _mend_last_checkpoint(checkpoints: Path) -> None:
+    """Replace a truncated checkpoint_last.pt, which fairseq writes as a copy, with the newest complete checkpoint."""
+    last = checkpoints / "checkpoint_last.pt"
+    if not last.exists() or zipfile.is_zipfile(last):
+        return
+    all_checkpoints = [*epoch_checkpoints(checkpoints).values(), *update_checkpoints(checkpoints).values()]
+    whole = [path for path in all_checkpoints if zipfile.is_zipfile(path)]
+    if not whole:
+        last.unlink()
+        return
+    beside = last.with_suffix(".part")
+    shutil.copyfile(max(whole, key=lambda path: path.stat().st_mtime_ns), beside)
+    beside.replace(last)
+
+
+def _report(output: Path, seed: int, options: dict[str, str]) -> TrainingReport:
+    checkpoints = output / CHECKPOINTS
+    last = checkpoints / "checkpoint_last.pt"
+    if not last.exists():
+        raise MTScaffoldError(
+            f"{checkpoints}: fairseq-train wrote no checkpoint_last.pt; remove --no-last-checkpoints from the options"
+        )
+    state = load_checkpoint(last)
+    extra = state["extra_state"]
+    iterator = extra["train_iterator"]
+    seen = iterator.get("seen", {})
+    # At the end of an epoch fairseq's iterator is already at the start of the next.
+    reached = {"updates": _updates(state), "epochs": iterator["epoch"] - 1}
+    return TrainingReport(
+        seed=seed,
+        **reached,
+        valid_loss=extra.get("val_loss"),
+        best_valid_loss=extra.get("best"),
+        parameters=parameters_in_log(output / TRAINING_LOG) or _count_parameters(state["model"]),
+        seconds=round(float(extra.get("previous_training_time", 0.0)), 1),
+        versions=versions(),
+        command=(output / TRAINING_COMMAND).read_text(encoding="utf-8"),
+        curves=read_training_log(output / TRAINING_LOG),
+        subwords=seen.get("subwords"),
+        text_bytes=seen.get("text_bytes"),
+        stop=_stop(reached | {"tokens": seen.get("subwords"), "text": seen.get("text_bytes")}, iterator, options),
+        valid_metric=options.get("--best-checkpoint-metric", "loss"),
+    )
+
+
+def _stop(reached: dict[str, int | None], iterator: dict[str, Any], options: dict[str, str]) -> str:
+    """Return the rule that ended a training."""
+    for rule, value in reached.items():
+        limit = number_of(options.get(f"--{STOP_OPTIONS[rule]}"))
+        if limit and value is not None and value >= limit:
+            return rule
+    waited, patience = iterator.get("without_improvement"), number_of(options.get("--patience"))
+    return "patience" if waited and 0 < patience <= waited["validations"] else "other"
+
+
+def _count_parameters(model: dict[str, Any]) -> int:
+    """Count the parameters in a checkpoint; those that share one storage count once.
+
+    Tied embeddings do in a checkpoint of fp32 on a CPU; fairseq unties those of others.
+    """
+    return sum({tensor.data_ptr(): tensor.numel() for tensor in model.values()}.values())

@@ -1,0 +1,10 @@
+"""The workflow: which command each step of an experiment runs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+
+def snakefile() -> Path:
+    """Return the path of the Snakefile."""
+    return Path(__file__).with_name("Snakefile")

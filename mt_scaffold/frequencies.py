@@ -1,0 +1,92 @@
+"""Counted words + codes → how often each token of the vocabulary is used."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+
+from mt_scaffold import _core
+from mt_scaffold.apply import BPE
+from mt_scaffold.codes import Codes, CodesSource
+from mt_scaffold.corpus.header import CodesHeader
+from mt_scaffold.corpus.text import END_OF_WORD, bytes_to_notation, is_base_symbol
+from mt_scaffold.errors import MTScaffoldError
+
+# A separator that no word can hold: it tells a subword inside a word from one at its end.
+_INSIDE = "\n"
+
+
+@dataclass(frozen=True)
+class Vocabulary:
+    """How a codes file segments a text. Tokens are written as in the codes file: ``zona`` inside a word, ``zona</w>``
+    at its end; bytes in GPT-2's notation, such as ``Ġzona``.
+
+    codes: what was measured.
+    frequencies: token of the vocabulary V → its frequency in the segmented text, 0 included. V holds the normal merged
+        tokens, and the base symbols that occur in the merges or in the text; with a pre-tokeniser, all 256 bytes.
+    normal, scaffold: the merged tokens that are normal (part of V) and scaffold (not part of it); with PickyBPE, those
+        that stand and those that are removed.
+    words, lines: words, and lines with words, in the text.
+    text_bytes: the bytes of the text with one space between words; with a pre-tokeniser, all bytes of its documents.
+    """
+
+    codes: Codes
+    frequencies: dict[str, int]
+    normal: frozenset[str]
+    scaffold: frozenset[str]
+    words: int
+    lines: int
+    text_bytes: int
+
+    @property
+    def sorted_frequencies(self) -> list[int]:
+        """The frequencies of the whole vocabulary, the highest first."""
+        return sorted(self.frequencies.values(), reverse=True)
+
+
+def use_of_vocabulary(codes: CodesSource, counts: _core.WordCounts, inference: str = "merges") -> Vocabulary:
+    """Measure how often counted words (``count_words``) use each token of ``codes``; inference: as for ``BPE``.
+
+    Raises MTScaffoldError where the codes are malformed, or no words were counted.
+    """
+    if len(counts) == 0:
+        raise MTScaffoldError("there are no words in the input, so there is nothing to measure")
+    codes = Codes.of(codes)
+    merges, header = codes.merges, codes.header
+    marked = header.end_of_word
+    bpe = BPE(codes, separator=_INSIDE, inference=inference) if marked else BPE(codes, inference=inference)
+    base = {symbol for merge in merges for symbol in (merge.left, merge.right) if is_base_symbol(symbol, marked)}
+    if not marked:
+        base.update(map(bytes_to_notation, map(bytes, ([byte] for byte in range(256)))))
+    frequencies: Counter[str] = Counter()
+    for surface, count in bpe.count_subwords(counts).items():
+        symbols, final = _symbols(surface, header)
+        # Where the text spells out the end of a word, a token inside a word and one at its end can be the same string.
+        frequencies[symbols + END_OF_WORD if final else symbols] += count
+        base.update(symbols[:-1] if final else symbols)
+        if final:
+            base.add(symbols[-1] + END_OF_WORD)
+    scaffold = frozenset(merge.token for merge in merges if merge.scaffold)
+    normal = frozenset(merge.token for merge in merges) - scaffold - base
+    for token in base | normal:
+        frequencies.setdefault(token, 0)
+    words, lines = counts.total(), counts.lines()
+    return Vocabulary(
+        codes=codes,
+        frequencies=dict(frequencies),
+        normal=normal,
+        scaffold=scaffold,
+        words=words,
+        lines=lines,
+        # Words of a pre-tokeniser hold the spaces.
+        text_bytes=counts.word_bytes() + (words - lines if marked else 0),
+    )
+
+
+def _symbols(surface: str, header: CodesHeader) -> tuple[str, bool]:
+    """The base symbols of a subword, one character each, and whether the last one carries the end of a word."""
+    if not header.end_of_word:
+        return surface, False
+    final = not surface.endswith(_INSIDE)
+    text = surface if final else surface[:-1]
+    return bytes_to_notation(text.encode("utf-8", "surrogateescape")) if header.bytes else text, final

@@ -1,0 +1,226 @@
+"""Codes → codes with more scaffold tokens: rare ones, wasted ones, listed ones; and learning on to the wanted size.
+
+docs/trimming.md has the definitions and their sources; ``reference_trimming`` says the same in plain Python.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Literal, NamedTuple
+
+from mt_scaffold import _core
+from mt_scaffold.codes import Codes, CodesSource, Merge
+from mt_scaffold.corpus.count import count_files, count_words, counted_text, load_counts, sources_of
+from mt_scaffold.corpus.documents import Texts
+from mt_scaffold.corpus.files import Output, PathLike, read_file, refuse_overwriting, shown, writing_to
+from mt_scaffold.corpus.inputs import Lines, TextFile
+from mt_scaffold.corpus.text import decode, is_base_symbol
+from mt_scaffold.errors import MTScaffoldError, UsageError
+from mt_scaffold.frequencies import use_of_vocabulary
+from mt_scaffold.methods.learn import learn_on
+from mt_scaffold.options import check_learning
+
+SAME = "same"
+
+
+class Marked(NamedTuple):
+    """The outcome of marking.
+
+    codes: with the new marks, and the merges that were learned on. marked: the tokens that are scaffold now and were
+    not in the codes that were given. learned: the merges that were learned on. exhausted: whether learning on stopped
+    before the wanted size, because no pair was frequent enough.
+    """
+
+    codes: Codes
+    marked: int
+    learned: int
+    exhausted: bool
+
+
+def mark(
+    codes: CodesSource,
+    infile: TextFile | None = None,
+    outfile: Output | None = None,
+    below: int | None = None,
+    ratio: float | None = None,
+    tokens: PathLike | Iterable[str] | None = None,
+    refill: int | Literal["same"] | None = None,
+    min_frequency: int = 2,
+    num_workers: int | None = None,
+    *,
+    paths: Iterable[TextFile] | None = None,
+    lines: Lines | None = None,
+    documents: Texts | None = None,
+    counts: Sequence[PathLike] | None = None,
+) -> Marked:
+    """Mark tokens of ``codes`` as scaffold, and write the codes; at least one of the three rules is given.
+
+    Tokens are marked all at once, by their frequencies in the text as ``codes`` segment it. Those that are scaffold
+    already stay so, base symbols never are, and a token is marked as soon as one rule says so.
+
+    codes: a codes file of BPE or Scaffold-BPE, as ``BPE`` takes it. infile, paths, lines, documents, counts: the text,
+    as in ``learn_bpe``, read as the codes say; exactly one, unless ``tokens`` alone decide. outfile: a path, or a file
+    open for bytes or text; None to get the codes only as the result.
+    below: mark tokens with a frequency below this (vocabulary trimming: Cognetta et al. 2024).
+    ratio: mark tokens whose own occurrences are less than this share, in (0, 1], of these and of their occurrences
+    inside longer tokens (the final/intermediate ratio of LiteToken: Sun et al. 2026, R(t) = F1 / (F1 + F2)).
+    tokens: mark these, written as in ``Merge``: a path to a list of them, one per line, or the tokens.
+    refill: learn BPE merges on, from the same text, until this many normal tokens stand; "same": as many as ``codes``
+    have. It learns as many as are missing, marks again, and repeats. Pairs rarer than ``min_frequency``, or than
+    ``below``, are not merged.
+    num_workers: threads that count words, as in ``count_words``; the result does not depend on it.
+
+    Raises MTScaffoldError for malformed codes, a token that no merge makes, and a text that cannot be read or has no
+    words; UsageError for codes of PickyBPE, values out of range, no rule, none or several texts, and an output that is
+    an input.
+
+    >>> codes = b"#version: 0.2\\nl o\\nlo w</w>\\n"
+    >>> mark(codes, lines=["low low lower"], below=2).codes.merges
+    [Merge(left='l', right='o', scaffold=True), Merge(left='lo', right='w</w>', scaffold=False)]
+    """
+    read = Codes.of(codes)
+    check_rules(below, ratio, tokens, refill, min_frequency)
+    if read.header.picky:
+        raise UsageError(f"{read.name}: codes of PickyBPE, which removes tokens as it learns; mark codes of BPE")
+    needs_text = below is not None or ratio is not None or refill is not None
+    if not needs_text and any(given is not None for given in (infile, paths, lines, documents, counts)):
+        raise UsageError("a list of tokens needs no text; omit the text")
+    text = counted_text(infile, paths, lines, documents, counts) if needs_text else []
+    listed = _listed(tokens, read)
+    counts = None if counts is None else count_files(counts)
+    token_file = tokens if isinstance(tokens, str | os.PathLike) else None
+    refuse_overwriting([outfile], [codes, token_file, *(sources_of(text) if counts is None else counts)])
+    header = read.header
+    with writing_to(io.BytesIO() if outfile is None else outfile) as stream:
+        if not needs_text:
+            words = None
+        elif counts is None:
+            words = count_words(
+                paths=text if isinstance(text, list) else None,
+                documents=None if isinstance(text, list) else text,
+                num_workers=num_workers,
+                pretokenise=header.pretokeniser,
+                split_digits=header.split_digits,
+                any_bytes=header.bytes,
+            )
+        else:
+            words = load_counts(counts, header)[0]
+        result = _mark(read, words, _rule(below, ratio), listed, refill, max(min_frequency, below or 0))
+        stream.write(result.codes.text)
+    return result
+
+
+def check_rules(
+    below: int | None,
+    ratio: float | None,
+    tokens: object,
+    refill: int | str | None,
+    min_frequency: int = 2,
+) -> None:
+    """Raise UsageError unless codes can be marked with these options."""
+    if below is None and ratio is None and tokens is None:
+        raise UsageError("nothing says what to mark; give below, ratio or tokens")
+    if below is not None and not 1 <= below < 2**63:
+        raise UsageError(f"tokens are marked below a frequency of 1 or more, not {below}")
+    if ratio is not None and not 0 < ratio <= 1:
+        raise UsageError(f"the ratio must be above 0 and at most 1, not {ratio}")
+    if isinstance(refill, str) and refill != SAME:
+        raise UsageError(f"refill to a number of normal tokens, or to '{SAME}', not '{refill}'")
+    check_learning(refill if isinstance(refill, int) else 1, min_frequency, "bpe")
+
+
+# What a rule marks: of frequencies by token, and of the codes' merges.
+_Rule = Callable[[Mapping[str, int], Sequence[Merge]], set[str]]
+
+
+def _rule(below: int | None, ratio: float | None) -> _Rule:
+    def marked(frequencies: Mapping[str, int], merges: Sequence[Merge]) -> set[str]:
+        found = set()
+        if below is not None:
+            found |= {token for token, frequency in frequencies.items() if frequency < below}
+        if ratio is not None:
+            # Divided, because a product of a decimal fraction would be rounded to the other side of a tie.
+            total = total_occurrences(frequencies, merges)
+            found |= {token for token, every in total.items() if every and frequencies.get(token, 0) / every < ratio}
+        return found
+
+    return marked
+
+
+def total_occurrences(frequencies: Mapping[str, int], merges: Iterable[Merge]) -> Counter[str]:
+    """Return how often each token occurs on its own and inside longer tokens: LiteToken's F1 + F2.
+
+    frequencies: of the tokens of a segmented text. merges: of its codes. A token consists of the two symbols of the
+    first merge that makes it, and of what these consist of.
+
+    >>> total_occurrences({"ban": 2, "an": 1}, [Merge("a", "n"), Merge("b", "an")])
+    Counter({'a': 3, 'n': 3, 'an': 3, 'ban': 2, 'b': 2})
+    """
+    parts: dict[str, tuple[str, str]] = {}
+    for left, right, _ in merges:
+        parts.setdefault(left + right, (left, right))
+    total = Counter(frequencies)
+    for token in sorted(parts, key=len, reverse=True):  # a part is shorter than what it is in
+        for part in parts[token]:
+            total[part] += total[token]
+    return +total
+
+
+def _mark(
+    codes: Codes,
+    words: _core.WordCounts | None,
+    rule: _Rule,
+    listed: set[str],
+    refill: int | Literal["same"] | None,
+    min_frequency: int,
+) -> Marked:
+    before, merges = codes.scaffold, len(codes.merges)
+    wanted = len(codes.normal) if isinstance(refill, str) else refill
+    marks = before | listed
+    exhausted = False
+    codes = codes.with_scaffold(marks)
+    while True:
+        normal = codes.normal
+        if words is not None:
+            # With all marks so far: what a marked token is taken apart into counts for its parts.
+            used = use_of_vocabulary(codes, words).frequencies
+            rare = rule(used, codes.merges) & normal
+            marks, normal = marks | rare, normal - rare
+            codes = codes.with_scaffold(marks)
+        missing = 0 if wanted is None else wanted - len(normal)
+        if exhausted or missing <= 0 or words is None:
+            break
+        codes, exhausted = learn_on(codes, words, missing, min_frequency)
+    if exhausted and missing > 0:
+        print(f"no pair has frequency >= {min_frequency}. Stopping", file=sys.stderr)
+    elif missing < 0:
+        print(f"warning: {-missing:,} more normal tokens than {wanted:,} stand; nothing was learned", file=sys.stderr)
+    return Marked(codes, len(codes.scaffold - before), len(codes.merges) - merges, exhausted and missing > 0)
+
+
+def _listed(tokens: PathLike | Iterable[str] | None, codes: Codes) -> set[str]:
+    """The tokens of a list. Raises MTScaffoldError, with file and line, for one that cannot be marked."""
+    if tokens is None:
+        return set()
+    if isinstance(tokens, str | os.PathLike):
+        name = shown(tokens)
+        lines = [line.removesuffix("\r") for line in decode(read_file(tokens), name).split("\n")]
+        places = {token: f"{name}: line {number}: " for number, token in enumerate(lines, 1) if token}
+    else:
+        places = dict.fromkeys(tokens, "")
+    made = {merge.token for merge in codes.merges}
+    for token, place in places.items():
+        if token not in made:
+            raise MTScaffoldError(
+                f"{place}no merge of {codes.name} makes '{token}'; write tokens as the codes file does, with </w> at "
+                "the end of a word"
+                if codes.header.end_of_word
+                else f"{place}no merge of {codes.name} makes '{token}'; write tokens as the codes file does"
+            )
+        if is_base_symbol(token, codes.header.end_of_word):
+            raise MTScaffoldError(f"{place}'{token}' is a base symbol, which cannot be scaffold; remove it")
+    return set(places)

@@ -1,0 +1,230 @@
+"""Words → subwords with a Unigram model: SentencePiece's best segmentation, or one at random.
+
+Subwords are SentencePiece's own pieces: the first of a word begins with U+2581, in place of the space before it.
+"""
+
+from __future__ import annotations
+
+import array
+import functools
+import os
+import random
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from mt_scaffold._core import WordCounts
+from mt_scaffold.corpus.files import PathLike, open_input, open_output, read_file, refuse_overwriting, shown
+from mt_scaffold.corpus.text import not_utf8, words_of
+from mt_scaffold.errors import MTScaffoldError, UsageError
+from mt_scaffold.methods.unigram import WORD_START, check_alpha
+from mt_scaffold.methods.unigram_lattice import Lattice, LatticeMaker, Pieces, sample
+from mt_scaffold.options import core_seed, worker_count
+
+if TYPE_CHECKING:
+    from sentencepiece import SentencePieceProcessor
+
+MODEL_SUFFIX = ".model"
+_KEPT_WORDS = 1 << 17
+# A lattice takes half a KiB per character, and text without spaces has sentences as words, which seldom come again.
+_LONGEST_KEPT = 32
+_BLOCK = 1 << 20
+_UNKNOWN_PIECE = 0
+# A word's own U+2581 would begin another word; U+2585 is in no piece.
+_OWN = {ord(WORD_START): "\u2585"}
+# What other models normalise: a ligature, and spaces at both ends.
+_PROBE = " \ufb01  "
+
+
+def is_unigram_model(path: PathLike) -> bool:
+    """Return whether a file is a SentencePiece model, by its name, and not a codes file."""
+    return os.fspath(path).endswith(MODEL_SUFFIX)
+
+
+class UnigramSegmenter:
+    """Segments words with a Unigram model of SentencePiece; what BPE does with codes.
+
+    Words are independent of each other: no piece goes beyond one. A word's own U+2581 is an unknown character.
+
+    Raises MTScaffoldError for a file that is not a Unigram model of SentencePiece, and for one that would change words
+    (normalise them, take spaces off, write bytes) or begins them otherwise than with U+2581.
+    """
+
+    def __init__(self, model: PathLike) -> None:
+        from sentencepiece import SentencePieceProcessor
+
+        content = read_file(model)
+        if content.startswith(b"#version"):
+            raise MTScaffoldError(
+                f"{shown(model)}: codes, no Unigram model; apply-bpe takes them, under a name that does not end in "
+                f"{MODEL_SUFFIX}"
+            )
+        try:
+            self._processor = SentencePieceProcessor()
+            self._processor.LoadFromSerializedProto(content)
+            kinds = [*map(self._processor.is_unknown, range(len(self._processor)))]
+        except (RuntimeError, OSError):
+            raise MTScaffoldError(f"{shown(model)}: not a model of SentencePiece; learn it again") from None
+        if not kinds or not kinds[_UNKNOWN_PIECE] or any(kinds[1:]) or not _keeps_words(self._processor):
+            raise MTScaffoldError(f"{shown(model)}: not a model of mt-scaffold learn-unigram; learn it with that")
+        pieces = range(1, len(kinds))
+        self.pieces = Pieces(
+            {self._processor.id_to_piece(each): (each, self._processor.get_score(each)) for each in pieces},
+            _UNKNOWN_PIECE,
+        )
+
+    def surface_forms(self) -> list[str]:
+        """Return every piece but that of unknown characters."""
+        return [*self.pieces.scores]
+
+    def piece_ids(self, words: Sequence[str]) -> list[list[int]]:
+        """Return the piece ids of the best segmentation of each word, an unknown character's 0 in place of it."""
+        given = [word.translate(_OWN) for word in words]
+        return self._processor.encode(given, out_type=int, num_threads=1) if given else []
+
+    def segment(self, sentence: str) -> str:
+        """Return the pieces of a sentence, separated by spaces; unknown characters as they are, U+2581 as U+2585."""
+        return self.segment_lines([sentence])[0]
+
+    def segment_lines(self, lines: Sequence[str], threads: int = 1) -> list[str]:
+        """Return what ``segment`` does for each line."""
+        texts = [words_of(line) for line in lines]
+        words = [*set().union(*texts)]
+        pieces = dict(zip(words, map(" ".join, self._pieces_of(words, threads)), strict=True))
+        return [" ".join(map(pieces.__getitem__, text)) for text in texts]
+
+    def _pieces_of(self, words: Sequence[str], threads: int = 1) -> list[list[str]]:
+        given = [word.translate(_OWN) for word in words]
+        return self._processor.encode(given, out_type=str, num_threads=threads) if given else []
+
+    def count_subwords(self, counts: WordCounts) -> Counter[str]:
+        """Count the pieces of counted words; unknown characters as they are."""
+        total: Counter[str] = Counter()
+        items = counts.items()
+        for pieces, (_, number) in zip(self._pieces_of([word for word, _ in items]), items, strict=True):
+            for piece in pieces:
+                total[piece] += number
+        return total
+
+    def encoder(self, dictionary: Mapping[str, int], unknown: int) -> UnigramEncoder:
+        """Return an encoder into ids; dictionary: piece → id; unknown: the id of every other piece."""
+        return UnigramEncoder(self, dictionary, unknown)
+
+
+def _keeps_words(processor: SentencePieceProcessor) -> bool:
+    """Return whether this is a Unigram model, with ordinary pieces alone, that segments words as they are."""
+    try:
+        processor.nbest_encode_as_ids(_PROBE, 1)
+    except RuntimeError:  # BPE, words or characters
+        return False
+    kinds = (processor.is_control, processor.is_unused, processor.is_byte)
+    if any(kind(piece) for piece in range(len(processor)) for kind in kinds):
+        return False
+    return "".join(processor.encode(_PROBE, out_type=str)) == (WORD_START + _PROBE).replace(" ", WORD_START)
+
+
+class UnigramEncoder:
+    """Segments sentences straight into integer ids, and keeps what it has found for the words that it has met."""
+
+    def __init__(self, segmenter: UnigramSegmenter, dictionary: Mapping[str, int], unknown: int) -> None:
+        scores = {
+            piece: (dictionary.get(piece, unknown), score) for piece, (_, score) in segmenter.pieces.scores.items()
+        }
+        self._segmenter = segmenter
+        self._pieces = Pieces(scores, unknown)
+        self._ids = [unknown] * (len(scores) + 1)
+        for piece, (number, _) in segmenter.pieces.scores.items():
+            self._ids[number] = scores[piece][0]
+        self._best: dict[str, list[int]] = {}
+        self._lattices: dict[float, Callable[[str], Lattice]] = {}
+
+    def encode(
+        self,
+        sentences: Sequence[str] | Sequence[bytes],
+        alpha: float = 0,
+        seed: int | None = None,
+        epoch: int = 0,
+        indices: Sequence[int] = (),
+        /,
+        *,
+        uniform_sampling: float = 0,
+    ) -> tuple[memoryview, memoryview]:
+        """Segment sentences (text, or UTF-8) into ids: ids (int32) and where each sentence begins (int64).
+
+        alpha: the exponent of the probabilities in sampling; 0 takes the best segmentation.
+        seed, epoch, indices: as in ``mt_scaffold.apply.Encoder.encode``.
+
+        uniform_sampling: is not possible.
+
+        Raises UsageError for an alpha out of range, for uniform sampling, and without one index per sentence.
+        """
+        if uniform_sampling:
+            raise UsageError("a Unigram model has no uniform sampling; give an alpha near 0")
+        if len(indices) and len(indices) != len(sentences):
+            raise UsageError(f"{len(sentences)} sentences have {len(indices)} indices")
+        texts = [words_of(each.decode("utf-8") if isinstance(each, bytes) else each) for each in sentences]
+        ids, offsets = array.array("i"), array.array("q", [0])
+        if alpha:
+            number, lattice_of = core_seed(seed), self._lattice_of(check_alpha(alpha))
+            for index, words in zip(indices if len(indices) else range(len(texts)), texts, strict=True):
+                uniform = generator(number, epoch, int(index))
+                for word in words:
+                    ids.extend(sample(lattice_of(word), uniform))
+                offsets.append(len(ids))
+        else:
+            best = self._best_of(set().union(*texts))
+            for words in texts:
+                for word in words:
+                    ids.extend(best[word])
+                offsets.append(len(ids))
+        return memoryview(ids).toreadonly(), memoryview(offsets).toreadonly()
+
+    def _best_of(self, words: Iterable[str]) -> Mapping[str, list[int]]:
+        """Return the ids of the best segmentation of every word, of these at least."""
+        known = self._best
+        if len(known) > _KEPT_WORDS:
+            # Other threads may still read the old ones.
+            known = self._best = {}
+        new = [word for word in words if word not in known]
+        for word, pieces in zip(new, self._segmenter.piece_ids(new), strict=True):
+            known[word] = [self._ids[piece] for piece in pieces]
+        return known
+
+    def _lattice_of(self, alpha: float) -> Callable[[str], Lattice]:
+        if alpha not in self._lattices:
+            maker = LatticeMaker(self._pieces, alpha)
+
+            def make(word: str) -> Lattice:
+                return maker.make(WORD_START + word.translate(_OWN))
+
+            # What is cached depends on the word alone, so that threads may share it.
+            kept = functools.lru_cache(_KEPT_WORDS)(make)
+            self._lattices[alpha] = lambda word: kept(word) if len(word) <= _LONGEST_KEPT else make(word)
+        return self._lattices[alpha]
+
+
+def generator(seed: int, epoch: int, index: int) -> Callable[[], float]:
+    """Return what draws from [0, 1) for one sentence: the same numbers on every platform and version of Python."""
+    return random.Random((seed << 128) | (epoch << 64) | index).random
+
+
+def apply_unigram(model: PathLike, infile: PathLike, outfile: PathLike, num_workers: int | None = None) -> None:
+    """Segment a text of words with a Unigram model, line by line: what the command ``apply-unigram`` does.
+
+    num_workers: threads, as in ``count_words``. Raises MTScaffoldError where the input cannot be read or is not UTF-8,
+    or the model is none; UsageError for an output that is the input.
+    """
+    refuse_overwriting([outfile], [infile, model])
+    segmenter, threads = UnigramSegmenter(model), worker_count(num_workers)
+    number = offset = 0
+    with open_input(infile) as stream, open_output(outfile) as output:
+        while lines := stream.readlines(_BLOCK):
+            texts = []
+            for line in lines:
+                number += 1
+                try:
+                    texts.append(line.decode("utf-8"))
+                except UnicodeDecodeError as error:
+                    raise not_utf8(shown(infile), number, offset + error.start, line[error.start]) from None
+                offset += len(line)
+            output.write("".join(f"{text}\n" for text in segmenter.segment_lines(texts, threads)).encode())

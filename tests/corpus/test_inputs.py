@@ -1,0 +1,179 @@
+"""What a call reads: one file, several files or lines, told apart by the keyword; and codes, which are read once."""
+
+from __future__ import annotations
+
+import io
+import os
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mt_scaffold import (
+    BPE,
+    Codes,
+    MTScaffoldError,
+    UsageError,
+    _core,
+    apply_bpe,
+    count_words,
+    get_vocab,
+    learn_bpe,
+    read_codes,
+)
+from mt_scaffold.analysis.compare_vocab import compare_vocab
+from mt_scaffold.analysis.explain import explain
+from mt_scaffold.analysis.stats import stats
+from mt_scaffold.vocabulary import learn_joint_bpe_and_vocab
+
+CODES = b"#version: 0.2\na b scaffold\nab c</w>\n"
+CALLS: dict[str, Callable[..., Any]] = {
+    "count_words": count_words,
+    "learn_bpe": learn_bpe,
+    "get_vocab": partial(get_vocab, outfile=io.BytesIO()),
+    "stats": partial(stats, [CODES]),
+    "compare_vocab": partial(compare_vocab, CODES, CODES),
+    "process_file": partial(BPE(CODES).process_file, outfile=io.BytesIO()),
+    "apply_bpe": partial(apply_bpe, CODES, outfile=io.BytesIO()),
+}
+SEVERAL = [name for name in CALLS if name not in ("process_file", "apply_bpe")]
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_a_list_is_refused_as_a_file(name: str, tmp_path: Path) -> None:
+    """It could hold lines or paths: the message names the keyword for each."""
+    path = tmp_path / "text"
+    path.write_text("abc abc\n")
+    for wrong in (["abc abc"], [path], ("abc",), (line for line in ["abc"]), b"abc", iter([path])):
+        with pytest.raises(UsageError, match=r"lines=\[\.\.\.\]") as error:
+            CALLS[name](wrong)
+        assert ("several files as paths=[...]" in str(error.value)) == (name in SEVERAL)
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_exactly_one_input(name: str, tmp_path: Path) -> None:
+    """Neither none nor two, and the message says which."""
+    path = tmp_path / "text"
+    path.write_text("abc abc\n")
+    with pytest.raises(UsageError, match="there is no input"):
+        CALLS[name]()
+    with pytest.raises(UsageError, match="infile and lines are given together"):
+        CALLS[name](path, lines=["abc"])
+    CALLS[name](path)
+    CALLS[name](lines=["abc abc"])
+    with pytest.raises(UsageError, match="lines= takes a list of lines"):
+        CALLS[name](lines="abc abc")
+    if name in SEVERAL:
+        CALLS[name](paths=[path, str(path), io.BytesIO(b"abc")])
+        with pytest.raises(UsageError, match="paths and lines are given together"):
+            CALLS[name](paths=[path], lines=["abc"])
+        with pytest.raises(UsageError, match="paths= takes a list"):
+            CALLS[name](paths=path)
+        with pytest.raises(UsageError, match="not a list"):
+            CALLS[name](paths=[["abc"]])
+
+
+def test_a_line_is_a_string_or_bytes() -> None:
+    """None among the lines must not end the text unnoticed."""
+    for wrong in (None, 3, ["abc"]):
+        with pytest.raises(UsageError, match="lines= takes strings or UTF-8, not a"):
+            count_words(lines=["abc", wrong, "abc"])  # type: ignore[list-item]
+
+
+def test_an_open_file_may_have_any_name(tmp_path: Path) -> None:
+    """A name that is not UTF-8 is shown with escapes, as a path's is."""
+    path = tmp_path / os.fsdecode(b"b\xffd")
+    path.write_bytes(CODES)
+    with open(path, "rb") as stream:
+        assert BPE(stream).segment("abc") == "abc"
+    with open(path, "rb") as stream, pytest.raises(MTScaffoldError, match=r"b\\xffd: line 1: expected a word"):
+        count_words(stream, is_dict=True)
+    with open(path, "wb") as stream:
+        BPE(CODES).process_file(outfile=stream, lines=["abc"])
+    assert path.read_bytes() == b"abc\n"
+
+
+def test_an_output_is_needed() -> None:
+    """A call without one would compute for nothing."""
+    for call in (get_vocab, BPE(CODES).process_file, partial(apply_bpe, CODES)):
+        with pytest.raises(UsageError, match="outfile"):
+            call(lines=["abc"])
+
+
+def test_the_texts_of_joint_learning_are_files() -> None:
+    """Lists of lines are refused with what is accepted instead."""
+    with pytest.raises(UsageError, match="paths= takes paths and open files, not a list"):
+        learn_joint_bpe_and_vocab([["ab"], ["cd"]], "codes", ["vocabulary", "another"])  # type: ignore[list-item]
+
+
+# ---- codes
+
+
+class ReadOnce(io.BytesIO):
+    """A codes file that cannot be read a second time."""
+
+    def __init__(self) -> None:
+        super().__init__(CODES)
+        self.reads = 0
+
+    def read(self, size: int | None = -1) -> bytes:
+        self.reads += 1
+        assert self.reads == 1, "read again"
+        return super().read(size)
+
+
+def test_codes_are_read_once() -> None:
+    """Whatever takes codes accepts an open file, and reads it a single time."""
+    calls: list[Callable[[Any], object]] = [
+        BPE,
+        Codes.read,
+        read_codes,
+        lambda codes: explain(codes, ["abc"]),
+        lambda codes: stats([codes], lines=["abc"]),
+        lambda codes: compare_vocab(CODES, codes, lines=["abc"]),
+        lambda codes: apply_bpe(codes, outfile=io.BytesIO(), lines=["abc"]),
+    ]
+    for call in calls:
+        file = ReadOnce()
+        call(file)
+        assert file.reads == 1
+
+
+def test_codes_are_parsed_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The merges of Codes are kept; bytes, a file and Codes mean the same to every call."""
+    parsed = []
+    parse = _core.parse_codes
+
+    def recording(*arguments: Any) -> object:
+        parsed.append(arguments)
+        return parse(*arguments)
+
+    monkeypatch.setattr(_core, "parse_codes", recording)
+    codes = Codes(CODES, "name")
+    assert [merge.token for merge in codes.merges] == ["ab", "abc</w>"]
+    assert codes.merges is codes.merges and parsed == [(CODES, "name", -1)]
+    assert Codes.of(codes) is codes
+    assert read_codes(codes) == read_codes(CODES) == codes.merges
+    assert read_codes(codes, 1) == codes.merges[:1]
+    assert BPE(codes).segment("abc ab") == BPE(CODES).segment("abc ab") == "abc a@@ b"
+    assert explain(codes, ["ab"]) == explain(CODES, ["ab"])
+
+
+def test_learned_codes_are_derived_from_their_merges() -> None:
+    """Text, counts and Codes agree; what learning returned is not itself codes."""
+    learned = learn_bpe(lines=["accc accc cc accc", "accc cc accc"], num_symbols=2)
+    with pytest.raises(UsageError, match="bytes or Codes, not a LearnedCodes"):
+        BPE(learned)  # type: ignore[arg-type]
+    assert learned.text == learned.codes.text
+    assert (learned.merges, learned.scaffold) == (len(learned.codes.merges), 1)
+    assert BPE(learned.codes).segment("accc ccc") == BPE(learned.text).segment("accc ccc")
+
+
+@pytest.mark.parametrize("merges", [-2, 2**63])
+def test_a_wrong_number_of_merges(merges: int) -> None:
+    """One check and one message, wherever the number is given."""
+    for call in (partial(BPE, CODES), partial(read_codes, CODES), partial(explain, CODES, ["ab"])):
+        with pytest.raises(UsageError, match="number of merges must be 0 or more, or -1 for all"):
+            call(merges=merges)

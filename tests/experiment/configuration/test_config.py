@@ -1,0 +1,299 @@
+"""The experiment configuration: what is accepted, what is filled in, and one clear line for everything else."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from paths import ROOT
+
+pytest.importorskip("yaml", reason="PyYAML comes with the extra 'workflow'")
+
+from mt_scaffold.cli import main
+from mt_scaffold.errors import MTScaffoldError, UsageError
+from mt_scaffold.experiment.configuration import Config, load_config, load_experiment, parse_experiment
+from mt_scaffold.experiment.configuration.experiment_folder import plan_experiment
+from mt_scaffold.experiment.workflow.codes import learn_flags, learned_codes, mark_flags, trimmed_codes
+
+STUDY = ROOT / "configs" / "study_intrinsic.yaml"
+# All but the intrinsic study, which trains no models (tests/experiment/study/test_intrinsic_study.py).
+CONFIGS = sorted(set((ROOT / "configs").glob("*.yaml")) - {STUDY})
+
+SMALL = """\
+name: small
+languages: {source: en, target: de}
+data:
+  files:
+    train:
+      - source: {path: train.en}
+        target: {url: "https://example.org/train.de.gz", sha256: %s}
+    valid:
+      - source: {path: valid.en}
+        target: {path: valid.de}
+    tests:
+      news:
+        - source: {path: news.en}
+          target: {path: news.de}
+codes:
+  symbols: 100
+systems:
+  bpe: {algorithm: bpe}
+  scaffold: {algorithm: scaffold}
+baseline: bpe
+train:
+  options: {arch: transformer, lr: 0.001, share-all-embeddings: true}
+""" % ("a" * 64)
+
+
+def load(tmp_path: Path, text: str, **arguments: Any) -> Config:
+    path = tmp_path / "small.yaml"
+    path.write_text(text, encoding="utf-8")
+    return load_config(path, **arguments)
+
+
+@pytest.mark.parametrize("path", CONFIGS, ids=lambda path: path.stem)
+def test_every_configuration_of_the_project_loads_under_its_own_name(path: Path) -> None:
+    """A configuration that does not load, or that writes into another one's folder, is useless."""
+    config = load_experiment(path)
+    assert config.name == path.stem
+    assert {"bpe", "scaffold"} <= {system.algorithm for system in config.systems.values()}
+
+
+@pytest.mark.parametrize("path", CONFIGS, ids=lambda path: path.stem)
+def test_to_dict_is_read_back_as_the_same_configuration(path: Path) -> None:
+    """The resolved configuration kept with an experiment must be the one that was run."""
+    config = load_experiment(path)
+    assert parse_experiment(config.to_dict()) == config
+
+
+def test_defaults_are_filled_in(tmp_path: Path) -> None:
+    """A short configuration is a complete one."""
+    config = load(tmp_path, SMALL)
+    assert (config.codes.min_frequency, config.clean.max_ratio, config.seeds, config.average.last) == (2, 1.5, [1], 5)
+    assert config.tokenise.aggressive_dash_splitting
+    assert config.test_sets == ["news"]
+    assert not config.synthetic
+
+
+def test_generated_text_makes_the_experiment_synthetic() -> None:
+    """Every table and figure takes its label from here."""
+    config = load_config(CONFIGS[0].parent / "demo.yaml")
+    assert config.synthetic
+    assert config.test_sets == ["test"]
+
+
+def test_overrides_replace_values_of_the_file(tmp_path: Path) -> None:
+    """``--config`` changes what it names and nothing beside it."""
+    config = load(
+        tmp_path, SMALL, overrides={"data": {"sample": 7}, "seeds": [3, 4], "train": {"options": {"lr": 0.1}}}
+    )
+    assert (config.data.sample, config.seeds, config.train.options["lr"]) == (7, [3, 4], 0.1)
+    assert config.train.options["arch"] == "transformer"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "line", "message"),
+    [
+        ("symbols: 100", "simbols: 100", 16, "codes.simbols: unknown key; did you mean symbols?"),
+        ("baseline: bpe", "baselin: bpe", 20, "baselin: unknown key; did you mean baseline?"),
+        ("{path: valid.en}", "{pth: valid.en}", 9, "data.files.valid[0].source.pth: unknown key; did you mean path?"),
+        ("symbols: 100", "symbols: many", 16, "codes.symbols: must be a whole number, not 'many'"),
+        ("symbols: 100", "symbols: true", 16, "codes.symbols: must be a whole number, not true"),
+        ("symbols: 100", "symbols: 1.5", 16, "codes.symbols: must be a whole number, not 1.5"),
+        ("symbols: 100", "symbols: 0", 16, "codes.symbols: must be 1 or more, not 0"),
+        ("symbols: 100", "min_frequency: 2", 15, "codes.symbols: missing"),
+        ("source: en, target: de", "source: en, target: en", 2, "languages.target: source and target are the same"),
+        ("source: en", "source: no", 2, "languages.source: must be text, not false (quote text"),
+        ("algorithm: bpe", "algorithm: bpa", 18, "systems.bpe.algorithm: must be scaffold or bpe or picky or parity"),
+        (
+            "algorithm: bpe",
+            'algorithm: "b\\np"',
+            18,
+            "systems.bpe.algorithm: must be scaffold or bpe or picky or parity or trimmed or unigram, not 'b\\np'",
+        ),
+        ("algorithm: bpe", "algorithm: bpe, threshold: 0.9", 18, "systems.bpe.threshold: belongs to the algorithm pi"),
+        ("algorithm: bpe", "algorithm: trimmed, below: 2, threshold: 0.9", 18, "systems.bpe.threshold: belongs to th"),
+        ("algorithm: bpe", "algorithm: parity, joint: false", 18, "systems.bpe.joint: parity-aware BPE compares sour"),
+        ("algorithm: bpe", "algorithm: picky, threshold: 0", 18, "systems.bpe.threshold: the threshold of PickyBPE m"),
+        (
+            "algorithm: bpe",
+            "algorithm: bpe, dropout: 1.5",
+            18,
+            "systems.bpe.dropout: the dropout probability must be between 0 and 1, not 1.5",
+        ),
+        (
+            "algorithm: bpe",
+            "algorithm: bpe, uniform_sampling: 1.5",
+            18,
+            "systems.bpe.uniform_sampling: the probability of uniform sampling must be between 0 and 1, not 1.5",
+        ),
+        (
+            "algorithm: bpe",
+            "algorithm: bpe, dropout_target: 0.1, uniform_sampling: 0.1",
+            18,
+            "systems.bpe.uniform_sampling: takes the place of dropout, which the target side has too; leave out one",
+        ),
+        ("  bpe: {", "  b pe: {", 18, "systems.b pe: not a valid name"),
+        ("  bpe: {", "  ..: {", 18, "systems...: not a valid name"),
+        ("  bpe: {", "  raw: {", 18, "systems.raw: reserved for a folder"),
+        ("  bpe: {", "  report.html: {", 18, "systems.report.html: reserved for a folder or file"),
+        ("algorithm: scaffold", "algorithm: scaffold, baseline: scaffold", 19, "systems.scaffold.baseline: a system"),
+        ("algorithm: bpe", "algorithm: trimmed", 18, "systems.bpe.below: missing: give the frequency that tokens of a"),
+        (
+            "algorithm: bpe",
+            "algorithm: bpe, below: 9",
+            18,
+            "systems.bpe.below: has an effect only with algorithm: trim",
+        ),
+        ("algorithm: bpe", "algorithm: bpe, refill: true", 18, "systems.bpe.refill: has an effect only with algorithm"),
+        ("algorithm: bpe", "codes: a, below: 9", 18, "systems.bpe.below: has no effect on codes that are given"),
+        (
+            "algorithm: bpe",
+            "algorithm: bpe, inference: greedy, dropout: 0.1",
+            18,
+            "systems.bpe.dropout: not possible with greedy inference; leave out one of them",
+        ),
+        ("algorithm: bpe", "codes: a, joint: false", 18, "systems.bpe.joint: has no effect on codes that are given"),
+        (
+            "algorithm: bpe",
+            "algorithm: bpe, joint: false, symbols: 1, symbols_source: 2, symbols_target: 3",
+            18,
+            "systems.bpe.symbols: has no effect beside symbols_source",
+        ),
+        ("algorithm: bpe", "algorithm: bpe, glossaries: ['(?']", 18, "systems.bpe.glossaries[0]: the glossary '(?' is"),
+        ("algorithm: bpe", "algorithm: bpe, glossaries: ['x*']", 18, "systems.bpe.glossaries[0]: the glossary 'x*' ma"),
+        (
+            "codes:",
+            "binarise: {joined_dictionary: false}\ncodes:",
+            15,
+            "binarise.joined_dictionary: separate dictionaries contradict share-all-embeddings (system bpe)",
+        ),
+        ("baseline: bpe", "baseline: bp", 20, "baseline: no system is called bp; did you mean bpe?"),
+        ("name: small", "name: ../small", 1, "name: must be a letter or digit"),
+        ("      news:", "      train:", 12, "data.files.tests.train: a test set cannot be called"),
+        ("      news:", "      valid2:", 12, "data.files.tests.valid2: a test set cannot be called"),
+        (", sha256: " + "a" * 64, "", 7, "data.files.train[0].target: a url needs its sha256"),
+        ("a" * 64, "'12'", 7, "data.files.train[0].target.sha256: must be 64 hexadecimal digits"),
+        ("https://", "file://", 7, "data.files.train[0].target.url: must be an http or https address"),
+        ("{path: valid.en}", "{}", 9, "data.files.valid[0].source: give either url or path"),
+        ("  files:", "  synthetic: {}\n  files:", 3, "data: give exactly one of synthetic, files"),
+        ("codes:", "clean: {min_tokens: 9, max_tokens: 3}\ncodes:", 15, "clean.min_tokens: more than clean.max_tokens"),
+        ("codes:", "clean: {max_ratio: .nan}\ncodes:", 15, "clean.max_ratio: must be a finite number"),
+        ("codes:", "seeds: [1, 1]\ncodes:", 15, "seeds: duplicate seed"),
+        ("codes:", "seeds: []\ncodes:", 15, "seeds: must not be empty"),
+        ("codes:", "seeds: 1\ncodes:", 15, "seeds: must be a list, not 1"),
+        ("lr: 0.001", "--lr: 0.001", 22, "train.options.--lr: not a valid name"),
+        ("lr: 0.001", "lr: {a: 1}", 22, "train.options.lr: must be true, false, a number"),
+        ("name: small", "name: small\nname: other", 2, "name: duplicate key"),
+        ("  symbols: 100", "  symbols: [100", 17, "not valid YAML"),
+    ],
+)
+def test_a_wrong_value_is_one_line_with_file_line_and_key(
+    tmp_path: Path, old: str, new: str, line: int, message: str
+) -> None:
+    """The user can go straight to the mistake."""
+    assert old in SMALL
+    with pytest.raises(UsageError) as raised:
+        load(tmp_path, SMALL.replace(old, new, 1))
+    assert str(raised.value).startswith(f"{tmp_path / 'small.yaml'}:{line}: {message}")
+    assert "\n" not in str(raised.value)
+
+
+@pytest.mark.parametrize("text", ["", "just text", "- a\n- list\n", "name: \x00", "? {a: 1}\n: 2\n"])
+def test_a_file_that_is_not_a_configuration_is_refused(tmp_path: Path, text: str) -> None:
+    """Whatever YAML it holds, the error is one of ours."""
+    with pytest.raises(UsageError):
+        load(tmp_path, text)
+
+
+@pytest.mark.parametrize(
+    ("symbols", "message"),
+    [
+        ("2001-99-99", "not valid YAML: month must be in 1..12"),
+        ("&x [*x]", "nested too deeply or recursively"),
+        ("[" * 3000 + "]" * 3000, "nested too deeply or recursively"),
+    ],
+    ids=["date", "itself", "deep"],
+)
+def test_yaml_that_python_stumbles_over_is_refused(tmp_path: Path, symbols: str, message: str) -> None:
+    """No traceback for a number that YAML reads and Python does not."""
+    with pytest.raises(UsageError, match=rf"small.yaml: {message}"):
+        load(tmp_path, SMALL.replace("symbols: 100", f"symbols: {symbols}"))
+
+
+def test_numbers_of_any_length_are_compared_with_their_bounds(tmp_path: Path) -> None:
+    """An integer too large for a float is out of range, not a crash."""
+    with pytest.raises(UsageError, match=r"systems\.bpe\.dropout: the dropout probability must be between 0 and 1"):
+        load(tmp_path, SMALL.replace("algorithm: bpe", "algorithm: bpe, dropout: 1" + 400 * "0"))
+
+
+def test_given_codes_of_each_side_belong_to_their_language(tmp_path: Path) -> None:
+    """Their statistics are of that side's text; a file for both sides is measured on both."""
+    systems = "algorithm: bpe}\n  sides: {codes_source: a.bpe, codes_target: b.bpe}\n  same: {codes: a.bpe}"
+    config = load(tmp_path, SMALL.replace("algorithm: bpe}", systems))
+    sides, same = config.segmentation("sides"), config.segmentation("same")
+    assert (sides.source.languages, sides.target.languages) == (("en",), ("de",))
+    assert same.codes[0].languages == ("en", "de") and len({sides.source.name, sides.target.name, same.name}) == 3
+
+
+def test_bytes_that_are_not_utf8_are_refused(tmp_path: Path) -> None:
+    """A Latin-1 file is reported, not half read."""
+    path = tmp_path / "latin.yaml"
+    path.write_bytes(b"description: \xe4\n")
+    with pytest.raises(UsageError, match="not valid YAML"):
+        load_config(path)
+
+
+def test_a_missing_file_is_named(tmp_path: Path) -> None:
+    """The error is about the path that was given."""
+    with pytest.raises(MTScaffoldError, match=r"none\.yaml"):
+        load_config(tmp_path / "none.yaml")
+
+
+def test_the_command_shows_the_error_and_exits_with_2(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """One line on stderr, and nothing written."""
+    path = tmp_path / "small.yaml"
+    path.write_text(SMALL.replace("symbols", "simbols"), encoding="utf-8")
+    assert main(["get-data", "--config", str(path), "--output-dir", str(tmp_path / "raw")]) == 2
+    error = capsys.readouterr().err
+    assert error.count("\n") == 1
+    assert "did you mean symbols?" in error
+    assert not (tmp_path / "raw").exists()
+
+
+def test_trimmed_codes_are_made_of_those_of_bpe(tmp_path: Path) -> None:
+    """Names differ in all that makes a difference; BPE codes are learned once, whether a system uses them or not."""
+    trimmed = "algorithm: trimmed, below: 9, min_frequency: 3"
+    systems = f"{trimmed}}}\n  refilled: {{{trimmed}, refill: true}}\n  sides: {{{trimmed}, joint: false}}\n"
+    systems += "  g: {algorithm: bpe, inference: greedy"
+    config = load(tmp_path, SMALL.replace("algorithm: bpe", systems))
+    assert [config.segmentation(name).name for name in config.systems] == [
+        "trimmed-100-below9-min3",
+        "trimmed-100-below9-refill-min3",
+        "trimmed-100-below9-min3.en+trimmed-100-below9-min3.de",
+        "bpe-100-greedy",
+        "scaffold-100",
+    ]
+    learned = ["bpe-100", "scaffold-100", "bpe-100-min3", "bpe-100-min3.en", "bpe-100-min3.de"]
+    assert learned_codes(config) == learned and trimmed_codes(config) == [
+        name for name in config.all_codes if name.startswith("trimmed")
+    ]
+    assert learn_flags(config, "bpe-100-min3.de") == "--algorithm bpe --symbols 100 --min-frequency 3"
+    assert mark_flags(config, "trimmed-100-below9-min3") == "--below 9"
+    assert mark_flags(config, "trimmed-100-below9-refill-min3") == "--below 9 --refill same --min-frequency 3"
+
+
+def test_only_leaves_the_other_systems_out(tmp_path: Path) -> None:
+    """A part of a study can be run first; a name that no system has, or a baseline that is left out, is refused."""
+    path = tmp_path / "small.yaml"
+    path.write_text(SMALL, encoding="utf-8")
+    assert [*plan_experiment([path], {"only": "[scaffold, bpe]"})[1].systems] == ["bpe", "scaffold"]
+    assert [*plan_experiment([path], {"only": "bpe", "codes": {"symbols": 50}})[1].systems] == ["bpe"]
+    with pytest.raises(UsageError, match=r"only: no system 'picky' \(there are bpe, scaffold\)"):
+        plan_experiment([path], {"only": ["picky"]})
+    with pytest.raises(UsageError, match="baseline"):
+        plan_experiment([path], {"only": "scaffold"})
+    for nothing in ("[]", "3", "{bpe: 1}", "[3]"):
+        with pytest.raises(UsageError, match="only: give one or more systems"):
+            plan_experiment([path], {"only": nothing})

@@ -1,0 +1,342 @@
+"""The folder of an experiment with language models, its documents, and the options of each training."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from paths import ROOT
+
+pytest.importorskip("yaml", reason="PyYAML comes with the extra 'workflow'")
+
+from mt_scaffold.corpus.documents import Documents
+from mt_scaffold.errors import MTScaffoldError, UsageError
+from mt_scaffold.experiment.binarise.data_folder import BinarisedDocuments, Split
+from mt_scaffold.experiment.binarise.parallel import DESCRIPTION
+from mt_scaffold.experiment.configuration import parse_experiment
+from mt_scaffold.experiment.configuration.experiment_folder import COMPARISON_KINDS, plan_experiment
+from mt_scaffold.experiment.configuration.language_model import LanguageModelConfig
+from mt_scaffold.experiment.configuration.language_model_layout import LanguageModelLayout, plan_layout, read_layout
+from mt_scaffold.experiment.configuration.layout import plan_layout as plan_translation
+from mt_scaffold.experiment.data.documents import get_documents
+from mt_scaffold.experiment.runtime.fairseq import option_arguments
+from mt_scaffold.experiment.runtime.results import write_result
+from mt_scaffold.experiment.training.averaging_check import number_of
+from mt_scaffold.experiment.training.language_model_options import options_for_data, tokens_per_byte, training_options
+from mt_scaffold.experiment.workflow import language_model_steps as steps
+
+DEMO = ROOT / "configs" / "lm_demo.yaml"
+SMALL: dict[str, Any] = {
+    "task": "language_modeling",
+    "name": "small",
+    "data": {"synthetic": {"documents": 30, "valid": 2, "test": 3, "sentences": 4}},
+    "codes": {"symbols": 300},
+    "systems": {"bpe": {"algorithm": "bpe"}, "drop": {"algorithm": "bpe", "dropout": 0.1}},
+    "baseline": "bpe",
+    "comparisons": {"equal_tokens": {"tokens": 10240}, "equal_text": {"text_of": "equal_tokens"}},
+    "train": {"options": {"arch": "transformer_lm", "tokens-per-sample": 64, "batch-size": 8, "lr": 0.1}},
+}
+DATA = BinarisedDocuments("language_modeling", {"train": Split(90, 20000, 5000)}, "ids", 304, 300, "", {})
+
+
+def small(**changes: Any) -> LanguageModelConfig:
+    config = parse_experiment(SMALL | changes)
+    assert isinstance(config, LanguageModelConfig)
+    return config
+
+
+def of_files(tmp_path: Path, documents: dict[str, Any], **data: Any) -> LanguageModelLayout:
+    return LanguageModelLayout(tmp_path / "out", small(data={"documents": documents, **data}))
+
+
+def test_no_two_files_of_an_experiment_have_one_path() -> None:
+    """Each method gives a path of its own, with Snakemake's wildcards as with names."""
+    layout = plan_layout([DEMO], {})
+    run = ("{system}", "{comparison}", "{seed}")
+    paths = [
+        *(layout.documents("{part}"), layout.documents_report, layout.counted("{item}"), layout.counts),
+        *(layout.codes("{codes}"), layout.binarised("{codes}"), layout.binarised("{codes}", text=True)),
+        *(layout.binarised_test("{codes}", "{test}"), layout.training_report(*run), layout.checkpoints(*run)),
+        *(layout.averaged(*run), layout.thinned(*run), layout.scores(*run, "{test}"), layout.samples(*run)),
+        *(layout.prompts, layout.config_file, layout.statistics, layout.vocabulary_table, layout.figures),
+        *(layout.comparison(kind) for kind in ("txt", "json")),
+        *(layout.log("a"), layout.step_report("a")),
+    ]
+    assert len(set(paths)) == len(paths)
+    assert all(path.is_relative_to("experiments/lm_demo") for path in paths)
+
+
+def test_a_step_is_out_of_date_when_its_own_part_changes() -> None:
+    """Another amount of training must not write the documents again, nor other documents be trained on as the old."""
+    steps_of = {"documents": (), "train": ("scaffold", "equal_text")}
+
+    def depending(**settings: Any) -> dict[str, str]:
+        layout = plan_layout([DEMO], settings)
+        return {step: layout.depends_on(step, *names) for step, names in steps_of.items()}
+
+    before = depending()
+    for settings, changed in (
+        ({"sample": "50"}, {"documents"}),
+        ({"train": {"options": {"lr": 0.5}}}, {"train"}),
+        ({"comparisons": {"equal_text": {"text_of": None, "text": 5}}}, {"train"}),
+        ({"comparisons": {"equal_tokens": {"tokens": 5}}}, set()),
+        ({"seeds": [3], "samples": {"length": 3}}, set()),
+    ):
+        after = depending(**settings)
+        assert {step for step in steps_of if before[step] != after[step]} == changed, settings
+
+
+def test_a_layout_is_read_back_and_each_task_has_its_own(tmp_path: Path) -> None:
+    """The steps see the configuration that was resolved, and no step the folder of another task."""
+    layout = plan_layout([DEMO], {"output": str(tmp_path / "demo")})
+    layout.open().close()
+    assert read_layout(layout.folder) == layout
+    with pytest.raises(UsageError, match="task: language_modeling: only translation experiments have this"):
+        plan_translation([DEMO], {})
+    with pytest.raises(UsageError, match="task: translation: only experiments with language models have this"):
+        plan_layout([DEMO.with_name("demo.yaml")], {})
+    assert plan_experiment([DEMO], {"cache": "kept"})[2] == Path("kept")
+
+
+def test_generated_documents_follow_from_the_seed_alone(tmp_path: Path) -> None:
+    """The demo is the same everywhere; a smaller sample is the start of the same text, with the same test set."""
+    data = small().data
+    report = get_documents(data, tmp_path / "a", ["train", "valid", "test"])
+    assert {part: each.documents for part, each in report.parts.items()} == {"train": 30, "valid": 2, "test": 3}
+    get_documents(small(data=SMALL["data"] | {"sample": 10}).data, tmp_path / "b", ["train", "test"])
+    whole, sample = ((tmp_path / name / "train.jsonl").read_bytes().splitlines() for name in "ab")
+    assert whole[:10] == sample and len(set(whole)) == 30
+    assert (tmp_path / "a" / "test.jsonl").read_bytes() == (tmp_path / "b" / "test.jsonl").read_bytes()
+    documents = [json.loads(line)["text"] for line in whole]
+    assert sum(len(document.encode()) for document in documents) == report.parts["train"].bytes
+    # Both languages, digits, paragraphs: what byte-level codes are for.
+    assert any("ß" in each or "ü" in each for each in documents) and any(": " in each for each in documents)
+
+
+def test_held_out_documents_are_in_no_other_part(tmp_path: Path) -> None:
+    """Every document goes to one part, lines joined in order; with a sample, training ends early."""
+    text = tmp_path / "text"
+    text.write_text("".join(f"line {number}\n" for number in range(60)))
+    layout = of_files(tmp_path, {"train": [str(text)], "lines_per_document": 2}, held_out_every=5)
+    get_documents(layout.config.data, tmp_path / "out", layout.written_parts)
+    read = {
+        part: [json.loads(line)["text"] for line in (tmp_path / "out" / f"{part}.jsonl").read_text().splitlines()]
+        for part in layout.parts
+    }
+    assert {part: len(documents) for part, documents in read.items()} == {"train": 18, "valid": 6, "test": 6}
+    every = sorted((each for part in read.values() for each in part), key=lambda each: int(each.split()[1]))
+    assert "".join(every) == text.read_text()
+    assert read["valid"][0] == "line 6\nline 7\n" and read["test"][0] == "line 8\nline 9\n"
+    sampled = of_files(tmp_path, {"train": [str(text)]}, held_out_every=5, sample=4)
+    report = get_documents(sampled.config.data, tmp_path / "sampled", sampled.written_parts)
+    assert {part: each.documents for part, each in report.parts.items()} == {"train": 4, "valid": 2, "test": 2}
+
+
+def test_documents_that_cannot_be_written_are_named(tmp_path: Path) -> None:
+    """JSONL holds text; nothing is replaced silently, and nothing half written."""
+    (tmp_path / "text").write_bytes(b"good\nb\xe4d\n" + b"more\n" * 9)
+    layout = of_files(tmp_path, {"train": [str(tmp_path / "text")]}, held_out_every=3)
+    with pytest.raises(MTScaffoldError, match=r"document 2 of valid: not UTF-8 \(byte 0xE4 at offset 1\), which JSONL"):
+        get_documents(layout.config.data, tmp_path / "out", layout.written_parts)
+    assert not list((tmp_path / "out").glob("*.jsonl"))
+    (tmp_path / "text").write_text("one\n")
+    with pytest.raises(MTScaffoldError, match="valid: no documents; give more text, or hold out fewer"):
+        get_documents(layout.config.data, tmp_path / "out", layout.written_parts)
+
+
+def test_files_are_read_where_they_are(tmp_path: Path) -> None:
+    """A corpus of hundreds of gigabytes is not copied, and its shards are shared by the jobs that count."""
+    for name in ("a", "b", "c", "valid", "test"):
+        (tmp_path / f"{name}.txt").write_text("text\n")
+    documents = {"train": [f"{tmp_path}/[abc].txt"], "valid": [f"{tmp_path}/valid.txt"], "format": "lines"}
+    layout = of_files(tmp_path, documents | {"tests": {"news": [f"{tmp_path}/test.txt"]}})
+    steps.check_plan(layout)
+    assert layout.written_parts == [] and layout.parts == ["train", "valid", "news"]
+    assert steps.text_flags(layout, "news") == f"--test {tmp_path}/test.txt --format lines"
+    assert [path.name for path in layout.files("train")] == ["a.txt", "b.txt", "c.txt"]
+    config = small(data={"documents": documents | {"tests": {"news": ["none"]}}}, prepare={"shards": 2})
+    layout = LanguageModelLayout(tmp_path, config)
+    assert [[path.name for path in steps.shard(layout, f"{n}-of-2")] for n in (1, 2)] == [["a.txt", "c.txt"], ["b.txt"]]
+    with pytest.raises(MTScaffoldError, match=r"none: no such file; check data\.documents"):
+        steps.check_plan(layout)
+    with pytest.raises(UsageError, match=r"prepare\.shards: 4 jobs, but the training documents are 3 files"):
+        steps.shard(
+            LanguageModelLayout(tmp_path, small(data=config.to_dict()["data"], prepare={"shards": 4})), "1-of-4"
+        )
+
+
+@pytest.mark.parametrize(
+    ("codes", "says"),
+    [
+        (None, r"codes: No such file"),
+        ("#version: 0.2\na b\n", "not of bytes; learn codes with --pretokenise"),
+        ("a b c\n", ""),
+    ],
+)
+def test_given_codes_that_cannot_be_used_are_named_before_anything_runs(
+    tmp_path: Path, codes: str | None, says: str
+) -> None:
+    """They would be refused only when the documents are counted and other codes learned."""
+    if codes is not None:
+        (tmp_path / "codes").write_text(codes)
+    config = small(systems={"bpe": {"algorithm": "bpe"}, "own": {"codes": str(tmp_path / "codes")}})
+    with pytest.raises(UsageError, match=rf"systems\.own\.codes: .*{says}"):
+        steps.check_plan(LanguageModelLayout(tmp_path, config))
+    assert config.codes_of("own").name.startswith("given-codes-")
+
+
+def test_a_schedule_ends_where_the_training_ends() -> None:
+    """10,240 tokens in updates of 512 are 20, with one more for the short last batch of each epoch of 5,000 tokens."""
+    train = SMALL["train"] | {"schedule": "linear"}
+    options = training_options(small(train=train), "bpe", "equal_tokens", 0, DATA)
+    assert (options["stop-tokens"], options["lr-scheduler"], options["total-num-update"]) == (
+        10240,
+        "polynomial_decay",
+        21,
+    )
+    warm = {"options": train["options"] | {"warmup-updates": 5}, "schedule": "cosine"}
+    config = small(train=warm, systems={"bpe": {"algorithm": "bpe"}, "other": {"algorithm": "scaffold"}})
+    cosine = training_options(config, "bpe", "equal_tokens", 0, DATA)
+    assert (cosine["lr-period-updates"], cosine["lr-shrink"], cosine["keep-last-epochs"]) == (16, 0.0, 1)
+    # 40,960 bytes are as many tokens; with two GPUs, half as many updates.
+    text = training_options(config, "other", "equal_text", 0, DATA, 40960)
+    assert (text["stop-text"], text["lr-period-updates"]) == (40960, 16)
+    assert training_options(config, "other", "equal_text", 2, DATA, 40960)["lr-period-updates"] == 6
+    with pytest.raises(UsageError, match="this training has 2 updates, all of them within warmup-updates"):
+        training_options(config, "other", "equal_text", 0, DATA, 4000)
+
+
+def test_a_schedule_counts_the_updates_that_mt_scaffold_train_makes() -> None:
+    """Batches of 12 samples stay 12: fairseq would cut them to 8, but a training keeps every sample."""
+    options = SMALL["train"]["options"] | {"batch-size": 12}
+    found = training_options(small(train={"options": options, "schedule": "linear"}), "bpe", "equal_tokens", 0, DATA)
+    # An epoch of 5,000 tokens has 7 updates of 768; 240 tokens are left after two.
+    assert found["total-num-update"] == 15
+
+
+@pytest.mark.parametrize("least", [0.0001, 0.0])
+@pytest.mark.parametrize("schedule", ["cosine", "linear"])
+def test_the_learning_rate_ends_at_min_lr(schedule: str, least: float) -> None:
+    """Of fairseq's own schedulers, also where a training overruns its computed length: not at 0, nor up again."""
+    pytest.importorskip("fairseq", reason="needs the extra 'fairseq'")
+    from fairseq.optim import FairseqOptimizer
+    from fairseq.optim.lr_scheduler import build_lr_scheduler
+    from fairseq_training import fairseq_config
+
+    class Optimizer(FairseqOptimizer):  # type: ignore[misc]
+        def set_lr(self, lr: float) -> None:
+            self.rate = lr
+
+        def get_lr(self) -> float:
+            return self.rate
+
+    own = {"lr": 0.001, "min-lr": least, "warmup-updates": 4, "sample-break-mode": "none"}
+    train = {"options": SMALL["train"]["options"] | own, "schedule": schedule}
+    options = training_options(small(train=train), "bpe", "equal_tokens", 0, DATA)
+    parsed = fairseq_config(["data", "--task", "language_modeling_resumable", *option_arguments(options)])
+    scheduler = build_lr_scheduler(parsed.lr_scheduler, Optimizer(None))
+    scheduler.step_begin_epoch(1)
+    # The training has 21 updates; update n has the rate after n - 1.
+    rates = [scheduler.step_update(number) for number in range(25)]
+    assert max(rates) == pytest.approx(0.001) and rates[12] > 1.5 * least
+    assert rates[20] == pytest.approx(least, abs=0.00006)
+    assert rates[21:23] == pytest.approx([least] * 2, rel=0.02, abs=1e-12)
+    assert all(later <= earlier for earlier, later in itertools.pairwise(rates[4:]))
+
+
+def test_an_average_of_checkpoints_that_will_not_be_saved_is_refused(tmp_path: Path) -> None:
+    """The task is told how many are needed; the plan knows it before, once there is a data folder."""
+    config = small(average={"last": 4})
+    options = training_options(config, "drop", "equal_text")
+    assert (options["average-last"], options["average-by"]) == (4, "epochs")
+    assert "average-last" not in training_options(small(average={"last": 0}), "bpe", "equal_tokens")
+    # 10,240 tokens are three epochs of 5,000.
+    layout = LanguageModelLayout(tmp_path, config)
+    steps.check_plan(layout)
+    folder = layout.binarised_of("bpe")
+    folder.mkdir(parents=True)
+    write_result(folder / DESCRIPTION, DATA)
+    with pytest.raises(
+        UsageError, match=r"average\.last: 4 checkpoints are needed, but this training saves 3 \(stop-to"
+    ):
+        steps.check_plan(layout)
+    steps.check_plan(LanguageModelLayout(tmp_path, small(average={"last": 3})))
+
+
+def test_a_system_cannot_be_called_what_a_file_of_the_experiment_is() -> None:
+    """Its trainings would be written into, or instead of, what other steps write."""
+    layout = LanguageModelLayout(Path("x"), small())
+    paths = [layout.documents("train"), layout.documents_report, layout.counts, layout.codes("c")]
+    paths += [layout.binarised("c"), layout.binarised_test("c", "t"), layout.prompts, layout.config_file]
+    paths += [layout.statistics, layout.vocabulary_table, layout.figures, layout.log("a")]
+    paths += [layout.comparison(kind) for kind in COMPARISON_KINDS]
+    for name in sorted({path.parts[1] for path in paths}):
+        with pytest.raises(UsageError, match=rf"systems\.{re.escape(name)}: reserved for a folder or file"):
+            small(systems={"bpe": {"algorithm": "bpe"}, name: {"algorithm": "scaffold"}})
+
+
+@pytest.mark.parametrize(
+    ("changes", "call", "says"),
+    [
+        ({}, ("bpe", "equal"), "no comparison is called equal; did you mean equal_t"),
+        ({}, ("bp", "equal_text"), "no system is called bp; did you mean bpe?"),
+        ({}, ("drop", "equal_text", 0, DATA), "equal_text: takes as much text as the baseline; give --baseline-report"),
+        (
+            {"schedule": "linear", "options": {"sample-break-mode": "eos"}},
+            ("bpe", "equal_tokens", 0, DATA),
+            "equal length",
+        ),
+        ({"schedule": "linear", "options": {"max-tokens": 9}}, ("bpe", "equal_tokens", 0, DATA), "give batch-size"),
+    ],
+)
+def test_options_that_cannot_be_told_are_refused(changes: dict[str, Any], call: tuple[Any, ...], says: str) -> None:
+    """A wrong length of the schedule would show as a worse model only."""
+    with pytest.raises(UsageError, match=says):
+        training_options(small(train=SMALL["train"] | changes), *call)
+
+
+def test_the_tokens_of_dropout_are_estimated_from_the_text(tmp_path: Path) -> None:
+    """With merges skipped a text has more tokens, and a schedule over equal text more updates."""
+    pytest.importorskip("numpy", reason="needs the extra 'fairseq'")
+    from mt_scaffold import learn_bpe
+    from mt_scaffold.experiment.binarise.documents import binarise_documents
+
+    get_documents(small().data, tmp_path, ["train", "valid"])
+    train = tmp_path / "train.jsonl"
+    learn_bpe(documents=Documents([train]), outfile=tmp_path / "codes", num_symbols=80, pretokenise="gpt2")
+    found = binarise_documents(tmp_path / "data", tmp_path / "codes", [train], keep_text=True)
+    split = found.splits["train"]
+    assert tokens_per_byte(tmp_path / "data", 0.0) == split.tokens / split.bytes
+    assert tokens_per_byte(tmp_path / "data", 1.0) == (split.bytes + split.documents) / split.bytes
+    config = small(train=SMALL["train"] | {"schedule": "linear"}, comparisons={"equal_text": {"text": 4 * split.bytes}})
+    plain = training_options(config, "drop", "equal_text", 0, found)
+    dropping = options_for_data(config, "drop", "equal_text", 0, tmp_path / "data")
+    assert number_of(dropping["total-num-update"]) > number_of(plain["total-num-update"])
+
+
+def test_options_of_the_steps_follow_the_configuration() -> None:
+    """A key of the configuration reaches the command that it is about."""
+    codes = {"symbols": 300, "total_symbols": True, "pretokenise": "cl100k", "min_frequency": 3}
+    prepare = {"max_memory": "2G", "prune": 4}
+    config = small(codes=codes, prepare=prepare, seeds=[1, 2], evaluate={"options": {"context-window": 5}})
+    assert steps.word_flags(config) == "--pretokenise cl100k --split-digits"
+    assert steps.learn_flags(config, "bpe-300-min3-total") == (
+        "--algorithm bpe --symbols 300 --min-frequency 3 --total-symbols --prune 4"
+    )
+    assert steps.memory_flags(config) == "--max-memory 2G"
+    assert steps.evaluate_flags(config) == "--context-window 5 --synthetic"
+    assert steps.dropout_flags(config, "drop") == "-- --bpe-dropout 0.1" and steps.dropout_flags(config, "bpe") == ""
+    layout = LanguageModelLayout(Path("x"), config)
+    assert layout.binarised_of("drop") == Path("x/binarised/bpe-300-min3-total.text")
+    assert steps.training_flags(layout, "drop", "equal_text", "2") == (
+        "--system drop --comparison equal_text --baseline-report x/bpe/equal_tokens/seed-2/training.json"
+    )
+    compared = steps.compare_flags(layout)
+    # The baseline's one training is in both comparisons.
+    for label in ("equal_tokens:bpe", "equal_text:bpe"):
+        assert f"{label}=x/bpe/equal_tokens/seed-1/scores/test.json" in compared
+    assert "equal_text:drop=x/drop/equal_text/seed-2/training.json" in compared

@@ -1,0 +1,291 @@
+"""The comparison: means, spread, baselines, tables; the test itself is in test_significance.py."""
+
+import csv
+import dataclasses
+import json
+import random
+import statistics
+from pathlib import Path
+
+import pytest
+
+from mt_scaffold.cli import main
+from mt_scaffold.errors import MTScaffoldError, UsageError
+
+pytest.importorskip("sacrebleu", reason="needs the extra 'workflow'")
+
+from mt_scaffold.experiment.configuration import Published
+from mt_scaffold.experiment.evaluation.compare import compare
+from mt_scaffold.experiment.evaluation.comparison import SYNTHETIC_NOTE, Comparison, Row, Spread
+from mt_scaffold.experiment.evaluation.comparison_tables import as_text, trainings_table
+from mt_scaffold.experiment.evaluation.score import score
+from mt_scaffold.experiment.runtime.results import read_result, write_result
+from mt_scaffold.experiment.training.train import TrainingReport
+
+VOCABULARY = "der die das Hund Katze läuft schläft im Haus Garten schnell langsam und".split()
+
+
+def disturbed(lines: list[str], share: float, seed: int) -> list[str]:
+    """Return the lines with a share of their words replaced."""
+    draw = random.Random(seed)
+    return [
+        " ".join(draw.choice(VOCABULARY) if draw.random() < share else word for word in line.split()) for line in lines
+    ]
+
+
+def metric(row: Row, name: str = "bleu") -> Spread:
+    """A metric that the row must have."""
+    spread = row.metric(name)
+    assert spread is not None, f"{row.system} has no {name}"
+    return spread
+
+
+@pytest.fixture(scope="module")
+def scores(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    """Scores of two systems, the second better, each with two seeds, on one generated test set."""
+    folder = tmp_path_factory.mktemp("scores")
+    draw = random.Random(1)
+    references = [" ".join(draw.choices(VOCABULARY, k=12)) for _ in range(80)]
+    (folder / "ref").write_text("\n".join(references) + "\n", encoding="utf-8")
+    found = []
+    for system, share in (("scaffold", 0.2), ("bpe", 0.4)):
+        for seed in (1, 2):
+            name = f"{system}-{seed}"
+            lines = disturbed(references, share, seed)
+            (folder / name).write_text("\n".join(lines) + "\n", encoding="utf-8")
+            files = (folder / name, folder / "ref", folder / f"{name}.json", folder / name, folder / "ref")
+            score(*files, system=system, test_set="made_up", seed=seed, synthetic=True)
+            found.append(folder / f"{name}.json")
+    return found
+
+
+def test_mean_and_spread_are_over_the_seeds(scores: list[Path]) -> None:
+    """Mean and standard deviation are those of the seeds' own scores."""
+    rows = compare(scores, "bpe", samples=50).rows
+    assert [row.system for row in rows] == ["bpe", "scaffold"]
+    for row in rows:
+        for name in ("bleu", "chrf", "tokenised_bleu", "tokenised_bleu_split"):
+            single = [
+                json.loads(path.read_text())["metrics"][name]["score"] for path in scores if row.system in path.name
+            ]
+            assert metric(row, name).mean == pytest.approx(statistics.mean(single))
+            assert metric(row, name).sd == pytest.approx(statistics.stdev(single))
+    assert metric(rows[1]).mean > metric(rows[0]).mean
+
+
+def test_equal_translations_do_not_differ_significantly(scores: list[Path], tmp_path: Path) -> None:
+    """sacreBLEU's form of p itself gives them its smallest value."""
+    same = json.loads(scores[2].read_text())
+    copy = scores[2].with_name("copy.json")
+    copy.write_text(json.dumps({**same, "system": "copy"}))
+    row = compare([scores[2], copy], "bpe", samples=50).rows[1]
+    assert {name: test.p_holm for name, test in row.tests.items()} == {"bleu": 1, "chrf": 1, "chrf++": 1}
+    assert metric(row).sd is None and row.tests["bleu"].difference == 0
+
+
+def test_every_form_of_the_table_says_that_the_data_is_synthetic(scores: list[Path], tmp_path: Path) -> None:
+    """No copy of the table can pass for a result on real data."""
+    comparison = compare(scores, "bpe", tmp_path / "table", samples=50, title="demo")
+    for kind in ("txt", "md"):
+        text = (tmp_path / f"table.{kind}").read_text(encoding="utf-8")
+        assert SYNTHETIC_NOTE in text and "not comparable" in text and "±" in text and "tok:13a" in text
+    assert read_result(Comparison, tmp_path / "table.json") == comparison
+    with open(tmp_path / "table.csv", encoding="utf-8", newline="") as stream:
+        rows = list(csv.DictReader(stream))
+    assert [row["synthetic"] for row in rows] == ["True", "True"]
+    assert float(rows[1]["bleu_mean"]) == metric(comparison.rows[1]).mean
+    test = comparison.rows[1].tests["chrf++"]
+    assert [float(rows[1][f"chrf++_{part}"]) for part in ("difference", "low", "high", "p", "p_holm")] == [
+        *(test.difference, test.low, test.high, test.p, test.p_holm)
+    ]
+    assert rows[0]["baseline"] == "" and rows[1]["baseline"] == "bpe" and rows[0]["bleu_p"] == ""
+
+
+def test_real_data_is_not_called_synthetic(scores: list[Path]) -> None:
+    """The note is for generated text only."""
+    comparison = compare(scores, "bpe", samples=50)
+    assert SYNTHETIC_NOTE not in as_text(dataclasses.replace(comparison, synthetic=False))
+
+
+def test_what_does_not_fit_together_is_refused(scores: list[Path], tmp_path: Path) -> None:
+    """An unknown baseline, duplicate scores and malformed files are refused, each with the reason."""
+    with pytest.raises(UsageError, match="baseline bep is not among the systems with scores: scaffold, bpe"):
+        compare(scores, "bep")
+    with pytest.raises(UsageError, match="same test set, system and seed"):
+        compare([*scores, scores[0]], "bpe")
+    with pytest.raises(UsageError, match="1 or more, not 0"):
+        compare(scores, "bpe", samples=0)
+    (tmp_path / "x.json").write_text("{}")
+    with pytest.raises(MTScaffoldError, match=r"x\.json: system: missing; run the step that writes this file again"):
+        compare([tmp_path / "x.json"], "bpe")
+    scored = json.loads(scores[0].read_text())["metrics"]
+    for part, content, says in (
+        ("files", {}, "does not name the hypothesis file; score again"),
+        ("metrics", scored | {"rouge": scored["bleu"]}, "holds an unknown metric, rouge; score again"),
+        ("metrics", {"bleu": 3}, "metrics.bleu: must be 'key: value' lines, not 3"),
+        ("metrics", {"bleu": {"score": "high"}}, "metrics.bleu.score: must be a number, not 'high'"),
+    ):
+        (tmp_path / "x.json").write_text(json.dumps(json.loads(scores[0].read_text()) | {part: content}))
+        with pytest.raises(MTScaffoldError, match=rf"x\.json: {says}"):
+            compare([tmp_path / "x.json"], json.loads(scores[0].read_text())["system"])
+    (tmp_path / "x.json").write_text("{")
+    with pytest.raises(MTScaffoldError, match=r"x\.json: not JSON"):
+        compare([tmp_path / "x.json"], "bpe")
+
+
+def test_a_translation_that_has_changed_since_it_was_scored_is_noticed(scores: list[Path], tmp_path: Path) -> None:
+    """The test on the sentences must be about the same translations as the scores."""
+    for path in scores[0].parent.iterdir():
+        (tmp_path / path.name).write_bytes(path.read_bytes())
+    with open(tmp_path / "scaffold-1", "a", encoding="utf-8") as stream:
+        stream.write("mehr\n")
+    with pytest.raises(MTScaffoldError, match=r"scaffold-1: has changed since .*scaffold-1\.json was written"):
+        compare([tmp_path / path.name for path in scores], "bpe", samples=50)
+
+
+def change(path: Path, **changes: object) -> Path:
+    """Write a copy of a score file beside it, with other fields."""
+    name = "-".join(map(str, [path.stem, *changes.values()]))[:80].replace("/", "")
+    copy = path.with_name(f"{name}.copy.json")
+    copy.write_text(json.dumps({**json.loads(path.read_text()), **changes}))
+    return copy
+
+
+def test_each_system_is_tested_against_its_own_baseline(scores: list[Path], capsys: pytest.CaptureFixture[str]) -> None:
+    """The paper's comparisons are two: within the systems with dropout, and within those without."""
+    several = [*scores, *(change(path, system=f"{path.stem.split('-')[0]}+dropout") for path in scores)]
+    comparison = compare(several, "bpe", samples=40, baselines={"scaffold+dropout": "bpe+dropout"})
+    against = [(row.system, row.baseline) for row in comparison.rows]
+    assert against == [("bpe", None), ("scaffold", "bpe"), ("scaffold+dropout", "bpe+dropout"), ("bpe+dropout", "bpe")]
+    rows = {row.system: row for row in comparison.rows}
+    assert rows["scaffold+dropout"].tests["bleu"].difference == rows["scaffold"].tests["bleu"].difference > 1
+    assert rows["bpe+dropout"].tests["bleu"].p == 1
+    assert comparison.comparisons == {"bleu": 3, "chrf": 3, "chrf++": 3}
+    command = ["compare", *map(str, several), "-b", "bpe", "--samples", "40"]
+    assert main([*command, "--against", "scaffold+dropout=bpe+dropout"]) == 0
+    assert capsys.readouterr().out == as_text(comparison)
+    for wrong, says in (("scaffold", "write NAME=VALUE"), ("scafold=bpe", "system scafold is not among the systems")):
+        assert main([*command, "--against", wrong]) == 2
+        assert says in capsys.readouterr().err
+    assert main(["compare", *map(str, scores)]) == 2 and "give --baseline" in capsys.readouterr().err
+
+
+def test_a_configuration_gives_baselines_and_resamples(
+    scores: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The workflow's command names neither; what is given by hand comes before the configuration."""
+    (tmp_path / "made_up.yaml").write_text(
+        """\
+name: made_up
+languages: {source: en, target: de}
+data: {synthetic: {pairs: 9, valid: 1, test: 1}}
+codes: {symbols: 9}
+systems: {bpe: {algorithm: bpe}, scaffold: {algorithm: scaffold}, third: {algorithm: bpe, baseline: scaffold}}
+baseline: bpe
+train: {options: {arch: transformer}}
+score: {bootstrap_samples: 30}
+"""
+    )
+    baselines = {"third": "scaffold"}
+    several = [*scores, *(change(path, system="third") for path in scores[:2])]
+    command = ["compare", *map(str, several), "--config", str(tmp_path / "made_up.yaml")]
+    assert main(command) == 0
+    expected = compare(several, "bpe", samples=30, baselines=baselines)
+    assert capsys.readouterr().out == as_text(expected)
+    assert main([*command, "--baseline", "scaffold", "--samples", "25"]) == 0
+    expected = compare(several, "scaffold", samples=25, baselines=baselines)
+    assert capsys.readouterr().out == as_text(expected)
+
+
+def test_the_table_says_what_it_may_and_may_not_tell(scores: list[Path]) -> None:
+    """The power of the design, the number of comparisons, and what few seeds and few resamples cannot show."""
+    comparison = compare(scores, "bpe", samples=50)
+    test = comparison.rows[1].tests["bleu"]
+    text = as_text(comparison)
+    assert f"with probability 80 %, a true difference of {test.detectable:.2f} BLEU would be found" in text
+    assert "trainings and segments resampled together, 50 resamples, random seed 12345" in text
+    assert f"{test.difference:+.2f}" in text and f"{test.low:+.2f} to {test.high:+.2f}" in text
+    assert "With fewer than 5 seeds" in text and "too few" not in text
+    one = as_text(compare([scores[0], scores[2]], "bpe", samples=10))
+    assert "One training per system does not show" in one and "10 resamples are too few for 1 comparison" in one
+
+
+def test_the_table_says_what_translated_unless_it_was_fairseq(scores: list[Path]) -> None:
+    """Scores of parameters rounded to a byte, or of another search, must not pass for those of fairseq."""
+    assert "Translated with" not in as_text(compare(scores, "bpe", samples=20))
+    made = {"config": {"translate": {"engine": "ctranslate2", "quantization": "int8", "options": {}}}}
+    several = [*scores[:3], change(scores[3], **made, versions={"ctranslate2": "4.8.5"})]
+    assert "\nTranslated with CTranslate2 4.8.5, int8 and fairseq.\n" in as_text(compare(several, "bpe", samples=20))
+
+
+def test_trainings_are_a_second_table(scores: list[Path], tmp_path: Path) -> None:
+    """Who saw more text, or has more parameters, is not compared by the segmentation alone."""
+    files = {}
+    for system, seed in (("bpe", 1), ("scaffold", 2)):
+        report = TrainingReport(seed, 1200, 3, 4.5, None, 1_234_567, 5400.0, {}, "fairseq-train", {})
+        path = tmp_path / f"{system}.json"
+        write_result(path, report)
+        files[system] = [path]
+    comparison = compare(scores, "bpe", samples=20, trainings=files, output=tmp_path / "table")
+    assert [(each.system, each.seed, each.updates) for each in comparison.trainings] == [
+        ("bpe", 1, 1200),
+        ("scaffold", 2, 1200),
+    ]
+    row = next(line for line in as_text(comparison).splitlines() if line.startswith("scaffold  "))
+    assert row.split()[:5] == ["scaffold", "2", "1,234,567", "1,200", "3"] and row.split()[-1] == "1.50"
+    known = dataclasses.replace(comparison.trainings[0], subwords=98765, text_bytes=4_321_000, stop="text")
+    shown = trainings_table(dataclasses.replace(comparison, trainings=[known]))[1]
+    assert shown[5:8] == ["98,765", "4.3", "text"]
+    assert read_result(Comparison, tmp_path / "table.json") == comparison
+    with pytest.raises(UsageError, match="no scores of the system other"):
+        compare(scores, "bpe", trainings={"other": [tmp_path / "bpe.json"]})
+
+
+def test_single_checkpoints_are_shown_beside_the_final_model(scores: list[Path], tmp_path: Path) -> None:
+    """Their mean, and their spread within a training; they take no part in the tests."""
+    path = scores[0]
+    bleu = json.loads(path.read_text())["metrics"]["bleu"]
+    copies = []
+    for name, value in (("last-1", 20.0), ("last-2", 22.0), ("last-3", 27.0)):
+        copies.append(change(path, checkpoint=name, metrics={"bleu": {**bleu, "score": value}}))
+    comparison = compare([*scores, *copies], "bpe", samples=20, output=tmp_path / "table")
+    found = comparison.rows[1].checkpoints["bleu"]
+    assert (found.mean, found.count) == (23, 3) and found.sd == pytest.approx(statistics.stdev([20, 22, 27]))
+    assert comparison.rows[1].tests == compare(scores, "bpe", samples=20).rows[1].tests
+    assert "23.00 ± 3.61 (3)" in as_text(comparison)
+    assert read_result(Comparison, tmp_path / "table.json") == comparison
+    with pytest.raises(UsageError, match="for a single checkpoint; give the score of the final model, too"):
+        compare([*scores[2:], *copies], "bpe")
+
+
+def test_scores_computed_differently_are_not_compared(scores: list[Path]) -> None:
+    """Another version, tokeniser or number of references shows in the signature."""
+    metrics = json.loads(scores[0].read_text())["metrics"]
+    other = {**metrics, "chrf": {**metrics["chrf"], "signature": "nrefs:1|case:lc"}}
+    with pytest.raises(MTScaffoldError, match=r"chrF was computed differently \(nrefs:1\|case:lc and .*; score both"):
+        compare([change(scores[0], metrics=other), *scores[1:]], "bpe", samples=20)
+    wrong = {**metrics, "bleu": {**metrics["bleu"], "score": 1.0}}
+    with pytest.raises(MTScaffoldError, match=r"BLEU was 1\.0000 when this was written and is .* now"):
+        compare([change(scores[0], metrics=wrong, system="scaffold"), *scores[1:]], "bpe", samples=20)
+    earlier = {"tokenised_bleu_split": {**metrics["bleu"], "signature": "nrefs:1|tok:none"}}
+    with pytest.raises(MTScaffoldError, match=r"earlier release, which split words made with -a .*; score again"):
+        compare([change(scores[0], metrics=earlier), *scores[1:]], "bpe", samples=20)
+    with pytest.raises(MTScaffoldError, match="no metric in common"):
+        compare([change(scores[0], metrics={}), *scores[1:]], "bpe", samples=20)
+
+
+def test_published_scores_are_shown_beside_ours_and_marked(scores: list[Path], tmp_path: Path) -> None:
+    """Nobody may mistake a copied figure for one that was measured here."""
+    theirs = [
+        Published("made_up", "Somebody 2020", "big model", "scaffold", "bleu", 10.0),
+        Published("made_up", "Somebody 2020", "big model", "absent", "bleu", 20.0),
+    ]
+    compared = compare(scores, "bpe", output=tmp_path / "table", samples=20, published=theirs)
+    ours = metric(compared.rows[1]).mean
+    assert compared.published[0].difference == pytest.approx(ours - 10)
+    assert compared.published[1].difference is None
+    for kind in ("txt", "md"):
+        before, _, after = (tmp_path / f"table.{kind}").read_text().partition("not measured here")
+        assert "10.00" in after and f"{ours:.2f}" in after and f"{ours - 10:+.2f}" in after
+        assert "Somebody 2020" in after and "Somebody 2020" not in before
+    assert "Somebody" not in as_text(compare(scores, "bpe", samples=20))

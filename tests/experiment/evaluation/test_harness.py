@@ -1,0 +1,287 @@
+"""lm-evaluation-harness runs our language models: its figures against likelihoods computed straight from the logits."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("lm_eval", reason="needs the extra 'harness'")
+pytest.importorskip("fairseq_cli", reason="needs the extra 'fairseq'")
+
+import lm_eval.tasks
+import torch
+from fairseq_training import fairseq_train
+from language_models import POSITIONS, TINY_LM, binarise, documents_of, learn_codes, write_documents
+from lm_eval.api.instance import Instance
+
+from mt_scaffold.cli import main
+from mt_scaffold.errors import MTScaffoldError, UsageError
+from mt_scaffold.experiment.binarise.byte_vocabulary import Vocabulary
+from mt_scaffold.experiment.evaluation.bits_per_byte import LanguageModelScores, evaluate
+from mt_scaffold.experiment.evaluation.lm_eval import (
+    PAPER_TASKS,
+    HarnessScores,
+    run_harness,
+    task_names,
+)
+from mt_scaffold.experiment.evaluation.lm_eval_model import HarnessModel
+from mt_scaffold.experiment.runtime.results import read_result
+
+END = 2
+QUESTIONS = [
+    {"text": "Wer backt das Brot?", "choices": ["der Arzt", "die Frau", "das Brot"], "answer": 1},
+    {"text": "Ein Haus steht", "choices": ["dort", "am See und am Fluss", "zu"], "answer": 0},
+    {"text": "Kinder " * 30 + "spielen", "choices": ["im Garten", "draußen"], "answer": 1},
+    {"text": "", "choices": ["Ja", "Nein"], "answer": 0},
+    {"text": "The answer is", "choices": ["yes", "no", "\u65e5\u672c"], "answer": 2},
+]
+YAML = """\
+task: {name}
+dataset_path: json
+dataset_kwargs:
+  data_files:
+    test: {data}
+output_type: multiple_choice
+test_split: test
+doc_to_text: "{{{{text}}}}"
+doc_to_choice: "{{{{choices}}}}"
+doc_to_target: answer
+metric_list:
+  - metric: acc
+  - metric: acc_norm
+metadata:
+  version: 3
+"""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A model after 12 updates and after 6, the folder it was trained on, and a task of five questions."""
+    found = tmp_path_factory.mktemp("harness")
+    write_documents(found)
+    with open(found / "test", "a", encoding="utf-8") as stream:
+        stream.write("Ein Haus.\nKinder am See\n" + "Das Kind und der Hund gehen an den Fluss. " * 6 + "\n")
+    codes = learn_codes(found, "codes", 100)
+    data = binarise(found, "data", codes, ["train", "valid", "test"])
+    options = [*TINY_LM, "--task", "language_modeling_resumable", "--seed", "3", "--max-update", "12"]
+    saving = ["--save-dir", str(found / "model"), "--save-interval-updates", "6", "--disable-validation"]
+    fairseq_train([str(data), *options, *saving])
+    (found / "tasks").mkdir()
+    (found / "questions.jsonl").write_text("".join(json.dumps(line) + "\n" for line in QUESTIONS), encoding="utf-8")
+    yaml = YAML.format(name="local_questions", data=found / "questions.jsonl")
+    (found / "tasks" / "local_questions.yaml").write_text(yaml, encoding="utf-8")
+    return found
+
+
+@pytest.fixture(scope="module")
+def checkpoints(folder: Path) -> list[Path]:
+    found = sorted((folder / "model").glob("checkpoint_*_*.pt"))
+    assert len(found) == 2
+    return found
+
+
+class ByHand:
+    """Likelihoods from the whole model's logits, one text at a time, without padding, parts or a state."""
+
+    def __init__(self, checkpoint: Path, data: Path) -> None:
+        from fairseq import checkpoint_utils
+
+        self.model = checkpoint_utils.load_model_ensemble_and_task([str(checkpoint)], {"data": str(data)})[0][0].eval()
+        self.vocabulary = Vocabulary(data / "bpe.codes")
+
+    def ids(self, text: str) -> list[int]:
+        ids: list[int] = self.vocabulary.encode([text.encode()])[0][:-1].tolist()
+        return ids
+
+    def scores(self, row: list[int]) -> torch.Tensor:
+        with torch.no_grad():
+            return torch.log_softmax(self.model(torch.tensor([row]))[0][0].double(), dim=1)
+
+    def likelihood(self, context: str, continuation: str) -> float:
+        """The sum of log p of what follows the context's tokens, in the last POSITIONS + 1 tokens of all."""
+        before, whole = self.ids(context), [END, *self.ids(context + continuation)]
+        after = len(whole) - 1 - len(before)
+        row = whole[-(POSITIONS + 1) :]
+        scores = self.scores(row[:-1])
+        places = range(len(row) - 1 - after, len(row) - 1)
+        return math.fsum(scores[place, row[place + 1]].item() for place in places)
+
+
+def test_a_local_task_gives_the_figures_computed_by_hand(folder: Path, checkpoints: list[Path]) -> None:
+    """Each choice's log-likelihood and the accuracy are those of the logits; one context is longer than the model."""
+    data, output, samples = folder / "data", folder / "scores.json", folder / "samples.jsonl"
+    arguments = ["--data", str(data), "--tasks", "local_questions", "--include-path", str(folder / "tasks")]
+    arguments += ["--checkpoint", *map(str, checkpoints), "--batch-size", "4", "--samples", str(samples)]
+    assert main(["lm-eval", *arguments, "--output", str(output)]) == 0
+
+    asked = [json.loads(line) for line in samples.read_text(encoding="utf-8").splitlines()]
+    assert len(asked) == 2 * len(QUESTIONS)
+    right: dict[str, list[float]] = {"acc": [], "acc_norm": []}
+    for number, checkpoint in enumerate(checkpoints):
+        model, correct = ByHand(checkpoint, data), {"acc": 0, "acc_norm": 0}
+        for place, question in enumerate(QUESTIONS):
+            found = asked[number * len(QUESTIONS) + place]
+            assert (found["checkpoint"], found["document"]) == (checkpoint.name, place)
+            context, choices = str(question["text"]), [f" {choice}" for choice in question["choices"]]  # type: ignore[attr-defined]
+            expected = [model.likelihood(context, choice) for choice in choices]
+            assert [response[0] for response in found["responses"]] == pytest.approx(expected, abs=1e-4)
+            assert len(set(expected)) == len(expected)
+            normalised = [value / (len(choice) - 1) for value, choice in zip(expected, choices, strict=True)]
+            correct["acc"] += max(range(len(choices)), key=expected.__getitem__) == question["answer"]
+            correct["acc_norm"] += max(range(len(choices)), key=normalised.__getitem__) == question["answer"]
+        for metric, total in correct.items():
+            right[metric].append(total / len(QUESTIONS))
+
+    scores = read_result(HarnessScores, output)
+    assert [score.metric for score in scores.scores] == ["acc", "acc_norm"]
+    for score in scores.scores:
+        assert score.values == pytest.approx(right[score.metric])
+        assert score.mean == pytest.approx(sum(score.values) / 2)
+        assert (score.num_fewshot, score.documents) == (0, len(QUESTIONS))
+    assert scores.task_versions == {"local_questions": "3"} and "lm_eval" in scores.versions
+    assert len(model.ids(str(QUESTIONS[2]["text"]))) > POSITIONS
+
+
+def instance(kind: Any, *arguments: object) -> Instance:
+    return Instance(request_type=kind, doc={}, arguments=arguments, idx=0)
+
+
+def test_rolling_likelihoods_are_the_bits_of_evaluate(folder: Path, checkpoints: list[Path]) -> None:
+    """A document's bits per byte are the same from both, but for its end, which the harness does not count."""
+    data = folder / "data"
+    evaluate(checkpoints[1], data, folder / "bits.json", "test")
+    bits = read_result(LanguageModelScores, folder / "bits.json").by_document.bits
+    model = ByHand(checkpoints[1], data)
+    texts = [document.decode("utf-8", "replace") for document in documents_of(folder / "test")]
+    kept = [number for number, text in enumerate(texts) if len(model.ids(text)) < POSITIONS and "\ufffd" not in text]
+    assert len(kept) >= 2
+    found = HarnessModel(checkpoints[1], data, batch_size=3).loglikelihood_rolling(
+        [instance("loglikelihood_rolling", text) for text in texts]
+    )
+    for number in kept:
+        row = [END, *model.ids(texts[number])]
+        end = model.scores(row)[-1, END].item()
+        assert (found[number] + end) / -math.log(2) == pytest.approx(bits[number], rel=1e-5)
+    # A longer text: windows that share one token, the last one as long as the model allows.
+    long = max(texts, key=len)
+    ids = [END, *model.ids(long)]
+    assert len(ids) > 3 * POSITIONS
+    expected = 0.0
+    for begin in range(0, len(ids) - 1, POSITIONS):
+        end = min(begin + POSITIONS, len(ids) - 1)
+        scores = model.scores(ids[end - POSITIONS : end])
+        expected += sum(scores[place - end, ids[place + 1]].item() for place in range(begin, end))
+    assert found[texts.index(long)] == pytest.approx(expected, rel=1e-5)
+
+
+def test_requests_at_the_edges(folder: Path, checkpoints: list[Path]) -> None:
+    """Nothing to predict has probability 1; a continuation that merges into the context is scored by itself."""
+    data = folder / "data"
+    model, hand = HarnessModel(checkpoints[0], data), ByHand(checkpoints[0], data)
+    merged = next(token for token in hand.vocabulary.tokens[256:] if token.isascii() and token.isalpha()).decode()
+    context, rest = merged[:-1], merged[-1]
+    if len(hand.ids(context)) > 1:
+        context, rest = merged[0], merged[1]
+    assert len(hand.ids(context + rest)) == 1
+    pairs = [("", ""), ("Ein Haus", ""), (context, rest)]
+    found = model.loglikelihood([instance("loglikelihood", *pair) for pair in pairs])
+    assert found[:2] == [(0.0, True), (0.0, True)]
+    row = [END, *hand.ids(context), *hand.ids(rest)]
+    assert found[2][0] == pytest.approx(hand.scores(row[:-1])[-1, row[-1]].item(), abs=1e-4)
+    with pytest.raises(UsageError, match="positions"):
+        model.loglikelihood([instance("loglikelihood", "Ein", " Haus" * 100)])
+
+
+def test_generation_is_greedy_up_to_a_stop(folder: Path, checkpoints: list[Path]) -> None:
+    """Each token is the likeliest one after all before it, whatever other requests are in the batch."""
+    data = folder / "data"
+    model, hand = HarnessModel(checkpoints[1], data, batch_size=3), ByHand(checkpoints[1], data)
+    text = [False] * 4 + [True] * len(hand.vocabulary.tokens)
+    text += [False] * (hand.model.decoder.embed_tokens.num_embeddings - len(text))
+    text[END] = True
+    contexts, most = ["Ein Haus", "Das Kind und der Hund und das Haus und die Katze am", "x"], 7
+    written = []
+    for context in contexts:
+        ids = [END, *hand.ids(context)][-(POSITIONS - most + 1) :]
+        start = len(ids)
+        while len(ids) < start + most:
+            scores = hand.scores(ids)[-1].masked_fill(~torch.tensor(text), -math.inf)
+            if (token := int(scores.argmax())) == END:
+                break
+            ids.append(token)
+        written.append(hand.vocabulary.decode(ids[start:]).decode("utf-8", "replace"))
+    options: dict[str, Any] = {"until": ["\n\n"], "max_gen_toks": most}
+    assert model.generate_until([instance("generate_until", text, options) for text in contexts]) == written
+    longest = max(written, key=len)
+    stop = longest[2:4]
+    stopped = options | {"until": ["\u65e5", stop]}
+    (cut,) = model.generate_until([instance("generate_until", contexts[written.index(longest)], stopped)])
+    assert cut == longest[: longest.index(stop)]
+    with pytest.raises(UsageError, match="greedily"):
+        model.generate_until([instance("generate_until", "x", options | {"do_sample": True, "temperature": 0.7})])
+
+
+def test_tasks_by_name() -> None:
+    """The paper's names stand for tasks that the harness has, and an unknown one is refused."""
+    tasks = Path(lm_eval.tasks.__file__).parent
+    folders = "super_glue/boolq hellaswag openbookqa piqa siqa storycloze winogrande triviaqa webqs".split()
+    texts = [path.read_text(encoding="utf-8") for name in folders for path in (tasks / name).glob("*.yaml")]
+    known = [name for text in texts for name in re.findall(r"^task: (\S+)$", text, re.MULTILINE)]
+    assert set(PAPER_TASKS.values()) <= set(known)
+    assert task_names(["paper"], known) == list(PAPER_TASKS.values()) and len(PAPER_TASKS) == 9
+    assert task_names(["SIQA", "boolq", "social_iqa"], known) == ["social_iqa", "boolq"]
+    with pytest.raises(UsageError, match="no task 'bollq'"):
+        task_names(["bollq"], known)
+
+
+def test_a_task_that_fixes_its_shots_is_run_once(folder: Path, checkpoints: list[Path]) -> None:
+    """With --num-fewshot 0 1 it has one value per checkpoint, and its questions are asked once; others have both."""
+    (folder / "fixed").mkdir()
+    for name, end in (("fixed_shots", "num_fewshot: 0\n"), ("free_shots", "fewshot_split: test\n")):
+        yaml = YAML.format(name=name, data=folder / "questions.jsonl") + end
+        (folder / "fixed" / f"{name}.yaml").write_text(yaml, encoding="utf-8")
+    samples = folder / "fixed.jsonl"
+    found = run_harness(
+        checkpoints[:1],
+        folder / "data",
+        ["fixed_shots", "free_shots"],
+        folder / "fixed.json",
+        num_fewshot=(0, 1),
+        include_path=[folder / "fixed"],
+        limit=2,
+        samples=samples,
+    )
+    runs = {(score.task, score.num_fewshot): len(score.values) for score in found.scores}
+    assert runs == {("fixed_shots", 0): 1, ("free_shots", 0): 1, ("free_shots", 1): 1}
+    asked = [json.loads(line)["task"] for line in samples.read_text(encoding="utf-8").splitlines()]
+    assert (asked.count("fixed_shots"), asked.count("free_shots")) == (2, 4)
+    # Nothing is left to run with five.
+    options: dict[str, Any] = {"num_fewshot": (0, 5), "include_path": [folder / "fixed"], "limit": 2}
+    found = run_harness(checkpoints[:1], folder / "data", ["fixed_shots"], folder / "alone.json", **options)
+    assert [len(score.values) for score in found.scores] == [1, 1]
+
+
+def test_data_that_are_not_here(folder: Path, checkpoints: list[Path]) -> None:
+    """One line says what is missing and which folder is none, and nothing is written."""
+    yaml = YAML.format(name="absent", data=folder / "absent.jsonl")
+    (folder / "more").mkdir()
+    (folder / "more" / "absent.yaml").write_text(yaml, encoding="utf-8")
+    output = folder / "absent.json"
+    with pytest.raises(MTScaffoldError, match=r"task absent: its data cannot be loaded \(.*absent\.jsonl"):
+        run_harness(checkpoints[:1], folder / "data", ["absent"], output, include_path=[folder / "more"])
+    with pytest.raises(MTScaffoldError, match="no such folder"):
+        run_harness(checkpoints[:1], folder / "data", ["absent"], output, include_path=[folder / "none"])
+    assert not output.exists()
+
+
+def test_without_the_harness(folder: Path, checkpoints: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    """The error names the extra that it comes with."""
+    monkeypatch.setitem(sys.modules, "lm_eval", None)
+    with pytest.raises(MTScaffoldError, match=r"lm_eval.*\.\[harness\]"):
+        run_harness(checkpoints[:1], folder / "data", ["local_questions"], folder / "none.json")

@@ -1,0 +1,252 @@
+"""Language models compared: tests over documents and seeds on figures whose answer is known."""
+
+import csv
+import json
+import math
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("numpy", reason="needs NumPy")
+
+import numpy as np
+
+from mt_scaffold.cli import main
+from mt_scaffold.errors import MTScaffoldError, UsageError
+from mt_scaffold.experiment.evaluation.bits_per_byte import Documents, LanguageModelScores
+from mt_scaffold.experiment.evaluation.compare_models import Labelled, compare_models
+from mt_scaffold.experiment.evaluation.document_tests import (
+    paired_seeds,
+    randomisation_p,
+    resample_documents,
+    t_test_p,
+)
+from mt_scaffold.experiment.evaluation.model_comparison import ModelComparison
+from mt_scaffold.experiment.evaluation.significance import draw_segments
+from mt_scaffold.experiment.runtime.results import read_result, write_result
+
+SIZES = [100, 250, 40, 700, 90, 310, 55, 120]
+
+
+def write_scores(
+    path: Path,
+    bits: Sequence[float],
+    *,
+    seed: int = 1,
+    test_set: str = "pile",
+    tokens: int = 500,
+    sizes: Sequence[int] = SIZES,
+    signature: str = "bpb|context:8",
+    synthetic: bool = False,
+) -> Path:
+    """Write what ``evaluate`` would."""
+    total, size = math.fsum(bits), sum(sizes)
+    scores = LanguageModelScores(
+        system="model",
+        test_set=test_set,
+        seed=seed,
+        synthetic=synthetic,
+        bits_per_byte=total / size,
+        bits=total,
+        bytes=size,
+        tokens=tokens,
+        documents=len(bits),
+        bytes_per_token=size / tokens,
+        perplexity_per_token=2 ** (total / tokens),
+        note="",
+        signature=signature,
+        context="",
+        model_sha256=str(path),
+        data_sha256=str(list(sizes)),
+        vocabulary="",
+        n_vocab=300,
+        versions={},
+        by_document=Documents(list(bits), list(sizes)),
+    )
+    write_result(path, scores)
+    return path
+
+
+def bits_of(rate: float, noise: float = 0.0, seed: int = 0) -> list[float]:
+    """Bits per document at a rate per byte, which differs from document to document by chance."""
+    drawn = np.random.default_rng(seed).normal(0, noise, len(SIZES))
+    return [size * (rate + float(more)) for size, more in zip(SIZES, drawn, strict=True)]
+
+
+def test_a_difference_of_every_document_is_found_and_none_is_not(tmp_path: Path) -> None:
+    """The difference of ratios of sums; a system against itself has p of 1."""
+    base = write_scores(tmp_path / "bpe.json", bits_of(1.2, 0.1))
+    better = write_scores(
+        tmp_path / "scaffold.json", [each - 0.05 * size for each, size in zip(bits_of(1.2, 0.1), SIZES, strict=True)]
+    )
+    labelled = [Labelled("", "bpe", base), Labelled("", "scaffold", better), Labelled("", "same", base)]
+    comparison = compare_models(labelled, "bpe", samples=2000)
+    first, found, same = comparison.rows
+    assert first.baseline is None and first.test is None and found.baseline == same.baseline == "bpe"
+    assert found.test is not None and same.test is not None
+    assert found.test.over_all.difference == pytest.approx(-0.05)
+    # Every document differs by the same rate, so that every resample does.
+    assert [found.test.over_all.low, found.test.over_all.high] == pytest.approx([-0.05, -0.05])
+    assert found.test.over_all.p == 1 / 2001 and found.test.over_all.p_holm == 2 / 2001
+    # All signs alike: two of the 2 ** 8 assignments are as extreme.
+    assert found.test.randomisation_p == pytest.approx(2 / 256, abs=0.005)
+    assert same.test.over_all.difference == 0 and same.test.over_all.p == same.test.randomisation_p == 1
+    assert comparison.comparisons == 2
+
+
+def test_randomisation_counts_assignments() -> None:
+    """Against all assignments of few documents, enumerated."""
+    differences = np.array([1.5, -0.5, 2.0, 0.25, -1.0, 0.75])
+    signs = np.array(np.meshgrid(*[[1, -1]] * 6)).reshape(6, -1).T
+    exact = float(np.mean(np.abs(signs @ differences) >= abs(differences.sum()) - 1e-12))
+    assert randomisation_p(differences, 20000) == pytest.approx(exact, abs=0.015)
+    assert 0.1 < exact < 0.9
+
+
+def test_documents_are_drawn_as_segments_are() -> None:
+    """The resamples are those of the translation systems' test, in bounded memory."""
+    bits = np.array([bits_of(1.2, 0.2, 1), bits_of(1.1, 0.2, 2)])
+    drawn = draw_segments(len(SIZES), 50)
+    sizes = np.array(SIZES, np.float64)
+    for row, found in zip(bits, resample_documents(bits, sizes, 50), strict=True):
+        assert found.score == row.sum() / sizes.sum()
+        assert found.scores.tolist() == pytest.approx((drawn @ row / (drawn @ sizes)).tolist())
+
+
+def test_many_documents_are_drawn_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A resample of each of 100,000 documents must not take a matrix of gigabytes; parts change nothing."""
+    from mt_scaffold.experiment.evaluation import document_tests
+
+    bits, sizes = np.array([bits_of(1.2, 0.2)]), np.array(SIZES, np.float64)
+    whole = resample_documents(bits, sizes, 60)[0].scores.tolist()
+    p = randomisation_p(bits[0] - sizes * 1.15, 60)
+    monkeypatch.setattr(document_tests, "_NUMBERS_AT_ONCE", 20)
+    assert resample_documents(bits, sizes, 60)[0].scores.tolist() == pytest.approx(whole)
+    assert abs(randomisation_p(bits[0] - sizes * 1.15, 60) - p) < 0.3
+
+
+@pytest.mark.parametrize(
+    ("t", "freedom", "p"),
+    # Of printed tables of Student's t.
+    [
+        (12.706205, 1, 0.05),
+        (4.302653, 2, 0.05),
+        (3.182446, 3, 0.05),
+        (4.604095, 4, 0.01),
+        (2.262157, 9, 0.05),
+        (0, 5, 1),
+    ],
+)
+def test_students_t(t: float, freedom: int, p: float) -> None:
+    """Two-sided, whatever the sign."""
+    assert t_test_p(t, freedom) == pytest.approx(p, abs=1e-6) == t_test_p(-t, freedom)
+
+
+def test_seeds_are_paired() -> None:
+    """By hand: differences -0.1, -0.2, -0.3 have t = -3.4641 with 2 degrees of freedom."""
+    found = paired_seeds({1: 1.0, 2: 1.1, 3: 1.2, 9: 7.0}, {3: 1.5, 2: 1.3, 1: 1.1})
+    assert found is not None and found.seeds == [1, 2, 3]
+    assert [found.mean, found.sd] == pytest.approx([-0.2, 0.1])
+    assert found.p == pytest.approx(0.0742, abs=1e-4)
+    assert paired_seeds({1: 1.0}, {1: 1.1}) is None
+
+
+def test_groups_are_compared_within_themselves(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Equal tokens and equal text are two comparisons, each with its baseline; all files are written."""
+    entries = []
+    for group, rates in (("equal tokens", (1.3, 1.25)), ("equal text", (1.3, 1.28))):
+        for name, rate in zip(("bpe", "scaffold"), rates, strict=True):
+            for seed in (1, 2):
+                path = tmp_path / f"{group}-{name}-{seed}.json"
+                write_scores(path, bits_of(rate + seed / 1000, 0.01, seed), seed=seed, synthetic=True)
+                entries.append(f"{group}:{name}={path}")
+    output = tmp_path / "comparison"
+    assert main(["compare-models", *entries, "--baseline", "bpe", "--output", str(output), "--samples", "200"]) == 0
+    comparison = read_result(ModelComparison, f"{output}.json")
+    places = [(row.group, row.system, row.baseline, row.seeds) for row in comparison.rows]
+    assert places == [
+        (group, name, baseline, [1, 2])
+        for group in ("equal tokens", "equal text")
+        for name, baseline in (("bpe", None), ("scaffold", "bpe"))
+    ]
+    tests = [row.test for row in comparison.rows if row.test]
+    assert [round(test.over_all.difference, 6) for test in tests] == [-0.05, -0.02]
+    assert all(test.over_seeds and test.over_seeds.seeds == [1, 2] for test in tests)
+    shown = capsys.readouterr().out
+    assert shown == Path(f"{output}.txt").read_text(encoding="utf-8") and "SYNTHETIC DATA" in shown
+    assert "per token, not comparable between vocabularies" in shown
+    markdown = Path(f"{output}.md").read_text(encoding="utf-8")
+    assert "| equal text" in markdown and "- \\*:" in markdown
+    with open(f"{output}.csv", encoding="utf-8", newline="") as stream:
+        rows = list(csv.DictReader(stream))
+    assert [row["group"] for row in rows] == [row.group for row in comparison.rows]
+    assert float(rows[1]["difference"]) == tests[0].over_all.difference and rows[0]["difference"] == ""
+
+
+def test_every_size_has_a_baseline_of_its_own(tmp_path: Path) -> None:
+    """Scaffold-BPE of 64K against BPE of 64K, not against that of 32K."""
+    names = ("bpe-32", "scaffold-32", "bpe-64", "scaffold-64")
+    labelled = [Labelled("", name, write_scores(tmp_path / name, bits_of(1 + n / 10))) for n, name in enumerate(names)]
+    comparison = compare_models(labelled, "bpe-32", baselines={"scaffold-64": "bpe-64"}, samples=10)
+    assert [row.baseline for row in comparison.rows] == [None, "bpe-32", "bpe-32", "bpe-64"]
+    differences = [row.test.over_all.difference for row in comparison.rows if row.test]
+    assert differences == pytest.approx([0.1, 0.2, 0.1])
+
+
+@pytest.mark.parametrize(
+    ("entries", "options", "says"),
+    [
+        (["a=one", "a=same"], [], "are for the same group, test set, system and seed"),
+        (["a=one", "b=others"], [], "are scores of different documents"),
+        (["a=one", "b=differently"], [], "were computed differently"),
+        (["a=one", "b=one"], ["-b", "c"], "no scores of c"),
+        (["g:a=one", "h:b=one"], [], "no scores of a, the baseline of b, on pile, group h"),
+        (["one"], [], "write NAME=FILE or GROUP:NAME=FILE"),
+        (["a=one", "b=one"], ["--against", "b"], "write NAME=BASELINE"),
+        (["a=broken"], [], "run the step that writes this file again"),
+        (["a=one"], ["--samples", "0"], "must be 1 or more"),
+    ],
+)
+def test_what_cannot_be_compared_is_refused(
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    entries: list[str],
+    options: list[str],
+    says: str,
+) -> None:
+    """In one line."""
+    monkeypatch.chdir(tmp_path)
+    for name in ("one", "same"):
+        write_scores(Path(name), bits_of(1))
+    write_scores(Path("others"), bits_of(1), sizes=[*SIZES[1:], 5])
+    write_scores(Path("differently"), bits_of(1), signature="bpb|context:0")
+    Path("broken").write_text(json.dumps({"system": "a"}), encoding="utf-8")
+    assert main(["compare-models", *entries, "-b", "a", *options]) in (1, 2)
+    (line,) = capsys.readouterr().err.strip().splitlines()
+    assert says in line
+
+
+def test_scores_without_documents_are_refused(tmp_path: Path) -> None:
+    """A file cut by hand would be compared with the wrong documents."""
+    path = write_scores(tmp_path / "one", bits_of(1))
+    content = json.loads(path.read_text(encoding="utf-8"))
+    content["by_document"]["bits"].pop()
+    path.write_text(json.dumps(content), encoding="utf-8")
+    with pytest.raises(MTScaffoldError, match="not as many bits as documents"):
+        compare_models([Labelled("", "a", path)], "a")
+    with pytest.raises(UsageError, match="at least one"):
+        compare_models([], "a")
+
+
+def test_one_document_is_no_test(tmp_path: Path) -> None:
+    """Each resample of it would be the same, and any difference significant."""
+    labelled = [
+        Labelled("", name, write_scores(tmp_path / name, [size * 10.0], sizes=[100]))
+        for name, size in (("bpe", 11), ("scaffold", 10))
+    ]
+    comparison = compare_models(labelled, "bpe")
+    assert [row.test for row in comparison.rows] == [None, None] and comparison.comparisons == 0
+    assert comparison.rows[1].baseline == "bpe"
+    assert "pile has 1 document: no test over documents." in comparison.notes

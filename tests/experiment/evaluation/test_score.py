@@ -1,0 +1,319 @@
+"""Scores: sacreBLEU's own, on lines that are kept as they are."""
+
+import json
+import os
+import random
+import re
+import shutil
+import subprocess
+import sys
+import types
+from pathlib import Path
+
+import pytest
+
+from mt_scaffold.cli import main
+from mt_scaffold.errors import MTScaffoldError, UsageError
+
+pytest.importorskip("sacrebleu", reason="needs the extra 'workflow'")
+
+from mt_scaffold.corpus.text import read_lines
+from mt_scaffold.experiment.configuration import parse_config
+from mt_scaffold.experiment.configuration.data import Tokenise
+from mt_scaffold.experiment.data.moses import Tokeniser
+from mt_scaffold.experiment.data.tokenise import detokenise
+from mt_scaffold.experiment.evaluation.metrics import METRICS, split_compounds
+from mt_scaffold.experiment.evaluation.score import Scores, score
+from mt_scaffold.experiment.runtime.results import read_result
+
+REFERENCE = [
+    "Ein Mann schläft auf der Couch.",
+    "Zwei Kinder spielen im well-known Park, lachend.",
+    "Eine Frau liest das Buch am Fenster.",
+    "Der Hund läuft über die Wiese.",
+]
+HYPOTHESIS = [
+    "Ein Mann schläft auf dem Sofa.",
+    "Zwei Kinder spielen im well-known Garten.",
+    "Eine Frau liest ein Buch am Fenster.",
+    "Der Hund rennt über die Wiese.",
+]
+
+
+def write(path: Path, lines: list[str]) -> Path:
+    path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8", newline="\n")
+    return path
+
+
+def test_scores_and_signatures_are_those_of_the_sacrebleu_command(tmp_path: Path) -> None:
+    """Anyone can check them with sacreBLEU alone."""
+    hypothesis, reference = write(tmp_path / "hyp", HYPOTHESIS), write(tmp_path / "ref", REFERENCE)
+    others = write(tmp_path / "other-ref", REFERENCE[::-1])
+    for given in ([reference], [reference, others]):
+        found = score(hypothesis, given, tmp_path / "scores.json", metrics=["bleu", "chrf", "ter", "chrf++"]).metrics
+        command = [sys.executable, "-m", "sacrebleu", *map(str, given), "-i", str(hypothesis), "-w", "6", "-m"]
+        runs = [[*command, "bleu", "chrf", "ter"], [*command, "chrf", "--chrf-word-order", "2"]]
+        printed = []
+        for run in runs:
+            shown = json.loads(subprocess.run(run, capture_output=True, text=True, check=True).stdout)
+            printed += shown if isinstance(shown, list) else [shown]
+        for ours, theirs in zip(("bleu", "chrf", "ter", "chrf++"), printed, strict=True):
+            assert found[ours].score == pytest.approx(theirs["score"], abs=1e-5) and theirs["score"] > 10
+            assert set(found[ours].signature.split("|")) == set(theirs["signature"].split("|"))
+            assert f"nrefs:{len(given)}" in found[ours].signature
+
+
+def test_tokenised_bleu_is_marked_as_not_comparable(tmp_path: Path) -> None:
+    """It depends on the tokeniser, so it must not be quoted as BLEU."""
+    words = [line.replace(".", " .").replace(",", " ,") for line in (*HYPOTHESIS, *REFERENCE)]
+    files = [write(tmp_path / "hyp", HYPOTHESIS), write(tmp_path / "ref", REFERENCE), tmp_path / "scores.json"]
+    tokenised = [write(tmp_path / "hyp.words", words[:4]), write(tmp_path / "ref.words", words[4:])]
+    result = score(*files, *tokenised, system="bpe", seed=3)
+    metrics = result.metrics
+    assert [name for name, metric in metrics.items() if metric.comparable] == ["bleu", "chrf", "chrf++"]
+    # One word that both sides share becomes three: the precisions rise.
+    assert metrics["tokenised_bleu_split"].score > metrics["tokenised_bleu"].score > 10
+    assert "tok:none" in metrics["tokenised_bleu"].signature
+    written = json.loads((tmp_path / "scores.json").read_text(encoding="utf-8"))
+    assert (
+        read_result(Scores, tmp_path / "scores.json") == result
+        and written["seed"] == 3
+        and written["versions"]["sacrebleu"]
+    )
+    assert written["files"]["hypothesis_words"]["path"] == "hyp.words"
+
+
+def test_the_compound_split_is_that_of_the_published_scores() -> None:
+    """Hyphens inside a word are split as in the scripts that the papers used."""
+    assert split_compounds("rich-text - format -x") == "rich ##AT##-##AT## text - format -x"
+
+
+HYPHENS = [
+    "Die deutsch-französische Rüstungs-Kooperation – ein 20-Jahre-Plan – wird „neu“ verhandelt.",
+    "Er sagte: \"Das US-Magazin 'Time' kostet 3,50 €\", nicht 3.500 €.",
+    "Links-rechts-Kombinationen & Software-/Hardware-Fragen [siehe S. 12-14] | Ende…",
+    "Geht’s noch? Das E-Mail-Konto von Max’ Schwester-Firma ist z. B. weg-",
+    "Ein ganz gewöhnlicher Satz ohne Striche, aber mit Zahlen wie 1.000-mal und 5-6 Prozent.",
+    "Die rot-grüne Regierung - so hieß es - plant ein Anti-Terror-Gesetz.",
+]
+
+
+def published_bleu(hypotheses: list[str], references: list[str], lowercase: bool = False) -> float:
+    """The published pipeline, with nothing of ours: plain Moses words, perl's expression, BLEU on words as they are."""
+    from sacrebleu.metrics import BLEU
+    from sacremoses import MosesTokenizer
+
+    moses = MosesTokenizer(lang="de")
+    sides = []
+    for lines in (hypotheses, references):
+        words = [moses.tokenize(line, aggressive_dash_splits=False, escape=True, return_str=True) for line in lines]
+        if not lowercase:
+            words = [re.sub(r"(\S)-(\S)", r"\1 ##AT##-##AT## \2", line) for line in words]
+        sides.append([line.lower() if lowercase else line for line in words])
+    found: float = BLEU(tokenize="none", force=True).corpus_score(sides[0], [sides[1]]).score
+    return found
+
+
+@pytest.mark.parametrize("normalise", [False, True], ids=["as-it-is", "normalised"])
+@pytest.mark.parametrize("dashes", [False, True], ids=["plain", "with -a"])
+def test_compounds_are_split_in_plain_moses_words_whatever_the_experiment_does(
+    tmp_path: Path, dashes: bool, normalise: bool
+) -> None:
+    """After ``-a`` the split would hit inside ``@-@``: about 1 BLEU too much on newstest2021, twice an effect."""
+    references = HYPHENS * 3
+    draw = random.Random(5)
+    outputs = [
+        " ".join(word for word in line.split(" ") if draw.random() < 0.85).replace("Anti-", "Anti ")
+        for line in references
+    ]
+    tokenise = Tokeniser("de", Tokenise(normalise, normalise, dashes))
+    words = [[tokenise(line) for line in side] for side in (outputs, references)]
+    assert any(" @-@ " in line for line in words[0]) == dashes
+    # What a model wrote is known in its words; the text is what detokenising makes of them.
+    detokenised = detokenise(words[0], "de")
+    for name, text in (("text", outputs), ("detokenised", detokenised)):
+        lines = {"hyp": text, "ref": references, "hyp.words": words[0], "ref.words": words[1]}
+        files = {key: write(tmp_path / f"{name}.{key}", side) for key, side in lines.items()}
+        paths = (files["hyp"], files["ref"], tmp_path / "scores.json")
+        chosen = ["tokenised_bleu", "tokenised_bleu_split", "tokenised_bleu_lc"]
+        given = (files["hyp.words"], files["ref.words"])
+        found = score(*paths, *given, language="de", metrics=chosen).metrics
+        assert found["tokenised_bleu_split"].score == pytest.approx(published_bleu(text, references), abs=1e-9)
+        assert found["tokenised_bleu_lc"].score == pytest.approx(published_bleu(text, references, True), abs=1e-9)
+        assert "words:moses.de|compounds:split" in found["tokenised_bleu_split"].signature
+        assert "case:lc" in found["tokenised_bleu_lc"].signature
+        assert 10 < found["tokenised_bleu_split"].score < 90
+        # The split in the experiment's own words is another figure.
+        wrong = [list(map(split_compounds, side)) for side in words]
+        split = (write(tmp_path / "a", wrong[0]), write(tmp_path / "b", wrong[1]))
+        own = score(*paths, *split, metrics=["tokenised_bleu"]).metrics["tokenised_bleu"].score
+        assert not dashes or own > found["tokenised_bleu_split"].score + 1
+
+
+def test_without_a_language_what_dashes_split_is_joined_again(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The split figure then rests on the words given, and its signature and a warning say so."""
+    tokenise = Tokeniser("de", Tokenise(False, False, True))
+    outputs = [line.replace("Plan", "Ziel").replace("US-Magazin", "Magazin") for line in HYPHENS]
+    lines = {"hyp": outputs, "ref": HYPHENS}
+    lines |= {f"{name}.words": [tokenise(line) for line in side] for name, side in lines.items()}
+    files = [write(tmp_path / name, side) for name, side in lines.items()]
+    found = score(files[0], files[1], tmp_path / "scores.json", files[2], files[3]).metrics["tokenised_bleu_split"]
+    assert found.score == pytest.approx(published_bleu(outputs, HYPHENS), abs=1e-9)
+    assert "words:joined" in found.signature
+    assert "the target language is not known" in capsys.readouterr().err
+    # A file name that ends in a language is as good as the option.
+    german = files[1].rename(tmp_path / "ref.de")
+    found = score(files[0], german, tmp_path / "scores.json").metrics["tokenised_bleu_split"]
+    assert found.score == pytest.approx(published_bleu(outputs, HYPHENS), abs=1e-9)
+    assert "words:moses.de" in found.signature and capsys.readouterr().err == ""
+
+
+def test_score_needs_no_experiment(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Any translation of any test set, at any time, with the metrics that one names; a configuration gives its own."""
+    hypothesis, reference = write(tmp_path / "hyp", HYPOTHESIS), write(tmp_path / "ref", REFERENCE)
+    output = tmp_path / "scores.json"
+    command = ["score", "--hypothesis", str(hypothesis), "--reference", str(reference), "-o", str(output)]
+    assert main([*command, "--metrics", "ter", "bleu", "tokenised_bleu_split", "--language", "de"]) == 0
+    shown = capsys.readouterr().out.splitlines()
+    assert [line.partition(":")[0] for line in shown] == ["BLEU", "TER ↓", "tokenised BLEU, compounds split"]
+    assert list(read_result(Scores, output).metrics) == ["bleu", "ter", "tokenised_bleu_split"]
+    plain = {
+        "name": "x",
+        "languages": {"source": "en", "target": "de"},
+        "data": {"synthetic": {"pairs": 9, "valid": 1, "test": 1}},
+        "codes": {"symbols": 9},
+        "systems": {"bpe": {"algorithm": "bpe"}},
+        "baseline": "bpe",
+        "train": {"options": {"arch": "transformer"}},
+    }
+    config = parse_config({**plain, "score": {"metrics": ["chrf++", "tokenised_bleu_lc"]}})
+    found = score(hypothesis, reference, output, config=config, checkpoint="checkpoint9")
+    assert list(found.metrics) == ["chrf++", "tokenised_bleu_lc"] and found.checkpoint == "checkpoint9"
+    assert "moses.de" in found.metrics["tokenised_bleu_lc"].signature
+    assert set(parse_config(plain).score.metrics) < set(METRICS)
+    with pytest.raises(UsageError, match=r"score\.metrics\[0\]: must be bleu or chrf"):
+        parse_config({**plain, "score": {"metrics": ["rouge"]}})
+
+
+def test_a_metric_that_cannot_be_computed_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Never a silent skip: a table without the metric would pass for complete."""
+    files = (write(tmp_path / "hyp", HYPOTHESIS), write(tmp_path / "ref", REFERENCE), tmp_path / "scores.json")
+    with pytest.raises(UsageError, match=r"unknown metric rouge \(known: bleu, chrf"):
+        score(*files, metrics=["rouge"])
+    with pytest.raises(UsageError, match="tokenised_bleu needs --hypothesis-words and --reference-words"):
+        score(*files, metrics=["tokenised_bleu"])
+    with pytest.raises(UsageError, match="tokenised_bleu_split needs --language, or --hypothesis-words"):
+        score(*files, metrics=["tokenised_bleu_split"])
+    with pytest.raises(UsageError, match="COMET also reads the source text; give --source"):
+        score(*files, comet=tmp_path / "model.ckpt")
+    with pytest.raises(MTScaffoldError, match="no checkpoint"):
+        score(*files, comet=tmp_path / "missing", source=files[1])
+    monkeypatch.setitem(sys.modules, "sentencepiece", None)
+    with pytest.raises(MTScaffoldError, match=r"^spbleu: sacreBLEU cannot load its flores200 tokeniser \(.*") as error:
+        score(*files, metrics=["bleu", "spbleu"])
+    assert error.value.exit_status == 1 and "\n" not in str(error.value)
+    assert not files[2].exists()
+
+
+def test_spbleu_is_sacrebleus(tmp_path: Path) -> None:
+    """It needs the package sentencepiece and a model that sacreBLEU downloads."""
+    pytest.importorskip("sentencepiece", reason="needs the extra 'spbleu'")
+    files = (write(tmp_path / "hyp", HYPOTHESIS), write(tmp_path / "ref", REFERENCE), tmp_path / "scores.json")
+    try:
+        found = score(*files, metrics=["spbleu"]).metrics["spbleu"]
+    except MTScaffoldError as error:
+        pytest.skip(f"no model here: {error}")
+    assert "tok:flores200" in found.signature and found.score > 10
+
+
+def test_comet_reads_source_translation_and_reference(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each segment's score is kept, for the test; the score is their mean, times 100. (A stand-in for the model.)"""
+    seen: list[dict[str, str]] = []
+
+    class Model:
+        def predict(self, data: list[dict[str, str]], **_: object) -> dict[str, list[float]]:
+            seen.extend(data)
+            return {"scores": [0.5 + 0.1 * index for index in range(len(data))]}
+
+    stand_in = types.ModuleType("comet")
+    stand_in.load_from_checkpoint = lambda path: Model()  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "comet", stand_in)
+    pytest.importorskip("torch", reason="needs the extra 'fairseq'")
+    (tmp_path / "model" / "checkpoints").mkdir(parents=True)
+    (tmp_path / "model" / "checkpoints" / "model.ckpt").write_bytes(b"weights")
+    sources = write(tmp_path / "src", ["A", "B", "C", "D"])
+    files = (write(tmp_path / "hyp", HYPOTHESIS), write(tmp_path / "ref", REFERENCE), tmp_path / "scores.json")
+    result = score(*files, metrics=["bleu"], comet=tmp_path / "model", source=sources)
+    assert seen[1] == {"src": "B", "mt": HYPOTHESIS[1], "ref": REFERENCE[1]}
+    found = result.metrics["comet"]
+    assert found.score == pytest.approx(65) and found.segments == ["50 1", "60 1", "70 1", "80 1"]
+    assert "model:model|" in found.signature and result.files["source"].path == "src"
+    assert read_result(Scores, files[2]) == result
+
+
+def test_comet_with_a_real_model(tmp_path: Path) -> None:
+    """Needs the extra 'comet' and a checkpoint, whose path MT_SCAFFOLD_COMET holds."""
+    pytest.importorskip("comet", reason="needs the extra 'comet'")
+    model = os.environ.get("MT_SCAFFOLD_COMET")
+    if model is None:
+        pytest.skip("MT_SCAFFOLD_COMET does not name a checkpoint")
+    files = (write(tmp_path / "hyp", HYPOTHESIS), write(tmp_path / "ref", REFERENCE), tmp_path / "scores.json")
+    assert 0 < score(*files, comet=model, source=files[1]).metrics["comet"].score < 100
+
+
+def test_a_line_ends_at_lf_only(tmp_path: Path) -> None:
+    """Split at U+2028 or U+0085, the following lines would be scored against the wrong references."""
+    lines = ["a\u2028b", "c\x85d", "e\x0cf", "", "g"]
+    assert read_lines(write(tmp_path / "text", lines)) == lines
+    (tmp_path / "crlf").write_bytes(b"a\r\nb\r\n")
+    assert read_lines(tmp_path / "crlf") == ["a", "b"]
+
+
+def test_what_cannot_be_scored_is_refused(tmp_path: Path) -> None:
+    """Unequal, empty or undecodable files give an error and no scores."""
+    three, four = write(tmp_path / "three", HYPOTHESIS[:3]), write(tmp_path / "four", REFERENCE)
+    with pytest.raises(MTScaffoldError, match=r"three has 3 lines and .*four has 4"):
+        score(three, four, tmp_path / "scores.json")
+    with pytest.raises(MTScaffoldError, match="empty, nothing to score"):
+        score(write(tmp_path / "a", []), write(tmp_path / "b", []), tmp_path / "scores.json")
+    (tmp_path / "latin1").write_bytes(b"gut\nsch\xf6n\n")
+    with pytest.raises(MTScaffoldError, match=r"latin1: line 2, byte offset \d+: 0x.. is not UTF-8"):
+        score(tmp_path / "latin1", four, tmp_path / "scores.json")
+    assert not (tmp_path / "scores.json").exists()
+
+
+def test_the_compound_split_is_that_of_perl_and_the_score_that_of_fairseq(tmp_path: Path) -> None:
+    """The published figures come from perl's s/// with the same pattern and from fairseq-score; hyphens can touch."""
+    hard = [
+        "a-b-c d - e",
+        "x--y -z w- -",
+        "1-2 a-b-",
+        "rich-text-format - \u00fcber-gro\u00df",
+        "no hyphen here at all",
+    ]
+    if perl := shutil.which("perl"):
+        script = "s{(\\S)-(\\S)}{$1 ##AT##-##AT## $2}g"
+        text = "".join(f"{line}\n" for line in hard)
+        done = subprocess.run([perl, "-CSD", "-ple", script], input=text, capture_output=True, text=True, check=True)
+        assert done.stdout.splitlines() == [split_compounds(line) for line in hard]
+    scorer_of = pytest.importorskip("fairseq.scoring.bleu", reason="needs the extra 'fairseq'")
+    from fairseq.data import Dictionary
+
+    draw = random.Random(3)
+    words = "der die das Hund Tier-Heim gross-e im Haus und schnell-er".split()
+    references = [" ".join(draw.choices(words, k=14)) for _ in range(50)]
+    outputs = [
+        " ".join(word if draw.random() < 0.8 else draw.choice(words) for word in line.split()) for line in references
+    ]
+    for name, lines in {"hyp": outputs, "ref": references}.items():
+        (tmp_path / name).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    files = [tmp_path / name for name in ("hyp", "ref", "scores", "hyp", "ref")]
+    ours = score(*files).metrics["tokenised_bleu_split"].score
+    dictionary = Dictionary()
+    scorer = scorer_of.Scorer(scorer_of.BleuConfig(pad=dictionary.pad(), eos=dictionary.eos(), unk=dictionary.unk()))
+    for reference, output in zip(references, outputs, strict=True):
+        encoded = [dictionary.encode_line(split_compounds(line), add_if_not_exist=True) for line in (reference, output)]
+        scorer.add(*(tokens.int() for tokens in encoded))
+    assert ours == pytest.approx(scorer.score(), abs=0.005)

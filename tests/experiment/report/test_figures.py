@@ -1,0 +1,182 @@
+"""Figures: what they show is computed correctly, and each is written as PNG and SVG."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from mt_scaffold import MTScaffoldError
+
+pytest.importorskip("matplotlib")
+numpy = pytest.importorskip("numpy")
+
+from mt_scaffold.analysis.compare_vocab import SizeComparison  # noqa: E402
+from mt_scaffold.experiment.evaluation.comparison import SYNTHETIC_NOTE  # noqa: E402
+from mt_scaffold.experiment.report import figures  # noqa: E402
+from mt_scaffold.experiment.report.embeddings import Embeddings  # noqa: E402
+from mt_scaffold.experiment.report.statistics import bootstrap_interval  # noqa: E402
+from mt_scaffold.experiment.training.training_log import read_training_log  # noqa: E402
+
+PLAIN_LOG = """\
+2026-01-01 10:00:00 | INFO | fairseq_cli.train | task: TranslationTask
+2026-01-01 10:00:01 | INFO | valid | epoch 001 | valid on 'valid' subset | loss 7 | nll_loss 6.3 | num_updates 30
+2026-01-01 10:00:01 | INFO | train | epoch 001 | loss 9 | nll_loss 8.4 | ppl 353.63 | num_updates 30 | lr 0.001 | wall 7
+2026-01-01 10:00:02 | INFO | valid | epoch 002 | valid on 'valid' subset | loss 6 | nll_loss 5.3 | num_updates 60
+2026-01-01 10:00:02 | INFO | train | epoch 002 | loss 8 | nll_loss 7.4 | num_updates 60
+2026-01-01 10:00:03 | INFO | train | epoch 002 | loss 8 | nll_loss 7.5 | num_updates 60
+"""
+JSON_LOG = """\
+2026-01-01 10:00:01 | INFO | valid | {"epoch": 1, "valid_loss": "7", "valid_nll_loss": "6.3", "valid_num_updates": "30"}
+2026-01-01 10:00:01 | INFO | train | {"epoch": 1, "train_loss": "9", "train_nll_loss": "8.4", "train_num_updates": "30"}
+"""
+
+
+def is_drawn(svg: Path) -> str:
+    """The SVG's text, after a check of both files."""
+    assert svg.with_suffix(".png").read_bytes().startswith(b"\x89PNG")
+    text = svg.read_text(encoding="utf-8")
+    assert "<svg" in text and "</svg>" in text
+    return text
+
+
+def test_every_figure_is_written_the_same_each_time(tmp_path: Path) -> None:
+    """PNG and SVG exist, with labels and the note on synthetic text, and the same data gives the same bytes."""
+    rows = [
+        SizeComparison(100, 9, 8, 10.0, 15.0, 0.5),
+        SizeComparison(200, 0, 0, None, None, None),
+    ]
+    intervals = [
+        figures.Interval(test, system, seed, 30.0 + seed, 1.5)
+        for test in ("test_a", "test_b")
+        for system in ("bpe", "scaffold")
+        for seed in (1, 2)
+    ]
+    log = tmp_path / "train.log"
+    log.write_text(PLAIN_LOG)
+    model = Embeddings(["a", "b@@", "c"], numpy.random.default_rng(1).normal(size=(3, 8)), {"new": frozenset("a")})
+
+    def draw(folder: Path) -> list[Path]:
+        folder.mkdir()
+        return [
+            figures.token_frequencies({"bpe": [5, 3, 0], "scaffold": [4, 4, 1]}, folder / "f", "SYNTHETIC"),
+            figures.replaced_tokens(rows, folder / "r", "SYNTHETIC"),
+            figures.inside_longer_tokens(["a$"], {"a$": 1, "ba$c</w>": 9}, folder / "i", "SYNTHETIC"),
+            figures.embeddings({"bpe": model}, folder / "e", "SYNTHETIC"),
+            figures.scores(intervals, folder / "s", "SYNTHETIC"),
+            figures.training_curves({"bpe, seed 1": read_training_log(log)}, folder / "t", "SYNTHETIC"),
+        ]
+
+    first, second = draw(tmp_path / "1"), draw(tmp_path / "2")
+    for one, other in zip(first, second, strict=True):
+        assert "SYNTHETIC" in is_drawn(one)
+        assert one.read_bytes() == other.read_bytes()
+        assert one.with_suffix(".png").read_bytes() == other.with_suffix(".png").read_bytes()
+    assert "+50.0%" in first[1].read_text() and "N = 200" not in first[1].read_text()
+    assert "ba$c" in first[2].read_text()
+
+
+LONG = [f"a_system_whose_name_is_rather_long_{number}" for number in range(8)]
+
+
+@pytest.mark.parametrize("systems", [["bpe"], ["bpe", "scaffold", "bpe+dropout", "scaffold+dropout"], LONG])
+def test_no_text_is_cut_off(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, systems: list[str]) -> None:
+    """Notes, titles, labels and legends lie inside their figure, and the legend hides no mark."""
+    from matplotlib.figure import Figure
+
+    drawn: list[Figure] = []
+    monkeypatch.setattr(Figure, "savefig", lambda self, *_, **options: drawn.append(self))
+    model = Embeddings(["a", "b"], numpy.eye(2, 4), {"tokens that Scaffold-BPE removes": frozenset("a")})
+    curves = {"train": [(1.0, 9.0), (2.0, 7.0)], "valid": [(1.0, 8.0), (2.0, 6.0)]}
+    tests = ["test"] if len(systems) == 1 else ["test_2016_flickr", "test_2017_flickr", "test_2017_mscoco"]
+    part = systems[-1]
+    figures.token_frequencies({system: [5, 3, 2] for system in systems}, tmp_path / "f", SYNTHETIC_NOTE)
+    sizes = [SizeComparison(500 * 2**number, 9, 8, 10.0, 15.0, 0.5) for number in range(len(systems))]
+    figures.replaced_tokens(sizes, tmp_path / "r", SYNTHETIC_NOTE)
+    figures.inside_longer_tokens([part], {part: 1, f"anti{part}ation</w>": 9}, tmp_path / "i", SYNTHETIC_NOTE)
+    figures.embeddings({part: model}, tmp_path / "e", SYNTHETIC_NOTE)
+    figures.embeddings(dict.fromkeys(systems[:3], model), tmp_path / "e3", SYNTHETIC_NOTE)
+    intervals = [figures.Interval(test, system, 1, 30.0, 1.5) for test in tests for system in systems]
+    figures.scores(intervals, tmp_path / "s", SYNTHETIC_NOTE)
+    figures.training_curves({f"{system}, seed 1": curves for system in systems}, tmp_path / "t", SYNTHETIC_NOTE)
+
+    for figure in drawn:
+        figure.draw_without_rendering()
+        everything = figure.get_tightbbox()
+        assert everything.x0 >= 0 and everything.x1 <= figure.get_figwidth()
+        assert everything.y0 >= 0 and everything.y1 <= figure.get_figheight()
+        assert "SYNTHETIC" in figure.get_supxlabel()
+        for legend in figure.legends:
+            assert not any(legend.get_window_extent().overlaps(axes.bbox) for axes in figure.axes)
+    assert len(drawn) == 2 * 7
+
+
+def test_a_grid_has_every_panel_and_one_legend(tmp_path: Path) -> None:
+    """A line without points in one panel keeps its colour and its place in the legend; nothing is cut off."""
+    panels = [
+        figures.Panel({"bpe": [(1000, 2.0), (64000, 3.0)], "scaffold": [(500, 2.5)]}, "bytes per token", "a text"),
+        figures.Panel({"bpe": [(1000, 0.0)], "scaffold": []}, "± %", "another $", from_zero=True),
+    ]
+    text = is_drawn(figures.grid_over_sizes([panels, panels[::-1]], tmp_path / "grid", "SYNTHETIC"))
+    assert text.count(">scaffold<") == 1 and text.count(">bytes per token<") == 2
+    assert text.count(">N<") == len(panels)
+    assert ">64k<" in text and ">500<" in text and "another $" in text and "SYNTHETIC" in text
+
+
+def test_a_panel_without_points_is_empty(tmp_path: Path) -> None:
+    """A text may be too short for every N, also where the values would be on a logarithmic scale."""
+    panel = figures.Panel({"bpe": []}, "seconds", "a short text", logarithmic=True)
+    assert "a short text" in is_drawn(figures.grid_over_sizes([[panel]], tmp_path / "grid"))
+
+
+def test_a_string_that_never_occurs_is_reported(tmp_path: Path) -> None:
+    """The string is named instead of drawing an empty panel."""
+    with pytest.raises(MTScaffoldError, match="'qq'"):
+        figures.inside_longer_tokens(["qq"], {"a": 1}, tmp_path / "figure")
+
+
+@pytest.mark.parametrize(("log", "epochs"), [(PLAIN_LOG, 2), (JSON_LOG, 1)])
+def test_curves_come_from_fairseqs_log(tmp_path: Path, log: str, epochs: int) -> None:
+    """Updates and losses as logged, in both of fairseq's formats; of an epoch logged twice, the last counts."""
+    (tmp_path / "log").write_text(log)
+    curves = read_training_log(tmp_path / "log")
+    assert curves["valid"] == [(30, 6.3), (60, 5.3)][:epochs]
+    assert curves["train"] == [(30, 8.4), (60, 7.5)][:epochs]
+
+
+def test_a_log_without_epochs_has_no_curves(tmp_path: Path) -> None:
+    """fairseq logs none with ``--log-format none``: the training is complete all the same."""
+    (tmp_path / "log").write_text("nothing here\n")
+    assert read_training_log(tmp_path / "log") == {"train": [], "valid": []}
+
+
+PER_BYTE_LOG = """\
+2026-01-01 10:00:01 | INFO | valid | epoch 001 | loss 7 | nll_loss 6.3 | bits_per_byte 1.9 | bleu 12.5 | num_updates 30
+2026-01-01 10:00:01 | INFO | train | epoch 001 | loss 9 | nll_loss 8.4 | bits_per_byte 2.5 | num_updates 30
+"""
+
+
+def test_bleu_and_loss_per_byte_are_drawn_where_the_log_has_them(tmp_path: Path) -> None:
+    """Per byte, the losses of different vocabularies share one axis; a mixture of units must not."""
+    curves = {}
+    for name, text in (("plain", PLAIN_LOG), ("per byte", PER_BYTE_LOG)):
+        (tmp_path / "log").write_text(text)
+        curves[name] = read_training_log(tmp_path / "log")
+    alone = {"per byte": curves["per byte"]}
+    assert curves["per byte"]["valid_bits_per_byte"] == [(30, 1.9)] and curves["per byte"]["valid_bleu"] == [(30, 12.5)]
+    assert figures.has_curve(alone, "valid_bleu") and not figures.has_curve(curves, "valid_bits_per_byte")
+    assert "bits per byte of text" in is_drawn(figures.training_curves(alone, tmp_path / "alone"))
+    assert "bits per token" in is_drawn(figures.training_curves(curves, tmp_path / "both"))
+    assert "BLEU of the validation set" in is_drawn(figures.bleu_curves(alone, tmp_path / "bleu"))
+
+
+def test_interval_is_sacrebleus() -> None:
+    """The score is sacreBLEU's, within an interval that more sentences make narrower, the same each time."""
+    sacrebleu = pytest.importorskip("sacrebleu")
+    hypotheses = ["the cat sat on the mat today", "a dog runs in the park now", "he eats an apple at noon here"] * 4
+    references = ["the cat sat on a mat today", "a dog runs in the park now", "she eats an apple at noon"] * 4
+    score, half_width = bootstrap_interval(hypotheses, references, 200)
+    assert score == pytest.approx(sacrebleu.corpus_bleu(hypotheses, [references]).score)
+    assert (score, half_width) == bootstrap_interval(hypotheses, references, 200)
+    _, narrower = bootstrap_interval(hypotheses * 10, references * 10, 200)
+    assert 0 < narrower < half_width

@@ -1,0 +1,402 @@
+"""The page of an experiment: complete, self-contained, and its word box segments as apply-bpe does."""
+
+from __future__ import annotations
+
+import html.parser
+import json
+import random
+import re
+import shutil
+import subprocess
+from pathlib import Path
+from urllib.parse import unquote
+
+import pytest
+from segmenting import ALPHABET, hard_text, hard_words
+
+from mt_scaffold import BPE, MTScaffoldError, learn_bpe
+from mt_scaffold.cli import main
+
+for needed in ("jinja2", "matplotlib", "sacrebleu", "sacremoses", "torch", "yaml"):
+    pytest.importorskip(needed)
+
+from mt_scaffold.experiment.configuration.layout import read_layout  # noqa: E402
+from mt_scaffold.experiment.data.clean import CleanReport  # noqa: E402
+from mt_scaffold.experiment.data.parallel import RawCorpus, RawReport  # noqa: E402
+from mt_scaffold.experiment.data.report import DataReport  # noqa: E402
+from mt_scaffold.experiment.data.tokenise import TokeniseReport  # noqa: E402
+from mt_scaffold.experiment.evaluation.compare import compare  # noqa: E402
+from mt_scaffold.experiment.evaluation.score import score  # noqa: E402
+from mt_scaffold.experiment.inference.model_files import system_files  # noqa: E402
+from mt_scaffold.experiment.report.html import (  # noqa: E402
+    _examples,
+    _source_segmenter,
+    _word_boxes,
+    html_report,
+)
+from mt_scaffold.experiment.report.statistics import _by_size, statistics  # noqa: E402
+from mt_scaffold.experiment.runtime.results import write_result  # noqa: E402
+from mt_scaffold.experiment.training.train import TrainingReport  # noqa: E402
+from mt_scaffold.methods.unigram import learn_unigram  # noqa: E402
+
+CHROMIUM = next(
+    (path for name in ("chromium", "chromium-browser", "google-chrome") if (path := shutil.which(name))), None
+)
+CONFIG = """\
+name: small
+description: <b>not bold</b> & "quoted"
+languages: {source: en, target: de}
+data: {synthetic: {pairs: 40, valid: 4, test: 6}}
+codes: {symbols: 60}
+systems: {bpe: {algorithm: bpe}, scaffold: {algorithm: scaffold}, scaffold+dropout: {algorithm: scaffold, dropout: 0.1}}
+baseline: bpe
+seeds: [1, 2]
+train: {options: {arch: transformer}}
+score: {bootstrap_samples: 20}
+"""
+
+
+def write(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def experiment(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A finished experiment as the workflow leaves it, with translations and models that needed no training."""
+    import torch
+
+    from mt_scaffold.experiment.data.synthetic import sentence_pairs
+
+    folder = tmp_path_factory.mktemp("experiments") / "small"
+    pairs = sentence_pairs(1)
+    for part, number in {"train": 300, "valid": 4, "test": 6}.items():
+        chosen = [next(pairs) for _ in range(number)]
+        for side, code in enumerate(("en", "de")):
+            text = "".join(f"{pair[side]}\n" for pair in chosen)
+            write(folder / "raw" / f"{part}.{code}", text)
+            write(folder / "words" / f"{part}.{code}", text)
+    write(folder / "config.yaml", CONFIG)
+    layout = read_layout(folder)
+    trained_on = [folder / "words" / f"train.{code}" for code in ("en", "de")]
+    for algorithm in ("bpe", "scaffold"):
+        (folder / "codes").mkdir(exist_ok=True)
+        learn_bpe(None, layout.codes_of(algorithm)[0], 60, algorithm=algorithm, paths=trained_on)
+    parts = ("train", "valid", "test")
+    report = DataReport(
+        RawReport("small", True, {part: RawCorpus(4, {"en": 20, "de": 18}) for part in parts}),
+        {f"{part}.{code}": TokeniseReport(code, 4, 21, "0") for part in parts for code in ("en", "de")},
+        {part: CleanReport(4, 3, {"too long": 1, "ratio": 0}, (20, 18), (15, 14)) for part in parts[:2]},
+    )
+    write_result(folder / "data-report.json", report)
+    references = (folder / "raw" / "test.de").read_text(encoding="utf-8").splitlines()
+    scores = []
+    for number, system in enumerate(("bpe", "scaffold", "scaffold+dropout")):
+        bpe = BPE(layout.codes_of(system)[0])
+        forms = sorted(bpe.surface_forms())
+        dictionary = layout.dictionary(layout.segmentation_of(system), "en")
+        write(dictionary, "".join(f"{form} 1\n" for form in forms))
+        for seed in (1, 2):
+            run = folder / system / f"seed-{seed}"
+            translated = [line if index != number else f"{line} <i> & so" for index, line in enumerate(references)]
+            write(run / "translations" / "test.de", "".join(f"{line}\n" for line in translated))
+            write(run / "translations" / "test.de.subwords", "".join(f"{bpe.segment(line)}\n" for line in translated))
+            curves = {"train": [(30.0, 7.0)], "valid": [(30.0, 6.3)]}
+            command = f"fairseq-train --seed {seed}\n"
+            training = TrainingReport(seed, 30, 1, 7.1, None, 9, 60.0, {}, command, curves)
+            write_result(run / "training.json", training)
+            weights = torch.randn(len(forms) + 4, 8, generator=torch.Generator().manual_seed(seed))
+            torch.save({"model": {"encoder.embed_tokens.weight": weights}}, run / "averaged.pt")
+            scores.append(run / "scores" / "test.json")
+            scores[-1].parent.mkdir()
+            files = (run / "translations" / "test.de", folder / "raw" / "test.de", scores[-1])
+            score(*files, system=system, seed=seed, test_set="test", synthetic=True)
+    compare(scores, "bpe", folder / "comparison", samples=20)
+    return folder
+
+
+def test_examples_are_segmented_as_for_the_model(tmp_path: Path) -> None:
+    """With the vocabulary and the glossaries of the system, not with its codes alone."""
+    own = "{algorithm: bpe, vocabulary_threshold: 5, glossaries: [cat]}"
+    write(tmp_path / "config.yaml", CONFIG.replace("{bpe: {algorithm: bpe}", f"{{bpe: {own}"))
+    layout = read_layout(tmp_path)
+    write(layout.codes("bpe-60"), "#version: 0.2\nt h\nth e</w>\nc a\nca t</w>\na n\n")
+    for language in layout.languages:
+        write(layout.vocabulary(layout.segmentation_of("bpe"), language), "th@@ 7\ne 9\nthe 2\n")
+    assert _source_segmenter(layout, "bpe").segment("the catan") == "th@@ e cat@@ a@@ n"
+
+
+def test_greedy_systems_are_segmented_greedily(tmp_path: Path) -> None:
+    """In the examples and in a packed or exported model; the word box, which merges, does not show them."""
+    own = "{bpe: {algorithm: bpe}, greedy: {algorithm: bpe, inference: greedy}"
+    write(tmp_path / "config.yaml", CONFIG.replace("{bpe: {algorithm: bpe}", own))
+    layout = read_layout(tmp_path)
+    for name in ("bpe-60", "scaffold-60"):
+        write(layout.codes(name), "#version: 0.2\nb c\nbc d</w>\na b\nc d</w>\n")
+    for system, subwords in (("bpe", "a@@ bcd"), ("greedy", "ab@@ cd")):
+        assert _source_segmenter(layout, system).segment("abcd") == subwords
+        files = system_files(tmp_path, system, 1)
+        assert files.segmentation is not None
+        assert [bpe.segment("abcd") for bpe in files.segmentation.segmenters()] == [subwords] * 2
+    assert [box["systems"] for box in _word_boxes(layout)] == [["bpe"], ["scaffold", "scaffold+dropout"]]
+
+
+def test_what_differs_beside_n_is_a_series_of_its_own(tmp_path: Path) -> None:
+    """Systems of one algorithm are not joined by a line where they trim, refill or segment in another way."""
+    own = "".join(
+        f", {kind}-{size}: {{symbols: {size}, {options}}}"
+        for size in (60, 90)
+        for kind, options in (
+            ("greedy", "algorithm: bpe, inference: greedy"),
+            ("trimmed", "algorithm: trimmed, below: 3"),
+            ("refilled", "algorithm: trimmed, below: 3, refill: true"),
+        )
+    )
+    systems = "bpe: {algorithm: bpe}, bpe-90: {algorithm: bpe, symbols: 90}"
+    write(tmp_path / "config.yaml", CONFIG.replace("bpe: {algorithm: bpe}", systems + own))
+    layout = read_layout(tmp_path)
+    series = _by_size(layout, {name: float(len(name)) for name in layout.config.systems})
+    assert series == {
+        "bpe": [(60, 3.0), (90, 6.0)],
+        "bpe+greedy": [(60, 9.0), (90, 9.0)],
+        "trimmed": [(60, 10.0), (90, 10.0)],
+        "trimmed+refill": [(60, 11.0), (90, 11.0)],
+    }
+
+
+@pytest.fixture(scope="module")
+def page(experiment: Path) -> Path:
+    assert main(["statistics", str(experiment)]) == 0
+    assert main(["report", str(experiment)]) == 0
+    return experiment / "report.html"
+
+
+class Reader(html.parser.HTMLParser):
+    """What a page refers to, and whether its elements are closed in order."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.addresses: list[str] = []
+        self.ids: list[str] = []
+        self.open: list[str] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+        values = dict(attributes)
+        self.addresses += [value or "" for key, value in values.items() if key in ("src", "href", "xlink:href")]
+        self.ids += [value or "" for key, value in values.items() if key == "id"]
+        if tag not in ("meta", "br", "img", "link", "input", "hr"):
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+        self.handle_starttag(tag, attributes)
+        if self.open[-1] == tag:
+            self.open.pop()
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+
+def test_page_needs_nothing_but_itself(page: Path) -> None:
+    """Every address is inside the page or inline data; no import in its style; well-formed, every id unique."""
+    text = page.read_text(encoding="utf-8")
+    reader = Reader(text)
+    assert reader.open == []
+    assert len(reader.ids) == len(set(reader.ids))
+    for address in reader.addresses:
+        assert address.startswith("data:") or (address.startswith("#") and address[1:] in reader.ids), address
+    assert "@import" not in text and not re.search(r"url\((?!#)", text)
+    assert not re.search(r"\b(fetch|XMLHttpRequest|import)\s*\(", text)
+
+
+def test_page_shows_what_the_experiment_found(page: Path, experiment: Path) -> None:
+    """Scores, signatures, statistics, commands and examples are those of the files; synthetic text is labelled."""
+    text = page.read_text(encoding="utf-8")
+    comparison = json.loads((experiment / "comparison.json").read_text())
+    for row in comparison["rows"]:
+        for spread in row["scores"].values():
+            assert f"{spread['mean']:.2f} ± {spread['sd']:.2f}" in text
+        if row["tests"]:
+            test = row["tests"]["bleu"]
+            shown = [row["baseline"], f"{test['difference']:+.2f}", f"{test['low']:+.2f} to {test['high']:+.2f}"]
+            shown += [f"{test['p']:.3f}", f"{test['p_holm']:.3f}"]
+            assert re.search("</td><td[^>]*>".join(map(re.escape, shown)), text)
+    for signature in comparison["signatures"].values():
+        assert signature in text
+    assert text.count("SYNTHETIC DATA") >= 4
+    assert "&lt;b&gt;not bold&lt;/b&gt;" in text and "<b>not" not in text
+    assert "&lt;i&gt; &amp; so" in text
+    assert "fairseq-train --seed 2" in text
+    assert text.count('class="example"') == 6
+    statistics = json.loads((experiment / "statistics.json").read_text())
+    assert f"{statistics['stats'][1]['entropy_bits']:.4f}" in text
+    assert statistics["synthetic"] and statistics["stats"][0]["codes"] == "bpe-60"
+    assert [row["symbols"] for row in statistics["sizes"]][:3] == [15, 30, 60]
+    spread = {(row["system"], row["tokens"]): row for row in statistics["embeddings"]}
+    assert {"all tokens", "tokens Scaffold-BPE removes"} == {tokens for system, tokens in spread if system == "bpe"}
+    assert spread["scaffold", "new tokens"]["count"] > 1
+    for row in statistics["embeddings"]:
+        assert f"<td>{row['uniformity']:.3f}</td>\n<td>{row['mean_cosine']:.3f}</td>" in text
+    names = {"bleu", "training", "token-frequencies", "replaced-tokens", "embeddings-bpe", "embeddings-scaffold"}
+    assert names <= {path.stem for path in (experiment / "figures").glob("*.svg")}
+    assert text.count("<svg ") == len(list((experiment / "figures").glob("*.svg")))
+
+
+def test_unfinished_experiment_is_reported(tmp_path: Path) -> None:
+    """One line names the folder and what to do; nothing is written."""
+    (tmp_path / "config.yaml").write_text(CONFIG)
+    with pytest.raises(MTScaffoldError, match="run the experiment to completion"):
+        html_report(tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["config.yaml"]
+
+
+def test_the_page_computes_nothing(page: Path, experiment: Path, tmp_path: Path) -> None:
+    """It shows what earlier steps wrote: other statistics give another page, and neither text nor models are read."""
+    copy = tmp_path / "copy"
+    shutil.copytree(experiment, copy)
+    for path in [*copy.glob("*/train.*"), *copy.glob("*/seed-*/averaged.pt"), *copy.glob("*/binarised/*")]:
+        path.unlink()
+    statistics = json.loads((copy / "statistics.json").read_text())
+    statistics["stats"][1]["entropy_bits"] = 1234.5
+    (copy / "statistics.json").write_text(json.dumps(statistics))
+    assert "1234.5000" in html_report(copy).read_text(encoding="utf-8")
+    (copy / "statistics.json").unlink()
+    with pytest.raises(MTScaffoldError, match=r"has no statistics\.json; run mt-scaffold statistics first"):
+        html_report(copy)
+
+
+def test_statistics_of_an_earlier_version_are_shown(page: Path, experiment: Path, tmp_path: Path) -> None:
+    """The page leaves out what they lack; nobody has to measure an old experiment again to read it."""
+    copy = tmp_path / "copy"
+    shutil.copytree(experiment, copy)
+    statistics = json.loads((copy / "statistics.json").read_text())
+    del statistics["embeddings"]
+    for row in statistics["stats"]:
+        del row["renyi_efficiency"]
+    for row in statistics["sizes"]:
+        del row["scaffold_share"]
+    (copy / "statistics.json").write_text(json.dumps(statistics))
+    text = html_report(copy).read_text(encoding="utf-8")
+    assert "Rényi" in page.read_text(encoding="utf-8") and "Rényi" not in text
+    assert "mean cosine" in page.read_text(encoding="utf-8") and "mean cosine" not in text
+
+
+def test_a_training_without_logged_epochs_has_no_curve(experiment: Path, tmp_path: Path) -> None:
+    """The page shows the rest."""
+    copy = tmp_path / "copy"
+    shutil.copytree(experiment, copy)
+    for path in copy.glob("*/seed-*/training.json"):
+        training = json.loads(path.read_text()) | {"curves": {"train": [], "valid": []}}
+        path.write_text(json.dumps(training))
+    drawn = statistics(copy).figures
+    assert drawn and not [figure for figure in drawn if figure.section == "training"]
+    assert "training.svg" not in html_report(copy).read_text(encoding="utf-8")
+
+
+def test_examples_are_segmented_with_glossaries_and_threshold(experiment: Path, tmp_path: Path) -> None:
+    """As the model saw the source, not as its codes alone would segment it."""
+    copy = tmp_path / "copy"
+    shutil.copytree(experiment, copy)
+    systems = "bpe: {algorithm: bpe, glossaries: ['\\w+']}, scaffold: {algorithm: scaffold, vocabulary_threshold: 9}"
+    text = CONFIG.replace("bpe: {algorithm: bpe}, scaffold: {algorithm: scaffold}", systems)
+    write(copy / "config.yaml", text)
+    layout = read_layout(copy)
+    characters = "".join(f"{each}@@ 9\n{each} 9\n" for each in ALPHABET)
+    write(layout.vocabulary(layout.segmentation_of("scaffold"), "en"), characters)
+    shown = {each["name"]: each["source_subwords"] for each in _examples(layout, 1)[0]["systems"]}
+    line = layout.words("test", "en").read_text(encoding="utf-8").splitlines()[0]
+    assert re.findall(r"\w\w+", line) == re.findall(r"\w\w+", shown["bpe"])
+    assert re.findall(r"\w\w+", shown["scaffold"]) == [] != re.findall(r"\w\w+", shown["scaffold+dropout"])
+
+
+@pytest.mark.parametrize(
+    ("system", "shown"),
+    [
+        ("{algorithm: scaffold, uniform_sampling: 0.2}", "uniform sampling 0.2, 0.2"),
+        ("{algorithm: unigram, sampling_alpha: 0.2}", "sampling, α = 0.2"),
+    ],
+)
+def test_the_page_says_what_is_sampled(experiment: Path, tmp_path: Path, system: str, shown: str) -> None:
+    """A system with sampling would look like the one without."""
+    copy = tmp_path / "copy"
+    shutil.copytree(experiment, copy)
+    write(copy / "config.yaml", CONFIG.replace("{algorithm: scaffold, dropout: 0.1}", system))
+    if "unigram" in system:
+        pytest.importorskip("sentencepiece", reason="sentencepiece comes with the extra 'unigram'")
+        layout = read_layout(copy)
+        inputs = [layout.words("train", language) for language in ("en", "de")]
+        learn_unigram(copy / "codes" / "unigram-60.model", 60, inputs)
+    html_report(copy, examples=0)
+    assert f"<td>{shown}</td>" in (copy / "report.html").read_text(encoding="utf-8")
+
+
+def test_the_page_says_what_was_measured_in_validation(experiment: Path, tmp_path: Path) -> None:
+    """A BLEU score under the heading of a loss would be read the wrong way round."""
+    copy = tmp_path / "copy"
+    shutil.copytree(experiment, copy)
+    for path in copy.glob("*/seed-*/training.json"):
+        path.write_text(json.dumps(json.loads(path.read_text()) | {"valid_metric": "bleu"}))
+    text = html_report(copy).read_text(encoding="utf-8")
+    assert "validation BLEU, last" in text and "validation loss, last" not in text
+
+
+def test_a_test_set_that_the_data_report_lacks_is_reported(page: Path, experiment: Path, tmp_path: Path) -> None:
+    """As after a test set was added and the new run has stopped: one line, without a traceback."""
+    copy = tmp_path / "copy"
+    shutil.copytree(experiment, copy)
+    for group, name in (("get-data", "corpora"), ("tokenise", "")):
+        report = json.loads((experiment / "data-report.json").read_text())
+        entries = report[group][name] if name else report[group]
+        for key in [key for key in entries if key.startswith("test")]:
+            del entries[key]
+        (copy / "data-report.json").write_text(json.dumps(report))
+        with pytest.raises(MTScaffoldError, match=r"data-report\.json: no test"):
+            html_report(copy)
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium to run the word box in")
+def test_word_box_segments_as_apply_bpe(page: Path, experiment: Path, tmp_path: Path) -> None:
+    """1,000 random words typed into the page in a browser come out as apply-bpe segments them, for all algorithms.
+
+    Half of the words are of the experiment's kind, half hard: characters of several units, no-break spaces, "</w>".
+    """
+    generator = random.Random(4)
+    text = (experiment / "words" / "train.de").read_text(encoding="utf-8")
+    known = sorted(set(text.split()))
+    words = ["".join(generator.choice(known) for _ in range(generator.randint(1, 2))) for _ in range(500)]
+    words += hard_words(generator, 500, [character for character in ALPHABET if character != "\x00"])
+    # Codes that know the hard characters too, in a page that is otherwise the experiment's.
+    trained_on = [*hard_text(1, 3000).split("\n"), text]
+    hard = {
+        name: learn_bpe(lines=trained_on, num_symbols=300, algorithm=name).text.decode("utf-8")
+        for name in ("bpe", "scaffold", "picky")
+    }
+    boxes = json.dumps([{"systems": [name], "codes": codes} for name, codes in hard.items()]).replace("<", "\\u003c")
+    content = re.sub(
+        r'(<script type="application/json" id="codes"[^>]*>).*?(</script>)',
+        lambda match: match[1] + boxes + match[2],
+        page.read_text(encoding="utf-8"),
+        flags=re.DOTALL,
+    )
+    for name, document, codes in [("own", page.read_text(encoding="utf-8"), None), ("hard", content, hard)]:
+        lines = ["  " + " ".join(words[:700]) + "  ", "", "  ".join(words[700:])]
+        driver = f"""<pre id="outcome"></pre><script>
+            const typed = document.getElementById("word-box");
+            typed.value = {json.dumps(chr(10).join(lines)).replace("<", chr(92) + "u003c")};
+            typed.dispatchEvent(new Event("input"));
+            const shown = [...document.querySelectorAll("#boxes .segmented")].map((box) => box.textContent);
+            document.getElementById("outcome").textContent = encodeURIComponent(JSON.stringify(shown));
+            </script>"""
+        driven = tmp_path / f"{name}.html"
+        driven.write_text(document.replace("</body>", driver + "</body>"), encoding="utf-8")
+        assert CHROMIUM is not None
+        command = [CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path / name}"]
+        command += ["--virtual-time-budget=20000", "--dump-dom", driven.as_uri()]
+        found = subprocess.run(command, capture_output=True, check=True, timeout=120).stdout.decode("utf-8")
+        outcome = re.search(r'<pre id="outcome">([^<]*)</pre>', found)
+        assert outcome is not None
+        shown = json.loads(unquote(outcome[1]))
+        for number, algorithm in enumerate(("bpe", "scaffold")):
+            path = read_layout(experiment).codes_of(algorithm)[0]
+            bpe = BPE(codes[algorithm].encode("utf-8") if codes else path)
+            assert shown[number].split("\n") == [bpe.segment(line) for line in lines]

@@ -1,0 +1,207 @@
+"""The paper's figures: shown beside ours only where the text, all of it, and N are the paper's."""
+
+from __future__ import annotations
+
+import math
+import re
+import subprocess
+import sys
+
+import pytest
+from paths import ROOT
+
+pytest.importorskip("yaml", reason="PyYAML comes with the extra 'workflow'")
+
+from mt_scaffold.errors import UsageError
+from mt_scaffold.experiment.configuration import Config, load_config
+from mt_scaffold.experiment.report.paper import own_text, published_scores, read_paper
+
+CONFIGS = ROOT / "configs"
+PAPER = sorted((ROOT.parent / "shared" / "paper").glob("*.txt"))
+BLOCK = re.compile(r"<!-- paper\.json: \w+ -->.*?<!-- end of paper\.json -->", re.DOTALL)
+# A number with decimals that is not part of a longer one, such as a version.
+DECIMAL = re.compile(r"(?<![\d.,])\d+\.\d+(?![\d.])")
+
+
+def load(configuration: str, **overrides: object) -> Config:
+    return load_config(CONFIGS / f"{configuration}.yaml", overrides)
+
+
+def papers_numbers() -> set[str]:
+    """All of the paper's results, as it prints them."""
+    paper = read_paper()
+    pairs = [(each.bpe, each.scaffold) for each in paper.figures]
+    pairs += [(each.bpe, each.scaffold) for each in paper.language_models]
+    percentages = [each.percent for each in [*paper.gains, paper.scaffold_share]]
+    return {number for pair in pairs for number in pair} | set(percentages)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "metric"),
+    [
+        ("wmt14_en_de", "WMT'14 En-De", "tokenised_bleu_split"),
+        ("wmt14_en_de_gehring", "WMT'14 En-De", "tokenised_bleu"),
+        ("wmt14_en_fr", "WMT'14 En-Fr", "tokenised_bleu"),
+    ],
+)
+def test_published_scores_are_shown_beside_the_system_of_the_same_kind(name: str, text: str, metric: str) -> None:
+    """Each of the paper's systems is compared with ours of the same algorithm and dropout."""
+    config = load(name)
+    scores = {figure.quantity: figure for figure in read_paper().figures if figure.text == text}
+    plain, dropout = scores["BLEU"], scores["BLEU, BPE-dropout"]
+    assert {each.beside: each.score for each in published_scores(config)} == {
+        "bpe": float(plain.bpe),
+        "bpe_dropout": float(dropout.bpe),
+        "scaffold": float(plain.scaffold),
+        "scaffold_dropout": float(dropout.scaffold),
+    }
+    assert {(each.metric, each.by) for each in published_scores(config)} == {
+        (metric, "the Scaffold-BPE paper (likely this BLEU)")
+    }
+    alone = Config(**{**vars(config), "systems": {"bpe": config.systems["bpe"]}})
+    assert [each.beside for each in published_scores(alone)] == ["bpe"]
+
+
+@pytest.mark.parametrize(
+    "own",
+    [
+        {"symbols": 1000},
+        {"joint": False},
+        {"vocabulary_threshold": 50},
+        {"glossaries": ["URL"]},
+        {"dropout_source": 0.1},
+        {"uniform_sampling": 0.1},
+        {"uniform_sampling_target": 0.1},
+    ],
+    ids=str,
+)
+def test_a_system_that_segments_otherwise_is_not_the_papers(own: dict[str, object]) -> None:
+    """Its codes are of another N or of one side, or it splits or draws words that the paper's does not."""
+    config = load("wmt14_en_de", systems={"bpe": own})
+    assert "bpe" not in [each.beside for each in published_scores(config)]
+    assert {each.beside for each in published_scores(config)} >= {"scaffold", "scaffold_dropout"}
+
+
+@pytest.mark.parametrize(
+    "overrides",
+    [{"data": {"sample": 1000}}, {"codes": {"symbols": 16000}}, {"paper": None}],
+    ids=["sample", "N", "none"],
+)
+def test_a_sample_another_n_or_other_data_is_other_text(overrides: dict[str, object]) -> None:
+    """The paper's figures are about its own text, so they are left out."""
+    assert own_text(load("wmt14_en_de")) == "WMT'14 En-De"
+    config = load("wmt14_en_de", **overrides)
+    assert own_text(config) is None and published_scores(config) == []
+
+
+def test_the_name_of_an_experiment_means_nothing() -> None:
+    """What counts is the data, not what the experiment is called."""
+    assert own_text(load("demo", name="wmt14_en_de")) is None
+
+
+def test_every_figure_names_a_text_and_its_place() -> None:
+    """A reader can look up each figure in the paper."""
+    paper = read_paper()
+    assert {figure.text for figure in paper.figures} == set(paper.texts)
+    assert all(figure.place and float(figure.bpe) and float(figure.scaffold) for figure in paper.figures)
+    assert all(0 < float(gain.percent) < 100 and gain.place for gain in [*paper.gains, paper.scaffold_share])
+
+
+def test_a_test_set_that_is_not_there_is_refused() -> None:
+    """The error names the key and the missing test set."""
+    with pytest.raises(UsageError, match=r"paper\.test_set: no test set newstest2015"):
+        load("wmt14_en_de", paper={"test_set": "newstest2015"})
+
+
+def test_the_documentation_shows_the_papers_figures_as_the_data_file_has_them() -> None:
+    """A script writes them, so no figure is copied by hand."""
+    command = [sys.executable, "-c", _UNCHANGED, str(ROOT / "scripts")]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["language_models.md", "paper.md", "statistics.md", "wmt14.md"]
+
+
+_UNCHANGED = """
+import sys
+sys.path.insert(0, sys.argv[1])
+from paper_tables import DOCS, with_tables
+for page in sorted(DOCS.glob("*.md")):
+    text = page.read_text(encoding="utf-8")
+    assert with_tables(text) == text, f"{page}: run python scripts/paper_tables.py"
+    if "<!-- paper.json" in text:
+        print(page.name)
+"""
+
+
+def test_each_of_the_papers_numbers_is_in_the_data_file_only() -> None:
+    """A copy can be wrong. (Our own results, in docs/results, may equal one of them by chance.)"""
+    numbers = papers_numbers()
+    found = []
+    for pattern in ("*.md", "docs/*.md", "configs/**/*", "mt_scaffold/**/*", "scripts/**/*"):
+        for path in sorted(ROOT.glob(pattern)):
+            if path.suffix not in (".md", ".yaml", ".py", ".jinja", ".json", ".hpp", ".cpp", ".js"):
+                continue
+            if path.name == "paper.json":
+                continue
+            text = BLOCK.sub("", path.read_text(encoding="utf-8"))
+            found += [f"{path.relative_to(ROOT)}: {number}" for number in DECIMAL.findall(text) if number in numbers]
+    assert not found, "take these from mt_scaffold/experiment/report/paper.json: " + "; ".join(found)
+
+
+def test_the_vocabulary_of_the_paper_is_n_without_base_symbols() -> None:
+    """R = 1 - H / log2 |V|: docs/paper.md has the sizes that its rounded figures allow."""
+    figures = {figure.quantity: figure for figure in read_paper().figures if figure.text == "Pile"}
+    entropy, redundancy = figures["entropy H, bits"], figures["redundancy"]
+
+    def sizes(rounding_of_entropy: float) -> tuple[int, int]:
+        least, most = [], []
+        for side in ("bpe", "scaffold"):
+            h, r = float(getattr(entropy, side)), float(getattr(redundancy, side))
+            least.append(2 ** ((h - rounding_of_entropy) / (1 - (r - 0.00005))))
+            most.append(2 ** ((h + rounding_of_entropy) / (1 - (r + 0.00005))))
+        return math.ceil(max(least)), round(min(most))
+
+    text = " ".join((ROOT / "docs" / "paper.md").read_text(encoding="utf-8").split())
+    assert "{:,} to {:,} (by the rounding".format(*sizes(0)) in text
+    assert "; {:,} to {:,} with that".format(*sizes(0.00005)) in text
+    assert sizes(0.00005)[0] <= 32000 <= sizes(0.00005)[1] < 32000 + 256
+
+
+needs_paper = pytest.mark.skipif(not PAPER, reason="needs the paper's source, ../shared/paper")
+
+
+@needs_paper
+def test_the_data_file_has_the_papers_results_all_of_them() -> None:
+    """Each number is in the paper, and each result of the paper in the file, whatever is shown of it."""
+    source = PAPER[0].read_text(encoding="utf-8")
+    numbers = papers_numbers()
+    assert not {number for number in numbers if number not in source}
+    tables = "".join(re.findall(r"\\begin\{tabular\}(.*?)\\end\{tabular\}", source, re.DOTALL)[:-1])
+    results = {number for number in DECIMAL.findall(tables) if len(number.split(".")[1]) > 1}
+    assert results <= numbers and len(results) > 100
+    assert set(re.findall(r"([\d.]+)\\%", source)) <= numbers
+
+
+@needs_paper
+def test_every_algorithm_figure_and_table_has_its_line() -> None:
+    """docs/paper.md goes through the paper item by item: none is missing, in the paper's order."""
+    source = PAPER[0].read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "paper.md").read_text(encoding="utf-8")
+    for kind, numbered in (("algorithm", "Algorithm {}, "), ("figure", "| {} | "), ("table", "| {} | ")):
+        floats = re.findall(rf"\\begin\{{{kind}\*?\}}(.*?)\\end\{{{kind}\*?\}}", source, re.DOTALL)
+        for number, content in enumerate(floats, 1):
+            caption = re.findall(r"\\caption\{\s*(.*)", content)[-1]
+            shown = re.findall(rf'{re.escape(numbered.format(number))}"([^"]+)"', page)
+            assert any(caption.startswith(each) and len(each) > 20 for each in shown), f"{kind} {number}: {caption}"
+
+
+def test_every_command_of_the_page_exists() -> None:
+    """A command line that the page shows is accepted as far as its options go."""
+    page = (ROOT / "docs" / "paper.md").read_text(encoding="utf-8")
+    commands = {tuple(found.split()) for found in re.findall(r"`mt-scaffold ([^`]+)`", page)}
+    assert len(commands) > 8
+    for name, *arguments in commands:
+        done = subprocess.run(
+            [sys.executable, "-m", "mt_scaffold", name, "--help"], capture_output=True, text=True, check=True
+        )
+        for option in (each for each in arguments if each.startswith("--")):
+            assert option in done.stdout, f"mt-scaffold {name} has no {option}"

@@ -1,0 +1,382 @@
+"""Stopping and resuming a training: in every precision, on request, with other options and numbers of processes."""
+
+import fcntl
+import json
+import os
+import re
+import shlex
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import fairseq_training
+import pytest
+from conftest import TINY_MODEL, replace_checkpoint
+from fairseq_training import Step, fairseq_train, load_plugin
+from fork_server import ForkServer
+
+pytest.importorskip("fairseq_cli", reason="needs the extra 'fairseq'")
+
+import torch
+
+from mt_scaffold.errors import MTScaffoldError, UsageError
+from mt_scaffold.experiment.runtime import fairseq as fairseq_tools
+from mt_scaffold.experiment.runtime.checkpoints import load_checkpoint
+from mt_scaffold.experiment.training.average import average
+from mt_scaffold.experiment.training.resuming import Start, check_resumable, write_start
+from mt_scaffold.experiment.training.train import train
+
+# An epoch of the tiny data has 17 updates.
+PRECISIONS = {
+    "fp32": [],
+    # So that the loss scale grows before and after the stop.
+    "fp16": ["--fp16", "--fp16-scale-window", "4"],
+    "fp16 by parameter": ["--fp16", "--fp16-no-flatten-grads", "--fp16-scale-window", "4"],
+    "fp16 memory-efficient": ["--memory-efficient-fp16", "--fp16-scale-window", "4"],
+    "bf16": ["--bf16"],
+    "bf16 memory-efficient": ["--memory-efficient-bf16"],
+}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def plugin() -> None:
+    load_plugin()
+
+
+@pytest.fixture(autouse=True)
+def no_gpu_needed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All that fp16 lacks on a CPU: the number of the device, and a place for the norm of an overflow."""
+    if not torch.cuda.is_available():
+        monkeypatch.setattr(torch.cuda, "current_device", lambda: None)
+        monkeypatch.setattr(torch.Tensor, "cuda", lambda tensor: tensor)
+
+
+@pytest.fixture
+def command(tiny_data: Path) -> list[str]:
+    """A training without an end."""
+    return [str(tiny_data), *TINY_MODEL, "--seed", "3", "--task", "translation_resumable"]
+
+
+def losses(steps: list[Step]) -> list[float]:
+    return [step.loss for step in steps]
+
+
+def state(folder: Path) -> dict[str, Any]:
+    return load_checkpoint(folder / "checkpoint_last.pt")
+
+
+@pytest.mark.parametrize("precision", PRECISIONS)
+def test_losses_after_a_stop_are_those_of_a_training_never_stopped(
+    command: list[str], tmp_path: Path, precision: str
+) -> None:
+    """fairseq itself resumes fp16 and bf16 from rounded parameters, and forgets when the loss scale grows next."""
+    command = [*command, *PRECISIONS[precision], "--disable-validation", "--save-dir", str(tmp_path)]
+    whole = fairseq_train([*command, "--max-update", "22", "--no-save"])
+    stopped = fairseq_train([*command, "--max-update", "6"])
+    resumed = fairseq_train([*command, "--max-update", "22"])
+    # With fp16, a batch whose gradients overflow makes no update.
+    assert len(stopped) >= 6 and len(whole) >= 22 and stopped + resumed == whole
+    assert len(set(losses(whole))) == len(whole)
+
+
+@pytest.mark.parametrize("precision", ["fp16", "bf16"])
+def test_a_checkpoint_without_fp32_copies_resumes_with_a_warning(
+    command: list[str], tmp_path: Path, caplog: pytest.LogCaptureFixture, precision: str
+) -> None:
+    """Those of older releases and of plain fairseq; that their losses differ shows what the copies are for."""
+    command = [*command, *PRECISIONS[precision], "--disable-validation", "--save-dir", str(tmp_path)]
+    whole = fairseq_train([*command, "--max-update", "12", "--no-save"])
+    fairseq_train([*command, "--max-update", "6"])
+    # A model that only translates is no larger than it was.
+    average([tmp_path / "checkpoint_last.pt"], tmp_path / "averaged.pt")
+    assert "last_optimizer_state" not in load_checkpoint(tmp_path / "averaged.pt")
+    old = state(tmp_path)
+    assert [copy.dtype for copy in old["last_optimizer_state"].pop("fp32_params")][:1] == [torch.float32]
+    replace_checkpoint(old, tmp_path / "checkpoint_last.pt")
+    resumed = fairseq_train([*command, "--max-update", "12"])
+    assert caplog.text.count("the checkpoint has no fp32 copy of the parameters") == 1
+    assert losses(resumed)[0] == losses(whole)[6] and losses(resumed)[1:] != losses(whole)[7:]
+
+
+def test_bf16_is_no_tpu(command: list[str]) -> None:
+    """fairseq takes --bf16 on the command line for a TPU, and dies; only --tpu still asks for one."""
+    from fairseq import options
+
+    def parse(*more: str) -> Any:
+        with mock.patch.object(sys, "argv", ["fairseq-train"]):
+            return options.parse_args_and_arch(options.get_training_parser(), [*command, *more])
+
+    for name in ("--bf16", "--memory-efficient-bf16"):
+        assert parse(name).bf16 and not parse(name).tpu
+    assert parse("--bf16", "--tpu").tpu and not parse("--fp16").tpu
+    with pytest.raises(UsageError, match="--fp16 and --bf16 exclude each other"):
+        parse("--fp16", "--bf16")
+
+
+def test_a_signal_stops_after_the_update_in_flight_and_the_next_run_resumes(command: list[str], tmp_path: Path) -> None:
+    """Neither a batch nor time for a validation is lost; the signal comes within the first batch of an update."""
+    command = [*command, "--update-freq", "2", "--save-dir", str(tmp_path), "--max-epoch", "2"]
+    whole = fairseq_train([*command, "--no-save"])
+    with mock.patch("fairseq.trainer.Trainer.valid_step", side_effect=AssertionError("validates")):
+        stopped = fairseq_train(command, signal_at=5)
+    assert len(stopped) == 6 and state(tmp_path)["extra_state"]["train_iterator"]["iterations_in_epoch"] == 6
+    assert [path.name for path in tmp_path.iterdir()] == ["checkpoint_last.pt"]
+    assert stopped + fairseq_train(command) == whole
+
+
+def test_a_signal_in_the_last_update_of_an_epoch_leaves_its_checkpoint(command: list[str], tmp_path: Path) -> None:
+    """What is due after that update is not skipped: the average needs it, and so does early stopping."""
+    command = [*command, "--save-dir", str(tmp_path), "--max-epoch", "2"]
+    whole = fairseq_train([*command, "--no-save"])
+    stopped = fairseq_train(command, signal_at=17)
+    assert len(stopped) == 17 and state(tmp_path)["extra_state"]["val_loss"] is not None
+    assert (tmp_path / "checkpoint1.pt").exists()
+    assert stopped + fairseq_train(command) == whole
+
+
+def run_processes(
+    server: ForkServer, command: list[str], folder: Path, signal_at: int = 0, signalled: int = 1, number: int = 2
+) -> list[list[Step]]:
+    """Train in several processes; returns the steps of each. One of them gets SIGUSR1 in step ``signal_at``."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    command = [*command, "--distributed-world-size", str(number), "--distributed-backend", "gloo"]
+    command += ["--distributed-no-spawn", "--distributed-init-method", f"tcp://127.0.0.1:{port}"]
+    command += ["--ddp-backend", "legacy_ddp"]
+    folder.mkdir(exist_ok=True)
+    programs = []
+    for rank in range(number):
+        arguments = [fairseq_training.__file__, str(folder / f"{rank}.json"), *command, "--distributed-rank", str(rank)]
+        environment = {"SIGNAL_AT": str(signal_at if rank == signalled else 0)}
+        programs.append(server.start(arguments, folder, folder / f"{rank}.log", environment))
+    assert [server.wait(program) for program in programs] == [0] * number, (folder / "0.log").read_text()
+    return [[Step(*step) for step in json.loads((folder / f"{rank}.json").read_text())] for rank in range(number)]
+
+
+def updates(ranks: list[list[Step]], update_freq: int) -> list[list[list[int]]]:
+    """The batches of each update, as the numbers of their sentences, from all processes; 17 batches are an epoch."""
+    batches = [step.ids for steps in zip(*ranks, strict=True) for step in steps]
+    together = len(ranks) * update_freq
+    return [sorted(batches[first : first + together]) for first in range(0, len(batches), together)]
+
+
+def test_two_processes_then_one_then_two_train_on_the_batches_of_one(
+    fairseq_programs: ForkServer, command: list[str], tmp_path: Path
+) -> None:
+    """The batch is the same, and so is every update, within an epoch, too. Only one process is asked to stop."""
+    command = [*command, "--disable-validation", "--save-dir", str(tmp_path / "checkpoints"), "--dropout", "0"]
+    end = ["--max-update", "16"]
+    whole = fairseq_train([*command, "--update-freq", "2", "--no-save", *end])
+    two = run_processes(fairseq_programs, [*command, *end], tmp_path / "first", signal_at=3)
+    assert [len(steps) for steps in two] == [3, 3]
+    one = fairseq_train([*command, "--update-freq", "2", "--max-update", "7"])
+    again = run_processes(fairseq_programs, [*command, *end], tmp_path / "second")
+    # The ninth update, at the end of the epoch, has one batch, and the second process an idle one.
+    expected = [sorted(step.ids for step in group) for group in grouped(whole)]
+    found = [*updates(two, 1), *updates([one], 2)]
+    assert found == expected[:7]
+    for update, steps in enumerate(zip(*again, strict=True), start=7):
+        batches = sorted(step.ids for step in steps)
+        assert batches == expected[update] or (update == 8 and expected[update][0] in batches)
+    assert len(again[0]) == 9
+
+
+def grouped(steps: list[Step]) -> list[list[Step]]:
+    """The steps of each update of two batches; the last of the 17 of an epoch is alone."""
+    first = [steps[begin : begin + 2] for begin in range(0, 16, 2)]
+    return [*first, steps[16:17], *(steps[begin : begin + 2] for begin in range(17, len(steps), 2))]
+
+
+def test_a_stop_within_an_update_of_other_processes_is_refused(command: list[str], tmp_path: Path) -> None:
+    """Rounding would train on a batch twice, or never."""
+    command = [*command, "--disable-validation", "--save-dir", str(tmp_path)]
+    fairseq_train([*command, "--max-update", "3"])
+    checkpoint = state(tmp_path)
+    checkpoint["extra_state"]["train_iterator"]["processes"] = 3
+    replace_checkpoint(checkpoint, tmp_path / "checkpoint_last.pt")
+    with pytest.raises(MTScaffoldError, match=r"after batch 9 of epoch 1, where no update of 1 processes x update-fre"):
+        fairseq_train([*command, "--update-freq", "2", "--max-update", "4"])
+    assert len(fairseq_train([*command, "--update-freq", "3", "--max-update", "4"])) == 3
+
+
+def scaffold_train(data: Path, output: Path, *options: str) -> subprocess.Popen[str]:
+    arguments = ["train", "--data", str(data), "--output", str(output), "--seed", "7", "--", *TINY_MODEL, *options]
+    return subprocess.Popen([sys.executable, "-m", "mt_scaffold", *arguments], stderr=subprocess.PIPE, text=True)
+
+
+def test_a_training_on_request_ends_with_status_75_and_resumes(tiny_data: Path, tmp_path: Path) -> None:
+    """SLURM can send the signal to all processes of a job; only mt-scaffold train heeds it, and none dies of it."""
+    (tmp_path / "stop-requested").write_text("")  # of a training that was killed before it could stop
+    options = ["--num-workers", "1", "--disable-validation", "--no-epoch-checkpoints"]
+    with scaffold_train(tiny_data, tmp_path, *options, "--max-update", "100000") as process:
+        wait_for(tmp_path / "train.log", "begin training epoch 2", process)
+        for pid in processes_below(process.pid):
+            os.kill(pid, signal.SIGUSR1)
+        assert process.wait(timeout=100) == 75
+        assert process.stderr is not None
+        (line,) = process.stderr.read().splitlines()
+    found = re.fullmatch(r"mt-scaffold: .*: stopped on request after update (\d+); the same command resumes it", line)
+    assert found and not (tmp_path / "training.json").exists() and not (tmp_path / "stop-requested").exists()
+    end = int(found[1]) + 5
+    report = train(tiny_data, tmp_path, [*TINY_MODEL, *options, "--max-update", str(end)], seed=7)
+    log = (tmp_path / "train.log").read_text()
+    assert report.updates == end and f"@ {found[1]} updates)" in log and log.count("begin training epoch 1\n") == 1
+
+
+def wait_for(log: Path, text: str, process: subprocess.Popen[str]) -> None:
+    deadline = time.monotonic() + 100
+    while not log.exists() or text not in log.read_text():
+        assert process.poll() is None and time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def processes_below(pid: int) -> list[int]:
+    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    return [pid, *(each for child in children for each in processes_below(int(child)))]
+
+
+def test_a_training_that_waits_for_another_stops_without_disturbing_it(tiny_data: Path, tmp_path: Path) -> None:
+    """The file that asks to stop would be obeyed by the training that runs."""
+    with open(tmp_path / ".lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        with scaffold_train(tiny_data, tmp_path) as process:
+            assert process.stderr is not None
+            assert "another training is running here" in process.stderr.readline()
+            process.send_signal(signal.SIGUSR1)
+            assert process.wait(timeout=60) == 75
+    assert not (tmp_path / "stop-requested").exists()
+
+
+def start(options: str, processes: int | None = 8, digest: str = "abc", data: str = "out/bpe-100") -> Start:
+    words = ["python", "-m", "fairseq_cli.train", data, "--arch", "transformer", *shlex.split(options)]
+    return Start(words, digest, processes)
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "says"),
+    [
+        (start("--save-interval-updates 1000"), start("--save-interval-updates 500 --keep-interval-updates 2"), None),
+        (start("--ddp-backend legacy_ddp"), start("--distributed-backend nccl --log-format json"), None),
+        (start("--ddp-backend legacy_ddp"), start("--ddp-backend slowmo"), "--ddp-backend"),
+        (start("--num-workers 8 --max-update 10"), start("--num-workers 2 --max-update 20"), None),
+        (start("--lr-scheduler cosine --max-update 10"), start("--lr-scheduler cosine --max-update 20"), "--max-upd"),
+        (start("--max-tokens 3584"), start("--max-tokens 3000"), "--max-tokens"),
+        (start("--fp16"), start("--bf16"), "--bf16, --fp16"),
+        (start("--update-freq 1"), start("--update-freq 2", 4), None),
+        (start(""), start("--update-freq 8", 1), None),
+        (start("--update-freq 2,4,4"), start("--update-freq 4,8", 4), None),
+        (start("--update-freq 2,4"), start("--update-freq 4", 4), "the batch: 4 processes x update-freq 4 instead of"),
+        (start("--update-freq 1"), start("--update-freq 1", 4), "the batch: 4 processes x update-freq 1 instead of 8"),
+        (start("--update-freq 1"), start("--update-freq 2"), "the batch: 8 processes x update-freq 2 instead"),
+        (start("--grouped-shuffling"), start("--grouped-shuffling --update-freq 2", 4), "4 processes instead of 8"),
+        (start("--use-bmuf"), start("--use-bmuf --update-freq 2", 4), "4 processes instead of 8, with --use-bmuf"),
+        (
+            start("--ddp-backend slowmo"),
+            start("--ddp-backend slowmo --update-freq 2", 4),
+            "4 processes instead of 8, with --ddp-backend slowmo",
+        ),
+        # GPUs that are not known until the training starts.
+        (start("--update-freq 1"), start("--update-freq 16", None), None),
+        (
+            start("--lr-scheduler polynomial_decay --total-num-update 9 --max-update 10"),
+            start("--lr-scheduler polynomial_decay --total-num-update 9 --max-update 20"),
+            None,
+        ),
+        (start("--eval-bleu --eval-bleu-args a"), start("--eval-bleu --eval-bleu-args b"), None),
+        (start(""), start("", digest="other"), "the data"),
+        (start(""), start("", digest=""), None),
+        (start(""), start("", digest="", data="out/bpe-200"), "the data"),
+    ],
+)
+def test_what_may_change_when_a_training_resumes(tmp_path: Path, before: Start, now: Start, says: str | None) -> None:
+    """Whatever leaves batches and model alone, GPUs included; all else is named."""
+    write_start(tmp_path, before)
+    check_resumable(tmp_path, now)
+    save_iterator(tmp_path, epoch=1, iterations_in_epoch=3, processes=8)
+    if says is None:
+        check_resumable(tmp_path, now)
+        return
+    with pytest.raises(MTScaffoldError, match=rf"different settings \({re.escape(says)}"):
+        check_resumable(tmp_path, now)
+
+
+def save_iterator(training: Path, **iterator: int) -> None:
+    """Save a checkpoint that holds nothing but the place in the batches."""
+    (training / "checkpoints").mkdir(exist_ok=True)
+    state = {"model": {}, "extra_state": {"train_iterator": iterator}}
+    torch.save(state, training / "checkpoints" / "checkpoint_last.pt")
+
+
+def test_a_place_that_other_processes_cannot_find_is_refused(tmp_path: Path) -> None:
+    """Checkpoints of older releases and of fairseq's own tasks count the batches of one process."""
+    write_start(tmp_path, start("--update-freq 1"))
+    fewer = start("--update-freq 2", 4)
+    save_iterator(tmp_path, epoch=2, iterations_in_epoch=3)
+    with pytest.raises(MTScaffoldError, match="4 processes instead of 8, from a checkpoint within an epoch that does"):
+        check_resumable(tmp_path, fewer)
+    check_resumable(tmp_path, start("--update-freq 1"))
+    save_iterator(tmp_path, epoch=2, iterations_in_epoch=0)
+    check_resumable(tmp_path, fewer)
+
+
+def test_a_command_of_an_older_release_can_be_resumed(tmp_path: Path) -> None:
+    """It does not say how many processes there were, unless the launcher was told."""
+    save_iterator(tmp_path, epoch=2, iterations_in_epoch=0)
+    old = "python -m fairseq_cli.train data --update-freq 2{}\n# data: abc\n"
+    (tmp_path / "command.txt").write_text(old.format(""))
+    words = ["-m", "fairseq_cli.train", "data", "--update-freq"]
+    check_resumable(tmp_path, Start([*words, "2"], "abc", 4))
+    with pytest.raises(MTScaffoldError, match="the batch"):
+        check_resumable(tmp_path, Start([*words, "4"], "abc", 4))
+    (tmp_path / "command.txt").write_text(old.format(" --distributed-world-size 8"))
+    check_resumable(tmp_path, Start([*words, "4"], "abc", 4))
+
+
+def test_a_refused_training_is_left_as_it_was(tiny_data: Path, tiny_model: Path, tmp_path: Path) -> None:
+    """No file is written, not even a lock."""
+    shutil.copytree(tiny_model, tmp_path / "model")
+    (tmp_path / "model" / ".lock").unlink()
+    before = {path: path.stat().st_mtime_ns for path in (tmp_path / "model").rglob("*")}
+    with pytest.raises(MTScaffoldError, match=r"\(the batch: 1 processes x update-freq 2 instead of 1 processes x"):
+        train(tiny_data, tmp_path / "model", [*TINY_MODEL, "--max-epoch", "3", "--update-freq", "2"], seed=7)
+    assert {path: path.stat().st_mtime_ns for path in (tmp_path / "model").rglob("*")} == before
+
+
+@pytest.mark.parametrize(
+    ("cuda", "driver", "visible", "says"),
+    [
+        (None, (12, 2), None, r"built for CPUs only; install PyTorch for CUDA 12: pip install torch --index-url "),
+        (
+            "13.0",
+            (12, 2),
+            None,
+            r"is built for CUDA 13\.0, and the driver supports CUDA up to 12\.2; update",
+        ),
+        ("12.6", (12, 2), "", "CUDA_VISIBLE_DEVICES= hides every GPU"),
+        ("12.6", (12, 2), None, "its driver reports none"),
+    ],
+)
+def test_why_pytorch_finds_no_gpu_is_said(
+    monkeypatch: pytest.MonkeyPatch,
+    cuda: str | None,
+    driver: tuple[int, int],
+    visible: str | None,
+    says: str,
+) -> None:
+    """The commonest cause, a wheel whose CUDA is newer than the driver's, leaves no trace elsewhere."""
+    monkeypatch.setattr(fairseq_tools, "_GPU_DEVICES", ("/dev/null",))
+    monkeypatch.setattr(fairseq_tools, "_driver_cuda", lambda: driver)
+    monkeypatch.setattr(torch.version, "cuda", cuda)
+    monkeypatch.setattr(torch.version, "hip", None)
+    monkeypatch.setattr(torch.cuda, "init", lambda: None)
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    if visible is not None:
+        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
+    assert re.search(says, fairseq_tools.no_gpu_message())

@@ -1,0 +1,424 @@
+"""The Snakemake workflow: killed and resumed to the table, and its errors."""
+
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from fork_server import SNAKEFILE, Snakemake
+
+pytest.importorskip("snakemake", reason="needs the extra 'workflow'")
+pytest.importorskip("fairseq_cli", reason="needs the extra 'fairseq'")
+
+from mt_scaffold import BPE, Codes, learn_bpe
+from mt_scaffold.corpus.text import read_lines, surface_form
+from mt_scaffold.experiment.binarise.dictionary import read_dictionary
+
+EPOCHS = 8
+CONFIGURATION = f"""
+name: tiny
+description: a rehearsal
+languages: {{source: en, target: de}}
+data:
+  files:
+    train: [{{source: {{path: text/train.en}}, target: {{path: text/train.de}}}}]
+    valid: [{{source: {{path: text/valid.en}}, target: {{path: text/valid.de}}}}]
+    tests:
+      test: [{{source: {{path: text/test.en}}, target: {{path: text/test.de}}}}]
+clean: {{max_ratio: 4.0}}
+codes: {{symbols: 150}}
+systems:
+  bpe: {{algorithm: bpe}}
+  scaffold: {{algorithm: scaffold}}
+baseline: bpe
+seeds: [1]
+train:
+  options:
+    arch: transformer
+    encoder-layers: 1
+    decoder-layers: 1
+    encoder-embed-dim: 16
+    decoder-embed-dim: 16
+    encoder-ffn-embed-dim: 16
+    decoder-ffn-embed-dim: 16
+    encoder-attention-heads: 2
+    decoder-attention-heads: 2
+    share-all-embeddings: true
+    optimizer: adam
+    lr: 0.005
+    criterion: label_smoothed_cross_entropy
+    max-tokens: 300
+    max-epoch: {EPOCHS}
+average: {{last: 2}}
+translate: {{options: {{beam: 1, max-tokens: 2000, max-len-b: 10}}}}
+score: {{bootstrap_samples: 20}}
+"""
+
+
+def write_text(folder: Path) -> None:
+    """text/{train,valid,test,later}.{en,de}: what the configuration names, and a test set that is added later."""
+    from mt_scaffold.experiment.data.synthetic import sentence_pairs
+
+    (folder / "text").mkdir()
+    pairs = sentence_pairs(1)
+    for name, number in {"test": 20, "valid": 20, "train": 500, "later": 7}.items():
+        chosen = [next(pairs) for _ in range(number)]
+        for side, language in enumerate(("en", "de")):
+            text = "".join(f"{pair[side]}\n" for pair in chosen)
+            (folder / "text" / f"{name}.{language}").write_text(text, encoding="utf-8")
+
+
+def settings(folder: Path, text: str = CONFIGURATION) -> list[str]:
+    """Write the configuration, and the text that it names; returns the options of Snakemake."""
+    (folder / "tiny.yaml").write_text(text)
+    if not (folder / "text").exists():
+        write_text(folder)
+    return ["--configfile", str(folder / "tiny.yaml"), "--cores", "2"]
+
+
+def command(folder: Path) -> list[str]:
+    return [sys.executable, "-m", "snakemake", "-s", str(SNAKEFILE), *settings(folder)]
+
+
+Run = Callable[..., subprocess.CompletedProcess[str]]
+
+
+@pytest.fixture(scope="module")
+def run(snakemake: Snakemake) -> Run:
+    """Run the workflow in ``folder`` with the configuration ``text`` and more options."""
+    return lambda folder, text=CONFIGURATION, *more: snakemake.run(folder, *settings(folder, text), *more)
+
+
+def kill_in_training(folder: Path) -> None:
+    """Start the workflow and kill it, with every process it started, once a training has finished its second epoch."""
+    with open(folder / "killed.log", "wb") as log:
+        process = subprocess.Popen(command(folder), cwd=folder, stdout=log, stderr=log, start_new_session=True)
+    try:
+        deadline = time.monotonic() + 900
+        while not list(folder.glob("experiments/tiny/*/seed-1/checkpoints/checkpoint2.pt")):
+            assert process.poll() is None and time.monotonic() < deadline, (folder / "killed.log").read_text()
+            time.sleep(0.02)
+    finally:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
+
+def times(folder: Path) -> dict[str, int]:
+    return {str(path): path.stat().st_mtime_ns for path in sorted(folder.rglob("*")) if path.is_file()}
+
+
+@pytest.fixture(scope="module")
+def experiment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, object]:
+    """The tiny experiment, killed in the middle of training and run again to completion."""
+    folder = tmp_path_factory.mktemp("workflow")
+    kill_in_training(folder)
+    output = folder / "experiments" / "tiny"
+    before = {part: times(output / part) for part in ("raw", "words", "codes", "dictionaries", "binarised")}
+    logs = {system: (output / system / "seed-1" / "train.log").read_text() for system in ("bpe", "scaffold")}
+    second = subprocess.run(command(folder), cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    return {"folder": folder, "output": output, "before": before, "logs": logs, "second": second}
+
+
+def test_a_killed_experiment_resumes_to_the_table(experiment: dict[str, object]) -> None:
+    """The same command, run again, is all that it needs."""
+    second, output = experiment["second"], experiment["output"]
+    assert isinstance(second, subprocess.CompletedProcess) and isinstance(output, Path)
+    assert second.returncode == 0, second.stdout
+    table = (output / "comparison.txt").read_text(encoding="utf-8")
+    assert re.search(r"^test +bpe ", table, re.MULTILINE) and re.search(r"^test +scaffold ", table, re.MULTILINE)
+    assert table in second.stdout
+    for name in ("config.yaml", "data-report.json", "comparison.md", "comparison.json", "comparison.csv"):
+        assert (output / name).stat().st_size > 0
+    for system in ("bpe", "scaffold"):
+        translations = (output / system / "seed-1" / "translations" / "test.de").read_text(encoding="utf-8")
+        assert translations.count("\n") == 20
+
+
+def test_finished_steps_are_not_repeated(experiment: dict[str, object]) -> None:
+    """What was finished before the kill is left untouched."""
+    output, before = experiment["output"], experiment["before"]
+    assert isinstance(output, Path) and isinstance(before, dict)
+    for part, files in before.items():
+        # The words of a test set may come after the trainings have begun.
+        assert files and files.items() <= times(output / part).items(), part
+
+
+def test_training_resumes_from_the_last_checkpoint(experiment: dict[str, object]) -> None:
+    """The epochs before the kill are not trained again."""
+    output, logs = experiment["output"], experiment["logs"]
+    assert isinstance(output, Path) and isinstance(logs, dict)
+    continued = 0
+    for system, before in logs.items():
+        log = (output / system / "seed-1" / "train.log").read_text()
+        after = log[len(before) :]
+        assert log.startswith(before) and f"epoch {EPOCHS:03d} | valid" in after
+        if "Loaded checkpoint" in after:
+            continued += 1
+            assert "begin training epoch 1\n" not in after
+    assert continued
+
+
+def test_the_files_that_the_demo_names_exist(experiment: dict[str, object]) -> None:
+    """Every file that `make demo` names when it ends is there after such an experiment."""
+    sys.path.insert(0, str(SNAKEFILE.parent))
+    try:
+        from demo import guide
+
+        from mt_scaffold.experiment.configuration.layout import read_layout
+    finally:
+        sys.path.pop(0)
+    output = experiment["output"]
+    assert isinstance(output, Path)
+    named = re.findall(rf"{re.escape(str(output))}/\S*\w", guide(read_layout(output), 2))
+    assert len(named) >= 8 and [path for path in named if not Path(path).exists()] == []
+
+
+def test_a_finished_experiment_has_nothing_left_to_do(run: Run, experiment: dict[str, object]) -> None:
+    """Running it again changes no file."""
+    folder, output = experiment["folder"], experiment["output"]
+    assert isinstance(folder, Path) and isinstance(output, Path)
+    before = times(output)
+    again = run(folder)
+    assert again.returncode == 0 and "Nothing to be done" in again.stdout
+    assert times(output) == before
+
+
+@pytest.mark.parametrize(
+    ("change", "repeated", "kept"),
+    [
+        (("max_ratio: 4.0", "max_ratio: 3.5"), {"clean", "learn", "train"}, {"get_data"}),
+        (
+            ("symbols: 150", "symbols: 140"),
+            {"learn", "segment", "dictionary", "binarise", "train", "statistics"},
+            {"clean"},
+        ),
+        (("last: 2", "last: 1"), {"average", "translate", "report"}, {"train"}),
+        (("beam: 1", "beam: 2"), {"translate", "score", "statistics"}, {"average"}),
+        (("seeds: [1]", "seeds: [1, 2]"), {"train", "compare", "statistics"}, {"binarise"}),
+        (("samples: 20", "samples: 30"), {"compare", "report"}, {"score", "statistics"}),
+        (("a rehearsal", "another one"), {"compare", "report"}, {"statistics"}),
+    ],
+    ids=lambda value: value[1] if isinstance(value, tuple) else "",
+)
+def test_a_changed_value_repeats_the_steps_that_use_it(
+    run: Run, experiment: dict[str, object], change: tuple[str, str], repeated: set[str], kept: set[str]
+) -> None:
+    """No result of the old value stays beside those of the new one, and nothing is repeated for nothing."""
+    folder = experiment["folder"]
+    assert isinstance(folder, Path)
+    dry = run(folder, CONFIGURATION.replace(*change), "--dry-run")
+    planned = set(re.findall(r"^(\w+) +\d+$", dry.stdout, re.MULTILINE))
+    assert dry.returncode == 0 and repeated <= planned and not kept & planned, dry.stdout
+
+
+def test_the_engine_translates_again_and_trains_nothing(
+    run: Run, experiment: dict[str, object], tmp_path: Path
+) -> None:
+    """A finished experiment is translated by CTranslate2 from the models that it has."""
+    pytest.importorskip("ctranslate2", reason="needs the extra 'ctranslate2'")
+    folder, seed = tmp_path / "copy", Path("experiments/tiny/bpe/seed-1")
+    assert isinstance(experiment["folder"], Path)
+    shutil.copytree(experiment["folder"], folder)
+    model = times(folder)[str(folder / seed / "averaged.pt")]
+    text = CONFIGURATION.replace("translate: {", "translate: {engine: ctranslate2, quantization: int8, ")
+    done = run(folder, text, str(seed / "translations" / "test.de"))
+    assert done.returncode == 0, done.stdout
+    assert set(re.findall(r"^(?:local)?rule (\w+):", done.stdout, re.MULTILINE)) == {"translate"}
+    report = json.loads((folder / seed / "translations" / "test.engine.json").read_text())
+    assert (report["engine"], report["quantization"]) == ("ctranslate2", "int8")
+    assert (folder / seed / "translations" / "test.de").read_text(encoding="utf-8").count("\n") == 20
+    planned = set(re.findall(r"^(\w+) +\d+$", run(folder, text, "--dry-run").stdout, re.MULTILINE))
+    assert {"translate", "score", "compare", "report"} <= planned and not {"train", "average"} & planned
+    assert times(folder)[str(folder / seed / "averaged.pt")] == model
+
+
+def test_an_engine_that_cannot_follow_the_options_is_named_before_anything_is_done(run: Run, tmp_path: Path) -> None:
+    """Translations come last: an option that only fairseq has would be found after the trainings."""
+    refused = run(
+        tmp_path,
+        CONFIGURATION.replace("{beam: 1,", "{sampling: true, beam: 1,").replace(
+            "translate: {", "translate: {engine: ctranslate2, "
+        ),
+    )
+    assert refused.returncode == 2 and not (tmp_path / "experiments").exists()
+    assert "engine ctranslate2: unrecognized arguments: --sampling" in refused.stdout
+    wrong = run(tmp_path, CONFIGURATION.replace("translate: {", "translate: {quantization: int8, "), "--dry-run")
+    assert wrong.returncode == 2 and "translate.quantization: only for engine: ctranslate2" in wrong.stdout
+
+
+def test_a_test_set_can_be_added_to_a_finished_experiment(run: Run, experiment: dict[str, object]) -> None:
+    """Only its own steps run, and what gathers all test sets; no text, codes, data or training is touched."""
+    folder, output = experiment["folder"], experiment["output"]
+    assert isinstance(folder, Path) and isinstance(output, Path)
+    later = "      later: [{source: {path: text/later.en}, target: {path: text/later.de}}]\n"
+    kept = (
+        "raw/train.en",
+        "raw/test.de",
+        "words",
+        "codes",
+        "dictionaries",
+        "binarised",
+        "test-sets/test",
+        "bpe/seed-1",
+    )
+    before = {
+        path: time for part in kept for path, time in times(output / part).items() if "later" not in Path(path).name
+    } | {str(output / name): (output / name).stat().st_mtime_ns for name in ("raw/train.en", "raw/test.de")}
+    added = run(folder, CONFIGURATION.replace("clean:", later + "clean:", 1))
+    assert added.returncode == 0, added.stdout
+    done = set(re.findall(r"^(?:local)?rule (\w+):", added.stdout, re.MULTILINE))
+    own = {"get_test_set", "tokenise_test", "segment", "binarise_test_set", "translate", "score"}
+    assert done == own | {"report_data", "compare", "statistics", "report", "all"}
+    assert {path: Path(path).stat().st_mtime_ns for path in before} == before
+    table = (output / "comparison.txt").read_text(encoding="utf-8")
+    assert re.search(r"^later +scaffold ", table, re.MULTILINE) and re.search(r"^test +scaffold ", table, re.MULTILINE)
+    assert (output / "bpe" / "seed-1" / "translations" / "later.de").read_text(encoding="utf-8").count("\n") == 7
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (("max-tokens: 300", "max-tokens: 200"), "--max-tokens"),
+        (("symbols: 150", "symbols: 140"), "the data"),
+    ],
+)
+def test_a_training_that_cannot_resume_is_named_before_anything_is_deleted(
+    run: Run, experiment: dict[str, object], change: tuple[str, str], says: str
+) -> None:
+    """Snakemake deletes the report of a training that it is about to run, and the training itself refuses too late."""
+    folder, output = experiment["folder"], experiment["output"]
+    assert isinstance(folder, Path) and isinstance(output, Path)
+    before = times(output)
+    refused = run(folder, CONFIGURATION.replace(*change))
+    lines = [line for line in refused.stdout.splitlines() if line.startswith("mt-scaffold: ")]
+    assert refused.returncode == 1 and len(lines) == 1 and "Traceback" not in refused.stdout
+    assert re.search(rf"/seed-1: holds a training .* different settings \({says}; see command\.txt there\)", lines[0])
+    assert times(output) == before and (output / "bpe" / "seed-1" / "training.json").exists()
+
+
+def test_two_runs_do_not_work_in_one_folder(run: Run, experiment: dict[str, object]) -> None:
+    """The second one is refused with one line."""
+    import fcntl
+
+    folder, output = experiment["folder"], experiment["output"]
+    assert isinstance(folder, Path) and isinstance(output, Path)
+    with open(output / ".lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        second = run(folder, CONFIGURATION, "--forcerun", "compare")
+    assert second.returncode == 1 and "another run is working in this folder" in second.stdout
+    assert "Traceback" not in second.stdout
+
+
+def test_a_wrong_key_ends_in_one_line_before_anything_is_done(run: Run, tmp_path: Path) -> None:
+    """A typo costs seconds, not the hours until its step."""
+    wrong = run(tmp_path, CONFIGURATION.replace("symbols:", "simbols:"))
+    assert wrong.returncode == 2
+    assert re.search(r"^mt-scaffold: .*tiny\.yaml:12: codes\.simbols: unknown key.*symbols", wrong.stdout, re.MULTILINE)
+    assert "Traceback" not in wrong.stdout and not (tmp_path / "experiments").exists()
+
+
+@pytest.mark.parametrize(
+    ("wrong", "says"),
+    [
+        (("max-epoch:", "max-epochs:"), "fairseq-train: unrecognized arguments: --max-epochs"),
+        (
+            ("{algorithm: scaffold}", "{algorithm: scaffold, train: {options: {lrr: 1}}}"),
+            "fairseq-train: unrecognized arguments: --lrr",
+        ),
+        (("{beam: 1,", "{beem: 1,"), "fairseq-generate: unrecognized arguments: --beem"),
+        (("arch: transformer", "arch: tranformer"), "fairseq-train: argument --arch/-a: invalid choice: 'tranformer'"),
+    ],
+)
+def test_an_option_unknown_to_fairseq_is_named_before_anything_is_done(
+    run: Run, tmp_path: Path, wrong: tuple[str, str], says: str
+) -> None:
+    """A wrong option of fairseq-generate would otherwise show only after all trainings."""
+    result = run(tmp_path, CONFIGURATION.replace(*wrong))
+    assert result.returncode != 0
+    assert any(line.startswith(f"mt-scaffold: {says}") for line in result.stdout.splitlines()), result.stdout
+    assert not (tmp_path / "experiments").exists()
+
+
+@pytest.mark.parametrize("text", [None, "#version: 0.2\na b c d\n"], ids=["missing", "malformed"])
+def test_given_codes_that_cannot_be_read_are_named_in_a_dry_run(run: Run, tmp_path: Path, text: str | None) -> None:
+    """They are neither learned instead, nor found wanting hours later."""
+    if text is not None:
+        (tmp_path / "given.codes").write_text(text)
+    dry = run(tmp_path, CONFIGURATION.replace("algorithm: scaffold", "codes: given.codes"), "--dry-run")
+    assert dry.returncode == 2 and "mt-scaffold: systems.scaffold.codes: given.codes: " in dry.stdout, dry.stdout
+
+
+def test_trimmed_and_greedy_systems_have_their_codes_and_dictionaries(run: Run, tmp_path: Path) -> None:
+    """BPE codes are learned, rare tokens marked, and no marked token is in the dictionary; greedy has its own.
+
+    Those of parity-aware BPE are learned from both languages, compared on the validation words.
+    """
+    systems = "trimmed: {algorithm: trimmed, below: 20, refill: true}\n  greedy: {algorithm: bpe, inference: greedy}"
+    systems += "\n  parity: {algorithm: parity}"
+    text = CONFIGURATION.replace("scaffold: {algorithm: scaffold}", systems)
+    done = run(tmp_path, text, "--until", "dictionary", "--config", f"output={tmp_path}/out")
+    assert done.returncode == 0, done.stdout
+    (folder,) = (path.parent for path in tmp_path.rglob("codes") if path.is_dir())
+    bpe, trimmed = (
+        Codes.read(folder / "codes" / f"{name}.codes") for name in ("bpe-150", "trimmed-150-below20-refill")
+    )
+    assert not bpe.scaffold and len(trimmed.scaffold) > 5 and len(trimmed.normal) == len(bpe.normal) == 150
+    forms = {surface_form(token) for token in trimmed.scaffold}
+    dictionaries = {
+        name: {form for form, _ in read_dictionary(folder / "dictionaries" / name / "dict.en.txt")}
+        for name in ("bpe-150", "trimmed-150-below20-refill", "bpe-150-greedy")
+    }
+    assert not forms & dictionaries["trimmed-150-below20-refill"] and forms & dictionaries["bpe-150"]
+    words = [line for side in ("en", "de") for line in read_lines(folder / "words" / f"train.{side}")]
+    greedy = BPE(bpe, inference="greedy")
+    pieces = {piece for line in words for piece in greedy.segment(line).split(" ")}
+    assert pieces <= dictionaries["bpe-150-greedy"]
+    assert pieces != {piece for line in words for piece in BPE(bpe).segment(line).split(" ")}
+    paths = {part: [folder / "words" / f"{part}.{side}" for side in ("en", "de")] for part in ("train", "valid")}
+    parity = learn_bpe(paths=paths["train"], dev=paths["valid"], num_symbols=150, algorithm="parity")
+    assert (folder / "codes" / "parity-150.codes").read_bytes() == parity.text != bpe.text
+
+
+def test_a_unigram_system_has_its_model_and_dictionary(run: Run, tmp_path: Path) -> None:
+    """With and without sampling they share both, and the dictionary has every piece of the model."""
+    pytest.importorskip("sentencepiece", reason="needs the extra 'unigram'")
+    from mt_scaffold.methods.unigram_segmenter import UnigramSegmenter
+
+    systems = "unigram: {algorithm: unigram}\n  sampling: {algorithm: unigram, sampling_alpha: 0.1}"
+    text = CONFIGURATION.replace("scaffold: {algorithm: scaffold}", systems)
+    done = run(tmp_path, text, "--until", "dictionary", "--config", f"output={tmp_path}/out")
+    assert done.returncode == 0, done.stdout
+    dictionaries = {path.name for path in (tmp_path / "out" / "dictionaries").iterdir()}
+    assert dictionaries == {"bpe-150", "unigram-150"}
+    forms = UnigramSegmenter(tmp_path / "out" / "codes" / "unigram-150.model").surface_forms()
+    entries = {form for form, _ in read_dictionary(tmp_path / "out" / "dictionaries" / "unigram-150" / "dict.en.txt")}
+    assert sum(len(form) > 1 for form in forms) == 150 and entries.issuperset(forms)
+
+
+def test_a_dry_run_leaves_nothing_behind(run: Run, tmp_path: Path) -> None:
+    """It makes no folder, no lock and no copy of the configuration."""
+    dry = run(tmp_path, CONFIGURATION, "--dry-run", "--config", f"output={tmp_path}/elsewhere")
+    assert dry.returncode == 0 and "train" in dry.stdout
+    assert not (tmp_path / "elsewhere").exists() and not (tmp_path / "experiments").exists()
+
+
+def test_an_average_of_more_checkpoints_than_are_saved_is_refused_in_a_dry_run(run: Run, tmp_path: Path) -> None:
+    """The averaging itself would refuse only after all trainings."""
+    dry = run(tmp_path, CONFIGURATION.replace("last: 2", f"last: {EPOCHS + 1}"), "--dry-run")
+    says = f"average.last: {EPOCHS + 1} checkpoints are needed, but this training saves {EPOCHS} (max-epoch {EPOCHS})"
+    assert dry.returncode == 2 and f"mt-scaffold: {says}" in dry.stdout, dry.stdout
+
+
+def test_a_failing_step_shows_the_end_of_its_log_and_where_it_is(run: Run, tmp_path: Path) -> None:
+    """Here cleaning fails, because no pair is left: an early step, to be quick."""
+    failing = run(tmp_path, CONFIGURATION.replace("max_ratio: 4.0", "max_ratio: 1.0, min_tokens: 200"))
+    assert failing.returncode == 1
+    assert re.search(r"experiments/tiny/logs/clean-(train|valid)\.log", failing.stdout)
+    assert re.search(r"^mt-scaffold: .*cleaning leaves none of", failing.stdout, re.MULTILINE)

@@ -1,0 +1,140 @@
+"""The trace of learning: what each step of Algorithm 1 did, in a form that other programs read."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import re
+from pathlib import Path
+
+import pytest
+from segmenting import hard_text
+
+from mt_scaffold import UsageError, learn_bpe
+from mt_scaffold.analysis.reference import learn
+from mt_scaffold.cli import main
+from mt_scaffold.methods.trace import COLUMNS, Step, format_step
+
+
+def trace_of(text: str, symbols: int, algorithm: str = "scaffold", min_frequency: int = 2) -> list[dict[str, str]]:
+    """The lines of a trace, each by the names of the columns."""
+    trace = io.BytesIO()
+    learn_bpe(lines=[text], num_symbols=symbols, algorithm=algorithm, min_frequency=min_frequency, trace=trace)
+    heading, *lines = trace.getvalue().decode("utf-8").split("\n")
+    assert lines.pop() == ""
+    return [dict(zip(heading.split("\t"), line.split("\t"), strict=True)) for line in lines]
+
+
+def test_a_trace_worked_by_hand() -> None:
+    """Merges with their frequency, what they make scaffold, and its return, in the columns that the heading names.
+
+    Once abcd (6 times) is whole, ab stands 4 times and cd</w> nowhere, less often than the next pair, p q</w> (5). When
+    that is merged, ab with its 4 is more frequent than ab y</w> (2), and returns. The last merge uses it up, but
+    nothing is left that could replace it: the head is 0.
+    """
+    text = "abcd " * 6 + "abx abx aby aby " + "pq " * 5
+    trace = io.BytesIO()
+    learned = learn_bpe(lines=[text], num_symbols=5, trace=trace)
+    assert trace.getvalue().decode("utf-8").split("\n") == [
+        "step\tleft\tright\tfrequency\thead\tmarked\tmarked_frequency\treturned\treturned_frequency",
+        "1\ta\tb\t10\t6\t\t\t\t",
+        "2\tc\td</w>\t6\t6\t\t\t\t",
+        "3\tab\tcd</w>\t6\t5\tab cd</w>\t4 0\t\t",
+        "4\tp\tq</w>\t5\t4\t\t\t\t",
+        "5\t\t\t\t\t\t\tab\t4",
+        "6\tab\ty</w>\t2\t2\t\t\t\t",
+        "7\tab\tx</w>\t2\t0\t\t\t\t",
+        "",
+    ]
+    assert (learned.merges, learned.scaffold, learned.restored) == (6, 1, 1)
+
+
+def test_the_trace_of_bpe_is_its_merges() -> None:
+    """There is no scaffold to mark, and no comparison with the head."""
+    lines = trace_of("abcd " * 6 + "abx abx", 3, "bpe")
+    assert [(line["step"], line["left"], line["right"], line["frequency"]) for line in lines] == [
+        ("1", "a", "b", "8"),
+        ("2", "c", "d</w>", "6"),
+        ("3", "ab", "cd</w>", "6"),
+    ]
+    assert {line[column] for line in lines for column in COLUMNS[4:]} == {""}
+
+
+def test_a_trace_replays_to_the_codes() -> None:
+    """On hard text: the merges are those of the codes file, and what was marked and did not return is its scaffold."""
+    trace = io.BytesIO()
+    text = hard_text(5, 4000)
+    learned = learn_bpe(lines=text.split("\n"), num_symbols=150, trace=trace)
+    scaffold: set[str] = set()
+    merges = []
+    returns = 0
+    _, *lines = trace.getvalue().decode("utf-8").rstrip("\n").split("\n")
+    for number, line in enumerate(lines, 1):
+        step, left, right, frequency, head, marked, below, returned, _ = line.split("\t")
+        assert int(step) == number
+        if left:
+            merges.append((unescape(left), unescape(right)))
+            assert int(frequency) >= 2
+        else:
+            returns += 1
+        scaffold -= {unescape(returned)}
+        scaffold |= {unescape(token) for token in marked.split(" ")} if marked else set()
+        assert all(int(count) < int(head) for count in below.split())
+    assert merges == [(merge.left, merge.right) for merge in learned.codes.merges]
+    assert scaffold == {merge.token for merge in learned.codes.merges if merge.scaffold}
+    assert returns == learned.restored > 0 and learned.scaffold > 0
+
+
+def unescape(token: str) -> str:
+    """A token as it is, from one in a trace."""
+    return re.sub(r"\\.", lambda match: {"\\\\": "\\", "\\t": "\t", "\\r": "\r"}[match[0]], token)
+
+
+def test_what_would_break_a_line_is_escaped() -> None:
+    """A tab or a CR can be part of a word; a backslash then has to be told from an escape."""
+    step = Step("\ta\\", "\rt</w>", 3, 2, (("\ta\\", 1),), None)
+    assert format_step(1, step) == "1\t\\ta\\\\\t\\rt</w>\t3\t2\t\\ta\\\\\t1\t\t\n"
+    assert unescape(r"\ta\\") == "\ta\\"
+    (line,) = trace_of("\ta \ta", 1)
+    assert (line["left"], line["right"]) == (r"\t", "a</w>")
+
+
+def test_a_token_that_another_pair_makes_again_has_returned() -> None:
+    """It is normal again by that merge, and its line holds both: here aa</w>, first made inside a word."""
+    counts = {"aa": 2, "aa</w>a": 6, "a</w>aaa": 7}
+    text = " ".join(word for word, count in counts.items() for _ in range(count))
+    *_, last = trace_of(text, 20, min_frequency=1)
+    assert (last["left"], last["right"], last["frequency"]) == ("a", "a</w>", "2")
+    assert (last["returned"], last["returned_frequency"]) == ("aa</w>", "2")
+    assert learn(counts, 20, 1).steps[-1] == Step("a", "a</w>", 2, 0, (), ("aa</w>", 2))
+
+
+def test_learning_is_the_same_with_a_trace(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The command writes it beside the codes, compressed where its name ends in .gz; ``--verbose`` still works."""
+    text = tmp_path / "text"
+    text.write_text(hard_text(6, 1000), encoding="utf-8")
+    arguments = ["learn-bpe", "--symbols", "40", "--input", str(text), "--output"]
+    assert main([*arguments, str(tmp_path / "without"), "--verbose"]) == 0
+    printed = capsys.readouterr().err
+    assert main([*arguments, str(tmp_path / "with"), "--verbose", "--trace", str(tmp_path / "trace.gz")]) == 0
+    assert capsys.readouterr().err == printed
+    assert (tmp_path / "with").read_bytes() == (tmp_path / "without").read_bytes()
+    lines = gzip.decompress((tmp_path / "trace.gz").read_bytes()).split(b"\n")[1:-1]
+    merges = [line.split(b"\t")[1:4] for line in lines if line.split(b"\t")[1]]
+    assert len(merges) == (tmp_path / "with").read_bytes().count(b"\n") - 1
+    assert printed.encode().count(b"(frequency ") == len(merges)
+
+
+def test_codes_and_trace_are_not_mixed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Neither in one file nor on standard output; the text is not overwritten."""
+    text = tmp_path / "text"
+    text.write_text("ab ab\n")
+    stream = io.BytesIO()
+    with pytest.raises(UsageError, match="give each its own file"):
+        learn_bpe(text, stream, trace=stream)
+    for wrong in (["--output", str(tmp_path / "x"), "--trace", str(tmp_path / "x")], ["--trace", str(text)]):
+        assert main(["learn-bpe", "--input", str(text), *wrong]) == 2
+        assert capsys.readouterr().err.count("\n") == 1
+    assert main(["learn-bpe", "--input", str(text), "--trace", "-"]) == 2
+    assert "give each its own file" in capsys.readouterr().err
+    assert text.read_text() == "ab ab\n" and [path.name for path in tmp_path.iterdir()] == ["text"]

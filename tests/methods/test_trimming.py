@@ -1,0 +1,363 @@
+"""``mark``: vocabulary trimming and its relatives, on codes of any origin, against a plain reading of the papers."""
+
+from __future__ import annotations
+
+import io
+import random
+from collections import Counter
+from collections.abc import Iterable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+from reference import trimming as reference
+from segmenting import BYTES, CHARACTERS, MODE_NAMES, MODES, PRETOKENISED, VECTORS, Mode, hard_text, rich_text
+
+from mt_scaffold import BPE, Codes, MTScaffoldError, UsageError, count_words, learn_bpe, write_counts
+from mt_scaffold.analysis.explain import explain
+from mt_scaffold.analysis.reference import Pair, ReferenceBPE
+from mt_scaffold.analysis.stats import stats
+from mt_scaffold.cli import main
+from mt_scaffold.corpus.header import CodesHeader
+from mt_scaffold.corpus.text import bytes_to_notation, words_of
+from mt_scaffold.methods.learn import learn_on
+from mt_scaffold.methods.trimming import mark, total_occurrences
+
+# By hand. Writing w. for "w</w>" and so on, these codes make
+#   low x3     l o w.       lo w.          low.
+#   lower x2   l o w e r.   lo w e r.      low e r.   low er.   lower.
+#   lowing x1  l o w i n g. lo w i n g.    low i n g.
+# own occurrences           low. 3, lower. 2, low 1, i 1, n 1, g. 1, lo 0, er. 0
+# and inside longer tokens  lo 6 (in low. 3, in low 3), low 2, er. 2 (both in lower.)
+CODES = b"#version: 0.2\nl o\nlo w</w>\nlo w\ne r</w>\nlow er</w>\n"
+TEXT = ["low low lower", "low lower lowing"]
+
+
+LETTERS = [*"abcdef", "ä", "ss"]
+
+
+def tokens_of(codes: Codes) -> set[str]:
+    return {merge.token for merge in codes.merges if merge.scaffold}
+
+
+def test_below_by_hand() -> None:
+    """Rare means rarer in segmented text; a trimmed token is taken apart until its parts are in the vocabulary."""
+    below_2 = mark(CODES, lines=TEXT, below=2)
+    assert below_2.codes.text == (
+        b"#version: 0.2\nl o scaffold\nlo w</w>\nlo w scaffold\ne r</w> scaffold\nlow er</w>\n"
+    )
+    assert below_2[1:] == (3, 0, False)
+    assert BPE(below_2.codes).segment("low lower lowing") == "low lower l@@ o@@ w@@ i@@ n@@ g"
+    below_3 = mark(CODES, lines=TEXT, below=3).codes
+    assert tokens_of(below_3) == {"lo", "low", "er</w>", "lower</w>"}
+    assert BPE(below_3).segment("low lower lowing") == "low l@@ o@@ w@@ e@@ r l@@ o@@ w@@ i@@ n@@ g"
+    # Only what is below: 3 is not, where TkTkT's threshold of 3 would trim it.
+    assert "low</w>" not in tokens_of(below_3) and "low</w>" in tokens_of(mark(CODES, lines=TEXT, below=4).codes)
+
+
+def test_taking_apart_stops_at_the_vocabulary() -> None:
+    """A part that is frequent enough is kept whole: trimming does not fall back to characters."""
+    codes = mark(CODES, lines=["lowing " * 2, "lower"], below=2).codes
+    assert tokens_of(codes) == {"lo", "low</w>", "er</w>", "lower</w>"}
+    assert BPE(codes).segment("lower lowing low") == "low@@ e@@ r low@@ i@@ n@@ g l@@ o@@ w"
+
+
+def test_ratio_by_hand() -> None:
+    """Own occurrences over own and inside ones: low 1/3, lo 0/6, er. 0/2, low. 3/3, lower. 2/2; a tie is kept."""
+    own = {"low</w>": 3, "lower</w>": 2, "low": 1, "i": 1, "n": 1, "g</w>": 1}
+    total = total_occurrences(own, Codes(CODES).merges)
+    assert [total[token] for token in ("lo", "low", "er</w>", "low</w>", "lower</w>", "l")] == [6, 3, 2, 3, 2, 6]
+    assert tokens_of(mark(CODES, lines=TEXT, ratio=1 / 3).codes) == {"lo", "er</w>"}
+    assert tokens_of(mark(CODES, lines=TEXT, ratio=0.34).codes) == {"lo", "low", "er</w>"}
+    # A token that never occurs has no ratio.
+    assert tokens_of(mark(CODES, lines=["x"], ratio=1).codes) == set()
+    assert tokens_of(mark(CODES, lines=["x"], below=1).codes) == {"lo", "low", "low</w>", "er</w>", "lower</w>"}
+
+
+def test_a_list_and_several_rules(tmp_path: Path) -> None:
+    """Listed tokens need no text; rules add up."""
+    (tmp_path / "tokens").write_bytes(b"low</w>\r\n\nlo\n")
+    listed = mark(CODES, tokens=tmp_path / "tokens")
+    assert tokens_of(listed.codes) == {"low</w>", "lo"} and listed.marked == 2
+    assert BPE(listed.codes).segment("low") == "l@@ o@@ w"
+    both = mark(CODES, lines=TEXT, tokens=["lower</w>"], ratio=0.1).codes
+    # With lower. marked first, low and er. occur twice more on their own.
+    assert tokens_of(both) == {"lower</w>", "lo"}
+
+
+def test_marks_that_are_there_stay() -> None:
+    """On Scaffold-BPE codes frequencies are those of the demolished text, and nothing becomes normal again."""
+    codes = CODES.replace(b"low er</w>", b"low er</w> scaffold")
+    marked = mark(codes, lines=TEXT, below=2)
+    # lower. is demolished into low and er., which so occur 3 and 2 times.
+    assert tokens_of(marked.codes) == {"lower</w>", "lo"} and marked.marked == 1
+    assert mark(marked.codes, lines=TEXT, below=2).codes.text == marked.codes.text
+
+
+def test_base_symbols_are_never_marked() -> None:
+    """A merge can make a base symbol where a word spells out the marker; it has nothing to be taken apart into."""
+    codes = b"#version: 0.2\na <\n/ w\na< /w\na</w >\n"
+    assert tokens_of(mark(codes, lines=["a</w> x"], below=100).codes) == {"a<", "/w", "a</w"}
+    with pytest.raises(MTScaffoldError, match="'a</w>' is a base symbol, which cannot be scaffold"):
+        mark(codes, tokens=["a</w>"])
+
+
+# ---- against the plain reading
+
+
+def pairs_of(codes: bytes, mode: Mode) -> list[Pair]:
+    """The merges as the reference has them."""
+    lines = [line.split(b" ") for line in codes.split(b"\n")[1:-1]]
+    return [(mode.of_file(line[0]), mode.of_file(line[1])) for line in lines]
+
+
+def mode_of(codes: bytes) -> Mode:
+    header = Codes(codes).header
+    return (BYTES if header.end_of_word else PRETOKENISED) if header.bytes else CHARACTERS
+
+
+def words_in(text: bytes, header: CodesHeader) -> Counter[str]:
+    """The words of a text as the reference has them, with their counts."""
+    pretokeniser = header.make_pretokeniser()
+    encoding = "latin-1" if header.bytes else "utf-8"
+    if pretokeniser is None:
+        return Counter(word for line in text.split(b"\n") for word in words_of(line.decode(encoding)))
+    return Counter(word.decode(encoding) for line in text.split(b"\n") for word in pretokeniser.split(line))
+
+
+def in_codes(tokens: Iterable[str], mode: Mode) -> set[str]:
+    """Tokens of the reference as ``Codes`` has them."""
+    return {bytes_to_notation(token.encode("latin-1")) for token in tokens} if mode.byte_level else set(tokens)
+
+
+def reference_lines(text: bytes, header: CodesHeader, reference: Any) -> bytes:
+    """A text segmented by ``reference(word)``, a list of tokens, as apply-bpe prints it (with no margins)."""
+    pretokeniser = header.make_pretokeniser()
+    lines = []
+    for line in text.split(b"\n"):
+        if pretokeniser is not None:
+            tokens = [token for word in pretokeniser.split(line) for token in reference(word.decode("latin-1"))]
+            lines.append(" ".join(bytes_to_notation(token.encode("latin-1")) for token in tokens).encode())
+            continue
+        encoding = "latin-1" if header.bytes else "utf-8"
+        pieces = []
+        for word in words_of(line.decode(encoding)):
+            *inner, last = reference(word)
+            pieces += [f"{token}@@" for token in inner] + [last.removesuffix("</w>")]
+        lines.append(" ".join(pieces).encode(encoding))
+    return b"\n".join(lines)
+
+
+NAMES = sorted(path.name for path in VECTORS.iterdir() if path.is_dir())
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_trimming_is_what_the_paper_says(name: str) -> None:
+    """On every vector, of bytes too: BPE, count, and take apart what is rare. ``reference.trimmed`` reads the
+    paper on its own, without codes that have marks, and must give the text that the marked codes give."""
+    folder = VECTORS / name
+    codes = (folder / "bpe.codes").read_bytes()
+    corpus, probe = (folder / "corpus.txt").read_bytes(), (folder / "probe.txt").read_bytes()
+    header, mode = Codes(codes).header, mode_of(codes)
+    merges, words = pairs_of(codes, mode), words_in(corpus, header)
+    own = reference.frequencies(words, merges, set(), mode.end_of_word)
+    for below in (2, 5, 20):
+        kept = {token for token, count in own.items() if count >= below}
+        marked = mark(codes, folder / "corpus.txt", below=below).codes
+        expected = {left + right for left, right in merges} - kept
+        assert tokens_of(marked) == in_codes(expected, mode), below
+        stripped = b"\n".join(line.strip(b"\r ") if header.end_of_word else line for line in probe.split(b"\n"))
+        segmented = io.BytesIO()
+        BPE(marked).process_file(io.BytesIO(stripped), segmented)
+        plain = reference_lines(
+            stripped, header, partial(reference.trimmed, merges=merges, kept=kept, end_of_word=mode.end_of_word)
+        )
+        assert segmented.getvalue() == plain, below
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if name not in ("byte", "gpt2")])
+def test_trimming_is_subword_nmts_vocabulary_threshold(name: str) -> None:
+    """The filter by which the field has trimmed so far: subword-nmt's own program, with the vocabulary of the text."""
+    their_apply = pytest.importorskip("subword_nmt.apply_bpe")
+    folder = VECTORS / name
+    codes = (folder / "bpe.codes").read_text(encoding="utf-8")
+    corpus, probe = (
+        [" ".join(words_of(line)) for line in (folder / file).read_text(encoding="utf-8").split("\n")]
+        for file in ("corpus.txt", "probe.txt")
+    )
+    plain = their_apply.BPE(io.StringIO(codes, newline="\n"))
+    counts = Counter(subword for line in corpus for subword in plain.process_line(line).split(" "))
+    kept = {subword for subword, count in counts.items() if count >= 5}
+    assert kept
+    filtering = their_apply.BPE(io.StringIO(codes, newline="\n"), vocab=kept)
+    ours = BPE(mark(codes.encode(), lines=corpus, below=5).codes)
+    assert [ours.segment(line) for line in probe] == [filtering.process_line(line) for line in probe]
+
+
+@pytest.mark.parametrize("rules", [{"below": 4}, {"ratio": 0.3}, {"below": 3, "ratio": 0.2}], ids=str)
+@pytest.mark.parametrize("mode", MODES, ids=MODE_NAMES)
+def test_marking_and_refilling_equal_the_reference(mode: Mode, rules: dict[str, Any]) -> None:
+    """Marks and merges are the reference's on text that is hard to segment, on BPE and on Scaffold-BPE codes."""
+    learned = []
+    for seed in range(8):
+        lines = rich_text(seed, 100, [*"abcde", "ä", "</w>"])
+        text = "\n".join(lines).encode()
+        algorithm = ("bpe", "scaffold")[seed % 2]
+        codes = learn_bpe(lines=lines, num_symbols=25, algorithm=algorithm, **mode.options).text
+        words = words_in(text, Codes(codes).header)
+        merges, scaffold = pairs_of(codes, mode), Codes(codes).scaffold
+        theirs = {left + right for left, right in merges if in_codes([left + right], mode) <= scaffold}
+        expected = reference.mark(words, merges, theirs, **rules, end_of_word=mode.end_of_word)
+        assert mark(codes, lines=lines, **rules).codes.scaffold == in_codes(expected, mode)
+        made, expected = reference.refill(words, merges, 28, theirs, **rules, end_of_word=mode.end_of_word)
+        refilled = mark(codes, lines=lines, refill=28, **rules)
+        assert pairs_of(refilled.codes.with_scaffold([]).text, mode) == made
+        assert refilled.codes.scaffold == in_codes(expected, mode)
+        assert refilled.learned == len(made) - len(merges)
+        learned.append(refilled.learned)
+    assert sum(map(bool, learned)) > 4, learned  # or little was tested
+
+
+# ---- refilling
+
+
+@pytest.mark.parametrize("mode", MODES, ids=MODE_NAMES)
+def test_learning_on_is_learning(mode: Mode) -> None:
+    """Codes that are learned on are those that are learned at once: ties, text that runs out of pairs, and all."""
+    lines = hard_text(3, 500).split("\n") + rich_text(3, 1000, LETTERS)
+    counts = count_words(lines=lines, pretokenise="gpt2" if mode is PRETOKENISED else "spaces")
+    before = counts.byte_items()
+    for first, then in ((1, 2), (50, 300), (200, 5000)):
+        short = learn_bpe(lines=lines, num_symbols=first, algorithm="bpe", **mode.options)
+        at_once = learn_bpe(lines=lines, num_symbols=then, algorithm="bpe", **mode.options)
+        codes, exhausted = learn_on(short.codes, counts, then - first)
+        assert codes.text == at_once.text and exhausted == at_once.exhausted == (then == 5000)
+    assert counts.byte_items() == before  # not used up
+
+
+def test_refilled_codes_have_the_size_and_no_rare_token(capsys: pytest.CaptureFixture[str]) -> None:
+    """As many normal tokens as before trimming, each frequent enough in the text as the final codes segment it."""
+    lines = rich_text(5, 3000, LETTERS)
+    codes = learn_bpe(lines=lines, num_symbols=200, algorithm="bpe").codes
+    result = mark(codes, lines=lines, below=20, refill="same")
+    assert not result.exhausted and result.learned == result.marked > 20
+    assert len(result.codes.normal) == len(codes.normal)
+    (summary,) = stats([result.codes], lines=lines)
+    assert summary.scaffold_tokens == result.marked
+    segmented = Counter(" ".join(BPE(result.codes).segment(line) for line in lines).split())
+    surface = {token.removesuffix("</w>") if token.endswith("</w>") else f"{token}@@" for token in result.codes.normal}
+    assert min(segmented[form] for form in surface) >= 20
+    assert codes.text.removesuffix(b"\n").split(b"\n") == [
+        line.removesuffix(b" scaffold") for line in result.codes.text.split(b"\n")[: len(codes.merges) + 1]
+    ]
+    too_many = mark(codes, lines=lines, below=20, refill=100_000)
+    assert too_many.exhausted and "no pair has frequency >= 20. Stopping" in capsys.readouterr().err
+    enough = mark(codes, lines=lines, tokens=[], refill=10)
+    assert enough.learned == 0 and "more normal tokens than 10 stand" in capsys.readouterr().err
+
+
+# ---- what reads the result
+
+
+def test_everything_else_works_on_marked_codes_of_subword_nmt(tmp_path: Path) -> None:
+    """Applier, dropout, statistics, explanations and ids of codes that subword-nmt wrote and ``mark`` marked."""
+    their_learn = pytest.importorskip("subword_nmt.learn_bpe")
+    text = "\n".join(rich_text(7, 2000, LETTERS))
+    theirs = io.StringIO()
+    their_learn.learn_bpe(text.split("\n"), theirs, 150)
+    (tmp_path / "codes").write_text(theirs.getvalue(), encoding="utf-8")
+    (tmp_path / "text").write_text(text, encoding="utf-8")
+    folder = [str(tmp_path / name) for name in ("codes", "text", "marked")]
+    assert main(["trim", folder[0], "--below", "15", "--input", folder[1], "--output", folder[2]]) == 0
+    codes = Codes.read(folder[2])
+    scaffold = {token.removesuffix("</w>") if token.endswith("</w>") else f"{token}@@" for token in codes.scaffold}
+    assert len(scaffold) > 10
+    bpe = BPE(codes)
+    assert not scaffold & set(bpe.surface_forms())  # what dictionaries are made of
+    for dropout in (0, 0.3, 1):
+        pieces = set(bpe.segment(" ".join(text.split()), dropout, seed=1).split())
+        assert not scaffold & pieces
+        assert bpe.join(bpe.segment("abba dass", dropout, seed=1)) == "abba dass"
+    (summary,) = stats([codes], tmp_path / "text")
+    assert summary.scaffold_tokens == len(scaffold)
+    word = next(token.removesuffix("</w>") for token in sorted(codes.scaffold) if token.endswith("</w>"))
+    assert "demolish" in explain(codes, [word])
+    reference = ReferenceBPE([merge[:2] for merge in codes.merges], codes.scaffold)
+    assert bpe.segment(" ".join(words_of(text))) == reference.segment(" ".join(words_of(text)))
+
+
+def test_count_files_are_a_text(tmp_path: Path) -> None:
+    """Counts of shards mark and refill as the text does; those of other words are refused."""
+    lines = rich_text(8, 500, LETTERS)
+    codes = learn_bpe(lines=lines, num_symbols=80, pretokenise="gpt2").codes
+    write_counts(tmp_path / "counts", lines=lines, pretokenise="gpt2")
+    counted = mark(codes, counts=[tmp_path / "counts"], below=5, refill="same")
+    assert counted.codes.text == mark(codes, lines=lines, below=5, refill="same").codes.text
+    with pytest.raises(MTScaffoldError, match="counted with --pretokenise gpt2, not --pretokenise spaces"):
+        mark(CODES, counts=[tmp_path / "counts"], below=5)
+
+
+def test_writing_marks_changes_nothing_else() -> None:
+    """Every vector's codes come back byte for byte, and CR LF files with LF."""
+    for name in NAMES:
+        for algorithm in ("bpe", "scaffold"):
+            text = (VECTORS / name / f"{algorithm}.codes").read_bytes()
+            codes = Codes(text)
+            assert codes.with_scaffold(codes.scaffold).text == text
+    assert Codes(CODES.replace(b"\n", b"\r\n")).with_scaffold([]).text == CODES
+
+
+def test_random_marks_are_read_back() -> None:
+    """Whatever is marked in byte codes, raw or in notation, is what the reader finds."""
+    generator = random.Random(4)
+    for name in ("byte", "gpt2"):
+        codes = Codes.read(VECTORS / name / "bpe.codes")
+        chosen = set(generator.sample(sorted(codes.normal), 10))
+        assert mark(codes, tokens=chosen).codes.scaffold == chosen
+
+
+# ---- errors
+
+
+def test_errors(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Each one says where, what is wrong and what to do, and leaves no output behind."""
+    codes, text = tmp_path / "codes", tmp_path / "text"
+    codes.write_bytes(CODES)
+    text.write_text("\n".join(TEXT))
+    (tmp_path / "tokens").write_text("lo\nzona</w>\n")
+    cases = {
+        "": (2, "nothing says what to mark; give below, ratio or tokens"),
+        f"--below 0 -i {text}": (2, "tokens are marked below a frequency of 1 or more, not 0"),
+        f"--ratio 0 -i {text}": (2, "the ratio must be above 0 and at most 1, not 0.0"),
+        f"--ratio nan -i {text}": (2, "the ratio must be above 0 and at most 1, not nan"),
+        f"--tokens {tmp_path}/tokens": (1, f"{tmp_path}/tokens: line 2: no merge of {codes} makes 'zona</w>'; write"),
+        f"--tokens {tmp_path}/tokens -i {text}": (2, "a list of tokens needs no text; omit the text"),
+        f"--tokens {tmp_path}/tokens --format lines": (2, "a list of tokens needs no text; omit the text"),
+        f"--below 2 --min-frequency 3 -i {text}": (2, "--min-frequency is that of the merges that --refill learns"),
+        f"--below 2 --refill 0 -i {text}": (2, "the number of symbols must be positive"),
+        f"--below 2 --refill many -i {text}": (2, "argument --refill: give a number, or 'same', not 'many'"),
+        f"--below 2 -i {text} --counts {text}": (2, "--counts takes the place of --input"),
+        "--below 2 -i /dev/null": (1, "there are no words"),
+    }
+    for arguments, (status, message) in cases.items():
+        command = ["trim", str(codes), *arguments.split(), "-o", str(tmp_path / "out")]
+        if "many" in arguments:  # refused while parsing
+            with pytest.raises(SystemExit, match="2"):
+                main(command)
+        else:
+            assert main(command) == status, arguments
+        error = capsys.readouterr().err
+        assert message in error and error.count("\n") == 1, error
+        assert not (tmp_path / "out").exists()
+    picky = VECTORS / "lowest" / "picky.codes"
+    assert main(["trim", str(picky), "--below", "2", "-i", str(text), "-o", str(tmp_path / "out")]) == 2
+    error = capsys.readouterr().err
+    assert f"{picky}: codes of PickyBPE, which removes tokens as it learns; mark codes of BPE" in error
+    assert error.count("\n") == 1 and not (tmp_path / "out").exists()
+    with pytest.raises(UsageError, match="codes of PickyBPE"):
+        mark(picky, tokens=["lo"])
+    for wrong in ({"below": 2, "outfile": codes}, {"tokens": tmp_path / "tokens", "outfile": tmp_path / "tokens"}):
+        with pytest.raises((UsageError, MTScaffoldError)):
+            mark(codes, lines=TEXT if "below" in wrong else None, **wrong)
+    assert codes.read_bytes() == CODES

@@ -1,0 +1,1 @@
+"""Plain Python for what the native core does, where only the tests need it."""
