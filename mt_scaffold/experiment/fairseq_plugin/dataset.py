@@ -15,7 +15,7 @@ from fairseq.data import Dictionary, LanguagePairDataset, data_utils
 
 from mt_scaffold.experiment.binarise.segmenters import SentenceEncoder
 from mt_scaffold.experiment.binarise.words import WordsFile
-from mt_scaffold.experiment.fairseq_plugin.lengths import draw_lengths
+from mt_scaffold.experiment.training.lengths import draw_lengths
 
 logger = logging.getLogger(__name__)
 SOURCE, TARGET = 0, 1

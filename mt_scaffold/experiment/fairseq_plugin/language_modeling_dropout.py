@@ -15,8 +15,8 @@ from fairseq.tasks import register_task
 from omegaconf import II
 
 from mt_scaffold.errors import MTScaffoldError, UsageError
-from mt_scaffold.experiment.fairseq_plugin.epoch_ids import Draw, EpochIds
-from mt_scaffold.experiment.fairseq_plugin.shared_draws import SharedDraws
+from mt_scaffold.experiment.training.epoch_ids import Draw, EpochIds
+from mt_scaffold.experiment.training.shared_draws import SharedDraws
 from mt_scaffold.options import check_dropout
 
 from .language_modeling import ExperimentLanguageModelingConfig, ExperimentLanguageModelingTask

@@ -19,8 +19,8 @@ from mt_scaffold.experiment.binarise.parallel import read_binarised
 from mt_scaffold.experiment.binarise.segmentation import CODES, Segmentation, joint_segmentation, stored_segmentation
 from mt_scaffold.experiment.binarise.segmenters import SentenceEncoder
 from mt_scaffold.experiment.binarise.words import WordsFile
-from mt_scaffold.experiment.fairseq_plugin.lengths import Draw
-from mt_scaffold.experiment.fairseq_plugin.shared_draws import SharedDraws
+from mt_scaffold.experiment.training.lengths import Draw
+from mt_scaffold.experiment.training.shared_draws import SharedDraws
 from mt_scaffold.methods.unigram import check_alpha
 from mt_scaffold.options import check_dropout, check_uniform_sampling
 

@@ -26,10 +26,10 @@ from mt_scaffold.apply import BPE
 from mt_scaffold.errors import MTScaffoldError
 from mt_scaffold.experiment.binarise.segmentation import joint_segmentation, stored_segmentation
 from mt_scaffold.experiment.binarise.words import binarise_words
-from mt_scaffold.experiment.fairseq_plugin import lengths, shared_draws
-from mt_scaffold.experiment.fairseq_plugin.lengths import Draw
-from mt_scaffold.experiment.fairseq_plugin.shared_draws import SharedDraws
 from mt_scaffold.experiment.runtime.results import to_json
+from mt_scaffold.experiment.training import lengths, shared_draws
+from mt_scaffold.experiment.training.lengths import Draw
+from mt_scaffold.experiment.training.shared_draws import SharedDraws
 
 LANGUAGES = ("en", "de")
 
@@ -201,7 +201,7 @@ def test_a_process_completes_no_file_but_its_own(data: Path, tmp_path: Path) -> 
     """Where its file was removed, another may be drawing into one of the same name, which is not complete."""
     part, path = tmp_path / "lengths.part", tmp_path / "lengths"
     part.write_bytes(b"half")
-    program = "from mt_scaffold.experiment.fairseq_plugin.lengths import main; main()"
+    program = "from mt_scaffold.experiment.training.lengths import main; main()"
     with open(tmp_path / "removed", "wb") as own:
         command = [sys.executable, "-c", program, to_json(draw_of(data)(1)), str(part), str(path)]
         subprocess.run(command, stdout=own, check=True, timeout=60)
@@ -244,9 +244,7 @@ def test_an_error_in_the_data_ends_the_training(data: Path, tmp_path: Path) -> N
 
 def test_what_draws_loads_neither_pytorch_nor_fairseq() -> None:
     """Their import takes longer than drawing the lengths of a hundred thousand pairs, and a quarter of a gigabyte."""
-    program = (
-        "import mt_scaffold.experiment.fairseq_plugin.lengths, sys; print({'torch', 'fairseq'} & set(sys.modules))"
-    )
+    program = "import mt_scaffold.experiment.training.lengths, sys; print({'torch', 'fairseq'} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert done.stdout.strip() == "set()", done.stderr
 
@@ -257,7 +255,7 @@ import contextlib, json, os, sys, threading
 from pathlib import Path
 sys.path[:0] = {path!r}
 import fairseq_training
-from mt_scaffold.experiment import lengths, shared_draws
+from mt_scaffold.experiment.training import lengths, shared_draws
 shared_draws._SHARED_MEMORY, lengths.FEW_PAIRS = Path({shared!r}), 0
 fairseq_training.load_plugin()
 from fairseq.trainer import Trainer

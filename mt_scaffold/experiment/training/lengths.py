@@ -17,9 +17,9 @@ from mt_scaffold.experiment.binarise.dictionary import UNKNOWN_ID, read_ids
 from mt_scaffold.experiment.binarise.segmentation import Segmentation
 from mt_scaffold.experiment.binarise.segmenters import SentenceEncoder
 from mt_scaffold.experiment.binarise.words import WordsFile
-from mt_scaffold.experiment.fairseq_plugin.shared_draws import draw_into_file
 from mt_scaffold.experiment.runtime.provenance import raw_digest
 from mt_scaffold.experiment.runtime.results import to_json
+from mt_scaffold.experiment.training.shared_draws import draw_into_file
 
 _LINES_AT_ONCE = 1 << 14
 # Fewer pairs take less time to draw than a process to start.

@@ -22,9 +22,9 @@ from mt_scaffold.errors import MTScaffoldError
 from mt_scaffold.experiment.binarise.byte_vocabulary import Vocabulary
 from mt_scaffold.experiment.binarise.data_folder import codes_of, text_offsets
 from mt_scaffold.experiment.binarise.ids_of_split import id_type
-from mt_scaffold.experiment.fairseq_plugin.shared_draws import draw_into_file
 from mt_scaffold.experiment.runtime.provenance import raw_digest
 from mt_scaffold.experiment.runtime.results import to_json
+from mt_scaffold.experiment.training.shared_draws import draw_into_file
 
 _BYTES_AT_ONCE = 1 << 23
 # Less text takes less time to segment than a process to start.
