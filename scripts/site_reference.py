@@ -16,23 +16,24 @@ are unambiguous. A wrong option ends with exit status 2, bad input with 1, each 
 """
 # Functions of segmentation that are imported from a module of their own.
 _MORE = (
-    "mark.mark",
-    "stats.stats",
-    "inside.inside",
-    "compare_vocab.compare_vocab",
-    "compare_vocab.compare_sizes",
-    "explain.explain",
+    "methods.trimming.trim",
+    "analysis.stats.stats",
+    "analysis.containing.containing",
+    "analysis.compare_vocab.compare_vocab",
+    "analysis.compare_vocab.compare_sizes",
+    "analysis.explain.explain",
 )
 _INTEGRATIONS = ("transformers.MTScaffoldTokenizer", "tokenizers.export_tokenizers", "tokenizers.to_tokenizers")
 # The function of each step, in the order of docs/architecture.md.
 _STEPS = (
-    *("data.get_data", "get_documents.get_documents", "tokenise.tokenise", "clean.clean"),
-    *("dictionary.make_dictionaries", "binarise.binarise", "binarise_words.binarise_words"),
-    *("train.train", "average.average", "thin.thin", "translate.translate", "score.score", "compare.compare"),
-    *("language_modelling.binarise.binarise_documents", "language_modelling.evaluate.evaluate"),
-    *("language_modelling.harness.run_harness", "language_modelling.sample.sample"),
-    *("language_modelling.compare_models.compare_models", "statistics.statistics", "html_report.html_report"),
-    *("pack.pack", "translate_text.translate_text", "export_ctranslate2.export_ctranslate2"),
+    *("data.parallel.get_data", "data.documents.get_documents", "data.tokenise.tokenise", "data.clean.clean"),
+    *("binarise.dictionary.make_dictionaries", "binarise.parallel.binarise", "binarise.words.binarise_words"),
+    *("binarise.documents.binarise_documents", "training.train.train", "training.average.average"),
+    *("training.strip_optimizer.strip_optimizer", "inference.translate.translate", "evaluation.score.score"),
+    *("evaluation.compare.compare", "evaluation.bits_per_byte.evaluate", "evaluation.lm_eval.run_harness"),
+    *("inference.sample.sample", "evaluation.compare_models.compare_models", "report.statistics.statistics"),
+    *("report.html.html_report", "inference.pack.pack", "inference.translate_text.translate_text"),
+    "inference.export_ctranslate2.export_ctranslate2",
 )
 
 

@@ -247,7 +247,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "get-vocab --input text --output vocabulary",
         "learn-joint-bpe-and-vocab --symbols 5 --input text --output codes --write-vocabulary vocabulary",
         "stats --codes bpe scaffold --input text",
-        "stats --codes bpe scaffold --input text --inside low",
+        "stats --codes bpe scaffold --input text --containing low",
         "compare-vocab bpe scaffold --input text",
         "compare-vocab --sizes 2 4 --input text",
         "explain --codes scaffold lowest",

@@ -34,7 +34,7 @@ class TokenShare:
 
 
 @dataclass(frozen=True)
-class Inside:
+class Containing:
     """How the occurrences of ``string`` divide among the tokens that contain it, with one codes file (``codes``).
 
     tokens: first the string as a token of its own, inside words and at their ends, where the codes know it; then the
@@ -50,7 +50,7 @@ class Inside:
         return asdict(self)
 
 
-def inside(
+def containing(
     codes: Sequence[CodesSource],
     strings: Sequence[str],
     infile: TextFile | None = None,
@@ -58,7 +58,7 @@ def inside(
     *,
     paths: Iterable[TextFile] | None = None,
     lines: Lines | None = None,
-) -> list[Inside]:
+) -> list[Containing]:
     """Measure in which tokens strings occur: one result per string and codes file, a string's results together.
 
     codes: codes files, each as ``BPE`` takes it. infile: a path (``.gz`` too) or an open file, with words separated
@@ -75,15 +75,15 @@ def inside(
             raise UsageError(f"'{string}' cannot be part of a token: give strings without spaces, not empty ones")
     counts = counts_for(read, infile, num_workers, paths, lines)
     measured = [use_of_vocabulary(source, counts[source.header.of_words]) for source in read]
-    return [_inside(string, vocabulary) for string in strings for vocabulary in measured]
+    return [_containing(string, vocabulary) for string in strings for vocabulary in measured]
 
 
-def _inside(string: str, vocabulary: Vocabulary) -> Inside:
+def _containing(string: str, vocabulary: Vocabulary) -> Containing:
     header = vocabulary.codes.header
     part = bytes_to_notation(string.encode("utf-8", "surrogateescape")) if header.bytes else string
     own_scaffold = _own(part, header.end_of_word) & vocabulary.scaffold
     rows = tokens_with(part, vocabulary.frequencies | dict.fromkeys(own_scaffold, 0), None, header.end_of_word)
-    return Inside(vocabulary.codes.name, string, [TokenShare(*row, row[0] in own_scaffold) for row in rows])
+    return Containing(vocabulary.codes.name, string, [TokenShare(*row, row[0] in own_scaffold) for row in rows])
 
 
 def _own(part: str, end_of_word: bool) -> set[str]:
@@ -110,7 +110,7 @@ def tokens_with(
     return [(token, count, count / total) for token, count in ordered[:top] if count or token in own]
 
 
-def format_inside(found: Sequence[Inside], form: str = "text", top: int | None = 20) -> str:
+def format_containing(found: Sequence[Containing], form: str = "text", top: int | None = 20) -> str:
     """Return what ``inside`` gives for people (``text``, ``markdown``) or whole as ``json``.
 
     top: show only the ``top`` first tokens of each string, None for all. Raises UsageError for another form or a
@@ -123,7 +123,7 @@ def format_inside(found: Sequence[Inside], form: str = "text", top: int | None =
     return "\n".join(_table(entry, top, form == "markdown") for entry in found)
 
 
-def _table(entry: Inside, top: int | None, markdown: bool) -> str:
+def _table(entry: Containing, top: int | None, markdown: bool) -> str:
     heading = f"{token_cell(entry.string, markdown)} in {entry.codes}"
     if not entry.tokens:
         return f"{heading}: no token that occurs in the text contains it\n"

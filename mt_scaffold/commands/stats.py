@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from mt_scaffold.analysis.containing import format_inside, inside
+from mt_scaffold.analysis.containing import containing, format_containing
 from mt_scaffold.analysis.stats import format_stats, stats
 from mt_scaffold.commands.arguments import (
     add_format,
@@ -20,7 +20,7 @@ from mt_scaffold.options import INFERENCES
 
 EXAMPLES = """\
 mt-scaffold stats --codes bpe.codes scaffold.codes --input corpus.tok
-mt-scaffold stats --codes bpe.codes --input corpus.tok --inside zona
+mt-scaffold stats --codes bpe.codes --input corpus.tok --containing zona
 """
 
 
@@ -28,26 +28,26 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--codes", "-c", nargs="+", required=True, metavar="PATH", help="codes files, bpe or scaffold")
     add_inputs(parser, "texts of words")
     parser.add_argument(
-        "--inside",
+        "--containing",
         nargs="+",
         metavar="STR",
         help="print, instead of the figures, which tokens contain each of these strings, and how often they occur",
     )
     add_format(parser)
-    add_top(parser, "list only the first N tokens that contain a string of --inside")
+    add_top(parser, "list only the first N tokens that contain a string of --containing")
     add_inference(parser)
     add_num_workers(parser)
 
 
 def run(options: argparse.Namespace) -> None:
     paths = input_paths(options)
-    if options.inside is not None:
+    if options.containing is not None:
         if options.inference != INFERENCES[0]:
-            raise UsageError("--inside shows what merges make; omit --inference")
-        found = inside(options.codes, options.inside, num_workers=options.num_workers, paths=paths)
-        print(format_inside(found, options.format, shown_top(options)), end="")
+            raise UsageError("--containing shows what merges make; omit --inference")
+        found = containing(options.codes, options.containing, num_workers=options.num_workers, paths=paths)
+        print(format_containing(found, options.format, shown_top(options)), end="")
         return
     if options.top is not None:
-        raise UsageError("--top lists the tokens of --inside; name the strings there, or omit --top")
+        raise UsageError("--top lists the tokens of --containing; name the strings there, or omit --top")
     summaries = stats(options.codes, num_workers=options.num_workers, paths=paths, inference=options.inference)
     print(format_stats(summaries, options.format), end="")

@@ -9,7 +9,7 @@ from typing import Literal
 from mt_scaffold.commands.arguments import add_documents, add_num_workers, given_documents
 from mt_scaffold.corpus.files import output_or_standard
 from mt_scaffold.errors import UsageError
-from mt_scaffold.methods.trimming import SAME, mark
+from mt_scaffold.methods.trimming import SAME, trim
 
 _MIN_FREQUENCY = 2
 
@@ -68,7 +68,7 @@ def run(options: argparse.Namespace) -> None:
     if options.min_frequency is not None and options.refill is None:
         raise UsageError("--min-frequency is that of the merges that --refill learns; omit it, or give --refill")
     by_text = any(rule is not None for rule in (options.below, options.ratio, options.refill))
-    result = mark(
+    result = trim(
         options.codes,
         outfile=output_or_standard(options.output),
         below=options.below,

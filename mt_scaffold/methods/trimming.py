@@ -27,7 +27,7 @@ from mt_scaffold.options import check_learning
 SAME = "same"
 
 
-class Marked(NamedTuple):
+class Trimmed(NamedTuple):
     """The outcome of marking.
 
     codes: with the new marks, and the merges that were learned on. marked: the tokens that are scaffold now and were
@@ -41,7 +41,7 @@ class Marked(NamedTuple):
     exhausted: bool
 
 
-def mark(
+def trim(
     codes: CodesSource,
     infile: TextFile | None = None,
     outfile: Output | None = None,
@@ -56,7 +56,7 @@ def mark(
     lines: Lines | None = None,
     documents: Texts | None = None,
     counts: Sequence[PathLike] | None = None,
-) -> Marked:
+) -> Trimmed:
     """Mark tokens of ``codes`` as scaffold, and write the codes; at least one of the three rules is given.
 
     Tokens are marked all at once, by their frequencies in the text as ``codes`` segment it. Those that are scaffold
@@ -79,7 +79,7 @@ def mark(
     an input.
 
     >>> codes = b"#version: 0.2\\nl o\\nlo w</w>\\n"
-    >>> mark(codes, lines=["low low lower"], below=2).codes.merges
+    >>> trim(codes, lines=["low low lower"], below=2).codes.merges
     [Merge(left='l', right='o', scaffold=True), Merge(left='lo', right='w</w>', scaffold=False)]
     """
     read = Codes.of(codes)
@@ -109,7 +109,7 @@ def mark(
             )
         else:
             words = load_counts(counts, header)[0]
-        result = _mark(read, words, _rule(below, ratio), listed, refill, max(min_frequency, below or 0))
+        result = _trim(read, words, _rule(below, ratio), listed, refill, max(min_frequency, below or 0))
         stream.write(result.codes.text)
     return result
 
@@ -170,14 +170,14 @@ def total_occurrences(frequencies: Mapping[str, int], merges: Iterable[Merge]) -
     return +total
 
 
-def _mark(
+def _trim(
     codes: Codes,
     words: _core.WordCounts | None,
     rule: _Rule,
     listed: set[str],
     refill: int | Literal["same"] | None,
     min_frequency: int,
-) -> Marked:
+) -> Trimmed:
     before, merges = codes.scaffold, len(codes.merges)
     wanted = len(codes.normal) if isinstance(refill, str) else refill
     marks = before | listed
@@ -199,7 +199,7 @@ def _mark(
         print(f"no pair has frequency >= {min_frequency}. Stopping", file=sys.stderr)
     elif missing < 0:
         print(f"warning: {-missing:,} more normal tokens than {wanted:,} stand; nothing was learned", file=sys.stderr)
-    return Marked(codes, len(codes.scaffold - before), len(codes.merges) - merges, exhausted and missing > 0)
+    return Trimmed(codes, len(codes.scaffold - before), len(codes.merges) - merges, exhausted and missing > 0)
 
 
 def _listed(tokens: PathLike | Iterable[str] | None, codes: Codes) -> set[str]:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from mt_scaffold import UsageError
-from mt_scaffold.analysis.containing import Inside, TokenShare, format_inside, inside, tokens_with
+from mt_scaffold.analysis.containing import Containing, TokenShare, containing, format_containing, tokens_with
 from mt_scaffold.cli import main
 
 BPE_CODES = b"#version: 0.2\nz o\nzo n\nzon a</w>\nr i\nri zona</w>\nzo o</w>\n"
@@ -27,11 +27,11 @@ def test_shares_of_a_string_inside_longer_tokens() -> None:
 
 def test_both_algorithms_side_by_side() -> None:
     """A scaffold token stays in the list, with its mark and 0, so that one sees why the string has no token."""
-    bpe, scaffold = inside([BPE_CODES, SCAFFOLD_CODES], ["zona"], lines=TEXT)
+    bpe, scaffold = containing([BPE_CODES, SCAFFOLD_CODES], ["zona"], lines=TEXT)
     assert bpe.tokens == [TokenShare("zona</w>", 1, 0.25), TokenShare("rizona</w>", 3, 0.75)]
     # zona alone is demolished into zon and a, of which neither contains it.
     assert scaffold.tokens == [TokenShare("zona</w>", 0, 0.0, True), TokenShare("rizona</w>", 3, 1.0)]
-    found = inside([BPE_CODES, SCAFFOLD_CODES], ["zo", "zon"], lines=TEXT)
+    found = containing([BPE_CODES, SCAFFOLD_CODES], ["zo", "zon"], lines=TEXT)
     assert [entry.string for entry in found] == ["zo", "zo", "zon", "zon"]
     assert found[0].tokens[0] == TokenShare("zo", 0, 0.0)
     assert found[1].tokens[0] == TokenShare("zo", 0, 0.0, True)
@@ -40,29 +40,29 @@ def test_both_algorithms_side_by_side() -> None:
 
 def test_a_string_in_no_token_is_a_result() -> None:
     """It occurs in the text, but across tokens, or not at all; what no token can contain is an error."""
-    (found,) = inside([BPE_CODES], ["ax"], lines=TEXT)
+    (found,) = containing([BPE_CODES], ["ax"], lines=TEXT)
     assert found.tokens == []
-    assert format_inside([found]) == "ax in codes: no token that occurs in the text contains it\n"
+    assert format_containing([found]) == "ax in codes: no token that occurs in the text contains it\n"
     for wrong in ("", "a b"):
         with pytest.raises(UsageError, match="strings without spaces"):
-            inside([BPE_CODES], [wrong], lines=TEXT)
+            containing([BPE_CODES], [wrong], lines=TEXT)
 
 
 def test_the_table_names_what_it_leaves_out() -> None:
     """The first tokens are listed, the others counted with their share; a bar does not end a cell in Markdown."""
     tokens = [TokenShare("a|", 2, 0.5), TokenShare("ba|</w>", 1, 0.25), TokenShare("ca|", 1, 0.25)]
-    found = Inside("bpe.codes", "a|", tokens)
-    assert format_inside([found], top=1).splitlines() == [
+    found = Containing("bpe.codes", "a|", tokens)
+    assert format_containing([found], top=1).splitlines() == [
         "a| in bpe.codes  frequency   share",
         "---------------  ---------  ------",
         "a|                       2  50.00%",
         "and 2 more, with 50.00%",
     ]
-    markdown = format_inside([found], "markdown", 2).splitlines()
+    markdown = format_containing([found], "markdown", 2).splitlines()
     assert markdown[0].startswith("| `a\\|` in bpe.codes |")
     assert markdown[-2:] == ["", "and 1 more, with 25.00%"]
     with pytest.raises(UsageError, match="negative"):
-        format_inside([found], top=-1)
+        format_containing([found], top=-1)
 
 
 def test_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -78,15 +78,15 @@ def test_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         "--input",
         str(tmp_path / "text"),
     ]
-    assert main([*arguments, "--inside", "zona", "zo"]) == 0
+    assert main([*arguments, "--containing", "zona", "zo"]) == 0
     blocks = capsys.readouterr().out.split("\n\n")
     assert [block.split(" ")[0] for block in blocks] == ["zona", "zona", "zo", "zo"]
     assert "zona</w> (scaffold)" in blocks[1] and "scaffold)" not in blocks[0]
-    assert main([*arguments, "--inside", "zo", "--top", "1", "--format", "json"]) == 0
+    assert main([*arguments, "--containing", "zo", "--top", "1", "--format", "json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert found[0]["codes"] == str(tmp_path / "bpe") and len(found[0]["tokens"]) == 4
     assert found[0]["tokens"][1] == {"token": "rizona</w>", "frequency": 3, "share": 0.6, "scaffold": False}
     assert main([*arguments, "--top", "5"]) == 2
     error = capsys.readouterr().err
-    assert "--inside" in error and error.count("\n") == 1
-    assert main([*arguments, "--inside", ""]) == 2
+    assert "--containing" in error and error.count("\n") == 1
+    assert main([*arguments, "--containing", ""]) == 2

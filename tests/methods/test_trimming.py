@@ -22,7 +22,7 @@ from mt_scaffold.cli import main
 from mt_scaffold.corpus.header import CodesHeader
 from mt_scaffold.corpus.text import bytes_to_notation, words_of
 from mt_scaffold.methods.learn import learn_on
-from mt_scaffold.methods.trimming import mark, total_occurrences
+from mt_scaffold.methods.trimming import total_occurrences, trim
 
 # By hand. Writing w. for "w</w>" and so on, these codes make
 #   low x3     l o w.       lo w.          low.
@@ -43,22 +43,22 @@ def tokens_of(codes: Codes) -> set[str]:
 
 def test_below_by_hand() -> None:
     """Rare means rarer in segmented text; a trimmed token is taken apart until its parts are in the vocabulary."""
-    below_2 = mark(CODES, lines=TEXT, below=2)
+    below_2 = trim(CODES, lines=TEXT, below=2)
     assert below_2.codes.text == (
         b"#version: 0.2\nl o scaffold\nlo w</w>\nlo w scaffold\ne r</w> scaffold\nlow er</w>\n"
     )
     assert below_2[1:] == (3, 0, False)
     assert BPE(below_2.codes).segment("low lower lowing") == "low lower l@@ o@@ w@@ i@@ n@@ g"
-    below_3 = mark(CODES, lines=TEXT, below=3).codes
+    below_3 = trim(CODES, lines=TEXT, below=3).codes
     assert tokens_of(below_3) == {"lo", "low", "er</w>", "lower</w>"}
     assert BPE(below_3).segment("low lower lowing") == "low l@@ o@@ w@@ e@@ r l@@ o@@ w@@ i@@ n@@ g"
     # Only what is below: 3 is not, where TkTkT's threshold of 3 would trim it.
-    assert "low</w>" not in tokens_of(below_3) and "low</w>" in tokens_of(mark(CODES, lines=TEXT, below=4).codes)
+    assert "low</w>" not in tokens_of(below_3) and "low</w>" in tokens_of(trim(CODES, lines=TEXT, below=4).codes)
 
 
 def test_taking_apart_stops_at_the_vocabulary() -> None:
     """A part that is frequent enough is kept whole: trimming does not fall back to characters."""
-    codes = mark(CODES, lines=["lowing " * 2, "lower"], below=2).codes
+    codes = trim(CODES, lines=["lowing " * 2, "lower"], below=2).codes
     assert tokens_of(codes) == {"lo", "low</w>", "er</w>", "lower</w>"}
     assert BPE(codes).segment("lower lowing low") == "low@@ e@@ r low@@ i@@ n@@ g l@@ o@@ w"
 
@@ -68,20 +68,20 @@ def test_ratio_by_hand() -> None:
     own = {"low</w>": 3, "lower</w>": 2, "low": 1, "i": 1, "n": 1, "g</w>": 1}
     total = total_occurrences(own, Codes(CODES).merges)
     assert [total[token] for token in ("lo", "low", "er</w>", "low</w>", "lower</w>", "l")] == [6, 3, 2, 3, 2, 6]
-    assert tokens_of(mark(CODES, lines=TEXT, ratio=1 / 3).codes) == {"lo", "er</w>"}
-    assert tokens_of(mark(CODES, lines=TEXT, ratio=0.34).codes) == {"lo", "low", "er</w>"}
+    assert tokens_of(trim(CODES, lines=TEXT, ratio=1 / 3).codes) == {"lo", "er</w>"}
+    assert tokens_of(trim(CODES, lines=TEXT, ratio=0.34).codes) == {"lo", "low", "er</w>"}
     # A token that never occurs has no ratio.
-    assert tokens_of(mark(CODES, lines=["x"], ratio=1).codes) == set()
-    assert tokens_of(mark(CODES, lines=["x"], below=1).codes) == {"lo", "low", "low</w>", "er</w>", "lower</w>"}
+    assert tokens_of(trim(CODES, lines=["x"], ratio=1).codes) == set()
+    assert tokens_of(trim(CODES, lines=["x"], below=1).codes) == {"lo", "low", "low</w>", "er</w>", "lower</w>"}
 
 
 def test_a_list_and_several_rules(tmp_path: Path) -> None:
     """Listed tokens need no text; rules add up."""
     (tmp_path / "tokens").write_bytes(b"low</w>\r\n\nlo\n")
-    listed = mark(CODES, tokens=tmp_path / "tokens")
+    listed = trim(CODES, tokens=tmp_path / "tokens")
     assert tokens_of(listed.codes) == {"low</w>", "lo"} and listed.marked == 2
     assert BPE(listed.codes).segment("low") == "l@@ o@@ w"
-    both = mark(CODES, lines=TEXT, tokens=["lower</w>"], ratio=0.1).codes
+    both = trim(CODES, lines=TEXT, tokens=["lower</w>"], ratio=0.1).codes
     # With lower. marked first, low and er. occur twice more on their own.
     assert tokens_of(both) == {"lower</w>", "lo"}
 
@@ -89,18 +89,18 @@ def test_a_list_and_several_rules(tmp_path: Path) -> None:
 def test_marks_that_are_there_stay() -> None:
     """On Scaffold-BPE codes frequencies are those of the demolished text, and nothing becomes normal again."""
     codes = CODES.replace(b"low er</w>", b"low er</w> scaffold")
-    marked = mark(codes, lines=TEXT, below=2)
+    marked = trim(codes, lines=TEXT, below=2)
     # lower. is demolished into low and er., which so occur 3 and 2 times.
     assert tokens_of(marked.codes) == {"lower</w>", "lo"} and marked.marked == 1
-    assert mark(marked.codes, lines=TEXT, below=2).codes.text == marked.codes.text
+    assert trim(marked.codes, lines=TEXT, below=2).codes.text == marked.codes.text
 
 
 def test_base_symbols_are_never_marked() -> None:
     """A merge can make a base symbol where a word spells out the marker; it has nothing to be taken apart into."""
     codes = b"#version: 0.2\na <\n/ w\na< /w\na</w >\n"
-    assert tokens_of(mark(codes, lines=["a</w> x"], below=100).codes) == {"a<", "/w", "a</w"}
+    assert tokens_of(trim(codes, lines=["a</w> x"], below=100).codes) == {"a<", "/w", "a</w"}
     with pytest.raises(MTScaffoldError, match="'a</w>' is a base symbol, which cannot be scaffold"):
-        mark(codes, tokens=["a</w>"])
+        trim(codes, tokens=["a</w>"])
 
 
 # ---- against the plain reading
@@ -164,7 +164,7 @@ def test_trimming_is_what_the_paper_says(name: str) -> None:
     own = reference.frequencies(words, merges, set(), mode.end_of_word)
     for below in (2, 5, 20):
         kept = {token for token, count in own.items() if count >= below}
-        marked = mark(codes, folder / "corpus.txt", below=below).codes
+        marked = trim(codes, folder / "corpus.txt", below=below).codes
         expected = {left + right for left, right in merges} - kept
         assert tokens_of(marked) == in_codes(expected, mode), below
         stripped = b"\n".join(line.strip(b"\r ") if header.end_of_word else line for line in probe.split(b"\n"))
@@ -191,7 +191,7 @@ def test_trimming_is_subword_nmts_vocabulary_threshold(name: str) -> None:
     kept = {subword for subword, count in counts.items() if count >= 5}
     assert kept
     filtering = their_apply.BPE(io.StringIO(codes, newline="\n"), vocab=kept)
-    ours = BPE(mark(codes.encode(), lines=corpus, below=5).codes)
+    ours = BPE(trim(codes.encode(), lines=corpus, below=5).codes)
     assert [ours.segment(line) for line in probe] == [filtering.process_line(line) for line in probe]
 
 
@@ -209,9 +209,9 @@ def test_marking_and_refilling_equal_the_reference(mode: Mode, rules: dict[str, 
         merges, scaffold = pairs_of(codes, mode), Codes(codes).scaffold
         theirs = {left + right for left, right in merges if in_codes([left + right], mode) <= scaffold}
         expected = reference.mark(words, merges, theirs, **rules, end_of_word=mode.end_of_word)
-        assert mark(codes, lines=lines, **rules).codes.scaffold == in_codes(expected, mode)
+        assert trim(codes, lines=lines, **rules).codes.scaffold == in_codes(expected, mode)
         made, expected = reference.refill(words, merges, 28, theirs, **rules, end_of_word=mode.end_of_word)
-        refilled = mark(codes, lines=lines, refill=28, **rules)
+        refilled = trim(codes, lines=lines, refill=28, **rules)
         assert pairs_of(refilled.codes.with_scaffold([]).text, mode) == made
         assert refilled.codes.scaffold == in_codes(expected, mode)
         assert refilled.learned == len(made) - len(merges)
@@ -240,7 +240,7 @@ def test_refilled_codes_have_the_size_and_no_rare_token(capsys: pytest.CaptureFi
     """As many normal tokens as before trimming, each frequent enough in the text as the final codes segment it."""
     lines = rich_text(5, 3000, LETTERS)
     codes = learn_bpe(lines=lines, num_symbols=200, algorithm="bpe").codes
-    result = mark(codes, lines=lines, below=20, refill="same")
+    result = trim(codes, lines=lines, below=20, refill="same")
     assert not result.exhausted and result.learned == result.marked > 20
     assert len(result.codes.normal) == len(codes.normal)
     (summary,) = stats([result.codes], lines=lines)
@@ -251,9 +251,9 @@ def test_refilled_codes_have_the_size_and_no_rare_token(capsys: pytest.CaptureFi
     assert codes.text.removesuffix(b"\n").split(b"\n") == [
         line.removesuffix(b" scaffold") for line in result.codes.text.split(b"\n")[: len(codes.merges) + 1]
     ]
-    too_many = mark(codes, lines=lines, below=20, refill=100_000)
+    too_many = trim(codes, lines=lines, below=20, refill=100_000)
     assert too_many.exhausted and "no pair has frequency >= 20. Stopping" in capsys.readouterr().err
-    enough = mark(codes, lines=lines, tokens=[], refill=10)
+    enough = trim(codes, lines=lines, tokens=[], refill=10)
     assert enough.learned == 0 and "more normal tokens than 10 stand" in capsys.readouterr().err
 
 
@@ -292,10 +292,10 @@ def test_count_files_are_a_text(tmp_path: Path) -> None:
     lines = rich_text(8, 500, LETTERS)
     codes = learn_bpe(lines=lines, num_symbols=80, pretokenise="gpt2").codes
     write_counts(tmp_path / "counts", lines=lines, pretokenise="gpt2")
-    counted = mark(codes, counts=[tmp_path / "counts"], below=5, refill="same")
-    assert counted.codes.text == mark(codes, lines=lines, below=5, refill="same").codes.text
+    counted = trim(codes, counts=[tmp_path / "counts"], below=5, refill="same")
+    assert counted.codes.text == trim(codes, lines=lines, below=5, refill="same").codes.text
     with pytest.raises(MTScaffoldError, match="counted with --pretokenise gpt2, not --pretokenise spaces"):
-        mark(CODES, counts=[tmp_path / "counts"], below=5)
+        trim(CODES, counts=[tmp_path / "counts"], below=5)
 
 
 def test_writing_marks_changes_nothing_else() -> None:
@@ -314,7 +314,7 @@ def test_random_marks_are_read_back() -> None:
     for name in ("byte", "gpt2"):
         codes = Codes.read(VECTORS / name / "bpe.codes")
         chosen = set(generator.sample(sorted(codes.normal), 10))
-        assert mark(codes, tokens=chosen).codes.scaffold == chosen
+        assert trim(codes, tokens=chosen).codes.scaffold == chosen
 
 
 # ---- errors
@@ -356,8 +356,8 @@ def test_errors(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert f"{picky}: codes of PickyBPE, which removes tokens as it learns; mark codes of BPE" in error
     assert error.count("\n") == 1 and not (tmp_path / "out").exists()
     with pytest.raises(UsageError, match="codes of PickyBPE"):
-        mark(picky, tokens=["lo"])
+        trim(picky, tokens=["lo"])
     for wrong in ({"below": 2, "outfile": codes}, {"tokens": tmp_path / "tokens", "outfile": tmp_path / "tokens"}):
         with pytest.raises((UsageError, MTScaffoldError)):
-            mark(codes, lines=TEXT if "below" in wrong else None, **wrong)
+            trim(codes, lines=TEXT if "below" in wrong else None, **wrong)
     assert codes.read_bytes() == CODES

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from mt_scaffold.experiment.training.strip_optimizer import thin
+from mt_scaffold.experiment.training.strip_optimizer import strip_optimizer
 
 EXAMPLES = """\
 mt-scaffold strip-optimizer --checkpoints model/checkpoints
@@ -24,5 +24,5 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Run the command."""
-    names, freed = thin(options.checkpoints)
+    names, freed = strip_optimizer(options.checkpoints)
     print(f"thinned: {' '.join(names) or 'none'} ({freed:,} bytes freed)")

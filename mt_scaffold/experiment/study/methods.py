@@ -16,7 +16,7 @@ from mt_scaffold.experiment.study.configuration import Method
 from mt_scaffold.frequencies import use_of_vocabulary
 from mt_scaffold.methods.learn import LearnedCodes, learn_bpe, learn_from_languages
 from mt_scaffold.methods.parity import Languages, Parity
-from mt_scaffold.methods.trimming import mark
+from mt_scaffold.methods.trimming import trim
 from mt_scaffold.methods.unigram import TooFewPieces, unigram_model
 from mt_scaffold.methods.unigram_segmenter import UnigramSegmenter
 
@@ -120,7 +120,7 @@ def _trimmed(method: Method, counts: Mapping[str, Path], size: int, min_frequenc
     # Nothing was merged after the last merge, so that all it made still stands.
     last = use_of_vocabulary(learned.codes, load_counts(files)[0]).frequencies[learned.codes.merges[-1].token]
     below = max(1, math.ceil(last * (method.below or 0)))
-    marked = mark(
+    marked = trim(
         learned.codes,
         counts=files,
         below=below,

@@ -19,7 +19,7 @@ from mt_scaffold.experiment.runtime.checkpoints import (
 from mt_scaffold.experiment.runtime.locks import LOCK_FILE, take_lock
 
 
-def thin(folder: PathLike) -> tuple[list[str], int]:
+def strip_optimizer(folder: PathLike) -> tuple[list[str], int]:
     """Take what only resuming needs out of the checkpoints in fairseq's ``--save-dir``.
 
     checkpoint_last.pt stays as it is, so that the training can be continued with a later end. All of them can be

@@ -19,8 +19,8 @@ from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.binarise.byte_vocabulary import Vocabulary
 from mt_scaffold.experiment.binarise.ids_of_split import read_ids
 from mt_scaffold.experiment.evaluation.bits_per_byte import evaluate
-from mt_scaffold.experiment.fairseq_plugin import epoch_ids, shared_draws
 from mt_scaffold.experiment.runtime.checkpoints import load_checkpoint
+from mt_scaffold.experiment.training import epoch_ids, shared_draws
 from mt_scaffold.experiment.training.epoch_ids import Draw
 from mt_scaffold.experiment.training.shared_draws import SharedDraws
 from mt_scaffold.experiment.training.train import train

@@ -14,7 +14,7 @@ torch = pytest.importorskip("torch", reason="needs the extra 'fairseq'")
 from mt_scaffold.experiment.runtime.checkpoints import has_optimiser, load_checkpoint  # noqa: E402
 from mt_scaffold.experiment.runtime.locks import take_lock  # noqa: E402
 from mt_scaffold.experiment.training.average import average, last_checkpoints  # noqa: E402
-from mt_scaffold.experiment.training.strip_optimizer import thin  # noqa: E402
+from mt_scaffold.experiment.training.strip_optimizer import strip_optimizer  # noqa: E402
 
 THINNED = [
     "checkpoint1.pt",
@@ -43,7 +43,7 @@ def test_thin_checkpoints_differ_in_the_optimiser_alone(checkpoints: Path, tmp_p
     whole = {name: load_checkpoint(checkpoints / name) for name in NAMES}
     times = {name: (checkpoints / name).stat().st_mtime_ns for name in NAMES}
     average(last_checkpoints(checkpoints, 2), tmp_path / "before.pt")
-    names, freed = thin(checkpoints)
+    names, freed = strip_optimizer(checkpoints)
     assert names == THINNED and freed > 5 * 80_000
     for name in NAMES:
         state = load_checkpoint(checkpoints / name)
@@ -70,7 +70,7 @@ def test_tied_parameters_are_saved_once(checkpoints: Path) -> None:
     before = {name: torch.arange(10_000.0) for name in ("in", "out", "project")}
     save(path, before | {"zero": torch.zeros(1), "minus zero": -torch.zeros(1)})
     whole = path.stat().st_size
-    thin(checkpoints)
+    strip_optimizer(checkpoints)
     assert whole > 120_000 and path.stat().st_size < 50_000
     after = load_checkpoint(path)["model"]
     assert all(torch.equal(after[name], tensor) for name, tensor in before.items())
@@ -84,10 +84,10 @@ def test_checkpoints_are_not_thinned_while_the_training_runs(checkpoints: Path, 
         take_lock(tmp_path, "busy"),
         pytest.raises(MTScaffoldError, match=r"a training is running here; thin .* \(held by host "),
     ):
-        thin(checkpoints)
+        strip_optimizer(checkpoints)
     assert {path.name: path.read_bytes() for path in checkpoints.iterdir()} == before
     # A training that has ended leaves the file of its lock.
-    assert (tmp_path / ".lock").exists() and thin(checkpoints)[0] == THINNED
+    assert (tmp_path / ".lock").exists() and strip_optimizer(checkpoints)[0] == THINNED
 
 
 def test_a_training_does_not_resume_without_the_state_of_its_optimiser(tiny_data: Path, checkpoints: Path) -> None:
@@ -95,7 +95,7 @@ def test_a_training_does_not_resume_without_the_state_of_its_optimiser(tiny_data
     pytest.importorskip("fairseq_cli", reason="needs the extra 'fairseq'")
     from mt_scaffold.experiment.training.train import train
 
-    thin(checkpoints)
+    strip_optimizer(checkpoints)
     (checkpoints / "checkpoint2.pt").replace(checkpoints / "checkpoint_last.pt")
     with pytest.raises(MTScaffoldError, match=r"checkpoint_last\.pt: no training can resume .* thinned without"):
         train(tiny_data, checkpoints.parent, [*TINY_MODEL, "--max-epoch", "9"])
