@@ -1,4 +1,4 @@
-"""stats, stats --containing, compare-vocab and explain with codes of bytes: figures against the text as it is segmented."""
+"""stats, stats --containing, compare-vocab and explain with codes of bytes: figures against the segmented text."""
 
 from __future__ import annotations
 
