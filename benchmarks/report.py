@@ -2,7 +2,7 @@
 
 python benchmarks/report.py            print the tables
 python benchmarks/report.py --write    write them into docs/benchmarks.md, and the plot into docs/benchmarks.svg
-python benchmarks/report.py --write-tktkt    write those of the part tktkt into docs/tktkt.md
+python benchmarks/report.py --write-tktkt    write those of the part tktkt into benchmarks/tktkt.md
 """
 
 from __future__ import annotations
@@ -35,7 +35,9 @@ from systems import (
     YOUTOKENTOME,
 )
 
-DOCS = Path(__file__).resolve().parent.parent / "docs"
+HERE = Path(__file__).resolve().parent
+DOCS = HERE.parent / "docs"
+TKTKT = HERE / "tktkt.md"
 BEGIN, END = "<!-- benchmarks: begin -->", "<!-- benchmarks: end -->"
 TASKS = {"learn": "learn", "apply": "apply", "dropout": "apply with dropout"}
 
@@ -383,7 +385,7 @@ def as_text(results: Results) -> str:
     if byte_parts:
         parts += ["### Bytes and ids", *(byte_table(results, part) for part in byte_parts)]
     if records(results, "tktkt"):
-        parts += ["### Beside TkTkT", *tktkt_tables(results)]
+        parts += ["### TkTkT", *tktkt_tables(results)]
     quotient = bookkeeping_ratio(results)
     if quotient is not None:
         times = {name: statistics.median(values) for name, values in results["bookkeeping"]["seconds"].items()}
@@ -455,7 +457,7 @@ def write_between_marks(page: Path, text: str) -> bool:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--write", action="store_true", help="write docs/benchmarks.md and docs/benchmarks.svg")
-    parser.add_argument("--write-tktkt", action="store_true", help="write the part tktkt into docs/tktkt.md")
+    parser.add_argument("--write-tktkt", action="store_true", help="write the part tktkt into benchmarks/tktkt.md")
     options = parser.parse_args()
     path = OUT / "results.json"
     if not path.exists():
@@ -467,7 +469,7 @@ def main() -> int:
             print("benchmarks: TkTkT has not been measured; run make bench ONLY=tktkt", file=sys.stderr)
             return 1
         text = "\n\n".join([*conditions(results), *tktkt_tables(results)]) + "\n"
-        return int(not write_between_marks(DOCS / "tktkt.md", text))
+        return int(not write_between_marks(TKTKT, text))
     text = as_text(results)
     if not options.write:
         print(text)
