@@ -365,11 +365,11 @@ def conditions(results: Results) -> list[str]:
     return [*parts, *(f"Failed: {failure}" for failure in results["failed"])]
 
 
-def as_text(results: Results) -> str:
-    """All tables and verdicts, in Markdown."""
+def as_text(results: Results, page: bool = False) -> str:
+    """All tables, in Markdown; without the summary and the verdicts for the ``page``, which has the details only."""
     parts = conditions(results)
     if any(records(results, part) for part in TASKS):
-        parts += ["### Side by side", summary_table(results)]
+        parts += ["### Side by side", *([] if page else [summary_table(results)])]
         parts += [task_table(results, part) for part in TASKS if records(results, part)]
     scaling = {
         "corpus_size": ("Size of the corpus", "corpus"),
@@ -396,7 +396,8 @@ def as_text(results: Results) -> str:
                 f"{times['bpe']:.3f} s, Scaffold-BPE {times['scaffold']:.3f} s, {100 * (quotient - 1):+.0f} %."
             ),
         ]
-    parts += ["### Aims", table(["aim", "measured (required)", ""], verdicts(results))]
+    if not page:
+        parts += ["### Aims", table(["aim", "measured (required)", ""], verdicts(results))]
     return "\n\n".join(parts) + "\n"
 
 
@@ -470,11 +471,10 @@ def main() -> int:
             return 1
         text = "\n\n".join([*conditions(results), *tktkt_tables(results)]) + "\n"
         return int(not write_between_marks(TKTKT, text))
-    text = as_text(results)
+    print(as_text(results))
     if not options.write:
-        print(text)
         return 0
-    if not write_between_marks(DOCS / "benchmarks.md", text):
+    if not write_between_marks(DOCS / "benchmarks.md", as_text(results, page=True)):
         return 1
     plot(results, DOCS / "benchmarks.svg")
     return 0
