@@ -1,7 +1,7 @@
 """Turn benchmarks/out/results.json into tables, a verdict on each aim, and a plot.
 
 python benchmarks/report.py            print the tables
-python benchmarks/report.py --write    write them into docs/benchmarks.md, and the plot into docs/benchmarks.svg
+python benchmarks/report.py --write    write them into docs/results/benchmarks/README.md, with the plot
 python benchmarks/report.py --write-tktkt    write those of the part tktkt into benchmarks/tktkt.md
 """
 
@@ -36,7 +36,7 @@ from systems import (
 )
 
 HERE = Path(__file__).resolve().parent
-DOCS = HERE.parent / "docs"
+PAGE = HERE.parent / "docs" / "results" / "benchmarks" / "README.md"
 TKTKT = HERE / "tktkt.md"
 BEGIN, END = "<!-- benchmarks: begin -->", "<!-- benchmarks: end -->"
 TASKS = {"learn": "learn", "apply": "apply", "dropout": "apply with dropout"}
@@ -366,7 +366,7 @@ def conditions(results: Results) -> list[str]:
 
 
 def as_text(results: Results, page: bool = False) -> str:
-    """All tables, in Markdown; without the summary and the verdicts for the ``page``, which has the details only."""
+    """All tables in Markdown; the ``page`` has neither the summary nor the verdicts."""
     parts = conditions(results)
     if any(records(results, part) for part in TASKS):
         parts += ["### Side by side", *([] if page else [summary_table(results)])]
@@ -457,7 +457,7 @@ def write_between_marks(page: Path, text: str) -> bool:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--write", action="store_true", help="write docs/benchmarks.md and docs/benchmarks.svg")
+    parser.add_argument("--write", action="store_true", help="write docs/results/benchmarks: README.md and benchmarks.svg")
     parser.add_argument("--write-tktkt", action="store_true", help="write the part tktkt into benchmarks/tktkt.md")
     options = parser.parse_args()
     path = OUT / "results.json"
@@ -474,9 +474,9 @@ def main() -> int:
     print(as_text(results))
     if not options.write:
         return 0
-    if not write_between_marks(DOCS / "benchmarks.md", as_text(results, page=True)):
+    if not write_between_marks(PAGE, as_text(results, page=True)):
         return 1
-    plot(results, DOCS / "benchmarks.svg")
+    plot(results, PAGE.with_name("benchmarks.svg"))
     return 0
 
 
