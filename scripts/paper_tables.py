@@ -14,6 +14,7 @@ from mt_scaffold.experiment.report.paper import figures_table, language_models_t
 from mt_scaffold.tables import format_table
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
+PAGES = (*sorted(DOCS.glob("*.md")), DOCS / "results" / "README.md")
 BLOCK = re.compile(r"(<!-- (paper\.json|results): (\w+) -->\n).*?(<!-- end of \2 -->)", re.DOTALL)
 # A quantity as the paper names it, its key in our results, its places.
 MEASURED = (
@@ -93,7 +94,7 @@ def with_tables(text: str) -> str:
 
 
 if __name__ == "__main__":
-    for page in sorted(DOCS.glob("*.md")):
+    for page in PAGES:
         before = page.read_text(encoding="utf-8")
         after = with_tables(before)
         if after != before:
