@@ -457,7 +457,7 @@ def write_between_marks(page: Path, text: str) -> bool:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--write", action="store_true", help="write docs/results/benchmarks: README.md and benchmarks.svg")
+    parser.add_argument("--write", action="store_true", help="write the tables and the plot of docs/results/benchmarks")
     parser.add_argument("--write-tktkt", action="store_true", help="write the part tktkt into benchmarks/tktkt.md")
     options = parser.parse_args()
     path = OUT / "results.json"

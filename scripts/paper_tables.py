@@ -11,12 +11,12 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
-from mt_scaffold.experiment.report.paper import figures_table, language_models_table, percentages_table, read_paper
+from mt_scaffold.experiment.report.paper import figures_table, language_models_table, read_paper
 from mt_scaffold.tables import format_table
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
-PAGES = [ROOT / "README.md", *sorted(DOCS.glob("*.md"))]
+PAGES = (ROOT / "README.md", *sorted(DOCS.glob("*.md")), DOCS / "results" / "README.md")
 BLOCK = re.compile(r"(<!-- (paper\.json|results|comparison): (\w+) -->\n).*?(<!-- end of \2 -->)", re.DOTALL)
 # A quantity as the paper names it, its key in our results, its places.
 MEASURED = (
@@ -29,11 +29,7 @@ ALGORITHMS = ("BPE", "Scaffold-BPE")
 SIZES = {"English documentation": "english_documentation", "MDN web docs, German": "mdn_de"}
 TABLES: dict[str, Callable[[], str]] = {
     "figures": figures_table,
-    "percentages": percentages_table,
     "BLEU": lambda: figures_table("BLEU"),
-    "compression": lambda: figures_table("bytes per token"),
-    "entropy": lambda: figures_table("entropy"),
-    "redundancy": lambda: figures_table("redundancy"),
     "language_models": language_models_table,
     "sizes": lambda: sizes_table(),
 }

@@ -78,10 +78,10 @@ def test_the_reference_has_every_key_of_the_configurations() -> None:
 
 
 def test_the_configuration_to_copy_is_accepted(tmp_path: Path) -> None:
-    """Whoever starts from docs/own_pair.md gets past the checks, and past that of the rehearsal below it."""
+    """Whoever starts from docs/tutorial.md gets past the checks, and past that of the rehearsal below it."""
     from mt_scaffold.experiment.configuration import load_config
 
-    page = (ROOT / "docs" / "own_pair.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "tutorial.md").read_text(encoding="utf-8")
     (block,) = re.findall(r"```yaml\n(.*?)```", page, re.DOTALL)
     path = tmp_path / "ours.yaml"
     path.write_text(block, encoding="utf-8")
