@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 from mt_scaffold.corpus.files import PathLike, write_text
-from mt_scaffold.corpus.text import read_lines
 from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.configuration import Published
 from mt_scaffold.experiment.evaluation.comparison import Checkpoints, Comparison, PublishedBeside, Row, Spread, Training
@@ -42,13 +41,23 @@ class _Scored:
     def key(self) -> tuple[str, str, int, str | None]:
         return self.scores.test_set, self.scores.system, self.scores.seed, self.scores.checkpoint
 
-    def lines(self, name: str) -> list[str]:
-        """Return the lines of a file that was scored; raise where it has changed since."""
-        file = self.scores.files[name]
-        path = self.path.resolve().parent / file.path
-        if sha256(path) != file.sha256:
-            raise MTScaffoldError(f"{path}: has changed since {self.path} was written; score again")
-        return read_lines(path)
+    def check_unchanged(self) -> None:
+        """Raise where a file that was scored has changed since; the statistics are enough where it is not there."""
+        for name in ("hypothesis", *self.scores.references):
+            file = self.scores.files[name]
+            path = self.path.resolve().parent / file.path
+            if path.exists() and sha256(path) != file.sha256:
+                raise MTScaffoldError(f"{path}: has changed since {self.path} was written; score again")
+
+    def statistics(self, name: str) -> list[list[float]]:
+        """Return the sufficient statistics of each segment in a metric."""
+        rows = self.scores.metrics[name].segments
+        if rows is None or len(rows) != self.scores.lines:
+            raise MTScaffoldError(f"{self.path}: {LABELS[name]} lacks the statistics of its segments; score again")
+        try:
+            return [list(map(float, row.split())) for row in rows]
+        except ValueError as error:
+            raise MTScaffoldError(f"{self.path}: {LABELS[name]}: segments: {error}; score again") from error
 
 
 # The trainings of one system on one test set, by seed.
@@ -215,6 +224,8 @@ def _test(
         if not involved:
             continue
         _check_references(involved)
+        for scored in (scored for trained in involved.values() for scored in trained.values()):
+            scored.check_unchanged()
         lines = next(iter(next(iter(involved.values())).values())).scores.lines
         # Every resample of one segment is that segment, and every difference would be certain.
         if lines < 2:
@@ -236,15 +247,12 @@ def _resample(name: str, systems: Mapping[str, _Runs], drawn: Any) -> dict[str, 
     """Return the scores of every training of ``systems`` on the resamples of one test set."""
     if not systems:
         return {}
-    first = next(iter(next(iter(systems.values())).values()))
-    metric = sacrebleu_metric(name, [first.lines(reference) for reference in first.scores.references])
+    metric = sacrebleu_metric(name)
     found: dict[str, list[Resampled]] = {}
     for system, trained in systems.items():
         for scored in trained.values():
             own = scored.scores.metrics[name]
-            lines = scored.lines("hypothesis")
-            rows = [list(map(float, row.split())) for row in own.segments or ()]
-            resampled = resample(metric, rows or metric._extract_corpus_statistics(lines, None), drawn)
+            resampled = resample(metric, scored.statistics(name), drawn)
             if not math.isclose(resampled.score, own.score, rel_tol=1e-6, abs_tol=1e-6):
                 raise MTScaffoldError(
                     f"{scored.path}: {LABELS[name]} was {own.score:.4f} when this was written and is "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import math
 import random
@@ -173,6 +174,31 @@ def test_a_table_of_two_baselines_and_three_seeds_is_that_of_an_independent_test
     for key, values in expected.items():
         assert found[key].p == pytest.approx(values["p"], abs=0.08)
         assert found[key].standard_error == pytest.approx(values["standard_error"], rel=0.15)
+
+
+def test_the_score_files_alone_are_enough_to_compute_p_again(scores: list[Path], tmp_path: Path) -> None:
+    """Whoever publishes them publishes the test: from the statistics as they stand in the files, compressed or not."""
+    before = compare(scores, "bpe", samples=SAMPLES)
+    alone = []
+    for path in scores:
+        alone.append(tmp_path / f"{path.name}.gz")
+        alone[-1].write_bytes(gzip.compress(path.read_bytes()))
+    assert compare(alone, "bpe", samples=SAMPLES).rows == before.rows
+
+    drawn = numpy.array(same_draws(len(STORED["news"]["reference"])))
+    means, resampled = [], []
+    for system in ("scaffold", "bpe"):
+        files = [
+            json.loads(gzip.decompress((tmp_path / f"news-{system}-{seed}.json.gz").read_bytes())) for seed in "123"
+        ]
+        rows = [[[int(n) for n in line.split()] for line in file["metrics"]["bleu"]["segments"]] for file in files]
+        means.append(numpy.array([bleu_of(numpy.sum(each, axis=0).tolist()) for each in rows]))
+        sums = [numpy.array(each)[drawn].sum(axis=1).tolist() for each in rows]
+        resampled.append(numpy.array([[bleu_of(sum_) for sum_ in each] for each in sums]))
+    error, freedom = satterthwaite(variances(means, resampled, drawn.shape[1]))
+    p = 2 * stats.t.sf(abs(means[0].mean() - means[1].mean()) / error, freedom)
+    row = next(row for row in before.rows if (row.test_set, row.system) == ("news", "scaffold"))
+    assert row.tests["bleu"].p == pytest.approx(p)
 
 
 def test_with_one_seed_the_resamples_are_sacrebleus(scores: list[Path]) -> None:
