@@ -55,9 +55,12 @@ class _Scored:
         if rows is None or len(rows) != self.scores.lines:
             raise MTScaffoldError(f"{self.path}: {LABELS[name]} lacks the statistics of its segments; score again")
         try:
-            return [list(map(float, row.split())) for row in rows]
+            found = [list(map(float, row.split())) for row in rows]
         except ValueError as error:
             raise MTScaffoldError(f"{self.path}: {LABELS[name]}: segments: {error}; score again") from error
+        if len({len(row) for row in found}) > 1:
+            raise MTScaffoldError(f"{self.path}: {LABELS[name]}: segments: not as many figures in each; score again")
+        return found
 
 
 # The trainings of one system on one test set, by seed.

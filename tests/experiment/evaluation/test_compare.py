@@ -135,6 +135,15 @@ def test_what_does_not_fit_together_is_refused(scores: list[Path], tmp_path: Pat
         compare([tmp_path / "x.json"], "bpe")
 
 
+@pytest.mark.parametrize("segments", [None, ["1 2"], ["1 x"] * 80, ["1 2"] * 79 + ["1"]])
+def test_statistics_that_are_missing_or_damaged_are_refused(scores: list[Path], segments: list[str] | None) -> None:
+    """p is computed from them; a file of an earlier release, or one cut by hand, lacks some."""
+    metrics = json.loads(scores[0].read_text())["metrics"]
+    metrics["chrf"]["segments"] = segments
+    with pytest.raises(MTScaffoldError, match=r"scaffold-1.*: chrF(:| lacks) .*; score again"):
+        compare([change(scores[0], metrics=metrics), *scores[1:]], "bpe", samples=20)
+
+
 def test_a_translation_that_has_changed_since_it_was_scored_is_noticed(scores: list[Path], tmp_path: Path) -> None:
     """The test on the sentences must be about the same translations as the scores."""
     for path in scores[0].parent.iterdir():
