@@ -88,9 +88,9 @@ class ModelComparison:
             what = f"{name} has {documents} document{'s' if documents > 1 else ''}"
             notes.append(f"{what}: {'tests are rough' if documents > 1 else 'no test over documents'}.")
         tests = [row.test for row in self.rows if row.test is not None]
-        notes += notes_on_tests(
-            [test.over_all for test in tests], "bits per byte", self.samples, digits=4, units="documents"
-        )
+        fewest = min(len(row.seeds) for row in self.rows)
+        over_all = [test.over_all for test in tests]
+        notes += notes_on_tests(over_all, "bits per byte", self.samples, fewest, digits=4, units="documents")
         if tests:
             notes.append(
                 "p, documents: approximate randomisation (Noreen 1989) of each document's mean over the trainings."
