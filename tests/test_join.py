@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -17,7 +18,7 @@ from mt_scaffold.join import join_text
 CODES = learn_bpe(lines=["low lower lowest newer"], num_symbols=6).codes
 
 
-def joined(text: bytes, **options: str) -> bytes:
+def joined(text: bytes, **options: Any) -> bytes:
     output = io.BytesIO()
     join_text(io.BytesIO(text), output, **options)
     return output.getvalue()
