@@ -69,7 +69,7 @@ test: .venv/built
 
 test-integrations: .venv-integrations/installed .venv/built
 	PATH="$(CURDIR)/.venv-integrations/bin:$(CURDIR)/.venv/bin:$$PATH" .venv-integrations/bin/python -m pytest -n $(CORES) \
-		--dist loadfile tests/integrations
+		--dist loadfile tests/trainers
 
 test-slurm: .venv/built
 	PATH="$(CURDIR)/.venv/bin:$$PATH" .venv/bin/python scripts/test_slurm.py $(ONLY)
