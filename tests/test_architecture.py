@@ -47,6 +47,8 @@ EXTRAS = {
 RUN = {"snakemake", "snakemake_executor_plugin_slurm", "snakemake_interface_logger_plugins"}
 # What a distribution is imported as, where the name differs.
 IMPORT_NAMES = {
+    "backports.zstd": "backports",
+    "import-linter": "importlinter",
     "griffelib": "griffe",
     "markdown-it-py": "markdown_it",
     "fairseq-fixed": "fairseq",
@@ -209,7 +211,7 @@ def test_what_tests_and_scripts_import_is_declared(folder: str) -> None:
     beside |= {
         path.parent.name for part in ("scripts", "tests") for path in (PACKAGE.parent / part).glob("*/__init__.py")
     }
-    beside |= {path.stem for path in (PACKAGE.parent / "tests").glob("*/*.py")}
+    beside |= {path.stem for path in (PACKAGE.parent / "tests").rglob("*.py")}
     trainers = (PACKAGE.parent / "tests" / "trainers" / "requirements.in").read_text("utf-8")
     beside |= set(re.findall(r"^[\w-]+", trainers, re.MULTILINE))
     beside |= {"mt_scaffold", "fairseq_cli"}  # fairseq's second package
