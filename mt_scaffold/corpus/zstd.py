@@ -52,11 +52,11 @@ def compressing(stream: BinaryIO, name: str) -> BinaryIO:
 
 def _zstd(name: str) -> Any:
     if sys.version_info >= (3, 14):
-        from compression import zstd
+        import compression.zstd as zstd
     else:
         try:
-            from backports import zstd
-        except ImportError as error:  # not ModuleNotFoundError where another package is called backports
+            import backports.zstd as zstd
+        except ModuleNotFoundError as error:
             raise MTScaffoldError(
                 f"{name}: .zst needs the Python package backports.zstd (or Python 3.14): in the source folder, "
                 "pip install '.[documents]'"
