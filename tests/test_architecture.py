@@ -207,7 +207,7 @@ def test_what_tests_and_scripts_import_is_declared(folder: str) -> None:
     imported |= {
         node.module: path for path, node in nodes if isinstance(node, ast.ImportFrom) and node.module and not node.level
     }
-    beside = {path.stem for part in ("scripts", "tests") for path in (PACKAGE.parent / part).glob("*.py")}
+    beside = {path.stem for part in ("scripts", "benchmarks") for path in (PACKAGE.parent / part).glob("*.py")}
     beside |= {
         path.parent.name for part in ("scripts", "tests") for path in (PACKAGE.parent / part).glob("*/__init__.py")
     }
