@@ -1,6 +1,6 @@
 """TkTkT's ScaffoldBPE and PickyBPE: their commands, how what they learn compares with ours, and examples of both.
 
-docs/tktkt.md explains what differs, and why. As a program it reruns the examples of that page:
+benchmarks/tktkt.md explains what differs, and why. As a program it reruns the examples of that page:
 
     benchmarks/out/venv/bin/python benchmarks/beside_tktkt.py [--python INTERPRETER]
 
@@ -91,11 +91,11 @@ EXAMPLES: list[dict[str, Any]] = [
   "words": {"abc": 5, "abd": 5, "abe": 5}, "symbols": 2,
   "ours": {"codes": [["a b", "ab e"]]},
   "tktkt": {"codes": [["a b", "ab c"], ["a b", "ab d"], ["a b", "ab e"]], "scaffold base symbols": []}},
- {"name": "A token beside itself", "algorithm": "scaffold", "end_of_word": False, "letters": 99,
+ {"name": "A token next to itself", "algorithm": "scaffold", "end_of_word": False, "letters": 99,
   "words": {"ababab": 4, "cd": 3, "ef": 2}, "symbols": 3,
   "ours": {"codes": [["a b scaffold", "ab ab scaffold", "abab ab", "c d", "e f"]]},
   "tktkt": {"codes": [["a b", "b a", "ab ab"]], "scaffold base symbols": []}},
- {"name": "What is left of a removed token", "algorithm": "picky", "end_of_word": False,
+ {"name": "The remains of a removed token", "algorithm": "picky", "end_of_word": False,
   "words": {"abc": 90, "abd": 2}, "symbols": 2,
   "ours": {"codes": [["a b", "ab c", "split ab a b", "b d"]]},
   "tktkt": {"error": "AssertionError: Merged token ab (0) was already absent in the vocabulary."}},

@@ -207,7 +207,7 @@ def test_every_step_of_a_scattered_experiment_with_dropout_is_planned(run: Run, 
     dry = run(tmp_path, text + "seeds: [1, 2]\n", "--dry-run", "-p")
     steps = planned(dry)
     assert (steps["learn"], steps["mark"]) == (2, 1)
-    assert re.search(r"mark \S+bpe-360-total\.codes --below 5 --refill same --min-frequency 2 --counts ", dry.stdout)
+    assert re.search(r"trim \S+bpe-360-total\.codes --below 5 --refill same --min-frequency 2 --counts ", dry.stdout)
     assert "get_documents" not in steps and (steps["count_words"], steps["binarise_text"]) == (2, 1)
     assert (steps["train"], steps["evaluate"], steps["binarise_test_set"]) == (6, 12, 4)
     assert (
