@@ -20,8 +20,7 @@ import numpy as np
 from mt_scaffold.corpus.files import explain_os_error
 from mt_scaffold.errors import MTScaffoldError
 from mt_scaffold.experiment.binarise.byte_vocabulary import Vocabulary
-from mt_scaffold.experiment.binarise.data_folder import codes_of, text_offsets
-from mt_scaffold.experiment.binarise.ids_of_split import id_type
+from mt_scaffold.experiment.binarise.data_folder import codes_of, id_type, text_offsets
 from mt_scaffold.experiment.runtime.provenance import raw_digest
 from mt_scaffold.experiment.runtime.results import to_json
 

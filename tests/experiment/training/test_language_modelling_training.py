@@ -17,7 +17,7 @@ import numpy as np
 
 from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.binarise.byte_vocabulary import Vocabulary
-from mt_scaffold.experiment.binarise.ids_of_split import read_ids
+from mt_scaffold.experiment.binarise.data_folder import read_ids
 from mt_scaffold.experiment.evaluation.bits_per_byte import evaluate
 from mt_scaffold.experiment.runtime.checkpoints import load_checkpoint
 from mt_scaffold.experiment.training import epoch_ids, epoch_sample
