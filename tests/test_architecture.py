@@ -41,6 +41,7 @@ EXTRAS = {
     "experiment.report": "workflow analysis",
     "experiment.runtime": "workflow fairseq",
     "experiment.study": "workflow analysis",
+    "experiment.tasks": "workflow analysis",
     "experiment.training": "workflow fairseq",
 }
 # Declared because they are run, or imported by scripts/, not by the package.
