@@ -75,7 +75,7 @@ class BPE(TokenIds):
         pad_vocab_to: int = 1,
         inference: str = MERGES,
     ) -> None:
-        greedy = inference_of(inference).check(vocabulary=vocab is not None).name == "greedy"
+        inference_of(inference).check(vocabulary=vocab is not None)
         read = Codes.of(codes)
         vocab = None if vocab is None else [*vocab]
         glossaries = None if glossaries is None else [*glossaries]
@@ -90,7 +90,7 @@ class BPE(TokenIds):
             what = "a vocabulary" if vocab is not None else "glossaries"
             raise UsageError(f"{read.name}: codes with a pre-tokeniser cannot be applied with {what}")
         vocabulary = None if vocab is None else {as_bytes(subword) for subword in vocab}
-        self._segmenter = _core.Segmenter(read.text, separator, read.name, check_merges(merges), vocabulary, greedy)
+        self._segmenter = _core.Segmenter(read.text, separator, read.name, check_merges(merges), vocabulary, inference)
         self._isolate: GlossaryIsolator[str] | GlossaryIsolator[bytes] | None = None
         if glossaries and self.header.bytes:
             self._isolate = GlossaryIsolator([as_bytes(glossary) for glossary in glossaries])
@@ -99,7 +99,7 @@ class BPE(TokenIds):
         pretokeniser = self.header.make_pretokeniser()
         self._pretokeniser = None if pretokeniser is None else pretokeniser.core
         self._applier = _core.Applier(self._segmenter, self._isolate, pretokeniser=self._pretokeniser)
-        self._prepare_ids(read, merges, special_tokens, pad_vocab_to, vocab is not None or bool(glossaries), greedy)
+        self._prepare_ids(read, merges, special_tokens, pad_vocab_to, vocab is not None or bool(glossaries), inference)
         self._arguments = {
             "codes": Codes(read.text, read.name),
             "merges": merges,

@@ -13,13 +13,14 @@ class Inference(NamedTuple):
 
     name: what ``--inference`` and a system's ``inference`` call it. help: what it does, for ``--help``.
     dropout: whether it has merges that BPE-dropout can skip. vocabulary: whether its subwords can be restricted to
-    those of a vocabulary file.
+    those of a vocabulary file. picky: whether PickyBPE's codes, where splits stand between merges, can be its own.
     """
 
     name: str
     help: str
     dropout: bool = True
     vocabulary: bool = True
+    picky: bool = True
 
     def check(self, *, dropout: bool = False, vocabulary: bool = False) -> Inference:
         """Return this inference; UsageError for what it does not have."""
@@ -30,7 +31,8 @@ class Inference(NamedTuple):
         return self
 
 
-# Each by its name; the first is the default. A new kind is a line here, and the core's function of that name.
+# Each by its name; the first is the default. A new kind is a line here, one in the core's
+# ``inference.hpp``, and its file beside that.
 INFERENCES = {
     each.name: each
     for each in (
