@@ -38,6 +38,7 @@ INFERENCES = {
     for each in (
         Inference("merges", "merge in order of rank"),
         Inference("greedy", "take the longest token from the left", dropout=False, vocabulary=False),
+        Inference("longest-merge", "merge what makes the longest token first", picky=False),
     )
 }
 MERGES = "merges"
