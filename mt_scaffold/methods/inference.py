@@ -39,6 +39,7 @@ INFERENCES = {
         Inference("merges", "merge in order of rank"),
         Inference("greedy", "take the longest token from the left", dropout=False, vocabulary=False),
         Inference("longest-merge", "merge what makes the longest token first", picky=False),
+        Inference("fewest", "take the fewest tokens that spell the word", dropout=False, vocabulary=False),
     )
 }
 MERGES = "merges"

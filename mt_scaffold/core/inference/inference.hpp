@@ -38,7 +38,7 @@ class Inference {
 
 using MakeInference = std::unique_ptr<const Inference>(const MergeTable& table, const Codes& codes);
 
-MakeInference make_merges, make_greedy, make_longest_merge;
+MakeInference make_merges, make_greedy, make_longest_merge, make_fewest;
 
 struct InferenceKind {
   std::string_view name;
@@ -51,6 +51,7 @@ inline constexpr std::array kInferences = {
     InferenceKind{"merges", true, make_merges},
     InferenceKind{"greedy", false, make_greedy},
     InferenceKind{"longest-merge", true, make_longest_merge},
+    InferenceKind{"fewest", false, make_fewest},
 };
 
 // Throws UsageError, with their names, for one that there is not.
