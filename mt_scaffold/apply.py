@@ -44,8 +44,10 @@ class BPE(TokenIds):
     vocab: the subwords, with separator, that may be used; others are split further (see ``read_vocabulary``).
     glossaries: words or regular expressions that are isolated and never split. Where the codes' symbols are bytes, they
         match bytes.
-    inference: "merges", in order of rank, or "greedy": from the left, the longest normal token of the codes that the
-        rest of the word begins with, or else a base symbol (Uzan et al. 2024). It takes no vocab and no dropout.
+    inference: "merges", in order of rank; "longest-merge", the merge that makes the longest token first; or, of the
+        normal tokens of the codes and base symbols alone, without vocab and dropout, "greedy": from the left, the
+        longest that the rest of the word begins with (Uzan et al. 2024), or "fewest": as few as spell the word (Schmidt
+        et al. 2024).
 
     ``dropout`` and ``uniform_sampling`` of the methods segment training text at random, one or the other: dropout skips
     each merge with this probability (BPE-dropout), uniform sampling replaces each word, with this probability, by one
