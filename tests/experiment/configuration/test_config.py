@@ -170,7 +170,7 @@ def test_overrides_replace_values_of_the_file(tmp_path: Path) -> None:
             "algorithm: bpe",
             "algorithm: bpe, inference: longest",
             18,
-            "systems.bpe.inference: there is no inference 'longest'; choose one of merges, greedy, longest-merge, fewest",
+            "systems.bpe.inference: there is no inference 'longest'; choose one of merges, greedy, longest-merge",
         ),
         ("algorithm: bpe", "codes: a, joint: false", 18, "systems.bpe.joint: has no effect on codes that are given"),
         (

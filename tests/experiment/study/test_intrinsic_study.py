@@ -455,7 +455,7 @@ PLACES = {"learned from": "train", "text learned from": "train", "held out": "un
 
 
 def test_the_page_says_what_the_tables_say() -> None:
-    """Subwords of every method, gain, cost and what fewest saves: each figure of the tables is that of the CSV files."""
+    """Subwords of every method, gain, cost, what fewest saves: each figure of the tables is that of the CSV files."""
     tokens, gains, costs = {}, Counter[tuple[str, ...]](), Counter[tuple[str, ...]]()
     for row in csv.DictReader((RESULTS / "measures.csv").read_text("utf-8").splitlines()):
         tokens[row["text"], row["method"], row["N"], row["on"]] = int(row["tokens"])
