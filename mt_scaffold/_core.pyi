@@ -5,6 +5,9 @@ from typing import Any, Protocol, TypedDict
 
 from typing_extensions import disjoint_base
 
+# The kinds of inference, the default first.
+INFERENCES: tuple[str, ...]
+
 class _Readable(Protocol):
     def read(self, size: int, /) -> bytes: ...
 
@@ -162,8 +165,8 @@ class Segmenter(metaclass=_Class):
         name: str = "codes",
         merges: int = -1,
         vocabulary: set[str] | set[bytes] | None = None,
-        # The longest normal token from the left, in place of merges.
-        greedy: bool = False,
+        # By its name in INFERENCES.
+        inference: str = "merges",
     ) -> None: ...
     # Without an end-of-word marker: the notation of the 256 bytes in order, then of the normal merged tokens by rank.
     def surface_forms(self, isolates: bool = False) -> list[str]: ...

@@ -17,9 +17,8 @@ from mt_scaffold.corpus.text import LINE_MARGIN, SEPARATOR, as_bytes, join_subwo
 from mt_scaffold.corpus.vocabulary_file import read_vocabulary
 from mt_scaffold.errors import UsageError
 from mt_scaffold.ids import TokenIds
+from mt_scaffold.methods.inference import MERGES, inference_of
 from mt_scaffold.options import (
-    INFERENCES,
-    check_choice,
     check_dropout,
     check_epoch,
     check_merges,
@@ -45,8 +44,10 @@ class BPE(TokenIds):
     vocab: the subwords, with separator, that may be used; others are split further (see ``read_vocabulary``).
     glossaries: words or regular expressions that are isolated and never split. Where the codes' symbols are bytes, they
         match bytes.
-    inference: "merges", in order of rank, or "greedy": from the left, the longest normal token of the codes that the
-        rest of the word begins with, or else a base symbol (Uzan et al. 2024). It takes no vocab and no dropout.
+    inference: "merges", in order of rank; "longest-merge", the merge that makes the longest token first; or, of the
+        normal tokens of the codes and base symbols alone, without vocab and dropout, "greedy": from the left, the
+        longest that the rest of the word begins with (Uzan et al. 2024), or "fewest": as few as spell the word (Schmidt
+        et al. 2024).
 
     ``dropout`` and ``uniform_sampling`` of the methods segment training text at random, one or the other: dropout skips
     each merge with this probability (BPE-dropout), uniform sampling replaces each word, with this probability, by one
@@ -74,11 +75,9 @@ class BPE(TokenIds):
         *,
         special_tokens: Iterable[str] = (),
         pad_vocab_to: int = 1,
-        inference: str = "merges",
+        inference: str = MERGES,
     ) -> None:
-        greedy = check_choice("inference", inference, INFERENCES) == "greedy"
-        if greedy and vocab is not None:
-            raise UsageError("greedy inference has the vocabulary of the codes; omit the vocabulary")
+        inference_of(inference).check(vocabulary=vocab is not None)
         read = Codes.of(codes)
         vocab = None if vocab is None else [*vocab]
         glossaries = None if glossaries is None else [*glossaries]
@@ -93,7 +92,7 @@ class BPE(TokenIds):
             what = "a vocabulary" if vocab is not None else "glossaries"
             raise UsageError(f"{read.name}: codes with a pre-tokeniser cannot be applied with {what}")
         vocabulary = None if vocab is None else {as_bytes(subword) for subword in vocab}
-        self._segmenter = _core.Segmenter(read.text, separator, read.name, check_merges(merges), vocabulary, greedy)
+        self._segmenter = _core.Segmenter(read.text, separator, read.name, check_merges(merges), vocabulary, inference)
         self._isolate: GlossaryIsolator[str] | GlossaryIsolator[bytes] | None = None
         if glossaries and self.header.bytes:
             self._isolate = GlossaryIsolator([as_bytes(glossary) for glossary in glossaries])
@@ -102,7 +101,7 @@ class BPE(TokenIds):
         pretokeniser = self.header.make_pretokeniser()
         self._pretokeniser = None if pretokeniser is None else pretokeniser.core
         self._applier = _core.Applier(self._segmenter, self._isolate, pretokeniser=self._pretokeniser)
-        self._prepare_ids(read, merges, special_tokens, pad_vocab_to, vocab is not None or bool(glossaries), greedy)
+        self._prepare_ids(read, merges, special_tokens, pad_vocab_to, vocab is not None or bool(glossaries), inference)
         self._arguments = {
             "codes": Codes(read.text, read.name),
             "merges": merges,
@@ -361,7 +360,7 @@ def apply_bpe(
     epoch: int = 0,
     *,
     lines: Lines | None = None,
-    inference: str = "merges",
+    inference: str = MERGES,
     uniform_sampling: float = 0,
 ) -> None:
     """Segment a text with a codes file: what the command ``apply-bpe`` does.

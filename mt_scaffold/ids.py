@@ -56,7 +56,7 @@ class TokenIds:
         special_tokens: Iterable[str],
         pad_vocab_to: int,
         filtered: bool,
-        greedy: bool,
+        inference: str,
     ) -> None:
         """filtered: whether a vocabulary or glossaries change the subwords."""
         self._special = check_special_tokens(special_tokens)
@@ -65,11 +65,11 @@ class TokenIds:
                 f"the number of ids is padded to a multiple of 1 or more, an integer below 2^31, not {pad_vocab_to}"
             )
         self._multiple = pad_vocab_to
-        self._id_codes = codes, merges, filtered, greedy
+        self._id_codes = codes, merges, filtered, inference
 
     @cached_property
     def _ids(self) -> _core.Ids:
-        codes, merges, filtered, greedy = self._id_codes
+        codes, merges, filtered, inference = self._id_codes
         if not codes.header.bytes:
             raise MTScaffoldError(
                 f"{codes.name}: only codes of bytes have ids; learn them with learn-bpe --pretokenise or --bytes"
@@ -79,7 +79,7 @@ class TokenIds:
         segmenter = self._segmenter
         if codes.header.end_of_word:
             # No word holds a space, so that with this separator no two subwords look alike.
-            segmenter = _core.Segmenter(codes.text, " ", codes.name, merges, greedy=greedy)
+            segmenter = _core.Segmenter(codes.text, " ", codes.name, merges, inference=inference)
         return _core.Ids(segmenter, self._pretokeniser, self._special, self._multiple)
 
     @property

@@ -5,10 +5,12 @@ from __future__ import annotations
 import io
 import random
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from fractions import Fraction
 
+from reference.fewest import segment_into_fewest
 from reference.greedy import segment_greedily
+from reference.longest_merge import LongestMergeBPE
 from reference.parity import learn_parity
 from reference.uniform import RandomStream, UniformSampler
 from segmenting import (
@@ -43,15 +45,24 @@ class Difference(Exception):
     """The core and the reference disagree; the message says on what."""
 
 
-class Greedy(ReferenceBPE):
-    """The reference with greedy inference over the vocabulary of other codes."""
+class OfVocabulary(ReferenceBPE):
+    """The reference with a kind of inference that takes tokens from the vocabulary of other codes."""
 
-    def __init__(self, reference: ReferenceBPE) -> None:
+    def __init__(self, reference: ReferenceBPE, segment: Callable[..., list[str]]) -> None:
         super().__init__(reference.rank, reference.scaffold, reference.separator, end_of_word=reference.end_of_word)
+        self._segment = segment
 
     def segment_word(self, word: str, survives: Survives = always) -> list[str]:
-        *inner, last = segment_greedily(word, self.rank, self.scaffold, self.end_of_word)
+        *inner, last = self._segment(word, self.rank, self.scaffold, self.end_of_word)
         return [*inner, self._without_mark(last)]
+
+
+def _reference_with(kind: str, reference: ReferenceBPE) -> ReferenceBPE:
+    if kind == "longest-merge":
+        return LongestMergeBPE(
+            reference.rank, reference.scaffold, reference.separator, end_of_word=reference.end_of_word
+        )
+    return OfVocabulary(reference, segment_greedily if kind == "greedy" else segment_into_fewest)
 
 
 def trial(seed: int) -> int:
@@ -75,8 +86,9 @@ def trial(seed: int) -> int:
         forms = sorted(bpe.surface_forms())
         vocabulary = set(draw.sample(forms, draw.randint(0, len(forms))))
         reference, bpe = reference_with(codes, merges, separator, vocabulary), BPE(codes, merges, separator, vocabulary)
-    elif draw.random() < 0.2:
-        reference, bpe = Greedy(reference), BPE(codes, merges, separator, inference="greedy")
+    elif draw.random() < 0.4:
+        kind = draw.choice(["greedy", "fewest"] if picky else ["greedy", "fewest", "longest-merge"])
+        reference, bpe = _reference_with(kind, reference), BPE(codes, merges, separator, inference=kind)
     compared = 0
     for whole in (text, other):
         output = io.BytesIO()

@@ -4,21 +4,21 @@
 #include <cerrno>
 #include <cstring>
 
-#include "segment/applier.hpp"
 #include "bindings/bindings_codes.hpp"
 #include "bindings/bindings_common.hpp"
 #include "bindings/bindings_counts.hpp"
 #include "bindings/bindings_ids.hpp"
 #include "bindings/bindings_parity.hpp"
 #include "bindings/bindings_pretokeniser.hpp"
-#include "io/blocks.hpp"
-#include "segment/codes.hpp"
+#include "codes/codes.hpp"
+#include "count/word_counts.hpp"
 #include "errors.hpp"
+#include "io/blocks.hpp"
 #include "learn/learner.hpp"
-#include "text/pretokeniser.hpp"
+#include "segment/applier.hpp"
 #include "segment/segmenter.hpp"
 #include "segment/token_ids.hpp"
-#include "count/word_counts.hpp"
+#include "text/pretokeniser.hpp"
 
 using namespace mt_scaffold;
 
@@ -117,17 +117,20 @@ NB_MODULE(_core, module) {
       nb::arg("on_step") = nb::none(), nb::arg("progress") = nb::none(),
       nb::arg("header") = PyHeader(false, "spaces", false), nb::arg("threshold") = 0.9, nb::arg("given") = nb::none());
 
+  nb::list inferences;
+  for (const InferenceKind& kind : kInferences) inferences.append(nb::str(kind.name.data(), kind.name.size()));
+  module.attr("INFERENCES") = nb::tuple(inferences);
   nb::class_<Segmenter>(module, "Segmenter")
       .def(
           "__init__",
           [](Segmenter* self, std::string_view codes, std::string separator, const std::string& name, int64_t merges,
-             const std::optional<std::unordered_set<std::string>>& vocabulary, bool greedy) {
+             const std::optional<std::unordered_set<std::string>>& vocabulary, const std::string& inference) {
             nb::gil_scoped_release released;
             new (self) Segmenter(parse_codes(codes, name, merges), std::move(separator),
-                                 vocabulary ? &*vocabulary : nullptr, greedy ? Inference::kGreedy : Inference::kMerges);
+                                 vocabulary ? &*vocabulary : nullptr, inference);
           },
           nb::arg("codes"), nb::arg("separator"), nb::arg("name") = "codes", nb::arg("merges") = -1,
-          nb::arg("vocabulary") = nb::none(), nb::arg("greedy") = false)
+          nb::arg("vocabulary") = nb::none(), nb::arg("inference") = "merges")
       .def(
           "surface_forms",
           [](const Segmenter& self, bool isolates) {

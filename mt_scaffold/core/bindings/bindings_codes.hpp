@@ -5,7 +5,7 @@
 #include <tuple>
 
 #include "bindings/bindings_text.hpp"
-#include "segment/codes.hpp"
+#include "codes/codes.hpp"
 
 namespace mt_scaffold {
 

@@ -5,8 +5,8 @@
 #include "count/count_file.hpp"
 #include "count/count_words.hpp"
 #include "count/counted_words.hpp"
-#include "text/pretokeniser.hpp"
 #include "learn/prune.hpp"
+#include "text/pretokeniser.hpp"
 
 namespace mt_scaffold {
 

@@ -14,9 +14,9 @@
 #include <string>
 #include <string_view>
 
-#include "io/blocks.hpp"
-#include "segment/codes_header.hpp"
+#include "codes/codes_header.hpp"
 #include "count/sorted_words.hpp"
+#include "io/blocks.hpp"
 #include "io/tick.hpp"
 
 namespace mt_scaffold {

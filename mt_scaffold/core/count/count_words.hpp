@@ -1,10 +1,10 @@
 // Text → counted words.
 #pragma once
 
-#include "io/blocks.hpp"
 #include "count/counted_words.hpp"
-#include "text/pretokeniser.hpp"
+#include "io/blocks.hpp"
 #include "io/tick.hpp"
+#include "text/pretokeniser.hpp"
 
 namespace mt_scaffold {
 

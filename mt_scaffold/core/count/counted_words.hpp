@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "io/run_file.hpp"
+#include "count/run_file.hpp"
 #include "count/sorted_words.hpp"
 #include "count/word_counts.hpp"
 

@@ -10,8 +10,8 @@
 #include <utility>
 #include <vector>
 
-#include "memory/arena.hpp"
 #include "errors.hpp"
+#include "memory/arena.hpp"
 #include "memory/huge_pages.hpp"
 #include "text/notation.hpp"
 #include "text/text.hpp"

@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
+#include "count/word_counter.hpp"
+#include "io/tick.hpp"
 #include "text/alphabet.hpp"
 #include "text/text.hpp"
-#include "io/tick.hpp"
-#include "count/word_counter.hpp"
 
 namespace mt_scaffold {
 

@@ -14,8 +14,8 @@
 #include <mutex>
 #include <system_error>
 
-#include "text/text.hpp"
 #include "io/threads.hpp"
+#include "text/text.hpp"
 
 namespace mt_scaffold {
 

@@ -7,10 +7,10 @@
 #include <string_view>
 #include <vector>
 
-#include "text/alphabet.hpp"
-#include "segment/codes.hpp"
-#include "io/tick.hpp"
+#include "codes/codes.hpp"
 #include "count/word_counts.hpp"
+#include "io/tick.hpp"
+#include "text/alphabet.hpp"
 
 namespace mt_scaffold {
 

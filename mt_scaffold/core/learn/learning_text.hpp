@@ -5,11 +5,11 @@
 #include <unordered_map>
 #include <vector>
 
-#include "text/alphabet.hpp"
-#include "memory/huge_pages.hpp"
+#include "count/word_counts.hpp"
 #include "learn/pairs.hpp"
 #include "learn/tokens.hpp"
-#include "count/word_counts.hpp"
+#include "memory/huge_pages.hpp"
+#include "text/alphabet.hpp"
 
 namespace mt_scaffold {
 

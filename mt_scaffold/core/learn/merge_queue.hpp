@@ -5,9 +5,9 @@
 #include <limits>
 #include <vector>
 
-#include "memory/huge_pages.hpp"
 #include "learn/pairs.hpp"
 #include "learn/tokens.hpp"
+#include "memory/huge_pages.hpp"
 
 namespace mt_scaffold {
 

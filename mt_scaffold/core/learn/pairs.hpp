@@ -4,9 +4,9 @@
 #include <cstdint>
 #include <vector>
 
+#include "learn/tokens.hpp"
 #include "memory/huge_pages.hpp"
 #include "text/text.hpp"
-#include "learn/tokens.hpp"
 
 namespace mt_scaffold {
 

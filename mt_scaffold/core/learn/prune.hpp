@@ -3,11 +3,11 @@
 
 #include <cstdint>
 
-#include "text/alphabet.hpp"
 #include "count/counted_words.hpp"
 #include "count/sorted_words.hpp"
-#include "io/tick.hpp"
 #include "count/word_counts.hpp"
+#include "io/tick.hpp"
+#include "text/alphabet.hpp"
 
 namespace mt_scaffold {
 

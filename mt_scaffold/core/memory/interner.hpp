@@ -25,6 +25,9 @@ class Interner {
     return slots_[slot] - 1;
   }
 
+  // The number of a string, -1 if it has none.
+  int32_t find(std::string_view text) const { return slots_[slot_of(text)] - 1; }
+
   size_t size() const { return texts_.size(); }
   std::string_view operator[](int32_t number) const { return texts_[static_cast<size_t>(number)]; }
 

@@ -4,10 +4,10 @@
 #include <cstring>
 #include <utility>
 
-#include "segment/applier_worker.hpp"
 #include "errors.hpp"
-#include "text/lines.hpp"
 #include "io/word_sources.hpp"
+#include "segment/applier_worker.hpp"
+#include "text/lines.hpp"
 
 namespace mt_scaffold {
 
@@ -17,8 +17,9 @@ namespace {
 constexpr size_t kRememberedDrops = 2;
 
 void check_dropout(const Segmenter& segmenter, const Dropout& dropout) {
-  if (segmenter.inference() == Inference::kGreedy && dropout.p > 0)
-    throw UsageError("greedy inference merges nothing, so dropout has nothing to skip; omit one of them");
+  if (!segmenter.inference().merges && dropout.p > 0)
+    throw UsageError(std::string(segmenter.inference().name) +
+                     " inference merges nothing, so dropout has nothing to skip; omit one of them");
 }
 
 InputError not_utf8(size_t line, std::string_view text, size_t position) {
@@ -53,7 +54,7 @@ Applier::Lease::Lease(Applier& applier, const Dropout& dropout) : applier_(appli
     }
   }
   if (!worker_) {
-    worker_ = std::make_unique<Worker>(dropout);
+    worker_ = std::make_unique<Worker>(*applier.segmenter_, dropout);
     return;
   }
   if (worker_->dropout.probability() != dropout.probability()) worker_->law = DropoutLaw(dropout.probability());
@@ -205,7 +206,7 @@ size_t Applier::append_line(Worker& worker, std::string_view line, Margins margi
 void Applier::apply(BlockReader& reader, Sink& sink, unsigned workers, const Dropout& dropout, const Tick& tick) {
   check_dropout(*segmenter_, dropout);
   std::vector<std::unique_ptr<Worker>> states;
-  for (unsigned i = 0; i < workers; ++i) states.push_back(std::make_unique<Worker>(dropout));
+  for (unsigned i = 0; i < workers; ++i) states.push_back(std::make_unique<Worker>(*segmenter_, dropout));
   transform_blocks(
       reader, sink, workers,
       [&](unsigned number, Block& block, std::string_view& result) {

@@ -9,14 +9,14 @@
 #include <unordered_map>
 #include <vector>
 
-#include "io/blocks.hpp"
-#include "segment/dropout.hpp"
-#include "segment/isolate.hpp"
-#include "memory/output_buffer.hpp"
-#include "text/pretokeniser.hpp"
-#include "segment/segmenter.hpp"
 #include "count/word_counts.hpp"
+#include "inference/dropout.hpp"
+#include "io/blocks.hpp"
+#include "memory/output_buffer.hpp"
+#include "segment/isolate.hpp"
+#include "segment/segmenter.hpp"
 #include "segment/word_table.hpp"
+#include "text/pretokeniser.hpp"
 
 namespace mt_scaffold {
 

@@ -13,7 +13,8 @@ namespace mt_scaffold {
 // Padded against false sharing.
 class alignas(128) Applier::Worker {
  public:
-  explicit Worker(const Dropout& dropout) : dropout(dropout), law(dropout.probability()), random(0, 0, 0) {}
+  Worker(const Segmenter& segmenter, const Dropout& dropout)
+      : dropout(dropout), law(dropout.probability()), random(0, 0, 0), scratch(segmenter.make_scratch()) {}
 
   Dropout dropout;
   DropoutLaw law;
@@ -24,7 +25,7 @@ class alignas(128) Applier::Worker {
   std::shared_ptr<WordTable> table;
   WordTable::Arena arena;
 
-  std::shared_ptr<Segmenter::Scratch> scratch = Segmenter::make_scratch();
+  std::shared_ptr<Segmenter::Scratch> scratch;
   UniformSampler::Scratch sampling;
   std::vector<Piece> pieces, part_pieces;
   std::string text;  // the output of the last segmented word

@@ -8,10 +8,10 @@
 #include <string_view>
 #include <vector>
 
-#include "segment/applier.hpp"
 #include "io/blocks.hpp"
-#include "text/pretokeniser.hpp"
+#include "segment/applier.hpp"
 #include "segment/token_ids.hpp"
+#include "text/pretokeniser.hpp"
 
 namespace mt_scaffold {
 

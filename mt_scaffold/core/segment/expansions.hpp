@@ -6,8 +6,8 @@
 #include <unordered_set>
 #include <vector>
 
-#include "text/alphabet.hpp"
 #include "memory/interner.hpp"
+#include "text/alphabet.hpp"
 
 namespace mt_scaffold {
 

@@ -7,9 +7,9 @@
 #include <string_view>
 #include <vector>
 
-#include "segment/applier.hpp"
 #include "errors.hpp"
 #include "memory/output_buffer.hpp"
+#include "segment/applier.hpp"
 
 namespace mt_scaffold {
 

@@ -15,6 +15,7 @@ from mt_scaffold.errors import UsageError
 from mt_scaffold.experiment.configuration.training import SystemTrain
 from mt_scaffold.experiment.configuration.unigram import check_unigram
 from mt_scaffold.experiment.runtime.schema import bounds
+from mt_scaffold.methods.inference import MERGES, inference_of
 from mt_scaffold.methods.parity import PARITY
 from mt_scaffold.methods.unigram import UNIGRAM, check_alpha
 from mt_scaffold.options import DEFAULT_THRESHOLD, check_dropout, check_threshold, check_uniform_sampling
@@ -67,7 +68,7 @@ class System:
     ``vocabulary_threshold`` splits subwords that are rarer than that in the training text of their side
     (apply-bpe --vocabulary-threshold), ``glossaries`` are words or patterns that are never split.
 
-    ``inference: greedy`` takes the longest token from the left, in place of merges (apply-bpe --inference).
+    ``inference`` is the kind of inference, in place of merges (apply-bpe --inference).
 
     With ``dropout`` the training text is segmented again in every epoch, each merge skipped with this probability;
     ``dropout_source`` and ``dropout_target`` replace it on one side. With ``uniform_sampling`` (and ``_source`` and
@@ -92,7 +93,7 @@ class System:
     codes_target: str | None = None
     vocabulary_threshold: int | None = field(default=None, metadata=bounds(least=1))
     glossaries: list[str] = field(default_factory=list, metadata=bounds(check=check_glossary))
-    inference: Literal["merges", "greedy"] | None = None
+    inference: str | None = field(default=None, metadata=bounds(check=inference_of))
     dropout: float = field(default=0.0, metadata=_DROPOUT)
     dropout_source: float | None = field(default=None, metadata=_DROPOUT)
     dropout_target: float | None = field(default=None, metadata=_DROPOUT)
@@ -192,7 +193,7 @@ class SegmentationSetting:
     target: CodesSetting
     vocabulary_threshold: int | None
     glossaries: tuple[str, ...]
-    inference: str = "merges"
+    inference: str = MERGES
 
     @property
     def unigram(self) -> bool:
@@ -211,7 +212,7 @@ class SegmentationSetting:
         name += f"-threshold{self.vocabulary_threshold}" if self.vocabulary_threshold is not None else ""
         if self.glossaries:
             name += "-glossaries" + hashlib.sha256("\0".join(self.glossaries).encode()).hexdigest()[:6]
-        return name + (f"-{self.inference}" if self.inference != "merges" else "")
+        return name + (f"-{self.inference}" if self.inference != MERGES else "")
 
 
 def segmentation_of(system: System, learn: Learn, languages: tuple[str, str]) -> SegmentationSetting:
@@ -233,7 +234,7 @@ def segmentation_of(system: System, learn: Learn, languages: tuple[str, str]) ->
         own = languages if files[0] == files[1] else (language,)
         sides.append(setting if file is None else CodesSetting(None, 0, 0, False, own, file))
     glossaries = tuple(system.glossaries)
-    inference = system.inference or "merges"
+    inference = system.inference or MERGES
     return SegmentationSetting(sides[0], sides[1], system.vocabulary_threshold, glossaries, inference)
 
 
@@ -276,10 +277,13 @@ def check_system(system: System) -> Iterator[tuple[str, str]]:
             name = f"uniform_sampling_{side}" if own else "uniform_sampling"
             yield name, f"takes the place of dropout, which the {side} side has too; leave out one of them"
             break
-    if system.inference == "greedy":
-        for name in ("dropout", "dropout_source", "dropout_target", "vocabulary_threshold"):
-            if getattr(system, name):
-                yield name, "not possible with greedy inference; leave out one of them"
+    inference = inference_of(system.inference or MERGES)
+    for name in ("dropout", "dropout_source", "dropout_target", "vocabulary_threshold"):
+        possible = inference.vocabulary if name == "vocabulary_threshold" else inference.dropout
+        if getattr(system, name) and not possible:
+            yield name, f"not possible with {inference.name} inference; leave out one of them"
+    if system.algorithm == "picky" and system.inference is not None and not inference.picky:
+        yield "inference", f"{system.inference} inference cannot follow PickyBPE's splits; choose another"
     if system.symbols is not None and None not in (system.symbols_source, system.symbols_target):
         yield "symbols", "has no effect beside symbols_source and symbols_target; leave it out"
     for name in ("symbols_source", "symbols_target"):

@@ -30,6 +30,7 @@ from mt_scaffold.experiment.runtime.provenance import versions
 from mt_scaffold.experiment.runtime.results import read_result, write_result
 from mt_scaffold.experiment.training.train import TrainingReport
 from mt_scaffold.frequencies import Vocabulary, use_of_vocabulary
+from mt_scaffold.methods.inference import MERGES
 from mt_scaffold.methods.unigram_segmenter import is_unigram_model
 
 _PER_BYTE = "Training and validation loss, in bits per byte of the target text, whatever subwords it is divided into."
@@ -281,7 +282,7 @@ def _by_size(layout: Layout, values: Mapping[str, float]) -> dict[str, list[tupl
         if name in values and len(codes) == 1 and codes[0].file is None:
             kind = str(system.algorithm)
             kind += "+refill" if system.refill else ""
-            kind += "+greedy" if system.inference == "greedy" else ""
+            kind += f"+{system.inference}" if system.inference not in (None, MERGES) else ""
             kind += "+dropout" if any(system.dropouts) else ""
             kind += "+uniform" if any(system.uniform_samplings) else ""
             kind += "+sampling" if system.sampling_alpha is not None else ""

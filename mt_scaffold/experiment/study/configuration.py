@@ -11,6 +11,7 @@ from mt_scaffold.errors import UsageError
 from mt_scaffold.experiment.configuration import yaml_file
 from mt_scaffold.experiment.configuration.data import NAME, NAME_SAYS
 from mt_scaffold.experiment.runtime.schema import WrongValue, bounds, build, self_and_parents
+from mt_scaffold.methods.inference import MERGES, inference_of
 from mt_scaffold.options import check_threshold
 
 # The parts of a text that codes are learned from, and that they are measured on besides other texts.
@@ -52,7 +53,7 @@ class Method:
     below: float | None = field(default=None, metadata=bounds(least=0.0))
     refill: bool = False
     threshold: float | None = field(default=None, metadata=bounds(check=check_threshold))
-    inference: Literal["merges", "greedy"] = "merges"
+    inference: str = field(default=MERGES, metadata=bounds(check=inference_of))
     texts: list[str] | None = field(default=None, metadata=bounds(filled=True))
     stability: list[str] | None = None
 
@@ -146,8 +147,10 @@ def _method_contradictions(key: str, method: Method) -> Iterator[tuple[str, str]
         yield f"{key}.below", "has an effect only with algorithm: trimmed; leave it out"
     if not trimmed and method.refill:
         yield f"{key}.refill", "has an effect only with algorithm: trimmed; leave it out"
-    if method.algorithm == "unigram" and method.inference != "merges":
+    if method.algorithm == "unigram" and method.inference != MERGES:
         yield f"{key}.inference", "not possible with unigram, which takes the most probable segmentation; leave it out"
+    if method.algorithm == "picky" and not inference_of(method.inference).picky:
+        yield f"{key}.inference", f"{method.inference} inference cannot follow PickyBPE's splits; choose another"
     if method.threshold is not None and method.algorithm != "picky":
         yield f"{key}.threshold", "has an effect only with algorithm: picky; leave it out"
 

@@ -154,6 +154,24 @@ def test_overrides_replace_values_of_the_file(tmp_path: Path) -> None:
             18,
             "systems.bpe.dropout: not possible with greedy inference; leave out one of them",
         ),
+        (
+            "algorithm: bpe",
+            "algorithm: bpe, inference: fewest, vocabulary_threshold: 2",
+            18,
+            "systems.bpe.vocabulary_threshold: not possible with fewest inference; leave out one of them",
+        ),
+        (
+            "algorithm: bpe",
+            "algorithm: picky, inference: longest-merge",
+            18,
+            "systems.bpe.inference: longest-merge inference cannot follow PickyBPE's splits; choose another",
+        ),
+        (
+            "algorithm: bpe",
+            "algorithm: bpe, inference: longest",
+            18,
+            "systems.bpe.inference: there is no inference 'longest'; choose one of merges, greedy, longest-merge",
+        ),
         ("algorithm: bpe", "codes: a, joint: false", 18, "systems.bpe.joint: has no effect on codes that are given"),
         (
             "algorithm: bpe",
@@ -266,13 +284,16 @@ def test_trimmed_codes_are_made_of_those_of_bpe(tmp_path: Path) -> None:
     """Names differ in all that makes a difference; BPE codes are learned once, whether a system uses them or not."""
     trimmed = "algorithm: trimmed, below: 9, min_frequency: 3"
     systems = f"{trimmed}}}\n  refilled: {{{trimmed}, refill: true}}\n  sides: {{{trimmed}, joint: false}}\n"
-    systems += "  g: {algorithm: bpe, inference: greedy"
+    systems += "  g: {algorithm: bpe, inference: greedy}\n  f: {algorithm: bpe, inference: fewest}\n"
+    systems += "  l: {algorithm: bpe, inference: longest-merge, dropout: 0.1, vocabulary_threshold: 2"
     config = load(tmp_path, SMALL.replace("algorithm: bpe", systems))
     assert [config.segmentation(name).name for name in config.systems] == [
         "trimmed-100-below9-min3",
         "trimmed-100-below9-refill-min3",
         "trimmed-100-below9-min3.en+trimmed-100-below9-min3.de",
         "bpe-100-greedy",
+        "bpe-100-fewest",
+        "bpe-100-threshold2-longest-merge",
         "scaffold-100",
     ]
     learned = ["bpe-100", "scaffold-100", "bpe-100-min3", "bpe-100-min3.en", "bpe-100-min3.de"]

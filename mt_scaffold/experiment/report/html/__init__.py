@@ -28,6 +28,7 @@ from mt_scaffold.experiment.report.paper import own_text, read_paper
 from mt_scaffold.experiment.report.statistics import Figure, Statistics
 from mt_scaffold.experiment.runtime.results import read_result
 from mt_scaffold.experiment.training.train import TrainingReport
+from mt_scaffold.methods.inference import MERGES
 from mt_scaffold.methods.unigram_segmenter import UnigramSegmenter
 
 # What chooses checkpoint_best.pt (TrainingReport.valid_metric).
@@ -94,7 +95,8 @@ def html_report(experiment: PathLike, output: PathLike | None = None, examples: 
         has_resampling=any(system.resamples for system in config.systems.values()),
         has_filters=any(each.vocabulary_threshold is not None or each.glossaries for each in segmentations),
         has_unigram=any(each.unigram for each in segmentations),
-        has_greedy=any(each.inference == "greedy" for each in segmentations),
+        merges=MERGES,
+        has_other_inference=any(each.inference != MERGES for each in segmentations),
         has_sides=any(len(codes.languages) == 1 for codes in config.all_codes.values()),
         codes_json=_script_json(boxes),
     )
@@ -264,7 +266,7 @@ def _word_boxes(layout: Layout) -> list[dict[str, Any]]:
     systems: dict[Path, list[str]] = {}
     for system in layout.config.systems:
         segmentation = layout.config.segmentation(system)
-        if segmentation.inference == "greedy" or segmentation.unigram:
+        if segmentation.inference != MERGES or segmentation.unigram:
             continue
         # For codes of each side, those of the source: it is what the examples show.
         systems.setdefault(layout.codes_of(system)[0], []).append(system)

@@ -1,4 +1,4 @@
-#include "segment/codes_header.hpp"
+#include "codes/codes_header.hpp"
 
 #include <algorithm>
 #include <array>

@@ -1,4 +1,4 @@
-#include "segment/codes.hpp"
+#include "codes/codes.hpp"
 
 #include <algorithm>
 #include <utility>

@@ -1,4 +1,4 @@
-// Greedy inference: the longest token that the rest of a word begins with (Uzan et al. 2024, "longest prefix").
+// The tokens that a word holds, by where they begin.
 #pragma once
 
 #include <cstdint>
@@ -11,12 +11,17 @@
 namespace mt_scaffold {
 
 // A trie of tokens, byte by byte, its edges in one hash table.
-class LongestMatch {
+class TokenTrie {
  public:
   // Where a token may be found: before the end of the word, at its end, or both.
   enum Place : uint8_t { kInside = 1, kAtEnd = 2, kAnywhere = 3 };
 
-  void add(std::string_view token, Place place = kAnywhere);
+  // Where a token of an alphabet stands. (In a text that spells out "</w>", letters inside a word look like its end.)
+  static Place place_of(std::string_view token, Alphabet alphabet) {
+    return !alphabet.end_of_word ? kAnywhere : is_marked(token, alphabet) ? kAtEnd : kInside;
+  }
+
+  void add(std::string_view token, Place place);
 
   // Calls `on_token(end)` for each token that begins at `begin`, from the shortest on. `marked` is a word of `size`
   // bytes followed by its end-of-word marker, if it has one, which a token at its end ends in, too.
@@ -32,9 +37,6 @@ class LongestMatch {
       if (places_[node] & place) on_token(end);
     }
   }
-
-  // Where each subword of a word ends. A symbol that begins no token is a subword. `marked` is scratch.
-  void segment(std::string_view word, Alphabet alphabet, std::string& marked, std::vector<uint32_t>& ends) const;
 
  private:
   struct Edge {

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "segment/codes_header.hpp"
+#include "codes/codes_header.hpp"
 
 namespace mt_scaffold {
 

@@ -4,32 +4,23 @@
 #include <cstdint>
 #include <vector>
 
-#include "segment/codes.hpp"
-#include "segment/dropout.hpp"
+#include "codes/codes.hpp"
+#include "inference/dropout.hpp"
+#include "inference/inference.hpp"
 #include "memory/interner.hpp"
 #include "memory/pair_table.hpp"
 
 namespace mt_scaffold {
 
-class EventOrder {
+class PickyMerges final : public Inference {
  public:
-  EventOrder(const Codes& codes, Interner& texts);
+  // `texts` has the tokens of all lines.
+  PickyMerges(const Codes& codes, const Interner& texts);
 
-  // The buffers of one thread.
-  struct Candidate {
-    int32_t time;
-    uint32_t position;
-    int32_t left, right;  // stale if the position now holds other symbols
-  };
-  struct Scratch {
-    std::vector<int32_t> token;
-    std::vector<uint32_t> end, previous;
-    std::vector<Candidate> heap, group;
-  };
+  std::unique_ptr<Scratch> make_scratch() const override;
 
-  // Replaces the base symbols of a word, each with the byte at which it ends, by its tokens. Returns the number of
-  // merges. `decisions`, if given, decides on each merge at each place, the places of an event from the left.
-  uint32_t apply(std::vector<int32_t>& token, std::vector<uint32_t>& end, Scratch& scratch, Decisions* decisions) const;
+  // Decisions are on each merge at each place, the places of an event from the left.
+  uint32_t apply(std::string_view word, Symbols& symbols, Scratch& scratch, Decisions* decisions) const override;
 
  private:
   // An event's time is its place in the order.
@@ -53,8 +44,8 @@ class EventOrder {
     return time;
   }
   size_t apply_short(int32_t* token, uint32_t* end, size_t n, Decisions* decisions, uint32_t& merges) const;
-  void apply_long(std::vector<int32_t>& token, std::vector<uint32_t>& end, Scratch& scratch, Decisions* decisions,
-                  uint32_t& merges) const;
+  struct Buffers;
+  void apply_long(Symbols& symbols, Buffers& buffers, Decisions* decisions, uint32_t& merges) const;
 
   PairTable first_merge_;
   std::vector<Event> events_;

@@ -1,4 +1,4 @@
-#include "segment/picky_segmenter.hpp"
+#include "inference/picky_merges.hpp"
 
 #include <algorithm>
 #include <string>
@@ -12,7 +12,7 @@ constexpr size_t kShortWord = 48;
 
 }  // namespace
 
-EventOrder::EventOrder(const Codes& codes, Interner& texts) : first_merge_(codes.merges.size()) {
+PickyMerges::PickyMerges(const Codes& codes, const Interner& texts) : first_merge_(codes.merges.size()) {
   struct Line {
     const Merge* merge;  // or
     const Split* split;
@@ -37,17 +37,17 @@ EventOrder::EventOrder(const Codes& codes, Interner& texts) : first_merge_(codes
     const auto time = static_cast<int32_t>(i);
     if (const Merge* merge = lines[i].merge) {
       text.assign(merge->left).append(merge->right);
-      const int32_t left = texts.intern(merge->left), right = texts.intern(merge->right);
-      const int32_t token = texts.intern(text);
+      const int32_t left = texts.find(merge->left), right = texts.find(merge->right);
+      const int32_t token = texts.find(text);
       int32_t& first = first_merge_(left, right);
       event = {token, first, split_of(token), 0, 0};
       first = time;
     } else {
       const Split& line = *lines[i].split;
-      const int32_t token = texts.intern(line.token);
+      const int32_t token = texts.find(line.token);
       event = {token, kNever, kNever, static_cast<uint32_t>(pieces_.size()), static_cast<uint32_t>(line.pieces.size())};
       for (const std::string& piece : line.pieces) {
-        const int32_t part = texts.intern(piece);
+        const int32_t part = texts.find(piece);
         pieces_.push_back({part, static_cast<uint32_t>(piece.size()), split_of(part)});
       }
       split_of(token) = time;
@@ -55,22 +55,34 @@ EventOrder::EventOrder(const Codes& codes, Interner& texts) : first_merge_(codes
   }
 }
 
-uint32_t EventOrder::apply(std::vector<int32_t>& token, std::vector<uint32_t>& end, Scratch& scratch,
-                           Decisions* decisions) const {
+struct PickyMerges::Buffers final : Scratch {
+  struct Candidate {
+    int32_t time;
+    uint32_t position;
+    int32_t left, right;  // stale if the position now holds other symbols
+  };
+  std::vector<int32_t> token;
+  std::vector<uint32_t> end, previous;
+  std::vector<Candidate> heap, group;
+};
+
+std::unique_ptr<Inference::Scratch> PickyMerges::make_scratch() const { return std::make_unique<Buffers>(); }
+
+uint32_t PickyMerges::apply(std::string_view, Symbols& symbols, Scratch& scratch, Decisions* decisions) const {
   uint32_t merges = 0;
-  if (token.size() > kShortWord) {
-    apply_long(token, end, scratch, decisions, merges);
+  if (symbols.token.size() > kShortWord) {
+    apply_long(symbols, static_cast<Buffers&>(scratch), decisions, merges);
     return merges;
   }
   // Splits never make more symbols than the word has base symbols.
-  const size_t left = apply_short(token.data(), end.data(), token.size(), decisions, merges);
-  token.resize(left);
-  end.resize(left);
+  const size_t left = apply_short(symbols.token.data(), symbols.end.data(), symbols.token.size(), decisions, merges);
+  symbols.token.resize(left);
+  symbols.end.resize(left);
   return merges;
 }
 
 // Scans the times of all pairs at each event, which is fastest for words of ordinary length. Returns the symbols left.
-size_t EventOrder::apply_short(int32_t* token, uint32_t* end, size_t n, Decisions* decisions, uint32_t& merges) const {
+size_t PickyMerges::apply_short(int32_t* token, uint32_t* end, size_t n, Decisions* decisions, uint32_t& merges) const {
   int32_t due[kShortWord];    // when each symbol is merged with its right neighbour
   int32_t split[kShortWord];  // when it is split
   for (size_t i = 0; i < n; ++i) split[i] = kNever;
@@ -138,11 +150,12 @@ size_t EventOrder::apply_short(int32_t* token, uint32_t* end, size_t n, Decision
 
 // A heap of merges and splits by time, then position; each step takes all of one event. Symbols are in a linked list,
 // each at the byte where it begins, so that the pieces of a split have places of their own.
-void EventOrder::apply_long(std::vector<int32_t>& token, std::vector<uint32_t>& end, Scratch& scratch,
-                            Decisions* decisions, uint32_t& merges) const {
-  std::vector<int32_t>& at = scratch.token;
-  std::vector<uint32_t>&ends = scratch.end, &previous = scratch.previous;
-  std::vector<Candidate>&heap = scratch.heap, &group = scratch.group;
+void PickyMerges::apply_long(Symbols& symbols, Buffers& buffers, Decisions* decisions, uint32_t& merges) const {
+  using Candidate = Buffers::Candidate;
+  // Not structured bindings: older clangs cannot use one in a lambda.
+  std::vector<int32_t>&token = symbols.token, &at = buffers.token;
+  std::vector<uint32_t>&end = symbols.end, &ends = buffers.end, &previous = buffers.previous;
+  std::vector<Candidate>&heap = buffers.heap, &group = buffers.group;
   constexpr uint32_t kNone = ~uint32_t{0};
   constexpr int32_t kUsedUp = -2, kSplit = -3;
   const uint32_t bytes = end.back();

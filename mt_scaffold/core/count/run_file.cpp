@@ -1,4 +1,4 @@
-#include "io/run_file.hpp"
+#include "count/run_file.hpp"
 
 #include <fcntl.h>
 #include <unistd.h>

@@ -6,9 +6,9 @@
 #include <string_view>
 #include <vector>
 
+#include "inference/dropout.hpp"
+#include "inference/token_trie.hpp"
 #include "text/alphabet.hpp"
-#include "segment/dropout.hpp"
-#include "segment/longest_match.hpp"
 
 namespace mt_scaffold {
 
@@ -17,7 +17,7 @@ class UniformSampler {
   explicit UniformSampler(Alphabet alphabet) : alphabet_(alphabet) {}
 
   // A token of several symbols; single symbols need not be added.
-  void add(std::string_view token, LongestMatch::Place place) { tokens_.add(token, place); }
+  void add(std::string_view token) { tokens_.add(token, TokenTrie::place_of(token, alphabet_)); }
 
   struct Scratch;
 
@@ -26,7 +26,7 @@ class UniformSampler {
 
  private:
   const Alphabet alphabet_;
-  LongestMatch tokens_;
+  TokenTrie tokens_;
 };
 
 struct UniformSampler::Scratch {

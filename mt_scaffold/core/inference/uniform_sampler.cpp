@@ -1,4 +1,4 @@
-#include "segment/uniform_sampler.hpp"
+#include "inference/uniform_sampler.hpp"
 
 #include <algorithm>
 

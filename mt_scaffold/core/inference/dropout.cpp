@@ -1,4 +1,4 @@
-#include "segment/dropout.hpp"
+#include "inference/dropout.hpp"
 
 namespace mt_scaffold {
 

@@ -1,0 +1,64 @@
+// A segmentation into the fewest normal tokens and base symbols (Schmidt et al. 2024); of several, the one with the
+// longest first token, then the longest next.
+#include <algorithm>
+
+#include "inference/inference.hpp"
+#include "inference/token_trie.hpp"
+
+namespace mt_scaffold {
+
+namespace {
+
+struct FewestScratch final : Inference::Scratch {
+  // By position in the word, in bytes: the subwords of the rest of the word, and where the first of them ends.
+  struct Rest {
+    uint32_t subwords, end;
+  };
+  std::vector<Rest> rest;
+  std::string marked;
+};
+
+class Fewest final : public Inference {
+ public:
+  explicit Fewest(const MergeTable& table) : alphabet_(table.alphabet) {
+    for (const std::string& token : table.normal_tokens()) tokens_.add(token, TokenTrie::place_of(token, alphabet_));
+  }
+
+  std::unique_ptr<Scratch> make_scratch() const override { return std::make_unique<FewestScratch>(); }
+
+  uint32_t apply(std::string_view word, Symbols& symbols, Scratch& scratch, Decisions*) const override {
+    auto& buffers = static_cast<FewestScratch&>(scratch);
+    std::vector<FewestScratch::Rest>& rest = buffers.rest;
+    const auto size = static_cast<uint32_t>(word.size());
+    buffers.marked.assign(word);
+    if (alphabet_.end_of_word) buffers.marked += kEndOfWord;
+    if (rest.size() <= size) rest.resize(size + 1);
+    rest[size] = {0, size};
+    for (size_t i = symbols.end.size(); i-- > 0;) {
+      const uint32_t begin = i == 0 ? 0 : symbols.end[i - 1], end = symbols.end[i];
+      FewestScratch::Rest best = {rest[end].subwords + 1, end};
+      // From the shortest on, so that of equally good ones the longest stays.
+      tokens_.for_each_token(buffers.marked, size, begin, [&](size_t found) {
+        const uint32_t next = std::min(static_cast<uint32_t>(found), size);
+        if (rest[next].subwords < best.subwords) best = {rest[next].subwords + 1, next};
+      });
+      rest[begin] = best;
+    }
+    symbols.end.clear();
+    for (uint32_t at = 0; at < size; at = rest[at].end) symbols.end.push_back(rest[at].end);
+    symbols.token.assign(symbols.end.size(), MergeTable::kUnknown);
+    return 0;
+  }
+
+ private:
+  const Alphabet alphabet_;
+  TokenTrie tokens_;
+};
+
+}  // namespace
+
+std::unique_ptr<const Inference> make_fewest(const MergeTable& table, const Codes&) {
+  return std::make_unique<const Fewest>(table);
+}
+
+}  // namespace mt_scaffold

@@ -1,0 +1,60 @@
+// How a word becomes subwords: each kind of inference is a class in a file of its own, found here by its name.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "codes/codes.hpp"
+#include "inference/dropout.hpp"
+#include "inference/merge_table.hpp"
+
+namespace mt_scaffold {
+
+// Each symbol of a word: its token, or kUnknown, and the byte of the word at which it ends.
+struct Symbols {
+  std::vector<int32_t> token;
+  std::vector<uint32_t> end;
+};
+
+class Inference {
+ public:
+  virtual ~Inference() = default;
+
+  // The buffers of one thread; a kind that needs some has its own.
+  struct Scratch {
+    virtual ~Scratch() = default;
+  };
+  virtual std::unique_ptr<Scratch> make_scratch() const { return std::make_unique<Scratch>(); }
+
+  // Replaces the base symbols of a word by its symbols, and returns the number of merges. Tokens other than kUnknown
+  // are demolished and filtered afterwards. `decisions`, if given, decides on each merge; their order is a function of
+  // the earlier answers alone. If all survive, there are as many decisions as merges.
+  virtual uint32_t apply(std::string_view word, Symbols& symbols, Scratch& scratch, Decisions* decisions) const = 0;
+};
+
+using MakeInference = std::unique_ptr<const Inference>(const MergeTable& table, const Codes& codes);
+
+MakeInference make_merges, make_greedy, make_longest_merge, make_fewest;
+
+struct InferenceKind {
+  std::string_view name;
+  // Whether there are merges, which dropout can skip and a vocabulary undo.
+  bool merges;
+  MakeInference* make;
+};
+
+inline constexpr std::array kInferences = {
+    InferenceKind{"merges", true, make_merges},
+    InferenceKind{"greedy", false, make_greedy},
+    InferenceKind{"longest-merge", true, make_longest_merge},
+    InferenceKind{"fewest", false, make_fewest},
+};
+
+// Throws UsageError, with their names, for one that there is not.
+const InferenceKind& inference_named(std::string_view name);
+
+}  // namespace mt_scaffold
