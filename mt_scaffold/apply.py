@@ -17,9 +17,8 @@ from mt_scaffold.corpus.text import LINE_MARGIN, SEPARATOR, as_bytes, join_subwo
 from mt_scaffold.corpus.vocabulary_file import read_vocabulary
 from mt_scaffold.errors import UsageError
 from mt_scaffold.ids import TokenIds
+from mt_scaffold.methods.inference import MERGES, inference_of
 from mt_scaffold.options import (
-    INFERENCES,
-    check_choice,
     check_dropout,
     check_epoch,
     check_merges,
@@ -74,11 +73,9 @@ class BPE(TokenIds):
         *,
         special_tokens: Iterable[str] = (),
         pad_vocab_to: int = 1,
-        inference: str = "merges",
+        inference: str = MERGES,
     ) -> None:
-        greedy = check_choice("inference", inference, INFERENCES) == "greedy"
-        if greedy and vocab is not None:
-            raise UsageError("greedy inference has the vocabulary of the codes; omit the vocabulary")
+        greedy = inference_of(inference).check(vocabulary=vocab is not None).name == "greedy"
         read = Codes.of(codes)
         vocab = None if vocab is None else [*vocab]
         glossaries = None if glossaries is None else [*glossaries]
@@ -361,7 +358,7 @@ def apply_bpe(
     epoch: int = 0,
     *,
     lines: Lines | None = None,
-    inference: str = "merges",
+    inference: str = MERGES,
     uniform_sampling: float = 0,
 ) -> None:
     """Segment a text with a codes file: what the command ``apply-bpe`` does.

@@ -10,8 +10,6 @@ from collections.abc import Collection, Sequence
 from mt_scaffold.cores import allowed_cores, usable_cores
 from mt_scaffold.errors import UsageError
 
-# How a word becomes subwords.
-INFERENCES = ("merges", "greedy")
 ALGORITHMS = ("scaffold", "bpe", "picky", "parity")
 # PickyBPE's, as in most of the paper's examples.
 DEFAULT_THRESHOLD = 0.9

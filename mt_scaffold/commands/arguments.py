@@ -8,8 +8,9 @@ from typing import Any, BinaryIO
 from mt_scaffold.corpus.documents import DEFAULT_FIELD, DOCUMENT_FORMATS, Documents
 from mt_scaffold.corpus.files import input_or_standard
 from mt_scaffold.corpus.text import SEPARATOR
+from mt_scaffold.methods.inference import INFERENCES, MERGES, describe_inferences
 from mt_scaffold.methods.parity import DEFAULT_ALPHA
-from mt_scaffold.options import ALGORITHMS, DEFAULT_THRESHOLD, FORMATS, INFERENCES
+from mt_scaffold.options import ALGORITHMS, DEFAULT_THRESHOLD, FORMATS
 
 _DEFAULT_TOP = 20
 
@@ -120,8 +121,8 @@ def add_inference(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--inference",
         choices=INFERENCES,
-        default=INFERENCES[0],
-        help="merge in order of rank, or greedily take the longest token from the left (default: %(default)s)",
+        default=MERGES,
+        help=f"how words become subwords. {describe_inferences()} (default: %(default)s)",
     )
 
 

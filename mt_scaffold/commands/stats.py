@@ -16,7 +16,7 @@ from mt_scaffold.commands.arguments import (
     shown_top,
 )
 from mt_scaffold.errors import UsageError
-from mt_scaffold.options import INFERENCES
+from mt_scaffold.methods.inference import MERGES
 
 EXAMPLES = """\
 mt-scaffold stats --codes bpe.codes scaffold.codes --input corpus.tok
@@ -42,7 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> None:
     paths = input_paths(options)
     if options.containing is not None:
-        if options.inference != INFERENCES[0]:
+        if options.inference != MERGES:
             raise UsageError("--containing shows what merges make; omit --inference")
         found = containing(options.codes, options.containing, num_workers=options.num_workers, paths=paths)
         print(format_containing(found, options.format, shown_top(options)), end="")

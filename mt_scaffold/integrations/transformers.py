@@ -16,6 +16,7 @@ from mt_scaffold.corpus.text import SEPARATOR
 from mt_scaffold.corpus.vocabulary_file import SPECIAL_SYMBOLS
 from mt_scaffold.errors import UsageError
 from mt_scaffold.integrations.sides import Dropout, Side, side_of
+from mt_scaffold.methods.inference import inference_of
 from mt_scaffold.options import check_dropout, check_epoch, core_seed
 
 _NEEDS = "mt_scaffold.integrations.transformers needs transformers 5: pip install 'mt-scaffold[transformers]'"
@@ -106,7 +107,7 @@ class MTScaffoldTokenizer(PreTrainedTokenizer):
         self._check_sides()
         self._current, self._in_target = self._source, False
         self._dropouts = Dropout(), Dropout()
-        self._greedy = inference == "greedy"
+        self._inference = inference_of(inference)
         self.src_lang, self.tgt_lang = src_lang, tgt_lang
         if not self._bytes:
             for name, token in zip(("bos", "pad", "eos", "unk"), SPECIAL_SYMBOLS, strict=True):
@@ -159,13 +160,12 @@ class MTScaffoldTokenizer(PreTrainedTokenizer):
         seed, epoch: with a seed, the segmentation of a text depends only on the seed, the epoch and the text, whatever
             the batch, the order and the worker; random without one.
 
-        It is no part of what ``save_pretrained`` writes. Raises UsageError for values out of range, and with
-        greedy inference for any but 0.
+        It is no part of what ``save_pretrained`` writes. Raises UsageError for values out of range, and for
+        any but 0 with an inference that has no merges to skip.
         """
         on_target = dropout if target_dropout is None else target_dropout
         for probability in (dropout, on_target):
-            if check_dropout(probability) and self._greedy:
-                raise UsageError("greedy inference has no merges to skip; leave dropout at 0")
+            self._inference.check(dropout=check_dropout(probability) > 0)
             check_epoch(epoch, seed, probability)
         core_seed(seed)
         self._dropouts = Dropout(dropout, seed, epoch), Dropout(on_target, seed, epoch)

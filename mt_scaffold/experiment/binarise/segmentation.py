@@ -14,9 +14,9 @@ from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.binarise.segmenters import Segmenter
 from mt_scaffold.experiment.runtime.provenance import raw_digest
 from mt_scaffold.experiment.runtime.results import read_result, write_result
+from mt_scaffold.methods.inference import MERGES
 from mt_scaffold.methods.unigram import WORD_START
 from mt_scaffold.methods.unigram_segmenter import MODEL_SUFFIX, UnigramSegmenter, is_unigram_model
-from mt_scaffold.options import INFERENCES
 
 # The files of a segmentation that is stored in a data folder.
 CODES = "bpe.codes"
@@ -95,7 +95,7 @@ class Segmentation:
             separator=self.separator,
             vocab=vocabulary,
             glossaries=self.glossaries or None,
-            inference=self.inference or INFERENCES[0],
+            inference=self.inference or MERGES,
         )
 
     def store(self, folder: Path, languages: Sequence[str]) -> dict[str, str]:

@@ -9,7 +9,7 @@ from mt_scaffold.errors import UsageError
 from mt_scaffold.experiment.binarise.dictionary import NO_LIMITS
 from mt_scaffold.experiment.binarise.segmentation import Segmentation
 from mt_scaffold.experiment.configuration.limits import Limits
-from mt_scaffold.options import INFERENCES
+from mt_scaffold.methods.inference import MERGES
 
 
 def add_languages(parser: argparse.ArgumentParser) -> None:
@@ -81,7 +81,7 @@ def segmentation(options: argparse.Namespace) -> Segmentation:
         options.vocabulary_threshold,
         options.glossaries,
         options.separator,
-        None if options.inference == INFERENCES[0] else options.inference,
+        None if options.inference == MERGES else options.inference,
     )
 
 

@@ -10,7 +10,7 @@ from fairseq.dataclass import FairseqDataclass
 from mt_scaffold.apply import BPE
 from mt_scaffold.corpus.text import SEPARATOR, join_subwords
 from mt_scaffold.errors import UsageError
-from mt_scaffold.options import INFERENCES
+from mt_scaffold.methods.inference import MERGES, describe_inferences
 
 
 # fairseq derives options from Optional[X], not from X | None.
@@ -21,7 +21,7 @@ class ScaffoldBPEConfig(FairseqDataclass):
 
     bpe_codes: Optional[str] = field(default=None, metadata={"help": "codes file of mt-scaffold or subword-nmt"})
     bpe_separator: str = field(default=SEPARATOR, metadata={"help": "what every subword but a word's last ends in"})
-    bpe_inference: str = field(default=INFERENCES[0], metadata={"help": "merges, or greedy: the longest token first"})
+    bpe_inference: str = field(default=MERGES, metadata={"help": describe_inferences()})
 
 
 @register_bpe("scaffold_bpe", dataclass=ScaffoldBPEConfig)

@@ -21,6 +21,7 @@ from mt_scaffold.experiment.binarise.segmenters import SentenceEncoder
 from mt_scaffold.experiment.binarise.words import WordsFile
 from mt_scaffold.experiment.training.lengths import Draw
 from mt_scaffold.experiment.training.shared_draws import SharedDraws
+from mt_scaffold.methods.inference import MERGES, inference_of
 from mt_scaffold.methods.unigram import check_alpha
 from mt_scaffold.options import check_dropout, check_uniform_sampling
 
@@ -109,8 +110,9 @@ class TranslationBPEDropoutTask(ExperimentTranslationTask):
             checked = check_dropout(float(dropout))
         except UsageError as error:
             raise UsageError(f"{option}: {error}") from None
-        if checked and segmentation.inference == "greedy":
-            raise UsageError(f"{option}: greedy inference has no merges to skip; give 0, or --bpe-uniform-sampling")
+        if checked and not inference_of(segmentation.inference or MERGES).dropout:
+            problem = f"{segmentation.inference} inference has no merges to skip"
+            raise UsageError(f"{option}: {problem}; give 0, or --bpe-uniform-sampling")
         return checked
 
     def uniform_sampling_of(self, side: int) -> float:

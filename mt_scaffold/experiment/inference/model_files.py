@@ -17,7 +17,7 @@ from mt_scaffold.experiment.configuration.layout import read_layout
 from mt_scaffold.experiment.configuration.limits import SPECIAL_SYMBOLS
 from mt_scaffold.experiment.runtime.checkpoints import load_checkpoint
 from mt_scaffold.experiment.runtime.schema import nearest
-from mt_scaffold.options import INFERENCES
+from mt_scaffold.methods.inference import MERGES
 
 # fairseq's default.
 _POSITIONS = 1024
@@ -96,7 +96,7 @@ def system_files(experiment: PathLike, system: str, seed: int | None = None) -> 
         vocabularies,
         setting.vocabulary_threshold,
         list(setting.glossaries),
-        inference=None if setting.inference == INFERENCES[0] else setting.inference,
+        inference=None if setting.inference == MERGES else setting.inference,
     )
     dictionaries = tuple(layout.dictionary(setting.name, language) for language in layout.languages)
     return ModelFiles(

@@ -34,7 +34,7 @@ from mt_scaffold.experiment.inference.packed_weights import plain_options, write
 from mt_scaffold.experiment.runtime.provenance import raw_digest, versions
 from mt_scaffold.experiment.runtime.results import read_result, write_result
 from mt_scaffold.experiment.training.train import TrainingReport
-from mt_scaffold.options import INFERENCES
+from mt_scaffold.methods.inference import MERGES
 
 
 def pack(system: PathLike, output: PathLike, seed: int | None = None) -> Manifest:
@@ -142,7 +142,7 @@ def _described(config: Config, system: str) -> str:
     dropouts = config.systems[system].dropouts
     text = f"{kind}: {'; '.join(sizes)}"
     text += f", subwords from a frequency of {setting.vocabulary_threshold}" if setting.vocabulary_threshold else ""
-    text += f", {setting.inference} inference" if setting.inference != INFERENCES[0] else ""
+    text += f", {setting.inference} inference" if setting.inference != MERGES else ""
     text += f", BPE-dropout {dropouts[0]:g} and {dropouts[1]:g} in training" if any(dropouts) else ""
     sampled = config.systems[system].uniform_samplings
     return text + (f", uniform sampling {sampled[0]:g} and {sampled[1]:g} in training" if any(sampled) else "")

@@ -1,0 +1,51 @@
+"""The kinds of inference: how codes that are learned turn a word into subwords."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from mt_scaffold.errors import UsageError
+from mt_scaffold.options import check_choice
+
+
+class Inference(NamedTuple):
+    """A kind of inference, for all methods with codes.
+
+    name: what ``--inference`` and a system's ``inference`` call it. help: what it does, for ``--help``.
+    dropout: whether it has merges that BPE-dropout can skip. vocabulary: whether its subwords can be restricted to
+    those of a vocabulary file.
+    """
+
+    name: str
+    help: str
+    dropout: bool = True
+    vocabulary: bool = True
+
+    def check(self, *, dropout: bool = False, vocabulary: bool = False) -> Inference:
+        """Return this inference; UsageError for what it does not have."""
+        if dropout and not self.dropout:
+            raise UsageError(f"{self.name} inference has no merges to skip; omit dropout")
+        if vocabulary and not self.vocabulary:
+            raise UsageError(f"{self.name} inference has the vocabulary of the codes; omit the vocabulary")
+        return self
+
+
+# Each by its name; the first is the default. A new kind is a line here, and the core's function of that name.
+INFERENCES = {
+    each.name: each
+    for each in (
+        Inference("merges", "merge in order of rank"),
+        Inference("greedy", "take the longest token from the left", dropout=False, vocabulary=False),
+    )
+}
+MERGES = "merges"
+
+
+def inference_of(name: str) -> Inference:
+    """Return the inference of this name; UsageError, listing them, where there is none."""
+    return INFERENCES[check_choice("inference", name, INFERENCES)]
+
+
+def describe_inferences() -> str:
+    """Return what each inference does, for ``--help``: ``merges: merge in order of rank; greedy: …``."""
+    return "; ".join(f"{each.name}: {each.help}" for each in INFERENCES.values())
