@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from mt_scaffold.codes import Codes as Codes
     from mt_scaffold.codes import Merge as Merge
     from mt_scaffold.codes import read_codes as read_codes
-    from mt_scaffold.corpus.count import count_words
+    from mt_scaffold.corpus.count import count_words as count_words
     from mt_scaffold.corpus.count import merge_counts as merge_counts
     from mt_scaffold.corpus.count import write_counts as write_counts
     from mt_scaffold.corpus.documents import Documents as Documents
@@ -27,10 +27,17 @@ if TYPE_CHECKING:
     from mt_scaffold.errors import MTScaffoldError as MTScaffoldError
     from mt_scaffold.errors import SpecialTokenError as SpecialTokenError
     from mt_scaffold.errors import UsageError as UsageError
-    from mt_scaffold.methods.learn import LearnedCodes as LearnedCodes
+    from mt_scaffold.methods import Parity as Parity
+    from mt_scaffold.methods import Picky as Picky
+    from mt_scaffold.methods import PlainBPE as PlainBPE
+    from mt_scaffold.methods import Scaffold as Scaffold
+    from mt_scaffold.methods import Trimmed as Trimmed
+    from mt_scaffold.methods import Unigram as Unigram
+    from mt_scaffold.methods.bpe import LearnedCodes as LearnedCodes
+    from mt_scaffold.methods.learn import learn as learn
     from mt_scaffold.methods.learn import learn_bpe as learn_bpe
+    from mt_scaffold.methods.learn import learn_joint_bpe_and_vocab as learn_joint_bpe_and_vocab
     from mt_scaffold.vocabulary import get_vocab as get_vocab
-    from mt_scaffold.vocabulary import learn_joint_bpe_and_vocab as learn_joint_bpe_and_vocab
 
 __version__ = "0.1.0"
 
@@ -48,14 +55,21 @@ _HOME = {
     "MTScaffoldError": "errors",
     "SpecialTokenError": "errors",
     "UsageError": "errors",
-    "LearnedCodes": "methods.learn",
+    "LearnedCodes": "methods.bpe",
+    "Parity": "methods",
+    "Picky": "methods",
+    "PlainBPE": "methods",
+    "Scaffold": "methods",
+    "Trimmed": "methods",
+    "Unigram": "methods",
     "count_words": "corpus.count",
     "merge_counts": "corpus.count",
     "write_counts": "corpus.count",
     "Documents": "corpus.documents",
+    "learn": "methods.learn",
     "learn_bpe": "methods.learn",
+    "learn_joint_bpe_and_vocab": "methods.learn",
     "get_vocab": "vocabulary",
-    "learn_joint_bpe_and_vocab": "vocabulary",
 }
 
 __all__ = [
@@ -66,13 +80,20 @@ __all__ = [
     "LearnedCodes",
     "MTScaffoldError",
     "Merge",
+    "Parity",
+    "Picky",
+    "PlainBPE",
+    "Scaffold",
     "SpecialTokenError",
+    "Trimmed",
+    "Unigram",
     "UsageError",
     "apply_bpe",
     "count_words",
     "decode_documents",
     "encode_documents",
     "get_vocab",
+    "learn",
     "learn_bpe",
     "learn_joint_bpe_and_vocab",
     "merge_counts",

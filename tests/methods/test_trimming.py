@@ -21,8 +21,7 @@ from mt_scaffold.analysis.stats import stats
 from mt_scaffold.cli import main
 from mt_scaffold.corpus.header import CodesHeader
 from mt_scaffold.corpus.text import bytes_to_notation, words_of
-from mt_scaffold.methods.learn import learn_on
-from mt_scaffold.methods.trimming import total_occurrences, trim
+from mt_scaffold.methods.trimming import learn_on, total_occurrences, trim
 
 # By hand. Writing w. for "w</w>" and so on, these codes make
 #   low x3     l o w.       lo w.          low.

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterable
 from fractions import Fraction
 
+from learning import learn_with
 from reference.greedy import segment_greedily
 from reference.parity import learn_parity
 from reference.uniform import RandomStream, UniformSampler
@@ -27,7 +28,7 @@ from segmenting import (
     reference_subwords,
 )
 
-from mt_scaffold import BPE, learn_bpe
+from mt_scaffold import BPE
 from mt_scaffold.analysis.reference import Learned, ReferenceBPE, Survives, always, pretokenise
 from mt_scaffold.analysis.reference_picky import LearnedPicky
 from mt_scaffold.corpus.pretokenise import PATTERNS
@@ -100,7 +101,7 @@ def _learn(text: str, algorithm: str, mode: Mode, symbols: int, min_frequency: i
         learned, codes = learn_picky_with_reference(counts, symbols, threshold, min_frequency, mode)
     else:
         learned, codes = learn_with_reference(counts, symbols, min_frequency, algorithm, mode)
-    native = learn_bpe(
+    native = learn_with(
         io.BytesIO(text.encode("utf-8")),
         None,
         symbols,
@@ -138,7 +139,7 @@ def _learn_parity(
         Fraction(str(alpha or DEFAULT_ALPHA)),
         mode.end_of_word,
     )
-    native = learn_bpe(
+    native = learn_with(
         paths=[io.BytesIO("".join(lines).encode("utf-8")) for lines in dealt],
         num_symbols=symbols,
         min_frequency=min_frequency,

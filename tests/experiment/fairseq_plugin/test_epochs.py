@@ -30,6 +30,7 @@ from mt_scaffold.experiment.runtime.results import to_json
 from mt_scaffold.experiment.training import lengths, shared_draws
 from mt_scaffold.experiment.training.lengths import Draw
 from mt_scaffold.experiment.training.shared_draws import SharedDraws
+from mt_scaffold.methods.resampling import Resampling
 
 LANGUAGES = ("en", "de")
 
@@ -65,7 +66,8 @@ def draw_of(data: Path, dropout: float = 0.3, uniform: float = 0.0) -> Callable[
 
     def draw(epoch: int) -> Draw:
         pairs = (words[0], words[1]), (dictionaries[0], dictionaries[1])
-        return Draw(segmentation, *pairs, (dropout, dropout), (6, 7), epoch, uniform_samplings=(uniform, uniform))
+        resampling = Resampling("uniform_sampling", uniform) if uniform else Resampling("dropout", dropout)
+        return Draw(segmentation, *pairs, (resampling, resampling), (6, 7), epoch)
 
     return draw
 
@@ -234,7 +236,7 @@ def test_an_error_in_the_data_ends_the_training(data: Path, tmp_path: Path) -> N
     small = tmp_path / "dict.txt"
     small.write_text("".join((data / "dict.en.txt").read_text(encoding="utf-8").splitlines(keepends=True)[:5]))
     draw = draw_of(data)(1)
-    draw = Draw(draw.segmentation, draw.words, (str(small), str(small)), draw.dropouts, draw.seeds, 1)
+    draw = Draw(draw.segmentation, draw.words, (str(small), str(small)), draw.resamplings, draw.seeds, 1)
     with (
         closing(SharedDraws(lambda epoch: draw, "training")) as drawn,
         pytest.raises(MTScaffoldError, match=r"train\.en-de\.en\.words: line \d+: a subword that is not in the dict"),
