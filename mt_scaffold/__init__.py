@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from mt_scaffold.apply import apply_bpe as apply_bpe
     from mt_scaffold.codes import Codes as Codes
     from mt_scaffold.codes import Merge as Merge
+    from mt_scaffold.codes import PickyMerge as PickyMerge
     from mt_scaffold.codes import read_codes as read_codes
     from mt_scaffold.corpus.count import count_words as count_words
     from mt_scaffold.corpus.count import merge_counts as merge_counts
@@ -49,6 +50,7 @@ _HOME = {
     "read_vocabulary": "corpus.vocabulary_file",
     "Codes": "codes",
     "Merge": "codes",
+    "PickyMerge": "codes",
     "read_codes": "codes",
     "decode_documents": "encode",
     "encode_documents": "encode",
@@ -82,6 +84,7 @@ __all__ = [
     "Merge",
     "Parity",
     "Picky",
+    "PickyMerge",
     "PlainBPE",
     "Scaffold",
     "SpecialTokenError",

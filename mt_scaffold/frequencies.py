@@ -68,7 +68,7 @@ def use_of_vocabulary(codes: CodesSource, counts: _core.WordCounts, inference: s
         base.update(symbols[:-1] if final else symbols)
         if final:
             base.add(symbols[-1] + END_OF_WORD)
-    scaffold = frozenset(merge.token for merge in merges if merge.scaffold)
+    scaffold = frozenset(merge.token for merge in merges if not merge.normal)
     normal = frozenset(merge.token for merge in merges) - scaffold - base
     for token in base | normal:
         frequencies.setdefault(token, 0)

@@ -368,7 +368,7 @@ def test_surface_forms_cover_what_dropout_gives() -> None:
     merges = read_codes(CODES)
     symbols = {symbol for merge in merges for symbol in (merge.left, merge.right)}
     letters = {symbol.removesuffix("</w>") for symbol in symbols if is_base_symbol(symbol)}
-    normal = [merge.token for merge in merges if not merge.scaffold]
+    normal = [merge.token for merge in merges if merge.normal]
     assert len(normal) < len(merges)
     expected = {surface_form(token) for token in normal}
     # Some end in a </w> that the text spells out: they occur inside words, too.

@@ -64,7 +64,7 @@ def reference_of(bpe: BPE, codes: bytes, special: tuple[str, ...] = (), multiple
 
     read = Codes(codes)
     merges = [(merge.left, merge.right) for merge in read.merges]
-    scaffold = [merge.token for merge in read.merges if merge.scaffold]
+    scaffold = [merge.token for merge in read.merges if not merge.normal]
     split = None
     if not read.header.end_of_word:
         split = Pretokeniser(read.pretokeniser, read.split_digits).split

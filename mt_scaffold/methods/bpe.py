@@ -48,7 +48,7 @@ class LearnedCodes(NamedTuple):
     @property
     def scaffold(self) -> int:
         """The number of tokens that are scaffold at the end, or with PickyBPE, that are removed."""
-        return len({merge.token for merge in self.codes.merges if merge.scaffold})
+        return len({merge.token for merge in self.codes.merges if not merge.normal})
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal, NamedTuple
 
 from mt_scaffold import _core
-from mt_scaffold.codes import Codes, CodesSource, Merge
+from mt_scaffold.codes import AnyMerge, Codes, CodesSource
 from mt_scaffold.corpus.count import count_files, count_words, counted_text, load_counts, sources_of
 from mt_scaffold.corpus.documents import Texts
 from mt_scaffold.corpus.files import Output, PathLike, Writable, read_file, refuse_overwriting, shown, writing_to
@@ -217,11 +217,11 @@ def check_rules(
 
 
 # What a rule marks: of frequencies by token, and of the codes' merges.
-_Rule = Callable[[Mapping[str, int], Sequence[Merge]], set[str]]
+_Rule = Callable[[Mapping[str, int], Sequence[AnyMerge]], set[str]]
 
 
 def _rule(below: int | None, ratio: float | None) -> _Rule:
-    def marked(frequencies: Mapping[str, int], merges: Sequence[Merge]) -> set[str]:
+    def marked(frequencies: Mapping[str, int], merges: Sequence[AnyMerge]) -> set[str]:
         found = set()
         if below is not None:
             found |= {token for token, frequency in frequencies.items() if frequency < below}
@@ -234,7 +234,7 @@ def _rule(below: int | None, ratio: float | None) -> _Rule:
     return marked
 
 
-def total_occurrences(frequencies: Mapping[str, int], merges: Iterable[Merge]) -> Counter[str]:
+def total_occurrences(frequencies: Mapping[str, int], merges: Iterable[AnyMerge]) -> Counter[str]:
     """Return how often each token occurs on its own and inside longer tokens: LiteToken's F1 + F2.
 
     frequencies: of the tokens of a segmented text. merges: of its codes. A token consists of the two symbols of the

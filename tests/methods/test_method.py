@@ -118,7 +118,7 @@ def test_words_of_the_wrong_kind_are_refused() -> None:
     """A Unigram model has no bytes and no steps, parity-aware BPE needs languages."""
     for options in ({"pretokenise": "gpt2"}, {"byte_level": True}):
         with pytest.raises(UsageError, match="unigram learns from words between spaces"):
-            learn(lines=LINES, method=Unigram(5), **options)  # type: ignore[arg-type]
+            learn(lines=LINES, method=Unigram(5), **options)
     with pytest.raises(UsageError, match="no merges to show"):
         learn(lines=LINES, method=Unigram(5), verbose=True)
     with pytest.raises(UsageError, match="compares languages"):

@@ -82,7 +82,7 @@ def test_a_trace_replays_to_the_codes() -> None:
         scaffold |= {unescape(token) for token in marked.split(" ")} if marked else set()
         assert all(int(count) < int(head) for count in below.split())
     assert merges == [(merge.left, merge.right) for merge in learned.codes.merges]
-    assert scaffold == {merge.token for merge in learned.codes.merges if merge.scaffold}
+    assert scaffold == {merge.token for merge in learned.codes.merges if not merge.normal}
     assert returns == learned.restored > 0 and learned.scaffold > 0
 
 

@@ -37,7 +37,7 @@ LETTERS = [*"abcdef", "ä", "ss"]
 
 
 def tokens_of(codes: Codes) -> set[str]:
-    return {merge.token for merge in codes.merges if merge.scaffold}
+    return {merge.token for merge in codes.merges if not merge.normal}
 
 
 def test_below_by_hand() -> None:
