@@ -118,8 +118,8 @@ class Trimmed(MethodWithCodes):
 
 def frequency_below(below: float, codes: Codes, counts: _core.WordCounts) -> int:
     """Return the frequency that tokens need: ``below`` itself, or if it is below 1, this share of the last merge's."""
-    if below >= 1:
-        return int(below)
+    if below >= 1 or not codes.merges:
+        return max(1, int(below))
     # Nothing was merged after the last merge, so that all it made still stands.
     return max(1, math.ceil(use_of_vocabulary(codes, counts).frequencies[codes.merges[-1].token] * below))
 
@@ -128,7 +128,7 @@ def trim(
     codes: CodesSource,
     infile: TextFile | None = None,
     outfile: Output | None = None,
-    below: int | None = None,
+    below: float | None = None,
     ratio: float | None = None,
     tokens: PathLike | Iterable[str] | None = None,
     refill: int | Literal["same"] | None = None,
@@ -148,7 +148,8 @@ def trim(
     codes: a codes file of BPE or Scaffold-BPE, as ``BPE`` takes it. infile, paths, lines, documents, counts: the text,
     as in ``learn_bpe``, read as the codes say; exactly one, unless ``tokens`` alone decide. outfile: a path, or a file
     open for bytes or text; None to get the codes only as the result.
-    below: mark tokens with a frequency below this (vocabulary trimming: Cognetta et al. 2024).
+    below: mark tokens with a frequency below this (vocabulary trimming: Cognetta et al. 2024); below 1, a share of that
+    of the last merge.
     ratio: mark tokens whose own occurrences are less than this share, in (0, 1], of these and of their occurrences
     inside longer tokens (the final/intermediate ratio of LiteToken: Sun et al. 2026, R(t) = F1 / (F1 + F2)).
     tokens: mark these, written as in ``Merge``: a path to a list of them, one per line, or the tokens.
@@ -192,13 +193,14 @@ def trim(
             )
         else:
             words = load_counts(counts, header)[0]
-        result = _trim(read, words, _rule(below, ratio), listed, refill, max(min_frequency, below or 0))
+        least = None if below is None or words is None else frequency_below(below, read, words)
+        result = _trim(read, words, _rule(least, ratio), listed, refill, max(min_frequency, least or 0))
         stream.write(result.codes.text)
     return result
 
 
 def check_rules(
-    below: int | None,
+    below: float | None,
     ratio: float | None,
     tokens: object,
     refill: int | str | None,
@@ -207,8 +209,8 @@ def check_rules(
     """Raise UsageError unless codes can be marked with these options."""
     if below is None and ratio is None and tokens is None:
         raise UsageError("nothing says what to mark; give below, ratio or tokens")
-    if below is not None and not 1 <= below < 2**63:
-        raise UsageError(f"tokens are marked below a frequency of 1 or more, not {below}")
+    if below is not None:
+        _check_below(below)
     if ratio is not None and not 0 < ratio <= 1:
         raise UsageError(f"the ratio must be above 0 and at most 1, not {ratio}")
     if isinstance(refill, str) and refill != SAME:

@@ -112,6 +112,7 @@ def test_trimmed_is_bpe_that_is_trimmed(refill: bool) -> None:
     frequency = sum(line.split().count(last) for line in LINES)
     share = learn(lines=LINES, method=Trimmed(12, below=0.5))
     assert frequency and share.marked_below == -(-frequency // 2)
+    assert trim(bpe, lines=LINES, below=0.5).codes.text == share.text
 
 
 def test_words_of_the_wrong_kind_are_refused() -> None:

@@ -327,7 +327,7 @@ def test_errors(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "tokens").write_text("lo\nzona</w>\n")
     cases = {
         "": (2, "nothing says what to mark; give below, ratio or tokens"),
-        f"--below 0 -i {text}": (2, "tokens are marked below a frequency of 1 or more, not 0"),
+        f"--below 0 -i {text}": (2, "tokens are marked below a frequency of 1 or more, or below a share of the last"),
         f"--ratio 0 -i {text}": (2, "the ratio must be above 0 and at most 1, not 0.0"),
         f"--ratio nan -i {text}": (2, "the ratio must be above 0 and at most 1, not nan"),
         f"--tokens {tmp_path}/tokens": (1, f"{tmp_path}/tokens: line 2: no merge of {codes} makes 'zona</w>'; write"),
