@@ -12,14 +12,15 @@ import sys
 import time
 
 from mt_scaffold.corpus.count import count_words
-from mt_scaffold.methods.learn import LearnedCodes, learn_from_counts
+from mt_scaffold.methods import make_method
+from mt_scaffold.methods.bpe import LearnedCodes
 
 
 def timed(corpus: str, algorithm: str, symbols: int) -> tuple[float, LearnedCodes]:
     """The seconds that learning takes once the words are counted, and the codes."""
     counts = count_words(corpus, num_workers=2)
     start = time.perf_counter()
-    learned = learn_from_counts(counts, symbols, algorithm=algorithm)
+    learned: LearnedCodes = make_method(algorithm, symbols=symbols).learn(counts)
     return time.perf_counter() - start, learned
 
 

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from mt_scaffold.apply import apply_bpe as apply_bpe
     from mt_scaffold.codes import Codes as Codes
     from mt_scaffold.codes import Merge as Merge
+    from mt_scaffold.codes import PickyMerge as PickyMerge
     from mt_scaffold.codes import read_codes as read_codes
     from mt_scaffold.corpus.count import count_words as count_words
     from mt_scaffold.corpus.count import merge_counts as merge_counts
@@ -27,10 +28,17 @@ if TYPE_CHECKING:
     from mt_scaffold.errors import MTScaffoldError as MTScaffoldError
     from mt_scaffold.errors import SpecialTokenError as SpecialTokenError
     from mt_scaffold.errors import UsageError as UsageError
-    from mt_scaffold.methods.learn import LearnedCodes as LearnedCodes
+    from mt_scaffold.methods import Parity as Parity
+    from mt_scaffold.methods import Picky as Picky
+    from mt_scaffold.methods import PlainBPE as PlainBPE
+    from mt_scaffold.methods import Scaffold as Scaffold
+    from mt_scaffold.methods import Trimmed as Trimmed
+    from mt_scaffold.methods import Unigram as Unigram
+    from mt_scaffold.methods.bpe import LearnedCodes as LearnedCodes
+    from mt_scaffold.methods.learn import learn as learn
     from mt_scaffold.methods.learn import learn_bpe as learn_bpe
+    from mt_scaffold.methods.learn import learn_joint_bpe_and_vocab as learn_joint_bpe_and_vocab
     from mt_scaffold.vocabulary import get_vocab as get_vocab
-    from mt_scaffold.vocabulary import learn_joint_bpe_and_vocab as learn_joint_bpe_and_vocab
 
 __version__ = "0.1.0"
 
@@ -42,20 +50,28 @@ _HOME = {
     "read_vocabulary": "corpus.vocabulary_file",
     "Codes": "codes",
     "Merge": "codes",
+    "PickyMerge": "codes",
     "read_codes": "codes",
     "decode_documents": "encode",
     "encode_documents": "encode",
     "MTScaffoldError": "errors",
     "SpecialTokenError": "errors",
     "UsageError": "errors",
-    "LearnedCodes": "methods.learn",
+    "LearnedCodes": "methods.bpe",
+    "Parity": "methods",
+    "Picky": "methods",
+    "PlainBPE": "methods",
+    "Scaffold": "methods",
+    "Trimmed": "methods",
+    "Unigram": "methods",
     "count_words": "corpus.count",
     "merge_counts": "corpus.count",
     "write_counts": "corpus.count",
     "Documents": "corpus.documents",
+    "learn": "methods.learn",
     "learn_bpe": "methods.learn",
+    "learn_joint_bpe_and_vocab": "methods.learn",
     "get_vocab": "vocabulary",
-    "learn_joint_bpe_and_vocab": "vocabulary",
 }
 
 __all__ = [
@@ -66,13 +82,21 @@ __all__ = [
     "LearnedCodes",
     "MTScaffoldError",
     "Merge",
+    "Parity",
+    "Picky",
+    "PickyMerge",
+    "PlainBPE",
+    "Scaffold",
     "SpecialTokenError",
+    "Trimmed",
+    "Unigram",
     "UsageError",
     "apply_bpe",
     "count_words",
     "decode_documents",
     "encode_documents",
     "get_vocab",
+    "learn",
     "learn_bpe",
     "learn_joint_bpe_and_vocab",
     "merge_counts",

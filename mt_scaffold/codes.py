@@ -18,8 +18,6 @@ from mt_scaffold.options import check_merges
 class Merge(NamedTuple):
     """One line of a codes file: two symbols that are merged, and whether the merged token is scaffold.
 
-    scaffold: in codes of PickyBPE, whether the token is removed and not merged again; either way, no vocabulary has it.
-
     Where symbols are bytes, they are in GPT-2's notation (``corpus.text.bytes_to_notation``), with ``</w>`` in codes
     for words between spaces.
     """
@@ -32,6 +30,32 @@ class Merge(NamedTuple):
     def token(self) -> str:
         """The merged symbol, with ``</w>`` where it ends a word."""
         return self.left + self.right
+
+    @property
+    def normal(self) -> bool:
+        """Whether the merged token is part of the vocabulary."""
+        return not self.scaffold
+
+
+class PickyMerge(NamedTuple):
+    """One merge of PickyBPE codes, and whether the merged token is removed and not merged again; as ``Merge``."""
+
+    left: str
+    right: str
+    removed: bool = False
+
+    @property
+    def token(self) -> str:
+        """The merged symbol, with ``</w>`` where it ends a word."""
+        return self.left + self.right
+
+    @property
+    def normal(self) -> bool:
+        """Whether the merged token is part of the vocabulary."""
+        return not self.removed
+
+
+AnyMerge = Merge | PickyMerge
 
 
 class Split(NamedTuple):
@@ -104,7 +128,7 @@ class Codes:
         return self.header.split_digits
 
     @cached_property
-    def merges(self) -> list[Merge]:
+    def merges(self) -> list[AnyMerge]:
         """All merges in order of rank.
 
         Raises MTScaffoldError with name and line number where the file is malformed.
@@ -125,14 +149,14 @@ class Codes:
 
     @property
     def scaffold(self) -> set[str]:
-        """The tokens that are scaffold."""
-        return {merge.token for merge in self.merges if merge.scaffold}
+        """The tokens that are scaffold, or removed; no vocabulary has them."""
+        return {merge.token for merge in self.merges if not merge.normal}
 
     @property
     def normal(self) -> set[str]:
         """The merged tokens that segmented text can hold: neither scaffold nor base symbols."""
         marked = self.header.end_of_word
-        return {m.token for m in self.merges if not m.scaffold and not is_base_symbol(m.token, marked)}
+        return {m.token for m in self.merges if m.normal and not is_base_symbol(m.token, marked)}
 
     def with_scaffold(self, tokens: Collection[str]) -> Codes:
         """Return codes with the same merges, of which those that make one of ``tokens`` are scaffold, and no others.
@@ -140,23 +164,24 @@ class Codes:
         tokens: as in ``Merge``; none of them a base symbol, which a codes file cannot mark.
         """
         encode = notation_to_bytes if self.header.bytes and self.header.end_of_word else str.encode
-        merges = [Merge(left, right, left + right in tokens) for left, right, _ in self.merges]
+        merges: list[AnyMerge] = [Merge(left, right, left + right in tokens) for left, right, _ in self.merges]
         lines = [self.text.partition(b"\n")[0].removesuffix(b"\r")]
         lines += [encode(left) + b" " + encode(right) + b" scaffold" * scaffold for left, right, scaffold in merges]
         codes = Codes(b"\n".join(lines) + b"\n", self.name)
         codes.merges = merges
         return codes
 
-    def first(self, merges: int) -> list[Merge]:
+    def first(self, merges: int) -> list[AnyMerge]:
         """The first ``merges`` merges, -1 for all; what follows them is not read, and may be malformed."""
-        return [Merge(*fields) for fields in _core.parse_codes(self.text, self.name, check_merges(merges))]
+        kind = PickyMerge if self.header.picky else Merge
+        return [kind(*fields) for fields in _core.parse_codes(self.text, self.name, check_merges(merges))]
 
 
 # Codes, the bytes of a codes file, a path (``.gz`` too), or a file open for bytes or text.
 CodesSource = Codes | bytes | PathLike | Readable[bytes] | Readable[str]
 
 
-def read_codes(codes: CodesSource, merges: int = -1) -> list[Merge]:
+def read_codes(codes: CodesSource, merges: int = -1) -> list[AnyMerge]:
     """Return the merges of a codes file in order of rank.
 
     codes: a path (``.gz`` too), an open file, its bytes, or Codes. merges: use only the first ``merges``; -1 for all.

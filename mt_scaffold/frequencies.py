@@ -18,7 +18,7 @@ _INSIDE = "\n"
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """How a codes file segments a text. Tokens are written as in the codes file: ``zona`` inside a word, ``zona</w>``
+    """How a model segments a text. Tokens are written as in the codes file: ``zona`` inside a word, ``zona</w>``
     at its end; bytes in GPT-2's notation, such as ``Ġzona``.
 
     codes: what was measured.
@@ -28,6 +28,7 @@ class Vocabulary:
         that stand and those that are removed.
     words, lines: words, and lines with words, in the text.
     text_bytes: the bytes of the text with one space between words; with a pre-tokeniser, all bytes of its documents.
+    has_merges: whether the codes have any to count; a model that has none stands as codes without merges.
     """
 
     codes: Codes
@@ -37,6 +38,7 @@ class Vocabulary:
     words: int
     lines: int
     text_bytes: int
+    has_merges: bool = True
 
     @property
     def sorted_frequencies(self) -> list[int]:
@@ -66,7 +68,7 @@ def use_of_vocabulary(codes: CodesSource, counts: _core.WordCounts, inference: s
         base.update(symbols[:-1] if final else symbols)
         if final:
             base.add(symbols[-1] + END_OF_WORD)
-    scaffold = frozenset(merge.token for merge in merges if merge.scaffold)
+    scaffold = frozenset(merge.token for merge in merges if not merge.normal)
     normal = frozenset(merge.token for merge in merges) - scaffold - base
     for token in base | normal:
         frequencies.setdefault(token, 0)

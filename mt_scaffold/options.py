@@ -10,9 +10,6 @@ from collections.abc import Collection, Sequence
 from mt_scaffold.cores import allowed_cores, usable_cores
 from mt_scaffold.errors import UsageError
 
-ALGORITHMS = ("scaffold", "bpe", "picky", "parity")
-# PickyBPE's, as in most of the paper's examples.
-DEFAULT_THRESHOLD = 0.9
 # How statistics can be printed.
 FORMATS = ("text", "json", "markdown")
 _MOST_WORKERS = 4096
@@ -113,30 +110,6 @@ def check_merges(merges: int) -> int:
     if not -1 <= merges < 2**63:
         raise UsageError(f"the number of merges must be 0 or more, or -1 for all, not {merges}")
     return merges
-
-
-def check_learning(num_symbols: int, min_frequency: int, algorithm: str) -> None:
-    """Raise UsageError unless codes can be learned with these options."""
-    check_choice("algorithm", algorithm, ALGORITHMS)
-    for what, value in (("number of symbols", num_symbols), ("minimum frequency", min_frequency)):
-        if not 1 <= value < 2**63:
-            raise UsageError(f"the {what} must be positive and less than 2^63, not {value}")
-
-
-def check_threshold(threshold: float) -> float:
-    """Return PickyBPE's threshold; UsageError unless it is above 0 and at most 1."""
-    if not 0 < threshold <= 1:
-        raise UsageError(f"the threshold of PickyBPE must be above 0 and at most 1, not {threshold}")
-    return threshold
-
-
-def picky_threshold(algorithm: str, threshold: float | None) -> float:
-    """Return the threshold to learn with, 0.9 for None; UsageError out of range, and for one without PickyBPE."""
-    if threshold is None:
-        return DEFAULT_THRESHOLD
-    if algorithm != "picky":
-        raise UsageError(f"a threshold belongs to the algorithm picky; omit it with {algorithm}")
-    return check_threshold(threshold)
 
 
 def memory_size(size: int | str) -> int:

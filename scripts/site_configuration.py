@@ -6,7 +6,7 @@ import dataclasses
 import inspect
 import types
 import typing
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, Literal
 
 from site_docstrings import as_markdown
@@ -35,15 +35,28 @@ def _sections(config: type) -> Iterator[str]:
         yield f"## `{path}`" if path else "## The keys of the file"
         yield ""
         yield from (as_markdown(inspect.getdoc(kind) or ""), "")
-        hints = typing.get_type_hints(kind)
-        for entry in dataclasses.fields(kind):
-            name = str(entry.metadata.get("key", entry.name))
-            for inner, suffix in _dataclasses(hints[entry.name]):
+        for name, hint, limits, default in _keys(kind):
+            for inner, suffix in _dataclasses(hint):
                 if inner not in places:
                     places[inner] = f"{path}.{name}{suffix}".lstrip(".")
                     waiting.append((places[inner], inner))
-            said = [_type(hints[entry.name], places), *_range(entry), _default(entry)]
+            said = [_type(hint, places), *_range(limits), default]
             yield f"`{name}`\n:   {'; '.join(filter(None, said))}\n"
+
+
+def _keys(kind: Any) -> Iterator[tuple[str, Any, Mapping[str, Any], str]]:
+    """Yield the keys of a section: name, type, limits and default."""
+    if hasattr(kind, "known_keys"):  # a system, whose keys are also those of its method
+        methods = kind.methods()
+        for name, key in kind.known_keys().items():
+            having = [each for each, method in methods.items() if name in method.settings()]
+            only = "" if len(having) in (0, len(methods)) else f"of {', '.join(having)}"
+            default = "" if key.default is None else _shown(key.default)
+            yield name, key.kind, key.limits, "; ".join(filter(None, [only, key.limits.get("help"), default]))
+        return
+    hints = typing.get_type_hints(kind)
+    for entry in dataclasses.fields(kind):
+        yield str(entry.metadata.get("key", entry.name)), hints[entry.name], entry.metadata, _default(entry)
 
 
 def _dataclasses(kind: Any, suffix: str = "") -> Iterator[tuple[type, str]]:
@@ -80,8 +93,7 @@ def _type(kind: Any, places: dict[type, str]) -> str:
     return _TYPES[kind]
 
 
-def _range(entry: dataclasses.Field[Any]) -> Iterator[str]:
-    limits = entry.metadata
+def _range(limits: Mapping[str, Any]) -> Iterator[str]:
     if limits.get("least") is not None:
         yield f"{limits['least']} or more"
     if limits.get("most") is not None:
@@ -98,5 +110,9 @@ def _default(entry: dataclasses.Field[Any]) -> str:
     value = entry.default if entry.default_factory is dataclasses.MISSING else entry.default_factory()
     if value is None or value == "" or dataclasses.is_dataclass(value):
         return ""
+    return _shown(value)
+
+
+def _shown(value: Any) -> str:
     shown = str(value).lower() if isinstance(value, bool) else str(value).replace("'", "")
     return f"default: `{shown}`"

@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from learning import learn_with
 from segmenting import hard_text, learn_with_reference, lines_at_lf, reference_of
 
 import mt_scaffold
@@ -35,6 +36,7 @@ from mt_scaffold import (
 )
 from mt_scaffold.corpus.files import AsBytes
 from mt_scaffold.corpus.text import is_base_symbol, surface_form
+from mt_scaffold.methods import Scaffold
 
 TEXT = hard_text(41, 2500)
 CODES = learn_bpe(io.BytesIO(TEXT.encode("utf-8")), num_symbols=150).text
@@ -211,7 +213,7 @@ def test_outputs_that_take_text(tmp_path: Path, files: dict[str, Path]) -> None:
         temporary.seek(0)
         assert temporary.read().encode("utf-8") == expected.getvalue()
     outputs = [io.StringIO(newline="\n") for _ in range(3)]
-    learn_bpe(files["text"], outputs[0], num_symbols=150, trace=outputs[1])
+    learn_with(files["text"], outputs[0], num_symbols=150, trace=outputs[1])
     get_vocab(files["text"], outputs[2])
     assert outputs[0].getvalue().encode("utf-8") == CODES
     assert outputs[1].getvalue().startswith("step\tleft\t") and " " in outputs[2].getvalue()
@@ -366,7 +368,7 @@ def test_surface_forms_cover_what_dropout_gives() -> None:
     merges = read_codes(CODES)
     symbols = {symbol for merge in merges for symbol in (merge.left, merge.right)}
     letters = {symbol.removesuffix("</w>") for symbol in symbols if is_base_symbol(symbol)}
-    normal = [merge.token for merge in merges if not merge.scaffold]
+    normal = [merge.token for merge in merges if merge.normal]
     assert len(normal) < len(merges)
     expected = {surface_form(token) for token in normal}
     # Some end in a </w> that the text spells out: they occur inside words, too.
@@ -445,7 +447,7 @@ def test_joint_learning_is_learning_and_counting(tmp_path: Path) -> None:
     paths = [tmp_path / name for name in ("text.0", "text.1", "codes", "vocabulary.0", "vocabulary.1")]
     for path, text in zip(paths, texts, strict=False):
         path.write_bytes(text.encode("utf-8"))
-    learned = learn_joint_bpe_and_vocab(paths[:2], paths[2], paths[3:], 100)
+    learned = learn_joint_bpe_and_vocab(paths[:2], paths[2], paths[3:], Scaffold(100))
     assert learned.scaffold > 0
     assert paths[2].read_bytes() == learned.text == learn_bpe(paths=paths[:2], num_symbols=100).text
     for text, vocabulary in zip(texts, paths[3:], strict=True):
@@ -461,7 +463,10 @@ def test_joint_learning_is_learning_and_counting(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "name",
-    ["__init__", "apply", "codes", "corpus.text", "methods.learn", "subword_nmt.apply_bpe", "tables", "vocabulary"],
+    [
+        *("__init__", "apply", "codes", "corpus.text", "methods.__init__", "methods.learn", "methods.resampling"),
+        *("subword_nmt.apply_bpe", "tables", "vocabulary"),
+    ],
 )
 def test_examples_in_docstrings(name: str) -> None:
     """The examples in the documentation produce what they show."""

@@ -22,7 +22,7 @@ from mt_scaffold.corpus.header import CodesHeader
 from mt_scaffold.corpus.id_files import id_width
 from mt_scaffold.encode import decode_documents, encode_documents
 from mt_scaffold.errors import MTScaffoldError, SpecialTokenError, UsageError
-from mt_scaffold.methods.learn import learn_from_counts
+from mt_scaffold.methods import Scaffold
 
 numpy = pytest.importorskip("numpy", reason="what the files of ids are read with")
 
@@ -40,7 +40,7 @@ def folder(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
     (folder / "objects.jsonl").write_text("".join(json.dumps({"body": line}) + "\n" for line in LINES))
     counts = count_words(folder / "lines.txt", pretokenise=request.param, any_bytes=True)
     header = CodesHeader.of_options(request.param, byte_level=True)
-    (folder / "codes").write_bytes(learn_from_counts(counts, 300, header=header).codes.text)
+    (folder / "codes").write_bytes(Scaffold(300).learn(counts, header).text)
     return folder
 
 

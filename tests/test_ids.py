@@ -24,7 +24,7 @@ from mt_scaffold.corpus.count import count_words
 from mt_scaffold.corpus.header import CodesHeader
 from mt_scaffold.corpus.pretokenise import PATTERNS, Pretokeniser
 from mt_scaffold.errors import MTScaffoldError, SpecialTokenError, UsageError
-from mt_scaffold.methods.learn import learn_from_counts
+from mt_scaffold.methods import PlainBPE, make_method
 
 numpy = pytest.importorskip("numpy", reason="encode_batch returns NumPy arrays")
 
@@ -49,7 +49,8 @@ def codes_of(pretokeniser: str, algorithm: str, split_digits: bool = False, symb
         split_digits=split_digits,
         any_bytes=True,
     )
-    return learn_from_counts(counts, symbols, algorithm=algorithm, header=header).codes.text
+    text: bytes = make_method(algorithm, symbols=symbols).learn(counts, header).text
+    return text
 
 
 @cache
@@ -63,7 +64,7 @@ def reference_of(bpe: BPE, codes: bytes, special: tuple[str, ...] = (), multiple
 
     read = Codes(codes)
     merges = [(merge.left, merge.right) for merge in read.merges]
-    scaffold = [merge.token for merge in read.merges if merge.scaffold]
+    scaffold = [merge.token for merge in read.merges if not merge.normal]
     split = None
     if not read.header.end_of_word:
         split = Pretokeniser(read.pretokeniser, read.split_digits).split
@@ -195,9 +196,7 @@ def test_real_text_gives_the_ids_of_tiktoken(pattern: str) -> None:
     with gzip.open(MDN) as stream:
         held_out = stream.read(300_000).decode("utf-8", "ignore")
     header = CodesHeader.of_options(pattern)
-    learned = learn_from_counts(
-        count_words(io.BytesIO(text), pretokenise=pattern), 1500, algorithm="bpe", header=header
-    )
+    learned = PlainBPE(1500).learn(count_words(io.BytesIO(text), pretokenise=pattern), header)
     bpe = BPE(learned.codes)
     theirs = tiktoken_of(bpe, pattern)
     for each in (text.decode("utf-8", "ignore"), held_out):
@@ -215,7 +214,7 @@ def test_runs_of_a_letter_give_the_ids_of_tiktoken() -> None:
         words = ["".join(generator.choices(alphabet, k=generator.randint(1, 16))) for _ in range(20)]
         counts = count_words(lines=words, num_workers=1, pretokenise="gpt2")
         header = CodesHeader.of_options("gpt2")
-        bpe = BPE(learn_from_counts(counts, 40, 1, "bpe", header=header).codes)
+        bpe = BPE(PlainBPE(40, 1).learn(counts, header).codes)
         theirs = tiktoken_of(bpe, "gpt2")
         for _ in range(20):
             text = "".join(generator.choices(alphabet, k=generator.randint(1, 30)))

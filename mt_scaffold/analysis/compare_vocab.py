@@ -16,8 +16,8 @@ from mt_scaffold.corpus.header import CodesHeader
 from mt_scaffold.corpus.inputs import Lines, TextFile
 from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.frequencies import Vocabulary, use_of_vocabulary
-from mt_scaffold.methods.learn import learn_from_counts
-from mt_scaffold.options import FORMATS, check_choice, check_learning, check_top
+from mt_scaffold.methods import PlainBPE, Scaffold
+from mt_scaffold.options import FORMATS, check_choice, check_top
 from mt_scaffold.tables import format_table, token_cell
 
 _WORDS = CodesHeader()  # of characters, between spaces
@@ -179,7 +179,7 @@ def compare_sizes(
     for sizes out of range.
     """
     for symbols in sizes:
-        check_learning(symbols, 1, "bpe")
+        PlainBPE(symbols)  # refuses what is out of range
     header = CodesHeader.of_options(pretokenise, split_digits, byte_level)
     counts = count_words(
         infile,
@@ -215,12 +215,12 @@ def compare_at_sizes(
         if symbols <= base:
             raise UsageError(f"N = {symbols:,}: the text has {base:,} base symbols already; give a greater one")
         measured = []
-        for algorithm in ("bpe", "scaffold"):
+        for method in (PlainBPE(symbols - base, min_frequency), Scaffold(symbols - base, min_frequency)):
             copy = _core.WordCounts()
             copy.add(counts)
-            learned = learn_from_counts(copy, symbols - base, min_frequency, algorithm, header=header)
+            learned = method.learn(copy, header)
             if learned.exhausted:
-                print(f"N = {symbols:,} is left out: the text has too few pairs ({algorithm})", file=sys.stderr)
+                print(f"N = {symbols:,} is left out: the text has too few pairs ({method.name})", file=sys.stderr)
                 break
             measured.append(use_of_vocabulary(learned.codes, counts))
         if len(measured) == 2:

@@ -96,7 +96,7 @@ class Explainer:
             return
         self._reference = ReferenceBPE(
             [(merge.left, merge.right) for merge in listed],
-            {merge.token for merge in listed if merge.scaffold},
+            {merge.token for merge in listed if not merge.normal},
             separator,
             end_of_word=read.header.end_of_word,
         )

@@ -131,23 +131,24 @@ class Summary:
 
 
 def summarise(vocabulary: Vocabulary) -> Summary:
-    """Return the figures of one codes file, from the frequencies of its vocabulary."""
+    """Return the figures of one model, from the frequencies of its vocabulary."""
     ordered = vocabulary.sorted_frequencies
     tokens, size = sum(ordered), len(ordered)
     bits = entropy(ordered)
     used = sum(1 for frequency in ordered if frequency)
+    share = len(vocabulary.scaffold) / len(vocabulary.normal) if vocabulary.normal else 0.0
     return Summary(
         codes=vocabulary.codes.name,
         lines=vocabulary.lines,
         words=vocabulary.words,
         bytes=vocabulary.text_bytes,
-        merges=len(vocabulary.codes.merges),
+        merges=len(vocabulary.codes.merges) if vocabulary.has_merges else None,
         tokens=tokens,
         types=used,
         vocabulary_size=size,
         normal_tokens=len(vocabulary.normal),
-        scaffold_tokens=len(vocabulary.scaffold),
-        scaffold_share=len(vocabulary.scaffold) / len(vocabulary.normal) if vocabulary.normal else 0.0,
+        scaffold_tokens=len(vocabulary.scaffold) if vocabulary.has_merges else None,
+        scaffold_share=share if vocabulary.has_merges else None,
         bytes_per_token=vocabulary.text_bytes / tokens,
         tokens_per_word=tokens / vocabulary.words,
         entropy_bits=bits,

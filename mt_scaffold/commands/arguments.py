@@ -9,8 +9,7 @@ from mt_scaffold.corpus.documents import DEFAULT_FIELD, DOCUMENT_FORMATS, Docume
 from mt_scaffold.corpus.files import input_or_standard
 from mt_scaffold.corpus.text import SEPARATOR
 from mt_scaffold.methods.inference import INFERENCES, MERGES, describe_inferences
-from mt_scaffold.methods.parity import DEFAULT_ALPHA
-from mt_scaffold.options import ALGORITHMS, DEFAULT_THRESHOLD, FORMATS
+from mt_scaffold.options import FORMATS
 
 _DEFAULT_TOP = 20
 
@@ -169,55 +168,6 @@ def add_uniform_sampling(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def add_learning(parser: argparse.ArgumentParser) -> None:
-    """Add the options that ``learn-bpe`` and ``learn-joint-bpe-and-vocab`` share."""
-    parser.add_argument(
-        "--algorithm", choices=ALGORITHMS, default="scaffold", help="what to learn (default: %(default)s)"
-    )
-    parser.add_argument(
-        "--threshold",
-        type=float,
-        metavar="T",
-        help="with --algorithm picky, remove a token when this share of its occurrences is merged at once "
-        f"(default: {DEFAULT_THRESHOLD})",
-    )
-    add_parity(parser)
-    add_words(parser)
-    add_amount(parser)
-    add_num_workers(parser)
-
-
-def add_parity(parser: argparse.ArgumentParser) -> None:
-    """Add the options of ``--algorithm parity``."""
-    parser.add_argument(
-        "--dev",
-        nargs="+",
-        metavar="PATH",
-        help="with --algorithm parity, whose inputs are one per language: a development text for each, in the same "
-        "order and parallel line by line; the language with most tokens there is next (default: the inputs)",
-    )
-    parser.add_argument(
-        "--global-merges",
-        type=int,
-        default=0,
-        metavar="N",
-        help="with --algorithm parity, choose the first N merges on all languages together, as bpe (default: 0)",
-    )
-    parser.add_argument(
-        "--window",
-        type=int,
-        metavar="W",
-        help="with --algorithm parity, pass over a language that has had too many of the last W merges (default: none)",
-    )
-    parser.add_argument(
-        "--alpha",
-        type=float,
-        metavar="A",
-        help="with --window, how many times its even share of the window is too many for a language "
-        f"(default: {DEFAULT_ALPHA:g})",
-    )
-
-
 def add_words(parser: argparse.ArgumentParser) -> None:
     """Add what words and their symbols are; ``word_options`` returns it."""
     parser.add_argument(
@@ -243,49 +193,4 @@ def word_options(options: argparse.Namespace) -> dict[str, Any]:
         "pretokenise": options.pretokenise,
         "split_digits": options.split_digits,
         "byte_level": options.byte_level,
-    }
-
-
-def add_amount(parser: argparse.ArgumentParser) -> None:
-    """Add how much is learned, and ``--verbose``."""
-    parser.add_argument(
-        "--symbols",
-        "-s",
-        type=int,
-        default=10000,
-        metavar="N",
-        help="number of merges (bpe, parity), of normal merged tokens (scaffold), or of merged tokens that are not "
-        "removed (picky) (default: %(default)s)",
-    )
-    parser.add_argument(
-        "--min-frequency",
-        type=int,
-        default=2,
-        metavar="FREQ",
-        help="stop when no pair of symbols has a frequency >= FREQ (default: %(default)s)",
-    )
-    parser.add_argument(
-        "--total-symbols",
-        "-t",
-        action="store_true",
-        help="subtract the number of base symbols from N, so that N estimates the symbols of segmented text",
-    )
-    parser.add_argument("--verbose", "-v", action="store_true", help="print each merge to stderr")
-
-
-def learning_options(options: argparse.Namespace) -> dict[str, Any]:
-    """Return what ``add_learning`` has parsed, as keyword arguments of the functions that learn."""
-    return {
-        "num_symbols": options.symbols,
-        "min_frequency": options.min_frequency,
-        "total_symbols": options.total_symbols,
-        "verbose": options.verbose,
-        "num_workers": options.num_workers,
-        "algorithm": options.algorithm,
-        "threshold": options.threshold,
-        "dev": options.dev,
-        "global_merges": options.global_merges,
-        "window": options.window,
-        "alpha": options.alpha,
-        **word_options(options),
     }

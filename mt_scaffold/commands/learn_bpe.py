@@ -6,15 +6,17 @@ import argparse
 
 from mt_scaffold.commands.arguments import (
     add_documents,
-    add_learning,
     add_max_memory,
+    add_num_workers,
+    add_words,
     documents_by_input,
     given_documents,
-    learning_options,
+    word_options,
 )
+from mt_scaffold.commands.learning import add_method, given_method
 from mt_scaffold.corpus.files import output_or_standard
 from mt_scaffold.errors import UsageError
-from mt_scaffold.methods.learn import learn_bpe
+from mt_scaffold.methods.learn import learn
 
 EXAMPLES = """\
 mt-scaffold learn-bpe --symbols 32000 < corpus.tok > codes
@@ -45,14 +47,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="drop words with a count below N before learning, and say what that can change (default: keep all)",
     )
-    add_learning(parser)
+    add_method(parser)
+    parser.add_argument("--verbose", "-v", action="store_true", help="print each merge to stderr")
+    add_words(parser)
+    add_num_workers(parser)
 
 
 def run(options: argparse.Namespace) -> None:
     if options.counts and (options.input or options.format or options.field):
         raise UsageError("--counts takes the place of --input, --format and --field; omit those")
-    given = documents_by_input if options.algorithm == "parity" else given_documents
-    learn_bpe(
+    method = given_method(options)
+    given = documents_by_input if method.by_language else given_documents
+    learn(
+        method=method,
         documents=None if options.counts else given(options),
         counts=options.counts,
         max_memory=options.max_memory,
@@ -60,5 +67,7 @@ def run(options: argparse.Namespace) -> None:
         outfile=output_or_standard(options.output),
         is_dict=options.dict_input,
         trace=None if options.trace is None else output_or_standard(options.trace),
-        **learning_options(options),
+        verbose=options.verbose,
+        num_workers=options.num_workers,
+        **word_options(options),
     )

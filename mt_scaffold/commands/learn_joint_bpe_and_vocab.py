@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import argparse
 
-from mt_scaffold.commands.arguments import add_learning, add_separator, input_paths, learning_options
-from mt_scaffold.vocabulary import learn_joint_bpe_and_vocab
+from mt_scaffold.commands.arguments import add_num_workers, add_separator, add_words, input_paths, word_options
+from mt_scaffold.commands.learning import add_method, given_method
+from mt_scaffold.methods.bpe import MethodWithCodes
+from mt_scaffold.methods.learn import learn_joint_bpe_and_vocab
 
 EXAMPLES = """\
 mt-scaffold learn-joint-bpe-and-vocab --input train.en train.de --symbols 32000 --output codes \\
@@ -24,14 +26,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="PATH",
         help="vocabulary files, one for each input, for --vocabulary of apply-bpe",
     )
-    add_learning(parser)
+    add_method(parser)
+    parser.add_argument("--verbose", "-v", action="store_true", help="print each merge to stderr")
+    add_words(parser)
+    add_num_workers(parser)
 
 
 def run(options: argparse.Namespace) -> None:
+    method = given_method(options)
+    assert isinstance(method, MethodWithCodes)
     learn_joint_bpe_and_vocab(
         input_paths(options),
         options.output,
         options.write_vocabulary,
+        method,
         separator=options.separator,
-        **learning_options(options),
+        verbose=options.verbose,
+        num_workers=options.num_workers,
+        **word_options(options),
     )

@@ -23,7 +23,10 @@ mt-scaffold trim bpe.codes --tokens unwanted.txt --output marked.codes
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("codes", metavar="CODES", help="codes file, of subword-nmt too")
     parser.add_argument(
-        "--below", type=int, metavar="FREQ", help="mark tokens rarer than FREQ in the text as CODES segment it"
+        "--below",
+        type=_frequency,
+        metavar="FREQ",
+        help="mark tokens rarer than FREQ in the text as CODES segment it; below 1, than this share of the last merge",
     )
     parser.add_argument(
         "--ratio",
@@ -50,6 +53,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--counts", nargs="+", metavar="PATH", help="count files (count-words; globs too) as the text")
     parser.add_argument("--output", "-o", metavar="PATH", help="codes file (default: standard output)")
     add_num_workers(parser)
+
+
+def _frequency(value: str) -> float:
+    try:
+        return int(value) if value.lstrip("-").isdecimal() else float(value)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"give a frequency, or a share such as 0.5, not '{value}'") from None
 
 
 def _number_or_same(value: str) -> int | Literal["same"]:

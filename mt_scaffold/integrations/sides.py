@@ -106,7 +106,7 @@ def byte_tokens(codes: Codes, merges: int = -1) -> list[str]:
     tokens = [bytes_to_notation(bytes((byte,))) for byte in range(256)]
     if end_of_word:
         tokens += [token + END_OF_WORD for token in tokens]
-    made = (merge.token for merge in codes.first(merges) if not merge.scaffold)
+    made = (merge.token for merge in codes.first(merges) if merge.normal)
     return list(dict.fromkeys([*tokens, *(token for token in made if not is_base_symbol(token, end_of_word))]))
 
 

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from mt_scaffold.apply import BPE
-from mt_scaffold.codes import Codes, CodesSource, Merge
+from mt_scaffold.codes import AnyMerge, Codes, CodesSource
 from mt_scaffold.corpus.files import PathLike, open_input, open_output, refuse_overwriting, shown
 from mt_scaffold.corpus.text import END_OF_WORD, SEPARATOR, is_base_symbol, surface_form
 from mt_scaffold.corpus.vocabulary_file import SPECIAL_SYMBOLS
@@ -82,7 +82,7 @@ def to_tokenizers(
     return tokenizer
 
 
-def check_expressible(codes: Codes, merges: int = -1) -> list[Merge]:
+def check_expressible(codes: Codes, merges: int = -1) -> list[AnyMerge]:
     """Return the merges of codes that tokenizers segments every word alike with; raise MTScaffoldError for others."""
     header = codes.header
     if header.picky:
@@ -101,11 +101,11 @@ def check_expressible(codes: Codes, merges: int = -1) -> list[Merge]:
             f"otherwise; only {', '.join(oniguruma.NAMES)} can be exported"
         )
     made: dict[str, int] = {}
-    kept: dict[tuple[str, str], Merge] = {}
+    kept: dict[tuple[str, str], AnyMerge] = {}
     for line, merge in enumerate(codes.first(merges), start=2):
         if (merge.left, merge.right) in kept:
             continue  # the first rank counts
-        if merge.scaffold:
+        if not merge.normal:
             raise MTScaffoldError(
                 f"{codes.name}: line {line}: tokenizers cannot express Scaffold-BPE codes: no step there takes tokens "
                 f"apart after merging, as '{merge.token}' must be; use mt_scaffold.integrations.transformers"
@@ -116,7 +116,7 @@ def check_expressible(codes: Codes, merges: int = -1) -> list[Merge]:
     return list(kept.values())
 
 
-def _check_merge(merge: Merge, made: dict[str, int], end_of_word: bool, place: str) -> None:
+def _check_merge(merge: AnyMerge, made: dict[str, int], end_of_word: bool, place: str) -> None:
     """The condition under which one place at a time and all places at once come to the same."""
     why = "tokenizers would segment some words otherwise, and the codes were not learned as they stand"
     for part in (merge.left, merge.right):
@@ -178,7 +178,7 @@ def _words(library: Any, codes: Codes) -> list[Any]:
 
 
 def _marked(
-    codes: Codes, merges: Sequence[Merge], tokens: Sequence[str], vocabulary: PathLike | None
+    codes: Codes, merges: Sequence[AnyMerge], tokens: Sequence[str], vocabulary: PathLike | None
 ) -> dict[str, int]:
     """Return the ids of tokens as a codes file writes them: ``zona</w>`` for ``zona``, ``zona`` for ``zona@@``."""
     by_form: dict[str, str] = {}

@@ -1,1 +1,75 @@
-"""The segmentation methods: what each learns from counted words, and how it segments."""
+"""The segmentation methods: what each learns from counted words, and how it segments.
+
+>>> from mt_scaffold.methods import Picky, method_type
+>>> Picky(symbols=4000, threshold=0.7).label
+'picky-4000-ios0.7'
+>>> method_type("picky") is Picky
+True
+
+A new method is a file here and a line of METHODS.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from mt_scaffold.options import check_choice
+
+if TYPE_CHECKING:
+    from mt_scaffold.corpus.files import PathLike
+    from mt_scaffold.methods.bpe import PlainBPE as PlainBPE
+    from mt_scaffold.methods.bpe import Scaffold as Scaffold
+    from mt_scaffold.methods.method import Method as Method
+    from mt_scaffold.methods.parity import Parity as Parity
+    from mt_scaffold.methods.picky import Picky as Picky
+    from mt_scaffold.methods.trimming import Trimmed as Trimmed
+    from mt_scaffold.methods.unigram import Unigram as Unigram
+
+# What --algorithm and a system's algorithm call a method → its class and module, which is loaded when it is needed:
+# to segment, none is. The first is the default.
+METHODS = {
+    "scaffold": ("Scaffold", "bpe"),
+    "bpe": ("PlainBPE", "bpe"),
+    "picky": ("Picky", "picky"),
+    "parity": ("Parity", "parity"),
+    "trimmed": ("Trimmed", "trimming"),
+    "unigram": ("Unigram", "unigram"),
+}
+
+
+def method_type(name: str) -> type[Method[Any]]:
+    """Return the method of this name; UsageError, listing all, where there is none."""
+    found: type[Method[Any]] = __getattr__(METHODS[check_choice("algorithm", name, METHODS)][0])
+    return found
+
+
+def make_method(name: str, **settings: Any) -> Method[Any]:
+    """Return a method with settings; UsageError, listing its settings, for one that it does not have."""
+    kind = method_type(name)
+    for each in settings:
+        kind.check_setting(each)
+    return kind(**settings)
+
+
+def methods(command: str | None = None) -> dict[str, type[Method[Any]]]:
+    """Return the methods by name: all, or those that a command learns."""
+    found = {name: method_type(name) for name in METHODS}
+    return {name: kind for name, kind in found.items() if command in (None, kind.command)}
+
+
+def method_of_file(model: PathLike) -> type[Method[Any]]:
+    """Return the method that segments with a stored model, by the end of its name; codes may have any other name."""
+    import os
+
+    name = os.fspath(model)
+    by_name = (kind for kind in methods().values() if not kind.has_codes and name.endswith(kind.suffix))
+    return next(by_name, method_type("bpe"))
+
+
+def __getattr__(name: str) -> Any:
+    module = "method" if name == "Method" else dict(METHODS.values()).get(name)
+    if module is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    import importlib
+
+    return getattr(importlib.import_module(f"{__name__}.{module}"), name)

@@ -6,228 +6,243 @@ import contextlib
 import io
 import math
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
-from typing import NamedTuple, cast
+from typing import ClassVar, cast
 
 from mt_scaffold import _core
 from mt_scaffold.codes import Codes
 from mt_scaffold.corpus.count import Text, sources_of
-from mt_scaffold.corpus.documents import Documents, Texts, format_by_name
-from mt_scaffold.corpus.files import PathLike, Readable
-from mt_scaffold.corpus.header import CodesHeader
-from mt_scaffold.corpus.inputs import Lines, TextFile, core_input, exactly_one, source_name, text_sources
+from mt_scaffold.corpus.documents import Documents, format_by_name
+from mt_scaffold.corpus.files import PathLike, Readable, Writable, shown
+from mt_scaffold.corpus.header import CHARACTERS, CodesHeader
+from mt_scaffold.corpus.inputs import TextFile, core_input, exactly_one, source_name, text_sources
 from mt_scaffold.errors import MTScaffoldError, UsageError
+from mt_scaffold.methods.bpe import LearnedCodes, MethodWithCodes, without_base_symbols
+from mt_scaffold.methods.method import (
+    Count,
+    Inputs,
+    Load,
+    Words,
+    check_amount,
+    min_frequency_setting,
+    setting,
+    symbols_setting,
+    text_name,
+    total_symbols_setting,
+)
 from mt_scaffold.methods.trace import Step, TraceWriter
 from mt_scaffold.progress import progress_line
 
-PARITY = "parity"
 # The authors' default.
 DEFAULT_ALPHA = 2.0
 
 
-class Parity(NamedTuple):
-    """What parity-aware BPE has beyond the options of BPE.
+def _check_window(window: int) -> None:
+    if not 1 <= window < 2**31:
+        raise UsageError(f"the window must be 1 or more merges and less than 2^31, not {window}")
 
-    development: a text for each language; together they are parallel, line by line. None: the training texts are.
+
+def _check_alpha(alpha: float) -> None:
+    if not 1 <= alpha < math.inf:
+        raise UsageError(f"alpha must be 1 or more, so that a language is left to choose, not {alpha}")
+
+
+def _check_development(dev: Sequence[TextFile]) -> None:
+    for name in map(source_name, text_sources(paths=dev)):
+        if format_by_name(name) != "lines":
+            raise UsageError(f"{name}: a development text is plain text, with a sentence per line; convert it first")
+
+
+@dataclass(frozen=True)
+class Parity(MethodWithCodes):
+    """Parity-aware BPE (Foroutan et al. 2025): each merge is that of the language that has the most tokens.
+
+    dev: a text for each language; together they are parallel, line by line. None: the training texts are.
     global_merges: how many of the first merges are those of BPE on all languages together (the hybrid variant).
     window, alpha: a language is passed over while more than ``alpha`` times its even share of the last ``window``
-    choices fell on it (the moving-window variant); 0 for no window.
+    choices fell on it (the moving-window variant); None for no window.
     """
 
-    development: list[TextFile] | None = None
-    global_merges: int = 0
-    window: int = 0
-    alpha: Fraction = Fraction(DEFAULT_ALPHA)
+    name: ClassVar[str] = "parity"
+    title: ClassVar[str] = "parity-aware BPE"
+    by_language: ClassVar[bool] = True
+
+    symbols: int = symbols_setting("number of merges")
+    min_frequency: int = min_frequency_setting()
+    total_symbols: bool = total_symbols_setting()
+    dev: Sequence[TextFile] | None = setting(
+        "whose inputs are one per language: a development text for each, in the same order and parallel line by line; "
+        "the language with most tokens there is next (default: the inputs)",
+        default=None,
+        check=_check_development,
+        metavar="PATH",
+        in_files=False,
+    )
+    global_merges: int = setting(
+        "choose the first N merges on all languages together, as bpe",
+        default=0,
+        least=0,
+        check=check_amount("number of global merges", 0),
+        label="-global{}",
+    )
+    window: int | None = setting(
+        "pass over a language that has had too many of the last W merges (default: none)",
+        default=None,
+        least=1,
+        check=_check_window,
+        label="-window{}",
+        metavar="W",
+    )
+    alpha: float | None = setting(
+        "with --window, how many times its even share of the window is too many for a language (default: "
+        f"{DEFAULT_ALPHA:g})",
+        default=None,
+        check=_check_alpha,
+        label="-alpha{!r}",
+        metavar="A",
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.alpha is not None and self.window is None:
+            raise UsageError("alpha is how much of a window falls on one language; give a window too")
+
+    @property
+    def more_sources(self) -> list[TextFile]:
+        """The development texts."""
+        return [] if self.dev is None else text_sources(paths=self.dev)
 
     def most_chosen(self, languages: int) -> int:
         """Return how often in the window a language may have been chosen and still be chosen again."""
-        return min(self.window, math.floor(self.alpha * self.window / languages))
+        # As it is written: 1.1 is 11/10.
+        alpha = Fraction(str(DEFAULT_ALPHA if self.alpha is None else self.alpha))
+        window = self.window or 0
+        return min(window, math.floor(alpha * window / languages))
+
+    def texts(self, inputs: Inputs) -> list[Text]:
+        """Return the text of each language, none for count files; UsageError unless there are two or more.
+
+        They are of one kind, and there are as many development texts, or none.
+        """
+        infile, paths, lines, documents, counts, max_memory, prune = inputs
+        if max_memory is not None:
+            raise UsageError("parity-aware BPE has no limit on memory; count within one, and learn from count files")
+        if prune > 1 and self.dev is None:
+            raise UsageError(f"--prune drops words, so that the inputs no longer say the same; {_GIVE_DEV}")
+        if infile is not None or lines is not None:
+            raise UsageError("parity-aware BPE takes one text per language; give them as paths=[...]")
+        exactly_one(paths=paths, documents=documents, counts=counts)
+        texts: list[Text] = []
+        if paths is not None:
+            texts = [[source] for source in text_sources(paths=paths)]
+        elif documents is not None:
+            if isinstance(documents, Documents) or not all(isinstance(each, Documents) for each in documents):
+                raise UsageError("parity-aware BPE takes documents as a list of Documents, one for each language")
+            texts = [*cast(Sequence[Documents], documents)]
+        check_languages(
+            self, len(texts) if counts is None else len(counts), None if self.dev is None else len(self.dev)
+        )
+        return texts
+
+    def load(self, counts: Sequence[PathLike], load: Load, count: Count) -> Words:
+        """Read the words of each language from its count file, and count those of the development texts."""
+        return Words([*map(shown, counts)], [load([path]) for path in counts], *count_developments(self, count))
+
+    def count(self, texts: Sequence[Text], count: Count, is_dict: bool = False) -> Words:
+        """Count the words of each language, and of the development texts.
+
+        Raises MTScaffoldError where the texts that parity is measured on differ in their numbers of lines; UsageError
+        without development texts where the training texts have no lines to compare.
+        """
+        names = [text_name(text) for text in texts]
+        if self.dev is not None:
+            training = [count(text, False) for text in texts]
+            return Words(names, training, *count_developments(self, count))
+        for name, text in zip(names, texts, strict=True):
+            if is_dict or (isinstance(text, Documents) and any(each.format != "lines" for each in text.inputs)):
+                raise UsageError(f"{name}: no lines of text to compare with those of the other languages; {_GIVE_DEV}")
+        training = _count_parallel(names, texts, count, False, f"; where inputs are not parallel, {_GIVE_DEV}")
+        return Words(names, training)
+
+    def learn(
+        self,
+        words: Words | _core.WordCounts,
+        header: CodesHeader = CHARACTERS,
+        verbose: bool = False,
+        trace: Writable | None = None,
+    ) -> LearnedCodes:
+        """Learn merges from the words of each language.
+
+        The language with the most tokens is next: the texts that parity is measured on say the same, so that it is
+        the one that is compressed worst. Learning stops, and says so on stderr, where its most frequent pair is rarer
+        than ``min_frequency``.
+
+        Raises MTScaffoldError for a text without words; UsageError for the words of a single text.
+        """
+        if isinstance(words, _core.WordCounts):
+            words = Words.of(words)
+        check_languages(self, len(words.training), len(words.development) or None)
+        if self.window and self.most_chosen(len(words.training)) == self.window:
+            print(
+                f"warning: the window has no effect: with {len(words.training)} languages, alpha would have to be "
+                f"below {len(words.training)}",
+                file=sys.stderr,
+            )
+        wanted = self.symbols
+        if self.total_symbols:
+            wanted = without_base_symbols(wanted, words.together(), header)
+        names = [*words.names, *words.development_names]
+        for name, counts in zip(names, [*words.training, *words.development], strict=True):
+            if len(counts) == 0:
+                raise MTScaffoldError(f"{name}: there are no words in it; parity-aware BPE needs some of each language")
+        writer = None if trace is None else TraceWriter(trace)
+        with progress_line("learning", "merges") as show:
+            learned = _core.learn_parity(
+                words.training,
+                words.development,
+                wanted,
+                self.min_frequency,
+                _reporter(words.names, verbose, writer),
+                show,
+                header.for_core,
+                self.global_merges,
+                self.window or 0,
+                self.most_chosen(len(words.names)),
+            )
+        if learned["exhausted"]:
+            number = learned["language"]
+            where = "" if number is None else f" of {words.names[number]}, which is compressed worst,"
+            print(f"no pair{where} has frequency >= {self.min_frequency}. Stopping", file=sys.stderr)
+        return LearnedCodes(Codes(learned["codes"]), 0, learned["exhausted"])
 
 
-# Counts the words of a text, with the options of a call; the flag says that it is a development text.
-Count = Callable[[Text, bool], _core.WordCounts]
-
-
-class Languages(NamedTuple):
-    """The counted words of each language, to learn from and, unless empty, to measure parity on; the names of both."""
-
-    names: list[str]
-    training: list[_core.WordCounts]
-    development_names: list[str]
-    development: list[_core.WordCounts]
-
-    def together(self) -> _core.WordCounts:
-        """The words of all languages to learn from, as one text."""
-        words = _core.WordCounts()
-        for each in self.training:
-            words.add(each)
-        return words
-
-
-def parity_settings(
-    algorithm: str,
-    dev: Sequence[TextFile] | None,
-    global_merges: int,
-    window: int | None,
-    alpha: float | None,
-) -> Parity | None:
-    """Return the settings of parity-aware BPE, None for other algorithms; the arguments are those of ``learn_bpe``.
-
-    Raises UsageError for values out of range, and for any without parity-aware BPE.
-    """
-    given = {"dev": dev, "global_merges": global_merges or None, "window": window, "alpha": alpha}
-    if algorithm != PARITY:
-        for name, value in given.items():
-            if value is not None:
-                raise UsageError(f"{name} belongs to the algorithm parity; omit it with {algorithm}")
-        return None
-    if not 0 <= global_merges < 2**63:
-        raise UsageError(f"the number of global merges must be 0 or more and less than 2^63, not {global_merges}")
-    if window is not None and not 1 <= window < 2**31:
-        raise UsageError(f"the window must be 1 or more merges and less than 2^31, not {window}")
-    if alpha is not None and window is None:
-        raise UsageError("alpha is how much of a window falls on one language; give a window too")
-    alpha = DEFAULT_ALPHA if alpha is None else alpha
-    if not 1 <= alpha < math.inf:
-        raise UsageError(f"alpha must be 1 or more, so that a language is left to choose, not {alpha}")
-    development = None if dev is None else text_sources(paths=dev)
-    for name in map(source_name, development or []):
-        if format_by_name(name) != "lines":
-            raise UsageError(f"{name}: a development text is plain text, with a sentence per line; convert it first")
-    # As it is written: 1.1 is 11/10.
-    return Parity(development, global_merges, window or 0, Fraction(str(alpha)))
-
-
-def language_texts(
-    parity: Parity,
-    infile: TextFile | None,
-    paths: Iterable[TextFile] | None,
-    lines: Lines | None,
-    documents: Texts | Sequence[Documents] | None,
-    counts: Sequence[PathLike] | None,
-    max_memory: int | str | None = None,
-    prune: int = 1,
-) -> list[Text]:
-    """Return the text of each language, none for count files; UsageError unless there are two or more, of one kind."""
-    if max_memory is not None:
-        raise UsageError("parity-aware BPE has no limit on memory; count within one, and learn from count files")
-    if prune > 1 and parity.development is None:
-        raise UsageError(f"--prune drops words, so that the inputs no longer say the same; {_GIVE_DEV}")
-    if infile is not None or lines is not None:
-        raise UsageError("parity-aware BPE takes one text per language; give them as paths=[...]")
-    exactly_one(paths=paths, documents=documents, counts=counts)
-    texts: list[Text] = []
-    if paths is not None:
-        texts = [[source] for source in text_sources(paths=paths)]
-    elif documents is not None:
-        if isinstance(documents, Documents) or not all(isinstance(each, Documents) for each in documents):
-            raise UsageError("parity-aware BPE takes documents as a list of Documents, one for each language")
-        texts = [*cast(Sequence[Documents], documents)]
-    check_languages(parity, len(texts) if counts is None else len(counts))
-    return texts
-
-
-def check_languages(parity: Parity, languages: int) -> None:
-    """Raise UsageError unless there are several languages, and development texts for all of them or none.
-
-    Says on stderr where the window has no effect.
-    """
+def check_languages(parity: Parity, languages: int, developments: int | None) -> None:
+    """Raise UsageError unless there are several languages, and development texts for all of them or none."""
     if languages < 2:
         raise UsageError(
             "parity-aware BPE compares languages: give the text of each as an input of its own, two or more of them; "
             "for a single text, choose --algorithm bpe"
         )
-    if parity.development is not None and len(parity.development) != languages:
+    if developments is not None and developments != languages:
         raise UsageError(
-            f"there are {languages} inputs and {len(parity.development)} development texts; give one of these for "
+            f"there are {languages} inputs and {developments} development texts; give one of these for "
             "each input, in the same order"
         )
-    if parity.window and parity.most_chosen(languages) == parity.window:
-        print(
-            f"warning: the window has no effect: with {languages} languages, alpha would have to be below {languages}",
-            file=sys.stderr,
-        )
-
-
-def count_languages(
-    parity: Parity,
-    texts: Sequence[Text],
-    count: Count,
-    is_dict: bool = False,
-) -> Languages:
-    """Count the words of each language, and of the development texts.
-
-    Raises MTScaffoldError where the texts that parity is measured on differ in their numbers of lines; UsageError
-    without development texts where the training texts have no lines to compare.
-    """
-    names = [_name(text) for text in texts]
-    if parity.development is not None:
-        training = [count(text, False) for text in texts]
-        return Languages(names, training, *count_developments(parity, count))
-    for name, text in zip(names, texts, strict=True):
-        if is_dict or (isinstance(text, Documents) and any(each.format != "lines" for each in text.inputs)):
-            raise UsageError(f"{name}: no lines of text to compare with those of the other languages; {_GIVE_DEV}")
-    training = _count_parallel(names, texts, count, False, f"; where inputs are not parallel, {_GIVE_DEV}")
-    return Languages(names, training, [], [])
 
 
 def count_developments(parity: Parity, count: Count) -> tuple[list[str], list[_core.WordCounts]]:
     """Return the names and the counted words of the development texts; MTScaffoldError unless they are parallel."""
-    if parity.development is None:
+    if parity.dev is None:
         raise UsageError(f"count files have no lines to compare; {_GIVE_DEV}")
-    names = [source_name(source) for source in parity.development]
-    texts = [[source] for source in parity.development]
+    sources = parity.more_sources
+    names = [source_name(source) for source in sources]
+    texts = [[source] for source in sources]
     return names, _count_parallel(names, texts, count, True, "; development texts must be parallel, line by line")
 
 
-def _name(text: Text) -> str:
-    first, *others = [*map(source_name, sources_of(text))] or ["the input"]
-    return f"{first} and {len(others)} more" if others else first
-
-
 _GIVE_DEV = "give a parallel development text for each language (--dev)"
-
-
-def learn_parity(
-    languages: Languages,
-    parity: Parity,
-    num_symbols: int,
-    min_frequency: int,
-    header: CodesHeader,
-    verbose: bool = False,
-    trace: TraceWriter | None = None,
-) -> tuple[Codes, bool]:
-    """Learn merges; return the codes, and whether learning stopped early. The counts are used up.
-
-    The language with the most tokens is next: the texts that parity is measured on say the same, so that it is the one
-    that is compressed worst. Learning stops, and says so on stderr, where its most frequent pair is rarer than
-    ``min_frequency``.
-
-    Raises MTScaffoldError for a text without words.
-    """
-    names = [*languages.names, *languages.development_names]
-    for name, words in zip(names, [*languages.training, *languages.development], strict=True):
-        if len(words) == 0:
-            raise MTScaffoldError(f"{name}: there are no words in it; parity-aware BPE needs some of each language")
-    with progress_line("learning", "merges") as show:
-        learned = _core.learn_parity(
-            languages.training,
-            languages.development,
-            num_symbols,
-            min_frequency,
-            _reporter(languages.names, verbose, trace),
-            show,
-            header.for_core,
-            parity.global_merges,
-            parity.window,
-            parity.most_chosen(len(languages.names)),
-        )
-    if learned["exhausted"]:
-        number = learned["language"]
-        where = "" if number is None else f" of {languages.names[number]}, which is compressed worst,"
-        print(f"no pair{where} has frequency >= {min_frequency}. Stopping", file=sys.stderr)
-    return Codes(learned["codes"]), learned["exhausted"]
 
 
 def _reporter(

@@ -6,28 +6,38 @@ docs/methods.md has the definitions and their sources; ``reference_trimming`` sa
 from __future__ import annotations
 
 import io
+import math
 import os
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Literal, NamedTuple
+from dataclasses import dataclass
+from typing import ClassVar, Literal, NamedTuple
 
 from mt_scaffold import _core
-from mt_scaffold.codes import Codes, CodesSource, Merge
+from mt_scaffold.codes import AnyMerge, Codes, CodesSource
 from mt_scaffold.corpus.count import count_files, count_words, counted_text, load_counts, sources_of
 from mt_scaffold.corpus.documents import Texts
-from mt_scaffold.corpus.files import Output, PathLike, read_file, refuse_overwriting, shown, writing_to
+from mt_scaffold.corpus.files import Output, PathLike, Writable, read_file, refuse_overwriting, shown, writing_to
+from mt_scaffold.corpus.header import CHARACTERS, CodesHeader
 from mt_scaffold.corpus.inputs import Lines, TextFile
 from mt_scaffold.corpus.text import decode, is_base_symbol
 from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.frequencies import use_of_vocabulary
-from mt_scaffold.methods.learn import learn_on
-from mt_scaffold.options import check_learning
+from mt_scaffold.methods.bpe import LearnedCodes, MethodWithCodes, PlainBPE
+from mt_scaffold.methods.method import (
+    Words,
+    min_frequency_setting,
+    setting,
+    symbols_setting,
+    total_symbols_setting,
+)
+from mt_scaffold.progress import progress_line
 
 SAME = "same"
 
 
-class Trimmed(NamedTuple):
+class TrimmedCodes(NamedTuple):
     """The outcome of marking.
 
     codes: with the new marks, and the merges that were learned on. marked: the tokens that are scaffold now and were
@@ -41,11 +51,84 @@ class Trimmed(NamedTuple):
     exhausted: bool
 
 
+def _check_below(below: float) -> None:
+    if not 0 < below < 2**63 or (below >= 1 and below != int(below)):
+        raise UsageError(
+            f"tokens are marked below a frequency of 1 or more, or below a share of the last merge's, not {below}"
+        )
+
+
+@dataclass(frozen=True)
+class Trimmed(MethodWithCodes):
+    """BPE whose rare tokens are scaffold (Cognetta et al. 2024).
+
+    below: the frequency that tokens need in the words; below 1, a share of that of the last BPE merge. refill: learn
+    BPE merges on until as many tokens stand again.
+    """
+
+    name: ClassVar[str] = "trimmed"
+    title: ClassVar[str] = "BPE"
+    command: ClassVar[str] = "trim"
+
+    symbols: int = symbols_setting("number of merges")
+    below: float = setting("mark tokens rarer than FREQ", check=_check_below, label="-below{}", metavar="FREQ")
+    refill: bool = setting("learn merges on until as many tokens stand again", default=False, label="-refill")
+    min_frequency: int = min_frequency_setting()
+    total_symbols: bool = total_symbols_setting()
+
+    @property
+    def made_of(self) -> PlainBPE:
+        """The BPE whose rare tokens are marked."""
+        return PlainBPE(self.symbols, self.min_frequency, self.total_symbols)
+
+    @property
+    def flags(self) -> list[str]:
+        """The options of ``trim``, beyond the codes that it marks, the words and files."""
+        refill = ["--refill", SAME, "--min-frequency", str(self.min_frequency)]
+        return ["--below", str(self.below), *(refill if self.refill else [])]
+
+    @property
+    def description(self) -> str:
+        """It and what it has learned, for people."""
+        return f"{super().description}, trimmed below {self.below:,}" + " and refilled" * self.refill
+
+    @property
+    def variant(self) -> str:
+        """It without N and the settings that go with N, for a figure over several N."""
+        return self.name + "+refill" * self.refill
+
+    def learn(
+        self,
+        words: Words | _core.WordCounts,
+        header: CodesHeader = CHARACTERS,
+        verbose: bool = False,
+        trace: Writable | None = None,
+    ) -> LearnedCodes:
+        """Learn BPE from the words of all texts together, and mark what is rare in them."""
+        words = Words.of(words) if isinstance(words, _core.WordCounts) else words
+        learned = self.made_of.learn(words.copied(False), header, verbose, trace)
+        if not learned.merges:
+            return learned._replace(exhausted=True)
+        counts = words.together()
+        refill: Literal["same"] | None = "same" if self.refill else None
+        below = frequency_below(self.below, learned.codes, counts)
+        trimmed = _trim(learned.codes, counts, _rule(below, None), set(), refill, max(self.min_frequency, below))
+        return LearnedCodes(trimmed.codes, 0, learned.exhausted or trimmed.exhausted, below)
+
+
+def frequency_below(below: float, codes: Codes, counts: _core.WordCounts) -> int:
+    """Return the frequency that tokens need: ``below`` itself, or if it is below 1, this share of the last merge's."""
+    if below >= 1 or not codes.merges:
+        return max(1, int(below))
+    # Nothing was merged after the last merge, so that all it made still stands.
+    return max(1, math.ceil(use_of_vocabulary(codes, counts).frequencies[codes.merges[-1].token] * below))
+
+
 def trim(
     codes: CodesSource,
     infile: TextFile | None = None,
     outfile: Output | None = None,
-    below: int | None = None,
+    below: float | None = None,
     ratio: float | None = None,
     tokens: PathLike | Iterable[str] | None = None,
     refill: int | Literal["same"] | None = None,
@@ -56,7 +139,7 @@ def trim(
     lines: Lines | None = None,
     documents: Texts | None = None,
     counts: Sequence[PathLike] | None = None,
-) -> Trimmed:
+) -> TrimmedCodes:
     """Mark tokens of ``codes`` as scaffold, and write the codes; at least one of the three rules is given.
 
     Tokens are marked all at once, by their frequencies in the text as ``codes`` segment it. Those that are scaffold
@@ -65,7 +148,8 @@ def trim(
     codes: a codes file of BPE or Scaffold-BPE, as ``BPE`` takes it. infile, paths, lines, documents, counts: the text,
     as in ``learn_bpe``, read as the codes say; exactly one, unless ``tokens`` alone decide. outfile: a path, or a file
     open for bytes or text; None to get the codes only as the result.
-    below: mark tokens with a frequency below this (vocabulary trimming: Cognetta et al. 2024).
+    below: mark tokens with a frequency below this (vocabulary trimming: Cognetta et al. 2024); below 1, a share of that
+    of the last merge.
     ratio: mark tokens whose own occurrences are less than this share, in (0, 1], of these and of their occurrences
     inside longer tokens (the final/intermediate ratio of LiteToken: Sun et al. 2026, R(t) = F1 / (F1 + F2)).
     tokens: mark these, written as in ``Merge``: a path to a list of them, one per line, or the tokens.
@@ -109,13 +193,14 @@ def trim(
             )
         else:
             words = load_counts(counts, header)[0]
-        result = _trim(read, words, _rule(below, ratio), listed, refill, max(min_frequency, below or 0))
+        least = None if below is None or words is None else frequency_below(below, read, words)
+        result = _trim(read, words, _rule(least, ratio), listed, refill, max(min_frequency, least or 0))
         stream.write(result.codes.text)
     return result
 
 
 def check_rules(
-    below: int | None,
+    below: float | None,
     ratio: float | None,
     tokens: object,
     refill: int | str | None,
@@ -124,21 +209,21 @@ def check_rules(
     """Raise UsageError unless codes can be marked with these options."""
     if below is None and ratio is None and tokens is None:
         raise UsageError("nothing says what to mark; give below, ratio or tokens")
-    if below is not None and not 1 <= below < 2**63:
-        raise UsageError(f"tokens are marked below a frequency of 1 or more, not {below}")
+    if below is not None:
+        _check_below(below)
     if ratio is not None and not 0 < ratio <= 1:
         raise UsageError(f"the ratio must be above 0 and at most 1, not {ratio}")
     if isinstance(refill, str) and refill != SAME:
         raise UsageError(f"refill to a number of normal tokens, or to '{SAME}', not '{refill}'")
-    check_learning(refill if isinstance(refill, int) else 1, min_frequency, "bpe")
+    PlainBPE(refill if isinstance(refill, int) else 1, min_frequency)  # refuses what is out of range
 
 
 # What a rule marks: of frequencies by token, and of the codes' merges.
-_Rule = Callable[[Mapping[str, int], Sequence[Merge]], set[str]]
+_Rule = Callable[[Mapping[str, int], Sequence[AnyMerge]], set[str]]
 
 
 def _rule(below: int | None, ratio: float | None) -> _Rule:
-    def marked(frequencies: Mapping[str, int], merges: Sequence[Merge]) -> set[str]:
+    def marked(frequencies: Mapping[str, int], merges: Sequence[AnyMerge]) -> set[str]:
         found = set()
         if below is not None:
             found |= {token for token, frequency in frequencies.items() if frequency < below}
@@ -151,7 +236,7 @@ def _rule(below: int | None, ratio: float | None) -> _Rule:
     return marked
 
 
-def total_occurrences(frequencies: Mapping[str, int], merges: Iterable[Merge]) -> Counter[str]:
+def total_occurrences(frequencies: Mapping[str, int], merges: Iterable[AnyMerge]) -> Counter[str]:
     """Return how often each token occurs on its own and inside longer tokens: LiteToken's F1 + F2.
 
     frequencies: of the tokens of a segmented text. merges: of its codes. A token consists of the two symbols of the
@@ -177,7 +262,7 @@ def _trim(
     listed: set[str],
     refill: int | Literal["same"] | None,
     min_frequency: int,
-) -> Trimmed:
+) -> TrimmedCodes:
     before, merges = codes.scaffold, len(codes.merges)
     wanted = len(codes.normal) if isinstance(refill, str) else refill
     marks = before | listed
@@ -199,7 +284,7 @@ def _trim(
         print(f"no pair has frequency >= {min_frequency}. Stopping", file=sys.stderr)
     elif missing < 0:
         print(f"warning: {-missing:,} more normal tokens than {wanted:,} stand; nothing was learned", file=sys.stderr)
-    return Trimmed(codes, len(codes.scaffold - before), len(codes.merges) - merges, exhausted and missing > 0)
+    return TrimmedCodes(codes, len(codes.scaffold - before), len(codes.merges) - merges, exhausted and missing > 0)
 
 
 def _listed(tokens: PathLike | Iterable[str] | None, codes: Codes) -> set[str]:
@@ -224,3 +309,20 @@ def _listed(tokens: PathLike | Iterable[str] | None, codes: Codes) -> set[str]:
         if is_base_symbol(token, codes.header.end_of_word):
             raise MTScaffoldError(f"{place}'{token}' is a base symbol, which cannot be scaffold; remove it")
     return set(places)
+
+
+def learn_on(codes: Codes, counts: _core.WordCounts, more: int, min_frequency: int = 2) -> tuple[Codes, bool]:
+    """Learn up to ``more`` BPE merges beyond those of ``codes``, from counted words, which are not used up.
+
+    All merges of ``codes`` are replayed on the text, those of scaffold tokens too; then the most frequent pair is
+    merged as ever. With the text and the minimum frequency that BPE codes were learned with, the result is that of
+    learning more symbols at once. Scaffold tokens stay scaffold, whatever pair makes them.
+
+    Returns the codes, and whether learning stopped early because no pair reached ``min_frequency``.
+    """
+    copy = _core.WordCounts()
+    copy.add(counts)
+    with progress_line("learning", "merges") as show:
+        symbols = len(codes.merges) + more
+        learned = _core.learn(copy, "bpe", symbols, min_frequency, None, show, codes.header.for_core, given=codes.text)
+    return Codes(learned["codes"], codes.name).with_scaffold(codes.scaffold), learned["exhausted"]

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import io
+import os
 import re
 import sys
-from collections.abc import Container, Iterable, Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
 
-from mt_scaffold.corpus.count import count_words
-from mt_scaffold.corpus.files import PathLike, open_output, refuse_overwriting
+from mt_scaffold._core import WordCounts
+from mt_scaffold.codes import Codes, CodesSource
+from mt_scaffold.corpus.files import PathLike, Writable, shown
+from mt_scaffold.corpus.header import CHARACTERS, CodesHeader
+from mt_scaffold.corpus.text import SEPARATOR
 from mt_scaffold.errors import MTScaffoldError, UsageError
+from mt_scaffold.frequencies import Vocabulary
+from mt_scaffold.methods.method import Method, TooManySymbols, Words, symbols_setting, total_symbols_setting
+from mt_scaffold.methods.unigram_segmenter import MODEL_SUFFIX, WORD_START, UnigramSegmenter
 
-UNIGRAM = "unigram"
-# Far beyond what differs from the best segmentation, and far from where its products with scores overflow.
-_LARGEST_ALPHA = 1_000_000
-# What every word begins with in SentencePiece: its pieces hold it in place of a space.
-WORD_START = "\u2581"
 # What SentencePiece gives a meaning of its own, so that no piece can hold it: tab in older versions, U+001F in newer
 # ones. It takes CRs off the end of its lines.
 _UNKNOWN = "\u2585"
@@ -28,64 +32,126 @@ _LONGEST_LINE = 1 << 30
 _WORDS_PER_LINE = 20
 
 
-def check_alpha(alpha: float) -> float:
-    """Return the exponent of the probabilities in sampling; UsageError where it is out of range."""
-    if not 0 < alpha <= _LARGEST_ALPHA:
-        raise UsageError(
-            f"the alpha of sampling must be above 0, and {_LARGEST_ALPHA:,} at most, not {alpha}; give 0.1, for example"
-        )
-    return alpha
+class LearnedPieces(NamedTuple):
+    """The outcome of learning: the model, as SentencePiece stores it, with as many pieces as were asked for."""
+
+    text: bytes
+    exhausted: bool = False
 
 
-class TooFewPieces(MTScaffoldError):
-    """The words have fewer pieces than were asked for; ``most``: how many symbols they have, 0 for no model at all."""
-
-    def __init__(self, symbols: int, most: int) -> None:
-        fewer = f"give at most {most}" if most else "there are too few words; give more text"
-        super().__init__(f"unigram: {symbols} symbols are more than SentencePiece finds in these words; {fewer}")
-        self.most = most
+def _too_many(symbols: int, most: int) -> TooManySymbols:
+    fewer = f"give at most {most}" if most else "there are too few words; give more text"
+    return TooManySymbols(f"unigram: {symbols} symbols are more than SentencePiece finds in these words; {fewer}", most)
 
 
-def learn_unigram(
-    output: PathLike,
-    symbols: int,
-    paths: Iterable[PathLike],
-    total_symbols: bool = False,
-    num_workers: int | None = None,
-) -> None:
-    """Write a SentencePiece model with ``symbols`` pieces of more than one character, learned from texts of words.
+@dataclass(frozen=True)
+class Unigram(Method[LearnedPieces]):
+    """A Unigram model (Kudo 2018): ``symbols`` pieces of more than one character, and the single characters.
 
     symbols: U+2581, which every word begins with, counts as a character of a piece. Beside them the model has every
     single character of the text, U+2581 and ``<unk>``. With ``total_symbols`` the single characters are among them.
-    num_workers: threads that count the words. SentencePiece itself learns with one thread: the order of its sums
-    depends on their number, and the model on that order. It reads the whole text into memory, and more besides.
-
-    Words with anything that SentencePiece reserves (RESERVED) are left out, and counted on stderr.
-
-    Source: Kudo 2018, section 3.2. Raises MTScaffoldError where a text cannot be read or is not UTF-8, and where the
-    words do not have as many pieces; UsageError for a number of symbols below 1, and for an output that is an input.
     """
-    paths = [*paths]
-    refuse_overwriting([output], paths)
-    with open_output(output) as stream:
-        stream.write(
-            unigram_model(dict(count_words(paths=paths, num_workers=num_workers).items()), symbols, total_symbols)
-        )
 
+    name: ClassVar[str] = "unigram"
+    title: ClassVar[str] = "Unigram"
+    command: ClassVar[str] = "learn-unigram"
+    apply_command: ClassVar[str] = "apply-unigram"
+    suffix: ClassVar[str] = MODEL_SUFFIX
+    stem: ClassVar[str] = "unigram"
+    word_start: ClassVar[str | None] = WORD_START
+    has_codes: ClassVar[bool] = False
+    byte_level: ClassVar[bool] = False
+    filters: ClassVar[bool] = False
+    resamplings: ClassVar[tuple[str, ...]] = ("sampling_alpha",)
 
-def unigram_model(counts: Mapping[str, int], symbols: int, total_symbols: bool = False) -> bytes:
-    """Return a model of counted words, as SentencePiece stores it; otherwise as ``learn_unigram``."""
-    if symbols < 1:
-        raise UsageError(f"--symbols {symbols}: give 1 or more")
-    reserved = {word for word in counts if any(each in word for each in RESERVED)}
-    if reserved:
-        print(
-            f"warning: {len(reserved)} words hold what SentencePiece reserves (U+2581, U+2585, U+001F, tab, CR, NUL or "
-            "<unk>); they are not learned from",
-            file=sys.stderr,
+    symbols: int = symbols_setting("number of pieces beside the single characters")
+    total_symbols: bool = total_symbols_setting("the single characters are among the N pieces")
+
+    @classmethod
+    def check_installed(cls) -> None:
+        """Raise MTScaffoldError where SentencePiece is not installed."""
+        from importlib.util import find_spec
+
+        if find_spec("sentencepiece") is None:
+            raise MTScaffoldError(
+                "unigram needs the Python package sentencepiece, which is not installed: in the source folder, pip "
+                "install '.[unigram]', or make venv for everything"
+            )
+
+    def learn(
+        self,
+        words: Words | WordCounts,
+        header: CodesHeader = CHARACTERS,
+        verbose: bool = False,
+        trace: Writable | None = None,
+    ) -> LearnedPieces:
+        """Learn pieces from the words of all texts together.
+
+        SentencePiece learns with one thread: the order of its sums depends on their number, and the model on that
+        order. It reads the whole text into memory, and more besides. Words with anything that SentencePiece reserves
+        (RESERVED) are left out, and counted on stderr.
+
+        Source: Kudo 2018, section 3.2. Raises TooManySymbols where the words do not have as many pieces; UsageError
+        for ``verbose`` and ``trace``.
+        """
+        if verbose or trace is not None:
+            raise UsageError("unigram merges nothing, so that there are no merges to show; omit verbose and trace")
+        self.check_header(header)
+        counts = dict((words if isinstance(words, WordCounts) else words.together()).items())
+        reserved = {word for word in counts if any(each in word for each in RESERVED)}
+        if reserved:
+            print(
+                f"warning: {len(reserved)} words hold what SentencePiece reserves (U+2581, U+2585, U+001F, tab, CR, "
+                "NUL or <unk>); they are not learned from",
+                file=sys.stderr,
+            )
+        characters = {WORD_START}.union(*counts.keys() - reserved)
+        return LearnedPieces(_learned(_lines(counts, reserved), len(characters), self.symbols, self.total_symbols))
+
+    @classmethod
+    def segmenter(
+        cls,
+        model: PathLike,
+        separator: str | None = None,
+        vocabulary: Sequence[str] | set[str] | None = None,
+        glossaries: Sequence[str] | None = None,
+        inference: str | None = None,
+    ) -> UnigramSegmenter:
+        """Return what segments words with a model; UsageError for any option, since it has none."""
+        options = {
+            "a vocabulary": vocabulary is not None,
+            "glossaries": bool(glossaries),
+            "a kind of inference": inference is not None,
+            "a separator": separator not in (None, SEPARATOR),
+        }
+        if wrong := [name for name, given in options.items() if given]:
+            raise UsageError(f"{shown(model)}: a Unigram model cannot be applied with {wrong[0]}; omit it")
+        return UnigramSegmenter(model)
+
+    @classmethod
+    def use(cls, model: CodesSource, counts: WordCounts) -> Vocabulary:
+        """Return how often counted words use each piece of a stored model.
+
+        The vocabulary is that of its pieces without ``<unk>``, and the characters of the text that it does not have.
+
+        Raises MTScaffoldError where the file is not such a model, or no words were counted.
+        """
+        if len(counts) == 0:
+            raise MTScaffoldError("there are no words in the input, so there is nothing to measure")
+        assert isinstance(model, str | os.PathLike)
+        segmenter = UnigramSegmenter(model)
+        frequencies = dict.fromkeys(segmenter.surface_forms(), 0) | segmenter.count_subwords(counts)
+        words, lines = counts.total(), counts.lines()
+        return Vocabulary(
+            codes=Codes(b"#version: 0.2\n", shown(model)),
+            frequencies=frequencies,
+            normal=frozenset(piece for piece in frequencies if len(piece) > 1),
+            scaffold=frozenset(),
+            words=words,
+            lines=lines,
+            text_bytes=counts.word_bytes() + words - lines,
+            has_merges=False,
         )
-    characters = {WORD_START}.union(*counts.keys() - reserved)
-    return _learned(_lines(counts, reserved), len(characters), symbols, total_symbols)
 
 
 def _lines(counts: Mapping[str, int], without: Container[str]) -> Iterator[str]:
@@ -144,6 +210,6 @@ def _learned(lines: Iterator[str], characters: int, symbols: int, total_symbols:
     except (RuntimeError, OSError) as error:
         if most := re.search(r"value <= (\d+)", str(error)):
             found, least = int(most[1]) - beside, characters + 1 if total_symbols else 1
-            raise TooFewPieces(symbols, found if found >= least else 0) from None
+            raise _too_many(symbols, found if found >= least else 0) from None
         raise MTScaffoldError(f"unigram: SentencePiece cannot learn {symbols} symbols: {error}") from None
     return model.getvalue()

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import array
 import functools
-import os
 import random
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -17,7 +16,7 @@ from mt_scaffold._core import WordCounts
 from mt_scaffold.corpus.files import PathLike, open_input, open_output, read_file, refuse_overwriting, shown
 from mt_scaffold.corpus.text import not_utf8, words_of
 from mt_scaffold.errors import MTScaffoldError, UsageError
-from mt_scaffold.methods.unigram import WORD_START, check_alpha
+from mt_scaffold.methods.resampling import check_alpha
 from mt_scaffold.methods.unigram_lattice import Lattice, LatticeMaker, Pieces, sample
 from mt_scaffold.options import core_seed, worker_count
 
@@ -25,6 +24,8 @@ if TYPE_CHECKING:
     from sentencepiece import SentencePieceProcessor
 
 MODEL_SUFFIX = ".model"
+# What every word begins with in SentencePiece: its pieces hold it in place of a space.
+WORD_START = "\u2581"
 _KEPT_WORDS = 1 << 17
 # A lattice takes half a KiB per character, and text without spaces has sentences as words, which seldom come again.
 _LONGEST_KEPT = 32
@@ -34,11 +35,6 @@ _UNKNOWN_PIECE = 0
 _OWN = {ord(WORD_START): "\u2585"}
 # What other models normalise: a ligature, and spaces at both ends.
 _PROBE = " \ufb01  "
-
-
-def is_unigram_model(path: PathLike) -> bool:
-    """Return whether a file is a SentencePiece model, by its name, and not a codes file."""
-    return os.fspath(path).endswith(MODEL_SUFFIX)
 
 
 class UnigramSegmenter:

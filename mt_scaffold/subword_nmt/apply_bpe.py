@@ -13,7 +13,7 @@ from functools import cached_property
 from typing import IO, Any, cast
 
 from mt_scaffold import apply
-from mt_scaffold.codes import Codes, Merge
+from mt_scaffold.codes import AnyMerge, Codes, Merge
 from mt_scaffold.commands.arguments import add_segmenting
 from mt_scaffold.corpus import vocabulary_file
 from mt_scaffold.corpus.files import AsBytes, open_input, shown, stream_name
@@ -60,7 +60,7 @@ class BPE:
         except UnicodeDecodeError as error:
             raise vocabulary_file.not_decoded(codes, stream_name(codes, "codes"), error) from None
         picky = self._codes is not None and self._codes.header.picky
-        self._is_original_bpe = not picky and not any(merge.scaffold for merge in found)
+        self._is_original_bpe = not picky and not any(not merge.normal for merge in found)
         if not self._is_original_bpe and not self._isolates_natively:
             raise UsageError("a subclass with its own _isolate_glossaries takes codes of original BPE only")
         # A pair has its first rank. Of several that make a token, the one whose last mention comes first splits it.
@@ -184,7 +184,7 @@ class BPE:
         return parts
 
 
-def _read_codes(codes: IO[Any], merges: int, is_bytes: bool) -> tuple[tuple[int, int], Codes | None, list[Merge]]:
+def _read_codes(codes: IO[Any], merges: int, is_bytes: bool) -> tuple[tuple[int, int], Codes | None, list[AnyMerge]]:
     """Return the version of a codes file, its content where the core can read that version, and its first merges."""
     name = stream_name(codes, "codes")
     codes.seek(0)

@@ -6,11 +6,10 @@ import argparse
 from collections import Counter
 from typing import Any, cast
 
-from mt_scaffold.commands.arguments import add_amount
 from mt_scaffold.corpus.count import count_words
 from mt_scaffold.corpus.files import AsBytes, Writable, WritableText
 from mt_scaffold.methods import learn
-from mt_scaffold.subword_nmt.streams import Text, add_file, add_num_workers, beneath, new_parser, source
+from mt_scaffold.subword_nmt.streams import Text, add_amount, add_file, add_num_workers, beneath, new_parser, source
 
 
 def learn_bpe(

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import argparse
 
-from mt_scaffold import vocabulary as vocab
-from mt_scaffold.commands.arguments import add_amount, add_separator
-from mt_scaffold.subword_nmt.streams import add_file, add_num_workers, as_text, new_parser
+from mt_scaffold.commands.arguments import add_separator
+from mt_scaffold.methods import PlainBPE, learn
+from mt_scaffold.subword_nmt.streams import add_amount, add_file, add_num_workers, as_text, new_parser
 
 
 def learn_joint_bpe_and_vocab(args: argparse.Namespace) -> None:
@@ -15,17 +15,14 @@ def learn_joint_bpe_and_vocab(args: argparse.Namespace) -> None:
     args: what ``create_parser`` parses. The texts ``input``, the codes ``output`` and the vocabularies ``vocab`` are
     open files, or anything with the name of a file: they are opened again by their names.
     """
-    vocab.learn_joint_bpe_and_vocab(
+    learn.learn_joint_bpe_and_vocab(
         [text.name for text in args.input],
         args.output.name,
         [vocabulary.name for vocabulary in args.vocab],
-        num_symbols=args.symbols,
-        min_frequency=args.min_frequency,
+        PlainBPE(args.symbols, args.min_frequency, args.total_symbols),
         separator=as_text(args.separator),
-        total_symbols=args.total_symbols,
         verbose=args.verbose,
         num_workers=args.num_workers,
-        algorithm="bpe",
         byte_level=getattr(args, "byte", False),
     )
 

@@ -76,3 +76,29 @@ def _opener(mode: str, standard: IO[str]) -> Callable[[str], IO[str]]:
 def add_num_workers(parser: argparse.ArgumentParser) -> None:
     """Add ``--num-workers`` with subword-nmt's default, a number that programs calculate with."""
     parser.add_argument("--num-workers", type=int, default=1, metavar="N", help="threads, -1: all cores (default: 1)")
+
+
+def add_amount(parser: argparse.ArgumentParser) -> None:
+    """Add how much is learned, and ``--verbose``."""
+    parser.add_argument(
+        "--symbols",
+        "-s",
+        type=int,
+        default=10000,
+        metavar="N",
+        help="number of merges (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--min-frequency",
+        type=int,
+        default=2,
+        metavar="FREQ",
+        help="stop when no pair of symbols has a frequency >= FREQ (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--total-symbols",
+        "-t",
+        action="store_true",
+        help="subtract the number of base symbols from N, so that N estimates the symbols of segmented text",
+    )
+    parser.add_argument("--verbose", "-v", action="store_true", help="print each merge to stderr")

@@ -51,7 +51,7 @@ def test_figures_with_a_pretokeniser(options: dict[str, object], algorithm: str,
     documents = text.removesuffix(b"\n").split(b"\n")
     bpe = BPE(codes)
     segmented = Counter(token for document in documents for token in bpe.segment(document).decode().split())
-    scaffold = {merge.token for merge in codes.merges if merge.scaffold}
+    scaffold = {merge.token for merge in codes.merges if not merge.normal}
     vocabulary = BYTES | {merge.token for merge in codes.merges} - scaffold
     assert set(segmented) <= vocabulary
     assert (row.tokens, row.types) == (segmented.total(), len(segmented))
@@ -89,7 +89,7 @@ def test_figures_of_bytes_with_spaces(tmp_path: Path) -> None:
 def row_vocabulary(codes: bytes, segmented: Counter[bytes]) -> set[str]:
     """V: the normal tokens, and the bytes that occur in merges or in the text, inside words and at their ends."""
     merges = Codes(codes).merges
-    scaffold = {merge.token for merge in merges if merge.scaffold}
+    scaffold = {merge.token for merge in merges if not merge.normal}
     found = {merge.token for merge in merges} - scaffold
     for merge in merges:
         found |= {symbol for symbol in merge[:2] if len(symbol.removesuffix("</w>")) == 1}

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from learning import learn_with
 from scipy import stats
 from segmenting import (
     BYTES,
@@ -38,6 +39,7 @@ from mt_scaffold.codes import Codes
 from mt_scaffold.corpus.header import CodesHeader
 from mt_scaffold.corpus.pretokenise import Pretokeniser
 from mt_scaffold.corpus.text import END_OF_WORD, bytes_to_notation, is_base_symbol, notation_to_bytes
+from mt_scaffold.methods import Scaffold
 from mt_scaffold.methods.trace import format_step
 
 # As characters that stand for bytes: few, so that ties and strings made in several ways are the rule; the letters of
@@ -79,7 +81,7 @@ def test_learning(mode: Mode, algorithm: str, counts: dict[str, int], symbols: i
         counts = {word.decode("latin-1"): n for word, n in count_words(lines=lines, **options).byte_items()}
     reference, codes = learn_with_reference(counts, symbols, min_frequency, algorithm, mode)
     trace = io.BytesIO()
-    native = learn_bpe(None, None, symbols, min_frequency, algorithm=algorithm, lines=lines, trace=trace, **options)
+    native = learn_with(None, None, symbols, min_frequency, algorithm=algorithm, lines=lines, trace=trace, **options)
     assert native.text == codes
 
     def shown(token: str) -> str:
@@ -262,7 +264,7 @@ def test_counts_of_subwords(mode: Mode, tmp_path: Path) -> None:
     text.write_bytes(b"\n".join(lines * 7) + b"\n")
     codes, vocabularies = tmp_path / "codes", [tmp_path / "v1", tmp_path / "v2"]
     options = mode.options
-    learned = learn_joint_bpe_and_vocab([text, text], codes, vocabularies, 20, num_workers=2, **options)
+    learned = learn_joint_bpe_and_vocab([text, text], codes, vocabularies, Scaffold(20), num_workers=2, **options)
     assert learned.text == codes.read_bytes() == learn_bpe(paths=[text, text], num_symbols=20, **options).text
     segmented, counted = tmp_path / "segmented", tmp_path / "counted"
     apply_bpe(codes, text, segmented, num_workers=3)

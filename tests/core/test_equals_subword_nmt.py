@@ -32,7 +32,7 @@ from subword_nmt import get_vocab as their_vocab
 from subword_nmt import learn_bpe as their_learn
 from subword_nmt import learn_joint_bpe_and_vocab as their_joint
 
-from mt_scaffold import BPE, apply_bpe, get_vocab, learn_bpe, learn_joint_bpe_and_vocab, read_vocabulary
+from mt_scaffold import BPE, PlainBPE, apply_bpe, get_vocab, learn_bpe, learn_joint_bpe_and_vocab, read_vocabulary
 
 # subword-nmt's learner treats a Unicode space inside a merged symbol as a boundary between symbols: it learns other
 # merges where one occurs. test_their_learner_cuts_at_unicode_spaces shows it.
@@ -245,6 +245,7 @@ def test_joint_learning(tmp_path: Path, options: dict[str, object]) -> None:
             **arguments,
         )
     )
-    learn_joint_bpe_and_vocab(paths, ours[0], ours[1:], 300, algorithm="bpe", **arguments)
+    separator = arguments.pop("separator")
+    learn_joint_bpe_and_vocab(paths, ours[0], ours[1:], PlainBPE(300, **arguments), separator)
     for their_file, our_file in zip(theirs, ours, strict=True):
         assert our_file.read_bytes() == their_file.read_bytes()

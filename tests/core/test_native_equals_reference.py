@@ -10,6 +10,7 @@ import pytest
 from awkward_words import ALPHABETS, LONGEST_SHORT_WORD, word_counts, words
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from learning import learn_with
 from segmenting import dictionary_lines, hard_text, learn_with_reference, lines_at_lf, reference_of
 
 from mt_scaffold import BPE, _core, learn_bpe
@@ -27,7 +28,7 @@ def test_learning(algorithm: str, counts: dict[str, int], symbols: int, min_freq
     """Both take the same steps and end alike: merges, marks, frequencies, returns, the same early end."""
     reference, codes = learn_with_reference(counts, symbols, min_frequency, algorithm)
     trace = io.BytesIO()
-    native = learn_bpe(
+    native = learn_with(
         None, None, symbols, min_frequency, is_dict=True, algorithm=algorithm, lines=dictionary_lines(counts),
         trace=trace,
     )  # fmt: skip

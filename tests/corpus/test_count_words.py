@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from learning import learn_with
 
 from mt_scaffold import Documents, _core, count_words, learn_bpe, merge_counts, write_counts
 from mt_scaffold.cli import main
@@ -161,9 +162,9 @@ def test_learning_from_counts_equals_learning_from_text(
     for shard, part in zip(shards, (lines[:99], lines[99:]), strict=True):
         write_counts(shard, lines=part, **options)
     learned = learn_bpe(text, num_symbols=200, algorithm=algorithm, **options)
-    assert learn_bpe(counts=shards, num_symbols=200, algorithm=algorithm).text == learned.text
-    assert learn_bpe(counts=shards, num_symbols=200, algorithm=algorithm, **options).text == learned.text
-    within = learn_bpe(text, num_symbols=200, algorithm=algorithm, max_memory="64M", **options)
+    assert learn_with(counts=shards, num_symbols=200, algorithm=algorithm).text == learned.text
+    assert learn_with(counts=shards, num_symbols=200, algorithm=algorithm, **options).text == learned.text
+    within = learn_with(text, num_symbols=200, algorithm=algorithm, max_memory="64M", **options)
     assert within.text == learned.text
 
 
@@ -179,7 +180,7 @@ def test_pruning_says_what_it_can_change(tmp_path: Path, capsys: pytest.CaptureF
     assert capsys.readouterr().err == expected
     shard = tmp_path / "a.counts"
     write_counts(shard, lines=text)
-    learned = learn_bpe(counts=[shard], num_symbols=5, prune=3)
+    learned = learn_with(counts=[shard], num_symbols=5, prune=3)
     assert capsys.readouterr().err.startswith(expected)
     assert learned.text == learn_bpe(lines=["low low low"], num_symbols=5).text
 
@@ -209,12 +210,12 @@ def test_learning_from_more_than_memory_is_refused(random_text: Path) -> None:
     with pytest.raises(
         MTScaffoldError, match=r"within --max-memory \(99 MiB\): drop rare words with --prune"
     ) as caught:
-        learn_bpe(random_text, num_symbols=5, max_memory="99M")
+        learn_with(random_text, num_symbols=5, max_memory="99M")
     threshold = int(str(caught.value).partition("--prune ")[2].partition(",")[0])
-    codes = learn_bpe(random_text, num_symbols=5, max_memory="99M", prune=threshold)
-    assert codes.text == learn_bpe(random_text, num_symbols=5, prune=threshold).text
+    codes = learn_with(random_text, num_symbols=5, max_memory="99M", prune=threshold)
+    assert codes.text == learn_with(random_text, num_symbols=5, prune=threshold).text
     with pytest.raises(MTScaffoldError, match=r"within --max-memory \(0 MiB\): raise --max-memory$"):
-        learn_bpe(random_text, num_symbols=5, max_memory=1000)
+        learn_with(random_text, num_symbols=5, max_memory=1000)
 
 
 @pytest.mark.parametrize(
@@ -243,7 +244,7 @@ def test_damaged_count_files_are_refused(tmp_path: Path, content: str, message: 
     with pytest.raises(MTScaffoldError, match=f"a.counts: {message}"):
         merge_counts(tmp_path / "merged.counts", [path])
     with pytest.raises(MTScaffoldError, match=f"a.counts: {message}"):
-        learn_bpe(counts=[path])
+        learn_with(counts=[path])
     assert sorted(each.name for each in tmp_path.iterdir()) == ["a.counts", "temporary"]
 
 
@@ -255,9 +256,9 @@ def test_counts_of_different_kinds_are_not_mixed(tmp_path: Path) -> None:
     with pytest.raises(MTScaffoldError, match=r"b.counts: counted with --pretokenise gpt2, and .*a.counts with --pret"):
         merge_counts(tmp_path / "merged", paths)
     with pytest.raises(MTScaffoldError, match=r"c.counts: counted with --pretokenise cl100k --split-digits, not --pre"):
-        learn_bpe(counts=[paths[2]], pretokenise="o200k")
+        learn_with(counts=[paths[2]], pretokenise="o200k")
     with pytest.raises(UsageError, match=r"counts and paths are given together|paths and counts are given together"):
-        learn_bpe(paths=[paths[0]], counts=paths)
+        learn_with(paths=[paths[0]], counts=paths)
     with pytest.raises(UsageError, match="is an input already"):
         merge_counts(paths[0], paths)
 
@@ -395,7 +396,7 @@ def test_no_threshold_is_advised_that_leaves_nothing() -> None:
     with pytest.raises(
         MTScaffoldError, match=r"3000 word types, .* within --max-memory \(0 MiB\): raise --max-memory$"
     ):
-        learn_bpe(lines=lines, num_symbols=5, max_memory=1000)
+        learn_with(lines=lines, num_symbols=5, max_memory=1000)
 
 
 def test_globs_of_count_files(tmp_path: Path) -> None:
@@ -406,8 +407,8 @@ def test_globs_of_count_files(tmp_path: Path) -> None:
     assert main(["count-words", "--merge", pattern, "-o", str(tmp_path / "all")]) == 0
     merge_counts(tmp_path / "both", [tmp_path / "0.counts", tmp_path / "1.counts"])
     assert (tmp_path / "all").read_bytes() == (tmp_path / "both").read_bytes()
-    codes = learn_bpe(counts=[tmp_path / "all"], num_symbols=1, min_frequency=1)
-    assert learn_bpe(counts=[pattern], num_symbols=1, min_frequency=1).text == codes.text
+    codes = learn_with(counts=[tmp_path / "all"], num_symbols=1, min_frequency=1)
+    assert learn_with(counts=[pattern], num_symbols=1, min_frequency=1).text == codes.text
     with pytest.raises(MTScaffoldError, match="no file matches this pattern"):
         merge_counts(tmp_path / "out", [tmp_path / "*.none"])
 

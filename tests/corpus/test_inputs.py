@@ -28,7 +28,7 @@ from mt_scaffold.analysis.compare_vocab import compare_vocab
 from mt_scaffold.analysis.explain import explain
 from mt_scaffold.analysis.stats import stats
 from mt_scaffold.corpus import inputs
-from mt_scaffold.vocabulary import learn_joint_bpe_and_vocab
+from mt_scaffold.methods.learn import learn_joint_bpe_and_vocab
 
 CODES = b"#version: 0.2\na b scaffold\nab c</w>\n"
 CALLS: dict[str, Callable[..., Any]] = {

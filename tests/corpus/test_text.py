@@ -41,7 +41,7 @@ def test_a_word_that_ends_in_the_separator_is_joined_to_the_next() -> None:
 def test_learned_tokens_have_the_surface_forms_of_segmented_text() -> None:
     """A vocabulary and a segmented text spell a token alike."""
     bpe = BPE(CODES, separator="##")
-    normal = {merge.token for merge in CODES.merges if not merge.scaffold}
+    normal = {merge.token for merge in CODES.merges if merge.normal}
     assert {surface_form(token, "##") for token in normal if END_OF_WORD not in token[:-4]} <= set(bpe.surface_forms())
 
 

@@ -8,10 +8,11 @@ import random
 from pathlib import Path
 
 import pytest
+from learning import learn_with
 from reference.greedy import segment_greedily
 from segmenting import ALPHABET, MODE_NAMES, MODES, Mode, hard_text, hard_words, rich_text
 
-from mt_scaffold import BPE, Codes, UsageError, learn_bpe
+from mt_scaffold import BPE, Codes, UsageError
 from mt_scaffold.analysis.stats import stats
 from mt_scaffold.cli import main
 from mt_scaffold.corpus.text import bytes_to_notation
@@ -56,7 +57,7 @@ def test_core_equals_reference(mode: Mode, algorithm: str) -> None:
     """On words with letters of all lengths, and with the letters of the end-of-word marker."""
     text = hard_text(1, 1000).split("\n") + rich_text(3, 1500, LETTERS)
     threshold = 0.6 if algorithm == "picky" else None
-    codes = learn_bpe(lines=text, num_symbols=300, algorithm=algorithm, threshold=threshold, **mode.options).codes
+    codes = learn_with(lines=text, num_symbols=300, algorithm=algorithm, threshold=threshold, **mode.options).codes
     bpe = BPE(codes, inference="greedy")
     lines = [line.split(b" ") for line in codes.text.split(b"\n")[1:-1]]
     merges, scaffold = [], set()

@@ -13,6 +13,7 @@ import pytest
 from awkward_words import ALPHABETS, LONGEST_SHORT_WORD, words
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from learning import learn_with
 from reference.fewest import segment_into_fewest
 from reference.longest_merge import LongestMergeBPE
 from reference.uniform import RandomStream, UniformSampler
@@ -133,7 +134,7 @@ def test_core_equals_reference(mode: Mode, algorithm: str, kind: str) -> None:
     if algorithm == "picky" and not INFERENCES[kind].picky:
         pytest.skip("refused")
     text = hard_text(1, 1000).split("\n") + rich_text(3, 1500, LETTERS)
-    learned = learn_bpe(
+    learned = learn_with(
         lines=text,
         num_symbols=300,
         algorithm="bpe" if algorithm == "trimmed" else algorithm,

@@ -17,6 +17,7 @@ import pytest
 from awkward_words import ALPHABETS, words
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from learning import learn_with
 from reference.parity import ParityStep, learn_parity
 from segmenting import (
     BYTES,
@@ -38,8 +39,8 @@ from mt_scaffold import BPE, Documents, MTScaffoldError, UsageError, _core, coun
 from mt_scaffold.cli import main
 from mt_scaffold.corpus.header import CodesHeader
 from mt_scaffold.corpus.text import words_of
+from mt_scaffold.methods.learn import learn, learn_joint_bpe_and_vocab
 from mt_scaffold.methods.parity import Parity
-from mt_scaffold.vocabulary import learn_joint_bpe_and_vocab
 
 CORPORA = int(os.environ.get("MT_SCAFFOLD_PARITY_CORPORA", "150"))
 hundreds = settings(max_examples=CORPORA, derandomize=True, deadline=None, database=None)
@@ -93,16 +94,16 @@ def test_by_hand(texts: list[Path], capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_variants_by_hand(texts: list[Path]) -> None:
     """Hybrid: the first merges are those of BPE. Window: a language that had its turn too often has to wait."""
-    hybrid = learn_bpe(paths=texts, num_symbols=3, algorithm="parity", global_merges=2)
+    hybrid = learn_with(paths=texts, num_symbols=3, algorithm="parity", global_merges=2)
     assert hybrid.text == b"#version: 0.2\nt i\nti e\nl o\n"
     # A development text of German that is never compressed: German is chosen always, unless it has had the last one.
     dev = [texts[0].parent / "dev.en", texts[0].parent / "dev.de"]
     dev[0].write_text("x\n")
     dev[1].write_text("yyyyyyyyyyyyyy\n")
-    always = learn_bpe(paths=texts, num_symbols=3, algorithm="parity", dev=dev)
+    always = learn_with(paths=texts, num_symbols=3, algorithm="parity", dev=dev)
     assert always.text == b"#version: 0.2\nt i\nti e\ntie f</w>\n"
     # Half of a window of 1 is no whole choice, so that a language that is in it waits for another one.
-    in_turn = learn_bpe(paths=texts, num_symbols=4, algorithm="parity", dev=dev, window=1, alpha=1)
+    in_turn = learn_with(paths=texts, num_symbols=4, algorithm="parity", dev=dev, window=1, alpha=1)
     assert in_turn.text == b"#version: 0.2\nt i\nl o\nti e\nlo w</w>\n"
 
 
@@ -110,12 +111,12 @@ def test_a_window_without_effect_is_said(texts: list[Path], capsys: pytest.Captu
     """With the default alpha and two languages, none can have too many: a user who wants a window learns what to do."""
     expected = learn_bpe(paths=texts, num_symbols=3, algorithm="parity").text
     for alpha in (None, 2, 1e300):
-        assert learn_bpe(paths=texts, num_symbols=3, algorithm="parity", window=3, alpha=alpha).text == expected
+        assert learn_with(paths=texts, num_symbols=3, algorithm="parity", window=3, alpha=alpha).text == expected
         assert capsys.readouterr().err == (
             "warning: the window has no effect: with 2 languages, alpha would have to be below 2\n"
         )
-    learn_bpe(paths=texts, num_symbols=3, algorithm="parity", window=1, alpha=1.9)
-    learn_bpe(paths=[*texts, texts[0]], num_symbols=3, algorithm="parity", window=3)
+    learn_with(paths=texts, num_symbols=3, algorithm="parity", window=1, alpha=1.9)
+    learn_with(paths=[*texts, texts[0]], num_symbols=3, algorithm="parity", window=3)
     assert capsys.readouterr().err == ""
 
 
@@ -165,7 +166,7 @@ def check_learning(
     reference = learn_parity(
         *(training, symbols, development, min_frequency, global_merges, window, share), end_of_word=mode.end_of_word
     )
-    most_chosen = Parity(None, global_merges, window or 0, share).most_chosen(len(training))
+    most_chosen = Parity(window=window, alpha=alpha if window else None).most_chosen(len(training))
     learned, steps = core_steps(
         training, development, mode, symbols=symbols, min_frequency=min_frequency, global_merges=global_merges,
         window=window or 0, most_chosen=most_chosen,
@@ -295,15 +296,15 @@ def test_the_codes_are_those_of_any_bpe(tmp_path: Path) -> None:
     dev = [tmp_path / "dev.en", tmp_path / "dev.de"]
     for path in dev:
         path.write_text("abc den\n\nrest")
-    options: dict[str, Any] = {"algorithm": "parity", "dev": dev, "global_merges": 5, "window": 8, "alpha": 1.25}
-    learned = learn_bpe(paths=[english, german], outfile=tmp_path / "codes", num_symbols=80, **options)
+    method = Parity(80, dev=dev, global_merges=5, window=8, alpha=1.25)
+    learned = learn(paths=[english, german], outfile=tmp_path / "codes", method=method)
     assert learned.merges == 80 and (tmp_path / "codes").read_bytes() == learned.text
     theirs = their_apply.BPE(io.StringIO(learned.text.decode()))
     words = [[word for line in content.split("\n") for word in words_of(line)] for content in contents]
     probe = " ".join(words[0])
     assert theirs.segment(probe) == BPE(learned.text).segment(probe)
     vocabularies = [tmp_path / "vocab.en", tmp_path / "vocab.de"]
-    joint = learn_joint_bpe_and_vocab([english, german], tmp_path / "joint", vocabularies, 80, **options)
+    joint = learn_joint_bpe_and_vocab([english, german], tmp_path / "joint", vocabularies, method)
     assert joint.text == learned.text
     for text, vocabulary in zip(words, vocabularies, strict=True):
         subwords = Counter(BPE(learned.text).segment(" ".join(text)).split(" "))
@@ -324,9 +325,9 @@ def test_inputs_of_every_kind(texts: list[Path], tmp_path: Path) -> None:
     options: dict[str, Any] = {"num_symbols": 10, "algorithm": "parity"}
     assert learn_bpe(paths=compressed, **options).text == expected
     assert learn_bpe(paths=[io.StringIO(path.read_text()) for path in texts], **options).text == expected
-    assert learn_bpe(documents=[Documents([path]) for path in texts], **options).text == expected
-    assert learn_bpe(paths=dictionaries, is_dict=True, dev=texts, **options).text == expected
-    assert learn_bpe(counts=counts, dev=texts, **options).text == expected
+    assert learn_with(documents=[Documents([path]) for path in texts], **options).text == expected
+    assert learn_with(paths=dictionaries, is_dict=True, dev=texts, **options).text == expected
+    assert learn_with(counts=counts, dev=texts, **options).text == expected
 
 
 def test_shards_of_languages(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -351,7 +352,7 @@ def test_total_symbols_counts_the_base_symbols_of_all_languages(texts: list[Path
 def test_the_trace_lists_the_merges(texts: list[Path]) -> None:
     """As for BPE: the pair and its frequency."""
     trace = io.BytesIO()
-    learn_bpe(paths=texts, num_symbols=2, algorithm="parity", trace=trace)
+    learn_with(paths=texts, num_symbols=2, algorithm="parity", trace=trace)
     assert trace.getvalue().decode().splitlines()[1:] == ["1\tt\ti\t3\t\t\t\t\t", "2\tl\to\t3\t\t\t\t\t"]
 
 
@@ -373,11 +374,19 @@ def test_the_trace_lists_the_merges(texts: list[Path]) -> None:
         (["-i", "{en}", "{de}", "--window", "9", "--alpha", "nan"], 2, "alpha must be 1 or more"),
         (["-i", "{en}", "{de}", "--window", "0"], 2, "the window must be 1 or more merges"),
         (["-i", "{en}", "{de}", "--global-merges", "-1"], 2, "the number of global merges must be 0 or more"),
-        (["-i", "{en}", "{de}", "--threshold", "0.9"], 2, "a threshold belongs to the algorithm picky"),
-        (["-i", "{en}", "{de}", "--algorithm", "bpe", "--window", "9"], 2, "window belongs to the algorithm parity"),
-        (["-i", "{en}", "{de}", "--algorithm", "bpe", "--window", "0"], 2, "window belongs to the algorithm parity"),
-        (["-i", "{en}", "{de}", "--algorithm", "bpe", "--alpha", "0"], 2, "alpha belongs to the algorithm parity"),
-        (["-i", "{en}", "{de}", "--algorithm", "bpe", "--dev", "{en}"], 2, "dev belongs to the algorithm parity"),
+        (["-i", "{en}", "{de}", "--threshold", "0.9"], 2, "--threshold: parity has no such setting"),
+        (
+            ["-i", "{en}", "{de}", "--algorithm", "bpe", "--window", "9"],
+            2,
+            "--window: bpe has no such setting; its settings are symbols, min_frequency, total_symbols",
+        ),
+        (
+            ["-i", "{en}", "{de}", "--algorithm", "bpe", "--window", "0"],
+            2,
+            "--window: bpe has no such setting; its settings are symbols, min_frequency, total_symbols",
+        ),
+        (["-i", "{en}", "{de}", "--algorithm", "bpe", "--alpha", "0"], 2, "--alpha: bpe has no such setting"),
+        (["-i", "{en}", "{de}", "--algorithm", "bpe", "--dev", "{en}"], 2, "--dev: bpe has no such setting"),
         (["-i", "{en}", "{de}", "-o", "{copy}", "--dev", "{copy}", "{de}"], 2, "{copy}"),
     ],
 )
@@ -403,10 +412,10 @@ def test_the_functions_refuse_what_is_not_one_text_per_language(texts: list[Path
     """In place of learning from a text that nobody meant."""
     for wrong in ({"lines": ["a"]}, {"infile": texts[0]}, {"documents": Documents(texts)}, {"documents": ["a", "b"]}):
         with pytest.raises(UsageError, match="parity-aware BPE takes"):
-            learn_bpe(algorithm="parity", **wrong)
+            learn(method=Parity(), **wrong)
     write_counts(texts[0].parent / "a.counts", texts[0])
     with pytest.raises(UsageError, match="count files have no lines to compare; give a parallel development text"):
-        learn_bpe(counts=[texts[0].parent / "a.counts"] * 2, algorithm="parity")
+        learn_with(counts=[texts[0].parent / "a.counts"] * 2, algorithm="parity")
     texts[1].write_bytes(b"tief \xff\n")
     with pytest.raises(MTScaffoldError, match=r"text\.de: line 1, byte offset 5: 0xFF is not"):
         learn_bpe(paths=texts, algorithm="parity")
@@ -415,12 +424,13 @@ def test_the_functions_refuse_what_is_not_one_text_per_language(texts: list[Path
 def test_systems_of_an_experiment(tmp_path: Path) -> None:
     """A system of parity-aware BPE is learned from both languages, and compares them on the validation words."""
     systems = pytest.importorskip("mt_scaffold.experiment.configuration.systems", reason="needs the extra 'workflow'")
+    schema = pytest.importorskip("mt_scaffold.experiment.runtime.schema")
     learn = systems.Learn(symbols=100)
-    system = systems.System(algorithm="parity")
+    system = systems.System.from_keys({"algorithm": "parity", "global_merges": 7})
     setting = systems.segmentation_of(system, learn, ("en", "de"))
-    assert setting.name == "parity-100" and setting.source == setting.target
-    assert setting.source.flags == "--algorithm parity --symbols 100 --min-frequency 2"
-    assert not [*systems.check_system(system)]
-    for wrong in ({"joint": False}, {"threshold": 0.7}, {"below": 3}):
-        ((key, _),) = systems.check_system(systems.System(algorithm="parity", **wrong))
-        assert key == next(iter(wrong))
+    assert setting.name == "parity-100-global7" and setting.source == setting.target
+    flags = "--algorithm parity --symbols 100 --min-frequency 2 --global-merges 7"
+    assert setting.source.method.flags == flags.split()
+    for wrong in ({"joint": False}, {"threshold": 0.7}, {"below": 3}, {"dev": ["a"]}):
+        with pytest.raises(schema.WrongValue, match=rf"^{next(iter(wrong))}: "):
+            systems.System.from_keys({"algorithm": "parity", **wrong})

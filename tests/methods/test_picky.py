@@ -16,6 +16,7 @@ import pytest
 from awkward_words import ALPHABETS, LONGEST_SHORT_WORD, word_counts, words
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from learning import learn_with
 from segmenting import (
     BYTES,
     CHARACTERS,
@@ -45,8 +46,9 @@ from mt_scaffold.cli import main
 from mt_scaffold.codes import Codes, Split
 from mt_scaffold.corpus.header import CodesHeader
 from mt_scaffold.corpus.text import END_OF_WORD, is_base_symbol, surface_form, words_of
+from mt_scaffold.methods import Picky
+from mt_scaffold.methods.learn import learn_joint_bpe_and_vocab
 from mt_scaffold.methods.trace import format_step
-from mt_scaffold.vocabulary import learn_joint_bpe_and_vocab
 
 CORPORA = int(os.environ.get("MT_SCAFFOLD_PICKY_CORPORA", "150"))
 hundreds = settings(max_examples=150, derandomize=True, deadline=None, database=None)
@@ -94,7 +96,7 @@ def test_an_intermediate_token_by_hand() -> None:
     # Before the last merge, ould and sh stand.
     assert BPE(OULD_CODES, merges=6).segment("should mould") == "sh@@ ould m@@ ould"
     # At a higher threshold ould stays; sh goes all the same, because all of it is merged.
-    at_most = learn_bpe(
+    at_most = learn_with(
         lines=dictionary_lines(OULD), is_dict=True, num_symbols=10, min_frequency=3, algorithm="picky", threshold=0.91
     )
     assert BPE(at_most.text).segment("mould shed") == "m@@ ould s@@ h@@ e@@ d"
@@ -132,7 +134,7 @@ def check_learning(
     trace = io.BytesIO()
     # Any word that "\n" is not part of; in latin-1, where it stands for bytes.
     lines = b"".join(mode.word(word) + b" %d\n" % count for word, count in counts.items())
-    native = learn_bpe(
+    native = learn_with(
         io.BytesIO(lines), None, symbols, min_frequency, is_dict=True, algorithm="picky", trace=trace,
         threshold=threshold, byte_level=mode.byte_level,
     )  # fmt: skip
@@ -285,7 +287,7 @@ def test_symbols_that_are_bytes(mode: Mode) -> None:
             )
         symbols, threshold = generator.randint(1, 30), generator.choice([0.9, 0.6, 0.4])
         codes = learn_picky_with_reference(counts, symbols, threshold, 2, mode)[1]
-        learned = learn_bpe(lines=lines, num_symbols=symbols, threshold=threshold, algorithm="picky", **mode.options)
+        learned = learn_with(lines=lines, num_symbols=symbols, threshold=threshold, algorithm="picky", **mode.options)
         assert learned.text == codes
         assert learned.codes.header == CodesHeader("bytes", "spaces" if mode == BYTES else "gpt2", picky=True)
         reference, bpe = picky_reference_of(codes), BPE(codes)
@@ -303,7 +305,7 @@ def test_hard_text_with_learned_codes() -> None:
     text = hard_text(3, 3000)
     counts = Counter(word for line in lines_at_lf(text) for word in words_of(line))
     codes = learn_picky_with_reference(dict(counts), 60, 0.6)[1]
-    learned = learn_bpe(io.BytesIO(text.encode("utf-8")), num_symbols=60, algorithm="picky", threshold=0.6)
+    learned = learn_with(io.BytesIO(text.encode("utf-8")), num_symbols=60, algorithm="picky", threshold=0.6)
     assert learned.text == codes
     assert learned.codes.splits, "a text without removed tokens shows nothing"
     output = io.BytesIO()
@@ -442,9 +444,7 @@ def test_vocabulary_glossaries_and_statistics(tmp_path: Path) -> None:
     assert (summary.normal_tokens, summary.scaffold_tokens, summary.tokens) == (3, 4, 7)
     text = tmp_path / "text"
     text.write_text("would could should mould\n" * 5)
-    learned = learn_joint_bpe_and_vocab(
-        [text], tmp_path / "codes", [tmp_path / "vocab"], 3, algorithm="picky", threshold=0.8
-    )
+    learned = learn_joint_bpe_and_vocab([text], tmp_path / "codes", [tmp_path / "vocab"], Picky(3, threshold=0.8))
     assert (tmp_path / "codes").read_bytes() == learned.text and learned.codes.header.picky
     used = {line.split()[0] for line in (tmp_path / "vocab").read_text().splitlines()}
     assert "would" in used
@@ -464,12 +464,14 @@ def test_systems_of_an_experiment() -> None:
     systems = pytest.importorskip("mt_scaffold.experiment.configuration.systems", reason="needs the extra 'workflow'")
     learn = systems.Learn(symbols=100)
     usual, lower = (
-        systems.segmentation_of(systems.System(algorithm="picky", threshold=threshold), learn, ("en", "de")).source
-        for threshold in (None, 0.7)
+        systems.segmentation_of(systems.System.from_keys({"algorithm": "picky", **keys}), learn, ("en", "de")).source
+        for keys in ({}, {"threshold": 0.7})
     )
     assert (usual.name, lower.name) == ("picky-100", "picky-100-ios0.7")
-    assert lower.flags == "--algorithm picky --symbols 100 --min-frequency 2 --threshold 0.7"
-    assert "--threshold" not in systems.segmentation_of(systems.System("bpe"), learn, ("en", "de")).source.flags
+    flags = "--algorithm picky --symbols 100 --min-frequency 2 --threshold 0.7"
+    assert lower.method.flags == flags.split()
+    plain = systems.segmentation_of(systems.System.from_keys({"algorithm": "bpe"}), learn, ("en", "de"))
+    assert "--threshold" not in plain.source.method.flags
 
 
 def test_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -486,7 +488,7 @@ def test_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         assert main([*learn, *wrong]) == 2
         assert capsys.readouterr().err.count("\n") == 1
     with pytest.raises(UsageError, match="above 0 and at most 1"):
-        learn_bpe(lines=["a"], algorithm="picky", threshold=1.1)
+        learn_with(lines=["a"], algorithm="picky", threshold=1.1)
 
 
 def test_total_symbols_count_base_symbols() -> None:
@@ -504,7 +506,7 @@ def test_vectors(name: str) -> None:
     """Codes learned and text segmented are the expected bytes, by the core and, for characters, by the reference."""
     vector = VECTORS / name
     options: dict[str, Any] = options_of(vector)
-    learned = learn_bpe(vector / "corpus.txt", algorithm="picky", threshold=0.7, **options)
+    learned = learn_with(vector / "corpus.txt", algorithm="picky", threshold=0.7, **options)
     assert learned.text == (vector / "picky.codes").read_bytes()
     segmented = io.BytesIO()
     BPE(learned.text).process_file(vector / "probe.txt", segmented)

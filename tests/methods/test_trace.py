@@ -8,9 +8,10 @@ import re
 from pathlib import Path
 
 import pytest
+from learning import learn_with
 from segmenting import hard_text
 
-from mt_scaffold import UsageError, learn_bpe
+from mt_scaffold import UsageError
 from mt_scaffold.analysis.reference import learn
 from mt_scaffold.cli import main
 from mt_scaffold.methods.trace import COLUMNS, Step, format_step
@@ -19,7 +20,7 @@ from mt_scaffold.methods.trace import COLUMNS, Step, format_step
 def trace_of(text: str, symbols: int, algorithm: str = "scaffold", min_frequency: int = 2) -> list[dict[str, str]]:
     """The lines of a trace, each by the names of the columns."""
     trace = io.BytesIO()
-    learn_bpe(lines=[text], num_symbols=symbols, algorithm=algorithm, min_frequency=min_frequency, trace=trace)
+    learn_with(lines=[text], num_symbols=symbols, algorithm=algorithm, min_frequency=min_frequency, trace=trace)
     heading, *lines = trace.getvalue().decode("utf-8").split("\n")
     assert lines.pop() == ""
     return [dict(zip(heading.split("\t"), line.split("\t"), strict=True)) for line in lines]
@@ -34,7 +35,7 @@ def test_a_trace_worked_by_hand() -> None:
     """
     text = "abcd " * 6 + "abx abx aby aby " + "pq " * 5
     trace = io.BytesIO()
-    learned = learn_bpe(lines=[text], num_symbols=5, trace=trace)
+    learned = learn_with(lines=[text], num_symbols=5, trace=trace)
     assert trace.getvalue().decode("utf-8").split("\n") == [
         "step\tleft\tright\tfrequency\thead\tmarked\tmarked_frequency\treturned\treturned_frequency",
         "1\ta\tb\t10\t6\t\t\t\t",
@@ -64,7 +65,7 @@ def test_a_trace_replays_to_the_codes() -> None:
     """On hard text: the merges are those of the codes file, and what was marked and did not return is its scaffold."""
     trace = io.BytesIO()
     text = hard_text(5, 4000)
-    learned = learn_bpe(lines=text.split("\n"), num_symbols=150, trace=trace)
+    learned = learn_with(lines=text.split("\n"), num_symbols=150, trace=trace)
     scaffold: set[str] = set()
     merges = []
     returns = 0
@@ -81,7 +82,7 @@ def test_a_trace_replays_to_the_codes() -> None:
         scaffold |= {unescape(token) for token in marked.split(" ")} if marked else set()
         assert all(int(count) < int(head) for count in below.split())
     assert merges == [(merge.left, merge.right) for merge in learned.codes.merges]
-    assert scaffold == {merge.token for merge in learned.codes.merges if merge.scaffold}
+    assert scaffold == {merge.token for merge in learned.codes.merges if not merge.normal}
     assert returns == learned.restored > 0 and learned.scaffold > 0
 
 
@@ -131,7 +132,7 @@ def test_codes_and_trace_are_not_mixed(tmp_path: Path, capsys: pytest.CaptureFix
     text.write_text("ab ab\n")
     stream = io.BytesIO()
     with pytest.raises(UsageError, match="give each its own file"):
-        learn_bpe(text, stream, trace=stream)
+        learn_with(text, stream, trace=stream)
     for wrong in (["--output", str(tmp_path / "x"), "--trace", str(tmp_path / "x")], ["--trace", str(text)]):
         assert main(["learn-bpe", "--input", str(text), *wrong]) == 2
         assert capsys.readouterr().err.count("\n") == 1

@@ -21,8 +21,7 @@ from mt_scaffold.analysis.stats import stats
 from mt_scaffold.cli import main
 from mt_scaffold.corpus.header import CodesHeader
 from mt_scaffold.corpus.text import bytes_to_notation, words_of
-from mt_scaffold.methods.learn import learn_on
-from mt_scaffold.methods.trimming import total_occurrences, trim
+from mt_scaffold.methods.trimming import learn_on, total_occurrences, trim
 
 # By hand. Writing w. for "w</w>" and so on, these codes make
 #   low x3     l o w.       lo w.          low.
@@ -38,7 +37,7 @@ LETTERS = [*"abcdef", "ä", "ss"]
 
 
 def tokens_of(codes: Codes) -> set[str]:
-    return {merge.token for merge in codes.merges if merge.scaffold}
+    return {merge.token for merge in codes.merges if not merge.normal}
 
 
 def test_below_by_hand() -> None:
@@ -328,7 +327,7 @@ def test_errors(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "tokens").write_text("lo\nzona</w>\n")
     cases = {
         "": (2, "nothing says what to mark; give below, ratio or tokens"),
-        f"--below 0 -i {text}": (2, "tokens are marked below a frequency of 1 or more, not 0"),
+        f"--below 0 -i {text}": (2, "tokens are marked below a frequency of 1 or more, or below a share of the last"),
         f"--ratio 0 -i {text}": (2, "the ratio must be above 0 and at most 1, not 0.0"),
         f"--ratio nan -i {text}": (2, "the ratio must be above 0 and at most 1, not nan"),
         f"--tokens {tmp_path}/tokens": (1, f"{tmp_path}/tokens: line 2: no merge of {codes} makes 'zona</w>'; write"),

@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from learning import learn_with
 from reference.greedy import segment_greedily
 from reference.uniform import RandomStream, UniformSampler, untouched
 from scipy import stats
@@ -167,7 +168,7 @@ def test_core_equals_reference(mode: Mode, algorithm: str) -> None:
     letters = [*"abcdef", "ä", "日", "</w>"]
     text = hard_text(1, 600).split("\n") + rich_text(3, 800, letters)
     threshold = 0.6 if algorithm == "picky" else None
-    codes = learn_bpe(lines=text, num_symbols=250, algorithm=algorithm, threshold=threshold, **mode.options).codes
+    codes = learn_with(lines=text, num_symbols=250, algorithm=algorithm, threshold=threshold, **mode.options).codes
     assert (b"scaffold" in codes.text or b"split" in codes.text) == (algorithm != "bpe")
     bpe, reference, usual = BPE(codes), sampler_of(codes.text), as_usual(codes.text)
     words = " ".join([*hard_text(2, 100).replace("\r", " ").split("\n"), *rich_text(4, 30, letters)]).split(" ")

@@ -17,16 +17,16 @@ pytest.importorskip("sentencepiece", reason="needs the extra 'unigram'")
 
 import sentencepiece
 
-from mt_scaffold.analysis.stats import table
-from mt_scaffold.analysis.unigram_statistics import summarise_pieces, use_of_pieces
+from mt_scaffold.analysis.stats import summarise, table
 from mt_scaffold.cli import main
 from mt_scaffold.corpus.count import count_words
 from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.binarise.segmentation import Segmentation, joint_segmentation, stored_segmentation
 from mt_scaffold.experiment.binarise.segmenters import join
-from mt_scaffold.methods.unigram import WORD_START, learn_unigram
+from mt_scaffold.methods import Unigram
+from mt_scaffold.methods.learn import learn
 from mt_scaffold.methods.unigram_lattice import LatticeMaker, Pieces, sample
-from mt_scaffold.methods.unigram_segmenter import UnigramSegmenter, apply_unigram, generator
+from mt_scaffold.methods.unigram_segmenter import WORD_START, UnigramSegmenter, apply_unigram, generator
 
 SYLLABLES = ("ba", "ban", "da", "an", "na", "nas", "ca", "low", "est", "er", "ñu", "&apos;", "9")
 LINES = [" ".join(map("".join, itertools.permutations(chosen, 3))) for chosen in itertools.combinations(SYLLABLES, 3)]
@@ -39,7 +39,7 @@ def text(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """text: the lines; unigram.model: learned from them."""
     folder = tmp_path_factory.mktemp("unigram")
     (folder / "text").write_text("".join(f"{line}\n" for line in LINES), encoding="utf-8")
-    learn_unigram(folder / "unigram.model", N, [folder / "text"])
+    learn(method=Unigram(N), outfile=folder / "unigram.model", paths=[folder / "text"])
     return folder
 
 
@@ -56,7 +56,7 @@ def test_symbols_are_pieces_beside_the_characters(text: Path, segmenter: Unigram
     forms = segmenter.surface_forms()
     assert sum(len(piece) > 1 for piece in forms) == N
     assert {piece for piece in forms if len(piece) == 1} == {*"".join(SYLLABLES), WORD_START}
-    learn_unigram(tmp_path / "total.model", N, [text / "text"], total_symbols=True)
+    learn(method=Unigram(N, total_symbols=True), outfile=tmp_path / "total.model", paths=[text / "text"])
     assert len(UnigramSegmenter(tmp_path / "total.model").surface_forms()) == N
 
 
@@ -65,7 +65,12 @@ def test_the_model_does_not_depend_on_the_order_of_lines_and_files(text: Path, t
     half = len(LINES) // 2
     for name, lines in {"second": LINES[:half], "first": LINES[: half - 1 : -1]}.items():
         (tmp_path / name).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-    learn_unigram(tmp_path / "other.model", N, [tmp_path / "first", tmp_path / "second"], num_workers=2)
+    learn(
+        method=Unigram(N),
+        outfile=tmp_path / "other.model",
+        paths=[tmp_path / "first", tmp_path / "second"],
+        num_workers=2,
+    )
     assert (tmp_path / "other.model").read_bytes() == (text / "unigram.model").read_bytes()
 
 
@@ -88,16 +93,16 @@ def test_a_vocabulary_that_words_cannot_fill_says_how_large_it_can_be(
 def test_characters_that_do_not_fit_and_no_words_are_reported(text: Path, tmp_path: Path) -> None:
     """With total_symbols the characters are among the symbols."""
     with pytest.raises(MTScaffoldError, match=f"{CHARACTERS + 1} characters"):
-        learn_unigram(tmp_path / "m.model", CHARACTERS + 1, [text / "text"], total_symbols=True)
+        learn(method=Unigram(CHARACTERS + 1, total_symbols=True), outfile=tmp_path / "m.model", paths=[text / "text"])
     (tmp_path / "empty").write_text("\n")
     with pytest.raises(MTScaffoldError, match="no words"):
-        learn_unigram(tmp_path / "m.model", 10, [tmp_path / "empty"])
-    with pytest.raises(UsageError, match="1 or more"):
-        learn_unigram(tmp_path / "m.model", 0, [text / "text"])
+        learn(method=Unigram(10), outfile=tmp_path / "m.model", paths=[tmp_path / "empty"])
+    with pytest.raises(UsageError, match="must be positive"):
+        learn(method=Unigram(0), outfile=tmp_path / "m.model", paths=[text / "text"])
     (tmp_path / "tiny").write_text("a b\n")
     for symbols, total in ((1, False), (4, True)):
         with pytest.raises(MTScaffoldError, match=f": {symbols} symbols .* too few words"):
-            learn_unigram(tmp_path / "m.model", symbols, [tmp_path / "tiny"], total)
+            learn(method=Unigram(symbols, total), outfile=tmp_path / "m.model", paths=[tmp_path / "tiny"])
 
 
 def test_learning_does_not_replace_its_input(tmp_path: Path) -> None:
@@ -105,7 +110,7 @@ def test_learning_does_not_replace_its_input(tmp_path: Path) -> None:
     for name in ("en", "de"):
         (tmp_path / name).write_text("a b\n")
     with pytest.raises(UsageError, match="de: is an input already"):
-        learn_unigram(tmp_path / "de", 1, [tmp_path / "en", tmp_path / "de"])
+        learn(method=Unigram(1), outfile=tmp_path / "de", paths=[tmp_path / "en", tmp_path / "de"])
     assert (tmp_path / "de").read_text() == "a b\n"
 
 
@@ -115,7 +120,7 @@ def test_words_with_reserved_characters_are_left_out_with_a_warning(
     """They would leave fewer characters, and another number of pieces than was asked for."""
     strange = " a\tb x▁y ▅ n\0 d\x1f c\r <unk>er"
     (tmp_path / "text").write_text("".join(f"{line}\n" for line in [LINES[0] + strange, *LINES[1:]]), encoding="utf-8")
-    learn_unigram(tmp_path / "m.model", N, [tmp_path / "text"])
+    learn(method=Unigram(N), outfile=tmp_path / "m.model", paths=[tmp_path / "text"])
     assert capsys.readouterr().err.startswith("warning: 7 words hold what SentencePiece reserves")
     assert (tmp_path / "m.model").read_bytes() == (text / "unigram.model").read_bytes()
 
@@ -269,7 +274,7 @@ def test_a_stored_segmentation_is_found_again(text: Path, tmp_path: Path) -> Non
     model = str(text / "unigram.model")
     assert set(joint_segmentation(model).store(tmp_path, ["en", "de"])) == {"unigram.model", "segmentation.json"}
     stored = stored_segmentation(tmp_path)
-    assert stored.unigram and stored.word_start == WORD_START
+    assert stored.kind is Unigram and stored.word_start == WORD_START
     source, target = stored.segmenters()
     assert source is target and source.segment(LINES[0]) == UnigramSegmenter(model).segment(LINES[0])
     sides = Segmentation((model, str(tmp_path / "unigram.model")))
@@ -296,7 +301,7 @@ def test_what_a_unigram_model_cannot_do_is_refused(changes: dict[str, object], w
 def test_statistics_leave_out_what_only_merges_have(text: Path) -> None:
     """Everything else is measured on the pieces; the table shows a dash."""
     counts = count_words(text / "text")
-    summary = summarise_pieces(use_of_pieces(text / "unigram.model", counts))
+    summary = summarise(Unigram.use(text / "unigram.model", counts))
     tokens = UnigramSegmenter(text / "unigram.model").count_subwords(counts).total()
     assert summary.tokens == tokens and summary.vocabulary_size == N + CHARACTERS + 1 and summary.normal_tokens == N
     size = len((text / "text").read_bytes()) - len(LINES)

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from fractions import Fraction
 
+from learning import learn_with
 from reference.fewest import segment_into_fewest
 from reference.greedy import segment_greedily
 from reference.longest_merge import LongestMergeBPE
@@ -29,7 +30,7 @@ from segmenting import (
     reference_subwords,
 )
 
-from mt_scaffold import BPE, learn_bpe
+from mt_scaffold import BPE
 from mt_scaffold.analysis.reference import Learned, ReferenceBPE, Survives, always, pretokenise
 from mt_scaffold.analysis.reference_picky import LearnedPicky
 from mt_scaffold.corpus.pretokenise import PATTERNS
@@ -112,7 +113,7 @@ def _learn(text: str, algorithm: str, mode: Mode, symbols: int, min_frequency: i
         learned, codes = learn_picky_with_reference(counts, symbols, threshold, min_frequency, mode)
     else:
         learned, codes = learn_with_reference(counts, symbols, min_frequency, algorithm, mode)
-    native = learn_bpe(
+    native = learn_with(
         io.BytesIO(text.encode("utf-8")),
         None,
         symbols,
@@ -150,7 +151,7 @@ def _learn_parity(
         Fraction(str(alpha or DEFAULT_ALPHA)),
         mode.end_of_word,
     )
-    native = learn_bpe(
+    native = learn_with(
         paths=[io.BytesIO("".join(lines).encode("utf-8")) for lines in dealt],
         num_symbols=symbols,
         min_frequency=min_frequency,

@@ -15,8 +15,8 @@ from mt_scaffold.corpus.vocabulary_file import OVERWRITE
 from mt_scaffold.corpus.vocabulary_file import read_dictionary as read_dictionary
 from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.binarise.segmentation import Segmentation
-from mt_scaffold.experiment.binarise.segmenters import CountedSubwords, Segmenter
 from mt_scaffold.experiment.configuration.limits import SPECIAL_SYMBOLS, Limits
+from mt_scaffold.methods.segmenter import CountedSubwords, Segmenter
 
 if TYPE_CHECKING:
     from mt_scaffold._core import WordCounts

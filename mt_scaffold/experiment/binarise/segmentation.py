@@ -5,18 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
-from mt_scaffold.apply import BPE
 from mt_scaffold.corpus.files import PathLike, open_input, open_output
 from mt_scaffold.corpus.text import SEPARATOR
 from mt_scaffold.corpus.vocabulary_file import read_vocabulary
 from mt_scaffold.errors import MTScaffoldError, UsageError
-from mt_scaffold.experiment.binarise.segmenters import Segmenter
 from mt_scaffold.experiment.runtime.provenance import raw_digest
 from mt_scaffold.experiment.runtime.results import read_result, write_result
-from mt_scaffold.methods.inference import MERGES
-from mt_scaffold.methods.unigram import WORD_START
-from mt_scaffold.methods.unigram_segmenter import MODEL_SUFFIX, UnigramSegmenter, is_unigram_model
+from mt_scaffold.methods import Method, method_of_file
+from mt_scaffold.methods.segmenter import Segmenter
 
 # The files of a segmentation that is stored in a data folder.
 CODES = "bpe.codes"
@@ -47,14 +45,14 @@ class Segmentation:
         return self.codes[0] == self.codes[1] and self.vocabularies is None
 
     @property
-    def unigram(self) -> bool:
-        """Whether the sides are segmented with Unigram models."""
-        return is_unigram_model(self.codes[0])
+    def kind(self) -> type[Method[Any]]:
+        """What segments with the files of both sides."""
+        return method_of_file(self.codes[0])
 
     @property
     def word_start(self) -> str | None:
         """What the first subword of a word begins with, where none ends in the separator (``segmenters.join``)."""
-        return WORD_START if self.unigram else None
+        return self.kind.word_start
 
     def segmenters(self) -> tuple[Segmenter, Segmenter]:
         """Return the segmenters of source and target, one object for both where the sides are segmented alike.
@@ -62,41 +60,23 @@ class Segmentation:
         Raises MTScaffoldError where a file is malformed, and where no subword of a vocabulary reaches the threshold;
         UsageError for a Unigram model beside codes, or beside a setting that applies to codes alone.
         """
-        self._check()
+        if method_of_file(self.codes[1]) is not self.kind:
+            raise UsageError("codes on one side and a Unigram model on the other; give two of the same kind")
         source = self._segmenter(0)
         return source, source if self.joint else self._segmenter(1)
 
-    def _check(self) -> None:
-        if is_unigram_model(self.codes[1]) != self.unigram:
-            raise UsageError("codes on one side and a Unigram model on the other; give two of the same kind")
-        own = {
-            "a vocabulary": self.vocabularies is not None,
-            "glossaries": bool(self.glossaries),
-            "a kind of inference": self.inference is not None,
-            "a separator": self.separator != SEPARATOR,
-        }
-        if self.unigram and any(own.values()):
-            wrong = next(name for name, given in own.items() if given)
-            raise UsageError(f"{self.codes[0]}: a Unigram model cannot be applied with {wrong}; omit it")
-
     def _segmenter(self, side: int) -> Segmenter:
-        if self.unigram:
-            return UnigramSegmenter(self.codes[side])
-        vocabulary = None
-        if self.vocabularies is not None:
+        vocabulary: set[str] | None = None
+        if self.vocabularies is not None and not self.kind.filters:
+            vocabulary = set()  # to be refused, whatever it holds
+        elif self.vocabularies is not None:
             vocabulary = read_vocabulary(self.vocabularies[side], self.vocabulary_threshold)
             if not vocabulary:
                 raise MTScaffoldError(
                     f"{self.vocabularies[side]}: no subword occurs {self.vocabulary_threshold} times; lower "
                     "vocabulary_threshold"
                 )
-        return BPE(
-            self.codes[side],
-            separator=self.separator,
-            vocab=vocabulary,
-            glossaries=self.glossaries or None,
-            inference=self.inference or MERGES,
-        )
+        return self.kind.segmenter(self.codes[side], self.separator, vocabulary, self.glossaries, self.inference)
 
     def store(self, folder: Path, languages: Sequence[str]) -> dict[str, str]:
         """Copy the files into a folder, for ``stored_segmentation``; return the SHA-256 digest of each copy.
@@ -104,7 +84,7 @@ class Segmentation:
         Joint codes are called ``bpe.codes``, a joint Unigram model ``unigram.model``; other files have their language
         in the name.
         """
-        stem, suffix = ("unigram", MODEL_SUFFIX) if self.unigram else ("bpe", ".codes")
+        stem, suffix = self.kind.stem, self.kind.suffix
         joint_codes = self.codes[0] == self.codes[1]
         joint = (f"{stem}{suffix}",) * 2
         source, target = joint if joint_codes else (f"{stem}.{language}{suffix}" for language in languages)

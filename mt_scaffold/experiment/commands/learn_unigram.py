@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 
 from mt_scaffold.commands.arguments import add_num_workers
-from mt_scaffold.methods.unigram import learn_unigram
+from mt_scaffold.methods import Unigram
+from mt_scaffold.methods.learn import learn
 
 EXAMPLES = """\
 mt-scaffold learn-unigram --symbols 8000 --input train.en train.de --output unigram.model
@@ -25,4 +26,5 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Run the command."""
-    learn_unigram(options.output, options.symbols, options.input, options.total_symbols, options.num_workers)
+    method = Unigram(options.symbols, options.total_symbols)
+    learn(method=method, outfile=options.output, paths=options.input, num_workers=options.num_workers)

@@ -189,7 +189,8 @@ class Config:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain dictionaries, lists and scalars, without unset keys; parse_config reads them back."""
-        plain = without_none(dataclasses.asdict(self))
+        systems = {name: system.to_keys() for name, system in self.systems.items()}
+        plain = without_none(dataclasses.asdict(dataclasses.replace(self, systems={})) | {"systems": systems})
         assert isinstance(plain, dict)
         return plain
 

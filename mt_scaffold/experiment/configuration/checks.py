@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from mt_scaffold.errors import UsageError
 from mt_scaffold.experiment.configuration.data import DATA_KINDS, UNKNOWN, ArchiveData, Data, DataFile
-from mt_scaffold.experiment.configuration.systems import check_system
 from mt_scaffold.experiment.configuration.training import check_training
 from mt_scaffold.experiment.configuration.translating import check_translating
 from mt_scaffold.experiment.runtime.schema import WrongValue, nearest
@@ -61,8 +60,6 @@ def check(config: Config) -> None:
         if name in RESERVED_NAMES:
             raise WrongValue(f"systems.{name}", "reserved for a folder or file of the experiment; choose another name")
     for name, system in config.systems.items():
-        for key, problem in check_system(system):
-            raise WrongValue(f"systems.{name}.{key}", problem)
         if system.baseline is not None and system.baseline not in config.systems:
             hint = nearest(system.baseline, config.systems)
             raise WrongValue(f"systems.{name}.baseline", f"no system is called {system.baseline}{hint}")

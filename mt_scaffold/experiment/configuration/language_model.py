@@ -9,16 +9,15 @@ from typing import Any, Literal
 from mt_scaffold.corpus.pretokenise import pretokeniser_of
 from mt_scaffold.errors import UsageError
 from mt_scaffold.experiment.configuration.data import NAME, NAME_SAYS, STEMS
-from mt_scaffold.experiment.configuration.systems import CodesSetting, Learn
+from mt_scaffold.experiment.configuration.systems import CodesSetting, LanguageModelSystem, Learn
 from mt_scaffold.experiment.configuration.training import (
     OPTION,
     OPTION_SAYS,
     Average,
-    SystemTrain,
     TrainOptions,
 )
 from mt_scaffold.experiment.runtime.schema import OptionValue, bounds, without_none
-from mt_scaffold.options import DEFAULT_THRESHOLD, check_dropout, check_prune, check_threshold, memory_size
+from mt_scaffold.options import check_prune, memory_size
 
 
 @dataclass(frozen=True)
@@ -103,31 +102,6 @@ class Padding:
     """The size of a dictionary is padded to a multiple of ``padding_factor``."""
 
     padding_factor: int = field(default=8, metadata=bounds(least=1))
-
-
-@dataclass(frozen=True)
-class LanguageModelSystem:
-    """One of the compared systems: how it segments, and what else sets it apart; see systems.System.
-
-    With ``dropout`` the training documents are segmented again in every epoch.
-    """
-
-    algorithm: Literal["scaffold", "bpe", "picky", "trimmed"] | None = None
-    symbols: int | None = field(default=None, metadata=bounds(least=1))
-    min_frequency: int | None = field(default=None, metadata=bounds(least=1))
-    total_symbols: bool | None = None
-    threshold: float | None = field(default=None, metadata=bounds(check=check_threshold))
-    below: int | None = field(default=None, metadata=bounds(least=1))
-    refill: bool | None = None
-    codes: str | None = None
-    dropout: float = field(default=0.0, metadata=bounds(check=check_dropout))
-    baseline: str | None = None
-    train: SystemTrain | None = None
-
-    @property
-    def uses_dropout(self) -> bool:
-        """Whether its training documents are segmented again in every epoch."""
-        return self.dropout > 0
 
 
 @dataclass(frozen=True)
@@ -233,18 +207,7 @@ class LanguageModelConfig:
     def codes_of(self, system: str) -> CodesSetting:
         """Return what makes a system's codes, with everything that it leaves to the ``codes`` section filled in."""
         own = self.systems[system]
-        if own.codes is not None:
-            return CodesSetting(None, 0, 0, False, (), own.codes)
-        return CodesSetting(
-            own.algorithm,
-            own.symbols or self.codes.symbols,
-            own.min_frequency or self.codes.min_frequency,
-            self.codes.total_symbols if own.total_symbols is None else own.total_symbols,
-            (),
-            threshold=own.threshold or DEFAULT_THRESHOLD,
-            below=own.below,
-            refill=bool(own.refill),
-        )
+        return CodesSetting(own.method_with(self.codes), (), *own.files)
 
     @property
     def all_codes(self) -> dict[str, CodesSetting]:
@@ -269,6 +232,7 @@ class LanguageModelConfig:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain dictionaries, lists and scalars, without unset keys; parse_experiment reads them back."""
-        plain = without_none(dataclasses.asdict(self))
+        systems = {name: system.to_keys() for name, system in self.systems.items()}
+        plain = without_none(dataclasses.asdict(dataclasses.replace(self, systems={})) | {"systems": systems})
         assert isinstance(plain, dict)
         return plain

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 from mt_scaffold.experiment.configuration.language_model import (
@@ -12,12 +12,11 @@ from mt_scaffold.experiment.configuration.language_model import (
     Counting,
     DocumentData,
     LanguageModelConfig,
-    LanguageModelSystem,
     LearnFromBytes,
     Padding,
     TrainLanguageModels,
 )
-from mt_scaffold.experiment.configuration.systems import check_trimming
+from mt_scaffold.experiment.configuration.systems import LanguageModelSystem
 from mt_scaffold.experiment.configuration.training import STOP_OPTIONS, check_kept
 from mt_scaffold.experiment.runtime.schema import WrongValue, nearest
 
@@ -52,14 +51,18 @@ def check_keys(document: Mapping[str, Any], translation: Any, sections: Mapping[
             raise WrongValue(f"{section}.{key}", "only translation has this key; language models have no use for it")
     systems = document.get("systems")
     for name, entry in systems.items() if isinstance(systems, dict) else ():
-        for key in _only_there(entry, LanguageModelSystem, system):
+        for key in _only(entry, LanguageModelSystem.known_keys(), system.known_keys()):
             raise WrongValue(f"systems.{name}.{key}", "only translation has this key; a language model has one side")
 
 
 def _only_there(given: object, own: Any, other: Any) -> Iterator[str]:
     known, others = ({entry.name for entry in dataclasses.fields(kind)} for kind in (own, other))
+    yield from _only(given, known, others)
+
+
+def _only(given: object, known: Collection[str], others: Collection[str]) -> Iterator[str]:
     if isinstance(given, Mapping):
-        yield from (key for key in given if key in others - known)
+        yield from (key for key in given if key in others and key not in known)
 
 
 def check(config: LanguageModelConfig) -> None:
@@ -108,21 +111,9 @@ def _check_system(config: LanguageModelConfig, name: str, system: LanguageModelS
     key = f"systems.{name}"
     if name in RESERVED_NAMES:
         raise WrongValue(key, "reserved for a folder or file of the experiment; choose another name")
-    if system.codes is not None and system.algorithm is not None:
-        raise WrongValue(f"{key}.codes", "give either an algorithm, which learns codes, or a file of codes")
-    if system.codes is None and system.algorithm is None:
-        raise WrongValue(f"{key}.algorithm", "missing: give bpe, scaffold, picky or trimmed, or a file as codes")
-    for wrong, problem in check_trimming(system.algorithm, system.below, system.refill):
-        raise WrongValue(f"{key}.{wrong}", problem)
-    for learned in ("symbols", "min_frequency", "total_symbols", "threshold", "below", "refill"):
-        if system.codes is not None and getattr(system, learned) is not None:
-            raise WrongValue(f"{key}.{learned}", "has no effect on codes that are given as a file; leave it out")
-    if system.threshold is not None and system.algorithm != "picky":
-        what = f"belongs to the algorithm picky and has no effect on {system.algorithm}; leave it out"
-        raise WrongValue(f"{key}.threshold", what)
-    setting = config.codes_of(name)
-    if system.codes is None and setting.total_symbols and setting.symbols <= 256:
-        where = f"{key}.symbols" if system.symbols is not None else "codes.symbols"
+    method = system.method_with(config.codes)
+    if method is not None and method.given["total_symbols"] and method.amount <= 256:
+        where = "codes.symbols" if "symbols" in system.shared else f"{key}.symbols"
         raise WrongValue(where, "with total_symbols the 256 bytes are among them; give more than 256")
     if system.baseline is not None and system.baseline not in config.systems:
         hint = nearest(system.baseline, config.systems)

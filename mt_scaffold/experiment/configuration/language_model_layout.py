@@ -105,7 +105,7 @@ class LanguageModelLayout(ExperimentFolder):
 
     def binarised_of(self, system: str) -> Path:
         """The fairseq data folder that a system is trained on."""
-        return self.binarised(self.config.codes_of(system).name, self.config.systems[system].uses_dropout)
+        return self.binarised(self.config.codes_of(system).name, self.config.systems[system].resamples)
 
     def binarised_test(self, codes: str, test: str) -> Path:
         """The fairseq data folder of a test set."""

@@ -26,7 +26,7 @@ from mt_scaffold.experiment.configuration.experiment_folder import (
     training_section,
 )
 from mt_scaffold.experiment.runtime.locks import Lock
-from mt_scaffold.methods.unigram import UNIGRAM
+from mt_scaffold.methods import Unigram
 
 # The parts of the data that a model is trained on; the others are the test sets.
 TRAINED_ON = ("train", "valid")
@@ -92,14 +92,13 @@ class Layout(ExperimentFolder):
         return self.folder / "words" / "chunks" / f"train.{language}.{item}.{suffix}"
 
     def codes(self, name: str) -> Path:
-        """A codes file, or the Unigram model of that name (``CodesSetting.name``)."""
+        """A codes file, or another model of that name (``CodesSetting.name``)."""
         setting = self.config.all_codes.get(name)
-        unigram = setting is not None and setting.algorithm == UNIGRAM
-        return self.unigram_model(name) if unigram else super().codes(name)
+        return super().codes(name) if setting is None else self.folder / "codes" / f"{name}{setting.kind.suffix}"
 
     def unigram_model(self, name: str) -> Path:
         """The Unigram model of that name."""
-        return self.folder / "codes" / f"{name}.model"
+        return self.folder / "codes" / f"{name}{Unigram.suffix}"
 
     def codes_of(self, system: str) -> tuple[Path, Path]:
         """The codes that a system segments source and target with; twice the same for joint ones."""

@@ -5,20 +5,22 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import re
+import typing
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import Any, ClassVar, Literal, NamedTuple
 
 from mt_scaffold.corpus.glossaries import GlossaryIsolator
 from mt_scaffold.errors import UsageError
 from mt_scaffold.experiment.configuration.training import SystemTrain
-from mt_scaffold.experiment.configuration.unigram import check_unigram
-from mt_scaffold.experiment.runtime.schema import bounds
-from mt_scaffold.methods.inference import MERGES, inference_of
-from mt_scaffold.methods.parity import PARITY
-from mt_scaffold.methods.unigram import UNIGRAM, check_alpha
-from mt_scaffold.options import DEFAULT_THRESHOLD, check_dropout, check_threshold, check_uniform_sampling
+from mt_scaffold.experiment.runtime.schema import WrongValue, bounds, build, join_key, nearest, show
+from mt_scaffold.methods import Method, make_method, methods
+from mt_scaffold.methods.bpe import MethodWithCodes
+from mt_scaffold.methods.inference import INFERENCES, MERGES
+from mt_scaffold.methods.resampling import NONE, RESAMPLINGS, Resampling
+
+SIDES = ("source", "target")
 
 
 def check_glossary(glossary: str) -> None:
@@ -28,150 +30,294 @@ def check_glossary(glossary: str) -> None:
         raise UsageError(f"the glossary '{glossary}' matches where there is nothing; give a word, or a longer pattern")
 
 
-_DROPOUT = bounds(check=check_dropout)
-_UNIFORM = bounds(check=check_uniform_sampling)
-_LEAST_FREQUENCY = 2
-TRIMMED = "trimmed"
-
-
 @dataclass(frozen=True)
 class Learn:
-    """How codes are learned, where a system says nothing else (the options of learn-bpe).
+    """How codes are learned, where a system says nothing else: the settings that methods share.
 
     symbols: merges (bpe, parity), normal merged tokens (scaffold), merged tokens that are not removed (picky) or pieces
     beside the single characters (unigram), from source and target training words together.
     """
 
     symbols: int = field(metadata=bounds(least=1))
-    min_frequency: int = field(default=_LEAST_FREQUENCY, metadata=bounds(least=1))
+    min_frequency: int = field(default=2, metadata=bounds(least=1))
     total_symbols: bool = False
+
+
+SHARED = tuple(entry.name for entry in dataclasses.fields(Learn))
+
+
+class _Key(NamedTuple):
+    """A key of a system: the type of its value, its limits, and the default that config.yaml names."""
+
+    kind: Any
+    limits: Mapping[str, Any] = {}  # nothing is added to it
+    default: Any = None
+
+
+_COUNT = bounds(least=1)
 
 
 @dataclass(frozen=True)
 class System:
     """One of the compared systems: how it segments words, and what else sets it apart.
 
-    ``algorithm`` learns codes; ``symbols``, ``min_frequency`` and ``total_symbols`` replace those of the ``codes``
-    section, and ``threshold`` is that of picky (docs/methods.md). Codes are joint, or with ``joint: false`` one for
-    each side, of ``symbols_source`` and ``symbols_target`` where these are given. ``codes`` is a file to use instead
-    (``codes_source`` and ``codes_target`` for each side).
+    In YAML its keys are those of its method (``mt_scaffold.methods``) and these:
 
-    ``algorithm: trimmed`` is BPE whose tokens with a frequency ``below`` this in the training words are marked as
-    scaffold (``mt-scaffold trim --below``); ``refill`` then learns BPE merges on until as many tokens stand again.
-
-    ``algorithm: unigram`` is a Unigram model learned by SentencePiece (docs/methods.md); with ``sampling_alpha`` the
-    training text is segmented again in every epoch, each segmentation drawn with its probability to this power.
-
-    ``algorithm: parity`` is parity-aware BPE of source and target, which have as many subwords as each other in the
-    validation words (docs/methods.md); its codes are joint.
+    ``algorithm`` names the method that learns codes; settings that methods share replace those of the ``codes``
+    section. Codes are joint, or with ``joint: false`` one for each side, of ``symbols_source`` and ``symbols_target``
+    where these are given. ``codes`` is a file to use instead (``codes_source`` and ``codes_target`` for each side).
 
     ``vocabulary_threshold`` splits subwords that are rarer than that in the training text of their side
-    (apply-bpe --vocabulary-threshold), ``glossaries`` are words or patterns that are never split.
+    (apply-bpe --vocabulary-threshold), ``glossaries`` are words or patterns that are never split, and ``inference`` is
+    a kind other than merges (apply-bpe --inference).
 
-    ``inference`` is the kind of inference, in place of merges (apply-bpe --inference).
-
-    With ``dropout`` the training text is segmented again in every epoch, each merge skipped with this probability;
-    ``dropout_source`` and ``dropout_target`` replace it on one side. With ``uniform_sampling`` (and ``_source`` and
-    ``_target``) each word is instead, with this probability, drawn from all of its segmentations
-    (docs/methods.md).
+    ``dropout``, ``uniform_sampling`` (both of them ``..._source`` and ``..._target``, too) and ``sampling_alpha``
+    segment the training text again in every epoch (``mt_scaffold.methods.resampling``).
 
     ``baseline`` is the system to test this one against (default: the experiment's). ``train``: its own options.
+
+    method: None for codes that are given as ``files``. shared: the settings that are left to the codes section.
+    sizes, resamplings: of each side. keys: what the file says, with defaults.
     """
 
-    algorithm: Literal["scaffold", "bpe", "picky", "parity", "trimmed", "unigram"] | None = None
-    symbols: int | None = field(default=None, metadata=bounds(least=1))
-    symbols_source: int | None = field(default=None, metadata=bounds(least=1))
-    symbols_target: int | None = field(default=None, metadata=bounds(least=1))
-    min_frequency: int | None = field(default=None, metadata=bounds(least=1))
-    total_symbols: bool | None = None
-    threshold: float | None = field(default=None, metadata=bounds(check=check_threshold))
-    below: int | None = field(default=None, metadata=bounds(least=1))
-    refill: bool | None = None
-    joint: bool = True
-    codes: str | None = None
-    codes_source: str | None = None
-    codes_target: str | None = None
-    vocabulary_threshold: int | None = field(default=None, metadata=bounds(least=1))
-    glossaries: list[str] = field(default_factory=list, metadata=bounds(check=check_glossary))
-    inference: str | None = field(default=None, metadata=bounds(check=inference_of))
-    dropout: float = field(default=0.0, metadata=_DROPOUT)
-    dropout_source: float | None = field(default=None, metadata=_DROPOUT)
-    dropout_target: float | None = field(default=None, metadata=_DROPOUT)
-    uniform_sampling: float = field(default=0.0, metadata=_UNIFORM)
-    uniform_sampling_source: float | None = field(default=None, metadata=_UNIFORM)
-    uniform_sampling_target: float | None = field(default=None, metadata=_UNIFORM)
-    sampling_alpha: float | None = field(default=None, metadata=bounds(check=check_alpha))
-    baseline: str | None = None
-    train: SystemTrain | None = None
+    sides: ClassVar[tuple[str, ...]] = SIDES
+
+    method: Method[Any] | None
+    shared: frozenset[str]
+    sizes: tuple[int | None, ...]
+    files: tuple[str, ...]
+    joint: bool
+    resamplings: tuple[Resampling, ...]
+    inference: str
+    vocabulary_threshold: int | None
+    glossaries: tuple[str, ...]
+    baseline: str | None
+    train: SystemTrain | None
+    keys: Mapping[str, Any] = field(repr=False, compare=False)
+
+    @classmethod
+    def methods(cls) -> dict[str, type[Method[Any]]]:
+        """Return the methods that such a system can have, by name."""
+        return methods()
+
+    @classmethod
+    def known_keys(cls, algorithm: str | None = None) -> dict[str, _Key]:
+        """Return the keys of any system, in order; a setting that methods have in common is that of ``algorithm``."""
+        kinds = cls.methods()
+        keys = {"algorithm": _Key(Literal[tuple(kinds)])}
+        for kind in (*(kinds[name] for name in (algorithm,) if name in kinds), *kinds.values()):
+            hints = typing.get_type_hints(kind)
+            for name, entry in kind.settings(in_files=True).items():
+                keys.setdefault(name, _Key(hints[name], entry.metadata))
+        first = ("algorithm", "symbols", "symbols_source", "symbols_target", *SHARED[1:])
+        keys |= {f"symbols_{side}": _Key(int, _COUNT) for side in cls.sides}
+        keys = {name: keys[name] for name in (*first, *keys) if name in keys}
+        return keys | cls._keys_of_segmentation() | {"baseline": _Key(str), "train": _Key(SystemTrain)}
+
+    @classmethod
+    def _keys_of_segmentation(cls) -> dict[str, _Key]:
+        keys = {"joint": _Key(bool, default=True)}
+        keys |= {name: _Key(str) for name in ("codes", *(f"codes_{side}" for side in cls.sides))}
+        keys["vocabulary_threshold"] = _Key(int, _COUNT)
+        keys["glossaries"] = _Key(list[str], bounds(check=check_glossary), [])
+        keys["inference"] = _Key(Literal[tuple(INFERENCES)])
+        for kind in RESAMPLINGS.values():
+            keys[kind.name] = _Key(float, bounds(check=kind.check), 0.0 if kind.by_side else None)
+            keys |= {f"{kind.name}_{side}": _Key(float, bounds(check=kind.check)) for side in cls.sides * kind.by_side}
+        return keys
+
+    @classmethod
+    def from_keys(cls, value: Any, key: str = "") -> System:
+        """Return the system that the lines of a YAML file describe; raises WrongValue as ``schema.build`` does."""
+        if not isinstance(value, dict):
+            raise WrongValue(key, f"must be 'key: value' lines, not {show(value)}")
+        algorithm = value.get("algorithm")
+        known = cls.known_keys(algorithm if isinstance(algorithm, str) else None)
+        for name in value:
+            if name not in known:
+                raise WrongValue(join_key(key, name), f"unknown key{nearest(str(name), known)}")
+        given = {}
+        for name, entry in known.items():
+            if value.get(name) is not None:
+                given[name] = build(entry.kind, value[name], join_key(key, name), entry.limits)
+        for name, problem in cls._contradictions(given):
+            raise WrongValue(join_key(key, name), problem)
+        method = None
+        if "algorithm" in given:
+            kind = cls.methods()[given["algorithm"]]
+            try:
+                method = make_method(kind.name, **{name: given[name] for name in kind.settings() if name in given})
+            except UsageError as error:
+                raise WrongValue(key, str(error)) from None
+        files = tuple(given[name] for name in ("codes", *(f"codes_{side}" for side in cls.sides)) if name in given)
+        return cls(
+            method=method,
+            shared=frozenset(name for name in SHARED if method and name in method.settings() and name not in given),
+            sizes=tuple(given.get(f"symbols_{side}") for side in cls.sides),
+            files=files,
+            joint=given.get("joint", True),
+            resamplings=tuple(_resampling(given, side) for side in cls.sides or ("",)),
+            inference=given.get("inference", MERGES),
+            vocabulary_threshold=given.get("vocabulary_threshold"),
+            glossaries=tuple(given.get("glossaries", ())),
+            baseline=given.get("baseline"),
+            train=given.get("train"),
+            keys={name: given.get(name, entry.default) for name, entry in known.items()},
+        )
+
+    @classmethod
+    def _contradictions(cls, given: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+        """Yield what contradicts itself in the keys that are given: a key, and what is wrong with it."""
+        kinds = cls.methods()
+        kind = kinds.get(given.get("algorithm", ""))
+        files = [name for name in ("codes", *(f"codes_{side}" for side in cls.sides)) if name in given]
+        if files and kind is not None:
+            yield files[0], "give either an algorithm, which learns codes, or files of codes"
+        elif not files and kind is None:
+            yield "algorithm", f"missing: give {', '.join(kinds)}, or a file as codes"
+        if files and files not in (["codes"], ["codes_source", "codes_target"]):
+            yield files[0], "give codes, or both codes_source and codes_target"
+        settings = [*dict.fromkeys(name for each in kinds.values() for name in each.settings())]
+        settings += [f"symbols_{side}" for side in cls.sides]
+        for name in settings:
+            if name in given and kind is None:
+                yield name, "has no effect on codes that are given as a file; leave it out"
+            elif name in given and kind is not None and not name.startswith("symbols"):
+                try:
+                    kind.check_setting(name, in_files=True)
+                except UsageError as error:
+                    yield name, str(error)
+        for name, entry in (kind.settings() if kind else {}).items():
+            if name not in given and entry.default is dataclasses.MISSING:
+                yield name, f"missing: give it, to {entry.metadata['help']}"
+        joint = given.get("joint", True)
+        if kind is not None and kind.by_language and not joint:
+            yield "joint", f"{kind.name} compares source and target, so that its codes are joint; leave it out"
+        if files and not joint:
+            yield "joint", "has no effect on codes that are given as files; leave it out"
+        sizes = [f"symbols_{side}" for side in cls.sides]
+        if "symbols" in given and sizes and all(name in given for name in sizes):
+            yield "symbols", "has no effect beside symbols_source and symbols_target; leave it out"
+        for name in sizes:
+            if joint and name in given:
+                yield name, "joint codes have one size; add joint: false, or give symbols"
+        yield from cls._applied_wrongly(given, kind or MethodWithCodes)
+
+    @classmethod
+    def _applied_wrongly(cls, given: Mapping[str, Any], kind: type[Method[Any]]) -> Iterator[tuple[str, str]]:
+        """Yield the keys of segmentation that a method does not have, and those that exclude each other."""
+        for name in ("vocabulary_threshold", "glossaries"):
+            if given.get(name) and not kind.filters:
+                yield name, f"not possible with {kind.name}; leave it out"
+        inference = INFERENCES[given.get("inference", MERGES)]
+        if "inference" in given and inference.name not in kind.inferences:
+            yield "inference", f"not possible with {kind.name}; leave it out"
+        if "vocabulary_threshold" in given and not inference.vocabulary:
+            yield "vocabulary_threshold", f"not possible with {inference.name} inference; leave out one of them"
+        for resampling in RESAMPLINGS.values():
+            for name in _keys_of(resampling.name, cls.sides):
+                if given.get(name) and resampling.name not in kind.resamplings:
+                    with_what = "codes" if kind.has_codes else kind.name
+                    others = " or ".join(kind.resamplings)
+                    yield name, f"not possible with {with_what}; give {others} instead, or leave it out"
+                if given.get(name) and resampling.name == "dropout" and not inference.dropout:
+                    yield name, f"not possible with {inference.name} inference; leave out one of them"
+        for side in cls.sides:
+            used = [name for name in RESAMPLINGS if (_resampling_of(name, given, side))]
+            if len(used) > 1:
+                own = f"{used[1]}_{side}"
+                wrong = own if own in given else used[1]
+                yield wrong, f"takes the place of {used[0]}, which the {side} side has too; leave out one of them"
+                break
 
     @property
-    def dropouts(self) -> tuple[float, float]:
-        """The probability of skipping a merge on the source and on the target side."""
-        own = (self.dropout_source, self.dropout_target)
-        source, target = (self.dropout if value is None else value for value in own)
-        return source, target
-
-    @property
-    def uniform_samplings(self) -> tuple[float, float]:
-        """The probability that a word is drawn from all of its segmentations, on the source and on the target side."""
-        own = (self.uniform_sampling_source, self.uniform_sampling_target)
-        source, target = (self.uniform_sampling if value is None else value for value in own)
-        return source, target
+    def file_keys(self) -> tuple[str, ...]:
+        """The keys of its ``files``."""
+        return ("codes",) if len(self.files) == 1 else tuple(f"codes_{side}" for side in self.sides[: len(self.files)])
 
     @property
     def resamples(self) -> bool:
-        """Whether its training text is segmented again in every epoch: with dropout or sampling of either kind."""
-        return any(self.dropouts) or any(self.uniform_samplings) or self.sampling_alpha is not None
+        """Whether its training text is segmented again in every epoch."""
+        return any(self.resamplings)
+
+    def method_with(self, learn: Learn, side: int | None = None) -> Method[Any] | None:
+        """Return its method with all settings: those that it leaves to the codes section, and the size of a side."""
+        if self.method is None:
+            return None
+        settings = {name: getattr(learn, name) for name in self.shared}
+        if side is not None and (size := self.sizes[side]) is not None:
+            settings["symbols"] = size
+        return self.method.with_settings(**settings)
+
+    def to_keys(self) -> dict[str, Any]:
+        """Return what ``from_keys`` reads."""
+        return {**self.keys, "train": self.train and dataclasses.asdict(self.train)}
+
+
+class LanguageModelSystem(System):
+    """A system of language models: it has one side, and learns from bytes."""
+
+    sides = ()
+
+    @classmethod
+    def methods(cls) -> dict[str, type[Method[Any]]]:
+        """Return the methods that learn from the bytes of one text, by name."""
+        return {name: kind for name, kind in methods().items() if kind.byte_level and not kind.by_language}
+
+    @classmethod
+    def _keys_of_segmentation(cls) -> dict[str, _Key]:
+        keys = super()._keys_of_segmentation()
+        return {name: keys[name] for name in ("codes", "dropout")}
+
+
+def _keys_of(resampling: str, sides: tuple[str, ...]) -> list[str]:
+    return [resampling, *(f"{resampling}_{side}" for side in sides)]
+
+
+def _resampling_of(name: str, given: Mapping[str, Any], side: str) -> float:
+    """Return the amount of one kind of resampling on a side."""
+    amount: float = given.get(f"{name}_{side}", given.get(name, 0.0))
+    return amount
+
+
+def _resampling(given: Mapping[str, Any], side: str) -> Resampling:
+    amounts = {name: _resampling_of(name, given, side) for name in RESAMPLINGS}
+    return next((Resampling(name, amount) for name, amount in amounts.items() if amount), NONE)
 
 
 @dataclass(frozen=True)
 class CodesSetting:
-    """What makes a codes file: the settings it is learned (and trimmed) with, or the ``file`` it is copied from.
+    """What makes a codes file: the method that learns (and trims) it, or the ``file`` it is copied from.
 
     languages: whose training words it is learned from and segments, one or both; none for language models.
     """
 
-    algorithm: str | None
-    symbols: int
-    min_frequency: int
-    total_symbols: bool
+    method: Method[Any] | None
     languages: tuple[str, ...]
     file: str | None = None
-    threshold: float = DEFAULT_THRESHOLD
-    below: int | None = None
-    refill: bool = False
 
     @property
-    def untrimmed(self) -> CodesSetting | None:
-        """The BPE codes that these mark rare tokens of; None where they are not trimmed."""
-        if self.algorithm != TRIMMED:
-            return None
-        return dataclasses.replace(self, algorithm="bpe", below=None, refill=False)
+    def made_of(self) -> CodesSetting | None:
+        """The codes that these change; None where they are learned from words alone."""
+        made_of = None if self.method is None else self.method.made_of
+        return None if made_of is None else dataclasses.replace(self, method=made_of)
+
+    @property
+    def kind(self) -> type[Method[Any]]:
+        """What segments with it."""
+        return MethodWithCodes if self.method is None else type(self.method)
 
     @property
     def name(self) -> str:
         """Its name, the same for the same settings: ``bpe-4000``, ``scaffold-4000-min5.de``, ``picky-4000-ios0.7``."""
-        if self.file is not None:
-            digest = hashlib.sha256(self.file.encode("utf-8", "surrogateescape")).hexdigest()[:6]
-            stem = "".join(each if each.isalnum() and each.isascii() else "-" for each in Path(self.file).stem)
-            name = f"given-{stem}-{digest}"
-            return f"{name}.{self.languages[0]}" if len(self.languages) == 1 else name
-        name = f"{self.algorithm}-{self.symbols}"
-        name += f"-below{self.below}" if self.below is not None else ""
-        name += "-refill" if self.refill else ""
-        name += f"-min{self.min_frequency}" if self.min_frequency != _LEAST_FREQUENCY else ""
-        name += "-total" if self.total_symbols else ""
-        name += f"-ios{self.threshold!r}" if self.threshold != DEFAULT_THRESHOLD else ""
+        if self.method is not None:
+            name = self.method.label
+        else:
+            file = str(self.file)
+            digest = hashlib.sha256(file.encode("utf-8", "surrogateescape")).hexdigest()[:6]
+            name = f"given-{''.join(each if each.isalnum() and each.isascii() else '-' for each in Path(file).stem)}"
+            name += f"-{digest}"
         return f"{name}.{self.languages[0]}" if len(self.languages) == 1 else name
-
-    @property
-    def flags(self) -> str:
-        """The options of ``mt-scaffold learn-bpe`` (or ``learn-unigram``) that learn it, beyond those of the words."""
-        if self.algorithm == UNIGRAM:
-            return f"--symbols {self.symbols}" + " --total-symbols" * self.total_symbols
-        flags = f"--algorithm {self.algorithm} --symbols {self.symbols} --min-frequency {self.min_frequency}"
-        flags += f" --threshold {self.threshold!r}" if self.algorithm == "picky" else ""
-        return flags + " --total-symbols" * self.total_symbols
 
     @property
     def file_or_name(self) -> str:
@@ -179,10 +325,10 @@ class CodesSetting:
         return self.file or self.name
 
 
-def with_untrimmed(codes: Mapping[str, CodesSetting]) -> dict[str, CodesSetting]:
-    """Return codes by name, and with them those that trimmed ones are made of."""
-    untrimmed = [setting.untrimmed for setting in codes.values()]
-    return {**codes, **{setting.name: setting for setting in untrimmed if setting is not None}}
+def with_what_they_are_made_of(codes: Mapping[str, CodesSetting]) -> dict[str, CodesSetting]:
+    """Return codes by name, and with them those that others are made of."""
+    made_of = [setting.made_of for setting in codes.values()]
+    return {**codes, **{setting.name: setting for setting in made_of if setting is not None}}
 
 
 @dataclass(frozen=True)
@@ -196,9 +342,9 @@ class SegmentationSetting:
     inference: str = MERGES
 
     @property
-    def unigram(self) -> bool:
-        """Whether words are segmented with Unigram models."""
-        return self.source.algorithm == UNIGRAM
+    def kind(self) -> type[Method[Any]]:
+        """What segments with the codes."""
+        return self.source.kind
 
     @property
     def codes(self) -> tuple[CodesSetting, ...]:
@@ -217,75 +363,12 @@ class SegmentationSetting:
 
 def segmentation_of(system: System, learn: Learn, languages: tuple[str, str]) -> SegmentationSetting:
     """Return how a system segments, with everything that it leaves to the ``codes`` section filled in."""
-    files = (system.codes_source or system.codes, system.codes_target or system.codes)
-    sizes = (system.symbols_source, system.symbols_target)
     sides = []
-    for file, size, language in zip(files, sizes, languages, strict=True):
-        setting = CodesSetting(
-            system.algorithm,
-            size or system.symbols or learn.symbols,
-            _LEAST_FREQUENCY if system.algorithm == UNIGRAM else system.min_frequency or learn.min_frequency,
-            learn.total_symbols if system.total_symbols is None else system.total_symbols,
-            languages if system.joint else (language,),
-            threshold=system.threshold or DEFAULT_THRESHOLD,
-            below=system.below,
-            refill=bool(system.refill),
-        )
-        own = languages if files[0] == files[1] else (language,)
-        sides.append(setting if file is None else CodesSetting(None, 0, 0, False, own, file))
-    glossaries = tuple(system.glossaries)
-    inference = system.inference or MERGES
-    return SegmentationSetting(sides[0], sides[1], system.vocabulary_threshold, glossaries, inference)
-
-
-def check_trimming(algorithm: str | None, below: int | None, refill: bool | None) -> Iterator[tuple[str, str]]:
-    """Yield what contradicts itself in how a vocabulary is trimmed: a key, and what is wrong with it."""
-    if algorithm == TRIMMED and below is None:
-        yield "below", "missing: give the frequency that tokens of a trimmed vocabulary need"
-    for name, value in (("below", below), ("refill", refill)):
-        if algorithm not in (TRIMMED, None) and value is not None:
-            yield name, "has an effect only with algorithm: trimmed; leave it out"
-
-
-def check_system(system: System) -> Iterator[tuple[str, str]]:
-    """Yield what contradicts itself in a system: a key, and what is wrong with it."""
-    files = [name for name in ("codes", "codes_source", "codes_target") if getattr(system, name) is not None]
-    learned = ["symbols", "symbols_source", "symbols_target", "min_frequency", "total_symbols", "threshold"]
-    learned += ["below", "refill"]
-    if files and system.algorithm is not None:
-        yield files[0], "give either an algorithm, which learns codes, or files of codes"
-    elif not files and system.algorithm is None:
-        yield "algorithm", "missing: give bpe, scaffold, picky, parity, trimmed or unigram, or a file as codes"
-    if files and files not in (["codes"], ["codes_source", "codes_target"]):
-        yield files[0], "give codes, or both codes_source and codes_target"
-    yield from check_trimming(system.algorithm, system.below, system.refill)
-    yield from check_unigram(system)
-    for name in learned:
-        if files and getattr(system, name) is not None:
-            yield name, "has no effect on codes that are given as a file; leave it out"
-    if system.threshold is not None and system.algorithm in ("bpe", "scaffold", PARITY, TRIMMED):
-        yield "threshold", f"belongs to the algorithm picky and has no effect on {system.algorithm}; leave it out"
-    if system.algorithm == PARITY and not system.joint:
-        yield "joint", "parity-aware BPE compares source and target; leave it out"
-    if files and not system.joint:
-        yield "joint", "has no effect on codes that are given as files; leave it out"
-    for side, both in zip(
-        ("source", "target"), zip(system.dropouts, system.uniform_samplings, strict=True), strict=True
-    ):
-        if all(both):
-            own = getattr(system, f"uniform_sampling_{side}") is not None
-            name = f"uniform_sampling_{side}" if own else "uniform_sampling"
-            yield name, f"takes the place of dropout, which the {side} side has too; leave out one of them"
-            break
-    inference = inference_of(system.inference or MERGES)
-    for name in ("dropout", "dropout_source", "dropout_target", "vocabulary_threshold"):
-        possible = inference.vocabulary if name == "vocabulary_threshold" else inference.dropout
-        if getattr(system, name) and not possible:
-            yield name, f"not possible with {inference.name} inference; leave out one of them"
-    if system.algorithm == "picky" and system.inference is not None and not inference.picky:
-        yield "inference", f"{system.inference} inference cannot follow PickyBPE's splits; choose another"
-    if system.symbols is not None and None not in (system.symbols_source, system.symbols_target):
-        yield "symbols", "has no effect beside symbols_source and symbols_target; leave it out"
-    for name in ("symbols_source", "symbols_target"):
-        if system.joint and getattr(system, name) is not None:
-            yield name, "joint codes have one size; add joint: false, or give symbols"
+    for side, language in enumerate(languages):
+        if system.files:
+            own = languages if len(system.files) == 1 or system.files[0] == system.files[1] else (language,)
+            sides.append(CodesSetting(None, own, system.files[min(side, len(system.files) - 1)]))
+        else:
+            languages_of = languages if system.joint else (language,)
+            sides.append(CodesSetting(system.method_with(learn, side), languages_of))
+    return SegmentationSetting(sides[0], sides[1], system.vocabulary_threshold, system.glossaries, system.inference)

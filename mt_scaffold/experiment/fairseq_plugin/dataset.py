@@ -13,9 +13,10 @@ import numpy as np
 import torch
 from fairseq.data import Dictionary, LanguagePairDataset, data_utils
 
-from mt_scaffold.experiment.binarise.segmenters import SentenceEncoder
 from mt_scaffold.experiment.binarise.words import WordsFile
 from mt_scaffold.experiment.training.epoch_lengths import draw_lengths
+from mt_scaffold.methods.resampling import NONE, Resampling
+from mt_scaffold.methods.segmenter import SentenceEncoder
 
 logger = logging.getLogger(__name__)
 SOURCE, TARGET = 0, 1
@@ -43,8 +44,7 @@ class SegmentedText:
         encoder: SentenceEncoder,
         dictionary: Dictionary,
         *,
-        dropout: float = 0.0,
-        uniform_sampling: float = 0.0,
+        resampling: Resampling = NONE,
         seed: int = 0,
         longest: int | None = None,
         buckets: int = 0,
@@ -55,8 +55,7 @@ class SegmentedText:
         self._words = words
         self._encoder = encoder
         self._dictionary = dictionary
-        self._dropout = dropout
-        self._uniform_sampling = uniform_sampling
+        self._resampling = resampling
         self._seed = seed
         self._longest = longest
         self._buckets = buckets
@@ -72,7 +71,7 @@ class SegmentedText:
     @property
     def resampled(self) -> bool:
         """Whether its sentences are segmented differently in every epoch."""
-        return self._dropout > 0 or self._uniform_sampling > 0
+        return bool(self._resampling)
 
     def __len__(self) -> int:
         return len(self._words)
@@ -83,9 +82,7 @@ class SegmentedText:
     def draw_lengths(self, epoch: int) -> Any:
         """Return the lengths of all sentences in ``epoch`` (int32), neither truncated nor padded."""
         text, encoder, unknown = self._words, self._encoder, self._unknown
-        drawn = draw_lengths(
-            text, encoder, self._dropout, self._seed, epoch, unknown, self._threads, self._uniform_sampling
-        )
+        drawn = draw_lengths(text, encoder, self._resampling, self._seed, epoch, unknown, self._threads)
         return np.concatenate(list(drawn))
 
     def set_epoch(self, epoch: int, lengths: Any) -> None:
@@ -103,9 +100,7 @@ class SegmentedText:
         """Return the ids of several sentences (int64, one-dimensional), segmented in one call."""
         lines = self._words.lines(indices)
         # The core releases the GIL while it segments.
-        encoded = self._encoder.encode(
-            lines, self._dropout, self._seed, self._epoch, list(indices), uniform_sampling=self._uniform_sampling
-        )
+        encoded = self._resampling.encode(self._encoder, lines, self._seed, self._epoch, list(indices))
         ids, offsets = map(np.asarray, encoded)
         ends = offsets[1:] + np.arange(1, len(offsets))
         joined = np.full(ends[-1], self._dictionary.eos(), np.int64)

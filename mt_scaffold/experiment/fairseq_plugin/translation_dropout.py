@@ -17,20 +17,20 @@ from mt_scaffold.corpus.text import check_parallel
 from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.binarise.parallel import read_binarised
 from mt_scaffold.experiment.binarise.segmentation import CODES, Segmentation, joint_segmentation, stored_segmentation
-from mt_scaffold.experiment.binarise.segmenters import SentenceEncoder
 from mt_scaffold.experiment.binarise.words import WordsFile
 from mt_scaffold.experiment.training.epoch_lengths import LengthsSample
 from mt_scaffold.experiment.training.epoch_sample import SharedSamples
 from mt_scaffold.methods.inference import MERGES, inference_of
-from mt_scaffold.methods.unigram import check_alpha
-from mt_scaffold.options import check_dropout, check_uniform_sampling
+from mt_scaffold.methods.resampling import NONE, RESAMPLINGS, Kind, Resampling
+from mt_scaffold.methods.segmenter import SentenceEncoder
 
 from .dataset import SOURCE, TARGET, SegmentedPairs, SegmentedText, side_seed
 from .translation import ExperimentTranslationConfig, ExperimentTranslationTask
 
 logger = logging.getLogger(__name__)
 _SIDES = {SOURCE: "src", TARGET: "tgt"}
-_DEFAULT_DROPOUT = 0.1
+# Without any option.
+_DEFAULTS = {"dropout": 0.1}
 
 
 # fairseq derives options from Optional[X], not from X | None.
@@ -91,55 +91,47 @@ class TranslationBPEDropoutTask(ExperimentTranslationTask):
         if cfg.load_alignments:
             raise UsageError("--load-alignments: not possible with dropout, which changes the subwords; omit it")
 
-    def dropout_of(self, side: int) -> float:
-        """Return what segments the source (0) or target (1) side at random in training, 0 where nothing does.
-
-        That is the probability of skipping a merge, or with a Unigram model the exponent of probabilities.
-        """
-        cfg = self.cfg
+    def resampling_of(self, side: int) -> Resampling:
+        """Return how the source (0) or target (1) side is segmented in training."""
         segmentation = self._segmentation(self._folder(1))
-        if segmentation.unigram:
-            return self._alpha()
-        if cfg.sampling_alpha is not None:
-            raise UsageError("--sampling-alpha: the data folder has codes, no Unigram model; give --bpe-dropout")
-        own = cfg.bpe_dropout_src if side == SOURCE else cfg.bpe_dropout_tgt
-        option, dropout = ("--bpe-dropout", cfg.bpe_dropout) if own is None else (f"--bpe-dropout-{_SIDES[side]}", own)
-        if dropout is None:
-            dropout = 0.0 if self._samples() else _DEFAULT_DROPOUT
-        try:
-            checked = check_dropout(float(dropout))
-        except UsageError as error:
-            raise UsageError(f"{option}: {error}") from None
-        if checked and not inference_of(segmentation.inference or MERGES).dropout:
-            problem = f"{segmentation.inference} inference has no merges to skip"
-            raise UsageError(f"{option}: {problem}; give 0, or --bpe-uniform-sampling")
-        return checked
+        found = NONE
+        for kind in RESAMPLINGS.values():
+            option, amount = self._given(kind, side)
+            if kind.name not in segmentation.kind.resamplings:
+                if amount:
+                    has = "codes" if segmentation.kind.has_codes else f"a {segmentation.kind.title} model"
+                    instead = RESAMPLINGS[segmentation.kind.resamplings[0]].option
+                    raise UsageError(f"--{option}: the data folder has {has}; give --{instead}")
+                continue
+            if amount is None:
+                amount = _DEFAULTS.get(kind.name, 0.0) if not self._chosen() else 0.0
+            try:
+                resampling = Resampling(kind.name, float(amount))
+            except UsageError as error:
+                raise UsageError(f"--{option}: {error}") from None
+            if resampling and found:
+                other = RESAMPLINGS[found.name].title
+                raise UsageError(f"--{option}: {kind.title} takes the place of {other}; omit one of them")
+            found = resampling or found
+            inference = inference_of(segmentation.inference or MERGES)
+            if found and found.name == "dropout" and not inference.dropout:
+                problem = f"{inference.name} inference has no merges to skip"
+                raise UsageError(f"--{option}: {problem}; give 0, or --bpe-uniform-sampling")
+        return found
 
-    def uniform_sampling_of(self, side: int) -> float:
-        """Return the probability of drawing a word from all of its segmentations, as ``dropout_of`` that of dropout."""
-        cfg, option = self.cfg, "--bpe-uniform-sampling"
-        own = cfg.bpe_uniform_sampling_src if side == SOURCE else cfg.bpe_uniform_sampling_tgt
-        option, given = (option, cfg.bpe_uniform_sampling) if own is None else (f"{option}-{_SIDES[side]}", own)
-        try:
-            return check_uniform_sampling(float(given), self.dropout_of(side))
-        except UsageError as error:
-            raise UsageError(f"{option}: {error}") from None
+    def _given(self, kind: Kind, side: int) -> tuple[str, float | None]:
+        """Return the option that decides on a kind of resampling for a side, and its value."""
+        name = kind.option.replace("-", "_")
+        own = getattr(self.cfg, f"{name}_{_SIDES[side]}") if kind.by_side else None
+        if own is not None:
+            return f"{kind.option}-{_SIDES[side]}", own
+        return kind.option, getattr(self.cfg, name)
 
-    def _samples(self) -> bool:
-        cfg = self.cfg
-        return any((cfg.bpe_uniform_sampling, cfg.bpe_uniform_sampling_src, cfg.bpe_uniform_sampling_tgt))
-
-    def _alpha(self) -> float:
-        cfg = self.cfg
-        for name in ("bpe_dropout", "bpe_uniform_sampling"):
-            for side in ("", "_src", "_tgt"):
-                if getattr(cfg, name + side):
-                    option = (name + side).replace("_", "-")
-                    raise UsageError(f"--{option}: the data folder has a Unigram model; give --sampling-alpha")
-        try:
-            return check_alpha(float(cfg.sampling_alpha)) if cfg.sampling_alpha else 0.0
-        except UsageError as error:
-            raise UsageError(f"--sampling-alpha: {error}") from None
+    def _chosen(self) -> bool:
+        """Whether an option chooses a kind of resampling other than the default."""
+        return any(
+            self._given(kind, side)[1] for kind in RESAMPLINGS.values() for side in _SIDES if kind.name not in _DEFAULTS
+        )
 
     def load_dataset(self, split: str, epoch: int = 1, combine: bool = False, **kwargs: Any) -> None:
         """Open a subset: map its files, and compute the lengths of its sentences in ``epoch``."""
@@ -157,8 +149,7 @@ class TranslationBPEDropoutTask(ExperimentTranslationTask):
                 WordsFile(self._words_path(folder, split, side)),
                 encoders[side],
                 self.tgt_dict if side == TARGET else self.src_dict,
-                dropout=self.dropout_of(side) if training else 0.0,
-                uniform_sampling=self.uniform_sampling_of(side) if training else 0.0,
+                resampling=self.resampling_of(side) if training else NONE,
                 seed=side_seed(cfg.seed, side),
                 longest=cfg.max_source_positions if side == SOURCE and cfg.truncate_source else None,
                 buckets=cfg.num_batch_buckets,
@@ -218,11 +209,10 @@ class TranslationBPEDropoutTask(ExperimentTranslationTask):
             self._segmentation(self._folder(1)),
             (words[SOURCE], words[TARGET]),
             (dictionaries[SOURCE], dictionaries[TARGET]) if self._complete(folder) else None,
-            (self.dropout_of(SOURCE), self.dropout_of(TARGET)),
+            (self.resampling_of(SOURCE), self.resampling_of(TARGET)),
             (side_seed(cfg.seed, SOURCE), side_seed(cfg.seed, TARGET)),
             epoch,
             max(1, cfg.num_workers),
-            (self.uniform_sampling_of(SOURCE), self.uniform_sampling_of(TARGET)),
         )
 
     def _draw_ahead(self, epoch: int) -> None:

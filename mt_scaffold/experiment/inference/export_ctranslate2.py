@@ -84,8 +84,9 @@ def export_ctranslate2(files: ModelFiles, output: PathLike, quantization: str | 
     output = Path(output)
     if quantization is not None and quantization not in QUANTIZATIONS:
         raise UsageError(f"--quantization {quantization}: choose one of {', '.join(QUANTIZATIONS)}")
-    if files.segmentation is not None and files.segmentation.unigram:
-        raise UsageError(f"{files.segmentation.codes[0]}: a Unigram model; only systems with codes can be exported")
+    if files.segmentation is not None and not files.segmentation.kind.has_codes:
+        title = files.segmentation.kind.title
+        raise UsageError(f"{files.segmentation.codes[0]}: a {title} model; only systems with codes can be exported")
     refuse_other_content(output, DESCRIPTION)
     model = read_model(files)
     with appears_complete(output) as folder:

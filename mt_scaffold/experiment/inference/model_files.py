@@ -88,8 +88,9 @@ def system_files(experiment: PathLike, system: str, seed: int | None = None) -> 
     if setting.vocabulary_threshold is not None:
         paths = [str(layout.vocabulary(setting.name, language)) for language in layout.languages]
         vocabularies = (paths[0], paths[1])
-    if setting.unigram:
-        raise UsageError(f"{experiment}: {system} has a Unigram model, and only systems with codes can be exported")
+    if not setting.kind.has_codes:
+        title = setting.kind.title
+        raise UsageError(f"{experiment}: {system} has a {title} model, and only systems with codes can be exported")
     codes = layout.codes_of(system)
     segmentation = Segmentation(
         (str(codes[0]), str(codes[1])),

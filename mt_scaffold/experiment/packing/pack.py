@@ -41,6 +41,7 @@ from mt_scaffold.experiment.runtime.provenance import raw_digest, versions
 from mt_scaffold.experiment.runtime.results import read_result, to_plain, write_result
 from mt_scaffold.experiment.training.train import TrainingReport
 from mt_scaffold.methods.inference import MERGES
+from mt_scaffold.methods.resampling import description
 
 # fairseq's options that describe a machine or a run, not a model.
 _GROUPS = {"common", "common_eval", "distributed_training", "dataset", "optimization", "checkpoint", "bmuf"}
@@ -100,8 +101,8 @@ def pack(system: PathLike, output: PathLike, seed: int | None = None) -> Manifes
         raise UsageError(f"{place.parent}: task: {config.task}: only translation systems can be packed")
     search = beam_search(config.translate.options)
     layout, name = Layout(place.parent, config), place.name
-    if name in config.systems and config.segmentation(name).unigram:
-        raise UsageError(f"{system}: a system with a Unigram model, and only those with codes can be packed")
+    if name in config.systems and not (kind := config.segmentation(name).kind).has_codes:
+        raise UsageError(f"{system}: a system with a {kind.title} model, and only those with codes can be packed")
     files = system_files(layout.folder, name, seed)
     seed = config.seeds[0] if seed is None else seed
     refuse_other_content(output, MANIFEST)
@@ -180,24 +181,15 @@ def _described(config: Config, system: str) -> str:
         if len(sizes) == 1
         else "source; target"
     )
-    dropouts = config.systems[system].dropouts
     text = f"{kind}: {'; '.join(sizes)}"
     text += f", subwords from a frequency of {setting.vocabulary_threshold}" if setting.vocabulary_threshold else ""
     text += f", {setting.inference} inference" if setting.inference != MERGES else ""
-    text += f", BPE-dropout {dropouts[0]:g} and {dropouts[1]:g} in training" if any(dropouts) else ""
-    sampled = config.systems[system].uniform_samplings
-    return text + (f", uniform sampling {sampled[0]:g} and {sampled[1]:g} in training" if any(sampled) else "")
+    resampled = description(config.systems[system].resamplings)
+    return text + (f", {resampled} in training" if resampled else "")
 
 
 def _described_codes(codes: CodesSetting) -> str:
-    if codes.file is not None:
-        return f"given codes ({Path(codes.file).name})"
-    names = {"bpe": "BPE", "scaffold": "Scaffold-BPE", "picky": "PickyBPE", "parity": "parity-aware BPE"}
-    names["trimmed"] = names["bpe"]
-    text = f"{names[str(codes.algorithm)]}, {codes.symbols:,} symbols"
-    text += f", threshold {codes.threshold:g}" if codes.algorithm == "picky" else ""
-    text += f", trimmed below {codes.below:,}" if codes.below is not None else ""
-    return text + " and refilled" * codes.refill
+    return f"given codes ({Path(str(codes.file)).name})" if codes.method is None else codes.method.description
 
 
 def write_weights(model: Mapping[str, Any], path: PathLike) -> dict[str, str]:

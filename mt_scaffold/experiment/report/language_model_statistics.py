@@ -103,7 +103,7 @@ def summarise(name: str, folder: PathLike, frequencies: Sequence[int]) -> Vocabu
         bytes=split.bytes,
         tokens=tokens,
         vocabulary_size=len(frequencies),
-        scaffold_tokens=len({merge.token for merge in Codes.read(codes_of(folder)).merges if merge.scaffold}),
+        scaffold_tokens=len({merge.token for merge in Codes.read(codes_of(folder)).merges if not merge.normal}),
         bytes_per_token=split.bytes / tokens,
         entropy_bits=bits,
         redundancy=redundancy(bits, len(frequencies)),

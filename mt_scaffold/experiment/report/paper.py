@@ -98,14 +98,13 @@ def published_scores(config: Config) -> list[Published]:
     names: dict[Literal["bpe", "scaffold"], str] = {"bpe": "original BPE", "scaffold": "Scaffold-BPE"}
     for algorithm, name in names.items():
         # The experiment's own codes, joint, and nothing else: no threshold, no glossaries.
-        plain = segmentation_of(System(algorithm), config.codes, languages)
+        plain = segmentation_of(System.from_keys({"algorithm": algorithm}), config.codes, languages)
         for quantity, suffix in (("BLEU", ""), ("BLEU, BPE-dropout", " + BPE-dropout")):
             ours = [
                 key
                 for key, system in config.systems.items()
                 if config.segmentation(key) == plain
-                and set(map(bool, system.dropouts)) == {bool(suffix)}
-                and not any(system.uniform_samplings)
+                and all(each.name == "dropout" and bool(each) == bool(suffix) for each in system.resamplings)
             ]
             if quantity not in figures or not ours:
                 continue

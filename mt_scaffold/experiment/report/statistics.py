@@ -16,7 +16,6 @@ from mt_scaffold.analysis.compare_vocab import (
     compare_vocabularies,
 )
 from mt_scaffold.analysis.stats import Summary, summarise
-from mt_scaffold.analysis.unigram_statistics import summarise_pieces, use_of_pieces
 from mt_scaffold.corpus.count import count_words
 from mt_scaffold.corpus.files import PathLike, make_folder
 from mt_scaffold.corpus.text import END_OF_WORD, read_lines, surface_form
@@ -29,9 +28,10 @@ from mt_scaffold.experiment.report.embeddings import Embeddings, Spread, read_em
 from mt_scaffold.experiment.runtime.provenance import versions
 from mt_scaffold.experiment.runtime.results import read_result, write_result
 from mt_scaffold.experiment.training.train import TrainingReport
-from mt_scaffold.frequencies import Vocabulary, use_of_vocabulary
+from mt_scaffold.frequencies import Vocabulary
+from mt_scaffold.methods import PlainBPE, Scaffold
 from mt_scaffold.methods.inference import MERGES
-from mt_scaffold.methods.unigram_segmenter import is_unigram_model
+from mt_scaffold.methods.resampling import labels
 
 _PER_BYTE = "Training and validation loss, in bits per byte of the target text, whatever subwords it is divided into."
 _PER_SUBWORD = (
@@ -89,7 +89,7 @@ def statistics(experiment: PathLike) -> Statistics:
     for each in counts.values():
         joint.add(each)
     vocabularies = {
-        name: _use(layout.codes(name), joint if len(codes.languages) > 1 else counts[codes.languages[0]])
+        name: codes.kind.use(layout.codes(name), joint if len(codes.languages) > 1 else counts[codes.languages[0]])
         for name, codes in config.all_codes.items()
     }
     pair, compared, sizes = _pair(config), None, None
@@ -97,14 +97,16 @@ def statistics(experiment: PathLike) -> Statistics:
         bpe, scaffold = pair
         compared = compare_vocabularies(vocabularies[bpe.name], vocabularies[scaffold.name])
         compared = replace(compared, bpe=bpe.name, scaffold=scaffold.name)
-        sizes_around = sorted({max(1, bpe.symbols // 4), max(1, bpe.symbols // 2), bpe.symbols, bpe.symbols * 2})
-        sizes = compare_at_sizes(joint, sizes_around, bpe.min_frequency)
+        assert isinstance(bpe.method, PlainBPE)
+        symbols = bpe.method.symbols
+        sizes_around = sorted({max(1, symbols // 4), max(1, symbols // 2), symbols, symbols * 2})
+        sizes = compare_at_sizes(joint, sizes_around, bpe.method.min_frequency)
     intervals = _intervals(layout)
     models = _models(layout, compared) if compared else {}
     make_folder(layout.figures)
     result = Statistics(
         text="training words, source and target",
-        stats=[replace(_summary(layout.codes(name), use), codes=name) for name, use in vocabularies.items()],
+        stats=[replace(summarise(use), codes=name) for name, use in vocabularies.items()],
         vocabularies=compared,
         sizes=sizes,
         bleu_intervals=intervals,
@@ -116,14 +118,6 @@ def statistics(experiment: PathLike) -> Statistics:
     )
     write_result(layout.statistics, result)
     return result
-
-
-def _use(codes: Path, counts: WordCounts) -> Vocabulary:
-    return use_of_pieces(codes, counts) if is_unigram_model(codes) else use_of_vocabulary(codes, counts)
-
-
-def _summary(codes: Path, vocabulary: Vocabulary) -> Summary:
-    return summarise_pieces(vocabulary) if is_unigram_model(codes) else summarise(vocabulary)
 
 
 def bootstrap_interval(
@@ -155,9 +149,11 @@ def _pair(config: Config) -> tuple[CodesSetting, CodesSetting] | None:
     """Return joint BPE and Scaffold-BPE codes that differ in nothing else, of the experiment's N if there are such."""
     found = {}
     for bpe in config.all_codes.values():
-        scaffold = replace(bpe, algorithm="scaffold")
-        if bpe.algorithm == "bpe" and len(bpe.languages) > 1 and scaffold.name in config.all_codes:
-            found[bpe.symbols] = (bpe, scaffold)
+        if not isinstance(bpe.method, PlainBPE) or len(bpe.languages) == 1:
+            continue
+        scaffold = replace(bpe, method=Scaffold(**bpe.method.given))
+        if scaffold.name in config.all_codes:
+            found[bpe.method.symbols] = (bpe, scaffold)
     return found.get(config.codes.symbols, next(reversed(found.values()), None))
 
 
@@ -279,14 +275,11 @@ def _by_size(layout: Layout, values: Mapping[str, float]) -> dict[str, list[tupl
     series: dict[str, list[tuple[int, float]]] = {}
     for name, system in layout.config.systems.items():
         codes = layout.config.segmentation(name).codes
-        if name in values and len(codes) == 1 and codes[0].file is None:
-            kind = str(system.algorithm)
-            kind += "+refill" if system.refill else ""
-            kind += f"+{system.inference}" if system.inference not in (None, MERGES) else ""
-            kind += "+dropout" if any(system.dropouts) else ""
-            kind += "+uniform" if any(system.uniform_samplings) else ""
-            kind += "+sampling" if system.sampling_alpha is not None else ""
-            series.setdefault(kind, []).append((codes[0].symbols, values[name]))
+        method = codes[0].method
+        if name in values and len(codes) == 1 and method is not None:
+            inference = [] if system.inference == MERGES else [system.inference]
+            kind = "+".join([method.variant, *inference, *labels(system.resamplings)])
+            series.setdefault(kind, []).append((method.amount, values[name]))
     ordered = {kind: sorted(points) for kind, points in series.items()}
     return {kind: points for kind, points in ordered.items() if len({size for size, _ in points}) > 1}
 

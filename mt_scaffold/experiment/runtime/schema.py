@@ -61,10 +61,14 @@ def bounds(
 def build(kind: Any, value: Any, key: str = "", limits: Mapping[str, Any] = {}) -> Any:
     """Return ``value`` as the type ``kind``: a dataclass, list, tuple, dict, literal, optional or scalar type.
 
+    A class with a ``from_keys`` builds itself, from the value and its dotted key.
+
     key: the dotted key of the value, for errors. limits: as ``bounds`` makes them. Raises WrongValue.
     """
     if kind is Any:
         return value
+    if (from_keys := getattr(kind, "from_keys", None)) is not None:
+        return from_keys(value, key)
     origin = typing.get_origin(kind)
     if dataclasses.is_dataclass(kind):
         return _build_dataclass(kind, value, key)

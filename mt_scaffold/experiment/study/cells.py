@@ -6,7 +6,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from mt_scaffold.experiment.study.configuration import Method
+from mt_scaffold.experiment.study.configuration import StudiedMethod
 from mt_scaffold.experiment.study.measures import Measures, Stability, measure, stability
 from mt_scaffold.experiment.study.methods import learn
 from mt_scaffold.experiment.study.texts import EVEN, ODD, TRAIN, UNSEEN, CountedText
@@ -40,7 +40,7 @@ class Cell:
 def measure_cell(
     name: str,
     method_name: str,
-    method: Method,
+    method: StudiedMethod,
     size: int,
     min_frequency: int,
     halves: bool,

@@ -4,15 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any
 
 from mt_scaffold.corpus.files import PathLike
 from mt_scaffold.errors import UsageError
 from mt_scaffold.experiment.configuration import yaml_file
 from mt_scaffold.experiment.configuration.data import NAME, NAME_SAYS
-from mt_scaffold.experiment.runtime.schema import WrongValue, bounds, build, self_and_parents
-from mt_scaffold.methods.inference import MERGES, inference_of
-from mt_scaffold.options import check_threshold
+from mt_scaffold.experiment.configuration.systems import SHARED, System
+from mt_scaffold.experiment.runtime.schema import (
+    WrongValue,
+    bounds,
+    build,
+    join_key,
+    nearest,
+    self_and_parents,
+    show,
+)
+from mt_scaffold.methods import Method, methods
+from mt_scaffold.methods.inference import MERGES
 
 # The parts of a text that codes are learned from, and that they are measured on besides other texts.
 TRAIN, UNSEEN = "train", "unseen"
@@ -41,21 +50,63 @@ class Text:
 
 
 @dataclass(frozen=True)
-class Method:
-    """How words become subwords; the options are those of a system of an experiment.
+class StudiedMethod:
+    """How words become subwords; in YAML its keys are those of a system of an experiment, and these.
 
-    below: for trimmed, tokens with less than this share of the frequency of the last BPE merge are marked. A fixed
-    frequency would leave most tokens at one size and hardly any at another. stability: the texts from whose halves it
-    is learned too, all of them unless given. texts: those that it is learned from at all, the same.
+    The sizes and the least frequency are those of the study. ``below`` of trimmed is best a share of the frequency of
+    the last merge: a fixed frequency would leave most tokens at one size and hardly any at another. stability: the
+    texts from whose halves it is learned too, all of them unless given. texts: those that it is learned from at all,
+    the same.
     """
 
-    algorithm: Literal["bpe", "scaffold", "picky", "trimmed", "unigram", "parity"]
-    below: float | None = field(default=None, metadata=bounds(least=0.0))
-    refill: bool = False
-    threshold: float | None = field(default=None, metadata=bounds(check=check_threshold))
-    inference: str = field(default=MERGES, metadata=bounds(check=inference_of))
-    texts: list[str] | None = field(default=None, metadata=bounds(filled=True))
+    method: Method[Any]
+    inference: str = MERGES
+    texts: list[str] | None = None
     stability: list[str] | None = None
+
+    @classmethod
+    def from_keys(cls, value: Any, key: str = "") -> StudiedMethod:
+        """Return the method that the lines of a YAML file describe; raises WrongValue as ``schema.build`` does."""
+        if not isinstance(value, dict):
+            raise WrongValue(key, f"must be 'key: value' lines, not {show(value)}")
+        given = {name: entry for name, entry in value.items() if entry is not None}
+        own: dict[str, list[str]] = {}
+        if "texts" in given:
+            own["texts"] = build(list[str], given.pop("texts"), join_key(key, "texts"), bounds(filled=True))
+        if "stability" in given:
+            own["stability"] = build(list[str], given.pop("stability"), join_key(key, "stability"))
+        for name in given:
+            if name not in (*_SYSTEM_KEYS, *settings_of_methods()):
+                raise WrongValue(join_key(key, name), f"unknown key{nearest(name, dict.fromkeys(_SYSTEM_KEYS))}")
+        # N is the study's.
+        system = System.from_keys(given, key)
+        if system.method is None:
+            raise WrongValue(join_key(key, "algorithm"), "missing")
+        return cls(system.method, system.inference, **own)
+
+    @property
+    def keys(self) -> dict[str, Any]:
+        """What a YAML file says of the method; defaults are left out."""
+        settings = {
+            name: getattr(self.method, name)
+            for name, entry in self.method.settings(in_files=True).items()
+            if name in settings_of_methods() and getattr(self.method, name) != entry.default
+        }
+        inference = {} if self.inference == MERGES else {"inference": self.inference}
+        return {"algorithm": self.method.name, **settings, **inference}
+
+    def to_keys(self) -> dict[str, Any]:
+        """Return what ``from_keys`` reads."""
+        return {**self.keys, "texts": self.texts, "stability": self.stability}
+
+
+_SYSTEM_KEYS = ("algorithm", "inference")
+
+
+def settings_of_methods() -> list[str]:
+    """Return the settings of all methods that a study does not set itself."""
+    names = dict.fromkeys(name for kind in methods().values() for name in kind.settings(in_files=True))
+    return [name for name in names if name not in SHARED]
 
 
 @dataclass(frozen=True)
@@ -81,7 +132,7 @@ class Study:
     name: str = field(metadata=bounds(pattern=NAME, pattern_says=NAME_SAYS))
     sizes: list[int] = field(metadata=bounds(least=1, filled=True))
     texts: dict[str, Text] = field(metadata=_NAMES)
-    methods: dict[str, Method] = field(metadata=_NAMES)
+    methods: dict[str, StudiedMethod] = field(metadata=_NAMES)
     baseline: str
     min_frequency: int = field(default=2, metadata=bounds(least=1))
     generalisation: Generalisation = field(default_factory=Generalisation)
@@ -134,25 +185,9 @@ def _contradictions(study: Study) -> Iterator[tuple[str, str]]:
                 if wanted not in study.learned:
                     yield f"methods.{name}.{key}", f"'{wanted}' is no text that is learned from"
         learned = study.learned if method.texts is None else method.texts
-        if method.algorithm == "parity" and all(len(study.texts[each].files) < 2 for each in learned):
-            yield f"methods.{name}", "parity compares languages, and no text that it learns from has files of several"
-        yield from _method_contradictions(f"methods.{name}", method)
-
-
-def _method_contradictions(key: str, method: Method) -> Iterator[tuple[str, str]]:
-    trimmed = method.algorithm == "trimmed"
-    if trimmed and method.below is None:
-        yield f"{key}.below", "missing: give the share of the last merge's frequency that tokens need, such as 0.5"
-    if not trimmed and method.below is not None:
-        yield f"{key}.below", "has an effect only with algorithm: trimmed; leave it out"
-    if not trimmed and method.refill:
-        yield f"{key}.refill", "has an effect only with algorithm: trimmed; leave it out"
-    if method.algorithm == "unigram" and method.inference != MERGES:
-        yield f"{key}.inference", "not possible with unigram, which takes the most probable segmentation; leave it out"
-    if method.algorithm == "picky" and not inference_of(method.inference).picky:
-        yield f"{key}.inference", f"{method.inference} inference cannot follow PickyBPE's splits; choose another"
-    if method.threshold is not None and method.algorithm != "picky":
-        yield f"{key}.threshold", "has an effect only with algorithm: picky; leave it out"
+        if method.method.by_language and all(len(study.texts[each].files) < 2 for each in learned):
+            problem = f"{method.method.name} compares languages, and no text that it learns from has files of several"
+            yield f"methods.{name}", problem
 
 
 def plain(study: Study) -> Mapping[str, Any]:
@@ -161,4 +196,5 @@ def plain(study: Study) -> Mapping[str, Any]:
 
     from mt_scaffold.experiment.runtime.schema import without_none
 
-    return dict(without_none(dataclasses.asdict(study)))
+    methods = {name: method.to_keys() for name, method in study.methods.items()}
+    return dict(without_none(dataclasses.asdict(dataclasses.replace(study, methods={})) | {"methods": methods}))

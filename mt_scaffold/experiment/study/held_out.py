@@ -6,10 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from mt_scaffold.codes import Codes
-from mt_scaffold.experiment.study.configuration import Method
+from mt_scaffold.experiment.study.configuration import StudiedMethod
 from mt_scaffold.experiment.study.measures import token_frequencies
 from mt_scaffold.experiment.study.methods import Learned, learn, of_codes, surface
 from mt_scaffold.experiment.study.texts import EVEN, ODD, UNSEEN, CountedText, Words
+from mt_scaffold.methods import PlainBPE, Scaffold
+
+_BPE, _SCAFFOLD = StudiedMethod(PlainBPE()), StudiedMethod(Scaffold())
 
 # Where the criterion looks: at the other half of the text, or at the very text that is then segmented.
 SAME_KIND, ORACLE = "other half", "same text"
@@ -52,7 +55,7 @@ def measure_held_out(
     A scaffold token is rare below the frequency of the last token that was merged, in proportion to the words of the
     text that the criterion looks at; the frequency is that before anything is demolished.
     """
-    bpe, scaffold = (learn(Method(kind), text.counts(EVEN), size, min_frequency) for kind in ("bpe", "scaffold"))
+    bpe, scaffold = (learn(each, text.counts(EVEN), size, min_frequency) for each in (_BPE, _SCAFFOLD))
     assert scaffold.codes is not None
     if not (bpe.complete and scaffold.complete):
         return HeldOutCell(name, size, False, len(scaffold.codes.scaffold), 0)

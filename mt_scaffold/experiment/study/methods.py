@@ -1,27 +1,23 @@
-"""Methods: counted words → a vocabulary, and how it segments words. A new algorithm is a function in ``_LEARNERS``."""
+"""Counted words → the vocabulary of a method, and how it segments words."""
 
 from __future__ import annotations
 
-import math
 import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from mt_scaffold.apply import BPE
 from mt_scaffold.codes import Codes
 from mt_scaffold.corpus.count import load_counts
 from mt_scaffold.corpus.text import END_OF_WORD, is_base_symbol
-from mt_scaffold.experiment.study.configuration import Method
-from mt_scaffold.frequencies import use_of_vocabulary
-from mt_scaffold.methods.learn import LearnedCodes, learn_bpe, learn_from_languages
-from mt_scaffold.methods.parity import Languages, Parity
-from mt_scaffold.methods.trimming import trim
-from mt_scaffold.methods.unigram import TooFewPieces, unigram_model
-from mt_scaffold.methods.unigram_segmenter import UnigramSegmenter
+from mt_scaffold.experiment.study.configuration import StudiedMethod
+from mt_scaffold.methods import Method
+from mt_scaffold.methods.bpe import LearnedCodes
+from mt_scaffold.methods.inference import MERGES
+from mt_scaffold.methods.method import TooManySymbols, Words
 
-# What it learns needs texts in several languages, and depends on their order: ties go to the first.
-OF_LANGUAGES = {"parity"}
 # Ends every subword but a word's last, so that "er" inside a word and at its end are two tokens. No word holds it.
 INSIDE = "\n"
 
@@ -54,18 +50,60 @@ class Learned:
         return self.merged | self.base | inside | {word[-1] for word in words}
 
 
-def applies(method: Method, text: str, languages: Iterable[str]) -> bool:
+def applies(method: StudiedMethod, text: str, languages: Iterable[str]) -> bool:
     """Return whether a method is to learn from a text, and can, in these languages."""
     wanted = method.texts is None or text in method.texts
-    return wanted and (method.algorithm not in OF_LANGUAGES or len(set(languages)) > 1)
+    return wanted and (not method.method.by_language or len(set(languages)) > 1)
 
 
-def learn(method: Method, counts: Mapping[str, Path], size: int, min_frequency: int) -> Learned:
+def learn(method: StudiedMethod, counts: Mapping[str, Path], size: int, min_frequency: int) -> Learned:
     """Learn a vocabulary of ``size`` merged tokens from the count files of each language; raises as ``learn_bpe``."""
-    return _LEARNERS[method.algorithm](method, counts, size, min_frequency)
+    wanted = method.method.with_settings(symbols=size, min_frequency=min_frequency)
+    try:
+        learned, complete = wanted.learn(_words(wanted, counts)), True
+    except TooManySymbols as error:
+        if not error.most:
+            raise
+        wanted, complete = wanted.with_settings(symbols=error.most), False
+        learned = wanted.learn(_words(wanted, counts))
+    complete = complete and not learned.exhausted
+    if isinstance(learned, LearnedCodes):
+        return of_codes(learned.codes, method.inference, complete, learned.marked_below)
+    return _of_pieces(wanted, learned.text, complete)
 
 
-def of_codes(codes: Codes, inference: str = "merges", complete: bool = True, below: int | None = None) -> Learned:
+def _words(method: Method[Any], counts: Mapping[str, Path]) -> Words:
+    if method.by_language:
+        # Lines are held out by their numbers, so that all parts of a parallel text are parallel.
+        return Words(list(counts), [load_counts([path])[0] for path in counts.values()])
+    return Words.of(load_counts(list(counts.values()))[0])
+
+
+def _of_pieces(method: Method[Any], model: bytes, complete: bool) -> Learned:
+    """Return what a model makes of words whose first subword says that it is the first."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / f"model{method.suffix}"
+        path.write_bytes(model)
+        segmenter = method.segmenter(path)
+    pieces, start = segmenter.surface_forms(), str(method.word_start)
+
+    def segment(words: Sequence[str]) -> list[Subwords]:
+        found: list[list[str]] = []
+        for piece in segmenter.segment(" ".join(words)).split(" ") if words else []:
+            if piece.startswith(start):
+                found.append([])
+            found[-1].append(piece)
+        return [*map(tuple, found)]
+
+    return Learned(
+        merged=frozenset(piece for piece in pieces if len(piece) > 1),
+        base=frozenset(piece for piece in pieces if len(piece) == 1),
+        segment=segment,
+        complete=complete,
+    )
+
+
+def of_codes(codes: Codes, inference: str = MERGES, complete: bool = True, below: int | None = None) -> Learned:
     """Return what codes make of words, with order of rank or greedily."""
     bpe = BPE(codes, separator=INSIDE, inference=inference)
     symbols = {symbol for merge in codes.merges for symbol in (merge.left, merge.right) if is_base_symbol(symbol)}
@@ -94,77 +132,3 @@ def split_words(subwords: Iterable[str]) -> list[Subwords]:
             words.append(tuple(word))
             word = []
     return words
-
-
-def _bpe(method: Method, counts: Mapping[str, Path], size: int, min_frequency: int) -> Learned:
-    learned = _learn_bpe(method, counts, size, min_frequency)
-    return of_codes(learned.codes, method.inference, not learned.exhausted)
-
-
-def _learn_bpe(method: Method, counts: Mapping[str, Path], size: int, min_frequency: int) -> LearnedCodes:
-    algorithm = "bpe" if method.algorithm == "trimmed" else method.algorithm
-    return learn_bpe(
-        counts=list(counts.values()),
-        num_symbols=size,
-        min_frequency=min_frequency,
-        algorithm=algorithm,
-        threshold=method.threshold,
-    )
-
-
-def _trimmed(method: Method, counts: Mapping[str, Path], size: int, min_frequency: int) -> Learned:
-    learned = _learn_bpe(method, counts, size, min_frequency)
-    if not learned.codes.merges:
-        return of_codes(learned.codes, method.inference, complete=False)
-    files = list(counts.values())
-    # Nothing was merged after the last merge, so that all it made still stands.
-    last = use_of_vocabulary(learned.codes, load_counts(files)[0]).frequencies[learned.codes.merges[-1].token]
-    below = max(1, math.ceil(last * (method.below or 0)))
-    marked = trim(
-        learned.codes,
-        counts=files,
-        below=below,
-        refill="same" if method.refill else None,
-        min_frequency=min_frequency,
-    )
-    return of_codes(marked.codes, method.inference, not (learned.exhausted or marked.exhausted), below)
-
-
-def _parity(method: Method, counts: Mapping[str, Path], size: int, min_frequency: int) -> Learned:
-    # Lines are held out by their numbers, so that all parts of a parallel text are parallel, and say what parity is.
-    words = [load_counts([path])[0] for path in counts.values()]
-    learned = learn_from_languages(Languages(list(counts), words, [], []), Parity(), size, min_frequency)
-    return of_codes(learned.codes, method.inference, not learned.exhausted)
-
-
-def _unigram(method: Method, counts: Mapping[str, Path], size: int, min_frequency: int) -> Learned:
-    words = dict(load_counts(list(counts.values()))[0].items())
-    complete = True
-    try:
-        learned = unigram_model(words, size)
-    except TooFewPieces as error:
-        if not error.most:
-            raise
-        complete = False
-        learned = unigram_model(words, error.most)
-    with tempfile.TemporaryDirectory() as folder:
-        model = Path(folder) / "unigram.model"
-        model.write_bytes(learned)
-        segmenter = UnigramSegmenter(model)
-    pieces = segmenter.surface_forms()
-    return Learned(
-        merged=frozenset(piece for piece in pieces if len(piece) > 1),
-        base=frozenset(piece for piece in pieces if len(piece) == 1),
-        segment=lambda words: [tuple(line.split(" ")) for line in segmenter.segment_lines(words)],
-        complete=complete,
-    )
-
-
-_LEARNERS: dict[str, Callable[[Method, Mapping[str, Path], int, int], Learned]] = {
-    "bpe": _bpe,
-    "scaffold": _bpe,
-    "picky": _bpe,
-    "trimmed": _trimmed,
-    "unigram": _unigram,
-    "parity": _parity,
-}

@@ -23,11 +23,11 @@ from mt_scaffold.experiment.runtime.locks import take_lock
 from mt_scaffold.experiment.runtime.provenance import sha256, versions
 from mt_scaffold.experiment.runtime.results import read_result, write_result
 from mt_scaffold.experiment.study.cells import OTHER, Cell, measure_cell
-from mt_scaffold.experiment.study.configuration import Method, Study, load_study, plain
+from mt_scaffold.experiment.study.configuration import StudiedMethod, Study, load_study, plain
 from mt_scaffold.experiment.study.drawing import draw
 from mt_scaffold.experiment.study.generalisation import GeneralisationCell, measure_generalisation
 from mt_scaffold.experiment.study.held_out import HeldOutCell, measure_held_out
-from mt_scaffold.experiment.study.methods import OF_LANGUAGES, applies
+from mt_scaffold.experiment.study.methods import applies
 from mt_scaffold.experiment.study.tables import write_tables
 from mt_scaffold.experiment.study.texts import TRAIN, CountedText, count_text
 from mt_scaffold.options import worker_count
@@ -117,7 +117,7 @@ def _cells(settings: Study, texts: Mapping[str, CountedText], folder: Path) -> l
                 continue
             halves = method.stability is None or name in method.stability
             options = _options(method, halves)
-            if method.algorithm in OF_LANGUAGES:
+            if method.method.by_language:
                 options["languages"] = list(text.files)
             for size in settings.sizes:
                 call = functools.partial(measure_cell, name, method_name, method, size, least, halves, own)
@@ -158,11 +158,9 @@ def _trials(settings: Study, texts: Mapping[str, CountedText], folder: Path) -> 
     return jobs
 
 
-def _options(method: Method, halves: bool) -> dict[str, Any]:
+def _options(method: StudiedMethod, halves: bool) -> dict[str, Any]:
     """What a method sets; defaults are left out, so that a new option leaves the cells of others valid."""
-    fields = [entry for entry in dataclasses.fields(method) if entry.name not in ("stability", "texts")]
-    given = {entry.name: getattr(method, entry.name) for entry in fields}
-    options = {entry.name: given[entry.name] for entry in fields if given[entry.name] != entry.default}
+    options = method.keys
     return options if halves else options | {"halves": False}
 
 

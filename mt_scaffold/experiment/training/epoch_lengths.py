@@ -15,10 +15,11 @@ import numpy as np
 from mt_scaffold.errors import MTScaffoldError
 from mt_scaffold.experiment.binarise.dictionary import UNKNOWN_ID, read_ids
 from mt_scaffold.experiment.binarise.segmentation import Segmentation
-from mt_scaffold.experiment.binarise.segmenters import SentenceEncoder
 from mt_scaffold.experiment.binarise.words import WordsFile
 from mt_scaffold.experiment.runtime.provenance import raw_digest
 from mt_scaffold.experiment.runtime.results import to_json
+from mt_scaffold.methods.resampling import Resampling
+from mt_scaffold.methods.segmenter import SentenceEncoder
 
 _LINES_AT_ONCE = 1 << 14
 # Fewer pairs take less time to draw than a process to start.
@@ -29,12 +30,11 @@ _BYTES_OF_PAIR = 8
 def draw_lengths(
     words: WordsFile,
     encoder: SentenceEncoder,
-    dropout: float,
+    resampling: Resampling,
     seed: int,
     epoch: int,
     unknown: int | None = None,
     threads: int = 1,
-    uniform_sampling: float = 0.0,
 ) -> Iterator[Any]:
     """Yield the lengths of all sentences in ``epoch``, ``</s>`` included, in order (int32 arrays).
 
@@ -44,8 +44,7 @@ def draw_lengths(
     def lengths_from(begin: int) -> Any:
         numbers = range(begin, min(begin + _LINES_AT_ONCE, len(words)))
         lines = words.lines(numbers)
-        encoded = encoder.encode(lines, dropout, seed, epoch, numbers, uniform_sampling=uniform_sampling)
-        ids, offsets = map(np.asarray, encoded)
+        ids, offsets = map(np.asarray, resampling.encode(encoder, lines, seed, epoch, numbers))
         if unknown is not None and (found := np.flatnonzero(ids == unknown)).size:
             line = begin + int(np.searchsorted(offsets, found[0], side="right"))
             raise MTScaffoldError(
@@ -74,11 +73,10 @@ class LengthsSample:
     segmentation: Segmentation
     words: tuple[str, str]
     dictionaries: tuple[str, str] | None
-    dropouts: tuple[float, float]
+    resamplings: tuple[Resampling, Resampling]
     seeds: tuple[int, int]
     epoch: int
     threads: int = 1
-    uniform_samplings: tuple[float, float] = (0.0, 0.0)
 
     @property
     def pairs(self) -> int:
@@ -106,12 +104,11 @@ class LengthsSample:
     def write(self, stream: IO[bytes], wanted: Callable[[], bool] = lambda: True) -> bool:
         """Write all lengths of the source, then of the target (int32); False where ``wanted`` was False before."""
         for side, bpe in enumerate(self.segmentation.segmenters()):
-            words, dropout, seed = WordsFile(self.words[side]), self.dropouts[side], self.seeds[side]
-            uniform = self.uniform_samplings[side]
+            words, resampling, seed = WordsFile(self.words[side]), self.resamplings[side], self.seeds[side]
             ids = read_ids(self.dictionaries[side]) if self.dictionaries else {}
             unknown = UNKNOWN_ID if self.dictionaries else None
             encoder = bpe.encoder(ids, UNKNOWN_ID)
-            for lengths in draw_lengths(words, encoder, dropout, seed, self.epoch, unknown, self.threads, uniform):
+            for lengths in draw_lengths(words, encoder, resampling, seed, self.epoch, unknown, self.threads):
                 if not wanted():
                     return False
                 stream.write(lengths.tobytes())

@@ -91,7 +91,7 @@ def options_for_data(
         text = read_result(TrainingReport, baseline_report).text_bytes
         if text is None:
             raise MTScaffoldError(f"{baseline_report}: does not say how much text; train with a task of this package")
-    found, dropout = read_documents_folder(data), config.systems[system].dropout
+    found, dropout = read_documents_folder(data), config.systems[system].resamplings[0].amount
     if dropout and config.train.schedule is not None:
         split = found.splits["train"]
         tokens = round(split.bytes * tokens_per_byte(data, dropout))

@@ -43,8 +43,8 @@ def training_options(config: Config, system: str | None = None, gpus: int | None
             raise UsageError(f"train.stop: {rule} needs one of the tasks {' and '.join(OWN_TASKS)}; omit task")
         options[STOP_OPTIONS[rule]] = limit
     if train.validates_bleu:
-        unigram = system is not None and config.segmentation(system).unigram
-        options |= _bleu_options(config, unigram)
+        own = None if system is None else config.segmentation(system).kind
+        options |= _bleu_options(config, None if own is None else own.word_start)
     if train.patience is not None and train.patience_on is not None:
         if train.patience_on == "loss_per_byte" and not own_task:
             raise UsageError(f"train.patience_on: loss_per_byte needs one of the tasks {' and '.join(OWN_TASKS)}")
@@ -75,7 +75,7 @@ def with_own_options(train: AnyTrain, own: SystemTrain | None) -> AnyTrain:
     return dataclasses.replace(train, options=train.options | own.options, batches=batches)
 
 
-def _bleu_options(config: Config, unigram: bool) -> dict[str, OptionValue]:
+def _bleu_options(config: Config, word_start: str | None) -> dict[str, OptionValue]:
     """Return the options with which fairseq translates the validation set as the test sets are translated."""
     search = {name.replace("-", "_"): value for name, value in config.translate.options.items() if name in _SEARCH}
     languages = {"source_lang": config.languages.source, "target_lang": config.languages.target}
@@ -84,7 +84,7 @@ def _bleu_options(config: Config, unigram: bool) -> dict[str, OptionValue]:
         "eval-bleu-args": json.dumps(search),
         "eval-bleu-detok": "moses",
         "eval-bleu-detok-args": json.dumps(languages),
-        "eval-bleu-remove-bpe": "sentencepiece" if unigram else "subword_nmt",
+        "eval-bleu-remove-bpe": "subword_nmt" if word_start is None else "sentencepiece",
     }
 
 

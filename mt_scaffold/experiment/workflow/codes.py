@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from importlib.util import find_spec
+import functools
+import shlex
 from pathlib import Path
 
 from mt_scaffold.codes import Codes
@@ -10,9 +11,7 @@ from mt_scaffold.corpus.files import PathLike, open_output
 from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.configuration import Config, Experiment
 from mt_scaffold.experiment.configuration.layout import Layout
-from mt_scaffold.experiment.configuration.systems import CodesSetting, with_untrimmed
-from mt_scaffold.methods.parity import PARITY
-from mt_scaffold.methods.unigram import UNIGRAM
+from mt_scaffold.experiment.configuration.systems import CodesSetting, with_what_they_are_made_of
 
 
 def learned_from(layout: Layout, codes: str) -> list[Path]:
@@ -21,33 +20,31 @@ def learned_from(layout: Layout, codes: str) -> list[Path]:
 
 
 def compared_on(layout: Layout, codes: str) -> list[Path]:
-    """Return the validation words that parity-aware BPE compares languages on; none for other codes."""
+    """Return the validation words that a method compares languages on; none for other methods."""
     setting = made_codes(layout.config)[codes]
-    return [layout.words("valid", language) for language in setting.languages if setting.algorithm == PARITY]
+    return [layout.words("valid", language) for language in setting.languages if setting.kind.by_language]
 
 
-def learn_flags(config: Config, codes: str) -> str:
-    """Return the options of ``mt-scaffold learn-bpe``, or ``learn-unigram``, for some codes."""
-    return made_codes(config)[codes].flags
+def learn_flags(config: Experiment, codes: str) -> str:
+    """Return the options of the command that makes some codes, beyond those of the words and files."""
+    method = made_codes(config)[codes].method
+    assert method is not None
+    return shlex.join(method.flags)
 
 
-def mark_flags(config: Experiment, codes: str) -> str:
-    """Return the options of ``mt-scaffold trim`` for some trimmed codes."""
-    setting = config.all_codes[codes]
-    flags = f"--below {setting.below}"
-    return flags + f" --refill same --min-frequency {setting.min_frequency}" * setting.refill
+mark_flags = learn_flags
 
 
 def untrimmed_codes(config: Experiment, codes: str) -> str:
-    """Return the name of the BPE codes that trimmed ones are made of."""
-    untrimmed = config.all_codes[codes].untrimmed
-    assert untrimmed is not None
-    return untrimmed.name
+    """Return the name of the codes that others are made of."""
+    made_of = config.all_codes[codes].made_of
+    assert made_of is not None
+    return made_of.name
 
 
 def made_codes(config: Experiment) -> dict[str, CodesSetting]:
-    """Return all codes that a run makes, by name: those of the systems, and what trimmed ones are made of."""
-    return with_untrimmed(config.all_codes)
+    """Return all codes that a run makes, by name: those of the systems, and those that others are made of."""
+    return with_what_they_are_made_of(config.all_codes)
 
 
 def given_codes(config: Experiment) -> list[str]:
@@ -55,42 +52,36 @@ def given_codes(config: Experiment) -> list[str]:
     return [name for name, codes in config.all_codes.items() if codes.file is not None]
 
 
-def learned_codes(config: Experiment) -> list[str]:
-    """Return the codes that are learned."""
+def codes_by(command: str, config: Experiment) -> list[str]:
+    """Return the codes that a command makes."""
     made = made_codes(config).items()
-    beside = {*unigram_models(config)}
-    return [name for name, codes in made if codes.file is None and codes.untrimmed is None and name not in beside]
+    return [name for name, codes in made if codes.method is not None and codes.method.command == command]
 
 
-def unigram_models(config: Experiment) -> list[str]:
-    """Return the Unigram models, which SentencePiece learns."""
-    return [name for name, codes in config.all_codes.items() if codes.algorithm == UNIGRAM]
+# The commands of mt-scaffold that learn; each has a rule.
+learned_codes = functools.partial(codes_by, "learn-bpe")
+unigram_models = functools.partial(codes_by, "learn-unigram")
+trimmed_codes = functools.partial(codes_by, "trim")
 
 
-def check_sentencepiece(config: Config) -> None:
-    """Raise MTScaffoldError where a system has a Unigram model, and SentencePiece is not installed."""
-    if unigram_models(config) and find_spec("sentencepiece") is None:
-        name = next(name for name, system in config.systems.items() if system.algorithm == UNIGRAM)
-        raise MTScaffoldError(
-            f"systems.{name}: unigram needs the Python package sentencepiece, which is not installed: in the source "
-            "folder, pip install '.[unigram]', or make venv for everything"
-        )
-
-
-def trimmed_codes(config: Experiment) -> list[str]:
-    """Return the codes that are made of others by marking tokens."""
-    return [name for name, codes in config.all_codes.items() if codes.untrimmed is not None]
+def check_packages(config: Config) -> None:
+    """Raise MTScaffoldError where the method of a system needs a Python package that is not installed."""
+    for name, system in config.systems.items():
+        try:
+            if system.method is not None:
+                system.method.check_installed()
+        except MTScaffoldError as error:
+            raise MTScaffoldError(f"systems.{name}: {error}") from None
 
 
 def check_codes(config: Config) -> None:
     """Raise UsageError where a codes file that a system names is missing or malformed, before anything runs."""
     for name, system in config.systems.items():
-        for key in ("codes", "codes_source", "codes_target"):
-            if (path := getattr(system, key)) is not None:
-                try:
-                    _ = Codes.read(path).merges
-                except MTScaffoldError as error:
-                    raise UsageError(f"systems.{name}.{key}: {error}") from None
+        for key, path in zip(system.file_keys, system.files, strict=True):
+            try:
+                _ = Codes.read(path).merges
+            except MTScaffoldError as error:
+                raise UsageError(f"systems.{name}.{key}: {error}") from None
 
 
 def copy_codes(source: PathLike, output: PathLike) -> None:

@@ -25,6 +25,7 @@ from mt_scaffold.experiment.training.language_model_options import (
 from mt_scaffold.experiment.training.resuming import check_resumable, read_start
 from mt_scaffold.experiment.training.train import plan_start
 from mt_scaffold.experiment.workflow import steps as workflow
+from mt_scaffold.methods.resampling import training_options as resampling_options
 
 # What both tasks do alike.
 average_flags, gpus_per_node, one_of = workflow.average_flags, workflow.gpus_per_node, workflow.one_of
@@ -40,14 +41,14 @@ def check_plan(layout: LanguageModelLayout) -> None:
     not save the checkpoints which are averaged.
     """
     for name, system in layout.config.systems.items():
-        if system.codes is not None:
+        for path in system.files:
             try:
-                codes = Codes.read(system.codes)
+                codes = Codes.read(path)
                 _ = codes.merges
             except MTScaffoldError as error:
                 raise UsageError(f"systems.{name}.codes: {error}") from None
             if not codes.header.bytes:
-                raise UsageError(f"systems.{name}.codes: {system.codes}: not of bytes; learn codes with --pretokenise")
+                raise UsageError(f"systems.{name}.codes: {path}: not of bytes; learn codes with --pretokenise")
     for part in layout.parts:
         layout.files(part)
     _shards(layout)
@@ -109,7 +110,7 @@ def memory_flags(config: LanguageModelConfig) -> str:
 def learn_flags(config: LanguageModelConfig, codes: str) -> str:
     """Return the options of ``mt-scaffold learn-bpe`` for some codes, beyond those of the words."""
     prune = config.prepare.prune
-    return made_codes(config)[codes].flags + (f" --prune {prune}" if prune > 1 else "")
+    return workflow.learn_flags(config, codes) + (f" --prune {prune}" if prune > 1 else "")
 
 
 # -- trainings
@@ -129,7 +130,7 @@ def dropout_flags(config: LanguageModelConfig, system: str) -> str:
 
 
 def _dropout(config: LanguageModelConfig, system: str) -> list[str]:
-    return ["--bpe-dropout", str(config.systems[system].dropout)] if config.systems[system].uses_dropout else []
+    return option_arguments(resampling_options(config.systems[system].resamplings))
 
 
 def trained_after(layout: LanguageModelLayout, system: str, comparison: str, seed: str) -> list[Path]:

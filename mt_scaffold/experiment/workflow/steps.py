@@ -27,7 +27,7 @@ from mt_scaffold.experiment.training.resuming import check_resumable, read_start
 from mt_scaffold.experiment.training.train import plan_start
 from mt_scaffold.experiment.training.training_options import training_options
 from mt_scaffold.experiment.workflow.codes import check_codes as check_codes
-from mt_scaffold.experiment.workflow.codes import check_sentencepiece
+from mt_scaffold.experiment.workflow.codes import check_packages
 from mt_scaffold.experiment.workflow.codes import compared_on as compared_on
 from mt_scaffold.experiment.workflow.codes import copy_codes as copy_codes
 from mt_scaffold.experiment.workflow.codes import given_codes as given_codes
@@ -39,6 +39,7 @@ from mt_scaffold.experiment.workflow.codes import mark_flags as mark_flags
 from mt_scaffold.experiment.workflow.codes import trimmed_codes as trimmed_codes
 from mt_scaffold.experiment.workflow.codes import unigram_models as unigram_models
 from mt_scaffold.experiment.workflow.codes import untrimmed_codes as untrimmed_codes
+from mt_scaffold.methods.resampling import training_options as resampling_options
 
 # What ends a training with fairseq: a whole number above 0, or any value.
 _ENDING_NUMBERS = (*STOP_OPTIONS.values(), "patience")
@@ -94,7 +95,7 @@ def hold_out_flags(layout: Layout) -> str:
 def check_plan(layout: Layout) -> None:
     """Raise UsageError for what would show only after hours, where it can be known before anything runs."""
     check_codes(layout.config)
-    check_sentencepiece(layout.config)
+    check_packages(layout.config)
     check_averaging(layout.config)
 
 
@@ -114,7 +115,7 @@ def segmented_with(layout: Layout, segmentation: str, *languages: str) -> list[P
 
 def apply_command(layout: Layout, segmentation: str) -> str:
     """Return the command that writes a text as subwords."""
-    return "apply-unigram" if layout.config.segmentations[segmentation].unigram else "apply-bpe"
+    return layout.config.segmentations[segmentation].kind.apply_command
 
 
 def apply_flags(layout: Layout, segmentation: str, language: str) -> str:
@@ -178,12 +179,7 @@ def dropout_options(config: Config, system: str) -> str:
 
 
 def _resampling(config: Config, system: str) -> list[str]:
-    given, options = config.systems[system], []
-    for option, sides in (("--bpe-dropout", given.dropouts), ("--bpe-uniform-sampling", given.uniform_samplings)):
-        source, target = map(str, sides)
-        if any(sides):
-            options += [option, source] if source == target else [f"{option}-src", source, f"{option}-tgt", target]
-    return options + ([] if given.sampling_alpha is None else ["--sampling-alpha", str(given.sampling_alpha)])
+    return option_arguments(resampling_options(config.systems[system].resamplings))
 
 
 def average_flags(config: Experiment) -> str:

@@ -1,6 +1,7 @@
 """Systems with a Unigram model: their configuration, their data folders, and sampling inside fairseq."""
 
 import dataclasses
+import importlib.util
 import itertools
 import json
 from pathlib import Path
@@ -20,22 +21,31 @@ UNIGRAM = "algorithm: unigram"
 @pytest.mark.parametrize(
     ("system", "message"),
     [
-        (f"{UNIGRAM}, dropout: 0.1", "systems.bpe.dropout: skips merges, and unigram has none; give sampling_alpha"),
-        (f"{UNIGRAM}, dropout_target: 0.1", "systems.bpe.dropout_target: skips merges, and unigram has none"),
-        (f"{UNIGRAM}, uniform_sampling: 0.1", "systems.bpe.uniform_sampling: draws from the vocabulary of codes"),
-        (f"{UNIGRAM}, uniform_sampling_source: 0.1", "systems.bpe.uniform_sampling_source: draws from the vocabulary"),
-        (f"{UNIGRAM}, uniform_sampling_target: 0.1", "systems.bpe.uniform_sampling_target: draws from the vocabulary"),
-        (f"{UNIGRAM}, below: 5", "systems.bpe.below: has an effect only with algorithm: trimmed"),
-        (f"{UNIGRAM}, refill: true", "systems.bpe.refill: has an effect only with algorithm: trimmed"),
-        (f"{UNIGRAM}, threshold: 0.9", "systems.bpe.threshold: belongs to the algorithm picky"),
-        (f"{UNIGRAM}, min_frequency: 5", "systems.bpe.min_frequency: has no effect on unigram"),
+        (f"{UNIGRAM}, dropout: 0.1", "systems.bpe.dropout: not possible with unigram; give sampling_alpha"),
+        (
+            f"{UNIGRAM}, dropout_target: 0.1",
+            "systems.bpe.dropout_target: not possible with unigram; give sampling_alpha",
+        ),
+        (
+            f"{UNIGRAM}, uniform_sampling: 0.1",
+            "systems.bpe.uniform_sampling: not possible with unigram; give sampling_alpha",
+        ),
+        (f"{UNIGRAM}, uniform_sampling_source: 0.1", "systems.bpe.uniform_sampling_source: not possible with unigram"),
+        (f"{UNIGRAM}, uniform_sampling_target: 0.1", "systems.bpe.uniform_sampling_target: not possible with unigram"),
+        (
+            f"{UNIGRAM}, below: 5",
+            "systems.bpe.below: unigram has no such setting; its settings are symbols, total_symbols",
+        ),
+        (f"{UNIGRAM}, refill: true", "systems.bpe.refill: unigram has no such setting"),
+        (f"{UNIGRAM}, threshold: 0.9", "systems.bpe.threshold: unigram has no such setting"),
+        (f"{UNIGRAM}, min_frequency: 5", "systems.bpe.min_frequency: unigram has no such setting"),
         (f"{UNIGRAM}, inference: greedy", "systems.bpe.inference: not possible with unigram"),
         (f"{UNIGRAM}, vocabulary_threshold: 5", "systems.bpe.vocabulary_threshold: not possible with unigram"),
         (f"{UNIGRAM}, glossaries: [USA]", "systems.bpe.glossaries: not possible with unigram"),
         (f"{UNIGRAM}, codes: a.codes", "systems.bpe.codes: give either an algorithm, which learns codes, or files"),
         (f"{UNIGRAM}, sampling_alpha: 0", "systems.bpe.sampling_alpha: the alpha of sampling must be above 0"),
-        ("algorithm: bpe, sampling_alpha: 0.1", "systems.bpe.sampling_alpha: belongs to the algorithm unigram"),
-        ("codes: a.codes, sampling_alpha: 0.1", "systems.bpe.sampling_alpha: belongs to the algorithm unigram"),
+        ("algorithm: bpe, sampling_alpha: 0.1", "systems.bpe.sampling_alpha: not possible with codes; give dropout or"),
+        ("codes: a.codes, sampling_alpha: 0.1", "systems.bpe.sampling_alpha: not possible with codes; give dropout or"),
     ],
 )
 def test_what_makes_no_sense_is_one_line_with_its_key(tmp_path: Path, system: str, message: str) -> None:
@@ -73,11 +83,11 @@ def test_systems_share_the_model_that_is_the_same(tmp_path: Path) -> None:
 
 def test_without_sentencepiece_nothing_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The first system that needs it is named, and the extra."""
-    monkeypatch.setattr(making_codes, "find_spec", lambda name: None)
-    making_codes.check_sentencepiece(load(tmp_path, SMALL))
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    making_codes.check_packages(load(tmp_path, SMALL))
     config = load(tmp_path, SMALL.replace("algorithm: bpe", UNIGRAM))
     with pytest.raises(MTScaffoldError, match=r"systems\.bpe: unigram needs .*\.\[unigram\]"):
-        making_codes.check_sentencepiece(config)
+        making_codes.check_packages(config)
 
 
 # ---- inside fairseq
@@ -94,7 +104,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     from mt_scaffold.experiment.binarise.segmentation import joint_segmentation
     from mt_scaffold.experiment.binarise.words import binarise_words
     from mt_scaffold.experiment.data.synthetic import sentence_pairs
-    from mt_scaffold.methods.unigram import learn_unigram
+    from mt_scaffold.methods import Unigram
+    from mt_scaffold.methods.learn import learn
 
     place = tmp_path_factory.mktemp("unigram-systems")
     pairs = sentence_pairs(1)
@@ -102,7 +113,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         chosen = list(itertools.islice(pairs, number))
         for side, language in enumerate(("en", "de")):
             (place / f"{name}.{language}").write_text("".join(f"{pair[side]}\n" for pair in chosen), encoding="utf-8")
-    learn_unigram(place / "unigram.model", 60, [place / "train.en", place / "train.de"])
+    learn(method=Unigram(60), outfile=place / "unigram.model", paths=[place / "train.en", place / "train.de"])
     segmentation = joint_segmentation(place / "unigram.model")
     binarise_words(place / "words", "en", "de", segmentation, place / "train", place / "valid")
     binarise(place / "ids", "en", "de", segmentation, place / "train", place / "valid", dictionaries=place / "words")
@@ -176,14 +187,14 @@ def test_alpha_is_for_unigram_models_and_dropout_is_not(folder: Path, tmp_path: 
     from fairseq_training import fairseq_config
     from test_fairseq_plugin import MODEL, ON_THE_FLY
 
-    def dropouts(*options: str) -> list[float]:
+    def alphas(*options: str) -> list[float]:
         config = fairseq_config([str(folder / "words"), *MODEL, *ON_THE_FLY, *options])
         task = tasks.setup_task(config.task)
-        return [task.dropout_of(side) for side in (0, 1)]
+        return [task.resampling_of(side).amount for side in (0, 1)]
 
-    assert dropouts() == [0, 0] and dropouts("--sampling-alpha", "0.3") == [0.3, 0.3]
+    assert alphas() == [0, 0] and alphas("--sampling-alpha", "0.3") == [0.3, 0.3]
     with pytest.raises(UsageError, match=r"--sampling-alpha: .* above 0"):
-        dropouts("--sampling-alpha", "-1")
+        alphas("--sampling-alpha", "-1")
     for option in ("--bpe-dropout", "--bpe-dropout-src"):
         with pytest.raises(UsageError, match=rf"{option}: .*Unigram"):
-            dropouts(option, "0.2")
+            alphas(option, "0.2")

@@ -57,7 +57,7 @@ def test_every_configuration_of_the_project_loads_under_its_own_name(path: Path)
     """A configuration that does not load, or that writes into another one's folder, is useless."""
     config = load_experiment(path)
     assert config.name == path.stem
-    assert {"bpe", "scaffold"} <= {system.algorithm for system in config.systems.values()}
+    assert {"bpe", "scaffold"} <= {system.keys["algorithm"] for system in config.systems.values()}
 
 
 @pytest.mark.parametrize("path", CONFIGS, ids=lambda path: path.stem)
@@ -112,9 +112,9 @@ def test_overrides_replace_values_of_the_file(tmp_path: Path) -> None:
             18,
             "systems.bpe.algorithm: must be scaffold or bpe or picky or parity or trimmed or unigram, not 'b\\np'",
         ),
-        ("algorithm: bpe", "algorithm: bpe, threshold: 0.9", 18, "systems.bpe.threshold: belongs to the algorithm pi"),
-        ("algorithm: bpe", "algorithm: trimmed, below: 2, threshold: 0.9", 18, "systems.bpe.threshold: belongs to th"),
-        ("algorithm: bpe", "algorithm: parity, joint: false", 18, "systems.bpe.joint: parity-aware BPE compares sour"),
+        ("algorithm: bpe", "algorithm: bpe, threshold: 0.9", 18, "systems.bpe.threshold: bpe has no such setting; it"),
+        ("algorithm: bpe", "algorithm: trimmed, below: 2, threshold: 0.9", 18, "systems.bpe.threshold: trimmed has n"),
+        ("algorithm: bpe", "algorithm: parity, joint: false", 18, "systems.bpe.joint: parity compares source and tar"),
         ("algorithm: bpe", "algorithm: picky, threshold: 0", 18, "systems.bpe.threshold: the threshold of PickyBPE m"),
         (
             "algorithm: bpe",
@@ -139,14 +139,14 @@ def test_overrides_replace_values_of_the_file(tmp_path: Path) -> None:
         ("  bpe: {", "  raw: {", 18, "systems.raw: reserved for a folder"),
         ("  bpe: {", "  report.html: {", 18, "systems.report.html: reserved for a folder or file"),
         ("algorithm: scaffold", "algorithm: scaffold, baseline: scaffold", 19, "systems.scaffold.baseline: a system"),
-        ("algorithm: bpe", "algorithm: trimmed", 18, "systems.bpe.below: missing: give the frequency that tokens of a"),
+        ("algorithm: bpe", "algorithm: trimmed", 18, "systems.bpe.below: missing: give it, to mark tokens rarer than"),
         (
             "algorithm: bpe",
             "algorithm: bpe, below: 9",
             18,
-            "systems.bpe.below: has an effect only with algorithm: trim",
+            "systems.bpe.below: bpe has no such setting; its settings are symbols, min_frequency, total_symbols",
         ),
-        ("algorithm: bpe", "algorithm: bpe, refill: true", 18, "systems.bpe.refill: has an effect only with algorithm"),
+        ("algorithm: bpe", "algorithm: bpe, refill: true", 18, "systems.bpe.refill: bpe has no such setting; its sett"),
         ("algorithm: bpe", "codes: a, below: 9", 18, "systems.bpe.below: has no effect on codes that are given"),
         (
             "algorithm: bpe",

@@ -13,6 +13,7 @@ pytest.importorskip("yaml", reason="PyYAML comes with the extra 'workflow'")
 
 from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.configuration.layout import Layout, plan_layout, read_layout
+from mt_scaffold.experiment.configuration.systems import System
 from mt_scaffold.experiment.workflow.steps import (
     check_fairseq_options,
     closing_words,
@@ -182,8 +183,8 @@ def test_options_of_the_steps_follow_the_configuration() -> None:
     assert dropout_options(config, "bpe") == "" and dropout_options(config, "bpe_dropout") == "-- --bpe-dropout 0.1"
     bpe = config.systems["bpe"]
     sampling = {
-        "uniform": dataclasses.replace(bpe, uniform_sampling=0.1),
-        "mixed": dataclasses.replace(bpe, dropout_source=0.2, uniform_sampling_target=0.1),
+        "uniform": System.from_keys({**bpe.to_keys(), "uniform_sampling": 0.1}),
+        "mixed": System.from_keys({**bpe.to_keys(), "dropout_source": 0.2, "uniform_sampling_target": 0.1}),
     }
     config = dataclasses.replace(config, systems={"bpe": bpe, **sampling})
     assert dropout_options(config, "uniform") == "-- --bpe-uniform-sampling 0.1"

@@ -86,11 +86,11 @@ def test_held_out_documents_are_the_test_set(tmp_path: Path) -> None:
         ("  symbols: 400", "  symbols: 400\n  bytes: false", 11, "codes.bytes: the ids of a language model need codes"),
         ("  symbols: 400", "  symbols: 400\n  pretokenise: gpt5", 11, "codes.pretokenise: "),
         ("  symbols: 400", "  symbols: 400\n  pretokenise: spaces", 9, "codes.split_digits: pretokenise: spaces split"),
-        ("algorithm: bpe", "symbols: 3", 12, "systems.bpe.algorithm: missing: give bpe, scaffold, picky or trimm"),
-        ("algorithm: bpe", "algorithm: trimmed", 12, "systems.bpe.below: missing: give the frequency that tokens of a"),
-        ("algorithm: bpe", "algorithm: bpe, refill: true", 12, "systems.bpe.refill: has an effect only with algorithm"),
+        ("algorithm: bpe", "symbols: 3", 12, "systems.bpe.algorithm: missing: give scaffold, bpe, picky, trimmed"),
+        ("algorithm: bpe", "algorithm: trimmed", 12, "systems.bpe.below: missing: give it, to mark tokens rarer than"),
+        ("algorithm: bpe", "algorithm: bpe, refill: true", 12, "systems.bpe.refill: bpe has no such setting"),
         ("algorithm: bpe}", "codes: a, below: 3}", 12, "systems.bpe.below: has no effect on codes that are given as"),
-        ("algorithm: bpe", "algorithm: bpe, threshold: 0.9", 12, "systems.bpe.threshold: belongs to the algorithm pi"),
+        ("algorithm: bpe", "algorithm: bpe, threshold: 0.9", 12, "systems.bpe.threshold: bpe has no such setting"),
         ("algorithm: bpe", "algorithm: bpe, dropout: 2", 12, "systems.bpe.dropout: the dropout probability must be"),
         ("algorithm: bpe}", "codes: a, symbols: 3}", 12, "systems.bpe.symbols: has no effect on codes that are given"),
         ("  scaffold: {", "  counts: {", 13, "systems.counts: reserved for a folder or file"),
@@ -162,7 +162,7 @@ def test_the_recipes_models_have_the_sizes_that_their_comments_say(name: str, pa
     options = training_options(config, *config.trainings[0])
     model = fairseq_config(["data", "--task", "language_modeling_resumable", *option_arguments(options)]).model
     found = set()
-    for size in {setting.symbols for setting in config.all_codes.values()}:
+    for size in {setting.method.amount for setting in config.all_codes.values() if setting.method}:
         dictionary = Dictionary()
         dictionary.indices = {str(number): number for number in range(size + 4 + -(size + 4) % 8)}
         dictionary.symbols = list(dictionary.indices)

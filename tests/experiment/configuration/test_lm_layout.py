@@ -13,6 +13,8 @@ from paths import ROOT
 
 pytest.importorskip("yaml", reason="PyYAML comes with the extra 'workflow'")
 
+from learning import learn_with
+
 from mt_scaffold.corpus.documents import Documents
 from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.binarise.data_folder import BinarisedDocuments, Split
@@ -302,12 +304,11 @@ def test_options_that_cannot_be_told_are_refused(changes: dict[str, Any], call: 
 def test_the_tokens_of_dropout_are_estimated_from_the_text(tmp_path: Path) -> None:
     """With merges skipped a text has more tokens, and a schedule over equal text more updates."""
     pytest.importorskip("numpy", reason="needs the extra 'fairseq'")
-    from mt_scaffold import learn_bpe
     from mt_scaffold.experiment.binarise.documents import binarise_documents
 
     get_documents(small().data, tmp_path, ["train", "valid"])
     train = tmp_path / "train.jsonl"
-    learn_bpe(documents=Documents([train]), outfile=tmp_path / "codes", num_symbols=80, pretokenise="gpt2")
+    learn_with(documents=Documents([train]), outfile=tmp_path / "codes", num_symbols=80, pretokenise="gpt2")
     found = binarise_documents(tmp_path / "data", tmp_path / "codes", [train], keep_text=True)
     split = found.splits["train"]
     assert tokens_per_byte(tmp_path / "data", 0.0) == split.tokens / split.bytes

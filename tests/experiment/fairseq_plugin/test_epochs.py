@@ -30,6 +30,7 @@ from mt_scaffold.experiment.runtime.results import to_json
 from mt_scaffold.experiment.training import epoch_lengths, epoch_sample
 from mt_scaffold.experiment.training.epoch_lengths import LengthsSample
 from mt_scaffold.experiment.training.epoch_sample import SharedSamples
+from mt_scaffold.methods.resampling import Resampling
 
 LANGUAGES = ("en", "de")
 
@@ -65,9 +66,8 @@ def sample_of(data: Path, dropout: float = 0.3, uniform: float = 0.0) -> Callabl
 
     def sample(epoch: int) -> LengthsSample:
         pairs = (words[0], words[1]), (dictionaries[0], dictionaries[1])
-        return LengthsSample(
-            segmentation, *pairs, (dropout, dropout), (6, 7), epoch, uniform_samplings=(uniform, uniform)
-        )
+        resampling = Resampling("uniform_sampling", uniform) if uniform else Resampling("dropout", dropout)
+        return LengthsSample(segmentation, *pairs, (resampling, resampling), (6, 7), epoch)
 
     return sample
 
@@ -236,9 +236,8 @@ def test_an_error_in_the_data_ends_the_training(data: Path, tmp_path: Path) -> N
     small = tmp_path / "dict.txt"
     small.write_text("".join((data / "dict.en.txt").read_text(encoding="utf-8").splitlines(keepends=True)[:5]))
     sample = sample_of(data)(1)
-    sample = LengthsSample(
-        sample.segmentation, sample.words, (str(small), str(small)), sample.dropouts, sample.seeds, 1
-    )
+    small_ids = (str(small), str(small))
+    sample = LengthsSample(sample.segmentation, sample.words, small_ids, sample.resamplings, sample.seeds, 1)
     with (
         closing(SharedSamples(lambda epoch: sample, "training")) as drawn,
         pytest.raises(MTScaffoldError, match=r"train\.en-de\.en\.words: line \d+: a subword that is not in the dict"),

@@ -265,7 +265,7 @@ def test_uniform_sampling_takes_the_place_of_dropout(words: Path, tmp_path: Path
         assert ids(sample) == (ids(source)[0], ids(target)[1])
     for refused, message in (
         (["--bpe-uniform-sampling", "1.5"], "--bpe-uniform-sampling: the probability of uniform sampling must be"),
-        ([*options, "--bpe-dropout", "0.1"], "--bpe-uniform-sampling-src: uniform sampling takes the place of dropout"),
+        ([*options, "--bpe-dropout", "0.1"], "--bpe-uniform-sampling-src: uniform sampling takes the place of BPE-"),
     ):
         with pytest.raises(UsageError, match=message):
             training_set(words / "scaffold", *refused)

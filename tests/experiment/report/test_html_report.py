@@ -37,7 +37,8 @@ from mt_scaffold.experiment.report.html import (  # noqa: E402
 from mt_scaffold.experiment.report.statistics import _by_size, statistics  # noqa: E402
 from mt_scaffold.experiment.runtime.results import write_result  # noqa: E402
 from mt_scaffold.experiment.training.train import TrainingReport  # noqa: E402
-from mt_scaffold.methods.unigram import learn_unigram  # noqa: E402
+from mt_scaffold.methods import Unigram  # noqa: E402
+from mt_scaffold.methods.learn import learn  # noqa: E402
 
 CHROMIUM = next(
     (path for name in ("chromium", "chromium-browser", "google-chrome") if (path := shutil.which(name))), None
@@ -312,8 +313,8 @@ def test_examples_are_segmented_with_glossaries_and_threshold(experiment: Path, 
 @pytest.mark.parametrize(
     ("system", "shown"),
     [
-        ("{algorithm: scaffold, uniform_sampling: 0.2}", "uniform sampling 0.2, 0.2"),
-        ("{algorithm: unigram, sampling_alpha: 0.2}", "sampling, α = 0.2"),
+        ("{algorithm: scaffold, uniform_sampling: 0.2}", "uniform sampling 0.2 and 0.2"),
+        ("{algorithm: unigram, sampling_alpha: 0.2}", "sampling with alpha 0.2"),
     ],
 )
 def test_the_page_says_what_is_sampled(experiment: Path, tmp_path: Path, system: str, shown: str) -> None:
@@ -325,7 +326,7 @@ def test_the_page_says_what_is_sampled(experiment: Path, tmp_path: Path, system:
         pytest.importorskip("sentencepiece", reason="sentencepiece comes with the extra 'unigram'")
         layout = read_layout(copy)
         inputs = [layout.words("train", language) for language in ("en", "de")]
-        learn_unigram(copy / "codes" / "unigram-60.model", 60, inputs)
+        learn(method=Unigram(60), outfile=copy / "codes" / "unigram-60.model", paths=inputs)
     html_report(copy, examples=0)
     assert f"<td>{shown}</td>" in (copy / "report.html").read_text(encoding="utf-8")
 

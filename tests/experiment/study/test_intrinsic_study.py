@@ -28,7 +28,7 @@ from mt_scaffold.experiment.report.figures import Panel
 from mt_scaffold.experiment.runtime.results import read_result
 from mt_scaffold.experiment.study import drawing, running, study, texts
 from mt_scaffold.experiment.study.cells import Cell
-from mt_scaffold.experiment.study.configuration import HeldOut, Method, Text, load_study
+from mt_scaffold.experiment.study.configuration import HeldOut, StudiedMethod, Text, load_study
 from mt_scaffold.experiment.study.generalisation import (
     GeneralisationCell,
     class_of,
@@ -55,13 +55,19 @@ from mt_scaffold.experiment.study.texts import (
     fraction_name,
 )
 
+
+def of(algorithm: str, **keys: object) -> StudiedMethod:
+    """A method as the file of a study names it."""
+    return StudiedMethod.from_keys({"algorithm": algorithm, **keys})
+
+
 METHODS = {
-    "bpe": Method("bpe"),
-    "scaffold": Method("scaffold"),
-    "picky": Method("picky", threshold=0.7),
-    "trimmed": Method("trimmed", below=0.3),
-    "refilled": Method("trimmed", below=0.3, refill=True),
-    "greedy": Method("bpe", inference="greedy"),
+    "bpe": of("bpe"),
+    "scaffold": of("scaffold"),
+    "picky": of("picky", threshold=0.7),
+    "trimmed": of("trimmed", below=0.3),
+    "refilled": of("trimmed", below=0.3, refill=True),
+    "greedy": of("bpe", inference="greedy"),
 }
 YAML = """\
 name: tiny
@@ -182,16 +188,16 @@ def test_parity_needs_languages(folder: Path, tmp_path: Path) -> None:
     """It learns from the counted words of each language; a text in one language has no such cell."""
     files = {"en": "a.en", "de": "a.de"}
     text = count_text(Text(files, HeldOut(5)), {each: folder / name for each, name in files.items()}, tmp_path, [])
-    learned = learn(Method("parity"), text.counts(TRAIN), 20, 2)
+    learned = learn(of("parity"), text.counts(TRAIN), 20, 2)
     assert learned.complete and len(learned.merged) == 20
-    assert applies(Method("parity"), "small", files) and not applies(Method("parity"), "small", ["en"])
-    assert not applies(Method("bpe", texts=["large"]), "small", files)
+    assert applies(of("parity"), "small", files) and not applies(of("parity"), "small", ["en"])
+    assert not applies(of("bpe", texts=["large"]), "small", files)
 
 
 def test_unigram_is_measured_by_its_pieces(text: CountedText) -> None:
     """Its N are pieces of more than one character; where the words have fewer, it takes what there are."""
     pytest.importorskip("sentencepiece", reason="comes with the extra 'unigram'")
-    learned = learn(Method("unigram"), text.counts(TRAIN), 10, 2)
+    learned = learn(of("unigram"), text.counts(TRAIN), 10, 2)
     assert learned.complete and len(learned.merged) == 10
     words = text.words(TRAIN)
     segmented = learned.segment(list(words.counts))
@@ -199,7 +205,7 @@ def test_unigram_is_measured_by_its_pieces(text: CountedText) -> None:
     assert joined == list(words.counts)
     measures = measure(learned, words, segmented)
     assert measures.vocabulary_size == 10 + len(set("".join(words.counts)) | {"\u2581"})
-    too_many = learn(Method("unigram"), text.counts(TRAIN), 5000, 2)
+    too_many = learn(of("unigram"), text.counts(TRAIN), 5000, 2)
     assert not too_many.complete and 10 < len(too_many.merged) < 5000
 
 
@@ -423,8 +429,12 @@ def test_figures_have_every_method_and_no_incomplete_size(
         ),
         ("held_out: {every: 5, lines: 2}, other: [strange]", "", "no text has held_out"),
         ("{algorithm: scaffold}", "{algorithm: trimmed}", r"study\.yaml:8: methods\.scaffold\.below: missing"),
-        ("{algorithm: scaffold}", "{algorithm: scaffold, refill: true}", "only with algorithm: trimmed"),
-        ("{algorithm: scaffold}", "{algorithm: scafold}", r"methods\.scaffold\.algorithm: must be bpe or"),
+        (
+            "{algorithm: scaffold}",
+            "{algorithm: scaffold, refill: true}",
+            "refill: scaffold has no such setting",
+        ),
+        ("{algorithm: scaffold}", "{algorithm: scafold}", r"methods\.scaffold\.algorithm: must be scaffold or"),
         (
             "{algorithm: scaffold}",
             "{algorithm: unigram, inference: greedy}",

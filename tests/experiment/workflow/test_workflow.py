@@ -17,7 +17,9 @@ from fork_server import SNAKEFILE, Snakemake
 pytest.importorskip("snakemake", reason="needs the extra 'workflow'")
 pytest.importorskip("fairseq_cli", reason="needs the extra 'fairseq'")
 
-from mt_scaffold import BPE, Codes, learn_bpe
+from learning import learn_with
+
+from mt_scaffold import BPE, Codes
 from mt_scaffold.corpus.text import read_lines, surface_form
 from mt_scaffold.experiment.binarise.dictionary import read_dictionary
 
@@ -382,7 +384,7 @@ def test_trimmed_and_greedy_systems_have_their_codes_and_dictionaries(run: Run, 
     assert pieces <= dictionaries["bpe-150-greedy"]
     assert pieces != {piece for line in words for piece in BPE(bpe).segment(line).split(" ")}
     paths = {part: [folder / "words" / f"{part}.{side}" for side in ("en", "de")] for part in ("train", "valid")}
-    parity = learn_bpe(paths=paths["train"], dev=paths["valid"], num_symbols=150, algorithm="parity")
+    parity = learn_with(paths=paths["train"], dev=paths["valid"], num_symbols=150, algorithm="parity")
     assert (folder / "codes" / "parity-150.codes").read_bytes() == parity.text != bpe.text
 
 

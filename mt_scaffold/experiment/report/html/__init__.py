@@ -13,12 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from mt_scaffold.analysis.stats import table
-from mt_scaffold.apply import BPE
 from mt_scaffold.corpus.files import PathLike, open_input, shown, write_text
 from mt_scaffold.corpus.text import END_OF_WORD, SEPARATOR, decode, read_lines, surface_form
 from mt_scaffold.corpus.vocabulary_file import read_vocabulary
 from mt_scaffold.errors import MTScaffoldError, UsageError
-from mt_scaffold.experiment.binarise.segmenters import Segmenter
 from mt_scaffold.experiment.configuration.layout import Layout, read_layout
 from mt_scaffold.experiment.data.clean import CleanReport
 from mt_scaffold.experiment.data.report import DataReport
@@ -29,7 +27,8 @@ from mt_scaffold.experiment.report.statistics import Figure, Statistics
 from mt_scaffold.experiment.runtime.results import read_result
 from mt_scaffold.experiment.training.train import TrainingReport
 from mt_scaffold.methods.inference import MERGES
-from mt_scaffold.methods.unigram_segmenter import UnigramSegmenter
+from mt_scaffold.methods.resampling import description
+from mt_scaffold.methods.segmenter import Segmenter
 
 # What chooses checkpoint_best.pt (TrainingReport.valid_metric).
 _VALID_METRICS = {"loss": "loss", "bleu": "BLEU", "bits_per_byte": "loss per byte"}
@@ -91,12 +90,12 @@ def html_report(experiment: PathLike, output: PathLike | None = None, examples: 
         css=(here / "page.css").read_text(encoding="utf-8"),
         script=(here / "word_box.js").read_text(encoding="utf-8"),
         segmentation_of={name: config.segmentation(name) for name in config.systems},
+        resampling_of={name: description(system.resamplings) for name, system in config.systems.items()},
         systems_of_codes=[box["systems"] for box in boxes],
         has_resampling=any(system.resamples for system in config.systems.values()),
         has_filters=any(each.vocabulary_threshold is not None or each.glossaries for each in segmentations),
-        has_unigram=any(each.unigram for each in segmentations),
-        merges=MERGES,
-        has_other_inference=any(each.inference != MERGES for each in segmentations),
+        without_codes=[*dict.fromkeys(each.kind.title for each in segmentations if not each.kind.has_codes)],
+        other_inference=any(each.inference != MERGES for each in segmentations),
         has_sides=any(len(codes.languages) == 1 for codes in config.all_codes.values()),
         codes_json=_script_json(boxes),
     )
@@ -235,16 +234,11 @@ def _source_segmenter(layout: Layout, system: str) -> Segmenter:
     """Return what segments the source for a system, with its vocabulary threshold, glossaries and inference."""
     setting = layout.config.segmentation(system)
     vocabulary = None
-    if setting.unigram:
-        return UnigramSegmenter(layout.codes(setting.source.name))
     if setting.vocabulary_threshold is not None:
         vocabulary = read_vocabulary(layout.vocabulary(setting.name, layout.source), setting.vocabulary_threshold)
-    return BPE(
-        layout.codes(setting.source.name),
-        vocab=vocabulary,
-        glossaries=setting.glossaries or None,
-        inference=setting.inference,
-    )
+    inference = None if setting.inference == MERGES else setting.inference
+    model = layout.codes(setting.source.name)
+    return setting.kind.segmenter(model, vocabulary=vocabulary, glossaries=setting.glossaries, inference=inference)
 
 
 def _valid_metric(runs: Sequence[Mapping[str, Any]]) -> str:
@@ -266,7 +260,7 @@ def _word_boxes(layout: Layout) -> list[dict[str, Any]]:
     systems: dict[Path, list[str]] = {}
     for system in layout.config.systems:
         segmentation = layout.config.segmentation(system)
-        if segmentation.inference != MERGES or segmentation.unigram:
+        if segmentation.inference != MERGES or not segmentation.kind.has_codes:
             continue
         # For codes of each side, those of the source: it is what the examples show.
         systems.setdefault(layout.codes_of(system)[0], []).append(system)

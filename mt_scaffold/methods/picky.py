@@ -1,0 +1,54 @@
+"""PickyBPE (Chizhov et al. 2024, docs/pickybpe.md): tokens that hardly stand alone any more are removed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from mt_scaffold import _core
+from mt_scaffold.corpus.header import CodesHeader
+from mt_scaffold.errors import UsageError
+from mt_scaffold.methods.bpe import MergingMethod
+from mt_scaffold.methods.inference import INFERENCES
+from mt_scaffold.methods.method import setting, symbols_setting
+
+
+def check_threshold(threshold: float) -> float:
+    """Return PickyBPE's threshold; UsageError unless it is above 0 and at most 1."""
+    if not 0 < threshold <= 1:
+        raise UsageError(f"the threshold of PickyBPE must be above 0 and at most 1, not {threshold}")
+    return threshold
+
+
+@dataclass(frozen=True)
+class Picky(MergingMethod):
+    """PickyBPE."""
+
+    name: ClassVar[str] = "picky"
+    title: ClassVar[str] = "PickyBPE"
+    inferences: ClassVar[tuple[str, ...]] = tuple(kind.name for kind in INFERENCES.values() if kind.picky)
+
+    symbols: int = symbols_setting("number of merged tokens that are not removed")
+    threshold: float = setting(
+        "remove a token when this share of its occurrences is merged at once",
+        default=0.9,  # as in most of the paper's examples
+        check=check_threshold,
+        label="-ios{!r}",
+        metavar="T",
+    )
+
+    @property
+    def description(self) -> str:
+        """It and what it has learned, for people."""
+        return f"{super().description}, threshold {self.threshold:g}"
+
+    def _learn(
+        self,
+        counts: _core.WordCounts,
+        wanted: int,
+        on_step: _core._OnStep,
+        show: _core._Progress,
+        header: CodesHeader,
+    ) -> _core._Learned:
+        core_header, threshold = header.for_core, self.threshold
+        return _core.learn(counts, self.name, wanted, self.min_frequency, on_step, show, core_header, threshold)

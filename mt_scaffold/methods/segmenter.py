@@ -1,0 +1,58 @@
+"""The common face of what turns words into subwords and ids, whatever the method."""
+
+from __future__ import annotations
+
+from collections.abc import ItemsView, Mapping, Sequence
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from mt_scaffold._core import WordCounts
+
+
+class CountedSubwords(Protocol):
+    """Subwords and their counts."""
+
+    def items(self) -> ItemsView[str, int] | list[tuple[str, int]]:
+        """Each subword with its count."""
+
+    def total(self) -> int:
+        """The sum of all counts."""
+
+
+class SentenceEncoder(Protocol):
+    """Segments sentences straight into ids."""
+
+    def encode(
+        self,
+        sentences: Sequence[str] | Sequence[bytes],
+        sampling: float = 0,
+        seed: int | None = None,
+        epoch: int = 0,
+        indices: Sequence[int] = (),
+        /,
+        *,
+        uniform_sampling: float = 0,
+    ) -> tuple[memoryview, memoryview]:
+        """Return the ids of all sentences (int32), and where each begins (int64), one more than there are sentences.
+
+        sampling: 0 for the one segmentation that does not change; else a number that says how others are drawn: the
+        probability of BPE-dropout, or the alpha of Unigram. uniform_sampling: instead, the probability that a word is
+        drawn from all segmentations with codes. seed, epoch, indices: the segmentation of a sentence
+        depends on these, its index being its position where there are no ``indices``, and on nothing else.
+        """
+
+
+class Segmenter(Protocol):
+    """Segments words into subwords, which are written as in a text of subwords, separated by spaces."""
+
+    def segment(self, sentence: str) -> str:
+        """Return the subwords of a sentence."""
+
+    def surface_forms(self) -> list[str]:
+        """Return every subword that can come out, but characters that were not learned from."""
+
+    def count_subwords(self, counts: WordCounts) -> CountedSubwords:
+        """Count the subwords of counted words."""
+
+    def encoder(self, dictionary: Mapping[str, int], unknown: int) -> SentenceEncoder:
+        """Return an encoder into ids; dictionary: subword → id; unknown: the id of every other subword."""

@@ -1,0 +1,184 @@
+"""The type that all methods share: one registry, settings that become options, keys and names, one general error."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import types
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pytest
+from learning import learn_with
+
+from mt_scaffold import BPE, Codes, UsageError, count_words, learn, learn_bpe
+from mt_scaffold import methods as registry
+from mt_scaffold.cli import main
+from mt_scaffold.commands.learning import add_method, given_method
+from mt_scaffold.methods import METHODS, Parity, Picky, PlainBPE, Scaffold, Trimmed, Unigram, make_method, methods
+from mt_scaffold.methods.bpe import MergingMethod
+from mt_scaffold.methods.inference import INFERENCES
+from mt_scaffold.methods.method import min_frequency_setting, setting, symbols_setting, total_symbols_setting
+from mt_scaffold.methods.resampling import NONE, RESAMPLINGS, Resampling, description, training_options
+from mt_scaffold.methods.trimming import trim
+
+LINES = ["low lower lowest", "low low newer newest", "wide wider widest low"] * 4
+# Settings without a default, and some other than the default.
+NEEDED: dict[str, dict[str, Any]] = {"trimmed": {"below": 3}}
+OTHER: dict[str, dict[str, Any]] = {
+    "picky": {"threshold": 0.5},
+    "parity": {"global_merges": 3, "window": 4, "alpha": 1.5},
+    "trimmed": {"below": 3, "refill": True},
+}
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_every_method_describes_itself(name: str) -> None:
+    """Whatever reads the registry can rely on this."""
+    kind = methods()[name]
+    assert kind.name == name and kind.title and kind.command and kind.apply_command and kind.suffix.startswith(".")
+    assert {*kind.resamplings} <= {*RESAMPLINGS} and {*kind.inferences} <= {*INFERENCES}
+    assert {"symbols", "total_symbols"} <= {*kind.settings()}
+    assert all(entry.metadata["help"] for entry in kind.settings().values())
+    method = make_method(name, symbols=7, **NEEDED.get(name, {}))
+    assert method.amount == 7 and method.label.startswith(f"{name}-7") and "7 symbols" in method.description
+    labels = {make_method(name, **{**NEEDED.get(name, {}), **settings}).label for settings in ({}, {"symbols": 7})}
+    assert len(labels) == 2
+
+
+def test_names_of_files_stay_as_they_are() -> None:
+    """Experiments find their codes by them."""
+    assert PlainBPE(4000).label == "bpe-4000"
+    assert Scaffold(4000, min_frequency=5).label == "scaffold-4000-min5"
+    assert Picky(4000, total_symbols=True, threshold=0.7).label == "picky-4000-total-ios0.7"
+    assert Trimmed(4000, below=20, refill=True, min_frequency=5).label == "trimmed-4000-below20-refill-min5"
+    assert Unigram(50, total_symbols=True).label == "unigram-50-total"
+    assert Parity(9).label == "parity-9" and Parity(9, window=8, alpha=1.5).label == "parity-9-window8-alpha1.5"
+
+
+@pytest.mark.parametrize("name", methods("learn-bpe"))
+def test_the_options_of_a_method_give_it_back(name: str) -> None:
+    """``flags`` are what the workflow calls the command with."""
+    parser = argparse.ArgumentParser()
+    add_method(parser)
+    for settings in ({}, {"symbols": 7, "min_frequency": 3, "total_symbols": True, **OTHER.get(name, {})}):
+        method = make_method(name, **settings)
+        assert given_method(parser.parse_args(method.flags)) == method
+
+
+def test_a_wrong_setting_is_one_error_that_lists_the_settings(capsys: pytest.CaptureFixture[str]) -> None:
+    """In Python and as an option; values out of range are refused by the method itself."""
+    says = "bpe has no such setting; its settings are symbols, min_frequency, total_symbols"
+    with pytest.raises(UsageError, match=f"^{says}$"):
+        make_method("bpe", threshold=0.7)
+    assert main(["learn-bpe", "--algorithm", "bpe", "--threshold", "0.7"]) == 2
+    assert capsys.readouterr().err == f"mt-scaffold: --threshold: {says}\n"
+    with pytest.raises(
+        UsageError, match="algorithm 'bpa'; choose one of scaffold, bpe, picky, parity, trimmed, unigram"
+    ):
+        make_method("bpa")
+    for call in (
+        lambda: PlainBPE(0),
+        lambda: Picky(threshold=0),
+        lambda: Trimmed(below=1.5),
+        lambda: Parity(alpha=2),
+        lambda: Unigram(-1),
+    ):
+        with pytest.raises(UsageError):
+            call()
+    with pytest.raises(UsageError, match="choose one of scaffold, bpe, picky, parity"):
+        learn_bpe(lines=LINES, algorithm="unigram")
+
+
+def test_learning_with_an_object(tmp_path: Path) -> None:
+    """The file holds what is returned; learn_bpe learns the same; words may be counted before."""
+    (tmp_path / "text").write_text("".join(f"{line}\n" for line in LINES))
+    learned = learn(tmp_path / "text", Scaffold(symbols=9), tmp_path / "codes")
+    assert (tmp_path / "codes").read_bytes() == learned.text == learn_bpe(lines=LINES, num_symbols=9).text
+    assert Scaffold(9).learn(count_words(lines=LINES)).text == learned.text
+    assert learn(lines=LINES, method=Picky(9, threshold=0.4)).codes.header.picky
+    assert learn_with(lines=LINES, num_symbols=9, algorithm="picky", threshold=0.4).codes.header.picky
+
+
+@pytest.mark.parametrize("refill", [False, True])
+def test_trimmed_is_bpe_that_is_trimmed(refill: bool) -> None:
+    """In one call what learn-bpe and trim do; below 1, a share of the frequency of the last merge."""
+    bpe = learn(lines=LINES, method=PlainBPE(12)).codes
+    marked = trim(bpe, lines=LINES, below=9, refill="same" if refill else None, min_frequency=2)
+    learned = learn(lines=LINES, method=Trimmed(12, below=9, refill=refill))
+    assert learned.text == marked.codes.text and learned.scaffold > 0 and learned.marked_below == 9
+    last = bpe.merges[-1].token.removesuffix("</w>")
+    frequency = sum(line.split().count(last) for line in LINES)
+    share = learn(lines=LINES, method=Trimmed(12, below=0.5))
+    assert frequency and share.marked_below == -(-frequency // 2)
+    assert trim(bpe, lines=LINES, below=0.5).codes.text == share.text
+
+
+def test_words_of_the_wrong_kind_are_refused() -> None:
+    """A Unigram model has no bytes and no steps, parity-aware BPE needs languages."""
+    for options in ({"pretokenise": "gpt2"}, {"byte_level": True}):
+        with pytest.raises(UsageError, match="unigram learns from words between spaces"):
+            learn(lines=LINES, method=Unigram(5), **options)
+    with pytest.raises(UsageError, match="no merges to show"):
+        learn(lines=LINES, method=Unigram(5), verbose=True)
+    with pytest.raises(UsageError, match="compares languages"):
+        Parity(5).learn(count_words(lines=LINES))
+
+
+def test_a_new_method_is_a_file_and_a_line(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """The command, a system, a study and Python know it, with its own setting, and nothing else has to."""
+
+    @dataclass(frozen=True)
+    class Half(MergingMethod):
+        """Learns half as many merges."""
+
+        name: ClassVar[str] = "half"
+        title: ClassVar[str] = "half a BPE"
+        symbols: int = symbols_setting("number of merges")
+        share: int = setting("learn this part", default=2, least=1, label="-share{}", metavar="S")
+        min_frequency: int = min_frequency_setting()
+        total_symbols: bool = total_symbols_setting()
+
+    module = types.ModuleType("mt_scaffold.methods.half")
+    monkeypatch.setattr(module, "Half", Half, raising=False)
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    monkeypatch.setitem(registry.METHODS, "half", ("Half", "half"))
+
+    (tmp_path / "text").write_text("".join(f"{line}\n" for line in LINES))
+    files = ["--input", str(tmp_path / "text"), "--output", str(tmp_path / "codes")]
+    assert main(["learn-bpe", "--algorithm", "half", "--symbols", "5", "--share", "3", *files]) == 0
+    assert len(Codes.read(tmp_path / "codes").merges) == 5
+    assert main(["learn-bpe", "--algorithm", "bpe", "--share", "3", *files]) == 2
+    assert learn(lines=LINES, method=Half(5)).merges == 5
+
+    systems = pytest.importorskip("mt_scaffold.experiment.configuration.systems", reason="needs the extra 'workflow'")
+    study = pytest.importorskip("mt_scaffold.experiment.study.configuration")
+    system = systems.System.from_keys({"algorithm": "half", "share": 3})
+    setting_of = systems.segmentation_of(system, systems.Learn(symbols=100), ("en", "de"))
+    assert setting_of.name == "half-100-share3"
+    assert study.StudiedMethod.from_keys({"algorithm": "half", "share": 3}).method == Half(share=3)
+    with pytest.raises(systems.WrongValue, match=r"^share: scaffold has no such setting; its settings are symbols, "):
+        systems.System.from_keys({"algorithm": "scaffold", "share": 3})
+    assert systems.LanguageModelSystem.from_keys({"algorithm": "half"}).method == Half()
+
+
+def test_resampling_reaches_the_encoder_as_one_object() -> None:
+    """Its number is given to the argument of its kind; nothing is drawn for 0."""
+    bpe = BPE(learn_bpe(lines=LINES, num_symbols=30, min_frequency=1).codes)
+    encoder = bpe.encoder({form: number for number, form in enumerate(bpe.surface_forms())}, 1000)
+
+    def ids(resampling: Resampling) -> list[int]:
+        return [*resampling.encode(encoder, LINES, 3, 1, range(len(LINES)))[0]]
+
+    plain = [*encoder.encode(LINES)[0]]
+    assert not NONE and ids(NONE) == plain
+    assert ids(Resampling("dropout", 0.5)) == [*encoder.encode(LINES, 0.5, 3, 1)[0]] != plain
+    uniform = Resampling("uniform_sampling", 0.5)
+    assert ids(uniform) == [*encoder.encode(LINES, 0, 3, 1, uniform_sampling=0.5)[0]] != plain
+    assert training_options([uniform, NONE]) == {"bpe-uniform-sampling-src": 0.5, "bpe-uniform-sampling-tgt": 0.0}
+    assert training_options([Resampling("sampling_alpha", 0.2)] * 2) == {"sampling-alpha": 0.2}
+    assert description([Resampling("dropout", 0.1), uniform]) == "BPE-dropout 0.1 and 0, uniform sampling 0 and 0.5"
+    for name in RESAMPLINGS:
+        with pytest.raises(UsageError):
+            Resampling(name, -1)
