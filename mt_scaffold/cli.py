@@ -41,7 +41,6 @@ _EXTRAS = {
 }
 _EXPERIMENT_COMMANDS = {
     "get-data": "fetch or generate the parallel text of an experiment",
-    "get-documents": "write the documents of an experiment with language models",
     "tokenise": "normalise and tokenise text with sacremoses",
     "clean": "drop pairs that are too long, empty or of unequal length",
     "learn-unigram": "learn a Unigram model with SentencePiece from words",
@@ -64,8 +63,8 @@ _EXPERIMENT_COMMANDS = {
     "lm-eval": "score a language model on the tasks of lm-evaluation-harness",
     "compare-models": "compare the bits per byte of several language models, with significance",
     "study": "measure methods without training: sizes, texts, unseen text",
-    "statistics": "measure a finished experiment and draw its figures",
     "report": "make one HTML page of a finished experiment",
+    "experiment": "run one step of an experiment, as the workflow does",
     "snakefile": "print the path of the workflow, for snakemake -s",
     "user-dir": "print the folder that fairseq's --user-dir takes",
 }

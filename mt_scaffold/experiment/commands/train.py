@@ -76,7 +76,7 @@ def _configured(options: argparse.Namespace, gpus: int) -> dict[str, OptionValue
     """Return fairseq-train's options from the experiment configuration."""
     from mt_scaffold.experiment.configuration import Config, load_experiment
     from mt_scaffold.experiment.training.language_model_options import options_for_data
-    from mt_scaffold.experiment.training.training_options import training_options
+    from mt_scaffold.experiment.training.translation_options import training_options
 
     config = load_experiment(options.config)
     if isinstance(config, Config):

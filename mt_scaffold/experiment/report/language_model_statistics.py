@@ -11,7 +11,7 @@ from mt_scaffold.codes import Codes
 from mt_scaffold.corpus.files import PathLike, make_folder, open_input, write_text
 from mt_scaffold.errors import MTScaffoldError
 from mt_scaffold.experiment.binarise.data_folder import DICTIONARY, codes_of, read_documents_folder
-from mt_scaffold.experiment.configuration.language_model_layout import read_layout
+from mt_scaffold.experiment.configuration.language_model_layout import LanguageModelLayout
 from mt_scaffold.experiment.evaluation.comparison import SYNTHETIC_NOTE
 from mt_scaffold.experiment.report.figures import token_frequencies
 from mt_scaffold.experiment.runtime.provenance import versions
@@ -58,7 +58,7 @@ def statistics(experiment: PathLike) -> LanguageModelStatistics:
     Writes ``statistics.json``, ``statistics.txt`` and ``figures/``, and returns the content of the first. Raises
     MTScaffoldError where a data folder is missing or malformed.
     """
-    layout = read_layout(experiment)
+    layout = LanguageModelLayout.read(experiment)
     config = layout.config
     folders = {config.codes_of(system).name: layout.binarised_of(system) for system in config.systems}
     frequencies = {name: token_counts(folder) for name, folder in folders.items()}

@@ -21,8 +21,9 @@ from mt_scaffold.corpus.count import count_words
 from mt_scaffold.corpus.files import PathLike, make_folder
 from mt_scaffold.corpus.text import END_OF_WORD, read_lines, surface_form
 from mt_scaffold.experiment.configuration import Config
-from mt_scaffold.experiment.configuration.layout import Layout, read_layout
+from mt_scaffold.experiment.configuration.layout import Run
 from mt_scaffold.experiment.configuration.systems import CodesSetting
+from mt_scaffold.experiment.configuration.translation_layout import TranslationLayout
 from mt_scaffold.experiment.evaluation.comparison import SYNTHETIC_NOTE
 from mt_scaffold.experiment.report import figures
 from mt_scaffold.experiment.report.embeddings import Embeddings, Spread, read_embeddings, spread
@@ -81,7 +82,7 @@ def statistics(experiment: PathLike) -> Statistics:
 
     Raises MTScaffoldError where the experiment is not finished, or one of its files is missing or malformed.
     """
-    layout = read_layout(experiment)
+    layout = TranslationLayout.read(experiment)
     config = layout.config
     counts = {language: count_words(layout.words("train", language)) for language in layout.languages}
     joint = WordCounts()
@@ -138,15 +139,13 @@ def bootstrap_interval(
     return found.score, float(formatted.get("confidence_var", 0.0))
 
 
-def _intervals(layout: Layout) -> list[figures.Interval]:
+def _intervals(layout: TranslationLayout) -> list[figures.Interval]:
     intervals = []
     for test in layout.config.test_sets:
         references = read_lines(layout.raw(test, layout.target))
-        for system in layout.config.systems:
-            for seed in layout.config.seeds:
-                translation = read_lines(layout.translation(system, seed, test))
-                score, half_width = bootstrap_interval(translation, references)
-                intervals.append(figures.Interval(test, system, seed, score, half_width))
+        for run in layout.runs:
+            score, half_width = bootstrap_interval(read_lines(layout.translation(run, test)), references)
+            intervals.append(figures.Interval(test, run.system, int(run.seed), score, half_width))
     return intervals
 
 
@@ -160,7 +159,7 @@ def _pair(config: Config) -> tuple[CodesSetting, CodesSetting] | None:
     return found.get(config.codes.symbols, next(reversed(found.values()), None))
 
 
-def _models(layout: Layout, compared: VocabularyComparison) -> dict[str, Embeddings]:
+def _models(layout: TranslationLayout, compared: VocabularyComparison) -> dict[str, Embeddings]:
     """Read the source embeddings of each system's first seed, and mark the tokens that Scaffold-BPE exchanges."""
     removed = frozenset(surface_form(entry.token) for entry in compared.removed)
     new = frozenset(surface_form(entry.token) for entry in compared.new)
@@ -170,13 +169,13 @@ def _models(layout: Layout, compared: VocabularyComparison) -> dict[str, Embeddi
         if segmentation.name not in (compared.bpe, compared.scaffold):
             continue
         marked = {"tokens Scaffold-BPE removes": removed} if segmentation.name == compared.bpe else {"new tokens": new}
-        checkpoint = layout.averaged(system, layout.config.seeds[0])
+        checkpoint = layout.averaged(Run(system, layout.config.seeds[0]))
         models[system] = read_embeddings(checkpoint, layout.dictionary(segmentation.name, layout.source), marked)
     return models
 
 
 def _draw(
-    layout: Layout,
+    layout: TranslationLayout,
     vocabularies: Mapping[str, Vocabulary],
     compared: VocabularyComparison | None,
     sizes: Sequence[SizeComparison] | None,
@@ -200,9 +199,8 @@ def _draw(
     for section, name, label, series in _over_sizes(layout, vocabularies, intervals):
         show(section, figures.over_sizes(series, folder / name, label, note), f"{label}, over N.")
     curves = {
-        f"{system}, seed {seed}": read_result(TrainingReport, layout.training_report(system, seed)).curves
-        for system in config.systems
-        for seed in config.seeds
+        f"{run.system}, seed {run.seed}": read_result(TrainingReport, layout.training_report(run)).curves
+        for run in layout.runs
     }
     # fairseq logs no epoch with --log-format none.
     if any(points for training in curves.values() for points in training.values()):
@@ -250,7 +248,7 @@ def _draw(
 
 
 def _over_sizes(
-    layout: Layout, vocabularies: Mapping[str, Vocabulary], intervals: Sequence[figures.Interval]
+    layout: TranslationLayout, vocabularies: Mapping[str, Vocabulary], intervals: Sequence[figures.Interval]
 ) -> Iterator[tuple[str, str, str, dict[str, list[tuple[int, float]]]]]:
     """Yield what to draw over N where systems differ in it: section, file, label and series of each figure."""
     for test in layout.config.test_sets:
@@ -270,7 +268,7 @@ def _over_sizes(
         yield "vocabularies", "bytes-per-token-over-n", "bytes per token in the training text", series
 
 
-def _by_size(layout: Layout, values: Mapping[str, float]) -> dict[str, list[tuple[int, float]]]:
+def _by_size(layout: TranslationLayout, values: Mapping[str, float]) -> dict[str, list[tuple[int, float]]]:
     """Return a value of each system over N, by what else sets systems with joint codes apart; none for a single N.
 
     values: system → value; systems without one are left out.

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from mt_scaffold.corpus.files import PathLike, write_text
 from mt_scaffold.errors import MTScaffoldError
-from mt_scaffold.experiment.configuration.experiment_folder import CHECKPOINTS, TRAINING_COMMAND
+from mt_scaffold.experiment.configuration.layout import CHECKPOINTS, TRAINING_COMMAND
 from mt_scaffold.experiment.runtime.checkpoints import load_checkpoint
 
 # Options that leave both the batches and what is learned from them as they are; docs/fairseq.md lists them.

@@ -9,10 +9,10 @@ import pytest
 from test_config import SMALL, load
 
 from mt_scaffold.errors import MTScaffoldError, UsageError
-from mt_scaffold.experiment.configuration.layout import Layout
-from mt_scaffold.experiment.training.training_options import training_options
-from mt_scaffold.experiment.workflow import codes as making_codes
-from mt_scaffold.experiment.workflow.steps import apply_command, dropout_options
+from mt_scaffold.experiment.binarise.segmentation import segmentation_in
+from mt_scaffold.experiment.configuration.translation_layout import TranslationLayout
+from mt_scaffold.experiment.tasks import codes as making_codes
+from mt_scaffold.experiment.training.translation_options import training_options
 
 UNIGRAM = "algorithm: unigram"
 
@@ -58,14 +58,15 @@ def test_systems_share_the_model_that_is_the_same(tmp_path: Path) -> None:
     models = ["unigram-100", "unigram-50-total.en", "unigram-50-total.de"]
     assert making_codes.unigram_models(config) == models
     assert making_codes.learned_codes(config) == ["bpe-100-min5", "scaffold-100-min5"]
-    assert making_codes.learn_flags(config, models[0]) == "--symbols 100"
-    assert making_codes.learn_flags(config, models[1]) == "--symbols 50 --total-symbols"
-    assert dropout_options(config, "drawn") == "-- --sampling-alpha 0.2" and not dropout_options(config, "unigram")
+    made = making_codes.made_codes(config)
+    assert [(made[name].symbols, made[name].total_symbols) for name in models[:2]] == [(100, False), (50, True)]
+    drawn = training_options(config, "drawn")
+    assert drawn["sampling-alpha"] == 0.2 and "sampling-alpha" not in training_options(config, "unigram")
     assert config.is_resampled("unigram-100") and not config.is_resampled(names[-1])
-    layout = Layout(tmp_path, config)
+    layout = TranslationLayout(tmp_path, config)
     assert [path.name for path in layout.codes_of("sides")] == [f"{name}.model" for name in models[1:]]
     assert layout.codes("bpe-100-min5").suffix == ".codes"
-    assert [apply_command(layout, name) for name in names[1:3]] == ["apply-unigram", "apply-bpe"]
+    assert [segmentation_in(layout, name).unigram for name in names[1:3]] == [True, False]
     validating = dataclasses.replace(config, train=dataclasses.replace(config.train, validate_bleu=True))
     joined = {name: training_options(validating, name)["eval-bleu-remove-bpe"] for name in ("drawn", "bpe")}
     assert joined == {"drawn": "sentencepiece", "bpe": "subword_nmt"}

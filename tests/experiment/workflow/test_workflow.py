@@ -171,12 +171,12 @@ def test_the_files_that_the_demo_names_exist(experiment: dict[str, object]) -> N
     try:
         from demo import guide
 
-        from mt_scaffold.experiment.configuration.layout import read_layout
+        from mt_scaffold.experiment.configuration.translation_layout import TranslationLayout
     finally:
         sys.path.pop(0)
     output = experiment["output"]
     assert isinstance(output, Path)
-    named = re.findall(rf"{re.escape(str(output))}/\S*\w", guide(read_layout(output), 2))
+    named = re.findall(rf"{re.escape(str(output))}/\S*\w", guide(TranslationLayout.read(output), 2))
     assert len(named) >= 8 and [path for path in named if not Path(path).exists()] == []
 
 

@@ -2,40 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 from mt_scaffold.codes import Codes
 from mt_scaffold.corpus.files import PathLike, open_output
 from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.configuration import Config, Experiment
-from mt_scaffold.experiment.configuration.layout import Layout
 from mt_scaffold.experiment.configuration.systems import CodesSetting, with_untrimmed
+from mt_scaffold.experiment.configuration.translation_layout import TranslationLayout
+from mt_scaffold.methods.learn import learn_bpe
 from mt_scaffold.methods.parity import PARITY
-from mt_scaffold.methods.unigram import UNIGRAM
+from mt_scaffold.methods.trimming import SAME, trim
+from mt_scaffold.methods.unigram import UNIGRAM, learn_unigram
 
 
-def learned_from(layout: Layout, codes: str) -> list[Path]:
+def learned_from(layout: TranslationLayout, codes: str) -> list[Path]:
     """Return the training words that codes are learned from."""
     return [layout.words("train", language) for language in made_codes(layout.config)[codes].languages]
 
 
-def compared_on(layout: Layout, codes: str) -> list[Path]:
+def compared_on(layout: TranslationLayout, codes: str) -> list[Path]:
     """Return the validation words that parity-aware BPE compares languages on; none for other codes."""
     setting = made_codes(layout.config)[codes]
     return [layout.words("valid", language) for language in setting.languages if setting.algorithm == PARITY]
-
-
-def learn_flags(config: Config, codes: str) -> str:
-    """Return the options of ``mt-scaffold learn-bpe``, or ``learn-unigram``, for some codes."""
-    return made_codes(config)[codes].flags
-
-
-def mark_flags(config: Experiment, codes: str) -> str:
-    """Return the options of ``mt-scaffold trim`` for some trimmed codes."""
-    setting = config.all_codes[codes]
-    flags = f"--below {setting.below}"
-    return flags + f" --refill same --min-frequency {setting.min_frequency}" * setting.refill
 
 
 def untrimmed_codes(config: Experiment, codes: str) -> str:
@@ -78,7 +70,7 @@ def check_sentencepiece(config: Config) -> None:
 
 
 def trimmed_codes(config: Experiment) -> list[str]:
-    """Return the codes that are made of others by marking tokens."""
+    """Return the codes that are made of others by trimming."""
     return [name for name, codes in config.all_codes.items() if codes.untrimmed is not None]
 
 
@@ -99,3 +91,30 @@ def copy_codes(source: PathLike, output: PathLike) -> None:
     _ = codes.merges  # read only now, and refused where malformed
     with open_output(output) as stream:
         stream.write(codes.text)
+
+
+def learn(setting: CodesSetting, output: PathLike, num_workers: int, text: Mapping[str, Any]) -> None:
+    """Learn codes, or a Unigram model; text: the arguments of ``learn_bpe`` that say what to learn from."""
+    if setting.algorithm == UNIGRAM:
+        words = text["documents"].sources
+        return learn_unigram(output, setting.symbols, words, setting.total_symbols, num_workers)
+    learn_bpe(
+        outfile=output,
+        num_symbols=setting.symbols,
+        min_frequency=setting.min_frequency,
+        algorithm=setting.algorithm or "",
+        total_symbols=setting.total_symbols,
+        threshold=setting.threshold if setting.algorithm == "picky" else None,
+        num_workers=num_workers,
+        **text,
+    )
+    return None
+
+
+def trim_codes(
+    setting: CodesSetting, untrimmed: PathLike, output: PathLike, num_workers: int, text: Mapping[str, Any]
+) -> None:
+    """Trim the vocabulary of codes; text: as of ``learn``."""
+    refill: dict[str, Any] = {"refill": SAME, "min_frequency": setting.min_frequency} if setting.refill else {}
+    which = {key: text[key] for key in ("documents", "counts") if key in text}
+    trim(untrimmed, outfile=output, below=setting.below, num_workers=num_workers, **refill, **which)
