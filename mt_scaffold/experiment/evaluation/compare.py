@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -22,8 +22,7 @@ from mt_scaffold.experiment.evaluation.significance import (
     Difference,
     Resampled,
     compare_trainings,
-    correct,
-    detectable,
+    corrected,
     draw_segments,
     resample,
 )
@@ -81,8 +80,8 @@ def compare(
     where score files are not as ``score`` wrote them, or were scored against different references; UsageError where two
     are for the same run, or a baseline has no scores.
     """
-    if samples < 1:
-        raise UsageError(f"compare: the number of bootstrap samples must be 1 or more, not {samples}")
+    if samples < 2:
+        raise UsageError(f"compare: the number of bootstrap samples must be 2 or more, not {samples}")
     by_key: dict[tuple[str, str, int, str | None], _Scored] = {}
     for scored in map(_read, scores):
         if scored.key in by_key:
@@ -216,7 +215,11 @@ def _test(
         if not involved:
             continue
         _check_references(involved)
-        drawn = draw_segments(next(iter(next(iter(involved.values())).values())).scores.lines, samples)
+        lines = next(iter(next(iter(involved.values())).values())).scores.lines
+        # Every resample of one segment is that segment, and every difference would be certain.
+        if lines < 2:
+            continue
+        drawn = draw_segments(lines, samples)
         for name in [name for name, kind in METRICS.items() if kind.tested]:
             having = {system: each for system, each in involved.items() if name in _common(each.values())}
             tested = {system: other for system, other in pairs.items() if system in having and other in having}
@@ -226,12 +229,7 @@ def _test(
                 assert other is not None
                 difference = compare_trainings(resampled[system], resampled[other])
                 found.setdefault(name, {})[test_set, system] = difference
-    for tests in found.values():
-        corrected = correct({key: test.p for key, test in tests.items()})
-        for key, test in tests.items():
-            least = detectable(test.standard_error, len(tests))
-            tests[key] = replace(test, p_holm=corrected[key], detectable=least)
-    return {name: found[name] for name in METRICS if name in found}
+    return {name: corrected(found[name]) for name in METRICS if name in found}
 
 
 def _resample(name: str, systems: Mapping[str, _Runs], drawn: Any) -> dict[str, list[Resampled]]:
