@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from mt_scaffold.codes import Codes as Codes
     from mt_scaffold.codes import Merge as Merge
     from mt_scaffold.codes import read_codes as read_codes
-    from mt_scaffold.corpus.count import count_words
+    from mt_scaffold.corpus.count import count_words as count_words
     from mt_scaffold.corpus.count import merge_counts as merge_counts
     from mt_scaffold.corpus.count import write_counts as write_counts
     from mt_scaffold.corpus.documents import Documents as Documents

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import regex
 
-HEADER = Path(__file__).resolve().parent.parent / "mt_scaffold" / "core" / "unicode_classes.hpp"
+HEADER = Path(__file__).resolve().parent.parent / "mt_scaffold" / "core" / "text" / "unicode_classes.hpp"
 # In the order of their numbers in the table, from 1; 0 is every other character.
 CLASSES = {
     "kSpace": r"[^\S\r\n]",

@@ -460,7 +460,8 @@ def test_joint_learning_is_learning_and_counting(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["__init__", "apply", "codes", "learn", "subword_nmt.apply_bpe", "tables", "text", "vocab"]
+    "name",
+    ["__init__", "apply", "codes", "corpus.text", "methods.learn", "subword_nmt.apply_bpe", "tables", "vocabulary"],
 )
 def test_examples_in_docstrings(name: str) -> None:
     """The examples in the documentation produce what they show."""

@@ -34,7 +34,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE.parent))
+sys.path[:0] = [str(HERE.parent), str(HERE.parent / "experiment" / "workflow")]
 
 import broken_files  # noqa: E402
 import full_disk  # noqa: E402

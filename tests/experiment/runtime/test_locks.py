@@ -256,7 +256,7 @@ def test_a_background_process_that_lost_its_lock_stops_too(tmp_path: Path) -> No
     """A shell script starts its background processes with SIGINT ignored."""
     script = (
         "import signal, sys, time; signal.signal(signal.SIGINT, signal.SIG_IGN)\n"
-        "from mt_scaffold.experiment import locks; locks.HEARTBEAT_SECONDS = 0.05\n"
+        "from mt_scaffold.experiment.runtime import locks; locks.HEARTBEAT_SECONDS = 0.05\n"
         "with locks.take_lock(sys.argv[1], 'busy'): print('held', flush=True); time.sleep(20)"
     )
     command = [sys.executable, "-c", script, str(tmp_path)]
