@@ -61,7 +61,6 @@ _EXPERIMENT_COMMANDS = {
     "evaluate": "score a language model in bits per byte",
     "sample": "have a language model write text",
     "lm-eval": "score a language model on the tasks of lm-evaluation-harness",
-    "compare-models": "compare the bits per byte of several language models, with significance",
     "study": "measure methods without training: sizes, texts, unseen text",
     "report": "make one HTML page of a finished experiment",
     "experiment": "run one step of an experiment, as the workflow does",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from mt_scaffold.codes import Codes
 from mt_scaffold.corpus.count import merge_counts, write_counts
@@ -20,7 +20,7 @@ from mt_scaffold.experiment.configuration.layout import TRAINED_ON, Run
 from mt_scaffold.experiment.runtime.fairseq import gpus_in_all, option_arguments
 from mt_scaffold.experiment.runtime.results import write_result
 from mt_scaffold.experiment.runtime.schema import OptionValue
-from mt_scaffold.experiment.tasks.task import Step, Task
+from mt_scaffold.experiment.tasks.task import Comparable, Step, Task
 from mt_scaffold.experiment.training.language_model_options import (
     OWN_TASKS,
     check_averaging,
@@ -29,6 +29,9 @@ from mt_scaffold.experiment.training.language_model_options import (
 )
 from mt_scaffold.experiment.training.resuming import Start
 from mt_scaffold.experiment.training.train import plan_start
+
+if TYPE_CHECKING:
+    from mt_scaffold.experiment.evaluation.measures import Measure
 
 # -- documents → counted words
 
@@ -235,29 +238,22 @@ class LanguageModeling(Task[LanguageModelLayout]):
         options = option_arguments(self.training_options(layout, run, gpus_in_all(1, gpus)))
         return plan_start(data, layout.training(run), options, int(run.seed), gpus=gpus)
 
-    def compare(self, layout: LanguageModelLayout) -> str:
-        from mt_scaffold.experiment.evaluation.compare_models import Labelled, compare_models
-        from mt_scaffold.experiment.evaluation.model_comparison import as_text
+    def measure(self) -> Measure:
+        from mt_scaffold.experiment.evaluation.measures import BitsPerByte
 
+        return BitsPerByte()
+
+    def compared(self, layout: LanguageModelLayout) -> list[Comparable]:
         config = layout.config
-        scores, trainings = [], []
-        for comparison in config.comparisons:
-            for system in config.systems:
-                for seed in config.seeds:
-                    run = layout.run_in(comparison, system, seed)
-                    trainings.append(Labelled(comparison, system, layout.training_report(run)))
-                    scores += [Labelled(comparison, system, layout.scores(run, test)) for test in config.test_sets]
-        baselines = {name: system.baseline for name, system in config.systems.items() if system.baseline is not None}
-        found = compare_models(
-            scores,
-            config.baseline,
-            layout.folder / "comparison",
-            baselines=baselines,
-            samples=config.evaluate.bootstrap_samples,
-            title=layout.title,
-            trainings=trainings,
-        )
-        return as_text(found)
+        return [
+            Comparable(comparison, layout.run_in(comparison, system, seed))
+            for comparison in config.comparisons
+            for system in config.systems
+            for seed in config.seeds
+        ]
+
+    def samples(self, layout: LanguageModelLayout) -> int:
+        return layout.config.evaluate.bootstrap_samples
 
     def measured(self, layout: LanguageModelLayout) -> list[Path]:
         return list(dict.fromkeys(map(layout.binarised_of, layout.config.systems)))

@@ -5,16 +5,27 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, TypeVar
 
+from mt_scaffold.experiment.configuration import Published
 from mt_scaffold.experiment.configuration.layout import Layout, Run
 from mt_scaffold.experiment.runtime.schema import OptionValue
 from mt_scaffold.experiment.training.resuming import Start
+
+if TYPE_CHECKING:
+    from mt_scaffold.experiment.evaluation.measures import Measure
 
 AnyLayout = TypeVar("AnyLayout", bound=Layout[Any])
 
 # A step of the workflow: its first argument is the layout, the others are options of ``mt-scaffold experiment``.
 Step = Callable[..., None]
+
+
+class Comparable(NamedTuple):
+    """A run in one of the groups of systems that are compared; the group may be empty."""
+
+    group: str
+    run: Run
 
 
 class Task(ABC, Generic[AnyLayout]):
@@ -89,8 +100,20 @@ class Task(ABC, Generic[AnyLayout]):
     # -- results
 
     @abstractmethod
-    def compare(self, layout: AnyLayout) -> str:
-        """Compare the systems, write the comparison, and return its tables."""
+    def measure(self) -> Measure:
+        """Return what its systems are compared by."""
+
+    def compared(self, layout: AnyLayout) -> list[Comparable]:
+        """Return the runs that are compared with each other, each in its group and as its system."""
+        return [Comparable("", run) for run in layout.runs]
+
+    @abstractmethod
+    def samples(self, layout: AnyLayout) -> int:
+        """Return the number of bootstrap resamples."""
+
+    def published(self, layout: AnyLayout) -> Sequence[Published]:
+        """Return scores from elsewhere, to be shown next to ours."""
+        return ()
 
     @abstractmethod
     def measured(self, layout: AnyLayout) -> list[Path]:

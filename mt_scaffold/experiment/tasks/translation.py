@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from mt_scaffold.corpus.documents import Documents
 from mt_scaffold.corpus.files import open_output
@@ -12,7 +12,7 @@ from mt_scaffold.errors import UsageError
 from mt_scaffold.experiment.binarise.dictionary import make_dictionaries
 from mt_scaffold.experiment.binarise.parallel import DESCRIPTION, Binarised, binarise
 from mt_scaffold.experiment.binarise.segmentation import segmentation_in
-from mt_scaffold.experiment.configuration import Config
+from mt_scaffold.experiment.configuration import Config, Published
 from mt_scaffold.experiment.configuration.layout import TRAINED_ON, Run
 from mt_scaffold.experiment.configuration.training import STOP_OPTIONS
 from mt_scaffold.experiment.configuration.translation_layout import TranslationLayout
@@ -29,6 +29,9 @@ from mt_scaffold.experiment.training.averaging_check import check_averaging, num
 from mt_scaffold.experiment.training.resuming import Start
 from mt_scaffold.experiment.training.train import plan_start
 from mt_scaffold.experiment.training.translation_options import OWN_TASKS, training_options
+
+if TYPE_CHECKING:
+    from mt_scaffold.experiment.evaluation.measures import Measure
 
 # What ends a training with fairseq: a whole number above 0, or any value.
 _ENDING_NUMBERS = (*STOP_OPTIONS.values(), "patience")
@@ -357,27 +360,18 @@ class Translation(Task[TranslationLayout]):
         options = option_arguments(self.training_options(layout, run, gpus_in_all(1, gpus)))
         return plan_start(data, layout.training(run), options, int(run.seed), gpus=gpus, expected=expected)
 
-    def compare(self, layout: TranslationLayout) -> str:
-        from mt_scaffold.experiment.evaluation.compare import compare
-        from mt_scaffold.experiment.evaluation.comparison_tables import as_text
+    def measure(self) -> Measure:
+        from mt_scaffold.experiment.evaluation.measures import TranslationScores
+
+        return TranslationScores()
+
+    def samples(self, layout: TranslationLayout) -> int:
+        return layout.config.score.bootstrap_samples
+
+    def published(self, layout: TranslationLayout) -> Sequence[Published]:
         from mt_scaffold.experiment.report.paper import published_scores
 
-        config = layout.config
-        baselines = {name: system.baseline for name, system in config.systems.items() if system.baseline is not None}
-        trainings: dict[str, list[Path]] = {}
-        for run in layout.runs:
-            trainings.setdefault(run.system, []).append(layout.training_report(run))
-        comparison = compare(
-            layout.every_scores(),
-            config.baseline,
-            layout.folder / "comparison",
-            config.score.bootstrap_samples,
-            layout.title,
-            [*config.compare_with, *published_scores(config)],
-            baselines=baselines,
-            trainings=trainings,
-        )
-        return as_text(comparison)
+        return [*layout.config.compare_with, *published_scores(layout.config)]
 
     def measured(self, layout: TranslationLayout) -> list[Path]:
         config, seed = layout.config, layout.config.seeds[0]

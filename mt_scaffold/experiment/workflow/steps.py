@@ -97,7 +97,29 @@ def strip_optimizer(layout: AnyLayout, run: Run) -> None:
 
 def compare(layout: AnyLayout) -> None:
     """Compare the scores of all systems, with significance."""
-    print(task_of(layout.config).compare(layout), end="")
+    from mt_scaffold.experiment.evaluation.compare import compare
+    from mt_scaffold.experiment.evaluation.comparison_tables import as_text
+    from mt_scaffold.experiment.evaluation.measures import Labelled
+
+    task, config = task_of(layout.config), layout.config
+    compared = task.compared(layout)
+    comparison = compare(
+        [
+            Labelled(group, run.system, layout.scores(run, test, checkpoint))
+            for checkpoint in ("", *layout.last_checkpoints)
+            for test in config.test_sets
+            for group, run in compared
+        ],
+        config.baseline,
+        layout.folder / "comparison",
+        task.samples(layout),
+        layout.title,
+        task.published(layout),
+        baselines={name: system.baseline for name, system in config.systems.items() if system.baseline is not None},
+        trainings=[Labelled(group, run.system, layout.training_report(run)) for group, run in compared],
+        measure=task.measure(),
+    )
+    print(as_text(comparison), end="")
 
 
 def statistics(layout: AnyLayout) -> None:

@@ -15,14 +15,15 @@ import numpy as np
 from mt_scaffold.cli import main
 from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.evaluation.bits_per_byte import Documents, LanguageModelScores
-from mt_scaffold.experiment.evaluation.compare_models import Labelled, compare_models
+from mt_scaffold.experiment.evaluation.compare import compare
+from mt_scaffold.experiment.evaluation.comparison import Comparison
 from mt_scaffold.experiment.evaluation.document_tests import (
     paired_seeds,
     randomisation_p,
     resample_documents,
     t_test_p,
 )
-from mt_scaffold.experiment.evaluation.model_comparison import ModelComparison
+from mt_scaffold.experiment.evaluation.measures import Labelled
 from mt_scaffold.experiment.evaluation.significance import draw_segments
 from mt_scaffold.experiment.runtime.results import read_result, write_result
 
@@ -81,7 +82,7 @@ def test_a_difference_of_every_document_is_found_and_none_is_not(tmp_path: Path)
         tmp_path / "scaffold.json", [each - 0.05 * size for each, size in zip(bits_of(1.2, 0.1), SIZES, strict=True)]
     )
     labelled = [Labelled("", "bpe", base), Labelled("", "scaffold", better), Labelled("", "same", base)]
-    comparison = compare_models(labelled, "bpe", samples=2000)
+    comparison = compare(labelled, "bpe", samples=2000)
     first, found, same = comparison.rows
     assert first.baseline is None and first.test is None and found.baseline == same.baseline == "bpe"
     assert found.test is not None and same.test is not None
@@ -162,8 +163,8 @@ def test_groups_are_compared_within_themselves(tmp_path: Path, capsys: pytest.Ca
                 write_scores(path, bits_of(rate + seed / 1000, 0.01, seed), seed=seed, synthetic=True)
                 entries.append(f"{group}:{name}={path}")
     output = tmp_path / "comparison"
-    assert main(["compare-models", *entries, "--baseline", "bpe", "--output", str(output), "--samples", "200"]) == 0
-    comparison = read_result(ModelComparison, f"{output}.json")
+    assert main(["compare", *entries, "--baseline", "bpe", "--output", str(output), "--samples", "200"]) == 0
+    comparison = read_result(Comparison, f"{output}.json")
     places = [(row.group, row.system, row.baseline, row.seeds) for row in comparison.rows]
     assert places == [
         (group, name, baseline, [1, 2])
@@ -188,7 +189,7 @@ def test_every_size_has_a_baseline_of_its_own(tmp_path: Path) -> None:
     """Scaffold-BPE of 64K against BPE of 64K, not against that of 32K."""
     names = ("bpe-32", "scaffold-32", "bpe-64", "scaffold-64")
     labelled = [Labelled("", name, write_scores(tmp_path / name, bits_of(1 + n / 10))) for n, name in enumerate(names)]
-    comparison = compare_models(labelled, "bpe-32", baselines={"scaffold-64": "bpe-64"}, samples=10)
+    comparison = compare(labelled, "bpe-32", baselines={"scaffold-64": "bpe-64"}, samples=10)
     assert [row.baseline for row in comparison.rows] == [None, "bpe-32", "bpe-32", "bpe-64"]
     differences = [row.test.over_all.difference for row in comparison.rows if row.test]
     assert differences == pytest.approx([0.1, 0.2, 0.1])
@@ -223,7 +224,7 @@ def test_what_cannot_be_compared_is_refused(
     write_scores(Path("others"), bits_of(1), sizes=[*SIZES[1:], 5])
     write_scores(Path("differently"), bits_of(1), signature="bpb|context:0")
     Path("broken").write_text(json.dumps({"system": "a"}), encoding="utf-8")
-    assert main(["compare-models", *entries, "-b", "a", *options]) in (1, 2)
+    assert main(["compare", *entries, "-b", "a", *options]) in (1, 2)
     (line,) = capsys.readouterr().err.strip().splitlines()
     assert says in line
 
@@ -235,9 +236,9 @@ def test_scores_without_documents_are_refused(tmp_path: Path) -> None:
     content["by_document"]["bits"].pop()
     path.write_text(json.dumps(content), encoding="utf-8")
     with pytest.raises(MTScaffoldError, match="not as many bits as documents"):
-        compare_models([Labelled("", "a", path)], "a")
+        compare([Labelled("", "a", path)], "a")
     with pytest.raises(UsageError, match="at least one"):
-        compare_models([], "a")
+        compare([], "a")
 
 
 def test_one_document_is_no_test(tmp_path: Path) -> None:
@@ -246,7 +247,7 @@ def test_one_document_is_no_test(tmp_path: Path) -> None:
         Labelled("", name, write_scores(tmp_path / name, [size * 10.0], sizes=[100]))
         for name, size in (("bpe", 11), ("scaffold", 10))
     ]
-    comparison = compare_models(labelled, "bpe")
+    comparison = compare(labelled, "bpe")
     assert [row.test for row in comparison.rows] == [None, None] and comparison.comparisons == 0
     assert comparison.rows[1].baseline == "bpe"
     assert "pile has 1 document: no test over documents." in comparison.notes
