@@ -50,9 +50,10 @@ def compare(
 ) -> Comparison:
     """Compare each system in the files that ``score`` or ``evaluate`` wrote with its baseline.
 
-    That is ``baselines[system]``, or else ``baseline``. Systems are called as their files say, unless a file is ``Labelled``. Labelled with a group, they are compared
-    within their group only: language models after equal tokens and after equal text are two groups, each with its
-    baseline. ``measure``: what systems are compared by; default: by what the files hold.
+    That is ``baselines[system]``, or else ``baseline``. Systems are called as their files say, unless a file is
+    ``Labelled``. Labelled with a group, they are compared within their group only: language models after equal tokens
+    and after equal text are two groups, each with its baseline. ``measure``: what systems are compared by; default: by
+    what the files hold.
 
     For each group, test set and system: mean and standard deviation (of the sample, n - 1) of each score over the
     seeds, and, for each metric that is tested, the difference from the baseline's mean with its 95 % interval, its
@@ -214,22 +215,19 @@ def _test(
     over_documents: dict[_Key, DocumentTests] = {}
     for group, test_set in dict.fromkeys((key.group, key.test_set) for key in order):
         there = {key.system: runs[key] for key in order if (key.group, key.test_set) == (group, test_set)}
-        pairs = {system: other for system in there if (other := against[system]) in there and other is not None}
-        involved = {system: there[system] for pair in pairs.items() for system in pair}
-        if not involved:
-            continue
-        several = [scored for trained in involved.values() for scored in trained.values()]
+        several = [scored for trained in there.values() for scored in trained.values()]
         measure.check_alike(several)
         # Every resample of one segment is that segment, and every difference would be certain.
         if measure.segments(several[0]) < 2:
             continue
+        pairs = {system: other for system in there if (other := against[system]) in there and other is not None}
         for name in [name for name, kind in measure.metrics.items() if kind.tested]:
-            having = {system for system, each in involved.items() if name in _common(each.values(), measure)}
+            having = {system for system, each in there.items() if name in _common(each.values(), measure)}
             tested = {system: other for system, other in pairs.items() if {system, other} <= having}
             if not tested:
                 continue
             needed = {system for pair in tested.items() for system in pair}
-            chosen = {system: each for system, each in involved.items() if system in needed}
+            chosen = {system: each for system, each in there.items() if system in needed}
             resampled = measure.resample(name, chosen, samples)
             for system, other in tested.items():
                 difference = compare_trainings(resampled[system], resampled[other])
