@@ -259,6 +259,6 @@ class LanguageModeling(Task[LanguageModelLayout]):
         return list(dict.fromkeys(map(layout.binarised_of, layout.config.systems)))
 
     def statistics(self, layout: LanguageModelLayout) -> None:
-        from mt_scaffold.experiment.report.language_model_statistics import statistics
+        from mt_scaffold.experiment.report.statistics import language_model_statistics
 
-        statistics(layout.folder)
+        language_model_statistics(layout.folder)
