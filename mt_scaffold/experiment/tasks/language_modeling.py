@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from mt_scaffold.codes import Codes
 from mt_scaffold.corpus.count import merge_counts, write_counts
 from mt_scaffold.corpus.documents import Documents
-from mt_scaffold.corpus.files import write_text
+from mt_scaffold.corpus.files import PathLike, write_text
 from mt_scaffold.corpus.text import read_lines
 from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.binarise.data_folder import read_documents_folder
@@ -227,9 +227,12 @@ class LanguageModeling(Task[LanguageModelLayout]):
         report = layout.baseline_report(run)
         return [] if report is None else [report]
 
-    def training_options(self, layout: LanguageModelLayout, run: Run, gpus: int) -> dict[str, OptionValue]:
-        data, report = layout.binarised_of(run.system), layout.baseline_report(run)
-        return options_for_data(layout.config, run.system, run.comparison, gpus, data, report)
+    def options_for(
+        self, config: LanguageModelConfig, run: Run, gpus: int, data: PathLike, baseline_report: PathLike | None
+    ) -> dict[str, OptionValue]:
+        if not run.system or not run.comparison:
+            raise UsageError("language models need --system and --comparison; add them")
+        return options_for_data(config, run.system, run.comparison, gpus, data, baseline_report)
 
     def plan_start(self, layout: LanguageModelLayout, run: Run, gpus: int) -> Start | None:
         data = layout.binarised_of(run.system)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, TypeVar
 
+from mt_scaffold.corpus.files import PathLike
 from mt_scaffold.experiment.configuration import Published
 from mt_scaffold.experiment.configuration.layout import Layout, Run
 from mt_scaffold.experiment.runtime.schema import OptionValue
@@ -87,11 +88,19 @@ class Task(ABC, Generic[AnyLayout]):
         return []
 
     @abstractmethod
-    def training_options(self, layout: AnyLayout, run: Run, gpus: int) -> dict[str, OptionValue]:
+    def options_for(
+        self, config: Any, run: Run, gpus: int, data: PathLike, baseline_report: PathLike | None
+    ) -> dict[str, OptionValue]:
         """Return fairseq-train's options for a run on a number of GPUs (of all nodes; 0: a CPU), resampling included.
 
-        Raises UsageError where the configuration does not fit them.
+        data: the folder that is trained on. baseline_report: the report of the training that this one depends on, if it
+        does. Raises UsageError where the configuration does not fit them.
         """
+
+    def training_options(self, layout: AnyLayout, run: Run, gpus: int) -> dict[str, OptionValue]:
+        """Return the options of a run in its experiment."""
+        report = next(iter(self.trained_after(layout, run)), None)
+        return self.options_for(layout.config, run, gpus, layout.binarised_of(run.system), report)
 
     @abstractmethod
     def plan_start(self, layout: AnyLayout, run: Run, gpus: int) -> Start | None:

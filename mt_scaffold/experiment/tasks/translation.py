@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from mt_scaffold.corpus.documents import Documents
-from mt_scaffold.corpus.files import open_output
+from mt_scaffold.corpus.files import PathLike, open_output
 from mt_scaffold.errors import UsageError
 from mt_scaffold.experiment.binarise.dictionary import make_dictionaries
 from mt_scaffold.experiment.binarise.parallel import DESCRIPTION, Binarised, binarise
@@ -349,8 +349,12 @@ class Translation(Task[TranslationLayout]):
             num_workers=workers,
         )
 
-    def training_options(self, layout: TranslationLayout, run: Run, gpus: int) -> dict[str, OptionValue]:
-        return training_options(layout.config, run.system, gpus)
+    def options_for(
+        self, config: Config, run: Run, gpus: int, data: PathLike, baseline_report: PathLike | None
+    ) -> dict[str, OptionValue]:
+        if run.comparison or baseline_report is not None:
+            raise UsageError("translation has no comparisons; remove --comparison")
+        return training_options(config, run.system or None, gpus)
 
     def plan_start(self, layout: TranslationLayout, run: Run, gpus: int) -> Start | None:
         data, expected = layout.binarised_of(run.system), None
