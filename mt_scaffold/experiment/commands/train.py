@@ -25,7 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--config",
         metavar="FILE",
-        help="take fairseq's options from this experiment configuration, resampling (--bpe-dropout) included",
+        help="take fairseq's options from this experiment configuration, those of resampling too",
     )
     parser.add_argument("--system", metavar="NAME", help="with --config: the system, which may have its own options")
     parser.add_argument("--comparison", metavar="NAME", help="with --config of language models: what ends the training")

@@ -53,6 +53,9 @@ class Task(ABC, Generic[AnyLayout]):
     def fairseq_calls(self, layout: AnyLayout) -> list[tuple[str, list[str]]]:
         """Return the programs of fairseq that will run, each with its options; raise UsageError for wrong ones."""
 
+    def check_ends(self, layout: AnyLayout) -> None:
+        """Raise UsageError for a training without an end."""
+
     @abstractmethod
     def results(self, layout: AnyLayout) -> list[Path]:
         """Return what a complete run leaves behind, beyond the comparison, its statistics and stripped checkpoints."""

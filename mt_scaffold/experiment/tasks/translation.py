@@ -286,16 +286,19 @@ class Translation(Task[TranslationLayout]):
             check_installed()
             parse_search(option_arguments(config.translate.options))
         calls = [("generate", ["--task", OWN_TASKS[0], *option_arguments(config.translate.options)])]
-        trainings = {name: training_options(config, name) for name in config.systems}
-        for name, options in trainings.items():
-            task = OWN_TASKS[config.systems[name].resamples]
-            calls.append(("train", ["--task", task, *option_arguments(options)]))
+        for name, system in config.systems.items():
+            options = option_arguments(training_options(config, name))
+            calls.append(("train", ["--task", OWN_TASKS[system.resamples], *options]))
+        return calls
+
+    def check_ends(self, layout: TranslationLayout) -> None:
+        for name in layout.config.systems:
+            options = training_options(layout.config, name)
             ends = any(number_of(options.get(option)) > 0 for option in _ENDING_NUMBERS)
             if not ends and options.keys().isdisjoint(_ENDING_VALUES):
                 raise UsageError(
                     f"systems.{name}: its training would never end; give train.stop (updates, epochs, ...)"
                 )
-        return calls
 
     def results(self, layout: TranslationLayout) -> list[Path]:
         files = [layout.data_report, layout.report]

@@ -186,9 +186,11 @@ def check_fairseq_options(layout: AnyLayout) -> None:
 
     Those of every system are checked, before anything runs.
     """
-    calls = task_of(layout.config).fairseq_calls(layout)
+    task = task_of(layout.config)
+    calls = task.fairseq_calls(layout)
     # Most trainings differ in nothing that fairseq's parser sees.
     check_options([call for number, call in enumerate(calls) if call not in calls[:number]])
+    task.check_ends(layout)
 
 
 def check_trainings(layout: AnyLayout, planned: Iterable[tuple[Run, int]], elsewhere: bool = False) -> None:
