@@ -41,6 +41,9 @@ from mt_scaffold.experiment.evaluation.significance import (
 Floats = NDArray[numpy.float64]
 
 SEGMENTS, SAMPLES = 100, 400
+REAL_SAMPLES = 200
+NEIGHBOURS = 400
+LINES = 24_000
 SPREADS = (0.3, 1.0, 3.0, 10.0)
 RATIOS = (1.0, 4.0, math.inf)
 TRAININGS = (2, 3, 5, 8)
@@ -260,10 +263,13 @@ def translations(folder: Path, varying: bool) -> Pool:
     for seed, features in enumerate((words_of, trigrams_of)):
         weights = vectors(sources + test, features, len(sources))
         likeness = (weights[len(sources) :] @ weights[: len(sources)].T).toarray().astype(numpy.float32)
+        nearest = numpy.argpartition(-likeness, NEIGHBOURS)[:, :NEIGHBOURS]
+        order = numpy.argsort(-numpy.take_along_axis(likeness, nearest, 1), kind="stable")
+        nearest = numpy.take_along_axis(nearest, order, 1)
         pool = []
         for chosen in parts_of(len(sources), varying, seed):
-            places = numpy.flatnonzero(chosen)
-            best = places[likeness[:, places].argmax(axis=1)].tolist()
+            assert chosen[nearest].any(axis=1).all()
+            best = nearest[numpy.arange(len(test)), chosen[nearest].argmax(axis=1)].tolist()
             unseen = [pair for pair in enumerate(best) if pair not in by_pair]
             for segment, other in unseen:
                 own = BLEU(references=None)
@@ -312,7 +318,7 @@ def byte_model(text: bytes, order: int) -> Callable[[bytes], Floats]:
 def documents(path: Path, varying: bool) -> Pool:
     """Return the bits and bytes of blocks of 20 lines, in models of three and of four bytes."""
     with gzip.open(path, "rt", encoding="utf-8") as stream:
-        lines = [line.encode() for line, _ in zip(stream, range(38_000), strict=False)]
+        lines = [line.encode() for line, _ in zip(stream, range(LINES), strict=False)]
     blocks = [b"".join(lines[begin : begin + 20]) for begin in range(0, len(lines), 20)]
     held_out, texts = blocks[::5], [block for number, block in enumerate(blocks) if number % 5]
     ends = numpy.cumsum([len(block) for block in held_out])[:-1]
@@ -329,13 +335,13 @@ def documents(path: Path, varying: bool) -> Pool:
 
 def real_table(pools: Sequence[Pool], experiments: int) -> None:
     """Print how often the interval misses the true difference between two systems, with real statistics."""
-    print(f"\nReal statistics: {experiments:,} experiments per row, {SAMPLES} resamples\n")
+    print(f"\nReal statistics: {experiments:,} experiments per row, {REAL_SAMPLES} resamples\n")
     print("| statistics | segments | scores of the trainings | trainings | spread | wrong, % | counted twice |")
-    print("|---|---|---|---|---|---|---|")
+    print("|---|---|---|---|---|---|---|", flush=True)
     for number, pool in enumerate(pools):
         draw = numpy.random.default_rng(5 + number)
         segments, columns = pool.sides[0].shape[1:]
-        drawn = draw_segments(segments, SAMPLES)
+        drawn = draw_segments(segments, REAL_SAMPLES)
         whole = [pool.score(side.sum(axis=1)) for side in pool.sides]
         true = float(whole[0].mean() - whole[1].mean())
         shown = " and ".join(f"{each.mean():.3f} ± {each.std(ddof=1):.3f}" for each in whole)
@@ -345,7 +351,7 @@ def real_table(pools: Sequence[Pool], experiments: int) -> None:
                 chosen = draw.integers(segments, size=segments)
                 sides = [side[draw.integers(POOL, size=trainings)][:, chosen] for side in pool.sides]
                 flat = numpy.concatenate(sides).transpose(1, 0, 2).reshape(segments, -1)
-                sums = (drawn @ flat).reshape(SAMPLES, 2, trainings, columns).transpose(1, 2, 0, 3)
+                sums = (drawn @ flat).reshape(REAL_SAMPLES, 2, trainings, columns).transpose(1, 2, 0, 3)
                 resampled = [each[None] for each in pool.score(sums)]
                 outcome.add([pool.score(side.sum(axis=1))[None] for side in sides], resampled, segments, true)
             between, within = numpy.mean(outcome.spread, axis=0)
@@ -360,7 +366,7 @@ def main() -> None:
     parser.add_argument("--experiments", type=int, default=10_000, metavar="N", help="per row; a tenth with real ones")
     parser.add_argument("--part", choices=("normal", "real"), help="print only these tables")
     parser.add_argument("--multi30k", type=Path, metavar="FOLDER", help="train and test_2016_flickr, .en.gz and .de.gz")
-    parser.add_argument("--text", type=Path, metavar="FILE", help="a text of 38,000 lines or more, .gz")
+    parser.add_argument("--text", type=Path, metavar="FILE", help=f"a text of {LINES:,} lines or more, .gz")
     options = parser.parse_args()
     if options.part != "real":
         normal_table(options.experiments)

@@ -201,9 +201,12 @@ def _statistics(scored: Scored, name: str) -> list[list[float]]:
     if rows is None or len(rows) != scored.scores.lines:
         raise MTScaffoldError(f"{scored.path}: {LABELS[name]} lacks the statistics of its segments; score again")
     try:
-        return [list(map(float, row.split())) for row in rows]
+        found = [list(map(float, row.split())) for row in rows]
     except ValueError as error:
         raise MTScaffoldError(f"{scored.path}: {LABELS[name]}: segments: {error}; score again") from error
+    if len({len(row) for row in found}) > 1:
+        raise MTScaffoldError(f"{scored.path}: {LABELS[name]}: segments: not as many figures in each; score again")
+    return found
 
 
 class BitsPerByte(Measure):
