@@ -5,12 +5,15 @@ from __future__ import annotations
 import argparse
 import inspect
 import typing
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 from mt_scaffold.errors import UsageError
-from mt_scaffold.experiment.configuration.layout import CONFIG, Run
+from mt_scaffold.experiment.configuration.layout import CONFIG, Layout, Run
+from mt_scaffold.experiment.runtime.schema import nearest
 from mt_scaffold.experiment.tasks import read_layout
+from mt_scaffold.experiment.tasks.codes import made_codes
 from mt_scaffold.experiment.tasks.task import Step
 from mt_scaffold.experiment.workflow.steps import STEPS, step_of
 
@@ -32,6 +35,13 @@ _OPTIONS = {
     "segmentation": ("NAME", "the name of a segmentation, that of its folder of data"),
     "shard": ("K-of-N", "the K-th of N shards of the training documents"),
     "test-set": ("NAME", "one of the test sets"),
+}
+# The names that an experiment has of each kind.
+_NAMES: dict[str, Callable[[Layout[Any]], Iterable[str]]] = {
+    "codes": lambda layout: made_codes(layout.config),
+    "segmentation": lambda layout: {layout.segmentation_of(system) for system in layout.config.systems},
+    "part": lambda layout: layout.parts,
+    "test-set": lambda layout: layout.config.test_sets,
 }
 
 
@@ -88,12 +98,14 @@ def run(options: argparse.Namespace) -> None:
         raise UsageError(f"{config}: give the {CONFIG} in the folder of an experiment, which the workflow writes")
     layout = read_layout(config.parent)
     step = step_of(options.step, layout)
-    arguments = {}
+    arguments: dict[str, Any] = {}
     for parameter, (option, kind, _) in zip(list(inspect.signature(step).parameters)[1:], _options(step), strict=True):
         if kind is Run:
             arguments[parameter] = _run(options, layout.runs)
         else:
             arguments[parameter] = getattr(options, option.replace("-", "_"))
+            if option in _NAMES and arguments[parameter]:
+                _check(options.config, option, arguments[parameter], _NAMES[option](layout))
     step(layout, **arguments)
 
 
@@ -103,3 +115,11 @@ def _run(options: argparse.Namespace, runs: list[Run]) -> Run:
         known = ", ".join(each.name for each in runs)
         raise UsageError(f"{options.config}: has no run {chosen.name}; there are {known}")
     return chosen
+
+
+def _check(config: str, kind: str, name: str, known: Iterable[str]) -> None:
+    """Raise UsageError where an experiment has nothing of that name."""
+    found = dict.fromkeys(known)
+    if name not in found:
+        verb = "are" if kind == "codes" else "is"
+        raise UsageError(f"{config}: no {kind.replace('-', ' ')} {verb} called {name}{nearest(name, found)}")
