@@ -1,4 +1,4 @@
-"""What systems are compared by, for each task: how scores are read, checked against each other, and resampled."""
+"""The measure of each task: how scores are read, checked against each other, and resampled."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ Runs = dict[int, Scored]
 
 
 class Measure(ABC):
-    """What the systems of a task are compared by."""
+    """The figures by which the systems of a task are compared."""
 
     metrics: ClassVar[Mapping[str, MetricKind]]
 

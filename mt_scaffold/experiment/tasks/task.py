@@ -1,4 +1,4 @@
-"""What a task is: the part of an experiment that differs between translation and language models."""
+"""A task: the part of an experiment that differs between translation and language models."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Task(ABC, Generic[AnyLayout]):
     A new one is a module with a subclass, its line in ``TASKS``, and its configuration with its line there.
     """
 
-    # What lies where in its experiments.
+    # The paths of its experiments.
     layout: ClassVar[type[Layout[Any]]]
     # The rules that only it has (in workflow/rules), and their steps by name.
     rules: ClassVar[str]
