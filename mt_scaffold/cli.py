@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import importlib
 import os
 import signal
 import sys
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from types import ModuleType
 from typing import Any, NoReturn
 
@@ -16,21 +17,76 @@ from mt_scaffold.errors import MTScaffoldError
 # A command is a module of its own, imported only when it runs, so that apply-bpe starts at once.
 _SEGMENTATION = "mt_scaffold.commands"
 _EXPERIMENT = "mt_scaffold.experiment.commands"
+# The commands in the groups of --help: those that people use first, what only programs call last.
+GROUPS = {
+    "codes and text": {
+        "learn-bpe": "learn BPE, Scaffold-BPE or PickyBPE merges from text",
+        "apply-bpe": "segment text with learned codes",
+        "join": "join the subwords of a text into words",
+        "trim": "mark rare, wasted or listed tokens of codes as scaffold (vocabulary trimming)",
+        "learn-joint-bpe-and-vocab": "learn joint codes from several texts and write a vocabulary for each",
+        "get-vocab": "count the words or subwords of a text",
+        "count-words": "count the words of a corpus, or merge the counts of its shards",
+        "encode": "turn documents into files of ids, for language models",
+        "decode": "turn files of ids back into text",
+        "learn-unigram": "learn a Unigram model with SentencePiece from words",
+        "apply-unigram": "segment text with a Unigram model of SentencePiece",
+    },
+    "what codes do": {
+        "explain": "show how words are segmented, merge by merge",
+        "stats": "measure how codes segment a text: compression, entropy, frequencies",
+        "compare-vocab": "show which tokens Scaffold-BPE removes from a BPE vocabulary, and which it adds",
+        "study": "measure methods without training: sizes, texts, unseen text",
+    },
+    "experiments": {
+        "snakefile": "print the path of the workflow, for snakemake -s",
+        "get-data": "fetch or generate the parallel text of an experiment",
+        "report": "make one HTML page of a finished experiment",
+        "compare": "compare the scores of several systems, with significance",
+    },
+    "trained systems": {
+        "pack": "pack a trained translation system into one folder",
+        "translate-text": "translate raw text with a packed model",
+        "sample": "have a language model write text",
+        "lm-eval": "score a language model on the tasks of lm-evaluation-harness",
+        "export": "convert a trained model for another program",
+        "export-tokenizers": "write plain BPE codes as a tokenizer of Hugging Face's tokenizers",
+    },
+    "one stage by itself": {
+        "tokenise": "normalise and tokenise text with sacremoses",
+        "clean": "drop pairs that are too long, empty or of unequal length",
+        "dictionary": "make fairseq's dictionaries from words and codes",
+        "binarise": "make a fairseq data folder from words and codes",
+        "binarise-words": "make a fairseq data folder of words, to be segmented during training",
+        "binarise-documents": "make a fairseq data folder for language models from documents and byte codes",
+        "train": "train a model with fairseq",
+        "average": "average checkpoints",
+        "strip-optimizer": "take the optimiser's state out of checkpoints that are averaged",
+        "translate": "translate a test set with fairseq or CTranslate2",
+        "score": "score translations with sacreBLEU",
+        "evaluate": "score a language model in bits per byte",
+    },
+    "for programs": {
+        "experiment": "run one step of an experiment, as the workflow does",
+        "user-dir": "print the folder that fairseq's --user-dir takes",
+        "completion": "print what makes a shell complete these commands and their options",
+    },
+}
+COMMANDS = {name: summary for group in GROUPS.values() for name, summary in group.items()}
+# The others are of experiments.
 _SEGMENTATION_COMMANDS = {
-    "count-words": "count the words of a corpus, or merge the counts of its shards",
-    "learn-bpe": "learn BPE, Scaffold-BPE or PickyBPE merges from text",
-    "trim": "mark rare, wasted or listed tokens of codes as scaffold (vocabulary trimming)",
-    "apply-bpe": "segment text with learned codes",
-    "join": "join the subwords of a text into words",
-    "encode": "turn documents into files of ids, for language models",
-    "decode": "turn files of ids back into text",
-    "get-vocab": "count the words or subwords of a text",
-    "learn-joint-bpe-and-vocab": "learn joint codes from several texts and write a vocabulary for each",
-    "stats": "measure how codes segment a text: compression, entropy, frequencies",
-    "compare-vocab": "show which tokens Scaffold-BPE removes from a BPE vocabulary, and which it adds",
-    "explain": "show how words are segmented, merge by merge",
-    "export-tokenizers": "write plain BPE codes as a tokenizer of Hugging Face's tokenizers",
-    "completion": "print what makes a shell complete these commands and their options",
+    *(
+        "learn-bpe",
+        "apply-bpe",
+        "join",
+        "trim",
+        "learn-joint-bpe-and-vocab",
+        "get-vocab",
+        "count-words",
+        "encode",
+        "decode",
+    ),
+    *("explain", "stats", "compare-vocab", "export-tokenizers", "completion"),
 }
 # The extra that a package comes with, where it is not "workflow".
 _EXTRAS = {
@@ -40,37 +96,6 @@ _EXTRAS = {
     "sentencepiece": "unigram",
     "shtab": "completion",
 }
-_EXPERIMENT_COMMANDS = {
-    "get-data": "fetch or generate the parallel text of an experiment",
-    "get-documents": "write the documents of an experiment with language models",
-    "tokenise": "normalise and tokenise text with sacremoses",
-    "clean": "drop pairs that are too long, empty or of unequal length",
-    "learn-unigram": "learn a Unigram model with SentencePiece from words",
-    "apply-unigram": "segment text with a Unigram model of SentencePiece",
-    "dictionary": "make fairseq's dictionaries from words and codes",
-    "binarise": "make a fairseq data folder from words and codes",
-    "binarise-words": "make a fairseq data folder of words, to be segmented during training",
-    "binarise-documents": "make a fairseq data folder for language models from documents and byte codes",
-    "train": "train a model with fairseq",
-    "average": "average checkpoints",
-    "strip-optimizer": "take the optimiser's state out of checkpoints that are averaged",
-    "translate": "translate a test set with fairseq or CTranslate2",
-    "export": "convert a trained model for another program",
-    "score": "score translations with sacreBLEU",
-    "compare": "compare the scores of several systems, with significance",
-    "pack": "pack a trained translation system into one folder",
-    "translate-text": "translate raw text with a packed model",
-    "evaluate": "score a language model in bits per byte",
-    "sample": "have a language model write text",
-    "lm-eval": "score a language model on the tasks of lm-evaluation-harness",
-    "compare-models": "compare the bits per byte of several language models, with significance",
-    "study": "measure methods without training: sizes, texts, unseen text",
-    "statistics": "measure a finished experiment and draw its figures",
-    "report": "make one HTML page of a finished experiment",
-    "snakefile": "print the path of the workflow, for snakemake -s",
-    "user-dir": "print the folder that fairseq's --user-dir takes",
-}
-COMMANDS = _SEGMENTATION_COMMANDS | _EXPERIMENT_COMMANDS
 
 
 class _HelpFormatter(argparse.HelpFormatter):
@@ -80,6 +105,24 @@ class _HelpFormatter(argparse.HelpFormatter):
         wrap = super()._fill_text
         paragraphs = text.split("\n\n")
         return "\n\n".join(each if "\n " in each else wrap(each, width, indent) for each in paragraphs)
+
+    def _format_action(self, action: argparse.Action) -> str:
+        """Show the commands of ``mt-scaffold`` in their groups."""
+        if not isinstance(action, argparse._SubParsersAction) or action.choices.keys() != COMMANDS.keys():
+            return super()._format_action(action)
+        shown = {each.dest: each for each in action._get_subactions()}
+        parts = []
+        for heading, group in GROUPS.items():
+            parts.append(f"\n{' ' * self._current_indent}{heading}:\n")
+            with self._indented():
+                parts += [super(_HelpFormatter, self)._format_action(shown[name]) for name in group]
+        return "".join(parts)
+
+    @contextlib.contextmanager
+    def _indented(self) -> Iterator[None]:
+        self._indent()
+        yield
+        self._dedent()
 
 
 class _Parser(argparse.ArgumentParser):

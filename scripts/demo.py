@@ -10,7 +10,8 @@ from pathlib import Path
 import yaml
 
 from mt_scaffold.experiment.configuration import load_config
-from mt_scaffold.experiment.configuration.layout import Layout
+from mt_scaffold.experiment.configuration.layout import Run
+from mt_scaffold.experiment.configuration.translation_layout import TranslationLayout
 from mt_scaffold.experiment.workflow import snakefile
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -21,7 +22,7 @@ learned them and stopped improving. The table shows that every step works. It do
 better: for that, run real data (below)."""
 
 
-def guide(layout: Layout, cores: int) -> str:
+def guide(layout: TranslationLayout, cores: int) -> str:
     """Tell where the results are and what to run next."""
     bpe, scaffold = (layout.codes_of(system)[0] for system in ("bpe", "scaffold"))
     test, seed = layout.config.test_sets[0], layout.config.seeds[0]
@@ -31,7 +32,7 @@ def guide(layout: Layout, cores: int) -> str:
         layout.report: "everything on one page, for a browser",
         scaffold: "the learned codes; scaffold tokens are marked",
         layout.words("train", layout.source): "the training text",
-        layout.translation("scaffold", seed, test): "the translations",
+        layout.translation(Run("scaffold", seed), test): "the translations",
         layout.raw(test, layout.target): "the reference",
     }
     listed = "\n".join(f"  {path!s:62} {what}" for path, what in results.items())
@@ -96,7 +97,7 @@ def main() -> int:
         print(comparison.read_text(encoding="utf-8"))
     print(f"\nThis took {minutes} min {seconds} s on {cores} cores (finished steps were not repeated).\n")
     print(f"{WHAT_IT_SHOWS}\n")
-    print(guide(Layout(OUTPUT, config), cores))
+    print(guide(TranslationLayout(OUTPUT, config), cores))
     return 0
 
 

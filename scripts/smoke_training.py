@@ -13,7 +13,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from mt_scaffold.experiment.configuration.experiment_folder import CHECKPOINTS, TRAINING_LOG
+from mt_scaffold.experiment.configuration.layout import CHECKPOINTS, TRAINING_LOG
 from mt_scaffold.experiment.runtime.checkpoints import load_checkpoint
 from mt_scaffold.experiment.runtime.fairseq import sees_gpu
 

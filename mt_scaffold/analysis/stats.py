@@ -10,7 +10,7 @@ import json
 import math
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from mt_scaffold import _core
@@ -120,7 +120,7 @@ class Summary:
     frequency_0: int
     frequency_under_100: int
     frequency_at_rank: dict[int, int]
-    renyi_efficiency: dict[float, float] = field(default_factory=dict)  # none in results of earlier versions
+    renyi_efficiency: dict[float, float]
 
     def to_dict(self) -> dict[str, Any]:
         """Return the figures under the keys of the JSON that ``stats`` prints."""

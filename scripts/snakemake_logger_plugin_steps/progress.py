@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from mt_scaffold.experiment.configuration.experiment_folder import TRAINING_COMMAND, TRAINING_LOG
+from mt_scaffold.experiment.configuration.layout import TRAINING_COMMAND, TRAINING_LOG
 
 # What the steps of a rule cost in relation to each other; a training's share is so large because the rest is short.
 _COST = {"train": 100.0, "translate": 10.0, "statistics": 10.0, "average": 3.0, "binarise": 3.0}

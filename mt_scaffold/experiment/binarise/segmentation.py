@@ -11,9 +11,11 @@ from mt_scaffold.corpus.files import PathLike, open_input, open_output
 from mt_scaffold.corpus.text import SEPARATOR
 from mt_scaffold.corpus.vocabulary_file import read_vocabulary
 from mt_scaffold.errors import MTScaffoldError, UsageError
+from mt_scaffold.experiment.configuration.translation_layout import TranslationLayout
 from mt_scaffold.experiment.runtime.provenance import raw_digest
 from mt_scaffold.experiment.runtime.results import read_result, write_result
 from mt_scaffold.methods import Method, method_of_file
+from mt_scaffold.methods.inference import MERGES
 from mt_scaffold.methods.segmenter import Segmenter
 
 # The files of a segmentation that is stored in a data folder.
@@ -117,3 +119,20 @@ def stored_segmentation(folder: Path) -> Segmentation:
     if stored.vocabularies is not None:
         vocabularies = (str(folder / stored.vocabularies[0]), str(folder / stored.vocabularies[1]))
     return replace(stored, codes=(source, target), vocabularies=vocabularies)
+
+
+def segmentation_in(layout: TranslationLayout, name: str) -> Segmentation:
+    """Return a segmentation of an experiment (``SegmentationSetting.name``), with its files there."""
+    setting = layout.config.segmentations[name]
+    source, target = (str(layout.codes(codes.name)) for codes in (setting.source, setting.target))
+    vocabularies = None
+    if setting.vocabulary_threshold is not None:
+        first, second = (str(layout.vocabulary(name, language)) for language in layout.languages)
+        vocabularies = (first, second)
+    return Segmentation(
+        (source, target),
+        vocabularies,
+        setting.vocabulary_threshold,
+        list(setting.glossaries),
+        inference=None if setting.inference == MERGES else setting.inference,
+    )

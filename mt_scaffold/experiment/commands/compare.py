@@ -4,21 +4,35 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
+from pathlib import Path
 
 from mt_scaffold.errors import UsageError
-from mt_scaffold.experiment.configuration import Config, load_config
+from mt_scaffold.experiment.configuration import Published, load_experiment
 from mt_scaffold.experiment.evaluation.compare import compare
 from mt_scaffold.experiment.evaluation.comparison_tables import as_text
-from mt_scaffold.experiment.report.paper import published_scores
+from mt_scaffold.experiment.evaluation.measures import Labelled
+from mt_scaffold.experiment.tasks import layout_of, task_of
 
 EXAMPLES = """\
 mt-scaffold compare bpe.json scaffold.json --baseline bpe --output comparison
+mt-scaffold compare bpe=model_1/scores.json scaffold=model_2/scores.json --baseline bpe
 """
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
-    parser.add_argument("scores", nargs="+", metavar="SCORES", help="files that mt-scaffold score wrote")
+    parser.description = (
+        "Compare translations by the scores of mt-scaffold score, or language models by those of mt-scaffold evaluate: "
+        "one table, with tests over trainings and segments. Files of one system are its seeds and test sets. A GROUP "
+        "before the name keeps comparisons apart: 'equal tokens:scaffold=scores.json'; each group needs its own "
+        "baseline, under the same name."
+    )
+    parser.add_argument(
+        "scores",
+        nargs="+",
+        metavar="[[GROUP:]NAME=]SCORES",
+        help="files that mt-scaffold score or evaluate wrote, with the name of the system (default: as the file says)",
+    )
     parser.add_argument(
         "--baseline",
         "-b",
@@ -39,7 +53,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--trainings",
         nargs="+",
         default=[],
-        metavar="SYSTEM=FILE",
+        metavar="[GROUP:]SYSTEM=FILE",
         help="training.json of each system and seed, for the table of trainings",
     )
     parser.add_argument(
@@ -51,31 +65,35 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Run the command and show the tables."""
-    config = load_config(options.config) if options.config else None
+    config = load_experiment(options.config) if options.config else None
     baseline = options.baseline or (config and config.baseline)
     if not baseline:
         raise UsageError("compare: give --baseline SYSTEM, or --config with the experiment's configuration")
-    trainings: dict[str, list[str]] = {}
-    for system, path in _pairs("--trainings", options.trainings):
-        trainings.setdefault(system, []).append(path)
-    samples = options.samples if options.samples is not None else config.score.bootstrap_samples if config else 1000
+    samples, own = 1000, {}
+    published: Sequence[Published] = ()
+    if config is not None:
+        task, layout = task_of(config), layout_of(Path(options.config).parent, config)
+        samples, published = task.samples(layout), task.published(layout)
+        own = {name: system.baseline for name, system in config.systems.items() if system.baseline is not None}
     comparison = compare(
-        options.scores,
+        [_labelled(text) if "=" in text and not Path(text).exists() else text for text in options.scores],
         baseline,
         output=options.output,
-        samples=samples,
+        samples=samples if options.samples is None else options.samples,
         title=options.title,
-        published=[*config.compare_with, *published_scores(config)] if config else [],
-        baselines=_own_baselines(config) | dict(_pairs("--against", options.against)),
-        trainings=trainings,
+        published=published,
+        baselines=own | dict(_pairs("--against", options.against)),
+        trainings=[_labelled(text) for text in options.trainings],
     )
     print(as_text(comparison), end="")
 
 
-def _own_baselines(config: Config | None) -> dict[str, str]:
-    """Return the systems that the configuration tests against a baseline of their own."""
-    own = {name: system.baseline for name, system in config.systems.items()} if config else {}
-    return {name: baseline for name, baseline in own.items() if baseline is not None}
+def _labelled(text: str) -> Labelled:
+    label, _, path = text.partition("=")
+    group, _, name = label.rpartition(":")
+    if not name or not path:
+        raise UsageError(f"compare: {text}: write NAME=FILE or GROUP:NAME=FILE")
+    return Labelled(group, name, path)
 
 
 def _pairs(option: str, given: Sequence[str]) -> list[tuple[str, str]]:

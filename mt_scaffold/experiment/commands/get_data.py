@@ -21,9 +21,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--config", "-c", required=True, metavar="FILE", help="experiment configuration (YAML)")
     parser.add_argument("--output-dir", "-o", metavar="DIR", help="folder for the raw text")
     parser.add_argument(
-        "--parts", nargs="+", metavar="PART", help="only these of train, valid and the test sets (default: all)"
-    )
-    parser.add_argument(
         "--cache",
         metavar="DIR",
         help="download cache; a file already there, under its own name and with the right digest, is used without the "
@@ -45,6 +42,6 @@ def run(options: argparse.Namespace) -> None:
         return
     if options.output_dir is None:
         raise UsageError("get-data: give --output-dir, or --fetch-only")
-    report = get_data(load_config(options.config), options.output_dir, options.cache, options.parts)
+    report = get_data(load_config(options.config), options.output_dir, options.cache)
     if options.report:
         write_result(options.report, report)

@@ -9,7 +9,7 @@ from dataclasses import asdict
 from mt_scaffold.corpus.files import write_text
 from mt_scaffold.corpus.text import read_lines
 from mt_scaffold.errors import UsageError
-from mt_scaffold.experiment.inference.sample import Sampling, sample
+from mt_scaffold.experiment.inference.sample import Sampling, format_samples, sample
 
 EXAMPLES = """\
 mt-scaffold sample --checkpoint averaged.pt --data binarised --prompt "Once upon a time" --temperature 0.8
@@ -68,14 +68,9 @@ def run(options: argparse.Namespace) -> None:
         seed=options.seed,
         gpus=options.gpus,
     )
-    blocks = []
-    for place, each in enumerate(samples):
-        if options.json:
-            blocks.append(json.dumps(asdict(each), ensure_ascii=False))
-            continue
-        heading = f"--- prompt {place // options.number + 1}, sample {place % options.number + 1}\n"
-        blocks.append((heading if len(samples) > 1 else "") + each.prompt + each.text)
-    text = "".join(f"{block}\n" for block in blocks)
+    text = format_samples(samples, options.number)
+    if options.json:
+        text = "".join(f"{json.dumps(asdict(each), ensure_ascii=False)}\n" for each in samples)
     if options.output:
         write_text(options.output, text)
     else:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import re
 
 from mt_scaffold.experiment.configuration.data import Tokenise
 from mt_scaffold.experiment.data.tokenise import tokenise
@@ -29,18 +28,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--straight-apostrophes", action="store_true", help="first turn U+2019 into an apostrophe")
     parser.add_argument("--lowercase", action="store_true", help="lowercase the words")
     parser.add_argument(
-        "--chunk", metavar="K-of-N", type=_chunk, default=(1, 1), help="take only the K-th of N parts of the input"
-    )
-    parser.add_argument(
         "--num-workers", type=int, default=1, metavar="N", help="processes, -1 for all cores (default: 1)"
     )
     parser.add_argument("--report", metavar="FILE", help="write the counts of lines and words to FILE as JSON")
-
-
-def _chunk(text: str) -> tuple[int, int]:
-    if not (match := re.fullmatch(r"(\d+)-of-(\d+)", text)):
-        raise argparse.ArgumentTypeError(f"must be K-of-N, such as 2-of-16, not {text}")
-    return int(match[1]), int(match[2])
 
 
 def run(options: argparse.Namespace) -> None:
@@ -56,7 +46,6 @@ def run(options: argparse.Namespace) -> None:
             straight_apostrophes=options.straight_apostrophes,
             lowercase=options.lowercase,
         ),
-        chunk=options.chunk,
         num_workers=options.num_workers,
     )
     if options.report:

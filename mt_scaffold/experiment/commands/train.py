@@ -22,7 +22,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--output", "-o", required=True, metavar="FOLDER", help="folder for command, log and checkpoints"
     )
     parser.add_argument("--seed", type=int, default=1, help="random seed (default: 1)")
-    parser.add_argument("--config", metavar="FILE", help="take fairseq's options from this experiment configuration")
+    parser.add_argument(
+        "--config",
+        metavar="FILE",
+        help="take fairseq's options from this experiment configuration, those of resampling too",
+    )
     parser.add_argument("--system", metavar="NAME", help="with --config: the system, which may have its own options")
     parser.add_argument("--comparison", metavar="NAME", help="with --config of language models: what ends the training")
     parser.add_argument(
@@ -74,15 +78,13 @@ def run(options: argparse.Namespace) -> None:
 
 def _configured(options: argparse.Namespace, gpus: int) -> dict[str, OptionValue]:
     """Return fairseq-train's options from the experiment configuration."""
-    from mt_scaffold.experiment.configuration import Config, load_experiment
-    from mt_scaffold.experiment.training.language_model_options import options_for_data
-    from mt_scaffold.experiment.training.training_options import training_options
+    from mt_scaffold.experiment.configuration import load_experiment
+    from mt_scaffold.experiment.configuration.layout import Run
+    from mt_scaffold.experiment.tasks import task_of
 
     config = load_experiment(options.config)
-    if isinstance(config, Config):
-        if options.comparison is not None or options.baseline_report is not None:
-            raise UsageError(f"{options.config}: translation has no comparisons; remove --comparison")
-        return training_options(config, options.system, gpus)
-    if options.system is None or options.comparison is None:
-        raise UsageError(f"{options.config}: language models need --system and --comparison; add them")
-    return options_for_data(config, options.system, options.comparison, gpus, options.data, options.baseline_report)
+    run = Run(options.system or "", options.seed, options.comparison or "")
+    try:
+        return task_of(config).options_for(config, run, gpus, options.data, options.baseline_report)
+    except UsageError as error:
+        raise UsageError(f"{options.config}: {error}") from None

@@ -8,7 +8,7 @@ names the file, the line and the key.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -256,24 +256,33 @@ def parse_experiment(
     load_experiment does.
     """
     try:
-        if document.get("task", "translation") == "language_modeling":
-            sections = {"data": Data, "codes": Learn, "prepare": Prepare, "binarise": Limits, "train": Train}
-            language_model_checks.check_keys(document, Config, sections, System)
-            models: LanguageModelConfig = build(LanguageModelConfig, dict(document))
-            language_model_checks.check(models)
-            return models
-        _check_task(document)
-        config: Config = build(Config, dict(document))
-        checks.check(config)
+        task = document.get("task", "translation")
+        if not isinstance(task, str) or task not in SCHEMAS:
+            raise WrongValue("task", f"must be {' or '.join(SCHEMAS)}, not {show(task)}")
+        return SCHEMAS[task](document)
     except WrongValue as error:
         line = next((f":{lines[key]}" for key in self_and_parents(error.key) if key in lines), "")
         raise UsageError(f"{origin}{line}: {error}") from None
+
+
+def _translation(document: Mapping[str, Any]) -> Config:
+    if "task" not in document and "comparisons" in document:
+        raise WrongValue("comparisons", "belongs to language models; add task: language_modeling, or remove it")
+    config: Config = build(Config, dict(document))
+    checks.check(config)
     return config
 
 
-def _check_task(document: Mapping[str, Any]) -> None:
-    task = document.get("task", "translation")
-    if task != "translation":
-        raise WrongValue("task", f"must be translation or language_modeling, not {show(task)}")
-    if "task" not in document and "comparisons" in document:
-        raise WrongValue("comparisons", "belongs to language models; add task: language_modeling, or remove it")
+def _language_modeling(document: Mapping[str, Any]) -> LanguageModelConfig:
+    sections = {"data": Data, "codes": Learn, "prepare": Prepare, "binarise": Limits, "train": Train}
+    language_model_checks.check_keys(document, Config, sections, System)
+    config: LanguageModelConfig = build(LanguageModelConfig, dict(document))
+    language_model_checks.check(config)
+    return config
+
+
+# By the task that a configuration names, what reads and checks it; the task itself is in mt_scaffold.experiment.tasks.
+SCHEMAS: dict[str, Callable[[Mapping[str, Any]], Experiment]] = {
+    "translation": _translation,
+    "language_modeling": _language_modeling,
+}

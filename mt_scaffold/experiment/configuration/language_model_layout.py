@@ -1,47 +1,25 @@
-"""The folder of an experiment with language models: every path in it, and what each step depends on.
-
-An argument that names a system, a comparison and so on may also be a Snakemake wildcard such as ``{system}``.
-"""
+"""The folder of an experiment with language models: the paths that only these have, and what each step depends on."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from mt_scaffold.corpus.documents import Documents
-from mt_scaffold.corpus.files import PathLike
-from mt_scaffold.errors import MTScaffoldError, UsageError
-from mt_scaffold.experiment.configuration import Experiment
-from mt_scaffold.experiment.configuration.experiment_folder import (
-    CHECKPOINTS,
-    TRAINING_REPORT,
-    ExperimentFolder,
-    open_folder,
-    plan_experiment,
-    read_folder,
-    training_section,
-)
+from mt_scaffold.errors import MTScaffoldError
 from mt_scaffold.experiment.configuration.language_model import LanguageModelConfig
-from mt_scaffold.experiment.runtime.locks import Lock
-
-# The parts of the documents that are one data folder; each test set has one of its own.
-TRAINED_ON = ("train", "valid")
+from mt_scaffold.experiment.configuration.layout import Layout, Run, training_section
 
 
 @dataclass(frozen=True)
-class LanguageModelLayout(ExperimentFolder):
+class LanguageModelLayout(Layout[LanguageModelConfig]):
     """The paths of the experiment ``config`` in ``folder``."""
 
-    folder: Path
-    config: LanguageModelConfig
-
-    @property
-    def parts(self) -> list[str]:
-        """``train``, ``valid`` and the test sets."""
-        return [*TRAINED_ON, *self.config.test_sets]
+    task = "language_modeling"
+    experiments = "experiments with language models"
+    resampled = ".text"
 
     # -- documents
 
@@ -76,13 +54,10 @@ class LanguageModelLayout(ExperimentFolder):
         return existing_files(self.patterns(part))
 
     @property
-    def format_flags(self) -> list[str]:
-        """How a command reads the documents."""
+    def format(self) -> tuple[str | None, str | None]:
+        """How the documents are stored, and in which field, as ``Documents`` takes them."""
         files = self.config.data.documents
-        if files is None or self.written_parts:
-            return []
-        flags = ["--format", files.format] if files.format is not None else []
-        return [*flags, "--field", files.field] if files.field is not None else flags
+        return (None, None) if files is None or self.written_parts else (files.format, files.field)
 
     # -- codes and ids
 
@@ -95,94 +70,73 @@ class LanguageModelLayout(ExperimentFolder):
         """The counts of the words in all training documents."""
         return self.folder / "counts" / "words.counts"
 
-    def codes_of(self, system: str) -> Path:
-        """The codes of a system."""
-        return self.codes(self.config.codes_of(system).name)
+    def segmentation_of(self, system: str) -> str:
+        """Return the name of a system's codes, which are all of its segmentation."""
+        return self.config.codes_of(system).name
 
-    def binarised(self, codes: str, text: bool = False) -> Path:
-        """The fairseq data folder that is trained on: ids, or text for the systems with BPE-dropout."""
-        return self.folder / "binarised" / (f"{codes}.text" if text else codes)
+    def resamples(self, system: str) -> bool:
+        """Return whether a system's training documents are segmented again in every epoch."""
+        return self.config.systems[system].resamples
 
-    def binarised_of(self, system: str) -> Path:
-        """The fairseq data folder that a system is trained on."""
-        return self.binarised(self.config.codes_of(system).name, self.config.systems[system].resamples)
+    # -- trainings and samples
 
-    def binarised_test(self, codes: str, test: str) -> Path:
-        """The fairseq data folder of a test set."""
-        return self.folder / "test-sets" / test / codes
+    @property
+    def runs(self) -> list[Run]:
+        """All trainings: none twice, where one serves several comparisons."""
+        config = self.config
+        return [Run(system, seed, comparison) for system, comparison in config.trainings for seed in config.seeds]
 
-    # -- training and scores
-
-    def training(self, system: str, comparison: str, seed: int | str, name: str = "") -> Path:
-        """The folder of a training, or the file ``name`` in it."""
-        return self.folder / system / comparison / f"seed-{seed}" / name
-
-    def training_report(self, system: str, comparison: str, seed: int | str) -> Path:
-        """The outcome of a training; the file appears once it has ended."""
-        return self.training(system, comparison, seed, TRAINING_REPORT)
-
-    def checkpoints(self, system: str, comparison: str, seed: int | str) -> Path:
-        """The checkpoints of a training."""
-        return self.training(system, comparison, seed, CHECKPOINTS)
-
-    def averaged(self, system: str, comparison: str, seed: int | str) -> Path:
-        """The averaged model."""
-        return self.training(system, comparison, seed, "averaged.pt")
-
-    def thinned(self, system: str, comparison: str, seed: int | str) -> Path:
-        """The names of the checkpoints that were thinned once they were averaged."""
-        return self.training(system, comparison, seed, "thinned.txt")
-
-    def scores(self, system: str, comparison: str, seed: int | str, test: str) -> Path:
-        """The bits per byte of a model on a test set."""
-        return self.training(system, comparison, seed, "scores") / f"{test}.json"
+    def run_in(self, comparison: str, system: str, seed: int) -> Run:
+        """The training of a system that serves a comparison."""
+        return Run(system, seed, self.config.run_of(system, comparison))
 
     @property
     def prompts(self) -> Path:
         """What every model continues, one prompt per line."""
         return self.folder / "prompts.txt"
 
-    def samples(self, system: str, comparison: str, seed: int | str) -> Path:
+    def samples(self, run: Run) -> Path:
         """What a model writes after the prompts."""
-        return self.training(system, comparison, seed, "samples.txt")
+        return self.training(run, "samples.txt")
 
-    def baseline_report(self, system: str, comparison: str, seed: int | str) -> Path | None:
+    def baseline_report(self, run: Run) -> Path | None:
         """The training whose text decides how much text this one is trained on; None where a number decides."""
-        other = self.config.comparisons[comparison].text_of
-        return None if other is None else self.training_report(self.config.baseline, other, seed)
-
-    def every_run(self, path: Callable[..., Path], *axes: Sequence[str]) -> list[Path]:
-        """Return ``path`` (one of the methods above) for each training, and for each entry of a further axis."""
-        rests: list[list[str]] = [[entry] for entry in axes[0]] if axes else [[]]
-        return [
-            path(system, comparison, seed, *rest)
-            for rest in rests
-            for system, comparison in self.config.trainings
-            for seed in self.config.seeds
-        ]
+        other = self.config.comparisons[run.comparison].text_of
+        return None if other is None else self.training_report(Run(self.config.baseline, run.seed, other))
 
     @property
     def vocabulary_table(self) -> Path:
         """The statistics of the vocabularies as a table."""
         return self.folder / "statistics.txt"
 
-    # -- what a run needs
-
-    def depends_on(self, step: str, system: str = "", comparison: str = "") -> str:
-        """Return what a step depends on in the configuration beyond its own parameters: a change repeats the step.
-
-        step: ``documents``, or ``train`` with its system and comparison.
-        """
-        whole = self.config.to_dict()
-        parts: list[Any] = [whole["data"]]
-        if step == "train":
-            parts = [training_section(whole["train"]), whole["systems"][system].get("train")]
-            parts.append(whole["comparisons"][comparison])
-        return json.dumps(parts, sort_keys=True)
-
-    def open(self) -> Lock:
-        """Create the folder, lock it, write the resolved configuration; see open_folder."""
-        return open_folder(self.folder, self.config)
+    def _sections(self, step: str, *names: Any) -> object:
+        config, whole = self.config, self.config.to_dict()
+        match step:
+            case "get-documents":
+                return whole["data"]
+            case "count-words":
+                return [config.codes.pretokenise, config.codes.split_digits, self.format]
+            case "learn":
+                return [config.codes.pretokenise, config.codes.split_digits, config.prepare.prune]
+            case "binarise":
+                return [[self.patterns(part) for part in names], self.format, whole["binarise"]]
+            case "train":
+                (run,) = names
+                system = whole["systems"][run.system]
+                amount = whole["comparisons"][run.comparison]
+                return [training_section(whole["train"]), system.get("train"), system.get("dropout"), amount]
+            case "average":
+                return whole["average"]
+            case "evaluate":
+                return [config.evaluate.options, config.synthetic]
+            case "prompts":
+                return config.samples.prompts
+            case "sample":
+                return {key: value for key, value in whole["samples"].items() if key != "prompts"}
+            case "compare":
+                baselines = [config.baseline_of(system) for system in config.systems]
+                return [self.title, baselines, list(whole["comparisons"]), config.evaluate.bootstrap_samples]
+        return None
 
 
 def existing_files(patterns: Sequence[str]) -> list[Path]:
@@ -192,21 +146,3 @@ def existing_files(patterns: Sequence[str]) -> list[Path]:
         if not path.exists():
             raise MTScaffoldError(f"{path}: no such file; check data.documents")
     return found
-
-
-def read_layout(folder: PathLike) -> LanguageModelLayout:
-    """Return the layout of an experiment that has been started; see read_folder."""
-    return language_models(Path(folder), read_folder(folder))
-
-
-def plan_layout(configurations: Sequence[PathLike], settings: Mapping[str, Any]) -> LanguageModelLayout:
-    """Return the layout of an experiment to run; see plan_experiment."""
-    folder, config, _ = plan_experiment(configurations, settings)
-    return language_models(folder, config)
-
-
-def language_models(folder: Path, config: Experiment) -> LanguageModelLayout:
-    """Return the layout of an experiment with language models; raise UsageError for another one."""
-    if not isinstance(config, LanguageModelConfig):
-        raise UsageError(f"{folder}: task: {config.task}: only experiments with language models have this")
-    return LanguageModelLayout(folder, config)

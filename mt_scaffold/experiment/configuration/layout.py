@@ -1,274 +1,295 @@
-"""The folder of a translation experiment: every path in it, and what each step depends on.
+"""The folder of an experiment: its runs, the paths that every task has, its lock, and what may be overridden.
 
-An argument that names a part, a language, a system and so on may also be a Snakemake wildcard such as ``{part}``.
+An argument that names a system, a part, a test set and so on may also be a Snakemake wildcard such as ``{system}``.
 """
 
 from __future__ import annotations
 
 import itertools
 import json
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar, Generic, Self, TypeVar
 
-from mt_scaffold.corpus.files import PathLike
-from mt_scaffold.errors import UsageError
-from mt_scaffold.experiment.configuration import Config, Experiment
-from mt_scaffold.experiment.configuration.data import DATA_KINDS
-from mt_scaffold.experiment.configuration.experiment_folder import (
-    CHECKPOINTS,
-    TRAINING_REPORT,
-    ExperimentFolder,
-    open_folder,
-    plan_experiment,
-    read_folder,
-    training_section,
+from mt_scaffold.corpus.files import PathLike, make_folder, write_text
+from mt_scaffold.errors import MTScaffoldError, UsageError
+from mt_scaffold.experiment.configuration import Experiment, load_experiment
+from mt_scaffold.experiment.configuration.yaml_file import typed
+from mt_scaffold.experiment.runtime.locks import Lock, take_lock
+from mt_scaffold.experiment.runtime.provenance import versions
+
+COMPARISON_KINDS = ("txt", "md", "json", "csv")
+CONFIG = "config.yaml"
+# In the folder of a training.
+CHECKPOINTS, TRAINING_COMMAND, TRAINING_LOG, TRAINING_REPORT = (
+    "checkpoints",
+    "command.txt",
+    "train.log",
+    "training.json",
 )
-from mt_scaffold.experiment.runtime.locks import Lock
-from mt_scaffold.methods import Unigram
-
 # The parts of the data that a model is trained on; the others are the test sets.
 TRAINED_ON = ("train", "valid")
+# The short names that --config accepts.
+_SHORT = {"sample": ("data", "sample"), "batch": ("train", "batch")}
 
-# The sections of the configuration, beyond a step's own parameters, whose change makes its outputs out of date.
-_DEPENDS_ON = {
-    "get_data": (),
-    "train": (),
-    "translate": ("translate",),
-    "score": (),
-    "compare": ("compare_with", "paper"),
-    "statistics": ("seeds",),
-}
+AnyConfig = TypeVar("AnyConfig", bound=Experiment)
 
 
 @dataclass(frozen=True)
-class Layout(ExperimentFolder):
-    """The paths of the experiment ``config`` in ``folder``."""
+class Run:
+    """One training: a system, its seed, and which of the task's comparisons ends it; translation has only one: none."""
+
+    system: str
+    seed: int | str
+    comparison: str = ""
+
+    @property
+    def folder(self) -> Path:
+        """Its folder in that of the experiment."""
+        return Path(self.system) / self.comparison / f"seed-{self.seed}"
+
+    @property
+    def name(self) -> str:
+        """Its name in the names of logs."""
+        return "-".join(filter(None, (self.system, self.comparison, str(self.seed))))
+
+    @property
+    def arguments(self) -> list[str]:
+        """What names it to a step of ``mt-scaffold experiment``."""
+        comparison = ["--comparison", self.comparison] if self.comparison else []
+        return ["--system", self.system, "--seed", str(self.seed), *comparison]
+
+
+@dataclass(frozen=True)
+class Layout(ABC, Generic[AnyConfig]):
+    """The paths of the experiment ``config`` in ``folder``, as far as every task has them."""
 
     folder: Path
-    config: Config
+    config: AnyConfig
 
-    @property
-    def source(self) -> str:
-        """The source language."""
-        return self.config.languages.source
+    # The task's name in a configuration, and what its experiments are called in an error.
+    task: ClassVar[str]
+    experiments: ClassVar[str]
+    # What follows the name of a data folder whose training set is segmented again in every epoch.
+    resampled: ClassVar[str]
 
-    @property
-    def target(self) -> str:
-        """The target language."""
-        return self.config.languages.target
+    @classmethod
+    def of(cls, folder: PathLike, config: Experiment) -> Self:
+        """Return the layout of an experiment; raise UsageError for one of another task."""
+        if config.task != cls.task:
+            raise UsageError(f"{folder}: task: {config.task}: only {cls.experiments} have this")
+        return cls(Path(folder), config)  # type: ignore[arg-type]
 
-    @property
-    def languages(self) -> tuple[str, str]:
-        """Source and target language."""
-        return self.source, self.target
+    @classmethod
+    def read(cls, folder: PathLike) -> Self:
+        """Return the layout of an experiment that has been started, from the configuration in its folder.
+
+        Raises MTScaffoldError for another folder, and UsageError as load_experiment does.
+        """
+        return cls.of(folder, read_folder(folder))
 
     @property
     def parts(self) -> list[str]:
         """``train``, ``valid`` and the test sets."""
         return [*TRAINED_ON, *self.config.test_sets]
 
-    # -- configuration and data
+    @property
+    def config_file(self) -> Path:
+        """The resolved configuration."""
+        return self.folder / CONFIG
 
-    def raw(self, part: str, language: str) -> Path:
-        """The raw text of a part."""
-        return self.folder / "raw" / f"{part}.{language}"
+    def log(self, name: str) -> Path:
+        """The log of a step."""
+        return self.folder / "logs" / f"{name}.log"
 
-    def words(self, part: str, language: str) -> Path:
-        """The words of a part, cleaned where it is trained on."""
-        return Path(f"{self.words_prefix(part)}.{language}")
+    def step_report(self, name: str) -> Path:
+        """The step report of a data step: ``get-data``, ``tokenise-PART.LANGUAGE``, ``clean-PART``."""
+        return self.folder / "logs" / f"{name}.json"
 
-    def words_prefix(self, part: str) -> Path:
-        """The path of words without the language."""
-        return self.folder / "words" / part
-
-    def uncleaned(self, part: str, language: str) -> Path:
-        """The words of a part before cleaning."""
-        return self.folder / "words" / f"{part}.uncleaned.{language}.gz"
-
-    def chunk(self, language: str, item: str, suffix: str = "gz") -> Path:
-        """A chunk of the tokenised training text, or (``suffix`` json) its step report."""
-        return self.folder / "words" / "chunks" / f"train.{language}.{item}.{suffix}"
+    # -- codes and binarised data
 
     def codes(self, name: str) -> Path:
         """A codes file, or another model of that name (``CodesSetting.name``)."""
         setting = self.config.all_codes.get(name)
-        return super().codes(name) if setting is None else self.folder / "codes" / f"{name}{setting.kind.suffix}"
+        return self.folder / "codes" / f"{name}{'.codes' if setting is None else setting.kind.suffix}"
 
-    def unigram_model(self, name: str) -> Path:
-        """The Unigram model of that name."""
-        return self.folder / "codes" / f"{name}{Unigram.suffix}"
-
-    def codes_of(self, system: str) -> tuple[Path, Path]:
-        """The codes that a system segments source and target with; twice the same for joint ones."""
-        setting = self.config.segmentation(system)
-        return self.codes(setting.source.name), self.codes(setting.target.name)
-
+    @abstractmethod
     def segmentation_of(self, system: str) -> str:
-        """The name of a system's segmentation (``SegmentationSetting.name``)."""
-        return self.config.segmentation(system).name
+        """Return the name of a system's segmentation; systems with the same one share their data folders."""
 
-    def vocabulary(self, segmentation: str, language: str) -> Path:
-        """The subwords of the training text of a language with their frequencies, for a vocabulary threshold."""
-        return self.folder / "vocabularies" / f"{segmentation}.{language}"
+    @abstractmethod
+    def resamples(self, system: str) -> bool:
+        """Return whether a system's training text is segmented again in every epoch."""
 
-    def dictionaries(self, segmentation: str) -> Path:
-        """The folder of a segmentation's dictionaries."""
-        return self.folder / "dictionaries" / segmentation
-
-    def dictionary(self, segmentation: str, language: str) -> Path:
-        """The dictionary of a language, which may be that of both."""
-        return self.dictionaries(segmentation) / f"dict.{language}.txt"
-
-    def subwords(self, segmentation: str, part: str, language: str) -> Path:
-        """The text of a part as subwords, for people: no step reads it."""
-        return self.folder / "subwords" / segmentation / f"{part}.{language}"
-
-    def binarised(self, segmentation: str, words: bool = False) -> Path:
-        """The fairseq data folder that is trained on: ids, or words for the systems that resample."""
-        return self.folder / "binarised" / (f"{segmentation}.words" if words else segmentation)
+    def binarised(self, segmentation: str, resampled: bool = False) -> Path:
+        """The fairseq data folder that is trained on: ids, or text for the systems that resample."""
+        return self.folder / "binarised" / (f"{segmentation}{self.resampled}" if resampled else segmentation)
 
     def binarised_of(self, system: str) -> Path:
         """The fairseq data folder that a system is trained on."""
-        return self.binarised(self.segmentation_of(system), self.config.systems[system].resamples)
+        return self.binarised(self.segmentation_of(system), self.resamples(system))
 
     def binarised_test(self, segmentation: str, test: str) -> Path:
-        """The fairseq data folder of a test set, which all systems with a segmentation translate."""
+        """The fairseq data folder of a test set, which all systems with a segmentation share."""
         return self.folder / "test-sets" / test / segmentation
 
-    # -- training and translating
+    # -- trainings and scores
 
-    def training(self, system: str, seed: int | str, name: str = "") -> Path:
+    @property
+    @abstractmethod
+    def runs(self) -> list[Run]:
+        """All trainings, in the order of the configuration."""
+
+    @property
+    def wildcards(self) -> Run:
+        """A run of Snakemake's wildcards, for the paths of any."""
+        return Run("{system}", "{seed}", "{comparison}" if self.runs[0].comparison else "")
+
+    def every_run(self, path: Callable[..., Path], *axes: Sequence[str]) -> list[Path]:
+        """Return ``path`` (one of the methods below) for each run, and for each entry of further axes."""
+        return [path(run, *rest) for rest in itertools.product(*axes) for run in self.runs]
+
+    def training(self, run: Run, name: str = "") -> Path:
         """The folder of a training, or the file ``name`` in it."""
-        return self.folder / system / f"seed-{seed}" / name
+        return self.folder / run.folder / name
 
-    def training_report(self, system: str, seed: int | str) -> Path:
+    def training_report(self, run: Run) -> Path:
         """The outcome of a training; the file appears once it has ended."""
-        return self.training(system, seed, TRAINING_REPORT)
+        return self.training(run, TRAINING_REPORT)
 
-    def checkpoints(self, system: str, seed: int | str) -> Path:
+    def checkpoints(self, run: Run) -> Path:
         """The checkpoints of a training."""
-        return self.training(system, seed, CHECKPOINTS)
+        return self.training(run, CHECKPOINTS)
 
-    def averaged(self, system: str, seed: int | str) -> Path:
+    def averaged(self, run: Run) -> Path:
         """The averaged model."""
-        return self.training(system, seed, "averaged.pt")
+        return self.training(run, "averaged.pt")
 
-    def checkpoint(self, system: str, seed: int | str, checkpoint: str) -> Path:
+    def checkpoint(self, run: Run, checkpoint: str) -> Path:
         """One of the last checkpoints (``last-1`` is the newest), to be scored by itself."""
-        return self.training(system, seed, f"{checkpoint}.pt")
-
-    def thinned(self, system: str, seed: int | str) -> Path:
-        """The names of the checkpoints that were thinned once they were averaged."""
-        return self.training(system, seed, "thinned.txt")
-
-    def translation(self, system: str, seed: int | str, test: str, form: str = "", checkpoint: str = "") -> Path:
-        """A translation by the averaged model or one checkpoint, detokenised or (``form``) ``words``, ``subwords``."""
-        return self.training(system, seed, "translations") / checkpoint / _with(f"{test}.{self.target}", form)
-
-    def translated_source(self, system: str, seed: int | str, test: str, checkpoint: str = "") -> Path:
-        """The source of a translation, in words, beside it."""
-        return self.training(system, seed, "translations") / checkpoint / f"{test}.{self.source}.words"
-
-    def scores(self, system: str, seed: int | str, test: str, checkpoint: str = "") -> Path:
-        """The scores of a translation."""
-        return self.training(system, seed, "scores") / checkpoint / f"{test}.json"
+        return self.training(run, f"{checkpoint}.pt")
 
     @property
     def last_checkpoints(self) -> list[str]:
         """The names of the last checkpoints that are scored by themselves, the newest first."""
-        return [f"last-{number + 1}" for number in range(self.config.score.last_checkpoints)]
+        return []
+
+    def stripped(self, run: Run) -> Path:
+        """The names of the checkpoints whose optimiser was taken out once they were averaged."""
+        return self.training(run, "thinned.txt")
+
+    def scores(self, run: Run, test: str, checkpoint: str = "") -> Path:
+        """The scores of a model on a test set, or those of a single checkpoint."""
+        return self.training(run, "scores") / checkpoint / f"{test}.json"
 
     def every_scores(self) -> list[Path]:
-        """The scores of all translations: of the averaged models, and of the last checkpoints if they are wanted."""
+        """The scores of all models: the averaged ones, and the last checkpoints if they are wanted."""
         return self.every_run(self.scores, self.config.test_sets, ["", *self.last_checkpoints])
-
-    def every_run(self, path: Callable[..., Path], *axes: Sequence[str]) -> list[Path]:
-        """Return ``path`` (one of the methods above) for each system and seed, and for each entry of further axes."""
-        return [
-            path(system, seed, *rest)
-            for rest in itertools.product(*axes)
-            for system in self.config.systems
-            for seed in self.config.seeds
-        ]
 
     # -- results
 
     @property
-    def data_report(self) -> Path:
-        """The data report: lines, words and dropped pairs after every data step."""
-        return self.folder / "data-report.json"
+    def title(self) -> str:
+        """The line above the tables."""
+        return f"{self.config.name}: {self.config.description}".removesuffix(": ")
+
+    def comparison(self, kind: str) -> Path:
+        """The comparison of all systems in one of COMPARISON_KINDS."""
+        return self.folder / f"comparison.{kind}"
 
     @property
-    def report(self) -> Path:
-        """The HTML report."""
-        return self.folder / "report.html"
+    def statistics(self) -> Path:
+        """The numbers that are shown beside the scores."""
+        return self.folder / "statistics.json"
+
+    @property
+    def figures(self) -> Path:
+        """The folder of the figures."""
+        return self.folder / "figures"
 
     # -- what a run needs
 
-    def depends_on(self, step: str, name: str = "") -> str:
+    def depends_on(self, step: str, *names: str | Run) -> str:
         """Return what a step depends on in the configuration, as text: a change repeats the step.
 
-        name: the test set that is fetched, or the system that is trained.
+        names: of what the step makes: the run, the test set, the part, the segmentation.
         """
-        whole = self.config.to_dict()
-        parts = [whole.get(section) for section in _DEPENDS_ON[step]]
-        if step == "get_data":
-            parts = [_data_of(whole["data"], name), whole["languages"]]
-        elif step == "train":
-            parts = [training_section(whole["train"]), whole["systems"][name].get("train")]
-        elif step == "translate" and self.config.translate.engine == "fairseq":
-            # As it was before there was a choice, so that no finished experiment is translated again.
-            parts = [{key: value for key, value in whole["translate"].items() if key != "engine"}]
-        elif step == "score":
-            parts = [self.config.score.metrics, self.config.score.comet]
-        elif step == "statistics":
-            parts.append({system: self.segmentation_of(system) for system in self.config.systems})
-        elif step == "compare":
-            parts.append([self.config.baseline_of(system) for system in self.config.systems])
-        return json.dumps(parts, sort_keys=True)
+        return json.dumps(self._sections(step, *names), sort_keys=True)
+
+    @abstractmethod
+    def _sections(self, step: str, *names: Any) -> object:
+        """Return the values of the configuration that a step of this task depends on, None where there are none."""
 
     def open(self) -> Lock:
         """Create the folder, lock it, write the resolved configuration and return the lock, which closing releases.
 
         Raises MTScaffoldError where another run is using the folder, or it cannot be written to.
         """
-        return open_folder(self.folder, self.config)
+        make_folder(self.folder)
+        lock = take_lock(self.folder, "another run is working in this folder; wait until it ends, or stop it")
+        write_config(self.config, self.config_file)
+        return lock
 
 
-def read_layout(folder: PathLike) -> Layout:
-    """Return the layout of an experiment that has been started, from the configuration in its folder.
+def read_folder(folder: PathLike) -> Experiment:
+    """Return the configuration in the folder of an experiment that has been started.
 
-    Raises MTScaffoldError for a folder that is none of an experiment, and UsageError as load_config does.
+    Raises MTScaffoldError for another folder, and UsageError as load_experiment does.
     """
-    return _translation(Path(folder), read_folder(folder))
+    place = Path(folder)
+    if not (place / CONFIG).is_file():
+        raise MTScaffoldError(f"{folder}: not the folder of an experiment (no {CONFIG}); give experiments/NAME")
+    return load_experiment(place / CONFIG)
 
 
-def plan_layout(configurations: Sequence[PathLike], settings: Mapping[str, Any]) -> tuple[Layout, Path | None]:
-    """Return the layout of a translation experiment to run, and its download cache, as plan_experiment does."""
-    folder, config, cache = plan_experiment(configurations, settings)
-    return _translation(folder, config), cache
+def plan_experiment(
+    configurations: Sequence[PathLike], settings: Mapping[str, Any]
+) -> tuple[Path, Experiment, Path | None]:
+    """Return the folder of an experiment to run, its configuration, and its download cache (None: the default one).
 
+    configurations: exactly one configuration file. settings: the values of ``--config``, as text or already typed:
+    ``output`` (folder; default: experiments/NAME), ``cache``, ``sample``, ``batch``, ``only`` (one or more systems:
+    the others are left out), and any section of the configuration, whose values replace those of the file.
 
-def _translation(folder: Path, config: Experiment) -> Layout:
-    if not isinstance(config, Config):
-        raise UsageError(f"{folder}: task: {config.task}: only translation experiments have this")
-    return Layout(folder, config)
-
-
-def _with(name: str, suffix: str) -> str:
-    return f"{name}.{suffix}" if suffix else name
-
-
-def _data_of(data: Mapping[str, Any], test: str) -> object:
-    """Return the part of the data section that the training data depends on, or (``test``) that test set.
-
-    That is everything but the other test sets: the report of a test set counts its sentences in the training data, too.
+    Raises UsageError as load_experiment does.
     """
-    kind = next(key for key in DATA_KINDS if key in data)
-    # All synthetic text comes out of one sequence.
-    if kind == "synthetic":
-        return data
-    section = {key: value for key, value in data[kind].items() if key != "tests"}
-    return {**data, kind: section | ({"tests": {test: data[kind]["tests"][test]}} if test else {})}
+    if len(configurations) != 1:
+        raise UsageError("give one experiment: --configfile configs/NAME.yaml")
+    given = {key: typed(value) for key, value in settings.items()}
+    output, cache, only = (given.pop(key, None) for key in ("output", "cache", "only"))
+    for short, (section, key) in _SHORT.items():
+        value = given.pop(short, None)
+        if value is not None:
+            inner = given.get(section, {})
+            # Anything but a mapping is left for load_experiment to refuse.
+            given[section] = {**inner, key: value} if isinstance(inner, Mapping) else inner
+    config = load_experiment(configurations[0], given, _names(only))
+    folder = Path(str(output or f"experiments/{config.name}"))
+    return folder, config, None if cache is None else Path(str(cache))
+
+
+def _names(only: object) -> list[str] | None:
+    """Return the systems that ``--config only`` names; None where it is not given."""
+    if only is None:
+        return None
+    names = [only] if isinstance(only, str) else only
+    if not isinstance(names, list) or not names or not all(isinstance(name, str) for name in names):
+        raise UsageError("--config only: give one or more systems, such as only='[bpe, scaffold]'")
+    return names
+
+
+def training_section(train: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the train section without what changes no training: the batches that are not chosen, and so on."""
+    batch = train.get("batch")
+    used = {key: value for key, value in train.items() if key not in ("expected", "batches", "thin")}
+    return used | ({"batches": {batch: train["batches"][batch]}} if batch is not None else {})
+
+
+def write_config(config: Experiment, path: PathLike) -> None:
+    """Write ``config``, every default filled in, as YAML for load_experiment, below comments with the versions."""
+    import yaml
+
+    heading = "".join(f"# {name} {version}\n" for name, version in versions().items())
+    write_text(path, heading + yaml.safe_dump(config.to_dict(), sort_keys=False, allow_unicode=True))

@@ -5,70 +5,39 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
-from pathlib import Path
-from typing import Any
+from dataclasses import asdict, replace
+from typing import NamedTuple
 
 from mt_scaffold.corpus.files import PathLike, write_text
 from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.configuration import Published
-from mt_scaffold.experiment.evaluation.comparison import Checkpoints, Comparison, PublishedBeside, Row, Spread, Training
-from mt_scaffold.experiment.evaluation.comparison_tables import as_csv, as_text
-from mt_scaffold.experiment.evaluation.metrics import LABELS, METRICS, NOT_COMPARABLE, sacrebleu_metric
-from mt_scaffold.experiment.evaluation.score import Scores
-from mt_scaffold.experiment.evaluation.significance import (
-    RANDOM_SEED,
-    Difference,
-    Resampled,
-    compare_trainings,
-    corrected,
-    draw_segments,
-    resample,
+from mt_scaffold.experiment.evaluation.comparison import (
+    Checkpoints,
+    Comparison,
+    DocumentTests,
+    PublishedBeside,
+    Row,
+    Spread,
+    Training,
 )
-from mt_scaffold.experiment.runtime.provenance import sha256, versions
+from mt_scaffold.experiment.evaluation.comparison_tables import as_csv, as_text
+from mt_scaffold.experiment.evaluation.measures import Labelled, Measure, Runs, Scored, measure_of
+from mt_scaffold.experiment.evaluation.significance import RANDOM_SEED, Difference, compare_trainings, corrected
+from mt_scaffold.experiment.runtime.provenance import versions
 from mt_scaffold.experiment.runtime.results import read_result, write_result
 from mt_scaffold.experiment.training.train import TrainingReport
 
 
-@dataclass(frozen=True)
-class _Scored:
-    """A score file and its path."""
+class _Key(NamedTuple):
+    """A row of the table."""
 
-    path: Path
-    scores: Scores
-
-    @property
-    def key(self) -> tuple[str, str, int, str | None]:
-        return self.scores.test_set, self.scores.system, self.scores.seed, self.scores.checkpoint
-
-    def check_unchanged(self) -> None:
-        """Raise where a file that was scored has changed since; the statistics are enough where it is not there."""
-        for name in ("hypothesis", *self.scores.references):
-            file = self.scores.files[name]
-            path = self.path.resolve().parent / file.path
-            if path.exists() and sha256(path) != file.sha256:
-                raise MTScaffoldError(f"{path}: has changed since {self.path} was written; score again")
-
-    def statistics(self, name: str) -> list[list[float]]:
-        """Return the sufficient statistics of each segment in a metric."""
-        rows = self.scores.metrics[name].segments
-        if rows is None or len(rows) != self.scores.lines:
-            raise MTScaffoldError(f"{self.path}: {LABELS[name]} lacks the statistics of its segments; score again")
-        try:
-            found = [list(map(float, row.split())) for row in rows]
-        except ValueError as error:
-            raise MTScaffoldError(f"{self.path}: {LABELS[name]}: segments: {error}; score again") from error
-        if len({len(row) for row in found}) > 1:
-            raise MTScaffoldError(f"{self.path}: {LABELS[name]}: segments: not as many figures in each; score again")
-        return found
-
-
-# The trainings of one system on one test set, by seed.
-_Runs = dict[int, _Scored]
+    group: str
+    test_set: str
+    system: str
 
 
 def compare(
-    scores: Sequence[PathLike],
+    scores: Sequence[PathLike | Labelled],
     baseline: str,
     output: PathLike | None = None,
     samples: int = 1000,
@@ -76,73 +45,79 @@ def compare(
     published: Sequence[Published] = (),
     *,
     baselines: Mapping[str, str] = {},
-    trainings: Mapping[str, Sequence[PathLike]] = {},
+    trainings: Sequence[Labelled] = (),
+    measure: Measure | None = None,
 ) -> Comparison:
-    """Compare each system in the files that ``score`` wrote with ``baselines[system]``, or else with ``baseline``.
+    """Compare each system in the files that ``score`` or ``evaluate`` wrote with its baseline.
 
-    For each test set and system: mean and standard deviation (of the sample, n - 1) of each score over the seeds, and,
-    for each metric on detokenised text, the difference from the baseline's mean with its 95 % interval, its p-value and
-    the one corrected for all comparisons of the table in that metric (``significance``), from ``samples`` resamples.
+    That is ``baselines[system]``, or else ``baseline``. Systems are called as their files say, unless a file is
+    ``Labelled``. Labelled with a group, they are compared within their group only: language models after equal tokens
+    and after equal text are two groups, each with its baseline. ``measure``: what systems are compared by; default: by
+    what the files hold.
 
-    Scores of single checkpoints (``score(checkpoint=...)``) are summed up beside those of the final models.
-    ``published`` are scores from elsewhere, shown beside ours with the difference and marked as theirs. ``trainings``:
-    each system's training.json files, whose figures make a second table.
+    For each group, test set and system: mean and standard deviation (of the sample, n - 1) of each score over the
+    seeds, and, for each metric that is tested, the difference from the baseline's mean with its 95 % interval, its
+    p-value and the one corrected for all comparisons of the table in that metric (``significance``), from ``samples``
+    resamples.
+
+    Scores of single checkpoints (``score(checkpoint=...)``) are summed up next to those of the final models.
+    ``published`` are scores from elsewhere, shown next to ours with the difference and marked as theirs. ``trainings``:
+    training.json files with the systems they are of, whose figures make a second table.
 
     With ``output`` the comparison is written to ``output.txt``, ``.md``, ``.json`` and ``.csv``. Raises MTScaffoldError
-    where score files are not as ``score`` wrote them, or were scored against different references; UsageError where two
+    where score files are not as they were written, or not of the same references or documents; UsageError where two
     are for the same run, or a baseline has no scores.
     """
     if samples < 2:
         raise UsageError(f"compare: the number of bootstrap samples must be 2 or more, not {samples}")
-    by_key: dict[tuple[str, str, int, str | None], _Scored] = {}
-    for scored in map(_read, scores):
-        if scored.key in by_key:
-            raise UsageError(
-                f"{scored.path} and {by_key[scored.key].path} are for the same test set, system and seed; give only one"
-            )
-        by_key[scored.key] = scored
-    runs: dict[tuple[str, str], _Runs] = {}
-    single: dict[tuple[str, str], list[_Scored]] = {}
-    for (test_set, system, seed, checkpoint), scored in by_key.items():
-        if checkpoint is None:
-            runs.setdefault((test_set, system), {})[seed] = scored
-        else:
-            single.setdefault((test_set, system), []).append(scored)
-    for key in single.keys() - runs.keys():
-        raise UsageError(f"{single[key][0].path}: is for a single checkpoint; give the score of the final model, too")
-    against = _baselines([system for _, system in runs], baseline, baselines)
-    if unknown := trainings.keys() - against.keys():
-        raise UsageError(f"compare: no scores of the system {min(unknown)}, whose training is given; leave it out")
-    test_sets = list(dict.fromkeys(test_set for test_set, _ in runs))
-    order = [(test_set, system) for test_set in test_sets for system in against if (test_set, system) in runs]
-
-    tests = _test(order, runs, against, samples)
+    labelled = [each if isinstance(each, Labelled) else Labelled("", None, each) for each in scores]
+    if not labelled:
+        raise UsageError("compare: give at least one file of scores")
+    measure = measure or measure_of(labelled)
+    several = list(map(measure.read, labelled))
+    runs, single = _by_row(several)
+    against = _baselines(runs, baseline, baselines)
+    known = {(key.group, key.system) for key in runs}
+    for each in trainings:
+        if (each.group, each.system) not in known:
+            raise UsageError(f"compare: no scores of the system {each.system}, whose training is given; leave it out")
+    groups, test_sets, systems = list(dict.fromkeys(key.group for key in runs)), _test_sets(runs), list(against)
+    order = sorted(
+        runs, key=lambda key: (groups.index(key.group), test_sets.index(key.test_set), systems.index(key.system))
+    )
+    tests, over_documents = _test(order, runs, against, samples, measure)
     rows = [
         Row(
-            test_set,
-            system,
-            against[system],
-            list(runs[test_set, system]),
-            scores={name: _spread(name, runs[test_set, system]) for name in _common(runs[test_set, system].values())},
-            tests={name: found[test_set, system] for name, found in tests.items() if (test_set, system) in found},
-            checkpoints=_checkpoints(single.get((test_set, system), [])),
+            key.group or None,
+            key.test_set,
+            key.system,
+            against[key.system],
+            list(runs[key]),
+            scores={name: _spread(name, runs[key]) for name in _common(runs[key].values(), measure)},
+            tests={name: found[key] for name, found in tests.items() if key in found},
+            checkpoints=_checkpoints(single.get(key, []), measure),
+            over_documents=over_documents.get(key),
+            size=measure.size(next(iter(runs[key].values()))),
         )
-        for test_set, system in order
+        for key in order
     ]
     comparison = Comparison(
         title=title,
-        synthetic=any(scored.scores.synthetic for scored in by_key.values()),
+        synthetic=any(scored.scores.synthetic for scored in several),
         baseline=baseline,
         bootstrap_samples=samples,
         random_seed=RANDOM_SEED,
         comparisons={name: len(found) for name, found in tests.items()},
         rows=rows,
-        trainings=[training_of(system, path) for system in against for path in trainings.get(system, ())],
+        trainings=[
+            training_of(str(each.system), each.path, each.group or None)
+            for each in sorted(trainings, key=lambda each: (groups.index(each.group), systems.index(str(each.system))))
+        ],
         published=_beside(published, rows),
-        signatures=_signatures(by_key.values()),
-        not_comparable=list(NOT_COMPARABLE),
+        signatures=measure.signatures(several),
+        not_comparable=[name for name, kind in measure.metrics.items() if not kind.comparable],
         versions=versions(),
-        engines=_engines(scored.scores for scored in by_key.values()),
+        engines=measure.engines(several),
     )
     if not comparison.metrics:
         raise MTScaffoldError("compare: the score files have no metric in common; score again with the same --metrics")
@@ -154,25 +129,35 @@ def compare(
     return comparison
 
 
-def _read(path: PathLike) -> _Scored:
-    scored = _Scored(Path(path), read_result(Scores, path))
-    if unknown := scored.scores.metrics.keys() - METRICS.keys():
-        raise MTScaffoldError(f"{path}: holds an unknown metric, {min(unknown)}; score again")
-    split = scored.scores.metrics.get("tokenised_bleu_split")
-    if split is not None and "compounds:split" not in split.signature:
-        raise MTScaffoldError(
-            f"{path}: its {LABELS['tokenised_bleu_split']}, is of an earlier release, which split words made with -a "
-            "(too high a figure); score again"
-        )
-    for name in ("hypothesis", "reference"):
-        if name not in scored.scores.files:
-            raise MTScaffoldError(f"{path}: does not name the {name} file; score again")
-    return scored
+def _by_row(several: Iterable[Scored]) -> tuple[dict[_Key, Runs], dict[_Key, list[Scored]]]:
+    """Return the scores of the final models of each row by seed, and those of single checkpoints."""
+    runs: dict[_Key, Runs] = {}
+    single: dict[_Key, dict[tuple[int, str], Scored]] = {}
+    for scored in several:
+        key = _Key(scored.group, scored.test_set, scored.system)
+        if scored.checkpoint is None:
+            other = runs.setdefault(key, {}).setdefault(scored.seed, scored)
+        else:
+            other = single.setdefault(key, {}).setdefault((scored.seed, scored.checkpoint), scored)
+        if other is not scored:
+            what = "group, test set" if scored.group else "test set"
+            raise UsageError(f"{scored.path} and {other.path} are for the same {what}, system and seed; give only one")
+    for key in single.keys() - runs.keys():
+        path = next(iter(single[key].values())).path
+        raise UsageError(f"{path}: is for a single checkpoint; give the score of the final model, too")
+    return runs, {key: list(found.values()) for key, found in single.items()}
 
 
-def _baselines(systems: Sequence[str], baseline: str, baselines: Mapping[str, str]) -> dict[str, str | None]:
-    """Return each system's baseline (None: its own), the default baseline first, the others in the order given."""
-    ordered = sorted(dict.fromkeys(systems), key=lambda system: system != baseline)
+def _test_sets(runs: Iterable[_Key]) -> list[str]:
+    return list(dict.fromkeys(key.test_set for key in runs))
+
+
+def _baselines(runs: Iterable[_Key], baseline: str, baselines: Mapping[str, str]) -> dict[str, str | None]:
+    """Return each system's baseline (None: its own), the default baseline first, the others in the order given.
+
+    Raises UsageError where a system's group has no scores of its baseline.
+    """
+    ordered = sorted(dict.fromkeys(key.system for key in runs), key=lambda system: system != baseline)
     for name in (baseline, *baselines.values(), *baselines):
         if name not in ordered:
             role = "system" if name in baselines and name not in baselines.values() else "baseline"
@@ -180,28 +165,34 @@ def _baselines(systems: Sequence[str], baseline: str, baselines: Mapping[str, st
                 f"compare: the {role} {name} is not among the systems with scores: {', '.join(ordered)}; choose one"
             )
     against = {system: baselines.get(system, baseline) for system in ordered}
+    in_group = {(key.group, key.system) for key in runs}
+    for group, system in in_group:
+        if (group, against[system]) not in in_group:
+            raise UsageError(
+                f"compare: no scores of {against[system]}, the baseline of {system}, in group {group}; add them"
+            )
     return {system: None if other == system else other for system, other in against.items()}
 
 
-def _common(several: Iterable[_Scored]) -> list[str]:
-    """Return the metrics that each of the score files has, in the order of METRICS."""
-    held = [scored.scores.metrics.keys() for scored in several]
-    return [name for name in METRICS if all(name in metrics for metrics in held)]
+def _common(several: Iterable[Scored], measure: Measure) -> list[str]:
+    """Return the metrics that each of the score files has, in the order of the measure."""
+    held = [scored.values.keys() for scored in several]
+    return [name for name in measure.metrics if all(name in metrics for metrics in held)]
 
 
-def _spread(name: str, runs: _Runs) -> Spread:
-    by_seed = {str(seed): scored.scores.metrics[name].score for seed, scored in runs.items()}
+def _spread(name: str, runs: Runs) -> Spread:
+    by_seed = {str(seed): scored.values[name] for seed, scored in runs.items()}
     values = list(by_seed.values())
     return Spread(statistics.fmean(values), statistics.stdev(values) if len(values) > 1 else None, by_seed)
 
 
-def _checkpoints(several: Sequence[_Scored]) -> dict[str, Checkpoints]:
+def _checkpoints(several: Sequence[Scored], measure: Measure) -> dict[str, Checkpoints]:
     """Sum up the scores of single checkpoints: their mean, and their spread within a training."""
     found = {}
-    for name in _common(several) if several else ():
+    for name in _common(several, measure) if several else ():
         by_seed: dict[int, list[float]] = {}
         for scored in several:
-            by_seed.setdefault(scored.scores.seed, []).append(scored.scores.metrics[name].score)
+            by_seed.setdefault(scored.seed, []).append(scored.values[name])
         squares = sum((value - statistics.fmean(values)) ** 2 for values in by_seed.values() for value in values)
         freedom = len(several) - len(by_seed)
         found[name] = Checkpoints(
@@ -213,103 +204,45 @@ def _checkpoints(several: Sequence[_Scored]) -> dict[str, Checkpoints]:
 
 
 def _test(
-    order: Sequence[tuple[str, str]],
-    runs: Mapping[tuple[str, str], _Runs],
+    order: Sequence[_Key],
+    runs: Mapping[_Key, Runs],
     against: Mapping[str, str | None],
     samples: int,
-) -> dict[str, dict[tuple[str, str], Difference]]:
-    """Return, for each metric, the test of each system on each test set, corrected for their number."""
-    found: dict[str, dict[tuple[str, str], Difference]] = {}
-    for test_set in dict.fromkeys(test_set for test_set, _ in order):
-        pairs = {system: against[system] for name, system in order if name == test_set}
-        pairs = {system: other for system, other in pairs.items() if (test_set, other) in runs}
-        involved = {system: runs[test_set, system] for pair in pairs.items() for system in pair if system is not None}
-        if not involved:
-            continue
-        _check_references(involved)
-        for scored in (scored for trained in involved.values() for scored in trained.values()):
-            scored.check_unchanged()
-        lines = next(iter(next(iter(involved.values())).values())).scores.lines
+    measure: Measure,
+) -> tuple[dict[str, dict[_Key, Difference]], dict[_Key, DocumentTests]]:
+    """Return, for each metric, the test of each row, corrected for their number; and the tests over documents."""
+    found: dict[str, dict[_Key, Difference]] = {}
+    over_documents: dict[_Key, DocumentTests] = {}
+    for group, test_set in dict.fromkeys((key.group, key.test_set) for key in order):
+        there = {key.system: runs[key] for key in order if (key.group, key.test_set) == (group, test_set)}
+        several = [scored for trained in there.values() for scored in trained.values()]
+        measure.check_alike(several)
         # Every resample of one segment is that segment, and every difference would be certain.
-        if lines < 2:
+        if measure.segments(several[0]) < 2:
             continue
-        drawn = draw_segments(lines, samples)
-        for name in [name for name, kind in METRICS.items() if kind.tested]:
-            having = {system: each for system, each in involved.items() if name in _common(each.values())}
-            tested = {system: other for system, other in pairs.items() if system in having and other in having}
+        pairs = {system: other for system in there if (other := against[system]) in there and other is not None}
+        for name in [name for name, kind in measure.metrics.items() if kind.tested]:
+            having = {system for system, each in there.items() if name in _common(each.values(), measure)}
+            tested = {system: other for system, other in pairs.items() if {system, other} <= having}
+            if not tested:
+                continue
             needed = {system for pair in tested.items() for system in pair}
-            resampled = _resample(name, {system: having[system] for system in having if system in needed}, drawn)
+            chosen = {system: each for system, each in there.items() if system in needed}
+            resampled = measure.resample(name, chosen, samples)
             for system, other in tested.items():
-                assert other is not None
                 difference = compare_trainings(resampled[system], resampled[other])
-                found.setdefault(name, {})[test_set, system] = difference
-    return {name: corrected(found[name]) for name in METRICS if name in found}
+                found.setdefault(name, {})[_Key(group, test_set, system)] = difference
+        for system, other in pairs.items():
+            if (more := measure.over_documents(there[system], there[other], samples)) is not None:
+                over_documents[_Key(group, test_set, system)] = more
+    if over_documents:
+        # It is of sacreBLEU's resamples only.
+        for tests in found.values():
+            tests.update({key: replace(test, sacrebleu_p=None) for key, test in tests.items()})
+    return {name: corrected(found[name]) for name in measure.metrics if name in found}, over_documents
 
 
-def _resample(name: str, systems: Mapping[str, _Runs], drawn: Any) -> dict[str, list[Resampled]]:
-    """Return the scores of every training of ``systems`` on the resamples of one test set."""
-    if not systems:
-        return {}
-    metric = sacrebleu_metric(name)
-    found: dict[str, list[Resampled]] = {}
-    for system, trained in systems.items():
-        for scored in trained.values():
-            own = scored.scores.metrics[name]
-            resampled = resample(metric, scored.statistics(name), drawn)
-            if not math.isclose(resampled.score, own.score, rel_tol=1e-6, abs_tol=1e-6):
-                raise MTScaffoldError(
-                    f"{scored.path}: {LABELS[name]} was {own.score:.4f} when this was written and is "
-                    f"{resampled.score:.4f} now (another sacreBLEU?); score again"
-                )
-            found.setdefault(system, []).append(resampled)
-    return found
-
-
-def _check_references(systems: Mapping[str, _Runs]) -> None:
-    """Raise where trainings on one test set were scored against different references."""
-    first, *others = [scored for trained in systems.values() for scored in trained.values()]
-    digests = [first.scores.files[name].sha256 for name in first.scores.references]
-    for other in others:
-        if [other.scores.files[name].sha256 for name in other.scores.references] != digests:
-            raise MTScaffoldError(
-                f"{first.path} and {other.path} were scored against different references; score both against the same"
-            )
-
-
-def _engines(scores: Iterable[Scores]) -> list[str] | None:
-    """Return what translated, by name; None where it was fairseq alone, or is not known."""
-    found = set()
-    for each in scores:
-        section = (each.config or {}).get("translate", {})
-        if section.get("engine", "fairseq") == "fairseq":
-            found.add("fairseq")
-        else:
-            version = each.versions.get("ctranslate2", "of unknown version")
-            found.add(f"CTranslate2 {version}, {section.get('quantization', 'float32')}")
-    return sorted(found) if found - {"fairseq"} else None
-
-
-def _signatures(several: Iterable[_Scored]) -> dict[str, str]:
-    """Return the signature of each metric; raise where scores of one test set were computed differently."""
-    found: dict[str, dict[str, tuple[str, _Scored]]] = {}
-    for scored in several:
-        for name, metric in scored.scores.metrics.items():
-            by_test_set = found.setdefault(name, {})
-            signature, other = by_test_set.setdefault(scored.scores.test_set, (metric.signature, scored))
-            if signature != metric.signature:
-                raise MTScaffoldError(
-                    f"{other.path} and {scored.path}: {LABELS[name]} was computed differently ({signature} and "
-                    f"{metric.signature}); score both again"
-                )
-    shown = {}
-    for name in [name for name in METRICS if name in found]:
-        different = {signature for signature, _ in found[name].values()}
-        for test_set, (signature, _) in found[name].items():
-            shown[LABELS[name] if len(different) == 1 else f"{LABELS[name]}, {test_set}"] = signature
-    return shown
-
-
-def training_of(system: str, path: PathLike) -> Training:
+def training_of(system: str, path: PathLike, group: str | None = None) -> Training:
     """Return what a training of ``system`` cost and saw, from its report (``train`` writes it).
 
     Raises MTScaffoldError if the report cannot be read.
@@ -325,6 +258,7 @@ def training_of(system: str, path: PathLike) -> Training:
         text_bytes=report.text_bytes,
         stop=report.stop,
         hours=report.seconds / 3600,
+        group=group,
     )
 
 

@@ -6,9 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from mt_scaffold.experiment.configuration import Published
-from mt_scaffold.experiment.evaluation.metrics import METRICS
+from mt_scaffold.experiment.evaluation.document_tests import PairedSeeds
+from mt_scaffold.experiment.evaluation.metrics import KINDS, MODEL_METRICS
 from mt_scaffold.experiment.evaluation.significance import LEVEL, RANDOM_SEED, TRAININGS_FOR_P, Difference
 
+_FEW_DOCUMENTS = 20
 SYNTHETIC_NOTE = "SYNTHETIC DATA: generated text; these figures say nothing about any real language."
 
 
@@ -35,13 +37,40 @@ class Checkpoints:
 
 
 @dataclass(frozen=True)
-class Row:
-    """One system on one test set.
+class DocumentTests:
+    """Further tests of a language model against its baseline, in bits per byte.
 
-    baseline: what it was tested against; None for the baseline itself. scores: of the metrics that every seed has.
-    tests: by metric; empty where the baseline has no scores on this test set.
+    randomisation_p: over documents alone. over_seeds: paired by seed; None for fewer than three seeds that both systems
+    have.
     """
 
+    randomisation_p: float
+    over_seeds: PairedSeeds | None
+
+
+@dataclass(frozen=True)
+class TestSetSize:
+    """What a test set is in the tokens of a language model; bytes and documents are the same for all."""
+
+    __test__ = False
+
+    n_vocab: int
+    tokens: int
+    bytes: int
+    documents: int
+    bytes_per_token: float
+
+
+@dataclass(frozen=True)
+class Row:
+    """One system on one test set, in one group of systems that are compared (None: there are no groups).
+
+    baseline: what it was tested against; None for the baseline itself. scores: of the metrics that every seed has.
+    tests: by metric; empty where the baseline has no scores on this test set, and for a test set of one segment.
+    over_documents, size: of language models only.
+    """
+
+    group: str | None = field(metadata={"omit_none": True})
     test_set: str
     system: str
     baseline: str | None = field(metadata={"omit_none": True})
@@ -49,6 +78,8 @@ class Row:
     scores: dict[str, Spread]
     tests: dict[str, Difference]
     checkpoints: dict[str, Checkpoints]
+    over_documents: DocumentTests | None = field(default=None, metadata={"omit_none": True})
+    size: TestSetSize | None = field(default=None, metadata={"omit_none": True})
 
     def metric(self, name: str) -> Spread | None:
         """Return the metric of that name (``bleu``, ``chrf++``, ...), None where a seed lacks it."""
@@ -59,7 +90,7 @@ class Row:
 class Training:
     """What one training cost and saw; None where it is not known.
 
-    subwords, text_bytes: of source and target, seen in training. stop: what ended it (``updates``, ``epochs``,
+    subwords, text_bytes: seen in training, of source and target together. stop: what ended it (``updates``, ``epochs``,
     ``tokens``, ``text``, ``patience``).
     """
 
@@ -72,6 +103,7 @@ class Training:
     text_bytes: int | None
     stop: str | None
     hours: float
+    group: str | None = field(default=None, metadata={"omit_none": True})
 
 
 @dataclass(frozen=True)
@@ -107,12 +139,12 @@ class Comparison:
 
     @property
     def metrics(self) -> list[str]:
-        """The metrics that every row has, in the order of METRICS."""
-        return [name for name in METRICS if all(row.metric(name) for row in self.rows)]
+        """The metrics that every row has, in the order of KINDS."""
+        return [name for name in KINDS if all(row.metric(name) for row in self.rows)]
 
     @property
     def main_metric(self) -> str:
-        """The metric of the first table: BLEU, or the first that every row has."""
+        """The metric of the first table: BLEU or bits per byte, or else the first that every row has."""
         return self.metrics[0]
 
     @property
@@ -121,8 +153,16 @@ class Comparison:
         return sorted({seed for row in self.rows for seed in row.seeds})
 
     @property
+    def of_documents(self) -> bool:
+        """Whether language models are compared, on documents, and not translations of sentences."""
+        return self.main_metric in MODEL_METRICS
+
+    @property
     def notes(self) -> list[str]:
         """What a reader must know of the scores and the tests, as sentences."""
+        return self._notes_on_documents() if self.of_documents else self._notes_on_sentences()
+
+    def _notes_on_sentences(self) -> list[str]:
         seeds = ", ".join(map(str, self.seeds))
         what = "on detokenised text against the untouched reference, unless marked otherwise"
         if len(self.seeds) > 1:
@@ -131,13 +171,39 @@ class Comparison:
             notes = [f"Scores: {what}. Seed: {seeds}; one training per system."]
         if self.engines:
             notes.append(f"Translated with {' and '.join(self.engines)}.")
-        if any(METRICS[name].lower_is_better for name in self.metrics):
+        if any(KINDS[name].lower_is_better for name in self.metrics):
             notes.append("↓: lower is better.")
-        if any(not METRICS[name].comparable for name in self.metrics):
+        if any(not KINDS[name].comparable for name in self.metrics):
             notes.append("*: not comparable with scores from elsewhere; it depends on the tokeniser.")
         tests = [row.tests[self.main_metric] for row in self.rows if self.main_metric in row.tests]
-        fewest = min(len(row.seeds) for row in self.rows)
-        return [*notes, *notes_on_tests(tests, METRICS[self.main_metric].label, self.bootstrap_samples, fewest)]
+        return [*notes, *self._notes_on_tests(tests)]
+
+    def _notes_on_documents(self) -> list[str]:
+        what = "-log2 p of all tokens, the end of each document included, by the bytes of the raw documents"
+        spread = "; mean ± standard deviation over the seeds" if len(self.seeds) > 1 else "; one training per system"
+        notes = [f"Bits per byte (↓: lower is better): {what}. Seeds: {', '.join(map(str, self.seeds))}{spread}."]
+        notes.append("*: per token, not comparable between vocabularies.")
+        notes.append("†: the end of each document (</s>) is a token here; statistics and the paper leave it out.")
+        sizes = {row.test_set: row.size.documents for row in self.rows if row.size is not None}
+        for name, documents in sizes.items():
+            if documents < _FEW_DOCUMENTS:
+                what = f"{name} has {documents} document{'s' if documents > 1 else ''}"
+                notes.append(f"{what}: {'tests are rough' if documents > 1 else 'no test over documents'}.")
+        tests = [row.tests[self.main_metric] for row in self.rows if self.main_metric in row.tests]
+        notes += self._notes_on_tests(tests)
+        more = [row.over_documents for row in self.rows if row.over_documents is not None]
+        if more:
+            notes.append(
+                "p, documents: approximate randomisation (Noreen 1989) of each document's mean over the trainings."
+            )
+        if any(each.over_seeds for each in more):
+            notes.append("By seed: mean ± standard deviation of the differences of equal seeds; p of Student's t-test.")
+        return notes
+
+    def _notes_on_tests(self, tests: Sequence[Difference]) -> list[str]:
+        kind, fewest = KINDS[self.main_metric], min(len(row.seeds) for row in self.rows)
+        units = "documents" if self.of_documents else "sentences"
+        return notes_on_tests(tests, kind.label, self.bootstrap_samples, fewest, digits=kind.digits, units=units)
 
 
 def notes_on_tests(

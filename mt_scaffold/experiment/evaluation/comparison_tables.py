@@ -5,28 +5,25 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import astuple, fields
+from dataclasses import fields
 
 from mt_scaffold.experiment.evaluation.comparison import (
     SYNTHETIC_NOTE,
     Checkpoints,
     Comparison,
     PublishedBeside,
+    Row,
     Spread,
 )
-from mt_scaffold.experiment.evaluation.metrics import LABELS, METRICS
+from mt_scaffold.experiment.evaluation.metrics import KINDS, LABELS
 from mt_scaffold.experiment.evaluation.significance import Difference, p_columns, shown_p
 from mt_scaffold.tables import format_table
-
-_TRAINING_HEADING = (
-    *("system", "seed", "parameters", "updates", "epochs", "subwords seen", "text seen, MB", "stopped by", "hours"),
-)
 
 
 def as_text(comparison: Comparison, markdown: bool = False) -> str:
     """Return the comparison as tables for people, with the notes they need to interpret it."""
     parts: list[str | Sequence[Sequence[str]]] = [main_table(comparison)]
-    if len(comparison.metrics) > 1:
+    if len(comparison.metrics) > 1 or comparison.of_documents:
         parts.append(other_metrics_table(comparison))
     if any(row.checkpoints for row in comparison.rows):
         parts += ["Single checkpoints beside the final model:", checkpoints_table(comparison)]
@@ -63,22 +60,58 @@ def laid_out(
 def main_table(comparison: Comparison) -> list[list[str]]:
     """Return the rows of the table of the main metric, with its tests; the first is the heading."""
     name = comparison.main_metric
-    columns = p_columns(row.tests[name] for row in comparison.rows if name in row.tests)
-    table = [["test set", "system", METRICS[name].heading, "against", "difference", "95 % interval", *columns]]
+    kind, units = KINDS[name], "documents" if comparison.of_documents else "sentences"
+    columns = p_columns((row.tests[name] for row in comparison.rows if name in row.tests), units)
+    more = _document_columns(comparison)
+    heading = [kind.heading, "against", "difference", "95 % interval", *columns, *more]
+    table = [[*_names(comparison), *heading]]
     for row in comparison.rows:
         test = row.tests.get(name)
-        line = [row.test_set, row.system, shown_mean(row.metric(name)), row.baseline or ""]
+        line = [*_names_of(row, comparison), shown_mean(row.metric(name), kind.digits), row.baseline or ""]
         if test is None:
-            table.append([*line, "", "", *("" for _ in columns)])
+            table.append([*line, "", "", *("" for _ in (*columns, *more))])
             continue
-        interval = f"{test.low:+.2f} to {test.high:+.2f}"
+        digits = kind.digits
+        interval = f"{test.low:+.{digits}f} to {test.high:+.{digits}f}"
         p_values = [shown_p(getattr(test, attribute)) for attribute in columns.values()]
-        table.append([*line, f"{test.difference:+.2f}", interval, *p_values])
+        line += [f"{test.difference:+.{digits}f}", interval, *p_values]
+        table.append([*line, *_document_cells(row, more, digits)])
     return table
 
 
+def _names(comparison: Comparison) -> list[str]:
+    grouped = any(row.group for row in comparison.rows)
+    return ["group"] * grouped + ["test set", "system"]
+
+
+def _names_of(row: Row, comparison: Comparison) -> list[str]:
+    grouped = any(each.group for each in comparison.rows)
+    return [row.group or ""] * grouped + [row.test_set, row.system]
+
+
+def _document_columns(comparison: Comparison) -> list[str]:
+    """Return the headings of further tests over documents and seeds, as far as there are any."""
+    tests = [row.over_documents for row in comparison.rows if row.over_documents is not None]
+    if not tests:
+        return []
+    return ["p, documents", *(["by seed", "p, seeds"] if any(test.over_seeds for test in tests) else [])]
+
+
+def _document_cells(row: Row, columns: Sequence[str], digits: int) -> list[str]:
+    if row.over_documents is None:
+        return ["" for _ in columns]
+    cells, seeds = [shown_p(row.over_documents.randomisation_p)], row.over_documents.over_seeds
+    if len(columns) > 1:
+        by_seed = f"{seeds.mean:+.{digits}f} ± {seeds.sd:.{digits}f}" if seeds else ""
+        cells += [by_seed, shown_p(seeds.p if seeds else None)]
+    return cells
+
+
 def other_metrics_table(comparison: Comparison) -> list[list[str]]:
-    """Return the rows of the table of all other metrics: the scores, and the corrected p-values where tested."""
+    """Return the rows of the table of all other metrics: the scores, and the corrected p-values where tested.
+
+    For language models, also of what the test set is in each system's tokens.
+    """
     names = comparison.metrics[1:]
     columns = {
         name: {
@@ -88,13 +121,18 @@ def other_metrics_table(comparison: Comparison) -> list[list[str]]:
         }
         for name in names
     }
-    table = [["test set", "system"]]
+    table = [_names(comparison)]
+    if comparison.of_documents:
+        table[0] += ["vocabulary", "documents", "tokens", "bytes", "bytes per token †"]
     for name in names:
-        table[0] += [METRICS[name].heading, *columns[name]]
+        table[0] += [KINDS[name].heading, *columns[name]]
     for row in comparison.rows:
-        line = [row.test_set, row.system]
+        line = _names_of(row, comparison)
+        if row.size is not None:
+            counts = (row.size.n_vocab, row.size.documents, row.size.tokens, row.size.bytes)
+            line += [*(f"{count:,}" for count in counts), f"{row.size.bytes_per_token:.4f}"]
         for name in names:
-            line.append(shown_mean(row.metric(name)))
+            line.append(shown_mean(row.metric(name), KINDS[name].digits))
             test = row.tests.get(name)
             line += [shown_p(getattr(test, attribute) if test else None) for attribute in columns[name].values()]
         table.append(line)
@@ -106,7 +144,7 @@ def checkpoints_table(comparison: Comparison) -> list[list[str]]:
     names = [name for name in comparison.metrics if any(name in row.checkpoints for row in comparison.rows)]
     table = [["test set", "system"]]
     for name in names:
-        table[0] += [METRICS[name].heading, "last checkpoints"]
+        table[0] += [KINDS[name].heading, "last checkpoints"]
     for row in comparison.rows:
         line = [row.test_set, row.system]
         for name in names:
@@ -118,40 +156,46 @@ def checkpoints_table(comparison: Comparison) -> list[list[str]]:
 
 def trainings_table(comparison: Comparison) -> list[list[str]]:
     """Return the rows of the table of the trainings."""
-    table = [list(_TRAINING_HEADING)]
+    grouped = any(row.group for row in comparison.rows)
+    subwords = "tokens seen" if comparison.of_documents else "subwords seen"
+    table = [["group"] * grouped + ["system", "seed", "parameters", "updates", "epochs", subwords]]
+    table[0] += ["text seen, MB", "stopped by", "hours"]
     for training in comparison.trainings:
         counts = (training.parameters, training.updates, training.epochs, training.subwords)
-        megabytes = "" if training.text_bytes is None else f"{training.text_bytes / 1e6:,.1f}"
-        table.append(
-            [
-                *(training.system, str(training.seed)),
-                *("" if count is None else f"{count:,}" for count in counts),
-                *(megabytes, training.stop or "", f"{training.hours:.2f}"),
-            ]
-        )
+        # A demonstration of language models reads less than a megabyte.
+        digits = 3 if comparison.of_documents and (training.text_bytes or 0) < 10_000_000 else 1
+        megabytes = "" if training.text_bytes is None else f"{training.text_bytes / 1e6:,.{digits}f}"
+        line = [training.group or ""] * grouped + [training.system, str(training.seed)]
+        line += ["" if count is None else f"{count:,}" for count in counts]
+        table.append([*line, megabytes, training.stop or "", f"{training.hours:.2f}"])
     return table
 
 
 def as_csv(comparison: Comparison) -> str:
-    """Return the comparison as CSV: one line per test set and system, every figure of every metric."""
-    metrics = [name for name in METRICS if any(row.metric(name) for row in comparison.rows)]
+    """Return the comparison as CSV: one line per group, test set and system, every figure of every metric."""
+    metrics = [name for name in KINDS if any(row.metric(name) for row in comparison.rows)]
     tested = [name for name in metrics if any(name in row.tests for row in comparison.rows)]
     figures = [entry.name for entry in fields(Difference)]
-    heading = ["test_set", "system", "baseline", "synthetic", "seeds"]
-    heading += [f"{name}_{part}" for name in metrics for part in ("mean", "sd")]
-    heading += [f"{name}_{part}" for name in tested for part in figures]
-    stream = io.StringIO()
-    writer = csv.writer(stream, lineterminator="\n")
-    writer.writerow(heading)
+    rows = []
     for row in comparison.rows:
-        line: list[object] = [row.test_set, row.system, row.baseline, comparison.synthetic]
-        line.append(" ".join(map(str, row.seeds)))
+        line: dict[str, object] = {"group": row.group} if any(each.group for each in comparison.rows) else {}
+        line |= {"test_set": row.test_set, "system": row.system, "baseline": row.baseline}
+        line |= {"synthetic": comparison.synthetic, "seeds": " ".join(map(str, row.seeds))}
+        line |= {entry.name: getattr(row.size, entry.name) for entry in fields(row.size)} if row.size else {}
         for name in metrics:
             spread = row.metric(name)
-            line += [None, None] if spread is None else [spread.mean, spread.sd]
+            line |= {f"{name}_mean": spread and spread.mean, f"{name}_sd": spread and spread.sd}
         for name in tested:
-            line += astuple(row.tests[name]) if name in row.tests else [None] * len(figures)
-        writer.writerow(["" if entry is None else entry for entry in line])
+            line |= {f"{name}_{figure}": getattr(row.tests.get(name), figure, None) for figure in figures}
+        if comparison.of_documents:
+            more = row.over_documents
+            line["randomisation_p"] = more and more.randomisation_p
+            line |= {f"seeds_{name}": getattr(more and more.over_seeds, name, None) for name in ("mean", "sd", "p")}
+        rows.append({key: "" if value is None else value for key, value in line.items()})
+    stream = io.StringIO()
+    writer = csv.DictWriter(stream, rows[0], lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
     return stream.getvalue()
 
 
@@ -170,8 +214,8 @@ def _published_table(published: Sequence[PublishedBeside]) -> list[list[str]]:
     return [heading, *table]
 
 
-def shown_mean(spread: Spread | Checkpoints | None) -> str:
+def shown_mean(spread: Spread | Checkpoints | None, digits: int = 2) -> str:
     """Return a mean with its standard deviation as the tables show it."""
     if spread is None:
         return ""
-    return f"{spread.mean:.2f}" + ("" if spread.sd is None else f" ± {spread.sd:.2f}")
+    return f"{spread.mean:.{digits}f}" + ("" if spread.sd is None else f" ± {spread.sd:.{digits}f}")

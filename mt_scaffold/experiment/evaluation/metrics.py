@@ -12,21 +12,23 @@ from mt_scaffold.experiment.configuration import Score
 from mt_scaffold.experiment.configuration.data import Tokenise
 from mt_scaffold.experiment.data.moses import Tokeniser
 
-# detokenised text; the experiment's words; plain Moses words of the text; text with its source
-Input = Literal["text", "words", "moses", "source"]
+# detokenised text; the experiment's words; plain Moses words of the text; text with its source; documents and their
+# tokens, of language models
+Input = Literal["text", "words", "moses", "source", "documents", "tokens"]
 
 
 @dataclass(frozen=True)
 class MetricKind:
     """What is known of a metric beforehand.
 
-    comparable: whether its scores can be compared with scores from elsewhere.
+    comparable: whether its scores can be compared with scores from elsewhere. digits: after the point, in a table.
     """
 
     label: str
     input: Input
     comparable: bool = True
     lower_is_better: bool = False
+    digits: int = 2
 
     @property
     def heading(self) -> str:
@@ -35,8 +37,8 @@ class MetricKind:
 
     @property
     def tested(self) -> bool:
-        """Whether systems are tested for a difference in it: those on detokenised text are."""
-        return self.input in ("text", "source")
+        """Whether systems are tested for a difference in it: those on detokenised text and on documents are."""
+        return self.input in ("text", "source", "documents")
 
 
 METRICS = {
@@ -50,10 +52,16 @@ METRICS = {
     "tokenised_bleu_split": MetricKind("tokenised BLEU, compounds split", "moses", comparable=False),
     "tokenised_bleu_lc": MetricKind("tokenised BLEU, lowercased", "moses", comparable=False),
 }
+# Of language models.
+MODEL_METRICS = {
+    "bits_per_byte": MetricKind("bits per byte", "documents", lower_is_better=True, digits=4),
+    "perplexity_per_token": MetricKind("perplexity per token", "tokens", comparable=False),
+}
+# Those of every task, the main one of each first.
+KINDS = METRICS | MODEL_METRICS
 # TER takes four times as long as all of these together, spBLEU downloads a model, and COMET needs one.
 DEFAULT_METRICS = tuple(Score().metrics)
 LABELS = {name: kind.label for name, kind in METRICS.items()}
-NOT_COMPARABLE = {name: kind.label for name, kind in METRICS.items() if not kind.comparable}
 
 
 @dataclass(frozen=True)

@@ -78,8 +78,8 @@ def _load(
     master = _master(optimizer)
     if master and _MASTER not in state and distributed.get_global_rank() == 0:
         logger.warning(
-            "the checkpoint has no fp32 copy of the parameters (it was written without this plug-in, or by an older "
-            "one): the first losses will differ slightly from those of a training that was never stopped"
+            "the checkpoint has no fp32 copy of the parameters (it was written without this plug-in): the "
+            "first losses will differ slightly from those of a training that was never stopped"
         )
     with torch.no_grad():
         for own, saved in zip(master, state.get(_MASTER, master), strict=True):

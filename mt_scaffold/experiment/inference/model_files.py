@@ -11,13 +11,13 @@ from typing import Any
 from mt_scaffold.corpus.files import PathLike
 from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.binarise.dictionary import read_dictionary
-from mt_scaffold.experiment.binarise.segmentation import Segmentation
+from mt_scaffold.experiment.binarise.segmentation import Segmentation, segmentation_in
 from mt_scaffold.experiment.configuration.data import Tokenise
-from mt_scaffold.experiment.configuration.layout import read_layout
+from mt_scaffold.experiment.configuration.layout import Run
 from mt_scaffold.experiment.configuration.limits import SPECIAL_SYMBOLS
+from mt_scaffold.experiment.configuration.translation_layout import TranslationLayout
 from mt_scaffold.experiment.runtime.checkpoints import load_checkpoint
 from mt_scaffold.experiment.runtime.schema import nearest
-from mt_scaffold.methods.inference import MERGES
 
 # fairseq's default.
 _POSITIONS = 1024
@@ -76,7 +76,7 @@ def system_files(experiment: PathLike, system: str, seed: int | None = None) -> 
     Raises UsageError for a system or seed that the experiment does not have, and MTScaffoldError where the folder is
     not that of an experiment.
     """
-    layout = read_layout(experiment)
+    layout = TranslationLayout.read(experiment)
     config = layout.config
     if system not in config.systems:
         raise UsageError(f"{experiment}: no system is called {system}{nearest(system, config.systems)}")
@@ -84,27 +84,15 @@ def system_files(experiment: PathLike, system: str, seed: int | None = None) -> 
     if chosen not in config.seeds:
         raise UsageError(f"{experiment}: no training has seed {seed}; give one of {', '.join(map(str, config.seeds))}")
     setting = config.segmentation(system)
-    vocabularies = None
-    if setting.vocabulary_threshold is not None:
-        paths = [str(layout.vocabulary(setting.name, language)) for language in layout.languages]
-        vocabularies = (paths[0], paths[1])
     if not setting.kind.has_codes:
         title = setting.kind.title
         raise UsageError(f"{experiment}: {system} has a {title} model, and only systems with codes can be exported")
-    codes = layout.codes_of(system)
-    segmentation = Segmentation(
-        (str(codes[0]), str(codes[1])),
-        vocabularies,
-        setting.vocabulary_threshold,
-        list(setting.glossaries),
-        inference=None if setting.inference == MERGES else setting.inference,
-    )
     dictionaries = tuple(layout.dictionary(setting.name, language) for language in layout.languages)
     return ModelFiles(
-        layout.averaged(system, chosen),
+        layout.averaged(Run(system, chosen)),
         layout.languages,
         (dictionaries[0], dictionaries[1]),
-        segmentation,
+        segmentation_in(layout, setting.name),
         config.tokenise,
     )
 

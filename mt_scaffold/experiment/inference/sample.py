@@ -46,6 +46,15 @@ class Sampling:
             raise UsageError(f"--top-p {self.top_p}: must be more than 0 and at most 1")
 
 
+def format_samples(samples: Sequence[Sample], number: int = 1) -> str:
+    """Return samples for people: each prompt with what the model wrote; ``number`` of each, set apart by headings."""
+    blocks = []
+    for place, each in enumerate(samples):
+        heading = f"--- prompt {place // number + 1}, sample {place % number + 1}\n"
+        blocks.append((heading if len(samples) > 1 else "") + f"{each.prompt}{each.text}\n")
+    return "".join(blocks)
+
+
 def sample(
     checkpoint: PathLike,
     data: PathLike,

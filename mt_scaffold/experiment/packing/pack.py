@@ -12,9 +12,9 @@ from mt_scaffold.corpus.files import PathLike, write_text
 from mt_scaffold.errors import UsageError
 from mt_scaffold.experiment.binarise.parallel import appears_complete, copy_dictionaries, refuse_other_content
 from mt_scaffold.experiment.configuration import Config
-from mt_scaffold.experiment.configuration.experiment_folder import CONFIG, read_folder
-from mt_scaffold.experiment.configuration.layout import Layout
+from mt_scaffold.experiment.configuration.layout import CONFIG, Run, read_folder
 from mt_scaffold.experiment.configuration.systems import CodesSetting
+from mt_scaffold.experiment.configuration.translation_layout import TranslationLayout
 from mt_scaffold.experiment.evaluation.metrics import METRICS
 from mt_scaffold.experiment.evaluation.score import Scores
 from mt_scaffold.experiment.inference.model_files import TranslationModel, read_model, system_files
@@ -100,14 +100,14 @@ def pack(system: PathLike, output: PathLike, seed: int | None = None) -> Manifes
     if not isinstance(config, Config):
         raise UsageError(f"{place.parent}: task: {config.task}: only translation systems can be packed")
     search = beam_search(config.translate.options)
-    layout, name = Layout(place.parent, config), place.name
+    layout, name = TranslationLayout(place.parent, config), place.name
     if name in config.systems and not (kind := config.segmentation(name).kind).has_codes:
         raise UsageError(f"{system}: a system with a {kind.title} model, and only those with codes can be packed")
     files = system_files(layout.folder, name, seed)
     seed = config.seeds[0] if seed is None else seed
     refuse_other_content(output, MANIFEST)
     model = read_model(files)
-    training = read_result(TrainingReport, layout.training_report(name, seed))
+    training = read_result(TrainingReport, layout.training_report(Run(name, seed)))
     assert files.segmentation is not None
     with appears_complete(output) as folder:
         tied = write_weights(model.parameters, folder / WEIGHTS)
@@ -148,11 +148,11 @@ def pack(system: PathLike, output: PathLike, seed: int | None = None) -> Manifes
     return manifest
 
 
-def _test_sets(layout: Layout, system: str, seed: int) -> dict[str, PackedTestSet]:
+def _test_sets(layout: TranslationLayout, system: str, seed: int) -> dict[str, PackedTestSet]:
     """Return the scores of the test sets that have been scored."""
     found = {}
     for name in layout.config.test_sets:
-        path = layout.scores(system, seed, name)
+        path = layout.scores(Run(system, seed), name)
         if not path.is_file():
             continue
         scores = read_result(Scores, path)

@@ -1,4 +1,7 @@
-"""A finished experiment → what its HTML report shows beside the scores: vocabularies, intervals, figures."""
+"""A finished experiment → what is shown next to its scores: vocabularies, intervals, figures.
+
+Translation first: the HTML report has all of it. Then language models: how their vocabularies divide the documents.
+"""
 
 from __future__ import annotations
 
@@ -15,13 +18,26 @@ from mt_scaffold.analysis.compare_vocab import (
     compare_at_sizes,
     compare_vocabularies,
 )
-from mt_scaffold.analysis.stats import Summary, summarise
+from mt_scaffold.analysis.stats import (
+    RARE,
+    RENYI_POWERS,
+    Summary,
+    entropy,
+    redundancy,
+    renyi_efficiency,
+    summarise,
+)
+from mt_scaffold.codes import Codes
 from mt_scaffold.corpus.count import count_words
-from mt_scaffold.corpus.files import PathLike, make_folder
+from mt_scaffold.corpus.files import PathLike, make_folder, open_input, write_text
 from mt_scaffold.corpus.text import END_OF_WORD, read_lines, surface_form
+from mt_scaffold.errors import MTScaffoldError
+from mt_scaffold.experiment.binarise.data_folder import DICTIONARY, codes_of, read_documents_folder
 from mt_scaffold.experiment.configuration import Config
-from mt_scaffold.experiment.configuration.layout import Layout, read_layout
+from mt_scaffold.experiment.configuration.language_model_layout import LanguageModelLayout
+from mt_scaffold.experiment.configuration.layout import Run
 from mt_scaffold.experiment.configuration.systems import CodesSetting
+from mt_scaffold.experiment.configuration.translation_layout import TranslationLayout
 from mt_scaffold.experiment.evaluation.comparison import SYNTHETIC_NOTE
 from mt_scaffold.experiment.report import figures
 from mt_scaffold.experiment.report.embeddings import Embeddings, Spread, read_embeddings, spread
@@ -32,6 +48,7 @@ from mt_scaffold.frequencies import Vocabulary
 from mt_scaffold.methods import PlainBPE, Scaffold
 from mt_scaffold.methods.inference import MERGES
 from mt_scaffold.methods.resampling import labels
+from mt_scaffold.tables import format_table
 
 _PER_BYTE = "Training and validation loss, in bits per byte of the target text, whatever subwords it is divided into."
 _PER_SUBWORD = (
@@ -72,17 +89,17 @@ class Statistics:
     experiment: str
     versions: dict[str, str]
     figures: list[Figure]
-    embeddings: list[Spread] = field(default_factory=list)  # none in results of earlier versions
+    embeddings: list[Spread]
 
 
 def statistics(experiment: PathLike) -> Statistics:
-    """Measure a finished experiment (a folder that the workflow wrote) and draw its figures.
+    """Measure a finished translation experiment (a folder that the workflow wrote) and draw its figures.
 
     Writes ``statistics.json`` and ``figures/`` in the folder, and returns the content of the former.
 
     Raises MTScaffoldError where the experiment is not finished, or one of its files is missing or malformed.
     """
-    layout = read_layout(experiment)
+    layout = TranslationLayout.read(experiment)
     config = layout.config
     counts = {language: count_words(layout.words("train", language)) for language in layout.languages}
     joint = WordCounts()
@@ -133,15 +150,13 @@ def bootstrap_interval(
     return found.score, float(formatted.get("confidence_var", 0.0))
 
 
-def _intervals(layout: Layout) -> list[figures.Interval]:
+def _intervals(layout: TranslationLayout) -> list[figures.Interval]:
     intervals = []
     for test in layout.config.test_sets:
         references = read_lines(layout.raw(test, layout.target))
-        for system in layout.config.systems:
-            for seed in layout.config.seeds:
-                translation = read_lines(layout.translation(system, seed, test))
-                score, half_width = bootstrap_interval(translation, references)
-                intervals.append(figures.Interval(test, system, seed, score, half_width))
+        for run in layout.runs:
+            score, half_width = bootstrap_interval(read_lines(layout.translation(run, test)), references)
+            intervals.append(figures.Interval(test, run.system, int(run.seed), score, half_width))
     return intervals
 
 
@@ -157,7 +172,7 @@ def _pair(config: Config) -> tuple[CodesSetting, CodesSetting] | None:
     return found.get(config.codes.symbols, next(reversed(found.values()), None))
 
 
-def _models(layout: Layout, compared: VocabularyComparison) -> dict[str, Embeddings]:
+def _models(layout: TranslationLayout, compared: VocabularyComparison) -> dict[str, Embeddings]:
     """Read the source embeddings of each system's first seed, and mark the tokens that Scaffold-BPE exchanges."""
     removed = frozenset(surface_form(entry.token) for entry in compared.removed)
     new = frozenset(surface_form(entry.token) for entry in compared.new)
@@ -167,13 +182,13 @@ def _models(layout: Layout, compared: VocabularyComparison) -> dict[str, Embeddi
         if segmentation.name not in (compared.bpe, compared.scaffold):
             continue
         marked = {"tokens Scaffold-BPE removes": removed} if segmentation.name == compared.bpe else {"new tokens": new}
-        checkpoint = layout.averaged(system, layout.config.seeds[0])
+        checkpoint = layout.averaged(Run(system, layout.config.seeds[0]))
         models[system] = read_embeddings(checkpoint, layout.dictionary(segmentation.name, layout.source), marked)
     return models
 
 
 def _draw(
-    layout: Layout,
+    layout: TranslationLayout,
     vocabularies: Mapping[str, Vocabulary],
     compared: VocabularyComparison | None,
     sizes: Sequence[SizeComparison] | None,
@@ -197,9 +212,8 @@ def _draw(
     for section, name, label, series in _over_sizes(layout, vocabularies, intervals):
         show(section, figures.over_sizes(series, folder / name, label, note), f"{label}, over N.")
     curves = {
-        f"{system}, seed {seed}": read_result(TrainingReport, layout.training_report(system, seed)).curves
-        for system in config.systems
-        for seed in config.seeds
+        f"{run.system}, seed {run.seed}": read_result(TrainingReport, layout.training_report(run)).curves
+        for run in layout.runs
     }
     # fairseq logs no epoch with --log-format none.
     if any(points for training in curves.values() for points in training.values()):
@@ -230,7 +244,7 @@ def _draw(
             "Average frequency of the tokens that Scaffold-BPE removes from BPE's vocabulary and of the new ones that "
             "replace them, for codes of several sizes learned from the same text.",
         )
-    if parts := _parts_to_show(vocabularies[compared.bpe], compared):
+    if parts := _parts_to_show(vocabularies[compared.bpe], compared, layout.languages):
         show(
             "vocabularies",
             figures.inside_longer_tokens(parts, vocabularies[compared.bpe].frequencies, folder / "inside-longer", note),
@@ -247,7 +261,7 @@ def _draw(
 
 
 def _over_sizes(
-    layout: Layout, vocabularies: Mapping[str, Vocabulary], intervals: Sequence[figures.Interval]
+    layout: TranslationLayout, vocabularies: Mapping[str, Vocabulary], intervals: Sequence[figures.Interval]
 ) -> Iterator[tuple[str, str, str, dict[str, list[tuple[int, float]]]]]:
     """Yield what to draw over N where systems differ in it: section, file, label and series of each figure."""
     for test in layout.config.test_sets:
@@ -267,7 +281,7 @@ def _over_sizes(
         yield "vocabularies", "bytes-per-token-over-n", "bytes per token in the training text", series
 
 
-def _by_size(layout: Layout, values: Mapping[str, float]) -> dict[str, list[tuple[int, float]]]:
+def _by_size(layout: TranslationLayout, values: Mapping[str, float]) -> dict[str, list[tuple[int, float]]]:
     """Return a value of each system over N, by what else sets systems with joint codes apart; none for a single N.
 
     values: system → value; systems without one are left out.
@@ -284,12 +298,144 @@ def _by_size(layout: Layout, values: Mapping[str, float]) -> dict[str, list[tupl
     return {kind: points for kind, points in ordered.items() if len({size for size, _ in points}) > 1}
 
 
-def _parts_to_show(bpe: Vocabulary, compared: VocabularyComparison) -> list[str]:
+# A string that occurs in many longer words and stays a token, in languages where we know one.
+_KNOWN_PARTS = {"en": "ing"}
+
+
+def _parts_to_show(bpe: Vocabulary, compared: VocabularyComparison, languages: Sequence[str]) -> list[str]:
     """Return two strings that BPE made only on the way to longer ones, the earliest, and one that stayed frequent."""
     removed = {entry.token.removesuffix(END_OF_WORD) for entry in compared.removed if entry.scaffold}
     in_order = list(dict.fromkeys(merge.token.removesuffix(END_OF_WORD) for merge in bpe.codes.merges))
     occurs = {token.removesuffix(END_OF_WORD) for token, frequency in bpe.frequencies.items() if frequency}
     parts = [part for part in in_order if part in removed and len(part) >= 4 and any(part in o for o in occurs)][:2]
     kept = [part for part in in_order if part not in removed and len(part) == 3]
+    known = [_KNOWN_PARTS[language] for language in languages if _KNOWN_PARTS.get(language) in kept]
     frequent = max(kept, key=lambda part: bpe.frequencies.get(part + END_OF_WORD, 0), default=None)
-    return [*parts, "ing" if "ing" in kept else frequent] if parts and frequent else parts
+    return [*parts, known[0] if known else frequent] if parts and frequent else parts
+
+
+# -- language models
+
+
+@dataclass(frozen=True)
+class VocabularySummary:
+    """How one codes file divides the training documents (docs/statistics.md has the formulas).
+
+    tokens: without the ends of documents and without BPE-dropout. vocabulary_size: the 256 bytes (512 for codes with
+    ``</w>``) and the normal merged tokens. renyi_efficiency: power → efficiency.
+    """
+
+    codes: str
+    documents: int
+    bytes: int
+    tokens: int
+    vocabulary_size: int
+    scaffold_tokens: int
+    bytes_per_token: float
+    entropy_bits: float
+    redundancy: float
+    renyi_efficiency: dict[float, float]
+    frequency_0: int
+    frequency_under_100: int
+
+
+@dataclass(frozen=True)
+class LanguageModelStatistics:
+    """The measurements of an experiment beside its bits per byte. figures: relative to its folder."""
+
+    experiment: str
+    synthetic: bool
+    vocabularies: list[VocabularySummary]
+    figures: list[str]
+    versions: dict[str, str]
+
+
+def language_model_statistics(experiment: PathLike) -> LanguageModelStatistics:
+    """Measure the vocabularies of an experiment with language models, by the counts in its data folders.
+
+    Writes ``statistics.json``, ``statistics.txt`` and ``figures/``, and returns the content of the first. Raises
+    MTScaffoldError where a data folder is missing or malformed.
+    """
+    layout = LanguageModelLayout.read(experiment)
+    config = layout.config
+    folders = {config.codes_of(system).name: layout.binarised_of(system) for system in config.systems}
+    frequencies = {name: token_counts(folder) for name, folder in folders.items()}
+    make_folder(layout.figures)
+    note = SYNTHETIC_NOTE if config.synthetic else ""
+    figure = figures.token_frequencies(frequencies, layout.figures / "token-frequencies", note)
+    result = LanguageModelStatistics(
+        experiment=config.name,
+        synthetic=config.synthetic,
+        vocabularies=[summarise_documents(name, folder, frequencies[name]) for name, folder in folders.items()],
+        figures=[figure.relative_to(layout.folder).as_posix()],
+        versions=versions(),
+    )
+    write_text(
+        layout.vocabulary_table, f"{note}\n\n" * config.synthetic + format_table(documents_table(result.vocabularies))
+    )
+    write_result(layout.statistics, result)
+    return result
+
+
+def token_counts(folder: PathLike) -> list[int]:
+    """Return how often each token of the codes occurs in the training documents of a data folder, by its id.
+
+    Raises MTScaffoldError where the folder or its dictionary is not as binarise-documents wrote it.
+    """
+    size = read_documents_folder(folder).n_vocab
+    path = Path(folder) / DICTIONARY
+    counts = []
+    with open_input(path) as stream:
+        for line in stream.read().decode("utf-8").splitlines()[:size]:
+            parts = line.split(" ")
+            if len(parts) < 2 or not parts[1].isdecimal():
+                raise MTScaffoldError(f"{path}: not as binarise-documents wrote it; run mt-scaffold binarise-documents")
+            counts.append(int(parts[1]))
+    return counts
+
+
+def summarise_documents(name: str, folder: PathLike, frequencies: Sequence[int]) -> VocabularySummary:
+    """Return the figures of one codes file, from the frequencies of its tokens."""
+    split = read_documents_folder(folder).splits["train"]
+    tokens, bits = sum(frequencies), entropy(frequencies)
+    return VocabularySummary(
+        codes=name,
+        documents=split.documents,
+        bytes=split.bytes,
+        tokens=tokens,
+        vocabulary_size=len(frequencies),
+        scaffold_tokens=len({merge.token for merge in Codes.read(codes_of(folder)).merges if not merge.normal}),
+        bytes_per_token=split.bytes / tokens,
+        entropy_bits=bits,
+        redundancy=redundancy(bits, len(frequencies)),
+        renyi_efficiency={power: renyi_efficiency(frequencies, power) for power in RENYI_POWERS},
+        frequency_0=sum(1 for frequency in frequencies if not frequency),
+        frequency_under_100=sum(1 for frequency in frequencies if frequency < RARE),
+    )
+
+
+_LABELS = {
+    "documents": "training documents",
+    "bytes": "bytes",
+    "tokens": "tokens",
+    "vocabulary_size": "vocabulary |V|",
+    "scaffold_tokens": "scaffold tokens",
+    "bytes_per_token": "bytes per token, no </s>",
+    "entropy_bits": "entropy H, bits",
+    "redundancy": "redundancy",
+    "frequency_0": "tokens of frequency 0",
+    "frequency_under_100": f"tokens under {RARE}",
+}
+
+
+def documents_table(summaries: Sequence[VocabularySummary]) -> list[list[str]]:
+    """Return the figures as rows of text, one column per codes file; the first row is the heading."""
+    rows = [["", *(summary.codes for summary in summaries)]]
+    for key, label in _LABELS.items():
+        values = [getattr(summary, key) for summary in summaries]
+        rows.append([label, *(f"{value:,}" if isinstance(value, int) else f"{value:.4f}" for value in values)])
+        if key == "redundancy":
+            for power in RENYI_POWERS:
+                shown = [f"{summary.renyi_efficiency[power]:.4f}" for summary in summaries]
+                rows.append([f"Rényi efficiency, power {power:g}", *shown])
+    return rows

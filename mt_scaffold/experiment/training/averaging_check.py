@@ -10,7 +10,7 @@ from mt_scaffold.errors import UsageError
 from mt_scaffold.experiment.configuration import Config
 from mt_scaffold.experiment.configuration.training import Expected, check_training
 from mt_scaffold.experiment.runtime.schema import OptionValue, WrongValue
-from mt_scaffold.experiment.training.training_options import train_section, training_options
+from mt_scaffold.experiment.training.translation_options import train_section, training_options
 
 
 @dataclass(frozen=True)

@@ -23,9 +23,12 @@ from mt_scaffold.experiment.runtime.fairseq import WHOLE_DATA_SET
 from mt_scaffold.experiment.runtime.results import read_result
 from mt_scaffold.experiment.runtime.schema import OptionValue, nearest
 from mt_scaffold.experiment.training.averaging_check import Epoch, check_checkpoints, number_of
+from mt_scaffold.experiment.training.options import averaging_options, kept_checkpoints, with_own_options
 from mt_scaffold.experiment.training.train import TrainingReport
-from mt_scaffold.experiment.training.training_options import kept_checkpoints, with_own_options
+from mt_scaffold.methods.resampling import training_options as resampling_options
 
+# For data that does not change and data that is resampled.
+OWN_TASKS = ("language_modeling_resumable", "language_modeling_bpe_dropout")
 # fairseq's default.
 _TOKENS_PER_SAMPLE = 1024
 # The bytes of text by which the number of tokens with BPE-dropout is estimated.
@@ -67,9 +70,9 @@ def training_options(
             processes = train.batch_gpus if gpus is None else max(1, gpus)
             updates = updates_until(rule, limit, options, processes, data)
         options = _scheduled(train.schedule, options, updates)
-    if config.average.last:
-        options |= {"average-last": config.average.last, "average-by": config.average.by}
-    return options | kept_checkpoints(config.average, options, config.average.last)
+    options |= averaging_options(config.average, config.average.last)
+    options |= kept_checkpoints(config.average, options, config.average.last)
+    return options | resampling_options(config.systems[system].resamplings)
 
 
 def options_for_data(

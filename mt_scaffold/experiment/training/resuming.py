@@ -11,7 +11,7 @@ from pathlib import Path
 
 from mt_scaffold.corpus.files import PathLike, write_text
 from mt_scaffold.errors import MTScaffoldError
-from mt_scaffold.experiment.configuration.experiment_folder import CHECKPOINTS, TRAINING_COMMAND
+from mt_scaffold.experiment.configuration.layout import CHECKPOINTS, TRAINING_COMMAND
 from mt_scaffold.experiment.runtime.checkpoints import load_checkpoint
 
 # Options that leave both the batches and what is learned from them as they are; docs/fairseq.md lists them.
@@ -105,25 +105,18 @@ def options_of(arguments: Sequence[str]) -> dict[str, list[str]]:
 
 
 def read_start(training: PathLike) -> Start | None:
-    """Return what a training that has checkpoints was started with; None for one without."""
+    """Return what a training that has checkpoints was started with; None for one without.
+
+    Raises MTScaffoldError where command.txt is not as ``write_start`` wrote it.
+    """
     path = Path(training) / TRAINING_COMMAND
     if not path.exists() or not any((Path(training) / CHECKPOINTS).glob("*.pt")):
         return None
     text, _, processes = path.read_text(encoding="utf-8").rstrip("\n").partition(_PROCESSES)
     command, _, digest = text.partition(_DATA)
-    words = shlex.split(command)
-    return Start(words, digest.strip(), int(processes) if processes else _processes_of(words))
-
-
-def _processes_of(command: Sequence[str]) -> int | None:
-    """Return the number of processes as far as a command says it, for a command.txt without it."""
-    options = options_of(command)
-    for name in ("--distributed-world-size", "--nproc-per-node"):
-        if name in options:
-            return int(options[name][0])
-    if "--gpus-per-node" in options:
-        return int(options["--gpus-per-node"][0]) * int(options["--nodes"][0])
-    return 1 if "--cpu" in options else None
+    if not processes.isdecimal():
+        raise MTScaffoldError(f"{path}: damaged or modified; delete {training} to train from scratch")
+    return Start(shlex.split(command), digest.strip(), int(processes))
 
 
 def write_start(training: PathLike, start: Start) -> None:
@@ -173,9 +166,6 @@ def _changes(old: Start, new: Start) -> list[str]:
         if before.get(name) != now.get(name)
         and (name in fixed or (name not in _MAY_CHANGE and not name.startswith(_MAY_CHANGE_PREFIXES)))
     ]
-    if old.processes is None and new.processes is not None:
-        # A command.txt of an older release: the number of processes must be taken to be the same.
-        old, new = (Start(start.command, start.data_digest, 1) for start in (old, new))
     bound = [name for name in _BOUND_TO_PROCESSES if name in now]
     bound += ["--ddp-backend slowmo"] if "slowmo" in now.get("--ddp-backend", []) else []
     if new.processes is not None and old.parts != new.parts:

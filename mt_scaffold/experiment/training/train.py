@@ -21,7 +21,7 @@ from mt_scaffold.experiment.binarise.data_folder import (
     subsets,
 )
 from mt_scaffold.experiment.binarise.parallel import DESCRIPTION, Binarised
-from mt_scaffold.experiment.configuration.experiment_folder import (
+from mt_scaffold.experiment.configuration.layout import (
     CHECKPOINTS,
     TRAINING_COMMAND,
     TRAINING_LOG,

@@ -10,10 +10,11 @@ import pytest
 from test_config import SMALL, load
 
 from mt_scaffold.errors import MTScaffoldError, UsageError
-from mt_scaffold.experiment.configuration.layout import Layout
-from mt_scaffold.experiment.training.training_options import training_options
-from mt_scaffold.experiment.workflow import codes as making_codes
-from mt_scaffold.experiment.workflow.steps import apply_command, dropout_options
+from mt_scaffold.experiment.binarise.segmentation import segmentation_in
+from mt_scaffold.experiment.configuration.translation_layout import TranslationLayout
+from mt_scaffold.experiment.tasks import codes as making_codes
+from mt_scaffold.experiment.training.translation_options import training_options
+from mt_scaffold.methods import Unigram
 
 UNIGRAM = "algorithm: unigram"
 
@@ -66,16 +67,17 @@ def test_systems_share_the_model_that_is_the_same(tmp_path: Path) -> None:
     names = ["unigram-100", "unigram-100", "bpe-100-min5", "unigram-50-total.en+unigram-50-total.de"]
     assert [config.segmentation(name).name for name in ("unigram", "drawn", "bpe", "sides")] == names
     models = ["unigram-100", "unigram-50-total.en", "unigram-50-total.de"]
-    assert making_codes.unigram_models(config) == models
-    assert making_codes.learned_codes(config) == ["bpe-100-min5", "scaffold-100-min5"]
-    assert making_codes.learn_flags(config, models[0]) == "--symbols 100"
-    assert making_codes.learn_flags(config, models[1]) == "--symbols 50 --total-symbols"
-    assert dropout_options(config, "drawn") == "-- --sampling-alpha 0.2" and not dropout_options(config, "unigram")
+    assert sorted(making_codes.learned_codes(config)) == sorted([*models, "bpe-100-min5", "scaffold-100-min5"])
+    made = making_codes.made_codes(config)
+    assert made[models[0]].method == Unigram(symbols=100)
+    assert made[models[1]].method == Unigram(symbols=50, total_symbols=True)
+    drawn = training_options(config, "drawn")
+    assert drawn["sampling-alpha"] == 0.2 and "sampling-alpha" not in training_options(config, "unigram")
     assert config.is_resampled("unigram-100") and not config.is_resampled(names[-1])
-    layout = Layout(tmp_path, config)
+    layout = TranslationLayout(tmp_path, config)
     assert [path.name for path in layout.codes_of("sides")] == [f"{name}.model" for name in models[1:]]
     assert layout.codes("bpe-100-min5").suffix == ".codes"
-    assert [apply_command(layout, name) for name in names[1:3]] == ["apply-unigram", "apply-bpe"]
+    assert [segmentation_in(layout, name).kind.has_codes for name in names[1:3]] == [False, True]
     validating = dataclasses.replace(config, train=dataclasses.replace(config.train, validate_bleu=True))
     joined = {name: training_options(validating, name)["eval-bleu-remove-bpe"] for name in ("drawn", "bpe")}
     assert joined == {"drawn": "sentencepiece", "bpe": "subword_nmt"}

@@ -13,8 +13,9 @@ pytest.importorskip("yaml", reason="PyYAML comes with the extra 'workflow'")
 from mt_scaffold.cli import main
 from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.configuration import Config, load_config, load_experiment, parse_experiment
-from mt_scaffold.experiment.configuration.experiment_folder import plan_experiment
-from mt_scaffold.experiment.workflow.codes import learn_flags, learned_codes, mark_flags, trimmed_codes
+from mt_scaffold.experiment.configuration.layout import plan_experiment
+from mt_scaffold.experiment.tasks.codes import learned_codes, made_codes, trimmed_codes
+from mt_scaffold.methods import PlainBPE, Trimmed
 
 STUDY = ROOT / "configs" / "study_intrinsic.yaml"
 # All but the intrinsic study, which trains no models (tests/experiment/study/test_intrinsic_study.py).
@@ -300,9 +301,10 @@ def test_trimmed_codes_are_made_of_those_of_bpe(tmp_path: Path) -> None:
     assert learned_codes(config) == learned and trimmed_codes(config) == [
         name for name in config.all_codes if name.startswith("trimmed")
     ]
-    assert learn_flags(config, "bpe-100-min3.de") == "--algorithm bpe --symbols 100 --min-frequency 3"
-    assert mark_flags(config, "trimmed-100-below9-min3") == "--below 9"
-    assert mark_flags(config, "trimmed-100-below9-refill-min3") == "--below 9 --refill same --min-frequency 3"
+    untrimmed = made_codes(config)["bpe-100-min3.de"]
+    assert untrimmed.method == PlainBPE(symbols=100, min_frequency=3)
+    for name, refill in (("trimmed-100-below9-min3", False), ("trimmed-100-below9-refill-min3", True)):
+        assert made_codes(config)[name].method == Trimmed(symbols=100, below=9, refill=refill, min_frequency=3)
 
 
 def test_only_leaves_the_other_systems_out(tmp_path: Path) -> None:

@@ -12,31 +12,27 @@ from paths import ROOT
 pytest.importorskip("yaml", reason="PyYAML comes with the extra 'workflow'")
 
 from mt_scaffold.errors import MTScaffoldError, UsageError
-from mt_scaffold.experiment.configuration.layout import Layout, plan_layout, read_layout
+from mt_scaffold.experiment.configuration.layout import Run, plan_experiment
 from mt_scaffold.experiment.configuration.systems import System
-from mt_scaffold.experiment.workflow.steps import (
-    check_fairseq_options,
-    closing_words,
-    dictionary_flags,
-    dropout_options,
-    gpus_per_node,
-    one_of,
-    tokenise_flags,
-)
+from mt_scaffold.experiment.configuration.translation_layout import TranslationLayout
+from mt_scaffold.experiment.training.translation_options import training_options
+from mt_scaffold.experiment.workflow.steps import check_fairseq_options, closing_words, gpus_per_node, one_of
+from mt_scaffold.methods.resampling import training_options as resampling_options
 
 DEMO = ROOT / "configs" / "demo.yaml"
 WMT14 = ROOT / "configs" / "wmt14_en_de.yaml"
 
 
-def plan(*configurations: Path, **settings: object) -> Layout:
-    return plan_layout(configurations or (DEMO,), settings)[0]
+def plan(*configurations: Path, **settings: object) -> TranslationLayout:
+    folder, config, _ = plan_experiment(configurations or (DEMO,), settings)
+    return TranslationLayout.of(folder, config)
 
 
 def test_settings_replace_values_of_the_file() -> None:
     """Settings come as Snakemake passes them: numbers as text within braces, and the short names."""
-    layout, cache = plan_layout(
-        [DEMO], {"output": "elsewhere", "cache": "kept", "sample": "7", "train": {"options": {"lr": "0.1"}}}
-    )
+    settings = {"output": "elsewhere", "cache": "kept", "sample": "7", "train": {"options": {"lr": "0.1"}}}
+    folder, config, cache = plan_experiment([DEMO], settings)
+    layout = TranslationLayout.of(folder, config)
     assert (layout.folder, cache) == (Path("elsewhere"), Path("kept"))
     assert (layout.config.data.sample, layout.config.train.options["lr"]) == (7, 0.1)
     # Everything else is unchanged.
@@ -66,24 +62,25 @@ def test_a_wrong_setting_is_one_line(settings: dict[str, object], says: str) -> 
 def test_one_configuration_is_one_experiment() -> None:
     """Snakemake would merge two into one that nobody wrote."""
     with pytest.raises(UsageError, match="give one experiment: --configfile"):
-        plan_layout([DEMO, WMT14], {})
+        plan_experiment([DEMO, WMT14], {})
 
 
 def test_no_two_files_of_an_experiment_have_one_path() -> None:
     """Each method gives a path of its own, with Snakemake's wildcards as with names."""
     layout = plan(WMT14)
-    system, part, language, test, name = "{system}", "{part}", "{lang}", "{test}", "{segmentation}"
+    part, language, test, name, run = "{part}", "{lang}", "{test}", "{segmentation}", layout.wildcards
+    assert run == Run("{system}", "{seed}")
     paths = [
         *(layout.raw(part, language), layout.words(part, language), layout.uncleaned(part, language)),
         *(layout.chunk(language, "{item}"), layout.chunk(language, "{item}", "json"), layout.codes("{codes}")),
         *(layout.vocabulary(name, language), layout.dictionaries(name), layout.dictionary(name, language)),
-        *(layout.subwords(name, part, language), layout.binarised(name), layout.binarised(name, words=True)),
-        *(layout.binarised_test(name, test), layout.checkpoint(system, "{seed}", "{checkpoint}")),
-        layout.scores(system, "{seed}", test, "{checkpoint}"),
-        layout.translation(system, "{seed}", test, "words", "{checkpoint}"),
-        *(layout.training_report(system, "{seed}"), layout.averaged(system, "{seed}")),
-        *(layout.translation(system, "{seed}", test, form) for form in ("", "words", "subwords")),
-        *(layout.translated_source(system, "{seed}", test), layout.scores(system, "{seed}", test)),
+        *(layout.subwords(name, part, language), layout.binarised(name), layout.binarised(name, resampled=True)),
+        *(layout.binarised_test(name, test), layout.checkpoint(run, "{checkpoint}")),
+        layout.scores(run, test, "{checkpoint}"),
+        layout.translation(run, test, "words", "{checkpoint}"),
+        *(layout.training_report(run), layout.averaged(run)),
+        *(layout.translation(run, test, form) for form in ("", "words", "subwords")),
+        *(layout.translated_source(run, test), layout.scores(run, test)),
         *(layout.comparison(kind) for kind in ("txt", "json")),
         *(layout.config_file, layout.data_report, layout.statistics, layout.figures, layout.report),
         *(layout.log("a"), layout.step_report("a")),
@@ -99,7 +96,7 @@ def test_no_two_files_of_an_experiment_have_one_path() -> None:
 @pytest.mark.parametrize(
     ("step", "settings"),
     [
-        ("get_data", {"sample": 5}),
+        ("get-data", {"sample": 5}),
         ("train", {"train": {"options": {"lr": 0.5}}}),
         ("train", {"systems": {"bpe": {"train": {"options": {"lr": 0.5}}}}}),
         ("translate", {"translate": {"options": {"beam": 9}}}),
@@ -111,9 +108,10 @@ def test_no_two_files_of_an_experiment_have_one_path() -> None:
 )
 def test_a_step_is_out_of_date_when_its_own_section_changes(step: str, settings: dict[str, object]) -> None:
     """No other step is: a new beam size must not cause a new training."""
-    names = {"get_data": "", "train": "bpe", "translate": "", "score": "", "compare": "", "statistics": ""}
+    names: dict[str, list[Run]] = {step: [] for step in ("get-data", "translate", "score", "compare", "statistics")}
+    names["train"] = [Run("bpe", 1)]
     before, after = plan(WMT14), plan(WMT14, **settings)
-    changed = [each for each, name in names.items() if before.depends_on(each, name) != after.depends_on(each, name)]
+    changed = [each for each, runs in names.items() if before.depends_on(each, *runs) != after.depends_on(each, *runs)]
     assert changed == [step]
 
 
@@ -123,8 +121,8 @@ def test_a_new_test_set_is_no_reason_to_repeat_anything() -> None:
     test = {"sacrebleu": "wmt15"}
     after = plan(WMT14, data={"archives": {"tests": {"newstest2015": test}}})
     assert after.config.test_sets == ["newstest2014", "newstest2015"]
-    for step, name in (("get_data", ""), ("get_data", "newstest2014"), ("train", "bpe"), ("translate", "")):
-        assert before.depends_on(step, name) == after.depends_on(step, name)
+    for step, *names in (("get-data",), ("get-data", "newstest2014"), ("train", Run("bpe", 1)), ("translate",)):
+        assert before.depends_on(str(step), *names) == after.depends_on(str(step), *names)
 
 
 def test_what_changes_no_training_repeats_none() -> None:
@@ -132,24 +130,24 @@ def test_what_changes_no_training_repeats_none() -> None:
     small = {"batches": {"small": {"options": {"lr": 0.5}}}}
     before = plan(WMT14)
     for train in ({"expected": {"pairs": 4600000}}, small):
-        assert before.depends_on("train", "bpe") == plan(WMT14, train=train).depends_on("train", "bpe")
+        assert before.depends_on("train", Run("bpe", 1)) == plan(WMT14, train=train).depends_on("train", Run("bpe", 1))
     before, after = plan(WMT14, batch="small"), plan(WMT14, batch="small", train=small)
-    assert before.depends_on("train", "bpe") != after.depends_on("train", "bpe")
+    assert before.depends_on("train", Run("bpe", 1)) != after.depends_on("train", Run("bpe", 1))
 
 
 def test_a_training_without_an_end_is_refused() -> None:
     """It would go on until somebody looks."""
     endless = plan(systems={"scaffold": {"train": {"options": {"max-update": 0}}}})
     with pytest.raises(UsageError, match=r"systems\.scaffold: its training would never end; give train\.stop"):
-        check_fairseq_options(endless.config)
+        check_fairseq_options(endless)
 
 
 @pytest.mark.parametrize("configuration", [DEMO, WMT14])
 def test_a_sample_is_another_text(configuration: Path) -> None:
     """After a rehearsal the whole text is fetched, and looked for the sentences of the test sets again."""
     before, after = plan(configuration, sample="7"), plan(configuration)
-    for name in ("", before.config.test_sets[0]):
-        assert before.depends_on("get_data", name) != after.depends_on("get_data", name)
+    for names in ([], before.config.test_sets[:1]):
+        assert before.depends_on("get-data", *names) != after.depends_on("get-data", *names)
 
 
 def test_an_opened_experiment_is_locked_and_read_back(tmp_path: Path) -> None:
@@ -158,7 +156,7 @@ def test_an_opened_experiment_is_locked_and_read_back(tmp_path: Path) -> None:
     with layout.open(), pytest.raises(MTScaffoldError, match="demo: another run is working in this folder"):
         layout.open()
     layout.open().close()
-    assert read_layout(layout.folder) == layout
+    assert TranslationLayout.read(layout.folder) == layout
     assert closing_words(layout).startswith(f"All results are in {layout.folder}")
 
 
@@ -172,28 +170,37 @@ def test_a_folder_that_cannot_be_made_is_one_line(tmp_path: Path) -> None:
 def test_a_folder_of_no_experiment_is_reported(tmp_path: Path) -> None:
     """``report`` and ``statistics`` take one: a wrong path must not end in a file name that the user never gave."""
     with pytest.raises(MTScaffoldError, match=r"not the folder of an experiment \(no config\.yaml\)"):
-        read_layout(tmp_path)
+        TranslationLayout.read(tmp_path)
 
 
 def test_options_of_the_steps_follow_the_configuration() -> None:
     """A key of the configuration reaches the command that it is about."""
-    config = plan(WMT14.with_stem("wmt14_en_de_gehring")).config
-    assert tokenise_flags(config, "train") == ""
-    assert tokenise_flags(config, "newstest2014") == "--keep-punctuation --keep-nonprinting --straight-apostrophes"
-    assert dropout_options(config, "bpe") == "" and dropout_options(config, "bpe_dropout") == "-- --bpe-dropout 0.1"
-    bpe = config.systems["bpe"]
-    sampling = {
-        "uniform": System.from_keys({**bpe.to_keys(), "uniform_sampling": 0.1}),
-        "mixed": System.from_keys({**bpe.to_keys(), "dropout_source": 0.2, "uniform_sampling_target": 0.1}),
+    layout = plan(WMT14.with_stem("wmt14_en_de_gehring"))
+    config = layout.config
+    bpe, dropout = config.systems["bpe"], config.systems["bpe_dropout"]
+    assert resampling_options(bpe.resamplings) == {}
+    assert resampling_options(dropout.resamplings) == {"bpe-dropout": 0.1}
+    assert training_options(config, "bpe_dropout")["bpe-dropout"] == 0.1
+    uniform = System.from_keys({**bpe.to_keys(), "uniform_sampling": 0.1})
+    mixed = System.from_keys({**bpe.to_keys(), "dropout_source": 0.2, "uniform_sampling_target": 0.1})
+    assert resampling_options(uniform.resamplings) == {"bpe-uniform-sampling": 0.1}
+    assert resampling_options(mixed.resamplings) == {
+        "bpe-dropout-src": 0.2,
+        "bpe-dropout-tgt": 0.0,
+        "bpe-uniform-sampling-src": 0.0,
+        "bpe-uniform-sampling-tgt": 0.1,
     }
-    config = dataclasses.replace(config, systems={"bpe": bpe, **sampling})
-    assert dropout_options(config, "uniform") == "-- --bpe-uniform-sampling 0.1"
-    assert dropout_options(config, "mixed") == (
-        "-- --bpe-dropout-src 0.2 --bpe-dropout-tgt 0.0 --bpe-uniform-sampling-src 0.0 --bpe-uniform-sampling-tgt 0.1"
+    assert [system.resamples for system in (bpe, uniform, mixed)] == [False, True, True]
+    # The dictionary of a segmentation is made again once a system with it resamples, and its texts are not tokenised.
+    plain, resampled = (
+        dataclasses.replace(layout, config=dataclasses.replace(config, systems={"bpe": system}, baseline="bpe"))
+        for system in (bpe, uniform)
     )
-    assert [config.systems[name].resamples for name in ("bpe", "uniform", "mixed")] == [False, True, True]
-    assert dictionary_flags(config, config.segmentation("uniform").name).endswith("--with-dropout")
-    assert Layout(Path("experiment"), config).binarised_of("uniform").name.endswith(".words")
+    name = plain.segmentation_of("bpe")
+    assert plain.depends_on("dictionary", name) != resampled.depends_on("dictionary", name)
+    assert plain.depends_on("tokenise", "train") == resampled.depends_on("tokenise", "train")
+    assert layout.depends_on("tokenise", "train") != layout.depends_on("tokenise", "newstest2014")
+    assert resampled.binarised_of("bpe").name.endswith(".words")
     assert gpus_per_node(16, 2) == 8
     with pytest.raises(UsageError, match="3 GPUs cannot be shared by 2 nodes"):
         gpus_per_node(3, 2)

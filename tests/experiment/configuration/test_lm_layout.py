@@ -20,16 +20,18 @@ from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.binarise.data_folder import BinarisedDocuments, Split
 from mt_scaffold.experiment.binarise.parallel import DESCRIPTION
 from mt_scaffold.experiment.configuration import parse_experiment
-from mt_scaffold.experiment.configuration.experiment_folder import COMPARISON_KINDS, plan_experiment
 from mt_scaffold.experiment.configuration.language_model import LanguageModelConfig
-from mt_scaffold.experiment.configuration.language_model_layout import LanguageModelLayout, plan_layout, read_layout
-from mt_scaffold.experiment.configuration.layout import plan_layout as plan_translation
+from mt_scaffold.experiment.configuration.language_model_layout import LanguageModelLayout
+from mt_scaffold.experiment.configuration.layout import COMPARISON_KINDS, Run, plan_experiment
+from mt_scaffold.experiment.configuration.translation_layout import TranslationLayout
 from mt_scaffold.experiment.data.documents import get_documents
 from mt_scaffold.experiment.runtime.fairseq import option_arguments
 from mt_scaffold.experiment.runtime.results import write_result
+from mt_scaffold.experiment.tasks import language_modeling as steps
+from mt_scaffold.experiment.tasks import read_layout
+from mt_scaffold.experiment.tasks.language_modeling import LanguageModeling
 from mt_scaffold.experiment.training.averaging_check import number_of
 from mt_scaffold.experiment.training.language_model_options import options_for_data, tokens_per_byte, training_options
-from mt_scaffold.experiment.workflow import language_model_steps as steps
 
 DEMO = ROOT / "configs" / "lm_demo.yaml"
 SMALL: dict[str, Any] = {
@@ -51,6 +53,11 @@ def small(**changes: Any) -> LanguageModelConfig:
     return config
 
 
+def plan_layout(configurations: list[Path], settings: dict[str, Any]) -> LanguageModelLayout:
+    folder, config, _ = plan_experiment(configurations, settings)
+    return LanguageModelLayout.of(folder, config)
+
+
 def of_files(tmp_path: Path, documents: dict[str, Any], **data: Any) -> LanguageModelLayout:
     return LanguageModelLayout(tmp_path / "out", small(data={"documents": documents, **data}))
 
@@ -58,12 +65,13 @@ def of_files(tmp_path: Path, documents: dict[str, Any], **data: Any) -> Language
 def test_no_two_files_of_an_experiment_have_one_path() -> None:
     """Each method gives a path of its own, with Snakemake's wildcards as with names."""
     layout = plan_layout([DEMO], {})
-    run = ("{system}", "{comparison}", "{seed}")
+    run = layout.wildcards
+    assert run == Run("{system}", "{seed}", "{comparison}")
     paths = [
         *(layout.documents("{part}"), layout.documents_report, layout.counted("{item}"), layout.counts),
-        *(layout.codes("{codes}"), layout.binarised("{codes}"), layout.binarised("{codes}", text=True)),
-        *(layout.binarised_test("{codes}", "{test}"), layout.training_report(*run), layout.checkpoints(*run)),
-        *(layout.averaged(*run), layout.thinned(*run), layout.scores(*run, "{test}"), layout.samples(*run)),
+        *(layout.codes("{codes}"), layout.binarised("{codes}"), layout.binarised("{codes}", resampled=True)),
+        *(layout.binarised_test("{codes}", "{test}"), layout.training_report(run), layout.checkpoints(run)),
+        *(layout.averaged(run), layout.stripped(run), layout.scores(run, "{test}"), layout.samples(run)),
         *(layout.prompts, layout.config_file, layout.statistics, layout.vocabulary_table, layout.figures),
         *(layout.comparison(kind) for kind in ("txt", "json")),
         *(layout.log("a"), layout.step_report("a")),
@@ -74,7 +82,7 @@ def test_no_two_files_of_an_experiment_have_one_path() -> None:
 
 def test_a_step_is_out_of_date_when_its_own_part_changes() -> None:
     """Another amount of training must not write the documents again, nor other documents be trained on as the old."""
-    steps_of = {"documents": (), "train": ("scaffold", "equal_text")}
+    steps_of = {"get-documents": (), "train": (Run("scaffold", 1, "equal_text"),)}
 
     def depending(**settings: Any) -> dict[str, str]:
         layout = plan_layout([DEMO], settings)
@@ -82,7 +90,7 @@ def test_a_step_is_out_of_date_when_its_own_part_changes() -> None:
 
     before = depending()
     for settings, changed in (
-        ({"sample": "50"}, {"documents"}),
+        ({"sample": "50"}, {"get-documents"}),
         ({"train": {"options": {"lr": 0.5}}}, {"train"}),
         ({"comparisons": {"equal_text": {"text_of": None, "text": 5}}}, {"train"}),
         ({"comparisons": {"equal_tokens": {"tokens": 5}}}, set()),
@@ -98,7 +106,7 @@ def test_a_layout_is_read_back_and_each_task_has_its_own(tmp_path: Path) -> None
     layout.open().close()
     assert read_layout(layout.folder) == layout
     with pytest.raises(UsageError, match="task: language_modeling: only translation experiments have this"):
-        plan_translation([DEMO], {})
+        TranslationLayout.of("x", layout.config)
     with pytest.raises(UsageError, match="task: translation: only experiments with language models have this"):
         plan_layout([DEMO.with_name("demo.yaml")], {})
     assert plan_experiment([DEMO], {"cache": "kept"})[2] == Path("kept")
@@ -156,15 +164,15 @@ def test_files_are_read_where_they_are(tmp_path: Path) -> None:
         (tmp_path / f"{name}.txt").write_text("text\n")
     documents = {"train": [f"{tmp_path}/[abc].txt"], "valid": [f"{tmp_path}/valid.txt"], "format": "lines"}
     layout = of_files(tmp_path, documents | {"tests": {"news": [f"{tmp_path}/test.txt"]}})
-    steps.check_plan(layout)
+    LanguageModeling().check_plan(layout)
     assert layout.written_parts == [] and layout.parts == ["train", "valid", "news"]
-    assert steps.text_flags(layout, "news") == f"--test {tmp_path}/test.txt --format lines"
+    assert (layout.patterns("news"), layout.format) == ([f"{tmp_path}/test.txt"], ("lines", None))
     assert [path.name for path in layout.files("train")] == ["a.txt", "b.txt", "c.txt"]
     config = small(data={"documents": documents | {"tests": {"news": ["none"]}}}, prepare={"shards": 2})
     layout = LanguageModelLayout(tmp_path, config)
     assert [[path.name for path in steps.shard(layout, f"{n}-of-2")] for n in (1, 2)] == [["a.txt", "c.txt"], ["b.txt"]]
     with pytest.raises(MTScaffoldError, match=r"none: no such file; check data\.documents"):
-        steps.check_plan(layout)
+        LanguageModeling().check_plan(layout)
     with pytest.raises(UsageError, match=r"prepare\.shards: 4 jobs, but the training documents are 3 files"):
         steps.shard(
             LanguageModelLayout(tmp_path, small(data=config.to_dict()["data"], prepare={"shards": 4})), "1-of-4"
@@ -187,7 +195,7 @@ def test_given_codes_that_cannot_be_used_are_named_before_anything_runs(
         (tmp_path / "codes").write_text(codes)
     config = small(systems={"bpe": {"algorithm": "bpe"}, "own": {"codes": str(tmp_path / "codes")}})
     with pytest.raises(UsageError, match=rf"systems\.own\.codes: .*{says}"):
-        steps.check_plan(LanguageModelLayout(tmp_path, config))
+        LanguageModeling().check_plan(LanguageModelLayout(tmp_path, config))
     assert config.codes_of("own").name.startswith("given-codes-")
 
 
@@ -258,15 +266,15 @@ def test_an_average_of_checkpoints_that_will_not_be_saved_is_refused(tmp_path: P
     assert "average-last" not in training_options(small(average={"last": 0}), "bpe", "equal_tokens")
     # 10,240 tokens are three epochs of 5,000.
     layout = LanguageModelLayout(tmp_path, config)
-    steps.check_plan(layout)
+    LanguageModeling().check_plan(layout)
     folder = layout.binarised_of("bpe")
     folder.mkdir(parents=True)
     write_result(folder / DESCRIPTION, DATA)
     with pytest.raises(
         UsageError, match=r"average\.last: 4 checkpoints are needed, but this training saves 3 \(stop-to"
     ):
-        steps.check_plan(layout)
-    steps.check_plan(LanguageModelLayout(tmp_path, small(average={"last": 3})))
+        LanguageModeling().check_plan(layout)
+    LanguageModeling().check_plan(LanguageModelLayout(tmp_path, small(average={"last": 3})))
 
 
 def test_a_system_cannot_be_called_what_a_file_of_the_experiment_is() -> None:
@@ -323,21 +331,19 @@ def test_options_of_the_steps_follow_the_configuration() -> None:
     """A key of the configuration reaches the command that it is about."""
     codes = {"symbols": 300, "total_symbols": True, "pretokenise": "cl100k", "min_frequency": 3}
     prepare = {"max_memory": "2G", "prune": 4}
-    config = small(codes=codes, prepare=prepare, seeds=[1, 2], evaluate={"options": {"context-window": 5}})
-    assert steps.word_flags(config) == "--pretokenise cl100k --split-digits"
-    assert steps.learn_flags(config, "bpe-300-min3-total") == (
-        "--algorithm bpe --symbols 300 --min-frequency 3 --total-symbols --prune 4"
-    )
-    assert steps.memory_flags(config) == "--max-memory 2G"
-    assert steps.evaluate_flags(config) == "--context-window 5 --synthetic"
-    assert steps.dropout_flags(config, "drop") == "-- --bpe-dropout 0.1" and steps.dropout_flags(config, "bpe") == ""
-    layout = LanguageModelLayout(Path("x"), config)
+    config = small(codes=codes, prepare=prepare, seeds=[1, 2])
+    layout, task = LanguageModelLayout(Path("x"), config), LanguageModeling()
+    words = {"pretokenise": "cl100k", "split_digits": True, "byte_level": False}
+    assert steps.words_of(config) == words
+    assert task.learning(layout, "bpe-300-min3-total") == {"counts": [layout.counts], "prune": 4, **words}
+    assert training_options(config, "drop", "equal_tokens")["bpe-dropout"] == 0.1
+    assert "bpe-dropout" not in training_options(config, "bpe", "equal_tokens")
     assert layout.binarised_of("drop") == Path("x/binarised/bpe-300-min3-total.text")
-    assert steps.training_flags(layout, "drop", "equal_text", "2") == (
-        "--system drop --comparison equal_text --baseline-report x/bpe/equal_tokens/seed-2/training.json"
-    )
-    compared = steps.compare_flags(layout)
+    baseline = Path("x/bpe/equal_tokens/seed-2/training.json")
+    assert task.trained_after(layout, Run("drop", 2, "equal_text")) == [baseline]
     # The baseline's one training is in both comparisons.
-    for label in ("equal_tokens:bpe", "equal_text:bpe"):
-        assert f"{label}=x/bpe/equal_tokens/seed-1/scores/test.json" in compared
-    assert "equal_text:drop=x/drop/equal_text/seed-2/training.json" in compared
+    runs = {layout.run_in(comparison, "bpe", 1) for comparison in config.comparisons}
+    assert runs == {Run("bpe", 1, "equal_tokens")} and Run("bpe", 1, "equal_text") not in layout.runs
+    for options, says in (({"beam": 4}, "beam: unknown option"), ({"max-tokens": "x"}, "must be a whole number")):
+        with pytest.raises(UsageError, match=rf"evaluate\.options\..*{says}"):
+            task.check_plan(LanguageModelLayout(Path("x"), small(evaluate={"options": options})))

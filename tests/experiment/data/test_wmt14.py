@@ -22,7 +22,7 @@ from mt_scaffold.errors import UsageError
 from mt_scaffold.experiment.binarise.parallel import binarise
 from mt_scaffold.experiment.binarise.segmentation import joint_segmentation
 from mt_scaffold.experiment.configuration import Config, load_config, parse_config
-from mt_scaffold.experiment.configuration.layout import plan_layout
+from mt_scaffold.experiment.configuration.layout import plan_experiment
 from mt_scaffold.experiment.runtime.fairseq import WHOLE_DATA_SET, option_arguments, user_dir
 
 ROOT = CONFIGS.parent
@@ -286,8 +286,9 @@ def test_every_documented_command_leaves_enough_epochs_to_average(name: str) -> 
     commands = re.findall(r"`(--config [^`]+)`", text)
     assert sum("sample=" in command for command in commands) == 2 and len(commands) >= 6
     for command in ("", *commands):
-        layout, _ = plan_layout([CONFIGS / f"wmt14_en_{name}.yaml"], settings_of(command) if command else {})
-        check_averaging(layout.config)
+        _, config, _ = plan_experiment([CONFIGS / f"wmt14_en_{name}.yaml"], settings_of(command) if command else {})
+        assert isinstance(config, Config)
+        check_averaging(config)
 
 
 def test_the_published_number_of_small_french_batches_is_too_few_to_average() -> None:

@@ -15,13 +15,14 @@ import numpy as np
 from mt_scaffold.cli import main
 from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.evaluation.bits_per_byte import Documents, LanguageModelScores
-from mt_scaffold.experiment.evaluation.compare_models import Labelled, compare_models
+from mt_scaffold.experiment.evaluation.compare import compare
+from mt_scaffold.experiment.evaluation.comparison import Comparison
 from mt_scaffold.experiment.evaluation.document_tests import (
     paired_seeds,
     randomisation_p,
     resample_documents,
 )
-from mt_scaffold.experiment.evaluation.model_comparison import ModelComparison
+from mt_scaffold.experiment.evaluation.measures import Labelled
 from mt_scaffold.experiment.evaluation.significance import draw_segments
 from mt_scaffold.experiment.runtime.results import read_result, write_result
 
@@ -80,19 +81,20 @@ def test_a_difference_of_every_document_is_found_and_none_is_not(tmp_path: Path)
         tmp_path / "scaffold.json", [each - 0.05 * size for each, size in zip(bits_of(1.2, 0.1), SIZES, strict=True)]
     )
     labelled = [Labelled("", "bpe", base), Labelled("", "scaffold", better), Labelled("", "same", base)]
-    comparison = compare_models(labelled, "bpe", samples=2000)
+    comparison = compare(labelled, "bpe", samples=2000)
     first, found, same = comparison.rows
-    assert first.baseline is None and first.test is None and found.baseline == same.baseline == "bpe"
-    assert found.test is not None and same.test is not None
-    assert found.test.over_all.difference == pytest.approx(-0.05)
+    assert first.baseline is None and not first.tests and found.baseline == same.baseline == "bpe"
+    test, equal = found.tests["bits_per_byte"], same.tests["bits_per_byte"]
+    assert test.difference == pytest.approx(-0.05)
     # Every document differs by the same rate, so that every resample does.
-    assert [found.test.over_all.low, found.test.over_all.high] == pytest.approx([-0.05, -0.05])
-    assert found.test.over_all.segments_p == 1 / 2001 and found.test.over_all.segments_p_holm == 2 / 2001
-    assert found.test.over_all.p is None
+    assert [test.low, test.high] == pytest.approx([-0.05, -0.05])
+    assert test.segments_p == 1 / 2001 and test.segments_p_holm == 2 / 2001
+    assert test.p is None and test.sacrebleu_p is None
+    assert found.over_documents is not None and same.over_documents is not None
     # All signs alike: two of the 2 ** 8 assignments are as extreme.
-    assert found.test.randomisation_p == pytest.approx(2 / 256, abs=0.005)
-    assert same.test.over_all.difference == 0 and same.test.over_all.segments_p == same.test.randomisation_p == 1
-    assert comparison.comparisons == 2
+    assert found.over_documents.randomisation_p == pytest.approx(2 / 256, abs=0.005)
+    assert equal.difference == 0 and equal.segments_p == same.over_documents.randomisation_p == 1
+    assert comparison.comparisons == {"bits_per_byte": 2}
 
 
 def test_randomisation_counts_assignments() -> None:
@@ -146,17 +148,18 @@ def test_groups_are_compared_within_themselves(tmp_path: Path, capsys: pytest.Ca
                 write_scores(path, bits_of(rate + seed / 1000, 0.01, seed), seed=seed, synthetic=True)
                 entries.append(f"{group}:{name}={path}")
     output = tmp_path / "comparison"
-    assert main(["compare-models", *entries, "--baseline", "bpe", "--output", str(output), "--samples", "200"]) == 0
-    comparison = read_result(ModelComparison, f"{output}.json")
+    assert main(["compare", *entries, "--baseline", "bpe", "--output", str(output), "--samples", "200"]) == 0
+    comparison = read_result(Comparison, f"{output}.json")
     places = [(row.group, row.system, row.baseline, row.seeds) for row in comparison.rows]
     assert places == [
         (group, name, baseline, [1, 2, 3])
         for group in ("equal tokens", "equal text")
         for name, baseline in (("bpe", None), ("scaffold", "bpe"))
     ]
-    tests = [row.test for row in comparison.rows if row.test]
-    assert [round(test.over_all.difference, 6) for test in tests] == [-0.05, -0.02]
-    assert all(test.over_seeds and test.over_seeds.seeds == [1, 2, 3] for test in tests)
+    tests = [row.tests["bits_per_byte"] for row in comparison.rows if row.tests]
+    assert [round(test.difference, 6) for test in tests] == [-0.05, -0.02]
+    over_seeds = [row.over_documents.over_seeds for row in comparison.rows if row.over_documents]
+    assert [each and each.seeds for each in over_seeds] == [[1, 2, 3]] * 2
     shown = capsys.readouterr().out
     assert shown == Path(f"{output}.txt").read_text(encoding="utf-8") and "SYNTHETIC DATA" in shown
     assert "per token, not comparable between vocabularies" in shown
@@ -165,30 +168,33 @@ def test_groups_are_compared_within_themselves(tmp_path: Path, capsys: pytest.Ca
     with open(f"{output}.csv", encoding="utf-8", newline="") as stream:
         rows = list(csv.DictReader(stream))
     assert [row["group"] for row in rows] == [row.group for row in comparison.rows]
-    assert float(rows[1]["difference"]) == tests[0].over_all.difference and rows[0]["difference"] == ""
+    column = "bits_per_byte_difference"
+    assert float(rows[1][column]) == tests[0].difference and rows[0][column] == ""
+    assert (rows[0]["n_vocab"], rows[0]["documents"], rows[1]["randomisation_p"] != "") == ("300", "8", True)
 
 
 def test_every_size_has_a_baseline_of_its_own(tmp_path: Path) -> None:
     """Scaffold-BPE of 64K against BPE of 64K, not against that of 32K."""
     names = ("bpe-32", "scaffold-32", "bpe-64", "scaffold-64")
     labelled = [Labelled("", name, write_scores(tmp_path / name, bits_of(1 + n / 10))) for n, name in enumerate(names)]
-    comparison = compare_models(labelled, "bpe-32", baselines={"scaffold-64": "bpe-64"}, samples=10)
+    comparison = compare(labelled, "bpe-32", baselines={"scaffold-64": "bpe-64"}, samples=10)
     assert [row.baseline for row in comparison.rows] == [None, "bpe-32", "bpe-32", "bpe-64"]
-    differences = [row.test.over_all.difference for row in comparison.rows if row.test]
+    differences = [row.tests["bits_per_byte"].difference for row in comparison.rows if row.tests]
     assert differences == pytest.approx([0.1, 0.2, 0.1])
 
 
 @pytest.mark.parametrize(
     ("entries", "options", "says"),
     [
-        (["a=one", "a=same"], [], "are for the same group, test set, system and seed"),
+        (["a=one", "a=same"], [], "are for the same test set, system and seed"),
         (["a=one", "b=others"], [], "are scores of different documents"),
         (["a=one", "b=differently"], [], "were computed differently"),
-        (["a=one", "b=one"], ["-b", "c"], "no scores of c"),
-        (["g:a=one", "h:b=one"], [], "no scores of a, the baseline of b, on pile, group h"),
-        (["one"], [], "write NAME=FILE or GROUP:NAME=FILE"),
-        (["a=one", "b=one"], ["--against", "b"], "write NAME=BASELINE"),
-        (["a=broken"], [], "run the step that writes this file again"),
+        (["a=one", "b=one"], ["-b", "c"], "the baseline c is not among the systems"),
+        (["g:a=one", "h:b=one"], [], "no scores of a, the baseline of b, in group h"),
+        (["=one"], [], "write NAME=FILE or GROUP:NAME=FILE"),
+        (["a=one"], ["--trainings", "b=one"], "no scores of the system b, whose training is given"),
+        (["a=one", "b=one"], ["--against", "b"], "write NAME=VALUE"),
+        (["a=one", "b=broken"], [], "run the step that writes this file again"),
         (["a=one"], ["--samples", "0"], "must be 2 or more"),
     ],
 )
@@ -207,7 +213,7 @@ def test_what_cannot_be_compared_is_refused(
     write_scores(Path("others"), bits_of(1), sizes=[*SIZES[1:], 5])
     write_scores(Path("differently"), bits_of(1), signature="bpb|context:0")
     Path("broken").write_text(json.dumps({"system": "a"}), encoding="utf-8")
-    assert main(["compare-models", *entries, "-b", "a", *options]) in (1, 2)
+    assert main(["compare", *entries, "-b", "a", *options]) in (1, 2)
     (line,) = capsys.readouterr().err.strip().splitlines()
     assert says in line
 
@@ -219,9 +225,9 @@ def test_scores_without_documents_are_refused(tmp_path: Path) -> None:
     content["by_document"]["bits"].pop()
     path.write_text(json.dumps(content), encoding="utf-8")
     with pytest.raises(MTScaffoldError, match="not as many bits as documents"):
-        compare_models([Labelled("", "a", path)], "a")
+        compare([Labelled("", "a", path)], "a")
     with pytest.raises(UsageError, match="at least one"):
-        compare_models([], "a")
+        compare([], "a")
 
 
 def test_one_document_is_no_test(tmp_path: Path) -> None:
@@ -230,7 +236,7 @@ def test_one_document_is_no_test(tmp_path: Path) -> None:
         Labelled("", name, write_scores(tmp_path / name, [size * 10.0], sizes=[100]))
         for name, size in (("bpe", 11), ("scaffold", 10))
     ]
-    comparison = compare_models(labelled, "bpe")
-    assert [row.test for row in comparison.rows] == [None, None] and comparison.comparisons == 0
+    comparison = compare(labelled, "bpe")
+    assert [row.tests for row in comparison.rows] == [{}, {}] and comparison.comparisons == {}
     assert comparison.rows[1].baseline == "bpe"
     assert "pile has 1 document: no test over documents." in comparison.notes

@@ -26,7 +26,8 @@ pytest.importorskip("fairseq_cli", reason="needs the extra 'fairseq'")
 from mt_scaffold.cli import main
 from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.configuration import Config, parse_config
-from mt_scaffold.experiment.configuration.layout import Layout
+from mt_scaffold.experiment.configuration.layout import Run
+from mt_scaffold.experiment.configuration.translation_layout import TranslationLayout
 from mt_scaffold.experiment.packing.pack import OTHER_ENGINE, _described, model_card, pack
 from mt_scaffold.experiment.packing.packed_model import PackedModel, beam_search, read_manifest
 
@@ -55,20 +56,20 @@ CONFIGURATION: dict[str, Any] = {
 @pytest.fixture(scope="module")
 def experiment(
     tiny_words: Path, tiny_data: Path, tiny_model: Path, clear_model: Built, tmp_path_factory: pytest.TempPathFactory
-) -> Layout:
+) -> TranslationLayout:
     """An experiment as the workflow leaves it: one system, trained, averaged, its test set translated and scored.
 
     The model has clear choices, so that a sentence has the same translation in any batch.
     """
     from mt_scaffold.experiment.binarise.parallel import binarise
     from mt_scaffold.experiment.binarise.segmentation import joint_segmentation
-    from mt_scaffold.experiment.configuration.experiment_folder import write_config
+    from mt_scaffold.experiment.configuration.layout import write_config
     from mt_scaffold.experiment.data.tokenise import tokenise
     from mt_scaffold.experiment.evaluation.score import score
     from mt_scaffold.experiment.inference.translate import translate
 
-    layout = Layout(tmp_path_factory.mktemp("experiments") / "tiny", parse_config(CONFIGURATION))
-    training = layout.training("scaffold", 7)
+    layout = TranslationLayout(tmp_path_factory.mktemp("experiments") / "tiny", parse_config(CONFIGURATION))
+    training = layout.training(Run("scaffold", 7))
     segmentation = layout.segmentation_of("scaffold")
     codes = layout.codes_of("scaffold")[0]
     for folder in (codes.parent, layout.folder / "raw", layout.folder / "words", training / "scores"):
@@ -87,18 +88,24 @@ def experiment(
     words = [layout.words_prefix("odd.1")]
     binarise(binarised, "en", "de", joint_segmentation(codes), tests=words, dictionaries=dictionaries)
     shutil.copy(tiny_model / "training.json", training)
-    shutil.copy(clear_model.files.checkpoint, layout.averaged("scaffold", 7))
+    shutil.copy(clear_model.files.checkpoint, layout.averaged(Run("scaffold", 7)))
     options = ["--beam", "3", "--lenpen", "0.6", "--max-len-b", "15", "--max-tokens", "100"]
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("OMP_NUM_THREADS", "1")
-        translate(binarised, "odd.1", layout.averaged("scaffold", 7), training / "translations", options)
-    translation, reference = layout.translation("scaffold", 7, "odd.1"), layout.raw("odd.1", "de")
-    score(translation, reference, layout.scores("scaffold", 7, "odd.1"), config=layout.config, metrics=["bleu", "chrf"])
+        translate(binarised, "odd.1", layout.averaged(Run("scaffold", 7)), training / "translations", options)
+    translation, reference = layout.translation(Run("scaffold", 7), "odd.1"), layout.raw("odd.1", "de")
+    score(
+        translation,
+        reference,
+        layout.scores(Run("scaffold", 7), "odd.1"),
+        config=layout.config,
+        metrics=["bleu", "chrf"],
+    )
     return layout
 
 
 @pytest.fixture(scope="module")
-def packed(experiment: Layout, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def packed(experiment: TranslationLayout, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The system, packed."""
     folder = tmp_path_factory.mktemp("packed") / "scaffold"
     pack(experiment.folder / "scaffold", folder)
@@ -112,18 +119,18 @@ def model(packed: Path) -> PackedModel:
 
 
 @pytest.fixture(scope="module")
-def sources(experiment: Layout) -> list[str]:
+def sources(experiment: TranslationLayout) -> list[str]:
     """The raw lines of the test set."""
     return experiment.raw("odd.1", "en").read_text(encoding="utf-8").splitlines()
 
 
 def test_raw_text_gets_the_translations_and_scores_of_the_table(
-    experiment: Layout, packed: Path, model: PackedModel, sources: list[str], tmp_path: Path
+    experiment: TranslationLayout, packed: Path, model: PackedModel, sources: list[str], tmp_path: Path
 ) -> None:
     """To the last bit: what is tokenised, segmented, batched, searched or joined differently would show."""
     from mt_scaffold.experiment.evaluation.score import score
 
-    reference, translation = experiment.raw("odd.1", "de"), experiment.translation("scaffold", 7, "odd.1")
+    reference, translation = experiment.raw("odd.1", "de"), experiment.translation(Run("scaffold", 7), "odd.1")
     hypotheses = [best[0] for best in model.hypotheses(sources)]
     assert [best.text for best in hypotheses] == translation.read_text(encoding="utf-8").splitlines()
     generated = translation.with_name("odd.1.generate.txt").read_text(encoding="utf-8")
@@ -135,14 +142,14 @@ def test_raw_text_gets_the_translations_and_scores_of_the_table(
     arguments = ["translate-text", "--model", str(packed), "--input", str(experiment.raw("odd.1", "en"))]
     assert main([*arguments, "--output", str(output), "--num-workers", "2", "--device", "cpu"]) == 0
     found = score(output, reference, tmp_path / "scores.json", config=experiment.config, metrics=["bleu", "chrf"])
-    expected = json.loads(experiment.scores("scaffold", 7, "odd.1").read_text())
+    expected = json.loads(experiment.scores(Run("scaffold", 7), "odd.1").read_text())
     stated = read_manifest(packed).test_sets["odd.1"].scores
     for metric in ("bleu", "chrf"):
         assert found.metrics[metric].score == expected["metrics"][metric]["score"] == stated[metric].score
         assert found.metrics[metric].signature == stated[metric].signature
 
 
-def test_a_folder_holds_no_pickle_and_no_path(experiment: Layout, packed: Path, tiny_data: Path) -> None:
+def test_a_folder_holds_no_pickle_and_no_path(experiment: TranslationLayout, packed: Path, tiny_data: Path) -> None:
     """Whoever gets it runs nothing of it, and sees nothing of the machine that made it."""
     names = {path.name for path in packed.iterdir()}
     own = {"model.safetensors", "config.json", "manifest.json", "README.md", "experiment.yaml", "segmentation.json"}
@@ -364,7 +371,9 @@ def test_a_manifest_leads_to_no_file_outside_and_options_to_no_path(packed: Path
         shutil.rmtree(folder)
 
 
-def test_what_cannot_be_packed_is_named_before_anything_is_written(experiment: Layout, tmp_path: Path) -> None:
+def test_what_cannot_be_packed_is_named_before_anything_is_written(
+    experiment: TranslationLayout, tmp_path: Path
+) -> None:
     """Also a system that is not trained yet, and language models."""
     output = tmp_path / "packed"
     with pytest.raises(UsageError, match=r"a whole experiment; name one of its systems"):
@@ -414,7 +423,7 @@ def test_a_test_set_with_its_own_tokenising_is_translated_like_it(packed: Path, 
         PackedModel(folder, device="cpu", test_set="odd.2")
 
 
-def test_the_card_has_what_the_hub_reads(experiment: Layout, packed: Path) -> None:
+def test_the_card_has_what_the_hub_reads(experiment: TranslationLayout, packed: Path) -> None:
     """Languages, metrics and a licence that says unknown, since only its owner can know."""
     import yaml
 
@@ -422,7 +431,7 @@ def test_the_card_has_what_the_hub_reads(experiment: Layout, packed: Path) -> No
     _, heading, body = text.split("---\n", 2)
     card = yaml.safe_load(heading)
     assert card["language"] == ["en", "de"] and card["license"] == "unknown" and card["metrics"] == ["bleu", "chrf"]
-    scores = json.loads(experiment.scores("scaffold", 7, "odd.1").read_text())["metrics"]
+    scores = json.loads(experiment.scores(Run("scaffold", 7), "odd.1").read_text())["metrics"]
     (result,) = card["model-index"][0]["results"]
     assert [each["value"] for each in result["metrics"]] == [
         round(scores[name]["score"], 2) for name in ("bleu", "chrf")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -15,7 +16,7 @@ from mt_scaffold.analysis.compare_vocab import SizeComparison  # noqa: E402
 from mt_scaffold.experiment.evaluation.comparison import SYNTHETIC_NOTE  # noqa: E402
 from mt_scaffold.experiment.report import figures  # noqa: E402
 from mt_scaffold.experiment.report.embeddings import Embeddings  # noqa: E402
-from mt_scaffold.experiment.report.statistics import bootstrap_interval  # noqa: E402
+from mt_scaffold.experiment.report.statistics import _parts_to_show, bootstrap_interval  # noqa: E402
 from mt_scaffold.experiment.training.training_log import read_training_log  # noqa: E402
 
 PLAIN_LOG = """\
@@ -180,3 +181,16 @@ def test_interval_is_sacrebleus() -> None:
     assert (score, half_width) == bootstrap_interval(hypotheses, references, 200)
     _, narrower = bootstrap_interval(hypotheses * 10, references * 10, 200)
     assert 0 < narrower < half_width
+
+
+def test_a_part_of_longer_tokens_is_one_of_the_experiments_languages() -> None:
+    """English "ing" says nothing in a figure of German and Czech, even if it is a token there."""
+    merges = ("i n", "in g</w>", "in g", "u n", "un g</w>", "un g", "S c h", "Sch n", "Schn ell")
+    tokens = [merge.replace(" ", "") for merge in merges]
+    bpe = SimpleNamespace(
+        codes=SimpleNamespace(merges=[SimpleNamespace(token=token) for token in tokens]),
+        frequencies={"ing</w>": 3, "ung</w>": 9, "Schnell": 1},
+    )
+    compared = SimpleNamespace(removed=[SimpleNamespace(token="Schn", scaffold=True)])
+    for languages, part in ((("en", "de"), "ing"), (("de", "en"), "ing"), (("de", "cs"), "ung")):
+        assert _parts_to_show(bpe, compared, languages) == ["Schn", part]  # type: ignore[arg-type]

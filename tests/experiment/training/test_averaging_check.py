@@ -15,7 +15,7 @@ from mt_scaffold.errors import UsageError
 from mt_scaffold.experiment.configuration import Config, load_config, parse_config
 from mt_scaffold.experiment.configuration.training import SystemTrain
 from mt_scaffold.experiment.training.averaging_check import Epoch, check_averaging, check_checkpoints
-from mt_scaffold.experiment.training.training_options import training_options
+from mt_scaffold.experiment.training.translation_options import training_options
 
 # Trainings of language models end by tokens or text, which counts as the end of an epoch.
 CONFIGS = [

@@ -29,7 +29,7 @@ from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.runtime import fairseq as fairseq_tools
 from mt_scaffold.experiment.runtime.checkpoints import load_checkpoint
 from mt_scaffold.experiment.training.average import average
-from mt_scaffold.experiment.training.resuming import Start, check_resumable, write_start
+from mt_scaffold.experiment.training.resuming import Start, check_resumable, read_start, write_start
 from mt_scaffold.experiment.training.train import train
 
 # An epoch of the tiny data has 17 updates.
@@ -315,7 +315,7 @@ def save_iterator(training: Path, **iterator: int) -> None:
 
 
 def test_a_place_that_other_processes_cannot_find_is_refused(tmp_path: Path) -> None:
-    """Checkpoints of older releases and of fairseq's own tasks count the batches of one process."""
+    """Checkpoints of fairseq's own tasks count the batches of one process."""
     write_start(tmp_path, start("--update-freq 1"))
     fewer = start("--update-freq 2", 4)
     save_iterator(tmp_path, epoch=2, iterations_in_epoch=3)
@@ -326,17 +326,15 @@ def test_a_place_that_other_processes_cannot_find_is_refused(tmp_path: Path) -> 
     check_resumable(tmp_path, fewer)
 
 
-def test_a_command_of_an_older_release_can_be_resumed(tmp_path: Path) -> None:
-    """It does not say how many processes there were, unless the launcher was told."""
+def test_a_command_that_was_modified_is_named(tmp_path: Path) -> None:
+    """How many processes there were decides what the batch was: nothing is assumed."""
     save_iterator(tmp_path, epoch=2, iterations_in_epoch=0)
-    old = "python -m fairseq_cli.train data --update-freq 2{}\n# data: abc\n"
-    (tmp_path / "command.txt").write_text(old.format(""))
-    words = ["-m", "fairseq_cli.train", "data", "--update-freq"]
-    check_resumable(tmp_path, Start([*words, "2"], "abc", 4))
-    with pytest.raises(MTScaffoldError, match="the batch"):
-        check_resumable(tmp_path, Start([*words, "4"], "abc", 4))
-    (tmp_path / "command.txt").write_text(old.format(" --distributed-world-size 8"))
-    check_resumable(tmp_path, Start([*words, "4"], "abc", 4))
+    write_start(tmp_path, start("--update-freq 2"))
+    assert read_start(tmp_path) == start("--update-freq 2")
+    path = tmp_path / "command.txt"
+    path.write_text(path.read_text().replace("# processes: 8", ""))
+    with pytest.raises(MTScaffoldError, match=r"command\.txt: damaged or modified; delete \S+ to train from scratch"):
+        check_resumable(tmp_path, start("--update-freq 2"))
 
 
 def test_a_refused_training_is_left_as_it_was(tiny_data: Path, tiny_model: Path, tmp_path: Path) -> None:

@@ -141,10 +141,10 @@ def test_a_finished_experiment_has_nothing_left_to_do(run: Run, experiment: dict
 @pytest.mark.parametrize(
     ("change", "repeated", "kept"),
     [
-        (("symbols: 360", "symbols: 350"), {"learn", "binarise_documents", "train", "statistics"}, {"count_words"}),
+        (("symbols: 360", "symbols: 350"), {"learn", "binarise", "train", "statistics"}, {"count_words"}),
         (("documents: 60", "documents: 61"), {"get_documents", "count_words", "train"}, set()),
-        (("tokens: 4000", "tokens: 5000"), {"train", "evaluate", "compare_models"}, {"binarise_documents"}),
-        (("samples: 50", "samples: 60"), {"compare_models"}, {"evaluate", "statistics"}),
+        (("tokens: 4000", "tokens: 5000"), {"train", "evaluate", "compare"}, {"binarise"}),
+        (("samples: 50", "samples: 60"), {"compare"}, {"evaluate", "statistics"}),
         (("length: 5", "length: 6"), {"sample"}, {"evaluate", "average"}),
     ],
     ids=lambda value: value[1] if isinstance(value, tuple) else "",
@@ -206,13 +206,12 @@ def test_every_step_of_a_scattered_experiment_with_dropout_is_planned(run: Run, 
     text = text.replace("{algorithm: bpe}", "{algorithm: trimmed, below: 5, refill: true}")
     dry = run(tmp_path, text + "seeds: [1, 2]\n", "--dry-run", "-p")
     steps = planned(dry)
-    assert (steps["learn"], steps["mark"]) == (2, 1)
-    assert re.search(r"trim \S+bpe-360-total\.codes --below 5 --refill same --min-frequency 2 --counts ", dry.stdout)
-    assert "get_documents" not in steps and (steps["count_words"], steps["binarise_text"]) == (2, 1)
+    assert (steps["learn"], steps["trim"]) == (2, 1)
+    assert "get_documents" not in steps and (steps["count_words"], steps["binarise_resampled"]) == (2, 1)
     assert (steps["train"], steps["evaluate"], steps["binarise_test_set"]) == (6, 12, 4)
-    assert (
-        "count-words --input b.jsonl.gz --format jsonl --field content --pretokenise gpt2 --split-digits" in dry.stdout
-    )
-    assert re.search(r"binarise-documents .* --train '\[ab\]\.jsonl\.gz' --valid valid\.jsonl\.gz --format", dry.stdout)
-    assert "--baseline-report experiments/tiny/bpe/equal_tokens/seed-2/training.json" in dry.stdout
+    assert "    input: b.jsonl.gz\n" in dry.stdout
+    assert re.search(r"    input: a\.jsonl\.gz, b\.jsonl\.gz, valid\.jsonl\.gz, \S+\.codes\n", dry.stdout)
+    # A training to as much text as the baseline was trained on waits for that training.
+    after = r"\.text, \S+/bpe/equal_tokens/seed-2/training\.json\n    output: \S+/scaffold/equal_text/seed-2/training"
+    assert re.search(after, dry.stdout)
     assert not (tmp_path / "experiments").exists()

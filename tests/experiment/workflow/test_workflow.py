@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from fork_server import SNAKEFILE, Snakemake
+from paths import ROOT
 
 pytest.importorskip("snakemake", reason="needs the extra 'workflow'")
 pytest.importorskip("fairseq_cli", reason="needs the extra 'fairseq'")
@@ -169,16 +170,16 @@ def test_training_resumes_from_the_last_checkpoint(experiment: dict[str, object]
 
 def test_the_files_that_the_demo_names_exist(experiment: dict[str, object]) -> None:
     """Every file that `make demo` names when it ends is there after such an experiment."""
-    sys.path.insert(0, str(SNAKEFILE.parent))
+    sys.path.insert(0, str(ROOT / "scripts"))
     try:
         from demo import guide
 
-        from mt_scaffold.experiment.configuration.layout import read_layout
+        from mt_scaffold.experiment.configuration.translation_layout import TranslationLayout
     finally:
         sys.path.pop(0)
     output = experiment["output"]
     assert isinstance(output, Path)
-    named = re.findall(rf"{re.escape(str(output))}/\S*\w", guide(read_layout(output), 2))
+    named = re.findall(rf"{re.escape(str(output))}/\S*\w", guide(TranslationLayout.read(output), 2))
     assert len(named) >= 8 and [path for path in named if not Path(path).exists()] == []
 
 

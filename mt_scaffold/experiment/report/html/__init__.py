@@ -17,7 +17,8 @@ from mt_scaffold.corpus.files import PathLike, open_input, shown, write_text
 from mt_scaffold.corpus.text import END_OF_WORD, SEPARATOR, decode, read_lines, surface_form
 from mt_scaffold.corpus.vocabulary_file import read_vocabulary
 from mt_scaffold.errors import MTScaffoldError, UsageError
-from mt_scaffold.experiment.configuration.layout import Layout, read_layout
+from mt_scaffold.experiment.configuration.layout import Run
+from mt_scaffold.experiment.configuration.translation_layout import TranslationLayout
 from mt_scaffold.experiment.data.clean import CleanReport
 from mt_scaffold.experiment.data.report import DataReport
 from mt_scaffold.experiment.evaluation.comparison import SYNTHETIC_NOTE, Comparison
@@ -47,10 +48,10 @@ def html_report(experiment: PathLike, output: PathLike | None = None, examples: 
 
     if examples < 0:
         raise UsageError(f"report: the number of examples must be 0 or more, not {examples}")
-    layout = read_layout(experiment)
+    layout = TranslationLayout.read(experiment)
     for path, step in (
         (layout.comparison("json"), "run the experiment to completion"),
-        (layout.statistics, "run mt-scaffold statistics"),
+        (layout.statistics, "run the step statistics"),
     ):
         if not path.exists():
             raise MTScaffoldError(f"{layout.folder}: has no {path.name}; {step} first")
@@ -126,7 +127,7 @@ def _score_tables(comparison: Comparison) -> list[dict[str, Any]]:
     ]
 
 
-def _data_rows(layout: Layout) -> list[dict[str, Any]]:
+def _data_rows(layout: TranslationLayout) -> list[dict[str, Any]]:
     """Return one row per part (train, valid, each test set): pairs and words at every step."""
     report = read_result(DataReport, layout.data_report)
     held_out = report.clean["train"].held_out if "train" in report.clean else None
@@ -168,7 +169,7 @@ def _held_out_row(cleaned: CleanReport) -> dict[str, Any]:
     }
 
 
-def _figures(layout: Layout, figures: Sequence[Figure]) -> dict[str, list[dict[str, Any]]]:
+def _figures(layout: TranslationLayout, figures: Sequence[Figure]) -> dict[str, list[dict[str, Any]]]:
     """Return the figures of each section of the page: SVGs to inline, with their captions."""
     return {
         section: [
@@ -193,7 +194,7 @@ def _inline(svg: Path) -> Any:
     return Markup(text)
 
 
-def _examples(layout: Layout, number: int) -> list[dict[str, Any]]:
+def _examples(layout: TranslationLayout, number: int) -> list[dict[str, Any]]:
     """Return sentences of the first test set: source, reference, and the translation of each system (first seed)."""
     config = layout.config
     test, seed = config.test_sets[0], config.seeds[0]
@@ -203,8 +204,8 @@ def _examples(layout: Layout, number: int) -> list[dict[str, Any]]:
     translations = {
         system: (
             _source_segmenter(layout, system),
-            read_lines(layout.translation(system, seed, test)),
-            read_lines(layout.translation(system, seed, test, "subwords")),
+            read_lines(layout.translation(Run(system, seed), test)),
+            read_lines(layout.translation(Run(system, seed), test, "subwords")),
         )
         for system in config.systems
     }
@@ -230,7 +231,7 @@ def _examples(layout: Layout, number: int) -> list[dict[str, Any]]:
     ]
 
 
-def _source_segmenter(layout: Layout, system: str) -> Segmenter:
+def _source_segmenter(layout: TranslationLayout, system: str) -> Segmenter:
     """Return what segments the source for a system, with its vocabulary threshold, glossaries and inference."""
     setting = layout.config.segmentation(system)
     vocabulary = None
@@ -247,15 +248,14 @@ def _valid_metric(runs: Sequence[Mapping[str, Any]]) -> str:
     return f"validation {_VALID_METRICS.get(metrics.pop(), '')}".strip() if len(metrics) == 1 else "validation"
 
 
-def _runs(layout: Layout) -> list[dict[str, Any]]:
+def _runs(layout: TranslationLayout) -> list[dict[str, Any]]:
     return [
-        {"system": system, "seed": seed, "training": read_result(TrainingReport, layout.training_report(system, seed))}
-        for system in layout.config.systems
-        for seed in layout.config.seeds
+        {"system": run.system, "seed": run.seed, "training": read_result(TrainingReport, layout.training_report(run))}
+        for run in layout.runs
     ]
 
 
-def _word_boxes(layout: Layout) -> list[dict[str, Any]]:
+def _word_boxes(layout: TranslationLayout) -> list[dict[str, Any]]:
     """Return each codes file whose merges are applied, with the names of the systems that do so."""
     systems: dict[Path, list[str]] = {}
     for system in layout.config.systems:

@@ -1,10 +1,15 @@
-# Translation: from raw parallel text to the comparison of its systems.
+# The rules of translation: from raw parallel text to words and dictionaries, from models to scores and the HTML report.
 
+from mt_scaffold.experiment.tasks import translation
 
 SRC, TGT = LANGUAGES = layout.languages
-TESTS = experiment.test_sets
-SEGMENTATIONS = experiment.segmentations
 CHUNKS = experiment.prepare.chunks
+CACHE = f"--cache {shlex.quote(str(cache))}" if cache else ""
+
+
+wildcard_constraints:
+    trained_on=steps.one_of(TRAINED_ON),
+    lang=steps.one_of(LANGUAGES),
 
 
 def text(path):
@@ -12,19 +17,206 @@ def text(path):
     return path if experiment.prepare.keep_text else temp(path)
 
 
-wildcard_constraints:
-    system=steps.one_of(SYSTEMS),
-    seed=r"\d+",
-    test=steps.one_of(TESTS),
-    part=steps.one_of(layout.parts),
-    trained_on=steps.one_of(TRAINED_ON),
-    lang=steps.one_of(LANGUAGES),
-    codes=steps.one_of(steps.made_codes(experiment)),
-    segmentation=steps.one_of(SEGMENTATIONS),
-    checkpoint=r"last-\d+",
+# -- raw text → words: fetched, tokenised, cleaned
 
 
-include: "data.smk"
-include: "segmentation.smk"
-include: "training.smk"
-include: "results.smk"
+scattergather: words=CHUNKS
+
+
+rule get_data:
+    output:
+        [text(layout.raw("train", lang)) for lang in LANGUAGES],
+        [layout.raw("valid", lang) for lang in LANGUAGES if "valid" in translation.raw_parts(experiment)],
+        layout.step_report("get-data"),
+    params: depends_on=layout.depends_on("get-data"), test=""
+    log: layout.log("get-data")
+    shell: "{STEP} get-data {CONFIG} {params.test} {CACHE} > {log:q} 2>&1"
+
+
+# A rule of its own, so that a test set can be added at any time. It looks for its sentences in the training text, which
+# is not an input because it may be gone by then.
+use rule get_data as get_test_set with:
+    input: layout.step_report("get-data")
+    output:
+        [layout.raw("{test}", lang) for lang in LANGUAGES],
+        layout.step_report("get-data-{test}"),
+    params: depends_on=lambda wildcards: layout.depends_on("get-data", wildcards.test), test="--test-set {test}"
+    log: layout.log("get-data-{test}")
+
+
+# The slowest step for a large corpus, so it is split into prepare.chunks jobs, each reading its own part of the file.
+rule tokenise_chunk:
+    input: layout.raw("train", "{lang}")
+    output: temp(layout.chunk("{lang}", "{scatteritem}")), temp(layout.chunk("{lang}", "{scatteritem}", "json"))
+    params: depends_on=layout.depends_on("tokenise", "train")
+    log: layout.log("tokenise-train.{lang}.{scatteritem}")
+    threads: HALF if CHUNKS == 1 else 1
+    shell:
+        "{STEP} tokenise {CONFIG} --part train --language {wildcards.lang} --chunk {wildcards.scatteritem} "
+        "--num-workers {threads} > {log:q} 2>&1"
+
+
+rule gather_words:
+    input:
+        gather.words(str(layout.chunk("{{lang}}", "{scatteritem}"))),
+        gather.words(str(layout.chunk("{{lang}}", "{scatteritem}", "json"))),
+    output: temp(layout.uncleaned("train", "{lang}")), layout.step_report("tokenise-train.{lang}")
+    log: layout.log("gather-words.{lang}")
+    shell: "{STEP} gather-words {CONFIG} --language {wildcards.lang} > {log:q} 2>&1"
+
+
+# Test sets are never cleaned: every sentence is translated and scored.
+rule tokenise_test:
+    input: layout.raw("{test}", "{lang}")
+    output: layout.words("{test}", "{lang}"), layout.step_report("tokenise-{test}.{lang}")
+    params: depends_on=lambda wildcards: layout.depends_on("tokenise", wildcards.test), part="{test}"
+    log: layout.log("tokenise-{test}.{lang}")
+    shell: "{STEP} tokenise {CONFIG} --part {params.part:q} --language {wildcards.lang} > {log:q} 2>&1"
+
+
+use rule tokenise_test as tokenise_valid with:
+    input: layout.raw("valid", "{lang}")
+    output: temp(layout.uncleaned("valid", "{lang}")), layout.step_report("tokenise-valid.{lang}")
+    params: depends_on=layout.depends_on("tokenise", "valid"), part="valid"
+    log: layout.log("tokenise-valid.{lang}")
+
+
+# With data.valid_every, the validation set comes out of train here.
+CLEANED = "{trained_on}" if experiment.data.valid_every is None else "train"
+
+rule clean:
+    input: [layout.uncleaned(CLEANED, lang) for lang in LANGUAGES]
+    output:
+        [layout.words(CLEANED, lang) for lang in LANGUAGES],
+        translation.held_out(layout),
+        layout.step_report(f"clean-{CLEANED}"),
+    params: depends_on=layout.depends_on("clean"), part=CLEANED
+    log: layout.log(f"clean-{CLEANED}")
+    shell: "{STEP} clean {CONFIG} --part {params.part} > {log:q} 2>&1"
+
+
+rule report_data:
+    input: translation.data_reports(layout)
+    output: layout.data_report
+    log: layout.log("report-data")
+    shell: "{STEP} report-data {CONFIG} > {log:q} 2>&1"
+
+
+# -- words and codes → dictionaries; how codes are learned and data binarised, every task does alike
+
+
+# Unigram, by SentencePiece, from the same words.
+use rule learn as learn_unigram with:
+    output: layout.unigram_model(f"{{codes,{steps.one_of(codes.unigram_models(experiment))}}}")
+    log: layout.log("learn-unigram-{codes}")
+
+
+# For a vocabulary threshold: the frequencies of the subwords in the training text of one language.
+rule vocabulary:
+    input:
+        layout.words("train", "{lang}"),
+        lambda wildcards: translation.codes_of_side(layout, wildcards.segmentation, wildcards.lang),
+    output: layout.vocabulary("{segmentation}", "{lang}")
+    log: layout.log("vocabulary-{segmentation}.{lang}")
+    threads: HALF
+    shell:
+        "{STEP} vocabulary {CONFIG} --segmentation {wildcards.segmentation:q} --language {wildcards.lang} "
+        "--num-workers {threads} > {log:q} 2>&1"
+
+
+# The subwords as text, for people.
+rule segment:
+    input:
+        layout.words("{part}", "{lang}"),
+        lambda wildcards: translation.segmented_with(layout, wildcards.segmentation, wildcards.lang),
+    output: layout.subwords("{segmentation}", "{part}", "{lang}")
+    log: layout.log("segment-{segmentation}-{part}.{lang}")
+    threads: HALF
+    shell:
+        "{STEP} segment {CONFIG} --segmentation {wildcards.segmentation:q} --part {wildcards.part:q} "
+        "--language {wildcards.lang} --num-workers {threads} > {log:q} 2>&1"
+
+
+rule dictionary:
+    input:
+        [layout.words("train", lang) for lang in LANGUAGES],
+        lambda wildcards: translation.segmented_with(layout, wildcards.segmentation, *LANGUAGES),
+    output: [layout.dictionary("{segmentation}", lang) for lang in LANGUAGES]
+    params: depends_on=lambda wildcards: layout.depends_on("dictionary", wildcards.segmentation)
+    log: layout.log("dictionary-{segmentation}")
+    threads: HALF
+    shell:
+        "{STEP} dictionary {CONFIG} --segmentation {wildcards.segmentation:q} --num-workers {threads} > {log:q} 2>&1"
+
+
+# -- models → translations → scores → the HTML report
+
+
+rule translate:
+    input:
+        lambda wildcards: layout.binarised_test(layout.segmentation_of(wildcards.system), wildcards.test),
+        layout.averaged(RUN),
+        layout.words("{test}", SRC),
+    output:
+        [layout.translation(RUN, "{test}", form) for form in ("", "words", "subwords")],
+        layout.translated_source(RUN, "{test}"),
+    params: run=run_flags, depends_on=layout.depends_on("translate"), checkpoint=""
+    log: layout.log(f"translate-{RUN.name}-{{test}}")
+    threads: SHARE
+    resources: gpu=0
+    shell:
+        "{STEP} translate {CONFIG} {params.run} --test-set {wildcards.test:q} {params.checkpoint} "
+        "--gpus {resources.gpu} > {log:q} 2>&1"
+
+
+rule score:
+    input:
+        [layout.translation(RUN, "{test}", form) for form in ("", "words")],
+        layout.words("{test}", TGT),
+        [layout.raw("{test}", lang) for lang in LANGUAGES],
+    output: layout.scores(RUN, "{test}")
+    params: run=run_flags, depends_on=layout.depends_on("score"), checkpoint=""
+    log: layout.log(f"score-{RUN.name}-{{test}}")
+    shell: "{STEP} score {CONFIG} {params.run} --test-set {wildcards.test:q} {params.checkpoint} > {log:q} 2>&1"
+
+
+# One of the last checkpoints by itself, for score.last_checkpoints. It is kept: made again for a new test set, it would
+# be newer than its translations of the others.
+use rule average as take_checkpoint with:
+    output: layout.checkpoint(RUN, "{checkpoint}")
+    params: run=run_flags, depends_on=layout.depends_on("checkpoint"), checkpoint="--checkpoint {checkpoint}"
+    log: layout.log(f"take-checkpoint-{RUN.name}-{{checkpoint}}")
+
+
+use rule translate as translate_checkpoint with:
+    input:
+        lambda wildcards: layout.binarised_test(layout.segmentation_of(wildcards.system), wildcards.test),
+        layout.checkpoint(RUN, "{checkpoint}"),
+        layout.words("{test}", SRC),
+    output:
+        [layout.translation(RUN, "{test}", form, "{checkpoint}") for form in ("", "words", "subwords")],
+        layout.translated_source(RUN, "{test}", "{checkpoint}"),
+    params: run=run_flags, depends_on=layout.depends_on("translate"), checkpoint="--checkpoint {checkpoint}"
+    log: layout.log(f"translate-{RUN.name}-{{test}}-{{checkpoint}}")
+
+
+use rule score as score_checkpoint with:
+    input:
+        [layout.translation(RUN, "{test}", form, "{checkpoint}") for form in ("", "words")],
+        layout.words("{test}", TGT),
+        [layout.raw("{test}", lang) for lang in LANGUAGES],
+    output: layout.scores(RUN, "{test}", "{checkpoint}")
+    params: run=run_flags, depends_on=layout.depends_on("score"), checkpoint="--checkpoint {checkpoint}"
+    log: layout.log(f"score-{RUN.name}-{{test}}-{{checkpoint}}")
+
+
+rule report:
+    input:
+        [layout.comparison("json"), layout.data_report, layout.statistics, layout.figures],
+        [layout.codes(name) for name in experiment.all_codes],
+        [layout.words(TESTS[0], SRC), layout.raw(TESTS[0], SRC), layout.raw(TESTS[0], TGT)],
+        layout.every_run(layout.translation, TESTS[:1]),
+        layout.every_run(layout.training_report),
+    output: layout.report
+    log: layout.log("report")
+    shell: "{STEP} report {CONFIG} > {log:q} 2>&1"

@@ -1,27 +1,18 @@
-"""An experiment configuration → the options of fairseq-train for one of its systems."""
+"""A translation experiment → the options of fairseq-train for one of its systems."""
 
 from __future__ import annotations
 
-import dataclasses
 import json
-from collections.abc import Mapping
-from typing import TypeVar
 
 from mt_scaffold.errors import UsageError
 from mt_scaffold.experiment.configuration import Config
-from mt_scaffold.experiment.configuration.training import (
-    METRICS,
-    STOP_OPTIONS,
-    Average,
-    SystemTrain,
-    Train,
-    TrainOptions,
-)
+from mt_scaffold.experiment.configuration.training import METRICS, STOP_OPTIONS, Train
 from mt_scaffold.experiment.runtime.schema import OptionValue, nearest
+from mt_scaffold.experiment.training.options import averaging_options, kept_checkpoints, with_own_options
+from mt_scaffold.methods.resampling import training_options as resampling_options
 
-AnyTrain = TypeVar("AnyTrain", bound=TrainOptions)
-
-# fairseq's own tasks count neither subwords nor text, and check no averaging.
+# For data that does not change, and for data that is resampled. fairseq's own tasks count neither subwords nor text,
+# and check no averaging.
 OWN_TASKS = ("translation_resumable", "translation_bpe_dropout")
 # The options of fairseq-generate that also decide how the validation set is translated.
 _SEARCH = {"beam", "lenpen", "unkpen", "max-len-a", "max-len-b", "min-len", "temperature", "no-repeat-ngram-size"}
@@ -30,9 +21,9 @@ _SEARCH = {"beam", "lenpen", "unkpen", "max-len-a", "max-len-b", "min-len", "tem
 def training_options(config: Config, system: str | None = None, gpus: int | None = None) -> dict[str, OptionValue]:
     """Return fairseq-train's options for ``system`` (None: those that all share), without data, seed and folders.
 
-    These are those of the train section, its stopping rule, what its validation needs, and the averaging that the task
-    checks before the first update. gpus: of all nodes together (0: a CPU; None: the number that the batch is meant
-    for). Raises UsageError for an unknown system, and as Train.options_on does.
+    These are those of the train section, its stopping rule, what its validation needs, the averaging that the task
+    checks before the first update, and how the system resamples. gpus: of all nodes together (0: a CPU; None: the
+    number that the batch is meant for). Raises UsageError for an unknown system, and as Train.options_on does.
     """
     train = train_section(config, system)
     options = dict(train.all_options if gpus is None else train.options_on(gpus))
@@ -51,9 +42,9 @@ def training_options(config: Config, system: str | None = None, gpus: int | None
         options |= {"patience": train.patience, "best-checkpoint-metric": METRICS[train.patience_on]}
         options |= {"maximize-best-checkpoint-metric": True} if train.patience_on == "bleu" else {}
     wanted = max(config.average.last, config.score.last_checkpoints)
-    if own_task and wanted:
-        options |= {"average-last": wanted, "average-by": config.average.by}
-    return options | kept_checkpoints(config.average, options, wanted)
+    options |= averaging_options(config.average, wanted) if own_task else {}
+    options |= kept_checkpoints(config.average, options, wanted)
+    return options if system is None else options | resampling_options(config.systems[system].resamplings)
 
 
 def train_section(config: Config, system: str | None) -> Train:
@@ -63,16 +54,6 @@ def train_section(config: Config, system: str | None) -> Train:
     if system not in config.systems:
         raise UsageError(f"no system is called {system}{nearest(system, config.systems)}")
     return with_own_options(config.train, config.systems[system].train)
-
-
-def with_own_options(train: AnyTrain, own: SystemTrain | None) -> AnyTrain:
-    """Return a train section with a system's own options in place of those of the same name."""
-    if own is None:
-        return train
-    batches = {
-        name: dataclasses.replace(batch, options=batch.options | own.options) for name, batch in train.batches.items()
-    }
-    return dataclasses.replace(train, options=train.options | own.options, batches=batches)
 
 
 def _bleu_options(config: Config, word_start: str | None) -> dict[str, OptionValue]:
@@ -86,14 +67,3 @@ def _bleu_options(config: Config, word_start: str | None) -> dict[str, OptionVal
         "eval-bleu-detok-args": json.dumps(languages),
         "eval-bleu-remove-bpe": "subword_nmt" if word_start is None else "sentencepiece",
     }
-
-
-def kept_checkpoints(average: Average, options: Mapping[str, OptionValue], wanted: int) -> dict[str, OptionValue]:
-    """Return the options that keep the checkpoints which are averaged or scored, and no more."""
-    kept: dict[str, OptionValue] = {}
-    # Where only the best checkpoint is used, one epoch checkpoint is enough; 0 would keep them all.
-    if "keep-last-epochs" not in options:
-        kept["keep-last-epochs"] = max(wanted, 1) if average.by == "epochs" else 1
-    if average.by == "updates" and "keep-interval-updates" not in options:
-        kept["keep-interval-updates"] = max(wanted, 1)
-    return kept

@@ -1,0 +1,168 @@
+"""The folder of a translation experiment: the paths that only these have, and what each step depends on."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from mt_scaffold.experiment.configuration import Config
+from mt_scaffold.experiment.configuration.data import DATA_KINDS
+from mt_scaffold.experiment.configuration.layout import Layout, Run, training_section
+
+
+@dataclass(frozen=True)
+class TranslationLayout(Layout[Config]):
+    """The paths of the translation experiment ``config`` in ``folder``."""
+
+    task = "translation"
+    experiments = "translation experiments"
+    resampled = ".words"
+
+    @property
+    def source(self) -> str:
+        """The source language."""
+        return self.config.languages.source
+
+    @property
+    def target(self) -> str:
+        """The target language."""
+        return self.config.languages.target
+
+    @property
+    def languages(self) -> tuple[str, str]:
+        """Source and target language."""
+        return self.source, self.target
+
+    # -- data
+
+    def raw(self, part: str, language: str) -> Path:
+        """The raw text of a part."""
+        return self.folder / "raw" / f"{part}.{language}"
+
+    def words(self, part: str, language: str) -> Path:
+        """The words of a part, cleaned where it is trained on."""
+        return Path(f"{self.words_prefix(part)}.{language}")
+
+    def words_prefix(self, part: str) -> Path:
+        """The path of words without the language."""
+        return self.folder / "words" / part
+
+    def uncleaned(self, part: str, language: str) -> Path:
+        """The words of a part before cleaning."""
+        return self.folder / "words" / f"{part}.uncleaned.{language}.gz"
+
+    def chunk(self, language: str, item: str, suffix: str = "gz") -> Path:
+        """A chunk of the tokenised training text, or (``suffix`` json) its step report."""
+        return self.folder / "words" / "chunks" / f"train.{language}.{item}.{suffix}"
+
+    # -- codes and dictionaries
+
+    def codes_of(self, system: str) -> tuple[Path, Path]:
+        """The codes that a system segments source and target with; twice the same for joint ones."""
+        setting = self.config.segmentation(system)
+        return self.codes(setting.source.name), self.codes(setting.target.name)
+
+    def segmentation_of(self, system: str) -> str:
+        """Return the name of a system's segmentation (``SegmentationSetting.name``)."""
+        return self.config.segmentation(system).name
+
+    def resamples(self, system: str) -> bool:
+        """Return whether a system's training text is segmented again in every epoch."""
+        return self.config.systems[system].resamples
+
+    def vocabulary(self, segmentation: str, language: str) -> Path:
+        """The subwords of the training text of a language with their frequencies, for a vocabulary threshold."""
+        return self.folder / "vocabularies" / f"{segmentation}.{language}"
+
+    def dictionaries(self, segmentation: str) -> Path:
+        """The folder of a segmentation's dictionaries."""
+        return self.folder / "dictionaries" / segmentation
+
+    def dictionary(self, segmentation: str, language: str) -> Path:
+        """The dictionary of a language, which may be that of both."""
+        return self.dictionaries(segmentation) / f"dict.{language}.txt"
+
+    def subwords(self, segmentation: str, part: str, language: str) -> Path:
+        """The text of a part as subwords, for people: no step reads it."""
+        return self.folder / "subwords" / segmentation / f"{part}.{language}"
+
+    # -- trainings and translations
+
+    @property
+    def runs(self) -> list[Run]:
+        """All trainings, in the order of the configuration."""
+        return [Run(system, seed) for system in self.config.systems for seed in self.config.seeds]
+
+    def translation(self, run: Run, test: str, form: str = "", checkpoint: str = "") -> Path:
+        """A translation by the averaged model or one checkpoint, detokenised or (``form``) ``words``, ``subwords``."""
+        name = f"{test}.{self.target}"
+        return self.training(run, "translations") / checkpoint / (f"{name}.{form}" if form else name)
+
+    def translated_source(self, run: Run, test: str, checkpoint: str = "") -> Path:
+        """The source of a translation, in words, next to it."""
+        return self.training(run, "translations") / checkpoint / f"{test}.{self.source}.words"
+
+    @property
+    def last_checkpoints(self) -> list[str]:
+        """The names of the last checkpoints that are scored by themselves, the newest first."""
+        return [f"last-{number + 1}" for number in range(self.config.score.last_checkpoints)]
+
+    # -- results
+
+    @property
+    def data_report(self) -> Path:
+        """The data report: lines, words and dropped pairs after every data step."""
+        return self.folder / "data-report.json"
+
+    @property
+    def report(self) -> Path:
+        """The HTML report."""
+        return self.folder / "report.html"
+
+    def _sections(self, step: str, *names: Any) -> object:
+        config, whole = self.config, self.config.to_dict()
+        match step:
+            case "get-data":
+                return [_data_of(whole["data"], *names), whole["languages"]]
+            case "tokenise":
+                return dataclasses.asdict(config.tokenise_for(*names))
+            case "clean":
+                return [whole["clean"], config.data.valid_every, config.data.valid_cut]
+            case "dictionary":
+                return [whole["binarise"], config.is_resampled(*names)]
+            case "train":
+                (run,) = names
+                system = config.systems[run.system]
+                resampling = [dataclasses.asdict(each) for each in system.resamplings]
+                return [training_section(whole["train"]), whole["systems"][run.system].get("train"), resampling]
+            case "average":
+                return whole["average"]
+            case "checkpoint":
+                return config.average.by
+            case "translate":
+                return whole["translate"]
+            case "score":
+                return [config.score.metrics, config.score.comet]
+            case "compare":
+                baselines = [config.baseline_of(system) for system in config.systems]
+                shown = [whole.get("compare_with"), whole.get("paper"), self.title]
+                return [shown, baselines, config.score.bootstrap_samples]
+            case "statistics":
+                return [config.seeds, {system: self.segmentation_of(system) for system in config.systems}]
+        return None
+
+
+def _data_of(data: Mapping[str, Any], test: str = "") -> object:
+    """Return the part of the data section that the training data depends on, or (``test``) that test set.
+
+    That is everything but the other test sets: the report of a test set counts its sentences in the training data, too.
+    """
+    kind = next(key for key in DATA_KINDS if key in data)
+    # All synthetic text comes out of one sequence.
+    if kind == "synthetic":
+        return data
+    section = {key: value for key, value in data[kind].items() if key != "tests"}
+    return {**data, kind: section | ({"tests": {test: data[kind]["tests"][test]}} if test else {})}

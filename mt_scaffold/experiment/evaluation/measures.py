@@ -1,0 +1,281 @@
+"""The measure of each task: how scores are read, checked against each other, and resampled."""
+
+from __future__ import annotations
+
+import json
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar, NamedTuple
+
+from mt_scaffold.corpus.files import PathLike, open_input
+from mt_scaffold.errors import MTScaffoldError
+from mt_scaffold.experiment.evaluation.bits_per_byte import LanguageModelScores
+from mt_scaffold.experiment.evaluation.comparison import DocumentTests, TestSetSize
+from mt_scaffold.experiment.evaluation.document_tests import (
+    mean_bits,
+    paired_seeds,
+    randomisation_p,
+    resample_documents,
+)
+from mt_scaffold.experiment.evaluation.metrics import (
+    LABELS,
+    METRICS,
+    MODEL_METRICS,
+    MetricKind,
+    sacrebleu_metric,
+)
+from mt_scaffold.experiment.evaluation.score import Scores
+from mt_scaffold.experiment.evaluation.significance import Resampled, draw_segments, resample
+from mt_scaffold.experiment.runtime.provenance import sha256
+from mt_scaffold.experiment.runtime.results import read_result
+
+
+class Labelled(NamedTuple):
+    """A file of one training of a system.
+
+    group: of the systems that are compared with each other; may be empty. system: None: as the file says.
+    """
+
+    group: str
+    system: str | None
+    path: PathLike
+
+
+@dataclass(frozen=True)
+class Scored:
+    """A score file, and what it is called in the comparison. values: of each metric that it has."""
+
+    path: Path
+    group: str
+    system: str
+    scores: Any
+    values: Mapping[str, float]
+    checkpoint: str | None = None
+
+    @property
+    def test_set(self) -> str:
+        """The test set."""
+        return str(self.scores.test_set)
+
+    @property
+    def seed(self) -> int:
+        """The seed of the training."""
+        return int(self.scores.seed)
+
+
+# The trainings of one system on one test set, by seed.
+Runs = dict[int, Scored]
+
+
+class Measure(ABC):
+    """The figures by which the systems of a task are compared."""
+
+    metrics: ClassVar[Mapping[str, MetricKind]]
+
+    @abstractmethod
+    def read(self, labelled: Labelled) -> Scored:
+        """Read a score file; raise MTScaffoldError where it is not as it was written."""
+
+    def signatures(self, several: Sequence[Scored]) -> dict[str, str]:
+        """Return the signature of each metric; raise where scores of one test set were computed differently."""
+        return {}
+
+    def engines(self, several: Sequence[Scored]) -> list[str] | None:
+        """Return what made the translations, by name; None where it was fairseq alone, or is not known."""
+        return None
+
+    @abstractmethod
+    def check_alike(self, several: Sequence[Scored]) -> None:
+        """Raise MTScaffoldError where scores on one test set are not of the same segments."""
+
+    @abstractmethod
+    def segments(self, scored: Scored) -> int:
+        """Return how many segments the test set of a score has."""
+
+    @abstractmethod
+    def resample(self, name: str, systems: Mapping[str, Runs], samples: int) -> dict[str, list[Resampled]]:
+        """Return the metric of every training on the resamples of one test set, the same for all."""
+
+    def over_documents(self, system: Runs, baseline: Runs, samples: int) -> DocumentTests | None:
+        """Return further tests of a system against its baseline, if the task has any."""
+        return None
+
+    def size(self, scored: Scored) -> TestSetSize | None:
+        """Return what the test set is in the units of a system, if that differs from system to system."""
+        return None
+
+
+class TranslationScores(Measure):
+    """Translations, by the metrics of their text."""
+
+    metrics = METRICS
+
+    def read(self, labelled: Labelled) -> Scored:
+        path = Path(str(labelled.path))
+        scores = read_result(Scores, path)
+        if unknown := scores.metrics.keys() - METRICS.keys():
+            raise MTScaffoldError(f"{path}: holds an unknown metric, {min(unknown)}; score again")
+        for name in ("hypothesis", "reference"):
+            if name not in scores.files:
+                raise MTScaffoldError(f"{path}: does not name the {name} file; score again")
+        values = {name: metric.score for name, metric in scores.metrics.items()}
+        system = labelled.system or scores.system
+        return Scored(path, labelled.group, system, scores, values, scores.checkpoint)
+
+    def signatures(self, several: Sequence[Scored]) -> dict[str, str]:
+        found: dict[str, dict[str, tuple[str, Scored]]] = {}
+        for scored in several:
+            for name, metric in scored.scores.metrics.items():
+                by_test_set = found.setdefault(name, {})
+                signature, other = by_test_set.setdefault(scored.test_set, (metric.signature, scored))
+                if signature != metric.signature:
+                    raise MTScaffoldError(
+                        f"{other.path} and {scored.path}: {LABELS[name]} was computed differently ({signature} and "
+                        f"{metric.signature}); score both again"
+                    )
+        shown = {}
+        for name in [name for name in METRICS if name in found]:
+            different = {signature for signature, _ in found[name].values()}
+            for test_set, (signature, _) in found[name].items():
+                shown[LABELS[name] if len(different) == 1 else f"{LABELS[name]}, {test_set}"] = signature
+        return shown
+
+    def engines(self, several: Sequence[Scored]) -> list[str] | None:
+        found = set()
+        for each in several:
+            section = (each.scores.config or {}).get("translate", {})
+            if section.get("engine", "fairseq") == "fairseq":
+                found.add("fairseq")
+            else:
+                version = each.scores.versions.get("ctranslate2", "of unknown version")
+                found.add(f"CTranslate2 {version}, {section.get('quantization', 'float32')}")
+        return sorted(found) if found - {"fairseq"} else None
+
+    def check_alike(self, several: Sequence[Scored]) -> None:
+        first, *others = several
+        digests = [first.scores.files[name].sha256 for name in first.scores.references]
+        for other in others:
+            if [other.scores.files[name].sha256 for name in other.scores.references] != digests:
+                raise MTScaffoldError(
+                    f"{first.path} and {other.path} were scored against different references; score both against the "
+                    "same"
+                )
+        for scored in several:
+            _check_unchanged(scored)
+
+    def segments(self, scored: Scored) -> int:
+        return int(scored.scores.lines)
+
+    def resample(self, name: str, systems: Mapping[str, Runs], samples: int) -> dict[str, list[Resampled]]:
+        first = next(iter(next(iter(systems.values())).values()))
+        metric, drawn = sacrebleu_metric(name), draw_segments(self.segments(first), samples)
+        found: dict[str, list[Resampled]] = {}
+        for system, trained in systems.items():
+            for scored in trained.values():
+                own = scored.scores.metrics[name]
+                resampled = resample(metric, _statistics(scored, name), drawn)
+                if not math.isclose(resampled.score, own.score, rel_tol=1e-6, abs_tol=1e-6):
+                    raise MTScaffoldError(
+                        f"{scored.path}: {LABELS[name]} was {own.score:.4f} when this was written and is "
+                        f"{resampled.score:.4f} now (another sacreBLEU?); score again"
+                    )
+                found.setdefault(system, []).append(resampled)
+        return found
+
+
+def _check_unchanged(scored: Scored) -> None:
+    """Raise where a file that was scored has changed since; the statistics are enough where it is not there."""
+    for name in ("hypothesis", *scored.scores.references):
+        file = scored.scores.files[name]
+        path = scored.path.resolve().parent / file.path
+        if path.exists() and sha256(path) != file.sha256:
+            raise MTScaffoldError(f"{path}: has changed since {scored.path} was written; score again")
+
+
+def _statistics(scored: Scored, name: str) -> list[list[float]]:
+    """Return the sufficient statistics of each segment in a metric."""
+    rows = scored.scores.metrics[name].segments
+    if rows is None or len(rows) != scored.scores.lines:
+        raise MTScaffoldError(f"{scored.path}: {LABELS[name]} lacks the statistics of its segments; score again")
+    try:
+        found = [list(map(float, row.split())) for row in rows]
+    except ValueError as error:
+        raise MTScaffoldError(f"{scored.path}: {LABELS[name]}: segments: {error}; score again") from error
+    if len({len(row) for row in found}) > 1:
+        raise MTScaffoldError(f"{scored.path}: {LABELS[name]}: segments: not as many figures in each; score again")
+    return found
+
+
+class BitsPerByte(Measure):
+    """Language models, by the bits that they need for a byte of the raw documents."""
+
+    metrics = MODEL_METRICS
+
+    def read(self, labelled: Labelled) -> Scored:
+        path = Path(str(labelled.path))
+        scores = read_result(LanguageModelScores, path)
+        if len(scores.by_document.bits) != len(scores.by_document.bytes) or not scores.by_document.bits:
+            raise MTScaffoldError(f"{path}: not as many bits as documents; evaluate again")
+        values = {name: getattr(scores, name) for name in MODEL_METRICS}
+        return Scored(path, labelled.group, labelled.system or scores.system, scores, values)
+
+    def signatures(self, several: Sequence[Scored]) -> dict[str, str]:
+        label = MODEL_METRICS["bits_per_byte"].label
+        return {f"{label}, {each.test_set}": each.scores.signature for each in several}
+
+    def check_alike(self, several: Sequence[Scored]) -> None:
+        first, *others = several
+        for other in others:
+            if other.scores.by_document.bytes != first.scores.by_document.bytes or (
+                other.scores.data_sha256 != first.scores.data_sha256
+            ):
+                raise MTScaffoldError(
+                    f"{first.path} and {other.path} are scores of different documents; evaluate both on the same"
+                )
+            if other.scores.signature != first.scores.signature:
+                raise MTScaffoldError(
+                    f"{first.path} and {other.path} were computed differently ({first.scores.signature} and "
+                    f"{other.scores.signature}); evaluate both again with the same --context-window"
+                )
+
+    def segments(self, scored: Scored) -> int:
+        return len(scored.scores.by_document.bytes)
+
+    def resample(self, name: str, systems: Mapping[str, Runs], samples: int) -> dict[str, list[Resampled]]:
+        import numpy
+
+        first = next(iter(next(iter(systems.values())).values()))
+        sizes = numpy.array(first.scores.by_document.bytes, numpy.float64)
+        flat = numpy.array([bits for runs in systems.values() for bits in _bits(runs)], numpy.float64)
+        resampled = iter(resample_documents(flat, sizes, samples))
+        return {system: [next(resampled) for _ in runs] for system, runs in systems.items()}
+
+    def over_documents(self, system: Runs, baseline: Runs, samples: int) -> DocumentTests | None:
+        by_seed = [
+            {seed: scored.values["bits_per_byte"] for seed, scored in runs.items()} for runs in (system, baseline)
+        ]
+        differences = mean_bits(_bits(system)) - mean_bits(_bits(baseline))
+        return DocumentTests(randomisation_p(differences, samples), paired_seeds(*by_seed))
+
+    def size(self, scored: Scored) -> TestSetSize | None:
+        scores = scored.scores
+        return TestSetSize(scores.n_vocab, scores.tokens, scores.bytes, scores.documents, scores.bytes_per_token)
+
+
+def _bits(runs: Runs) -> list[list[float]]:
+    return [scored.scores.by_document.bits for scored in runs.values()]
+
+
+def measure_of(scores: Iterable[Labelled]) -> Measure:
+    """Return the measure of score files, by what the first one holds; raise MTScaffoldError where it cannot be read."""
+    for labelled in scores:
+        with open_input(labelled.path) as stream:
+            try:
+                found = json.loads(stream.read())
+            except ValueError:
+                break
+        return BitsPerByte() if isinstance(found, dict) and "bits_per_byte" in found else TranslationScores()
+    return TranslationScores()

@@ -1,0 +1,109 @@
+"""Which codes an experiment makes, and from what."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from mt_scaffold.codes import Codes
+from mt_scaffold.corpus.files import PathLike, open_output
+from mt_scaffold.errors import MTScaffoldError, UsageError
+from mt_scaffold.experiment.configuration import Config, Experiment
+from mt_scaffold.experiment.configuration.systems import CodesSetting, with_what_they_are_made_of
+from mt_scaffold.experiment.configuration.translation_layout import TranslationLayout
+from mt_scaffold.methods import Trimmed
+from mt_scaffold.methods.learn import learn as learn_with
+from mt_scaffold.methods.trimming import SAME, trim
+
+
+def learned_from(layout: TranslationLayout, codes: str) -> list[Path]:
+    """Return the training words that codes are learned from."""
+    return [layout.words("train", language) for language in made_codes(layout.config)[codes].languages]
+
+
+def compared_on(layout: TranslationLayout, codes: str) -> list[Path]:
+    """Return the validation words that a method compares languages on; none for other methods."""
+    setting = made_codes(layout.config)[codes]
+    return [layout.words("valid", language) for language in setting.languages if setting.kind.by_language]
+
+
+def untrimmed_codes(config: Experiment, codes: str) -> str:
+    """Return the name of the codes that others are made of."""
+    made_of = config.all_codes[codes].made_of
+    assert made_of is not None
+    return made_of.name
+
+
+def made_codes(config: Experiment) -> dict[str, CodesSetting]:
+    """Return all codes that a run makes, by name: those of the systems, and what trimmed ones are made of."""
+    return with_what_they_are_made_of(config.all_codes)
+
+
+def given_codes(config: Experiment) -> list[str]:
+    """Return the codes that are copied from files."""
+    return [name for name, codes in config.all_codes.items() if codes.file is not None]
+
+
+def learned_codes(config: Experiment) -> list[str]:
+    """Return the codes, and other models, that are learned from words alone."""
+    made = made_codes(config).items()
+    return [name for name, codes in made if codes.method is not None and codes.made_of is None]
+
+
+def trimmed_codes(config: Experiment) -> list[str]:
+    """Return the codes that are made of others by trimming."""
+    return [name for name, codes in config.all_codes.items() if codes.made_of is not None]
+
+
+def check_packages(config: Config) -> None:
+    """Raise MTScaffoldError where the method of a system needs a Python package that is not installed."""
+    for name, system in config.systems.items():
+        try:
+            if system.method is not None:
+                system.method.check_installed()
+        except MTScaffoldError as error:
+            raise MTScaffoldError(f"systems.{name}: {error}") from None
+
+
+def check_codes(config: Experiment, of_bytes: bool = False) -> None:
+    """Raise UsageError where a codes file that a system names is missing, malformed or, if asked for, not of bytes."""
+    for name, system in config.systems.items():
+        for key, path in zip(system.file_keys, system.files, strict=True):
+            try:
+                codes = Codes.read(path)
+                _ = codes.merges
+            except MTScaffoldError as error:
+                raise UsageError(f"systems.{name}.{key}: {error}") from None
+            if of_bytes and not codes.header.bytes:
+                raise UsageError(f"systems.{name}.{key}: {path}: not of bytes; learn codes with --pretokenise")
+
+
+def copy_codes(source: PathLike, output: PathLike) -> None:
+    """Copy a codes file from elsewhere. Raises MTScaffoldError where it is not one."""
+    codes = Codes.read(source)
+    _ = codes.merges  # read only now, and refused where malformed
+    with open_output(output) as stream:
+        stream.write(codes.text)
+
+
+def learn(setting: CodesSetting, output: PathLike, num_workers: int, text: Mapping[str, Any]) -> None:
+    """Learn codes, or another model; text: the arguments of ``learn`` that say what to learn from.
+
+    With ``dev``, the texts that languages are compared on.
+    """
+    assert setting.method is not None
+    text = dict(text)
+    method = setting.method.with_settings(dev=text.pop("dev")) if "dev" in text else setting.method
+    learn_with(method=method, outfile=output, num_workers=num_workers, **text)
+
+
+def trim_codes(
+    setting: CodesSetting, untrimmed: PathLike, output: PathLike, num_workers: int, text: Mapping[str, Any]
+) -> None:
+    """Trim the vocabulary of codes; text: as of ``learn``."""
+    method = setting.method
+    assert isinstance(method, Trimmed)
+    refill: dict[str, Any] = {"refill": SAME, "min_frequency": method.min_frequency} if method.refill else {}
+    which = {key: text[key] for key in ("documents", "counts") if key in text}
+    trim(untrimmed, outfile=output, below=method.below, num_workers=num_workers, **refill, **which)

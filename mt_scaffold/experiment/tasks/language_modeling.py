@@ -1,0 +1,257 @@
+"""Language modelling: from documents to the bits per byte of each system's models, compared."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from mt_scaffold.corpus.count import merge_counts, write_counts
+from mt_scaffold.corpus.documents import Documents
+from mt_scaffold.corpus.files import PathLike, write_text
+from mt_scaffold.corpus.text import read_lines
+from mt_scaffold.errors import UsageError
+from mt_scaffold.experiment.binarise.data_folder import read_documents_folder
+from mt_scaffold.experiment.binarise.parallel import DESCRIPTION
+from mt_scaffold.experiment.configuration.language_model import LanguageModelConfig
+from mt_scaffold.experiment.configuration.language_model_layout import LanguageModelLayout
+from mt_scaffold.experiment.configuration.layout import TRAINED_ON, Run
+from mt_scaffold.experiment.runtime.fairseq import gpus_in_all, option_arguments
+from mt_scaffold.experiment.runtime.results import write_result
+from mt_scaffold.experiment.runtime.schema import OptionValue
+from mt_scaffold.experiment.tasks.codes import check_codes
+from mt_scaffold.experiment.tasks.task import Comparable, Step, Task
+from mt_scaffold.experiment.training.language_model_options import (
+    OWN_TASKS,
+    check_averaging,
+    options_for_data,
+    training_options,
+)
+from mt_scaffold.experiment.training.resuming import Start
+from mt_scaffold.experiment.training.train import plan_start
+
+if TYPE_CHECKING:
+    from mt_scaffold.experiment.evaluation.measures import Measure
+
+# -- documents → counted words
+
+
+def get_documents(layout: LanguageModelLayout) -> None:
+    """Write the documents that are generated, cut or joined; others are read where they are."""
+    from mt_scaffold.experiment.data.documents import get_documents
+
+    report = get_documents(layout.config.data, layout.documents("train").parent, layout.written_parts)
+    write_result(layout.documents_report, report)
+
+
+def shards(layout: LanguageModelLayout) -> list[list[Path]]:
+    """Return the files of the training documents, dealt to ``prepare.shards`` jobs."""
+    files, count = layout.files("train"), layout.config.prepare.shards
+    if count > len(files):
+        raise UsageError(
+            f"prepare.shards: {count} jobs, but the training documents are {len(files)} files; use fewer shards"
+        )
+    return [files[number::count] for number in range(count)]
+
+
+def shard(layout: LanguageModelLayout, item: str) -> list[Path]:
+    """Return the files of one shard, by Snakemake's name of it: ``2-of-8``."""
+    return shards(layout)[int(item.partition("-of-")[0]) - 1]
+
+
+def words_of(config: LanguageModelConfig) -> dict[str, Any]:
+    """Return what a word is, as the arguments of the functions that count and learn."""
+    codes = config.codes
+    return {
+        "pretokenise": codes.pretokenise,
+        "split_digits": codes.split_digits,
+        "byte_level": codes.pretokenise == "spaces",
+    }
+
+
+def count_words(layout: LanguageModelLayout, shard_name: str, num_workers: int = 1) -> None:
+    """Count the words of one shard of the training documents."""
+    documents = Documents([str(path) for path in shard(layout, shard_name)], *layout.format)
+    memory = layout.config.prepare.max_memory
+    output, words = layout.counted(shard_name), words_of(layout.config)
+    write_counts(output, None, num_workers, documents=documents, max_memory=memory, **words)
+
+
+def gather_counts(layout: LanguageModelLayout) -> None:
+    """Merge the counts of all shards."""
+    count = layout.config.prepare.shards
+    counted = [layout.counted(f"{number + 1}-of-{count}") for number in range(count)]
+    merge_counts(layout.counts, counted, layout.config.prepare.max_memory)
+
+
+# -- models → bits per byte, samples
+
+
+def evaluate(layout: LanguageModelLayout, run: Run, test_set: str, gpus: int = 0) -> None:
+    """Score a model on a test set in bits per byte."""
+    from mt_scaffold.experiment.evaluation.bits_per_byte import evaluate
+
+    scores = evaluate(
+        layout.averaged(run),
+        layout.binarised_test(layout.segmentation_of(run.system), test_set),
+        layout.scores(run, test_set),
+        **_evaluation(layout.config),
+        gpus=gpus,
+        system=run.system,
+        test_set=test_set,
+        seed=int(run.seed),
+        synthetic=layout.config.synthetic,
+    )
+    print(f"bits per byte: {scores.bits_per_byte:.4f}  {scores.signature}")
+
+
+def _evaluation(config: LanguageModelConfig) -> dict[str, Any]:
+    """Return evaluate.options as the arguments of ``evaluate``; raise UsageError for one that it does not have."""
+    found = {}
+    for name, value in config.evaluate.options.items():
+        if name not in ("context-window", "max-tokens"):
+            raise UsageError(f"evaluate.options.{name}: unknown option; there are context-window and max-tokens")
+        if not isinstance(value, int) or isinstance(value, bool):
+            raise UsageError(f"evaluate.options.{name}: must be a whole number, not {value!r}")
+        found[name.replace("-", "_")] = value
+    return found
+
+
+def prompts(layout: LanguageModelLayout) -> None:
+    """Write what every model continues, one prompt per line."""
+    write_text(layout.prompts, "".join(f"{prompt}\n" for prompt in layout.config.samples.prompts))
+
+
+def sample(layout: LanguageModelLayout, run: Run, gpus: int = 0) -> None:
+    """Have a model continue the prompts."""
+    from mt_scaffold.experiment.inference.sample import Sampling, format_samples, sample
+
+    chosen = layout.config.samples
+    samples = sample(
+        layout.averaged(run),
+        layout.binarised_of(run.system),
+        read_lines(layout.prompts),
+        length=chosen.length,
+        sampling=Sampling(chosen.temperature, chosen.top_k, chosen.top_p),
+        seed=chosen.seed,
+        gpus=gpus,
+    )
+    write_text(layout.samples(run), format_samples(samples))
+
+
+class LanguageModeling(Task[LanguageModelLayout]):
+    """Language models of raw documents, scored in bits per byte."""
+
+    layout = LanguageModelLayout
+    rules = "language_modeling.smk"
+    tables = ("vocabulary_table",)
+    steps: ClassVar[Mapping[str, Step]] = {
+        "get-documents": get_documents,
+        "count-words": count_words,
+        "gather-counts": gather_counts,
+        "evaluate": evaluate,
+        "prompts": prompts,
+        "sample": sample,
+    }
+
+    def check_plan(self, layout: LanguageModelLayout) -> None:
+        check_codes(layout.config, of_bytes=True)
+        for part in layout.parts:
+            layout.files(part)
+        shards(layout)
+        _evaluation(layout.config)
+        # Once a data folder exists, whether the trainings on it will save the checkpoints that are averaged.
+        for trained, comparison in layout.config.trainings:
+            if ((data := layout.binarised_of(trained)) / DESCRIPTION).exists():
+                check_averaging(layout.config, trained, comparison, read_documents_folder(data))
+
+    def fairseq_calls(self, layout: LanguageModelLayout) -> list[tuple[str, list[str]]]:
+        calls = []
+        for system, comparison in layout.config.trainings:
+            options = option_arguments(training_options(layout.config, system, comparison))
+            calls.append(("train", ["--task", OWN_TASKS[layout.resamples(system)], *options]))
+        return calls
+
+    def results(self, layout: LanguageModelLayout) -> list[Path]:
+        return layout.every_run(layout.samples) if layout.config.samples.prompts else []
+
+    def closing_words(self, layout: LanguageModelLayout) -> list[str]:
+        table = layout.vocabulary_table
+        lines = [table.read_text(encoding="utf-8")] if table.exists() else []
+        return [*lines, f"All results are in {layout.folder} (see docs/language_models.md)."]
+
+    def learned_from(self, layout: LanguageModelLayout, codes: str) -> list[Path]:
+        return [layout.counts]
+
+    def learning(self, layout: LanguageModelLayout, codes: str) -> dict[str, Any]:
+        return {"counts": [layout.counts], "prune": layout.config.prepare.prune, **words_of(layout.config)}
+
+    def binarised_from(self, layout: LanguageModelLayout, segmentation: str, *parts: str) -> list[Path]:
+        return [*(path for part in parts for path in layout.files(part)), layout.codes(segmentation)]
+
+    def binarise(
+        self,
+        layout: LanguageModelLayout,
+        segmentation: str,
+        output: Path,
+        parts: Sequence[str],
+        resampled: bool,
+        workers: int,
+    ) -> None:
+        from mt_scaffold.experiment.binarise.documents import binarise_documents
+
+        texts = {part if part in TRAINED_ON else "test": layout.patterns(part) for part in parts}
+        form, field = layout.format
+        binarise_documents(
+            output,
+            layout.codes(segmentation),
+            **texts,
+            format=form,
+            field=field,
+            keep_text=resampled,
+            padding_factor=layout.config.binarise.padding_factor,
+            num_workers=workers,
+        )
+
+    def trained_after(self, layout: LanguageModelLayout, run: Run) -> list[Path]:
+        report = layout.baseline_report(run)
+        return [] if report is None else [report]
+
+    def options_for(
+        self, config: LanguageModelConfig, run: Run, gpus: int, data: PathLike, baseline_report: PathLike | None
+    ) -> dict[str, OptionValue]:
+        if not run.system or not run.comparison:
+            raise UsageError("language models need --system and --comparison; add them")
+        return options_for_data(config, run.system, run.comparison, gpus, data, baseline_report)
+
+    def plan_start(self, layout: LanguageModelLayout, run: Run, gpus: int) -> Start | None:
+        data = layout.binarised_of(run.system)
+        if not all(path.exists() for path in [data / DESCRIPTION, *self.trained_after(layout, run)]):
+            return None
+        options = option_arguments(self.training_options(layout, run, gpus_in_all(1, gpus)))
+        return plan_start(data, layout.training(run), options, int(run.seed), gpus=gpus)
+
+    def measure(self) -> Measure:
+        from mt_scaffold.experiment.evaluation.measures import BitsPerByte
+
+        return BitsPerByte()
+
+    def compared(self, layout: LanguageModelLayout) -> list[Comparable]:
+        config = layout.config
+        return [
+            Comparable(comparison, layout.run_in(comparison, system, seed))
+            for comparison in config.comparisons
+            for system in config.systems
+            for seed in config.seeds
+        ]
+
+    def samples(self, layout: LanguageModelLayout) -> int:
+        return layout.config.evaluate.bootstrap_samples
+
+    def measured(self, layout: LanguageModelLayout) -> list[Path]:
+        return list(dict.fromkeys(map(layout.binarised_of, layout.config.systems)))
+
+    def statistics(self, layout: LanguageModelLayout) -> None:
+        from mt_scaffold.experiment.report.statistics import language_model_statistics
+
+        language_model_statistics(layout.folder)

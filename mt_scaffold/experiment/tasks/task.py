@@ -1,0 +1,136 @@
+"""A task: the part of an experiment that differs between translation and language models."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, TypeVar
+
+from mt_scaffold.corpus.files import PathLike
+from mt_scaffold.experiment.configuration import Published
+from mt_scaffold.experiment.configuration.layout import Layout, Run
+from mt_scaffold.experiment.runtime.schema import OptionValue
+from mt_scaffold.experiment.training.resuming import Start
+
+if TYPE_CHECKING:
+    from mt_scaffold.experiment.evaluation.measures import Measure
+
+AnyLayout = TypeVar("AnyLayout", bound=Layout[Any])
+
+# A step of the workflow: its first argument is the layout, the others are options of ``mt-scaffold experiment``.
+Step = Callable[..., None]
+
+
+class Comparable(NamedTuple):
+    """A run in one of the groups of systems that are compared; the group may be empty."""
+
+    group: str
+    run: Run
+
+
+class Task(ABC, Generic[AnyLayout]):
+    """One task: its layout, training options, comparison, statistics, and the steps that only it has.
+
+    A new one is a module with a subclass, its line in ``TASKS``, and its configuration with its line there.
+    """
+
+    # The paths of its experiments.
+    layout: ClassVar[type[Layout[Any]]]
+    # The rules that only it has (in workflow/rules), and their steps by name.
+    rules: ClassVar[str]
+    steps: ClassVar[Mapping[str, Step]]
+    # The statistics beside statistics.json and figures/, by the names of the layout's properties.
+    tables: ClassVar[Sequence[str]] = ()
+
+    # -- before anything runs
+
+    @abstractmethod
+    def check_plan(self, layout: AnyLayout) -> None:
+        """Raise MTScaffoldError for what would show only after hours, where it can be known before anything runs."""
+
+    @abstractmethod
+    def fairseq_calls(self, layout: AnyLayout) -> list[tuple[str, list[str]]]:
+        """Return the programs of fairseq that will run, each with its options; raise UsageError for wrong ones."""
+
+    def check_ends(self, layout: AnyLayout) -> None:
+        """Raise UsageError for a training without an end."""
+
+    @abstractmethod
+    def results(self, layout: AnyLayout) -> list[Path]:
+        """Return what a complete run leaves behind, beyond the comparison, its statistics and stripped checkpoints."""
+
+    @abstractmethod
+    def closing_words(self, layout: AnyLayout) -> list[str]:
+        """Return what a finished run prints after the comparison: its last line says where the results are."""
+
+    # -- codes and binarised data
+
+    @abstractmethod
+    def learned_from(self, layout: AnyLayout, codes: str) -> list[Path]:
+        """Return the files that codes are learned from, and those that learning compares languages on."""
+
+    @abstractmethod
+    def learning(self, layout: AnyLayout, codes: str) -> dict[str, Any]:
+        """Return the arguments of ``learn_bpe`` and ``trim`` that say which text some codes are learned from."""
+
+    @abstractmethod
+    def binarised_from(self, layout: AnyLayout, segmentation: str, *parts: str) -> list[Path]:
+        """Return the files that a data folder of these parts is made of."""
+
+    @abstractmethod
+    def binarise(
+        self, layout: AnyLayout, segmentation: str, output: Path, parts: Sequence[str], resampled: bool, workers: int
+    ) -> None:
+        """Make a data folder; resampled: keep the training text, to be segmented again in every epoch."""
+
+    # -- trainings
+
+    def trained_after(self, layout: AnyLayout, run: Run) -> list[Path]:
+        """Return the files that a training needs beside its data folder."""
+        return []
+
+    @abstractmethod
+    def options_for(
+        self, config: Any, run: Run, gpus: int, data: PathLike, baseline_report: PathLike | None
+    ) -> dict[str, OptionValue]:
+        """Return fairseq-train's options for a run on a number of GPUs (of all nodes; 0: a CPU), resampling included.
+
+        data: the folder that is trained on. baseline_report: the report of the training that this one depends on, if it
+        does. Raises UsageError where the configuration does not fit them.
+        """
+
+    def training_options(self, layout: AnyLayout, run: Run, gpus: int) -> dict[str, OptionValue]:
+        """Return the options of a run in its experiment."""
+        report = next(iter(self.trained_after(layout, run)), None)
+        return self.options_for(layout.config, run, gpus, layout.binarised_of(run.system), report)
+
+    @abstractmethod
+    def plan_start(self, layout: AnyLayout, run: Run, gpus: int) -> Start | None:
+        """Return what a training will be started with; None where that is not known yet."""
+
+    # -- results
+
+    @abstractmethod
+    def measure(self) -> Measure:
+        """Return what its systems are compared by."""
+
+    def compared(self, layout: AnyLayout) -> list[Comparable]:
+        """Return the runs that are compared with each other, each in its group and as its system."""
+        return [Comparable("", run) for run in layout.runs]
+
+    @abstractmethod
+    def samples(self, layout: AnyLayout) -> int:
+        """Return the number of bootstrap resamples."""
+
+    def published(self, layout: AnyLayout) -> Sequence[Published]:
+        """Return scores from elsewhere, to be shown next to ours."""
+        return ()
+
+    @abstractmethod
+    def measured(self, layout: AnyLayout) -> list[Path]:
+        """Return the files that the statistics are taken from."""
+
+    @abstractmethod
+    def statistics(self, layout: AnyLayout) -> None:
+        """Measure the experiment, draw its figures and write both."""

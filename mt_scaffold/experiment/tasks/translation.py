@@ -1,0 +1,399 @@
+"""Translation: from raw parallel text to the scores of each system's translations, compared."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from mt_scaffold.corpus.documents import Documents
+from mt_scaffold.corpus.files import PathLike, open_output
+from mt_scaffold.errors import UsageError
+from mt_scaffold.experiment.binarise.dictionary import make_dictionaries
+from mt_scaffold.experiment.binarise.parallel import DESCRIPTION, Binarised, binarise
+from mt_scaffold.experiment.binarise.segmentation import segmentation_in
+from mt_scaffold.experiment.configuration import Config, Published
+from mt_scaffold.experiment.configuration.layout import TRAINED_ON, Run
+from mt_scaffold.experiment.configuration.training import STOP_OPTIONS
+from mt_scaffold.experiment.configuration.translation_layout import TranslationLayout
+from mt_scaffold.experiment.data.report import DataReport, gather_reports
+from mt_scaffold.experiment.data.tokenise import TokeniseReport, gather_chunks, tokenise
+from mt_scaffold.experiment.inference.ctranslate2_engine import parse_search
+from mt_scaffold.experiment.inference.export_ctranslate2 import check_installed
+from mt_scaffold.experiment.runtime.fairseq import gpus_in_all, option_arguments
+from mt_scaffold.experiment.runtime.results import read_result, write_result
+from mt_scaffold.experiment.runtime.schema import OptionValue
+from mt_scaffold.experiment.tasks.codes import check_codes, check_packages, compared_on, learned_from
+from mt_scaffold.experiment.tasks.task import Step, Task
+from mt_scaffold.experiment.training.averaging_check import check_averaging, number_of
+from mt_scaffold.experiment.training.resuming import Start
+from mt_scaffold.experiment.training.train import plan_start
+from mt_scaffold.experiment.training.translation_options import OWN_TASKS, training_options
+
+if TYPE_CHECKING:
+    from mt_scaffold.experiment.evaluation.measures import Measure
+
+# What ends a training with fairseq: a whole number above 0, or any value.
+_ENDING_NUMBERS = (*STOP_OPTIONS.values(), "patience")
+_ENDING_VALUES = {"stop-time-hours", "stop-min-lr"}
+
+
+# -- raw text → words
+
+
+def get_data(layout: TranslationLayout, test_set: str = "", cache: str = "") -> None:
+    """Fetch or generate the raw text: of train and valid, or of a test set."""
+    from mt_scaffold.experiment.data.parallel import get_data
+
+    parts = [test_set] if test_set else list(TRAINED_ON)
+    report = get_data(layout.config, layout.folder / "raw", cache or None, parts)
+    write_result(layout.step_report(f"get-data-{test_set}" if test_set else "get-data"), report)
+
+
+def tokenise_part(
+    layout: TranslationLayout, part: str, language: str, chunk: str = "1-of-1", num_workers: int = 1
+) -> None:
+    """Tokenise the raw text of one part in one language; of train a chunk."""
+    output, report = layout.words(part, language), layout.step_report(f"tokenise-{part}.{language}")
+    if part == "train":
+        output, report = layout.chunk(language, chunk), layout.chunk(language, chunk, "json")
+    elif part == "valid":
+        output = layout.uncleaned(part, language)
+    number, _, count = chunk.partition("-of-")
+    choices = layout.config.tokenise_for(part)
+    raw, place = layout.raw(part, language), (int(number), int(count))
+    write_result(report, tokenise(raw, output, language, choices, chunk=place, num_workers=num_workers))
+
+
+def chunks(config: Config) -> list[str]:
+    """Return the names of the chunks of the training text: ``1-of-2``, ``2-of-2``."""
+    count = config.prepare.chunks
+    return [f"{number + 1}-of-{count}" for number in range(count)]
+
+
+def gather_words(layout: TranslationLayout, language: str) -> None:
+    """Join the tokenised chunks of the training text in one language, and their reports."""
+    texts = [layout.chunk(language, item) for item in chunks(layout.config)]
+    reports = [read_result(TokeniseReport, layout.chunk(language, item, "json")) for item in chunks(layout.config)]
+    report = gather_chunks(texts, layout.uncleaned("train", language), reports)
+    write_result(layout.step_report(f"tokenise-train.{language}"), report)
+
+
+def clean_part(layout: TranslationLayout, part: str) -> None:
+    """Drop pairs that are too long, empty or of unequal length; take the validation set out where it is held out."""
+    from mt_scaffold.experiment.data.clean import HoldOut, clean
+
+    data, hold_out = layout.config.data, None
+    if data.valid_every is not None:
+        valid = [layout.words("valid", language) for language in layout.languages]
+        hold_out = HoldOut(data.valid_every, valid[0], valid[1], before_cleaning=data.valid_cut == "before_cleaning")
+    limits, (source, target) = layout.config.clean, layout.languages
+    report = clean(
+        layout.uncleaned(part, source),
+        layout.uncleaned(part, target),
+        layout.words(part, source),
+        layout.words(part, target),
+        limits.min_tokens,
+        limits.max_tokens,
+        limits.max_ratio,
+        hold_out,
+    )
+    write_result(layout.step_report(f"clean-{part}"), report)
+
+
+def raw_parts(config: Config) -> list[str]:
+    """Return the parts that have raw text: not ``valid``, where cleaning takes it out of the training words."""
+    trained_on = [part for part in TRAINED_ON if part == "train" or config.data.valid_every is None]
+    return [*trained_on, *config.test_sets]
+
+
+def held_out(layout: TranslationLayout) -> list[Path]:
+    """Return the words of the validation set where cleaning takes it out of the training words, else nothing."""
+    if layout.config.data.valid_every is None:
+        return []
+    return [layout.words("valid", language) for language in layout.languages]
+
+
+def report_data(layout: TranslationLayout) -> None:
+    """Gather the reports of every data step into data-report.json."""
+    report = gather_reports(
+        [layout.step_report(name) for name in _fetched(layout)],
+        {name: layout.step_report(f"tokenise-{name}") for name in _tokenised(layout)},
+        {part: layout.step_report(f"clean-{part}") for part in _cleaned(layout)},
+    )
+    write_result(layout.data_report, report)
+
+
+def data_reports(layout: TranslationLayout) -> list[Path]:
+    """Return the reports that ``report_data`` gathers."""
+    names = [*_fetched(layout), *(f"tokenise-{name}" for name in _tokenised(layout))]
+    return [layout.step_report(name) for name in [*names, *(f"clean-{part}" for part in _cleaned(layout))]]
+
+
+def _tokenised(layout: TranslationLayout) -> list[str]:
+    return [f"{part}.{language}" for part in raw_parts(layout.config) for language in layout.languages]
+
+
+def _cleaned(layout: TranslationLayout) -> list[str]:
+    return [part for part in raw_parts(layout.config) if part in TRAINED_ON]
+
+
+def _fetched(layout: TranslationLayout) -> list[str]:
+    return ["get-data", *(f"get-data-{test}" for test in layout.config.test_sets)]
+
+
+# -- words and codes → dictionaries
+
+
+def codes_of_side(layout: TranslationLayout, segmentation: str, language: str) -> Path:
+    """Return the codes that a segmentation uses for one language."""
+    setting = layout.config.segmentations[segmentation]
+    return layout.codes((setting.source if language == layout.source else setting.target).name)
+
+
+def segmented_with(layout: TranslationLayout, segmentation: str, *languages: str) -> list[Path]:
+    """Return the files that a segmentation needs for these languages: codes, and vocabularies for a threshold."""
+    files = [codes_of_side(layout, segmentation, language) for language in languages]
+    if layout.config.segmentations[segmentation].vocabulary_threshold is not None:
+        files += [layout.vocabulary(segmentation, language) for language in languages]
+    return list(dict.fromkeys(files))
+
+
+def vocabulary(layout: TranslationLayout, segmentation: str, language: str, num_workers: int = 1) -> None:
+    """Count the subwords of the training text in one language, for a vocabulary threshold."""
+    from mt_scaffold.apply import BPE
+    from mt_scaffold.corpus.count import count_words
+
+    counts = count_words(layout.words("train", language), num_workers=num_workers)
+    subwords = BPE(codes_of_side(layout, segmentation, language)).count_subwords(counts)
+    with open_output(layout.vocabulary(segmentation, language)) as stream:
+        stream.write(subwords.format_vocabulary())
+
+
+def segment(layout: TranslationLayout, segmentation: str, part: str, language: str, num_workers: int = 1) -> None:
+    """Write the text of one part in one language as subwords, for people."""
+    setting, words = layout.config.segmentations[segmentation], layout.words(part, language)
+    codes, output = codes_of_side(layout, segmentation, language), layout.subwords(segmentation, part, language)
+    if not setting.kind.has_codes:
+        from mt_scaffold.methods.unigram_segmenter import apply_unigram
+
+        return apply_unigram(codes, words, output, num_workers)
+    from mt_scaffold.apply import apply_bpe
+
+    threshold = setting.vocabulary_threshold
+    return apply_bpe(
+        codes,
+        words,
+        output,
+        vocabulary=None if threshold is None else layout.vocabulary(segmentation, language),
+        vocabulary_threshold=threshold,
+        glossaries=setting.glossaries or None,
+        num_workers=num_workers,
+        inference=setting.inference,
+    )
+
+
+def dictionary(layout: TranslationLayout, segmentation: str, num_workers: int = 1) -> None:
+    """Make fairseq's dictionaries of a segmentation from the training words."""
+    make_dictionaries(
+        layout.words_prefix("train"),
+        layout.dictionaries(segmentation),
+        *layout.languages,
+        segmentation_in(layout, segmentation),
+        layout.config.binarise,
+        layout.config.is_resampled(segmentation),
+        num_workers,
+    )
+
+
+# -- models → translations → scores → report
+
+
+def translate(layout: TranslationLayout, run: Run, test_set: str, checkpoint: str = "", gpus: int = 0) -> None:
+    """Translate a test set with the averaged model, or with one of the last checkpoints."""
+    from mt_scaffold.experiment.inference.translate import translate
+
+    section = layout.config.translate
+    translate(
+        layout.binarised_test(layout.segmentation_of(run.system), test_set),
+        test_set,
+        layout.checkpoint(run, checkpoint) if checkpoint else layout.averaged(run),
+        layout.training(run, "translations") / checkpoint,
+        option_arguments(section.options),
+        seed=int(run.seed),
+        source_words=layout.words(test_set, layout.source),
+        gpus=gpus,
+        engine=section.engine,
+        quantization=section.quantization,
+    )
+
+
+def score(layout: TranslationLayout, run: Run, test_set: str, checkpoint: str = "") -> None:
+    """Score the translation of a test set."""
+    from mt_scaffold.experiment.evaluation.score import score
+
+    scores = score(
+        layout.translation(run, test_set, checkpoint=checkpoint),
+        layout.raw(test_set, layout.target),
+        layout.scores(run, test_set, checkpoint),
+        hypothesis_words=layout.translation(run, test_set, "words", checkpoint),
+        reference_words=layout.words(test_set, layout.target),
+        source=layout.raw(test_set, layout.source),
+        system=run.system,
+        test_set=test_set,
+        seed=int(run.seed),
+        checkpoint=checkpoint or None,
+        config=layout.config,
+    )
+    for name, metric in scores.metrics.items():
+        print(f"{name}: {metric.score:.2f}  {metric.signature}")
+
+
+def report(layout: TranslationLayout) -> None:
+    """Make one HTML page of the experiment."""
+    from mt_scaffold.experiment.report.html import html_report
+
+    html_report(layout.folder, layout.report)
+
+
+class Translation(Task[TranslationLayout]):
+    """Translation of one language into another, scored by metrics of its translations."""
+
+    layout = TranslationLayout
+    rules = "translation.smk"
+    steps: ClassVar[Mapping[str, Step]] = {
+        "get-data": get_data,
+        "tokenise": tokenise_part,
+        "gather-words": gather_words,
+        "clean": clean_part,
+        "report-data": report_data,
+        "vocabulary": vocabulary,
+        "segment": segment,
+        "dictionary": dictionary,
+        "translate": translate,
+        "score": score,
+        "report": report,
+    }
+
+    def check_plan(self, layout: TranslationLayout) -> None:
+        check_codes(layout.config)
+        check_packages(layout.config)
+        check_averaging(layout.config)
+
+    def fairseq_calls(self, layout: TranslationLayout) -> list[tuple[str, list[str]]]:
+        config = layout.config
+        if config.translate.engine == "ctranslate2":
+            check_installed()
+            parse_search(option_arguments(config.translate.options))
+        calls = [("generate", ["--task", OWN_TASKS[0], *option_arguments(config.translate.options)])]
+        for name, system in config.systems.items():
+            options = option_arguments(training_options(config, name))
+            calls.append(("train", ["--task", OWN_TASKS[system.resamples], *options]))
+        return calls
+
+    def check_ends(self, layout: TranslationLayout) -> None:
+        for name in layout.config.systems:
+            options = training_options(layout.config, name)
+            ends = any(number_of(options.get(option)) > 0 for option in _ENDING_NUMBERS)
+            if not ends and options.keys().isdisjoint(_ENDING_VALUES):
+                raise UsageError(
+                    f"systems.{name}: its training would never end; give train.stop (updates, epochs, ...)"
+                )
+
+    def results(self, layout: TranslationLayout) -> list[Path]:
+        files = [layout.data_report, layout.report]
+        if layout.config.prepare.keep_text:
+            for name in layout.config.segmentations:
+                files += [layout.subwords(name, part, each) for part in layout.parts for each in layout.languages]
+        return files
+
+    def closing_words(self, layout: TranslationLayout) -> list[str]:
+        lines = []
+        if layout.data_report.exists():
+            warnings = read_result(DataReport, layout.data_report).raw.warnings
+            lines += [f"Warning: {warning}" for warning in warnings]
+        results = f"All results are in {layout.folder} (see docs/architecture.md)"
+        return [*lines, f"{results}; open {layout.report} in a browser."]
+
+    def learned_from(self, layout: TranslationLayout, codes: str) -> list[Path]:
+        return [*learned_from(layout, codes), *compared_on(layout, codes)]
+
+    def learning(self, layout: TranslationLayout, codes: str) -> dict[str, Any]:
+        words, development = learned_from(layout, codes), compared_on(layout, codes)
+        if development:
+            return {"documents": [Documents([path]) for path in words], "dev": development}
+        return {"documents": Documents(words)}
+
+    def binarised_from(self, layout: TranslationLayout, segmentation: str, *parts: str) -> list[Path]:
+        words = [layout.words(part, language) for part in parts for language in layout.languages]
+        dictionaries = [layout.dictionary(segmentation, language) for language in layout.languages]
+        return [*words, *segmented_with(layout, segmentation, *layout.languages), *dictionaries]
+
+    def binarise(
+        self,
+        layout: TranslationLayout,
+        segmentation: str,
+        output: Path,
+        parts: Sequence[str],
+        resampled: bool,
+        workers: int,
+    ) -> None:
+        from mt_scaffold.experiment.binarise.words import binarise_words
+
+        make = binarise_words if resampled else binarise
+        make(
+            output,
+            *layout.languages,
+            segmentation_in(layout, segmentation),
+            layout.words_prefix("train") if "train" in parts else None,
+            layout.words_prefix("valid") if "valid" in parts else None,
+            [layout.words_prefix(part) for part in parts if part not in TRAINED_ON],
+            layout.dictionaries(segmentation),
+            num_workers=workers,
+        )
+
+    def options_for(
+        self, config: Config, run: Run, gpus: int, data: PathLike, baseline_report: PathLike | None
+    ) -> dict[str, OptionValue]:
+        if run.comparison or baseline_report is not None:
+            raise UsageError("translation has no comparisons; remove --comparison")
+        return training_options(config, run.system or None, gpus)
+
+    def plan_start(self, layout: TranslationLayout, run: Run, gpus: int) -> Start | None:
+        data, expected = layout.binarised_of(run.system), None
+        if not (data / DESCRIPTION).exists():
+            storage = "words" if layout.resamples(run.system) else "ids"
+            expected = Binarised(layout.source, layout.target, {"train": 0}, {}, storage, {}, "")
+        options = option_arguments(self.training_options(layout, run, gpus_in_all(1, gpus)))
+        return plan_start(data, layout.training(run), options, int(run.seed), gpus=gpus, expected=expected)
+
+    def measure(self) -> Measure:
+        from mt_scaffold.experiment.evaluation.measures import TranslationScores
+
+        return TranslationScores()
+
+    def samples(self, layout: TranslationLayout) -> int:
+        return layout.config.score.bootstrap_samples
+
+    def published(self, layout: TranslationLayout) -> Sequence[Published]:
+        from mt_scaffold.experiment.report.paper import published_scores
+
+        return [*layout.config.compare_with, *published_scores(layout.config)]
+
+    def measured(self, layout: TranslationLayout) -> list[Path]:
+        config, seed = layout.config, layout.config.seeds[0]
+        tests = config.test_sets
+        return [
+            *(layout.words("train", language) for language in layout.languages),
+            *map(layout.codes, config.all_codes),
+            *(layout.raw(test, layout.target) for test in tests),
+            *layout.every_run(layout.translation, tests),
+            *layout.every_run(layout.training_report),
+            *(layout.averaged(Run(system, seed)) for system in config.systems),
+            *(layout.dictionary(name, layout.source) for name in config.segmentations),
+        ]
+
+    def statistics(self, layout: TranslationLayout) -> None:
+        from mt_scaffold.experiment.report.statistics import statistics
+
+        statistics(layout.folder)

@@ -1,0 +1,38 @@
+"""What the options of fairseq-train have in common in every task."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from typing import TypeVar
+
+from mt_scaffold.experiment.configuration.training import Average, SystemTrain, TrainOptions
+from mt_scaffold.experiment.runtime.schema import OptionValue
+
+AnyTrain = TypeVar("AnyTrain", bound=TrainOptions)
+
+
+def with_own_options(train: AnyTrain, own: SystemTrain | None) -> AnyTrain:
+    """Return a train section with a system's own options in place of those of the same name."""
+    if own is None:
+        return train
+    batches = {
+        name: dataclasses.replace(batch, options=batch.options | own.options) for name, batch in train.batches.items()
+    }
+    return dataclasses.replace(train, options=train.options | own.options, batches=batches)
+
+
+def averaging_options(average: Average, wanted: int) -> dict[str, OptionValue]:
+    """Return what tells the tasks of the plug-in how many checkpoints will be averaged or scored."""
+    return {"average-last": wanted, "average-by": average.by} if wanted else {}
+
+
+def kept_checkpoints(average: Average, options: Mapping[str, OptionValue], wanted: int) -> dict[str, OptionValue]:
+    """Return the options that keep the checkpoints which are averaged or scored, and no more."""
+    kept: dict[str, OptionValue] = {}
+    # Where only the best checkpoint is used, one epoch checkpoint is enough; 0 would keep them all.
+    if "keep-last-epochs" not in options:
+        kept["keep-last-epochs"] = max(wanted, 1) if average.by == "epochs" else 1
+    if average.by == "updates" and "keep-interval-updates" not in options:
+        kept["keep-interval-updates"] = max(wanted, 1)
+    return kept

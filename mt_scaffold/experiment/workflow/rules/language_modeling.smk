@@ -1,0 +1,63 @@
+# The rules of language modelling: from documents to counted words, from models to bits per byte and samples.
+
+from mt_scaffold.experiment.tasks import language_modeling
+
+SHARDS = experiment.prepare.shards
+
+
+# Only what is generated, or taken out of the training documents: other files are read where they are.
+if layout.written_parts:
+    rule get_documents:
+        output: [layout.documents(part) for part in layout.written_parts], layout.documents_report
+        params: depends_on=layout.depends_on("get-documents")
+        log: layout.log("get-documents")
+        shell: "{STEP} get-documents {CONFIG} > {log:q} 2>&1"
+
+
+scattergather: words=SHARDS
+
+
+rule count_words:
+    input: lambda wildcards: language_modeling.shard(layout, wildcards.scatteritem)
+    output: temp(layout.counted("{scatteritem}"))
+    params: depends_on=layout.depends_on("count-words")
+    log: layout.log("count-words-{scatteritem}")
+    threads: CORES if SHARDS == 1 else 1
+    shell: "{STEP} count-words {CONFIG} --shard {wildcards.scatteritem} --num-workers {threads} > {log:q} 2>&1"
+
+
+rule gather_counts:
+    input: gather.words(str(layout.counted("{scatteritem}")))
+    output: layout.counts
+    log: layout.log("gather-counts")
+    shell: "{STEP} gather-counts {CONFIG} > {log:q} 2>&1"
+
+
+rule evaluate:
+    input:
+        lambda wildcards: layout.binarised_test(layout.segmentation_of(wildcards.system), wildcards.test),
+        layout.averaged(RUN),
+    output: layout.scores(RUN, "{test}")
+    params: run=run_flags, depends_on=layout.depends_on("evaluate")
+    log: layout.log(f"evaluate-{RUN.name}-{{test}}")
+    threads: SHARE
+    resources: gpu=0
+    shell:
+        "{STEP} evaluate {CONFIG} {params.run} --test-set {wildcards.test:q} --gpus {resources.gpu} > {log:q} 2>&1"
+
+
+rule prompts:
+    output: layout.prompts
+    params: depends_on=layout.depends_on("prompts")
+    log: layout.log("prompts")
+    shell: "{STEP} prompts {CONFIG} > {log:q} 2>&1"
+
+
+rule sample:
+    input: lambda wildcards: layout.binarised_of(wildcards.system), layout.averaged(RUN), layout.prompts
+    output: layout.samples(RUN)
+    params: run=run_flags, depends_on=layout.depends_on("sample")
+    log: layout.log(f"sample-{RUN.name}")
+    threads: SHARE
+    resources: gpu=0
+    shell: "{STEP} sample {CONFIG} {params.run} --gpus {resources.gpu} > {log:q} 2>&1"
