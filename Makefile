@@ -1,6 +1,7 @@
 # make venv          .venv with everything, fairseq included (the commands below create it themselves)
 # make demo          a first experiment, from nothing to the comparison table
 # make test          all tests
+# make test-portable the tests of floating-point results again, with the arithmetic of a plain processor
 # make test-integrations   other trainers (eole, JoeyNMT, Marian) run on mt_scaffold, in .venv-integrations
 # make test-slurm    the workflow on a SLURM of two nodes started for it (as root, with slurm-wlm and munge installed;
 #                    ONLY="limit node" for some of its scenarios)
@@ -25,7 +26,7 @@ CORE_SOURCES := $(wildcard mt_scaffold/core/*.hpp mt_scaffold/core/*/*.cpp mt_sc
 
 # What plain `make` does.
 .DEFAULT_GOAL := venv
-.PHONY: venv demo test test-integrations test-slurm bench compare-releases docs lint constraints audit clean sanitize soak
+.PHONY: venv demo test test-portable test-integrations test-slurm bench compare-releases docs lint constraints audit clean sanitize soak
 .DELETE_ON_ERROR:
 
 .venv/installed: constraints.txt
@@ -58,6 +59,14 @@ demo: .venv/built
 
 test: .venv/built
 	.venv/bin/python -m pytest -n $(CORES) --dist loadfile
+
+# No test may depend on the processor, which decides which library CTranslate2 multiplies with, and which of their
+# kernels it and PyTorch use.
+PORTABLE := CT2_USE_MKL=0 CT2_FORCE_CPU_ISA=GENERIC ATEN_CPU_CAPABILITY=default
+test-portable: .venv/built
+	$(PORTABLE) .venv/bin/python -m pytest -n $(CORES) --dist loadfile tests/experiment/inference \
+		tests/experiment/evaluation/test_harness.py tests/experiment/evaluation/test_language_modelling.py \
+		tests/experiment/report/test_embeddings.py
 
 # The trainers are installed beside what .venv has, so that torch is there once.
 .venv-integrations/installed: tests/trainers/requirements.txt | .venv/built

@@ -4,10 +4,13 @@ import os
 import signal
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from fork_server import ForkServer, Snakemake
+
+if TYPE_CHECKING:
+    from clear_model import Built
 
 TINY_MODEL = (
     "--arch transformer --encoder-layers 1 --decoder-layers 1 --encoder-embed-dim 16 --decoder-embed-dim 16 "
@@ -92,6 +95,14 @@ def tiny_model(tiny_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Pat
     folder = tmp_path_factory.mktemp("model")
     train(tiny_data, folder, [*TINY_MODEL, "--max-epoch", "3"], seed=7)
     return folder
+
+
+@pytest.fixture(scope="session")
+def clear_model(tiny_data: Path, tmp_path_factory: pytest.TempPathFactory) -> "Built":
+    """A model whose translations of odd.1 and test1 do not depend on how a processor rounds."""
+    from clear_model import build_clear
+
+    return build_clear(tiny_data, tmp_path_factory.mktemp("clear") / "averaged.pt")
 
 
 def replace_checkpoint(state: dict[str, Any], path: Path) -> None:

@@ -314,11 +314,11 @@ def test_what_cannot_be_binarised_leaves_nothing(
     assert names == {"train", "test", "codes", "empty", "characters", "full"}
 
 
-def greedy_by_hand(checkpoint: Path, data: Path, read: list[int], length: int) -> list[int]:
-    """The likeliest ids, each from the whole text that the model sees, computed from scratch."""
+def greedy_by_hand(checkpoint: Path, data: Path, read: list[int], length: int) -> tuple[list[int], float]:
+    """The likeliest ids, each from the whole text that the model sees, computed from scratch; the least margin."""
     binarised = read_documents_folder(data)
     model = load_model(checkpoint, data, binarised).model
-    ids, begin = [2, *read], 0
+    ids, begin, margin = [2, *read], 0, math.inf
     for _ in range(length):
         if len(ids) - begin > POSITIONS:
             begin = len(ids) - POSITIONS // 2
@@ -326,22 +326,28 @@ def greedy_by_hand(checkpoint: Path, data: Path, read: list[int], length: int) -
             logits = model(torch.tensor([ids[begin:]]))[0][0, -1]
         logits[[0, 1, 3]] = -math.inf
         logits[4 + binarised.n_vocab :] = -math.inf
-        ids.append(int(logits.argmax()))
+        (best, second), (likeliest, _) = logits.topk(2)
+        margin = min(margin, float(best - second))
+        ids.append(int(likeliest))
         if ids[-1] == 2:
             break
-    return ids[1 + len(read) :]
+    return ids[1 + len(read) :], margin
 
 
 def test_the_likeliest_text_is_that_of_the_whole_model(checkpoint: Path, test_data: Path) -> None:
     """What is kept from token to token changes nothing, beyond the model's positions, either."""
     vocabulary = Vocabulary(test_data / "bpe.codes")
-    read = vocabulary.encode([b"Der "])[0][:-1].tolist()
-    written = greedy_by_hand(checkpoint, test_data, read, 45)
-    (found,) = sample(checkpoint, test_data, ["Der "], length=45, sampling=Sampling(temperature=0))
-    assert vocabulary.decode([*read, *written]).decode("utf-8", "replace") == "Der " + found.text
+    for prompt in ("Der ", "Die ", "Ein ", "Das "):
+        read = vocabulary.encode([prompt.encode()])[0][:-1].tolist()
+        written, margin = greedy_by_hand(checkpoint, test_data, read, 45)
+        # Two ids as good as equal would make the text depend on the processor.
+        if margin > 1e-4:
+            break
+    (found,) = sample(checkpoint, test_data, [prompt], length=45, sampling=Sampling(temperature=0))
+    assert vocabulary.decode([*read, *written]).decode("utf-8", "replace") == prompt + found.text
     assert found.tokens == len(written) - found.ended and (found.ended or found.tokens == 45 > POSITIONS)
-    (first,) = sample(checkpoint, test_data, ["Der "], length=45, sampling=Sampling(top_k=1))
-    (likely,) = sample(checkpoint, test_data, ["Der "], length=45, sampling=Sampling(top_p=1e-9))
+    (first,) = sample(checkpoint, test_data, [prompt], length=45, sampling=Sampling(top_k=1))
+    (likely,) = sample(checkpoint, test_data, [prompt], length=45, sampling=Sampling(top_p=1e-9))
     assert first == likely == found
 
 
@@ -365,8 +371,9 @@ def test_an_adaptive_softmax_gives_probabilities_too(data: Path, test_data: Path
     assert found.by_document.bits[0] == pytest.approx(bits, rel=1e-5)
     (written,) = sample(checkpoint, test_data, length=1, sampling=Sampling(temperature=0))
     vocabulary = Vocabulary(test_data / "bpe.codes")
-    likeliest = scores[0, 4 : 4 + len(vocabulary.tokens)].argmax()
-    assert written.ended or written.text == vocabulary.tokens[likeliest].decode("utf-8", "replace")
+    tokens = scores[0, 4 : 4 + len(vocabulary.tokens)]
+    likely = [vocabulary.tokens[place] for place in (tokens > tokens.max() - 1e-4).nonzero()[:, 0]]
+    assert written.ended or written.text in [token.decode("utf-8", "replace") for token in likely]
 
 
 def test_samples_depend_on_the_seed_and_their_place_only(checkpoint: Path, test_data: Path) -> None:

@@ -10,34 +10,30 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+from clear_model import PRE_NORM, SHARED, SIZES, Built, initialised, saved, sources
 from test_average import Malicious
 
 from mt_scaffold.apply import BPE
 from mt_scaffold.cli import main
 from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.binarise.mmap_dataset import read_sentences
-from mt_scaffold.experiment.binarise.parallel import binarise, read_binarised
+from mt_scaffold.experiment.binarise.parallel import binarise
 from mt_scaffold.experiment.binarise.segmentation import joint_segmentation
 from mt_scaffold.experiment.binarise.words import binarise_words
 from mt_scaffold.experiment.configuration.data import Tokenise
 from mt_scaffold.experiment.configuration.limits import Limits
-from mt_scaffold.experiment.inference.ctranslate2_engine import Search, parse_search, read_source, translate_sentences
+from mt_scaffold.experiment.inference.ctranslate2_engine import Search, parse_search, translate_sentences
 from mt_scaffold.experiment.inference.export_ctranslate2 import export_ctranslate2, sinusoidal_positions
-from mt_scaffold.experiment.inference.model_files import ModelFiles, data_folder_files, read_model
+from mt_scaffold.experiment.inference.model_files import data_folder_files, read_model
 from mt_scaffold.experiment.inference.translate import translate
 from mt_scaffold.experiment.runtime.results import to_json
 
 ctranslate2 = pytest.importorskip("ctranslate2", reason="needs the extra 'ctranslate2'")
 pytest.importorskip("fairseq_cli", reason="needs the extra 'fairseq'")
 
-SIZES = (
-    "--encoder-layers 2 --decoder-layers 2 --encoder-embed-dim 32 --decoder-embed-dim 32 --encoder-ffn-embed-dim 64 "
-    "--decoder-ffn-embed-dim 64 --encoder-attention-heads 2 --decoder-attention-heads 2"
-)
-SHARED = f"{SIZES} --share-all-embeddings"
 VARIANTS = {
     "post-norm": SHARED,
-    "pre-norm": f"{SHARED} --encoder-normalize-before --decoder-normalize-before",
+    "pre-norm": PRE_NORM,
     "mixed norms, no final one": f"{SHARED} --decoder-normalize-before --no-decoder-final-norm",
     "learned positions": f"{SHARED} --encoder-learned-pos --decoder-learned-pos",
     "normalised embeddings": f"{SHARED} --layernorm-embedding --no-scale-embedding",
@@ -52,86 +48,21 @@ VARIANTS = {
 }
 
 
-class Built(NamedTuple):
-    """A model of fairseq's, in memory and as a checkpoint."""
-
-    task: Any
-    model: Any
-    files: ModelFiles
-
-
 def build(data: Path, path: Path, options: str) -> Built:
     """A model with random parameters, norms and biases included."""
     import torch
-    from fairseq import tasks
-    from fairseq_training import fairseq_config
 
-    arguments = [str(data), "--source-lang", "en", "--target-lang", "de", "--task", "translation_resumable", "--cpu"]
-    cfg = fairseq_config([*arguments, "--arch", "transformer", "--max-tokens", "100", *options.split()])
-    task = tasks.setup_task(cfg.task)
-    torch.manual_seed(3)
-    model = task.build_model(cfg.model).eval()
+    built, cfg = initialised(data, path, options, seed=3)
     with torch.no_grad():
-        for parameter in model.parameters():
+        for parameter in built.model.parameters():
             parameter.add_(torch.randn_like(parameter) * 0.1)
-    return saved(Built(task, model, data_folder_files(path, data, "en", "de")), cfg)
-
-
-def saved(built: Built, cfg: Any) -> Built:
-    """Save the model as fairseq-train does."""
-    import torch
-    from omegaconf import OmegaConf
-
-    plain = OmegaConf.to_container(cfg, resolve=True, enum_to_str=True)
-    history = [{"criterion_name": "", "optimizer_name": "", "lr_scheduler_state": {}, "num_updates": 0}]
-    state = {"args": None, "cfg": plain, "model": built.model.state_dict()}
-    rest = {"optimizer_history": history, "extra_state": {"train_iterator": {"epoch": 1, "iterations_in_epoch": 0}}}
-    torch.save(state | rest, built.files.checkpoint)
-    return built
-
-
-def train(built: Built, data: Path, updates: int) -> None:
-    """Train on few sentences until translations have ends, and most subwords are far from likely."""
-    import torch
-    from torch.nn.functional import cross_entropy
-
-    end, pad = built.task.target_dictionary.eos(), built.task.target_dictionary.pad()
-    pairs = sorted(zip(*(read_sentences(data / f"train.en-de.{side}") for side in ("en", "de")), strict=True), key=str)
-
-    def padded(rows: list[list[int]]) -> Any:
-        return torch.nn.utils.rnn.pad_sequence([torch.tensor(row) for row in rows], True, pad)
-
-    optimiser = torch.optim.Adam(built.model.parameters(), lr=0.01)
-    built.model.train()
-    for update in range(updates):
-        batch = pairs[update % 8 :: 8]
-        given = padded([[end, *target] for _, target in batch])
-        output = built.model(padded([[*source, end] for source, _ in batch]), None, given)[0]
-        wanted = padded([[*target, end] for _, target in batch])
-        loss = cross_entropy(output.flatten(0, 1), wanted.flatten(), ignore_index=pad, label_smoothing=0.1)
-        optimiser.zero_grad()
-        loss.backward()
-        optimiser.step()
-    built.model.eval()
+    return saved(built, cfg)
 
 
 @pytest.fixture(scope="module")
-def built(tiny_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Built:
-    """A model like the demo's, trained a little."""
-    import torch
-
-    path = tmp_path_factory.mktemp("model") / "averaged.pt"
-    built = build(tiny_data, path, f"{VARIANTS['pre-norm']} --dropout 0")
-    state = torch.load(path, weights_only=False)
-    torch.manual_seed(1)
-    built = built._replace(model=built.task.build_model(state["cfg"]["model"]))
-    train(built, tiny_data, 100)
-    torch.save({**state, "model": built.model.state_dict()}, path)
-    return built
-
-
-def sources(data: Path, subset: str) -> list[list[int]]:
-    return read_source(data, read_binarised(data), subset)
+def built(clear_model: Built) -> Built:
+    """A model like the demo's, with clear choices."""
+    return clear_model
 
 
 def forced(built: Built, source: Sequence[int], target: Sequence[int]) -> list[float]:
@@ -184,11 +115,20 @@ def test_positions_are_those_of_fairseq() -> None:
 
     theirs = SinusoidalPositionalEmbedding(10, 1, 1024 + 2)
     tokens = torch.full((1, 1024), 5)
-    assert torch.equal(theirs(tokens)[0], torch.from_numpy(sinusoidal_positions(1024, 10)))
+    # Angles of up to 1,025 in float32: their last bit is 0.00006.
+    torch.testing.assert_close(torch.from_numpy(sinusoidal_positions(1024, 10)), theirs(tokens)[0], rtol=0, atol=2e-4)
 
 
-def fairseq_translations(built: Built, sentences: Sequence[Sequence[int]], search: Search) -> list[tuple[str, float]]:
-    """What fairseq's own generator translates, sentence by sentence, with its score as fairseq-generate prints it."""
+class Translated(NamedTuple):
+    """A sentence's best translation by fairseq's own generator, and its score as fairseq-generate prints it."""
+
+    text: str
+    score: float
+    clear: bool
+
+
+def fairseq_translations(built: Built, sentences: Sequence[Sequence[int]], search: Search) -> list[Translated]:
+    """What fairseq's own generator translates, sentence by sentence."""
     import torch
     from fairseq.sequence_generator import SequenceGenerator
 
@@ -207,8 +147,11 @@ def fairseq_translations(built: Built, sentences: Sequence[Sequence[int]], searc
     for sentence in sentences:
         tokens = torch.tensor([[*sentence, target.eos()]])
         sample = {"net_input": {"src_tokens": tokens, "src_lengths": torch.tensor([tokens.shape[1]])}}
-        best = generator.generate([built.model], sample)[0][0]
-        found.append((target.string(best["tokens"]), float(best["score"]) / math.log(2)))
+        hypotheses = generator.generate([built.model], sample)[0]
+        scores = [float(each["score"]) / math.log(2) for each in hypotheses[:2]]
+        # Beyond any rounding, and beyond what the two engines do differently with the probability of padding.
+        clear = len(scores) == 1 or scores[0] - scores[1] > 0.01 * abs(scores[0])
+        found.append(Translated(target.string(hypotheses[0]["tokens"]), scores[0], clear))
     return found
 
 
@@ -216,7 +159,7 @@ def fairseq_translations(built: Built, sentences: Sequence[Sequence[int]], searc
     "options",
     [
         "--beam 5",
-        "--beam 5 --lenpen 0.6 --max-len-a 1.2 --max-len-b 5",
+        "--beam 5 --lenpen 0.6 --max-len-a 0.2 --max-len-b 5",
         "--beam 1 --min-len 9 --max-len-b 30",
         "--beam 4 --unnormalized --max-len-b 12",
         "--beam 3 --lenpen 2 --batch-size 2 --max_len_b=40",
@@ -229,21 +172,34 @@ def test_translations_and_scores_are_those_of_fairseq(
     search = parse_search(options.split())
     sentences = [each for subset in ("odd.1", "test1") for each in sources(tiny_data, subset)]
     expected = fairseq_translations(built, sentences, search)
-    assert len({text for text, _ in expected}) > 15 and len({len(text.split()) for text, _ in expected}) > 5
+    texts = [each.text for each in expected]
+    assert len(set(texts)) > 15 and len({len(text.split()) for text in texts}) > 5
+    clear = [number for number, each in enumerate(expected) if each.clear]
+    assert len(clear) > 15
     found, report = translate_sentences(read_model(built.files), sentences, search, tmp_path, threads=2)
-    assert [" ".join(each.subwords) for each in found] == [text for text, _ in expected]
+    assert [" ".join(found[number].subwords) for number in clear] == [texts[number] for number in clear]
     # CTranslate2 takes padding, and an end before the minimum length, out of the softmax; fairseq only out of the beam.
     if search.min_len == 1:
-        assert [each.score for each in found] == pytest.approx([score for _, score in expected], abs=0.03)
+        assert [each.score for each in found] == pytest.approx([each.score for each in expected], rel=0.01)
     assert (report.compute_type, report.quantization, report.version) == ("float32", None, ctranslate2.__version__)
     assert not list(tmp_path.iterdir())
 
 
-def test_an_empty_sentence_stays_empty(built: Built, tmp_path: Path) -> None:
+def test_the_model_prefers_other_translations_with_other_searches(built: Built, tiny_data: Path) -> None:
+    """Otherwise the comparisons above would not see a beam or a length penalty that has no effect."""
+    sentences = [each for subset in ("odd.1", "test1") for each in sources(tiny_data, subset)]
+    searches = [Search(beam=1), Search(beam=5, lenpen=2), Search(beam=5, unnormalized=True)]
+    greedy, long, likely = ([each.text for each in fairseq_translations(built, sentences, one)] for one in searches)
+    for one, other in ((greedy, long), (greedy, likely), (long, likely)):
+        assert sum(text != other_text for text, other_text in zip(one, other, strict=True)) >= 4
+
+
+def test_an_empty_sentence_stays_empty(built: Built, tiny_data: Path, tmp_path: Path) -> None:
     """CTranslate2 does not translate it, and no other sentence may take its place."""
     model = read_model(built.files)
-    found, _ = translate_sentences(model, [[5, 6], [], [7]], Search(max_len_b=8), tmp_path)
-    alone, _ = translate_sentences(model, [[5, 6], [7]], Search(max_len_b=8), tmp_path)
+    first, second, *_ = sources(tiny_data, "odd.1")
+    found, _ = translate_sentences(model, [first, [], second], Search(), tmp_path)
+    alone, _ = translate_sentences(model, [first, second], Search(), tmp_path)
     assert [each.subwords for each in found] == [alone[0].subwords, [], alone[1].subwords]
 
 
@@ -278,14 +234,32 @@ def test_both_engines_write_the_same_files(translated: Path) -> None:
 
 
 def test_int8_is_close_and_recorded(built: Built, tiny_data: Path, tmp_path: Path) -> None:
-    """Parameters of a byte each change some translations, and must not pass as those of float32."""
+    """Parameters of a byte each lose little probability, by fairseq's account, and must not pass as those of float32.
+
+    Which translations change depends on the library that multiplies bytes.
+    """
     sentences = sources(tiny_data, "odd.1")
-    model, search = read_model(built.files), Search(beam=1, max_len_b=8)
+    model, search = read_model(built.files), Search(beam=1)
     exact, _ = translate_sentences(model, sentences, search, tmp_path)
     rounded, report = translate_sentences(model, sentences, search, tmp_path, "int8")
-    assert report.quantization == "int8" and report.compute_type.startswith("int8")
-    assert sum(one.subwords == other.subwords for one, other in zip(exact, rounded, strict=True)) >= 8
+    assert report.quantization == "int8"
+    # A processor that cannot compute in bytes has CTranslate2 convert the parameters, which stay rounded.
+    assert report.compute_type.startswith("int8") or "int8" not in ctranslate2.get_supported_compute_types("cpu")
     assert [each.score for each in exact] != [each.score for each in rounded]
+
+    best = [each.text.split() for each in fairseq_translations(built, sentences, search)]
+    lost = [
+        per_subword(built, source, text) - per_subword(built, source, each.subwords)
+        for source, text, each in zip(sentences, best, rounded, strict=True)
+    ]
+    assert sum(lost) / len(lost) < 0.1 and max(lost) < 0.5
+    assert [each.score for each in rounded] == pytest.approx([each.score for each in exact], abs=0.25)
+
+
+def per_subword(built: Built, source: Sequence[int], subwords: Sequence[str]) -> float:
+    """fairseq's log-probability of a given translation, per subword, its end included."""
+    scores = forced(built, source, [built.task.target_dictionary.index(each) for each in subwords])
+    return math.fsum(scores) / len(scores)
 
 
 def test_words_are_segmented_as_ids_are_read(tiny_words: Path, tiny_data: Path, tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from clear_model import Built
 from paths import ROOT
 
 pytest.importorskip("safetensors", reason="comes with the extra 'fairseq'")
@@ -54,15 +55,19 @@ CONFIGURATION: dict[str, Any] = {
 
 
 @pytest.fixture(scope="module")
-def experiment(tiny_words: Path, tiny_data: Path, tiny_model: Path, tmp_path_factory: pytest.TempPathFactory) -> Layout:
-    """An experiment as the workflow leaves it: one system, trained, averaged, its test set translated and scored."""
+def experiment(
+    tiny_words: Path, tiny_data: Path, tiny_model: Path, clear_model: Built, tmp_path_factory: pytest.TempPathFactory
+) -> Layout:
+    """An experiment as the workflow leaves it: one system, trained, averaged, its test set translated and scored.
+
+    The model has clear choices, so that a sentence has the same translation in any batch.
+    """
     from mt_scaffold.experiment.binarise.parallel import binarise
     from mt_scaffold.experiment.binarise.segmentation import joint_segmentation
     from mt_scaffold.experiment.configuration.experiment_folder import write_config
     from mt_scaffold.experiment.data.tokenise import tokenise
     from mt_scaffold.experiment.evaluation.score import score
     from mt_scaffold.experiment.inference.translate import translate
-    from mt_scaffold.experiment.training.average import average, last_checkpoints
 
     layout = Layout(tmp_path_factory.mktemp("experiments") / "tiny", parse_config(CONFIGURATION))
     training = layout.training("scaffold", 7)
@@ -84,7 +89,7 @@ def experiment(tiny_words: Path, tiny_data: Path, tiny_model: Path, tmp_path_fac
     words = [layout.words_prefix("odd.1")]
     binarise(binarised, "en", "de", joint_segmentation(codes), tests=words, dictionaries=dictionaries)
     shutil.copy(tiny_model / "training.json", training)
-    average(last_checkpoints(tiny_model / "checkpoints", 2), layout.averaged("scaffold", 7))
+    shutil.copy(clear_model.files.checkpoint, layout.averaged("scaffold", 7))
     options = ["--beam", "3", "--lenpen", "0.6", "--max-len-b", "15", "--max-tokens", "100"]
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("OMP_NUM_THREADS", "1")
@@ -149,7 +154,7 @@ def test_a_folder_holds_no_pickle_and_no_path(experiment: Layout, packed: Path, 
         assert str(experiment.folder).encode() not in content and str(tiny_data).encode() not in content, path
         assert path.stat().st_mode & 0o444 == 0o444
     options = json.loads((packed / "config.json").read_text())
-    assert options["encoder_embed_dim"] == 16 and options["arch"] == "transformer"
+    assert options["encoder_embed_dim"] == 32 and options["arch"] == "transformer"
     assert not {"data", "save_dir", "user_dir", "encoder_embed_path", "tensorboard_logdir", "seed"} & options.keys()
     # Tied parameters once: three names of one matrix.
     tied = read_manifest(packed).tied
@@ -343,7 +348,7 @@ def test_a_manifest_leads_to_no_file_outside_and_options_to_no_path(packed: Path
         ("dict.de.txt", None, "expected a subword, one space and its count"),
         ("segmentation.json", None, "codes: missing|must be"),
         ("config.json", {"arch": "none"}, "fairseq cannot build this model"),
-        ("config.json", {"encoder_layers": 2}, "fairseq cannot build this model"),
+        ("config.json", {"encoder_layers": 3}, "fairseq cannot build this model"),
         ("segmentation.json", {"codes": ["../../codes", "../../codes"]}, "a file that was not packed"),
         ("segmentation.json", {"codes": ["../a/bpe.codes", "../a/bpe.codes"]}, "a file that was not packed"),
     )
