@@ -197,6 +197,11 @@ class Layout(ExperimentFolder):
     # -- results
 
     @property
+    def compression(self) -> Path:
+        """Bytes per token beside the paper's."""
+        return self.folder / "bytes-per-token.txt"
+
+    @property
     def data_report(self) -> Path:
         """The data report: lines, words and dropped pairs after every data step."""
         return self.folder / "data-report.json"

@@ -20,6 +20,8 @@ from mt_scaffold.experiment.data.report import DataReport, gather_reports
 from mt_scaffold.experiment.data.tokenise import TokeniseReport, gather_chunks
 from mt_scaffold.experiment.inference.ctranslate2_engine import parse_search
 from mt_scaffold.experiment.inference.export_ctranslate2 import check_installed
+from mt_scaffold.experiment.report.paper import papers_codes as papers_codes
+from mt_scaffold.experiment.report.paper import write_compression as write_compression
 from mt_scaffold.experiment.runtime.fairseq import check_options, gpus_in_all, option_arguments, sees_gpu
 from mt_scaffold.experiment.runtime.results import read_result, write_result
 from mt_scaffold.experiment.training.averaging_check import check_averaging, number_of
@@ -169,6 +171,7 @@ def kept_subwords(layout: Layout) -> list[Path]:
 def results(layout: Layout) -> list[Path]:
     """Return what a complete run leaves behind."""
     files = [*map(layout.comparison, COMPARISON_KINDS), layout.data_report, layout.report, *kept_subwords(layout)]
+    files += [layout.compression] if papers_codes(layout.config) else []
     return [*files, *(layout.every_run(layout.thinned) if layout.config.train.thin else [])]
 
 
@@ -298,6 +301,8 @@ def closing_words(layout: Layout) -> str:
     lines = []
     if layout.comparison("txt").exists():
         lines.append(layout.comparison("txt").read_text(encoding="utf-8"))
+    if layout.compression.exists():
+        lines.append(layout.compression.read_text(encoding="utf-8"))
     if layout.data_report.exists():
         warnings = read_result(DataReport, layout.data_report).raw.warnings
         lines += [f"Warning: {warning}" for warning in warnings]

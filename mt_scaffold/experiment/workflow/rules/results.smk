@@ -44,6 +44,15 @@ rule compare:
         "--trainings {params.trainings:q} --output {OUT:q}/comparison > {log:q} 2>&1"
 
 
+# Words and codes are enough, so this is there before the first training.
+rule compression:
+    input:
+        words=[layout.words("train", lang) for lang in LANGUAGES],
+        codes=[layout.codes(codes) for codes in steps.papers_codes(experiment).values()],
+    output: layout.compression
+    run: or_one_line(steps.write_compression, layout)
+
+
 rule statistics:
     input:
         words=[layout.words("train", lang) for lang in LANGUAGES],
