@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 import shlex
 import subprocess
@@ -23,7 +24,9 @@ from mt_scaffold.experiment.binarise.parallel import binarise
 from mt_scaffold.experiment.binarise.segmentation import joint_segmentation
 from mt_scaffold.experiment.configuration import Config, load_config, parse_config
 from mt_scaffold.experiment.configuration.layout import plan_layout
+from mt_scaffold.experiment.configuration.training import Train
 from mt_scaffold.experiment.runtime.fairseq import WHOLE_DATA_SET, option_arguments, user_dir
+from mt_scaffold.experiment.training.training_options import training_options
 
 ROOT = CONFIGS.parent
 # Every value as the publication has it, by the option's name.
@@ -93,6 +96,52 @@ def test_the_options_are_those_that_were_published(name: str, batch: str) -> Non
     assert config.tokenise_for("newstest2014").straight_apostrophes == (name != "de")
     segmenting = [(system.algorithm, system.dropout) for system in config.systems.values()]
     assert segmenting == [("bpe", 0), ("bpe", 0.1), ("scaffold", 0), ("scaffold", 0.1)]
+
+
+@pytest.mark.parametrize("name", list(OF_CONFIG))
+def test_one_large_gpu_trains_with_the_batch_of_the_published_scores(name: str) -> None:
+    """Another number of tokens per update, or its learning rate, would be another experiment."""
+    published, single = wmt14(name, "large").train, wmt14(name, "h200").train
+    assert (published.batch_gpus, single.batch_gpus) == (8, 1)
+
+    def tokens(train: Train) -> int:
+        options = train.all_options
+        sizes = (options["max-tokens"], options["update-freq"])
+        return math.prod(size for size in sizes if isinstance(size, int)) * train.batch_gpus
+
+    assert tokens(single) == tokens(published) == {"fr": 655360}.get(name, 458752)
+    own = {"max-tokens", "update-freq"}
+    assert {key: value for key, value in single.all_options.items() if key not in own} == {
+        key: value for key, value in published.all_options.items() if key not in own
+    }
+    text = (CONFIGS / f"wmt14_en_{name}.yaml").read_text(encoding="utf-8")
+    assert f"{tokens(single):,} tokens per update" in text and "an estimate, not measured" in text
+
+
+@pytest.mark.parametrize("name", list(OF_CONFIG))
+def test_the_variants_in_the_comments_are_what_they_say(name: str) -> None:
+    """Both change what the paper leaves open, for all systems alike, and leave enough epochs to average."""
+    from mt_scaffold.experiment.training.averaging_check import check_averaging
+
+    path = CONFIGS / f"wmt14_en_{name}.yaml"
+    commands = re.findall(r"^ *#   (--config .+)$", path.read_text(encoding="utf-8"), re.MULTILINE)
+    variants = [plan_layout([path], settings_of(command))[0].config for command in commands]
+    assert len(variants) == 2
+    for variant in variants:
+        check_averaging(variant)
+    (total,) = [each for each in variants if each.codes.total_symbols]
+    assert {codes.total_symbols for codes in total.all_codes.values()} == {True}
+    (by_text,) = [each for each in variants if each.train.stop is not None]
+    assert by_text.train.stop is not None and by_text.train.expected is not None and by_text.train.expected.text
+    plain = wmt14(name, "large").train
+    assert plain.expected is not None
+    for system in by_text.systems:
+        arguments = option_arguments(training_options(by_text, system))
+        assert "--max-update" not in arguments and "--stop-text" in arguments
+    # As much text as there is in the updates of the published batch, to two digits.
+    updates, batch = plain.all_options["max-update"], 128 * int(str(plain.all_options["max-tokens"]))
+    epochs = int(str(updates)) * batch / plain.expected.subwords
+    assert by_text.train.stop.text == pytest.approx(epochs * by_text.train.expected.text, rel=0.01)
 
 
 def test_each_german_text_is_the_published_one() -> None:
@@ -303,5 +352,5 @@ def test_an_unknown_batch_is_an_error() -> None:
     """The error lists those that there are."""
     document = wmt14("de").to_dict()
     document["train"]["batch"] = "huge"
-    with pytest.raises(UsageError, match=r"train\.batch: give one of large, small"):
+    with pytest.raises(UsageError, match=r"train\.batch: give one of large, small, h200"):
         parse_config(document)
