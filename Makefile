@@ -10,7 +10,7 @@
 # make bench         speed and memory beside other BPE implementations (CORPUS=text REPEAT=5 ONLY="learn apply"; with
 #                    OLD=REVISION beside that revision, too; see docs/benchmarks.md)
 # make sanitize      the segmentation tests with a core that checks memory, undefined behaviour and data races
-# make soak          random trials of everything for an hour (SOAK=seconds; see docs/reliability.md)
+# make soak          random trials of everything for an hour (SOAK=seconds; see CONTRIBUTING.md)
 # make compare-releases   compare an older release byte for byte (OLD=REVISION; DEMO=1 adds an experiment)
 # make constraints   constraints.txt for what setup.cfg requires (UPGRADE="NAME ...": with the newest of these packages)
 # make audit         known vulnerabilities in what constraints.txt pins
@@ -79,7 +79,7 @@ test-portable: .venv/built
 
 test-integrations: .venv-integrations/installed .venv/built
 	PATH="$(CURDIR)/.venv-integrations/bin:$(CURDIR)/.venv/bin:$$PATH" .venv-integrations/bin/python -m pytest -n $(CORES) \
-		--dist loadfile tests/integrations
+		--dist loadfile tests/trainers
 
 test-slurm: .venv/built
 	PATH="$(CURDIR)/.venv/bin:$$PATH" .venv/bin/python scripts/test_slurm.py $(ONLY)

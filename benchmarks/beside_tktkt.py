@@ -1,6 +1,6 @@
 """TkTkT's ScaffoldBPE and PickyBPE: their commands, and how what they learn compares with ours.
 
-docs/tktkt.md explains what differs, and why.
+benchmarks/tktkt.md explains what differs, and why.
 """
 
 from __future__ import annotations

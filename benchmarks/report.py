@@ -1,8 +1,8 @@
 """Turn benchmarks/out/results.json into tables, a verdict on each aim, and a plot.
 
 python benchmarks/report.py            print the tables
-python benchmarks/report.py --write    write them into docs/benchmarks.md, and the plot into docs/benchmarks.svg
-python benchmarks/report.py --write-tktkt    write those of the part tktkt into docs/tktkt.md
+python benchmarks/report.py --write    write them into docs/results/benchmarks/README.md, with the plot
+python benchmarks/report.py --write-tktkt    write those of the part tktkt into benchmarks/tktkt.md
 """
 
 from __future__ import annotations
@@ -35,7 +35,9 @@ from systems import (
     YOUTOKENTOME,
 )
 
-DOCS = Path(__file__).resolve().parent.parent / "docs"
+HERE = Path(__file__).resolve().parent
+PAGE = HERE.parent / "docs" / "results" / "benchmarks" / "README.md"
+TKTKT = HERE / "tktkt.md"
 BEGIN, END = "<!-- benchmarks: begin -->", "<!-- benchmarks: end -->"
 TASKS = {"learn": "learn", "apply": "apply", "dropout": "apply with dropout"}
 
@@ -363,11 +365,11 @@ def conditions(results: Results) -> list[str]:
     return [*parts, *(f"Failed: {failure}" for failure in results["failed"])]
 
 
-def as_text(results: Results) -> str:
-    """All tables and verdicts, in Markdown."""
+def as_text(results: Results, page: bool = False) -> str:
+    """All tables in Markdown; the ``page`` has neither the summary nor the verdicts."""
     parts = conditions(results)
     if any(records(results, part) for part in TASKS):
-        parts += ["### Side by side", summary_table(results)]
+        parts += ["### Side by side", *([] if page else [summary_table(results)])]
         parts += [task_table(results, part) for part in TASKS if records(results, part)]
     scaling = {
         "corpus_size": ("Size of the corpus", "corpus"),
@@ -383,7 +385,7 @@ def as_text(results: Results) -> str:
     if byte_parts:
         parts += ["### Bytes and ids", *(byte_table(results, part) for part in byte_parts)]
     if records(results, "tktkt"):
-        parts += ["### Beside TkTkT", *tktkt_tables(results)]
+        parts += ["### TkTkT", *tktkt_tables(results)]
     quotient = bookkeeping_ratio(results)
     if quotient is not None:
         times = {name: statistics.median(values) for name, values in results["bookkeeping"]["seconds"].items()}
@@ -394,7 +396,8 @@ def as_text(results: Results) -> str:
                 f"{times['bpe']:.3f} s, Scaffold-BPE {times['scaffold']:.3f} s, {100 * (quotient - 1):+.0f} %."
             ),
         ]
-    parts += ["### Aims", table(["aim", "measured (required)", ""], verdicts(results))]
+    if not page:
+        parts += ["### Aims", table(["aim", "measured (required)", ""], verdicts(results))]
     return "\n\n".join(parts) + "\n"
 
 
@@ -454,8 +457,8 @@ def write_between_marks(page: Path, text: str) -> bool:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--write", action="store_true", help="write docs/benchmarks.md and docs/benchmarks.svg")
-    parser.add_argument("--write-tktkt", action="store_true", help="write the part tktkt into docs/tktkt.md")
+    parser.add_argument("--write", action="store_true", help="write the tables and the plot of docs/results/benchmarks")
+    parser.add_argument("--write-tktkt", action="store_true", help="write the part tktkt into benchmarks/tktkt.md")
     options = parser.parse_args()
     path = OUT / "results.json"
     if not path.exists():
@@ -467,14 +470,13 @@ def main() -> int:
             print("benchmarks: TkTkT has not been measured; run make bench ONLY=tktkt", file=sys.stderr)
             return 1
         text = "\n\n".join([*conditions(results), *tktkt_tables(results)]) + "\n"
-        return int(not write_between_marks(DOCS / "tktkt.md", text))
-    text = as_text(results)
+        return int(not write_between_marks(TKTKT, text))
+    print(as_text(results))
     if not options.write:
-        print(text)
         return 0
-    if not write_between_marks(DOCS / "benchmarks.md", text):
+    if not write_between_marks(PAGE, as_text(results, page=True)):
         return 1
-    plot(results, DOCS / "benchmarks.svg")
+    plot(results, PAGE.with_name("benchmarks.svg"))
     return 0
 
 

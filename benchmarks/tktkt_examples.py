@@ -1,4 +1,4 @@
-"""Rerun the examples of docs/tktkt.md: what mt_scaffold makes of a few words, and what TkTkT makes of them.
+"""Rerun the examples of benchmarks/tktkt.md: what mt_scaffold makes of a few words, and what TkTkT makes of them.
 
     benchmarks/out/venv/bin/python benchmarks/tktkt_examples.py [--python INTERPRETER]
 

@@ -50,7 +50,7 @@ class BPE(TokenIds):
 
     ``dropout`` and ``uniform_sampling`` of the methods segment training text at random, one or the other: dropout skips
     each merge with this probability (BPE-dropout), uniform sampling replaces each word, with this probability, by one
-    drawn from all of its segmentations into normal tokens, within vocab, and base symbols (docs/uniform_sampling.md).
+    drawn from all of its segmentations into normal tokens, within vocab, and base symbols (docs/methods.md).
 
     special_tokens: texts with an id of their own, after those of the codes (see ``encode``). pad_vocab_to: round the
         number of ids up to a multiple of this.

@@ -2,7 +2,8 @@
 
 The paper's are from mt_scaffold/experiment/report/paper.json, each between ``<!-- paper.json: NAME -->`` and
 ``<!-- end of paper.json -->``; ours are from docs/results/EXPERIMENT/statistics.json, between
-``<!-- results: EXPERIMENT -->`` and ``<!-- end of results -->``.
+``<!-- results: EXPERIMENT -->`` and ``<!-- end of results -->``, and from comparison.json there, between
+``<!-- comparison: EXPERIMENT -->`` and ``<!-- end of comparison -->``.
 """
 
 import json
@@ -10,11 +11,13 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
-from mt_scaffold.experiment.report.paper import figures_table, language_models_table, percentages_table, read_paper
+from mt_scaffold.experiment.report.paper import figures_table, language_models_table, read_paper
 from mt_scaffold.tables import format_table
 
-DOCS = Path(__file__).resolve().parent.parent / "docs"
-BLOCK = re.compile(r"(<!-- (paper\.json|results): (\w+) -->\n).*?(<!-- end of \2 -->)", re.DOTALL)
+ROOT = Path(__file__).resolve().parent.parent
+DOCS = ROOT / "docs"
+PAGES = (ROOT / "README.md", *sorted(DOCS.glob("*.md")), DOCS / "results" / "README.md")
+BLOCK = re.compile(r"(<!-- (paper\.json|results|comparison): (\w+) -->\n).*?(<!-- end of \2 -->)", re.DOTALL)
 # A quantity as the paper names it, its key in our results, its places.
 MEASURED = (
     ("bytes per token", "bytes_per_token", 3),
@@ -26,11 +29,7 @@ ALGORITHMS = ("BPE", "Scaffold-BPE")
 SIZES = {"English documentation": "english_documentation", "MDN web docs, German": "mdn_de"}
 TABLES: dict[str, Callable[[], str]] = {
     "figures": figures_table,
-    "percentages": percentages_table,
     "BLEU": lambda: figures_table("BLEU"),
-    "compression": lambda: figures_table("bytes per token"),
-    "entropy": lambda: figures_table("entropy"),
-    "redundancy": lambda: figures_table("redundancy"),
     "language_models": language_models_table,
     "sizes": lambda: sizes_table(),
 }
@@ -81,6 +80,19 @@ def our_table(experiment: str) -> str:
     return format_table(rows, markdown=True, figures=False)
 
 
+def bleu_table(experiment: str) -> str:
+    """BLEU of two systems on each test set of an experiment, and their difference, as a Markdown table."""
+    found = json.loads((DOCS / "results" / experiment / "comparison.json").read_text(encoding="utf-8"))
+    rows = [["test set", *ALGORITHMS, "difference, 95 % interval"]]
+    for baseline, system in zip(found["rows"][::2], found["rows"][1::2], strict=True):
+        bleu = [each["scores"]["bleu"] for each in (baseline, system)]
+        scores = [f"{each['mean']:.2f} ± {each['sd']:.2f}" for each in bleu]
+        effect = system["tests"]["bleu"]
+        interval = f"{effect['difference']:+.2f}, {effect['low']:+.2f} to {effect['high']:+.2f}"
+        rows.append([baseline["test_set"], *scores, interval.replace("-", "−")])
+    return format_table(rows, markdown=True, figures=False)
+
+
 def len_or_number(tokens: list[object] | int) -> int:
     """How many tokens: the published statistics have counts in place of the lists."""
     return tokens if isinstance(tokens, int) else len(tokens)
@@ -90,14 +102,15 @@ def with_tables(text: str) -> str:
     """A page of the documentation with its tables as the data files have them."""
 
     def written(match: re.Match[str]) -> str:
-        table = TABLES[match[3]]() if match[2] == "paper.json" else our_table(match[3])
+        ours = {"results": our_table, "comparison": bleu_table}
+        table = ours[match[2]](match[3]) if match[2] in ours else TABLES[match[3]]()
         return f"{match[1]}{table}{match[4]}"
 
     return BLOCK.sub(written, text)
 
 
 if __name__ == "__main__":
-    for page in sorted(DOCS.glob("*.md")):
+    for page in PAGES:
         before = page.read_text(encoding="utf-8")
         after = with_tables(before)
         if after != before:

@@ -18,8 +18,13 @@ from mt_scaffold.experiment.configuration import Config
 from mt_scaffold.experiment.configuration.language_model import LanguageModelConfig
 
 _ROOT = Path(__file__).parent.parent
-# Pages whose text is a file at the top of the repository.
-_TOP = {"contributing.md": "CONTRIBUTING.md", "changes.md": "CHANGELOG.md", "releasing.md": "RELEASING.md"}
+# Pages whose text is a file outside docs/.
+_OUTSIDE = {
+    "contributing.md": "CONTRIBUTING.md",
+    "changes.md": "CHANGELOG.md",
+    "releasing.md": "RELEASING.md",
+    "tktkt.md": "benchmarks/tktkt.md",
+}
 
 
 def generated_pages() -> dict[str, str]:
@@ -32,14 +37,15 @@ def generated_pages() -> dict[str, str]:
         "reference/configuration.md": configuration_page("Configuration: translation", Config),
         "reference/lm_configuration.md": configuration_page("Configuration: language models", LanguageModelConfig),
     }
-    return pages | {name: _from_top((_ROOT / source).read_text(encoding="utf-8")) for name, source in _TOP.items()}
+    outside = {name: (_ROOT / source).read_text(encoding="utf-8") for name, source in _OUTSIDE.items()}
+    return pages | {name: _from_outside(text) for name, text in outside.items()}
 
 
-def _from_top(text: str) -> str:
-    """Return a page from the top of the repository as one in docs/: its links into docs/ lose that folder."""
-    for name, source in _TOP.items():
+def _from_outside(text: str) -> str:
+    """Return a page from outside docs/ as one in it: its links into docs/ lose that folder."""
+    for name, source in _OUTSIDE.items():
         text = text.replace(f"]({source}", f"]({name}")
-    return text.replace("](docs/", "](")
+    return text.replace("](docs/", "](").replace("](../docs/", "](")
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
@@ -53,6 +59,6 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
     """Rewrite GitHub's Markdown for the parser that MkDocs has."""
-    for name, source in _TOP.items():
+    for name, source in _OUTSIDE.items():
         markdown = markdown.replace(f"](../{source}", f"]({name}")
     return for_python_markdown(markdown.replace("](../notebooks/", "]("))

@@ -18,7 +18,7 @@ from mt_scaffold.commands.completion import SHELLS
 from mt_scaffold.options import ALGORITHMS
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").glob("*.md")), ROOT / "benchmarks" / "tktkt.md"]
 
 
 def parser_of(command: str) -> argparse.ArgumentParser:

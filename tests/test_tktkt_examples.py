@@ -1,4 +1,4 @@
-"""The examples of docs/tktkt.md: our side of each, which the page derives by hand from the papers' algorithms."""
+"""The examples of benchmarks/tktkt.md: our side of each, which the page derives by hand from the papers' algorithms."""
 
 import json
 import re
@@ -59,8 +59,8 @@ def test_our_side_of_the_examples(example: dict[str, Any]) -> None:
 
 @examples
 def test_the_page_has_every_example(example: dict[str, Any]) -> None:
-    """Each example has its heading in docs/tktkt.md, followed by its words, and by the codes of both sides."""
-    page = (ROOT / "docs" / "tktkt.md").read_text(encoding="utf-8")
+    """Each example has its heading in benchmarks/tktkt.md, followed by its words, and by the codes of both sides."""
+    page = (ROOT / "benchmarks" / "tktkt.md").read_text(encoding="utf-8")
     _, _, section = page.partition(f"\n### {example['name']}\n")
     section = re.split(r"\n##+ ", section)[0]
     stated = re.sub(r"\s+", " ", section)

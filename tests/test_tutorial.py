@@ -1,4 +1,4 @@
-"""The tutorial prints what it says: its command lines, its page in Python and its notebook are run."""
+"""The tutorial and the README print what they say: command lines, the page in Python and the notebook are run."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def commands(page: Path) -> list[tuple[str, str]]:
     return found
 
 
-@pytest.mark.parametrize(("page", "least"), [("tutorial.md", 15), ("codes_file.md", 6)])
+@pytest.mark.parametrize(("page", "least"), [("tutorial.md", 15), ("semantics.md", 6), ("../README.md", 5)])
 def test_the_commands_print_what_the_page_shows(tmp_path: Path, page: str, least: int) -> None:
     """Every command runs, in order and in one folder, and prints what stands below it, letter for letter."""
     (tmp_path / "tutorial.txt").write_bytes(TEXT.read_bytes())

@@ -7,7 +7,7 @@
     tktkt_models.py examples EXAMPLES - OUTPUT                the examples of tktkt_examples.py, JSON to JSON
 
 Words end in "</w>" for ScaffoldBPE, as in mt_scaffold, and begin with "▁" for PickyBPE, which cannot have another mark
-(docs/tktkt.md). TkTkT counts base symbols and its mark as tokens; they are added to N here.
+(benchmarks/tktkt.md). TkTkT counts base symbols and its mark as tokens; they are added to N here.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The plain Python reference of PickyBPE, to be read beside its paper (Chizhov et al. 2024) and docs/pickybpe.md.
+"""The plain Python reference of PickyBPE, to be read beside its paper (Chizhov et al. 2024) and docs/methods.md.
 
 As in ``reference``, everything is written to be checked by eye, not to be fast: frequencies are recounted
 in every iteration, and a word goes through all events, one by one.

@@ -208,8 +208,8 @@ def learn_bpe(
     given.
     outfile: a path, or a file open for bytes or text; None to get the codes only as the result.
     num_symbols: merges for ``algorithm="bpe"``; normal merged tokens for ``algorithm="scaffold"``; merged tokens that
-    are not removed for ``algorithm="picky"`` (Chizhov et al. 2024, docs/pickybpe.md); merges for ``algorithm="parity"``
-    (Foroutan et al. 2025, docs/parity.md), which takes a text for each language: as ``paths``, ``counts``, or as
+    are not removed for ``algorithm="picky"`` (Chizhov et al. 2024, docs/methods.md); merges for ``algorithm="parity"``
+    (Foroutan et al. 2025, docs/methods.md), which takes a text for each language: as ``paths``, ``counts``, or as
     ``documents``, a list of ``Documents``.
     min_frequency: stop, with a warning, when the most frequent pair is rarer.
     verbose: print each merge to stderr.

@@ -1,4 +1,4 @@
-"""Parity-aware BPE: the texts of several languages, merges for the one that is compressed worst (docs/parity.md)."""
+"""Parity-aware BPE: the texts of several languages, merges for the one that is compressed worst (docs/methods.md)."""
 
 from __future__ import annotations
 

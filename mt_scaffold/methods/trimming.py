@@ -1,6 +1,6 @@
 """Codes → codes with more scaffold tokens: rare ones, wasted ones, listed ones; and learning on to the wanted size.
 
-docs/trimming.md has the definitions and their sources; ``reference_trimming`` says the same in plain Python.
+docs/methods.md has the definitions and their sources; ``reference_trimming`` says the same in plain Python.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ The parts, each with its share of the time:
 - kills: an experiment killed at random moments and started again, compared with one that was left alone;
 - full-disk: every command on a file system without room, where one may be mounted.
 
-``--write`` puts the figures into docs/reliability.md. The exit status is 1 if anything was found.
+``--write`` puts the figures into CONTRIBUTING.md. The exit status is 1 if anything was found.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ import trials  # noqa: E402
 
 from mt_scaffold import __version__  # noqa: E402
 
-PAGE = HERE.parents[1] / "docs" / "reliability.md"
+PAGE = HERE.parents[1] / "CONTRIBUTING.md"
 BEGIN, END = "<!-- soak: begin -->", "<!-- soak: end -->"
 # Of the whole time.
 SHARES = {"trials": 0.2, "broken-files": 0.14, "libfuzzer": 0.1, "kills": 0.55, "full-disk": 0.01}

@@ -51,18 +51,18 @@ class System:
     """One of the compared systems: how it segments words, and what else sets it apart.
 
     ``algorithm`` learns codes; ``symbols``, ``min_frequency`` and ``total_symbols`` replace those of the ``codes``
-    section, and ``threshold`` is that of picky (docs/pickybpe.md). Codes are joint, or with ``joint: false`` one for
+    section, and ``threshold`` is that of picky (docs/methods.md). Codes are joint, or with ``joint: false`` one for
     each side, of ``symbols_source`` and ``symbols_target`` where these are given. ``codes`` is a file to use instead
     (``codes_source`` and ``codes_target`` for each side).
 
     ``algorithm: trimmed`` is BPE whose tokens with a frequency ``below`` this in the training words are marked as
     scaffold (``mt-scaffold trim --below``); ``refill`` then learns BPE merges on until as many tokens stand again.
 
-    ``algorithm: unigram`` is a Unigram model learned by SentencePiece (docs/unigram.md); with ``sampling_alpha`` the
+    ``algorithm: unigram`` is a Unigram model learned by SentencePiece (docs/methods.md); with ``sampling_alpha`` the
     training text is segmented again in every epoch, each segmentation drawn with its probability to this power.
 
     ``algorithm: parity`` is parity-aware BPE of source and target, which have as many subwords as each other in the
-    validation words (docs/parity.md); its codes are joint.
+    validation words (docs/methods.md); its codes are joint.
 
     ``vocabulary_threshold`` splits subwords that are rarer than that in the training text of their side
     (apply-bpe --vocabulary-threshold), ``glossaries`` are words or patterns that are never split.
@@ -72,7 +72,7 @@ class System:
     With ``dropout`` the training text is segmented again in every epoch, each merge skipped with this probability;
     ``dropout_source`` and ``dropout_target`` replace it on one side. With ``uniform_sampling`` (and ``_source`` and
     ``_target``) each word is instead, with this probability, drawn from all of its segmentations
-    (docs/uniform_sampling.md).
+    (docs/methods.md).
 
     ``baseline`` is the system to test this one against (default: the experiment's). ``train``: its own options.
     """

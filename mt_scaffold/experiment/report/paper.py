@@ -185,16 +185,6 @@ def figures_table(quantities: str = "") -> str:
     return format_table(rows, markdown=True, figures=False)
 
 
-def percentages_table() -> str:
-    """Return the paper's percentages as a Markdown table."""
-    paper = read_paper()
-    rows = [["percentage", "text", "N", "%", "where in the paper"]]
-    share = "scaffold tokens in the original BPE's vocabulary"
-    for name, found in [*(("gain", gain) for gain in paper.gains), (share, paper.scaffold_share)]:
-        rows.append([name, found.text, f"{found.symbols:,}", found.percent, found.place])
-    return format_table(rows, markdown=True, figures=False)
-
-
 def language_models_table() -> str:
     """Return the paper's scores of language models as a Markdown table: BPE's and Scaffold-BPE's in one cell."""
     scores = read_paper().language_models

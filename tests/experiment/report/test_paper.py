@@ -26,7 +26,8 @@ from mt_scaffold.experiment.report.paper import (
 
 CONFIGS = ROOT / "configs"
 PAPER = sorted((ROOT.parent / "shared" / "paper").glob("*.txt"))
-BLOCK = re.compile(r"<!-- paper\.json: \w+ -->.*?<!-- end of paper\.json -->", re.DOTALL)
+# Tables that scripts/paper_tables.py writes.
+BLOCK = re.compile(r"<!-- (paper\.json|comparison): \w+ -->.*?<!-- end of \1 -->", re.DOTALL)
 # A number with decimals that is not part of a longer one, such as a version.
 DECIMAL = re.compile(r"(?<![\d.,])\d+\.\d+(?![\d.])")
 
@@ -155,14 +156,14 @@ def test_the_documentation_shows_the_papers_figures_as_the_data_file_has_them() 
     """A script writes them, so no figure is copied by hand."""
     command = [sys.executable, "-c", _UNCHANGED, str(ROOT / "scripts")]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert done.stdout.split() == ["language_models.md", "paper.md", "statistics.md", "wmt14.md"]
+    assert done.stdout.split() == ["language_models.md", "paper.md", "wmt14.md", "README.md"]
 
 
 _UNCHANGED = """
 import sys
 sys.path.insert(0, sys.argv[1])
-from paper_tables import DOCS, with_tables
-for page in sorted(DOCS.glob("*.md")):
+from paper_tables import PAGES, with_tables
+for page in PAGES:
     text = page.read_text(encoding="utf-8")
     assert with_tables(text) == text, f"{page}: run python scripts/paper_tables.py"
     if "<!-- paper.json" in text:
@@ -174,7 +175,7 @@ def test_each_of_the_papers_numbers_is_in_the_data_file_only() -> None:
     """A copy can be wrong. (Our own results, in docs/results, may equal one of them by chance.)"""
     numbers = papers_numbers()
     found = []
-    for pattern in ("*.md", "docs/*.md", "configs/**/*", "mt_scaffold/**/*", "scripts/**/*"):
+    for pattern in ("*.md", "docs/*.md", "benchmarks/*.md", "configs/**/*", "mt_scaffold/**/*", "scripts/**/*"):
         for path in sorted(ROOT.glob(pattern)):
             if path.suffix not in (".md", ".yaml", ".py", ".jinja", ".json", ".hpp", ".cpp", ".js"):
                 continue
