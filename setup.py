@@ -1,10 +1,12 @@
 """Builds the native core, ``mt_scaffold._core``; setup.cfg has all other settings of the package.
 
 MT_SCAFFOLD_SANITIZE=address,undefined (or thread) in the environment builds the core with those sanitizers;
-MT_SCAFFOLD_WERROR=1 turns the compiler's warnings into errors, which CI does and a user's build must not.
+MT_SCAFFOLD_WERROR=1 turns the compiler's warnings into errors, which CI does and a user's build must not. MAX_JOBS: how
+many files are compiled at once.
 """
 
 import os
+from concurrent.futures import ThreadPoolExecutor
 from glob import glob
 from pathlib import Path
 from typing import Any
@@ -38,17 +40,34 @@ if os.environ.get("MT_SCAFFOLD_WERROR") == "1":
     core.extra_compile_args += ["-Werror"]
 
 
+def jobs() -> int:
+    """Return how many files to compile at once: MAX_JOBS, or else the cores that this process may use."""
+    given = os.environ.get("MAX_JOBS", "")
+    if given.isdigit() and int(given):
+        return int(given)
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
 class BuildCore(build_ext):
-    """Compiles nanobind's own source, which casts between Python's structures, without strict aliasing."""
+    """Compiles the files side by side, and without strict aliasing nanobind's own, whose casts would break under it."""
 
     def build_extension(self, extension: Any) -> None:
         compile_one = self.compiler._compile
+        pending: list[tuple[Any, ...]] = []
 
-        def compile_with_flags(obj: str, source: str, ext: str, cc: Any, flags: list[str], defines: Any) -> None:
+        def note(obj: str, source: str, ext: str, cc: Any, flags: list[str], defines: Any) -> None:
             own = ["-fno-strict-aliasing"] if Path(source).name == "nanobind_runtime.cpp" else []
-            compile_one(obj, source, ext, cc, [*flags, *own], defines)
+            pending.append((obj, source, ext, cc, [*flags, *own], defines))
 
-        self.compiler._compile = compile_with_flags
+        def link(*arguments: Any, **options: Any) -> None:
+            # The largest first, so that none is left to compile alone at the end.
+            pending.sort(key=lambda one: -os.path.getsize(one[1]))
+            with ThreadPoolExecutor(jobs()) as pool:
+                list(pool.map(lambda one: compile_one(*one), pending))
+            link_objects(*arguments, **options)
+
+        link_objects = self.compiler.link_shared_object
+        self.compiler._compile, self.compiler.link_shared_object = note, link
         super().build_extension(extension)
 
 

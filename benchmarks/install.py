@@ -19,6 +19,8 @@ import tarfile
 import venv
 from pathlib import Path
 
+import beside_tktkt
+
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
 OUT = HERE / "out"
@@ -115,7 +117,7 @@ def install_tktkt() -> None:
     python = TKTKT_VENV / "bin" / "python"
     if not python.exists():
         venv.create(TKTKT_VENV, with_pip=True)
-    run(python, "-m", "pip", "--disable-pip-version-check", "install", "-r", HERE / "requirements-tktkt.txt")
+    run(python, "-m", "pip", "--disable-pip-version-check", "install", *beside_tktkt.REQUIREMENTS)
 
 
 def main() -> int:

@@ -21,6 +21,7 @@ _SEGMENTATION_COMMANDS = {
     "learn-bpe": "learn BPE, Scaffold-BPE or PickyBPE merges from text",
     "trim": "mark rare, wasted or listed tokens of codes as scaffold (vocabulary trimming)",
     "apply-bpe": "segment text with learned codes",
+    "join": "join the subwords of a text into words",
     "encode": "turn documents into files of ids, for language models",
     "decode": "turn files of ids back into text",
     "get-vocab": "count the words or subwords of a text",

@@ -32,7 +32,7 @@ _STEPS = (
     *("training.strip_optimizer.strip_optimizer", "inference.translate.translate", "evaluation.score.score"),
     *("evaluation.compare.compare", "evaluation.bits_per_byte.evaluate", "evaluation.lm_eval.run_harness"),
     *("inference.sample.sample", "evaluation.compare_models.compare_models", "report.statistics.statistics"),
-    *("report.html.html_report", "inference.pack.pack", "inference.translate_text.translate_text"),
+    *("report.html.html_report", "packing.pack.pack", "packing.packed_model.translate_text"),
     "inference.export_ctranslate2.export_ctranslate2",
 )
 

@@ -27,7 +27,8 @@ os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 UNUSED_BY_TRANSLATION = {
     "sklearn/__init__.py": "",
     "sklearn/metrics.py": "f1_score = matthews_corrcoef = roc_curve = None\n",
-    "scipy/__init__.py": "",
+    # All but stats is there.
+    "scipy/__init__.py": "__path__ = __import__('pkgutil').extend_path(__path__, __name__)\n",
     "scipy/stats.py": "pearsonr = spearmanr = None\n",
 }
 

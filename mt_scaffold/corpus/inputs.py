@@ -18,6 +18,8 @@ from mt_scaffold.errors import MTScaffoldError, UsageError
 TextFile = PathLike | Readable[bytes] | Readable[str]
 # Lines of text or UTF-8, each with its LF or without.
 Lines = Iterable[str | bytes]
+# How much a stream is read at a time where all of it is wanted.
+_PART = 1 << 20
 
 
 def text_source(infile: TextFile | None, lines: Lines | None) -> TextFile:
@@ -73,21 +75,41 @@ def lone_surrogate(place: str, error: UnicodeEncodeError) -> MTScaffoldError:
     return MTScaffoldError(f"{place} holds {wrong}, a lone surrogate and not a character; remove it, or pass bytes")
 
 
-# What no line is.
+# Ends an iterator of lines, in which None is an error.
 _END = object()
 
 
-class _Lines(io.RawIOBase):
+class _Stream(io.RawIOBase):
+    """A stream of bytes made of parts that may be longer than what is asked for."""
+
+    def __init__(self) -> None:
+        self._rest = b""
+
+    def read(self, size: int | None = -1) -> bytes:
+        """Return up to ``size`` bytes, nothing only at the end; without a size, all that are left."""
+        if size is None or size < 0:
+            return b"".join(iter(lambda: self.read(_PART), b""))
+        if not self._rest:
+            self._rest = self._part(size)
+        data, self._rest = self._rest[:size], self._rest[size:]
+        return data
+
+    def _part(self, size: int) -> bytes:
+        """Return about ``size`` more bytes, nothing only at the end."""
+        raise NotImplementedError
+
+
+class _Lines(_Stream):
     """Lines of text as a stream of bytes."""
 
     def __init__(self, lines: Lines) -> None:
+        super().__init__()
         self._lines = iter(lines)
-        self._rest = b""
         self._number = 0
 
-    def read(self, size: int = -1) -> bytes:
-        parts = [self._rest]
-        length = len(self._rest)
+    def _part(self, size: int) -> bytes:
+        parts: list[bytes] = []
+        length = 0
         while length < size and (line := next(self._lines, _END)) is not _END:
             if not isinstance(line, str | bytes):
                 raise UsageError(f"lines= takes strings or UTF-8, not a {type(line).__name__}")
@@ -98,24 +120,19 @@ class _Lines(io.RawIOBase):
                 raise lone_surrogate(f"line {self._number}", error) from None
             parts.append(data if data.endswith(b"\n") else data + b"\n")
             length += len(parts[-1])
-        data = b"".join(parts)
-        self._rest = data[size:]
-        return data[:size]
+        return b"".join(parts)
 
 
-class _Encoded(io.RawIOBase):
+class _Encoded(_Stream):
     """An open file, of text or bytes, as a stream of bytes."""
 
     def __init__(self, stream: Readable[str] | Readable[bytes]) -> None:
+        super().__init__()
         self._stream = stream
-        self._rest = b""
 
-    def read(self, size: int = -1) -> bytes:
-        if not self._rest:
-            content = self._read(size)
-            self._rest = content.encode("utf-8") if isinstance(content, str) else content
-        data, self._rest = self._rest[:size], self._rest[size:]
-        return data
+    def _part(self, size: int) -> bytes:
+        content = self._read(size)
+        return content.encode("utf-8") if isinstance(content, str) else content
 
     def _read(self, size: int) -> str | bytes:
         if not isinstance(self._stream, codecs.StreamReader):
@@ -133,8 +150,8 @@ class _Buffered(io.RawIOBase):
     def __init__(self, stream: io.BufferedReader) -> None:
         self._stream = stream
 
-    def read(self, size: int = -1) -> bytes:
-        return self._stream.read1(size)
+    def read(self, size: int | None = -1) -> bytes:
+        return self._stream.read() if size is None or size < 0 else self._stream.read1(size)
 
 
 def source_name(source: TextFile) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import io
 import os
 from collections.abc import Callable
@@ -26,6 +27,7 @@ from mt_scaffold import (
 from mt_scaffold.analysis.compare_vocab import compare_vocab
 from mt_scaffold.analysis.explain import explain
 from mt_scaffold.analysis.stats import stats
+from mt_scaffold.corpus import inputs
 from mt_scaffold.vocabulary import learn_joint_bpe_and_vocab
 
 CODES = b"#version: 0.2\na b scaffold\nab c</w>\n"
@@ -73,6 +75,29 @@ def test_exactly_one_input(name: str, tmp_path: Path) -> None:
             CALLS[name](paths=path)
         with pytest.raises(UsageError, match="not a list"):
             CALLS[name](paths=[["abc"]])
+
+
+@pytest.mark.parametrize("sizes", [[], [None], [-1], [2, -1], [3, 3, 3, None]])
+def test_a_stream_without_a_size_is_read_to_its_end(sizes: list[int | None]) -> None:
+    """As Python's own files do: the last character of a text was lost where no size was given."""
+    content = "low lä€w\nlöw".encode()
+    pipe, end = os.pipe()
+    os.write(end, content)
+    os.close(end)
+    with os.fdopen(pipe, "rb") as buffered:
+        streams: list[Any] = [
+            inputs._Lines([content[:10], content[10:-3].decode(), content[-3:]]),
+            inputs._Encoded(io.StringIO(content.decode())),
+            inputs._Encoded(io.BytesIO(content)),
+            inputs._Encoded(codecs.getreader("utf-8")(io.BytesIO(content))),
+            inputs._Buffered(buffered),
+        ]
+        for stream in streams:
+            expected = content[:10] + b"\nw\nl\n\xc3\xb6w\n" if isinstance(stream, inputs._Lines) else content
+            assert b"".join([stream.read(size) for size in sizes] or [stream.read()]) == expected
+            assert stream.read() == b""
+    with pytest.raises(MTScaffoldError, match="ends within a character"):
+        inputs._Encoded(codecs.getreader("utf-8")(io.BytesIO(content[:-2]))).read()
 
 
 def test_a_line_is_a_string_or_bytes() -> None:

@@ -1,12 +1,11 @@
-"""mt-scaffold pack: see mt_scaffold.experiment.inference.pack."""
+"""mt-scaffold pack: see mt_scaffold.experiment.packing.pack."""
 
 from __future__ import annotations
 
 import argparse
 
 from mt_scaffold.experiment.evaluation.metrics import METRICS
-from mt_scaffold.experiment.inference.model_card import OTHER_ENGINE
-from mt_scaffold.experiment.inference.pack import pack
+from mt_scaffold.experiment.packing.pack import OTHER_ENGINE, pack
 
 EXAMPLES = """\
 mt-scaffold pack experiments/demo/scaffold --output demo-scaffold

@@ -1,4 +1,4 @@
-"""mt-scaffold translate-text: see mt_scaffold.experiment.inference.translate_text."""
+"""mt-scaffold translate-text: see mt_scaffold.experiment.packing.packed_model."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ import contextlib
 
 from mt_scaffold.corpus.files import open_input, open_output, refuse_overwriting, standard_input, standard_output
 from mt_scaffold.errors import UsageError
-from mt_scaffold.experiment.inference.packed_model import PackedModel
-from mt_scaffold.experiment.inference.translate_text import BLOCK_LINES, translate_text
+from mt_scaffold.experiment.packing.packed_model import BLOCK_LINES, PackedModel, translate_text
 from mt_scaffold.options import worker_count
 from mt_scaffold.progress import progress_line
 

@@ -80,7 +80,7 @@ class Score:
     last_checkpoints: how many of a training's last checkpoints are scored as well, each by itself.
     """
 
-    bootstrap_samples: int = field(default=1000, metadata=bounds(least=1))
+    bootstrap_samples: int = field(default=1000, metadata=bounds(least=2))
     metrics: list[MetricName] = field(
         default_factory=lambda: ["bleu", "chrf", "chrf++", "tokenised_bleu", "tokenised_bleu_split"],
         metadata=bounds(filled=True),

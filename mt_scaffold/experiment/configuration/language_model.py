@@ -167,7 +167,7 @@ class Evaluate:
     options: dict[str, OptionValue] = field(
         default_factory=dict, metadata=bounds(key_pattern=OPTION, key_pattern_says=OPTION_SAYS)
     )
-    bootstrap_samples: int = field(default=1000, metadata=bounds(least=1))
+    bootstrap_samples: int = field(default=1000, metadata=bounds(least=2))
 
 
 def _check_prompt(prompt: str) -> None:

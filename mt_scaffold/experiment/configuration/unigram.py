@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import Any
 
 from mt_scaffold.methods.unigram import UNIGRAM
-
-if TYPE_CHECKING:
-    from mt_scaffold.experiment.configuration.systems import System
 
 _NOT_UNIGRAM = {
     "dropout": "skips merges, and unigram has none; give sampling_alpha instead",
@@ -25,8 +22,8 @@ _NOT_UNIGRAM = {
 }
 
 
-def check_unigram(system: System) -> Iterator[tuple[str, str]]:
-    """Yield what contradicts itself in a system with or without a Unigram model: a key, and what is wrong with it."""
+def check_unigram(system: Any) -> Iterator[tuple[str, str]]:
+    """Yield what contradicts itself in a system (``System``), Unigram or not: a key and its fault."""
     if system.algorithm == UNIGRAM:
         for name, problem in _NOT_UNIGRAM.items():
             if getattr(system, name):

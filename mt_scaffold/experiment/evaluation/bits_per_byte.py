@@ -10,9 +10,8 @@ from typing import Any
 
 from mt_scaffold.corpus.files import PathLike
 from mt_scaffold.errors import MTScaffoldError, UsageError
-from mt_scaffold.experiment.binarise.data_folder import read_documents_folder, text_offsets
-from mt_scaffold.experiment.binarise.ids_of_split import read_ids
-from mt_scaffold.experiment.evaluation.language_model import LanguageModel, inputs_of, load_model, log_probabilities
+from mt_scaffold.experiment.binarise.data_folder import read_documents_folder, read_ids, text_offsets
+from mt_scaffold.experiment.inference.language_model import LanguageModel, inputs_of, load_model, log_probabilities
 from mt_scaffold.experiment.runtime.provenance import versions
 from mt_scaffold.experiment.runtime.results import write_result
 

@@ -5,12 +5,11 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from mt_scaffold.corpus.files import PathLike, write_text
-from mt_scaffold.corpus.text import read_lines
 from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.configuration import Published
 from mt_scaffold.experiment.evaluation.comparison import Checkpoints, Comparison, PublishedBeside, Row, Spread, Training
@@ -22,8 +21,7 @@ from mt_scaffold.experiment.evaluation.significance import (
     Difference,
     Resampled,
     compare_trainings,
-    correct,
-    detectable,
+    corrected,
     draw_segments,
     resample,
 )
@@ -43,13 +41,26 @@ class _Scored:
     def key(self) -> tuple[str, str, int, str | None]:
         return self.scores.test_set, self.scores.system, self.scores.seed, self.scores.checkpoint
 
-    def lines(self, name: str) -> list[str]:
-        """Return the lines of a file that was scored; raise where it has changed since."""
-        file = self.scores.files[name]
-        path = self.path.resolve().parent / file.path
-        if sha256(path) != file.sha256:
-            raise MTScaffoldError(f"{path}: has changed since {self.path} was written; score again")
-        return read_lines(path)
+    def check_unchanged(self) -> None:
+        """Raise where a file that was scored has changed since; the statistics are enough where it is not there."""
+        for name in ("hypothesis", *self.scores.references):
+            file = self.scores.files[name]
+            path = self.path.resolve().parent / file.path
+            if path.exists() and sha256(path) != file.sha256:
+                raise MTScaffoldError(f"{path}: has changed since {self.path} was written; score again")
+
+    def statistics(self, name: str) -> list[list[float]]:
+        """Return the sufficient statistics of each segment in a metric."""
+        rows = self.scores.metrics[name].segments
+        if rows is None or len(rows) != self.scores.lines:
+            raise MTScaffoldError(f"{self.path}: {LABELS[name]} lacks the statistics of its segments; score again")
+        try:
+            found = [list(map(float, row.split())) for row in rows]
+        except ValueError as error:
+            raise MTScaffoldError(f"{self.path}: {LABELS[name]}: segments: {error}; score again") from error
+        if len({len(row) for row in found}) > 1:
+            raise MTScaffoldError(f"{self.path}: {LABELS[name]}: segments: not as many figures in each; score again")
+        return found
 
 
 # The trainings of one system on one test set, by seed.
@@ -81,8 +92,8 @@ def compare(
     where score files are not as ``score`` wrote them, or were scored against different references; UsageError where two
     are for the same run, or a baseline has no scores.
     """
-    if samples < 1:
-        raise UsageError(f"compare: the number of bootstrap samples must be 1 or more, not {samples}")
+    if samples < 2:
+        raise UsageError(f"compare: the number of bootstrap samples must be 2 or more, not {samples}")
     by_key: dict[tuple[str, str, int, str | None], _Scored] = {}
     for scored in map(_read, scores):
         if scored.key in by_key:
@@ -216,7 +227,13 @@ def _test(
         if not involved:
             continue
         _check_references(involved)
-        drawn = draw_segments(next(iter(next(iter(involved.values())).values())).scores.lines, samples)
+        for scored in (scored for trained in involved.values() for scored in trained.values()):
+            scored.check_unchanged()
+        lines = next(iter(next(iter(involved.values())).values())).scores.lines
+        # Every resample of one segment is that segment, and every difference would be certain.
+        if lines < 2:
+            continue
+        drawn = draw_segments(lines, samples)
         for name in [name for name, kind in METRICS.items() if kind.tested]:
             having = {system: each for system, each in involved.items() if name in _common(each.values())}
             tested = {system: other for system, other in pairs.items() if system in having and other in having}
@@ -226,27 +243,19 @@ def _test(
                 assert other is not None
                 difference = compare_trainings(resampled[system], resampled[other])
                 found.setdefault(name, {})[test_set, system] = difference
-    for tests in found.values():
-        corrected = correct({key: test.p for key, test in tests.items()})
-        for key, test in tests.items():
-            least = detectable(test.standard_error, len(tests))
-            tests[key] = replace(test, p_holm=corrected[key], detectable=least)
-    return {name: found[name] for name in METRICS if name in found}
+    return {name: corrected(found[name]) for name in METRICS if name in found}
 
 
 def _resample(name: str, systems: Mapping[str, _Runs], drawn: Any) -> dict[str, list[Resampled]]:
     """Return the scores of every training of ``systems`` on the resamples of one test set."""
     if not systems:
         return {}
-    first = next(iter(next(iter(systems.values())).values()))
-    metric = sacrebleu_metric(name, [first.lines(reference) for reference in first.scores.references])
+    metric = sacrebleu_metric(name)
     found: dict[str, list[Resampled]] = {}
     for system, trained in systems.items():
         for scored in trained.values():
             own = scored.scores.metrics[name]
-            lines = scored.lines("hypothesis")
-            rows = [list(map(float, row.split())) for row in own.segments or ()]
-            resampled = resample(metric, rows or metric._extract_corpus_statistics(lines, None), drawn)
+            resampled = resample(metric, scored.statistics(name), drawn)
             if not math.isclose(resampled.score, own.score, rel_tol=1e-6, abs_tol=1e-6):
                 raise MTScaffoldError(
                     f"{scored.path}: {LABELS[name]} was {own.score:.4f} when this was written and is "

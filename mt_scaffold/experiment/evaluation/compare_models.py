@@ -27,7 +27,7 @@ from mt_scaffold.experiment.evaluation.model_comparison import (
     as_csv,
     as_text,
 )
-from mt_scaffold.experiment.evaluation.significance import RANDOM_SEED, compare_trainings, correct, detectable
+from mt_scaffold.experiment.evaluation.significance import RANDOM_SEED, compare_trainings, corrected
 from mt_scaffold.experiment.runtime.provenance import versions
 from mt_scaffold.experiment.runtime.results import read_result, write_result
 
@@ -77,8 +77,8 @@ def compare_models(
     where score files are not as ``evaluate`` wrote them, or are of different documents or made differently; UsageError
     where two are for the same run, or a baseline has no scores.
     """
-    if samples < 1:
-        raise UsageError(f"compare-models: the number of samples must be 1 or more, not {samples}")
+    if samples < 2:
+        raise UsageError(f"compare-models: the number of samples must be 2 or more, not {samples}")
     runs = _read_all(scores)
     _check_baselines(runs, baseline, baselines)
     tests: dict[_Key, ModelTest] = {}
@@ -199,12 +199,8 @@ def _tests(systems: Mapping[str, _Runs], against: Mapping[str, str], samples: in
 
 def _corrected(tests: Mapping[_Key, ModelTest]) -> dict[_Key, ModelTest]:
     """Return the tests with what depends on their number."""
-    corrected = correct({key: test.over_all.p for key, test in tests.items()})
-    found = {}
-    for key, test in tests.items():
-        least = detectable(test.over_all.standard_error, len(tests))
-        found[key] = replace(test, over_all=replace(test.over_all, p_holm=corrected[key], detectable=least))
-    return found
+    over_all = corrected({key: test.over_all for key, test in tests.items()})
+    return {key: replace(test, over_all=over_all[key]) for key, test in tests.items()}
 
 
 def _order(key: _Key, keys: Sequence[_Key], baseline: str) -> tuple[Any, ...]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from mt_scaffold.experiment.configuration import Published
 from mt_scaffold.experiment.evaluation.metrics import METRICS
-from mt_scaffold.experiment.evaluation.significance import LEVEL, Difference
+from mt_scaffold.experiment.evaluation.significance import LEVEL, RANDOM_SEED, TRAININGS_FOR_P, Difference
 
 SYNTHETIC_NOTE = "SYNTHETIC DATA: generated text; these figures say nothing about any real language."
 
@@ -87,7 +87,7 @@ class Comparison:
     """All systems on all test sets, with what a reader needs to interpret the scores.
 
     baseline: of all systems that have none of their own. bootstrap_samples, random_seed: of the tests. comparisons:
-    how many tests in each metric Holm's method corrects for. engines: what translated (``CTranslate2 4.8.5, int8``),
+    how many tests there are in each metric. engines: what translated (``CTranslate2 4.8.5, int8``),
     where it was not fairseq alone.
     """
 
@@ -136,34 +136,64 @@ class Comparison:
         if any(not METRICS[name].comparable for name in self.metrics):
             notes.append("*: not comparable with scores from elsewhere; it depends on the tokeniser.")
         tests = [row.tests[self.main_metric] for row in self.rows if self.main_metric in row.tests]
-        return [*notes, *self._notes_on(tests)] if tests else notes
+        fewest = min(len(row.seeds) for row in self.rows)
+        return [*notes, *notes_on_tests(tests, METRICS[self.main_metric].label, self.bootstrap_samples, fewest)]
 
-    def _notes_on(self, tests: Sequence[Difference]) -> list[str]:
-        """Return the notes on the tests of the main metric."""
-        number, label = len(tests), METRICS[self.main_metric].label
-        comparisons = f"{number} comparison{'s' if number > 1 else ''}"
-        seeds = [len(row.seeds) for row in self.rows]
-        drawn = "trainings and segments resampled together" if max(seeds) > 1 else "segments resampled"
-        test = f"{drawn}, {self.bootstrap_samples} resamples, random seed {self.random_seed}"
-        sizes = [f"{size(test.detectable for test in tests):.2f}" for size in (min, max)]
-        found = " to ".join(dict.fromkeys(sizes))
-        corrected = f", corrected for {comparisons}" if number > 1 else ""
-        notes = [
-            "Difference: from the system under 'against', with its 95 % interval, not corrected.",
-            f"p: two-sided, Multi-Bootstrap (Sellam et al. 2022), {test}.",
-            f"p, Holm: corrected for the {comparisons} of this table in one metric (Holm 1979).",
+
+def notes_on_tests(
+    tests: Sequence[Difference], label: str, samples: int, fewest: int, *, digits: int = 2, units: str = "sentences"
+) -> list[str]:
+    """Return what a reader must know of the tests in one metric, as sentences.
+
+    label: of the metric. fewest: trainings of a system. units: what the segments of this test set are.
+    """
+    if not tests:
+        return []
+    drawn = f"{samples} resamples, random seed {RANDOM_SEED}"
+    notes = ["Difference: from the system under 'against', with its 95 % interval, not corrected."]
+    over_trainings = [test for test in tests if test.p is not None]
+    over_segments = [test for test in tests if test.segments_p is not None]
+    if over_trainings:
+        notes += [
+            f"p: two-sided, of Student's t (Welch, Satterthwaite) over trainings and {units} together, {drawn}.",
+            f"p, Holm: corrected for the {_comparisons(over_trainings)} of this table in one metric (Holm 1979).",
         ]
-        notes.append(
-            f"Power: with probability 80 %, a true difference of {found} {label} would be found (level 5 %{corrected}; "
-            "normal approximation); a smaller one more seldom."
-        )
-        if max(seeds) == 1:
-            notes.append("One training per system does not show how far trainings differ by chance: p is about these.")
-        elif min(seeds) < 5:
-            notes.append("With fewer than 5 seeds the spread between trainings is a rough estimate, and so is p.")
-        if number / (self.bootstrap_samples + 1) > LEVEL:
+        if fewest < 5:
             notes.append(
-                f"{self.bootstrap_samples} resamples are too few for {comparisons}: no corrected p can reach {LEVEL}; "
+                "With fewer than 5 seeds, p errs in up to 8 % instead of 5 % of comparisons where the trainings of one "
+                "system differ far more than the other's."
+            )
+    if len(over_trainings) + len(over_segments) < len(tests):
+        notes.append(
+            "Two trainings of a system give a difference and its interval, too narrow where trainings differ more than "
+            f"{units} do; p takes {TRAININGS_FOR_P}."
+        )
+    if over_segments:
+        holm = f"; Holm: corrected for the {_comparisons(over_segments)} of its kind"
+        notes.append(f"{units} only: two-sided p of the paired bootstrap over {units} (Koehn 2004), {drawn}{holm}.")
+        notes.append(
+            "One training of a system does not show how far trainings differ by chance: p and interval are about these "
+            "models, not about other trainings."
+        )
+        if len(over_segments) / (samples + 1) > LEVEL:
+            notes.append(
+                f"{samples} resamples are too few for {_comparisons(over_segments)}: no corrected p can reach {LEVEL}; "
                 "raise score.bootstrap_samples."
             )
-        return notes
+    for which in (over_trainings, over_segments):
+        if not which:
+            continue
+        found = " to ".join(
+            dict.fromkeys(f"{size(test.detectable for test in which):.{digits}f}" for size in (min, max))
+        )
+        about = "" if which is over_trainings else f" over {units} alone"
+        many = f", corrected for {_comparisons(which)}" if len(which) > 1 else ""
+        notes.append(
+            f"Power{about}: with probability 80 %, a true difference of {found} {label} would be found (level 5 %"
+            f"{many}); a smaller one more seldom."
+        )
+    return notes
+
+
+def _comparisons(tests: Sequence[Difference]) -> str:
+    return f"{len(tests)} comparison{'s' if len(tests) > 1 else ''}"

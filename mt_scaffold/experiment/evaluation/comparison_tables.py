@@ -15,7 +15,7 @@ from mt_scaffold.experiment.evaluation.comparison import (
     Spread,
 )
 from mt_scaffold.experiment.evaluation.metrics import LABELS, METRICS
-from mt_scaffold.experiment.evaluation.significance import Difference
+from mt_scaffold.experiment.evaluation.significance import Difference, p_columns, shown_p
 from mt_scaffold.tables import format_table
 
 _TRAINING_HEADING = (
@@ -63,31 +63,40 @@ def laid_out(
 def main_table(comparison: Comparison) -> list[list[str]]:
     """Return the rows of the table of the main metric, with its tests; the first is the heading."""
     name = comparison.main_metric
-    table = [["test set", "system", METRICS[name].heading, "against", "difference", "95 % interval", "p", "p, Holm"]]
+    columns = p_columns(row.tests[name] for row in comparison.rows if name in row.tests)
+    table = [["test set", "system", METRICS[name].heading, "against", "difference", "95 % interval", *columns]]
     for row in comparison.rows:
         test = row.tests.get(name)
         line = [row.test_set, row.system, shown_mean(row.metric(name)), row.baseline or ""]
         if test is None:
-            table.append([*line, "", "", "", ""])
+            table.append([*line, "", "", *("" for _ in columns)])
             continue
         interval = f"{test.low:+.2f} to {test.high:+.2f}"
-        table.append([*line, f"{test.difference:+.2f}", interval, _p(test.p), _p(test.p_holm)])
+        p_values = [shown_p(getattr(test, attribute)) for attribute in columns.values()]
+        table.append([*line, f"{test.difference:+.2f}", interval, *p_values])
     return table
 
 
 def other_metrics_table(comparison: Comparison) -> list[list[str]]:
     """Return the rows of the table of all other metrics: the scores, and the corrected p-values where tested."""
     names = comparison.metrics[1:]
-    tested = {name for name in names if any(name in row.tests for row in comparison.rows)}
+    columns = {
+        name: {
+            heading: attribute
+            for heading, attribute in p_columns(row.tests[name] for row in comparison.rows if name in row.tests).items()
+            if attribute.endswith("_holm")
+        }
+        for name in names
+    }
     table = [["test set", "system"]]
     for name in names:
-        table[0] += [METRICS[name].heading, *(["p, Holm"] if name in tested else [])]
+        table[0] += [METRICS[name].heading, *columns[name]]
     for row in comparison.rows:
         line = [row.test_set, row.system]
         for name in names:
             line.append(shown_mean(row.metric(name)))
-            if name in tested:
-                line.append(_p(row.tests[name].p_holm) if name in row.tests else "")
+            test = row.tests.get(name)
+            line += [shown_p(getattr(test, attribute) if test else None) for attribute in columns[name].values()]
         table.append(line)
     return table
 
@@ -166,7 +175,3 @@ def shown_mean(spread: Spread | Checkpoints | None) -> str:
     if spread is None:
         return ""
     return f"{spread.mean:.2f}" + ("" if spread.sd is None else f" ± {spread.sd:.2f}")
-
-
-def _p(p: float) -> str:
-    return f"{p:.3f}"

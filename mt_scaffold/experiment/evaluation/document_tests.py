@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from mt_scaffold.experiment.evaluation.significance import RANDOM_SEED, Resampled
+from mt_scaffold.experiment.evaluation.significance import RANDOM_SEED, TRAININGS_FOR_P, Resampled, t_test_p
 
 if TYPE_CHECKING:
     import numpy
@@ -54,7 +54,10 @@ def resample_documents(bits: Floats, sizes: Floats, samples: int) -> list[Resamp
         counts = numpy.array([numpy.bincount(row, minlength=documents) for row in rows], numpy.float64)
         drawn[begin : begin + len(rows)] = counts @ columns
     whole = columns.sum(axis=0)
-    return [Resampled(float(whole[number] / whole[-1]), drawn[:, number] / drawn[:, -1]) for number in range(len(bits))]
+    return [
+        Resampled(float(whole[number] / whole[-1]), drawn[:, number] / drawn[:, -1], documents)
+        for number in range(len(bits))
+    ]
 
 
 def randomisation_p(differences: Floats, samples: int) -> float:
@@ -80,34 +83,15 @@ def randomisation_p(differences: Floats, samples: int) -> float:
 
 
 def paired_seeds(system: Mapping[int, float], baseline: Mapping[int, float]) -> PairedSeeds | None:
-    """Return the test over the seeds that both systems were trained with (scores by seed); None for fewer than two."""
+    """Return the test over the seeds that both systems were trained with (scores by seed); None for fewer than 3."""
     seeds = sorted(system.keys() & baseline.keys())
-    if len(seeds) < 2:
+    if len(seeds) < TRAININGS_FOR_P:
         return None
     differences = [system[seed] - baseline[seed] for seed in seeds]
     mean, sd = statistics.fmean(differences), statistics.stdev(differences)
     if sd == 0:
         return PairedSeeds(seeds, mean, sd, 1.0 if mean == 0 else 0.0)
     return PairedSeeds(seeds, mean, sd, t_test_p(mean / (sd / math.sqrt(len(seeds))), len(seeds) - 1))
-
-
-def t_test_p(t: float, freedom: int) -> float:
-    """Return the two-sided p of Student's t with that many degrees of freedom (Abramowitz and Stegun 26.7.3, 26.7.4).
-
-    >>> round(t_test_p(4.302653, 2), 6)
-    0.05
-    """
-    angle = math.atan(abs(t) / math.sqrt(freedom))
-    cosine = math.cos(angle)
-    terms: list[float] = []
-    term = cosine if freedom % 2 else 1.0
-    for k in range(3 if freedom % 2 else 2, freedom + 1, 2):
-        terms.append(term)
-        term *= cosine**2 * (k - 1) / k
-    inside = math.sin(angle) * math.fsum(terms)
-    if freedom % 2:
-        inside = 2 / math.pi * (angle + (inside if freedom > 1 else 0.0))
-    return max(0.0, 1 - inside)
 
 
 def mean_bits(trainings: Sequence[Any]) -> Floats:

@@ -20,15 +20,13 @@ Input = Literal["text", "words", "moses", "source"]
 class MetricKind:
     """What is known of a metric beforehand.
 
-    comparable: whether its scores can be compared with scores from elsewhere. slow: whether the statistics of each
-    segment are kept with the score, because computing them again would take minutes.
+    comparable: whether its scores can be compared with scores from elsewhere.
     """
 
     label: str
     input: Input
     comparable: bool = True
     lower_is_better: bool = False
-    slow: bool = False
 
     @property
     def heading(self) -> str:
@@ -45,9 +43,9 @@ METRICS = {
     "bleu": MetricKind("BLEU", "text"),
     "chrf": MetricKind("chrF", "text"),
     "chrf++": MetricKind("chrF++", "text"),
-    "ter": MetricKind("TER", "text", lower_is_better=True, slow=True),
+    "ter": MetricKind("TER", "text", lower_is_better=True),
     "spbleu": MetricKind("spBLEU", "text"),
-    "comet": MetricKind("COMET", "source", slow=True),
+    "comet": MetricKind("COMET", "source"),
     "tokenised_bleu": MetricKind("tokenised BLEU", "words", comparable=False),
     "tokenised_bleu_split": MetricKind("tokenised BLEU, compounds split", "moses", comparable=False),
     "tokenised_bleu_lc": MetricKind("tokenised BLEU, lowercased", "moses", comparable=False),

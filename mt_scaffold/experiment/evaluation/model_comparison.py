@@ -7,10 +7,10 @@ import io
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
 
-from mt_scaffold.experiment.evaluation.comparison import Spread, Training
+from mt_scaffold.experiment.evaluation.comparison import Spread, Training, notes_on_tests
 from mt_scaffold.experiment.evaluation.comparison_tables import laid_out
 from mt_scaffold.experiment.evaluation.document_tests import PairedSeeds
-from mt_scaffold.experiment.evaluation.significance import Difference
+from mt_scaffold.experiment.evaluation.significance import Difference, p_columns, shown_p
 
 _FEW_DOCUMENTS = 20
 
@@ -19,9 +19,8 @@ _FEW_DOCUMENTS = 20
 class ModelTest:
     """A system against its baseline, in bits per byte; a negative difference is an improvement.
 
-    over_all: over documents and trainings together (Multi-Bootstrap; with one training per system, the paired bootstrap
-    over documents). randomisation_p: over documents alone. over_seeds: paired by seed; None for fewer than two seeds
-    that both systems have.
+    over_all: over documents and trainings together. randomisation_p: over documents alone. over_seeds: paired by seed;
+    None for fewer than three seeds that both systems have.
     """
 
     over_all: Difference
@@ -62,7 +61,7 @@ class ModelTraining(Training):
 
 @dataclass(frozen=True)
 class ModelComparison:
-    """All systems on all test sets. comparisons: how many tests Holm's method corrects for."""
+    """All systems on all test sets. comparisons: how many tests there are."""
 
     title: str
     synthetic: bool
@@ -89,23 +88,15 @@ class ModelComparison:
             what = f"{name} has {documents} document{'s' if documents > 1 else ''}"
             notes.append(f"{what}: {'tests are rough' if documents > 1 else 'no test over documents'}.")
         tests = [row.test for row in self.rows if row.test is not None]
-        if not tests:
-            return notes
-        drawn = "trainings and documents" if len(seeds) > 1 else "documents"
-        sizes = [f"{each(test.over_all.detectable for test in tests):.4f}" for each in (min, max)]
-        test = f"Multi-Bootstrap (Sellam et al. 2022) over {drawn}, {self.samples} resamples"
-        power = f"a true difference of {' to '.join(dict.fromkeys(sizes))} bits per byte would be found"
-        notes.append("Difference: from the system under 'against', with its 95 % interval, not corrected.")
-        notes.append(f"p: two-sided, {test}, random seed {self.random_seed}.")
-        notes.append(f"p, Holm: corrected for the {self.comparisons} comparisons of this table (Holm 1979).")
-        notes.append(
-            "p, documents: approximate randomisation (Noreen 1989) of each document's mean over the trainings."
-        )
-        notes.append(f"Power: with probability 80 %, {power} (level 5 %, corrected; normal approximation).")
+        fewest = min(len(row.seeds) for row in self.rows)
+        over_all = [test.over_all for test in tests]
+        notes += notes_on_tests(over_all, "bits per byte", self.samples, fewest, digits=4, units="documents")
+        if tests:
+            notes.append(
+                "p, documents: approximate randomisation (Noreen 1989) of each document's mean over the trainings."
+            )
         if any(test.over_seeds for test in tests):
             notes.append("By seed: mean ± standard deviation of the differences of equal seeds; p of Student's t-test.")
-        if len(seeds) == 1:
-            notes.append("One training per system does not show how far trainings differ by chance: p is about these.")
         return notes
 
 
@@ -120,7 +111,8 @@ def as_text(comparison: ModelComparison, markdown: bool = False) -> str:
 def scores_table(comparison: ModelComparison) -> list[list[str]]:
     """Return the rows of the table of bits per byte, with the tests; the first is the heading."""
     by_seed = any(row.test and row.test.over_seeds for row in comparison.rows)
-    heading = ["bits per byte ↓", "against", "difference", "95 % interval", "p", "p, Holm", "p, documents"]
+    columns = p_columns((row.test.over_all for row in comparison.rows if row.test), "documents")
+    heading = ["bits per byte ↓", "against", "difference", "95 % interval", *columns, "p, documents"]
     table = [[*_names(comparison), *heading, *(["by seed", "p, seeds"] if by_seed else [])]]
     for row in comparison.rows:
         line = [*_names_of(row, comparison), shown(row.bits_per_byte, 4), row.baseline or ""]
@@ -129,9 +121,10 @@ def scores_table(comparison: ModelComparison) -> list[list[str]]:
             continue
         test, seeds = row.test.over_all, row.test.over_seeds
         line += [f"{test.difference:+.4f}", f"{test.low:+.4f} to {test.high:+.4f}"]
-        line += [f"{p:.3f}" for p in (test.p, test.p_holm, row.test.randomisation_p)]
+        line += [shown_p(getattr(test, attribute)) for attribute in columns.values()]
+        line.append(shown_p(row.test.randomisation_p))
         if by_seed:
-            line += [f"{seeds.mean:+.4f} ± {seeds.sd:.4f}", f"{seeds.p:.3f}"] if seeds else ["", ""]
+            line += [f"{seeds.mean:+.4f} ± {seeds.sd:.4f}", shown_p(seeds.p)] if seeds else ["", ""]
         table.append(line)
     return table
 

@@ -32,7 +32,9 @@ from mt_scaffold.experiment.runtime.results import write_result
 class Metric:
     """One score, for most metrics from 0 to 100; comparable: whether it can be compared with scores from elsewhere.
 
-    segments: of a metric that takes long, the statistics of each segment, as numbers with spaces between.
+    segments: of a metric that systems are tested in, its sufficient statistics of each segment, as numbers with spaces
+    between, from whose sums the score is computed: sacreBLEU's own, in its order, or a figure and 1 where the score is
+    the mean. docs/scores.md describes them. Single checkpoints, which are not tested, have none.
     """
 
     score: float
@@ -136,7 +138,7 @@ def score(
     if any(METRICS[name].input == "moses" for name in chosen):
         _warn(language)
         inputs["moses"] = [moses_words(side, language) for side in inputs["moses"]]
-    found = {name: _metric(name, inputs[METRICS[name].input], language) for name in chosen}
+    found = {name: _metric(name, inputs[METRICS[name].input], language, checkpoint is None) for name in chosen}
     if comet is not None:
         if source is None:
             raise UsageError("score: COMET also reads the source text; give --source")
@@ -214,8 +216,11 @@ def _chosen(metrics: Sequence[str] | None, given: Collection[str]) -> list[str]:
     return list(dict.fromkeys(metrics))
 
 
-def _metric(name: str, sides: Sequence[list[str]], language: str | None) -> Metric:
-    """Score the first of ``sides``, the hypotheses, against the others, each a reference."""
+def _metric(name: str, sides: Sequence[list[str]], language: str | None, final: bool) -> Metric:
+    """Score the first of ``sides``, the hypotheses, against the others, each a reference.
+
+    final: whether they are by the training's final model, so that systems will be tested.
+    """
     kind = METRICS[name]
     added = "" if kind.input != "moses" else f"|words:moses.{language}" if language else "|words:joined"
     if name == "tokenised_bleu_split":
@@ -223,13 +228,9 @@ def _metric(name: str, sides: Sequence[list[str]], language: str | None) -> Metr
         added += "|compounds:split"
     hypotheses, *references = sides
     metric = sacrebleu_metric(name)
-    segments = None
-    if kind.slow:
-        rows = metric._extract_corpus_statistics(hypotheses, references)
-        found = metric._aggregate_and_compute(rows)
-        segments = [" ".join(f"{value:.12g}" for value in row) for row in rows]
-    else:
-        found = metric.corpus_score(hypotheses, references)
+    rows = metric._extract_corpus_statistics(hypotheses, references)
+    found = metric._aggregate_and_compute(rows)
+    segments = [" ".join(f"{value:.12g}" for value in row) for row in rows] if kind.tested and final else None
     return Metric(found.score, str(found), f"{metric.get_signature()}{added}", kind.comparable, segments)
 
 

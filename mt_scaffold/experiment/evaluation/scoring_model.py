@@ -10,7 +10,7 @@ from mt_scaffold.corpus.files import PathLike
 from mt_scaffold.experiment.binarise.byte_vocabulary import FIRST_ID, Vocabulary
 from mt_scaffold.experiment.binarise.data_folder import codes_of, read_documents_folder
 from mt_scaffold.experiment.binarise.dictionary import END_ID
-from mt_scaffold.experiment.evaluation.language_model import LanguageModel, load_model
+from mt_scaffold.experiment.inference.language_model import LanguageModel, load_model
 
 if TYPE_CHECKING:
     import torch

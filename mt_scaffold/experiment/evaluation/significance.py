@@ -1,22 +1,27 @@
 """One test for a difference between two systems: over their trainings and the segments of a test set together.
 
-This is the Multi-Bootstrap (Sellam et al. 2022, *The MultiBERTs*, ICLR, section 3) with unpaired seeds: each resample
-draws segments with replacement, the same for both systems, and trainings with replacement, of each system by itself.
-Its statistic is the mean over the trainings drawn of the corpus score on the segments drawn, system minus baseline.
+Both are chance: another training would score differently, and so would other segments. Trainings belong to one system,
+segments are the same for all, and the score of a training is a function of sums over the segments. The variance of the
+difference between two systems' means over n₁ and n₂ trainings has three parts:
 
-Two things differ from the publication's code. Its p-value is one-sided; here it is two-sided. And resampling n
-trainings underestimates the variance between them by (n - 1) / n, which matters for two or three; each resampled mean
-is therefore moved away from the mean of all trainings by the factor sqrt(n / (n - 1)) (the rescaling bootstrap of Rao
-and Wu 1988, *Resampling Inference With Complex Survey Data*, JASA). With one training per system the test is the paired
-bootstrap over segments (Koehn 2004), on the very resamples that sacreBLEU draws.
+- s₁² / n₁ and s₂² / n₂, from the variance of the scores of each system's trainings, with n - 1 degrees of freedom;
+- what the segments add: the variance of the difference over resampled segments (bootstrap, Efron 1979) less its share
+  that comes from how differently the trainings of one system treat the same segments. s² contains that share already.
+
+The statistic is the difference divided by the square root of their sum, against Student's t with Satterthwaite's
+degrees of freedom (1946, *An Approximate Distribution of Estimates of Variance Components*), as in Welch's test (1947).
+This is the quasi-F test of Clark (1973, *The Language-as-Fixed-Effect Fallacy*) for scores that are no means of their
+segments. ``benchmarks/significance.py`` measures how often it errs.
+
+It takes three trainings of each system. With two there is only an interval. With one, the test is the paired bootstrap
+over segments (Koehn 2004), on the resamples that sacreBLEU draws, and says nothing about other trainings.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from statistics import NormalDist
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -28,35 +33,46 @@ if TYPE_CHECKING:
 # sacreBLEU's default, so that its command draws the same segments.
 RANDOM_SEED = 12345
 LEVEL, POWER = 0.05, 0.8
+# With two, the test finds differences where there are none up to 13 times in 100.
+TRAININGS_FOR_P = 3
 
 
 @dataclass(frozen=True)
 class Difference:
     """A system's mean score minus its baseline's, and how sure that is.
 
-    low, high: 95 % percentile interval of the resampled differences. p: two-sided; the least p that ``n`` resamples
-    can give is 1 / (n + 1). p_holm: corrected for all comparisons of the table. standard_error: standard deviation of
-    the resampled differences. detectable: the smallest true difference that this design would find (``detectable``).
-    sacrebleu_p: what sacreBLEU's own paired bootstrap reports, for one training per system; it is not two-sided (about
-    half of p where the difference is clear), and kept only so that the resamples can be checked with its command.
+    low, high: 95 % interval. p: two-sided, over trainings and segments; None for fewer than three trainings of either
+    system. p_holm: corrected for all such p of the table. standard_error: of the difference. freedom: the degrees of
+    freedom of Student's t; None where one system has a single training. detectable: the smallest true difference that
+    this design would find (``detectable``).
+
+    Where one system has a single training, all but ``difference`` is of these trainings and other segments only:
+    segments_p is that of the paired bootstrap, segments_p_holm the same corrected for all of its kind, low and high are
+    percentiles. sacrebleu_p: what sacreBLEU's own paired bootstrap reports, for one training per system; it is not
+    two-sided (about half of segments_p where the difference is clear), and kept only so that the resamples can be
+    checked with its command.
     """
 
     difference: float
     low: float
     high: float
-    p: float
-    p_holm: float
+    p: float | None
+    p_holm: float | None
     standard_error: float
+    freedom: float | None
     detectable: float
+    segments_p: float | None = field(default=None, metadata={"omit_none": True})
+    segments_p_holm: float | None = field(default=None, metadata={"omit_none": True})
     sacrebleu_p: float | None = field(default=None, metadata={"omit_none": True})
 
 
 @dataclass(frozen=True)
 class Resampled:
-    """One training on one test set: its score, and its score on each resample of the segments."""
+    """One training on one test set: its score, its score on each resample of the segments, and how many these are."""
 
     score: float
     scores: Floats
+    segments: int
 
 
 def draw_segments(segments: int, samples: int) -> Floats:
@@ -81,30 +97,116 @@ def resample(metric: Any, statistics: Sequence[Sequence[float]], drawn: Floats) 
     return Resampled(
         float(metric._compute_score_from_stats(rows.sum(axis=0).tolist()).score),
         numpy.array(scores, dtype=numpy.float64),
+        len(rows),
     )
 
 
 def compare_trainings(system: Sequence[Resampled], baseline: Sequence[Resampled]) -> Difference:
     """Test a system against its baseline: the trainings of each, all on the same resamples of the segments.
 
-    p counts the resamples whose difference, less the mean of all resampled differences, is at least as large in size
-    as the difference found: (1 + count) / (1 + resamples). It and ``detectable`` are not yet corrected for the number
-    of comparisons (``correct``).
+    p and ``detectable`` are not yet corrected for the number of comparisons (``corrected``). Raises ValueError for a
+    test set of a single segment, of which every resample is the same.
     """
     import numpy
 
-    found = _mean(system) - _mean(baseline)
-    differences = _resampled_mean(system, 1) - _resampled_mean(baseline, 2)
+    sides = (system, baseline)
+    segments = system[0].segments
+    if segments < 2:
+        raise ValueError("one segment says nothing about others")
+    scores = [numpy.array([training.score for training in side]) for side in sides]
+    resampled = [numpy.stack([training.scores for training in side]) for side in sides]
+    if min(map(len, sides)) == 1:
+        return _over_segments(scores, resampled)
+    found = float(scores[0].mean() - scores[1].mean())
+    error, freedom = map(float, satterthwaite(variances(scores, resampled, segments)))
+    p = None
+    if min(map(len, sides)) >= TRAININGS_FOR_P:
+        p = float(found == 0) if error == 0 else t_test_p(found / error, freedom)
+    margin = t_quantile(1 - LEVEL / 2, freedom) * error
+    return Difference(
+        found, found - margin, found + margin, p, p, error, freedom, detectable(error, freedom, comparisons=1)
+    )
+
+
+def variances(scores: Sequence[Floats], resampled: Sequence[Floats], segments: int) -> list[tuple[Floats, float]]:
+    """Return the parts of the variance of the difference between two systems' means, with their degrees of freedom.
+
+    scores: for each system, (..., trainings). resampled: for each, (..., trainings, resamples). The leading axes are
+    those of the result, for many experiments at once.
+    """
+    import numpy
+
+    # The variance between resamples of a mean is (segments - 1) / segments of that of the mean.
+    unbiased = segments / (segments - 1)
+    samples = resampled[0].shape[-1]
+    over_trainings = [each.mean(axis=-2) for each in resampled]
+    by_segments = unbiased * numpy.var(over_trainings[0] - over_trainings[1], axis=-1, ddof=1)
+    parts = []
+    for own, drawn, mean in zip(scores, resampled, over_trainings, strict=True):
+        number = own.shape[-1]
+        parts.append((own.var(axis=-1, ddof=1) / number, number - 1.0))
+        deviating = (drawn - mean[..., None, :]).var(axis=-1, ddof=1).sum(axis=-1) / (number - 1)
+        by_segments = by_segments - unbiased * deviating / number
+    # Known as well as so many segments, and so many resamples of them, tell a variance.
+    freedom = 1 / (1 / (segments - 1) + 1 / (samples - 1))
+    return [(numpy.maximum(by_segments, 0.0), freedom), *parts]
+
+
+def satterthwaite(parts: Iterable[tuple[Any, float]]) -> tuple[Any, Any]:
+    """Return the standard error from the parts of its square, and its degrees of freedom.
+
+    Where all parts are 0, as many degrees of freedom as the one with fewest.
+    """
+    import numpy
+
+    parts = [(numpy.asarray(variance, numpy.float64), freedom) for variance, freedom in parts]
+    total = sum(variance for variance, _ in parts)
+    # Shares rather than variances, whose squares may vanish.
+    shares = [(variance / numpy.where(total > 0, total, 1.0), freedom) for variance, freedom in parts]
+    inverse = sum(share**2 / freedom for share, freedom in shares)
+    fewest = min(freedom for _, freedom in parts)
+    return numpy.sqrt(total), numpy.where(total > 0, 1 / numpy.where(total > 0, inverse, 1.0), fewest)
+
+
+def _over_segments(scores: Sequence[Floats], resampled: Sequence[Floats]) -> Difference:
+    """Return the paired bootstrap over segments.
+
+    segments_p counts the resamples whose difference, less the mean of all resampled differences, is at least as large
+    in size as the difference found: (1 + count) / (1 + resamples).
+    """
+    import numpy
+
+    found = float(scores[0].mean() - scores[1].mean())
+    differences = resampled[0].mean(axis=0) - resampled[1].mean(axis=0)
     samples = len(differences)
-    count = int(numpy.sum(numpy.abs(differences - differences.mean()) >= abs(found)))
-    p = (1 + count) / (1 + samples)
+    p = (1 + int(numpy.sum(numpy.abs(differences - differences.mean()) >= abs(found)))) / (1 + samples)
     low, high = (float(numpy.percentile(differences, percent)) for percent in (2.5, 97.5))
     error = float(differences.std(ddof=1)) if samples > 1 else 0.0
     sizes = numpy.abs(differences)
     sacrebleu_p = None
-    if len(system) == len(baseline) == 1:
+    if len(scores[0]) == len(scores[1]) == 1:
         sacrebleu_p = (1 + int(numpy.sum(sizes - sizes.mean() > abs(found)))) / (1 + samples)
-    return Difference(found, low, high, p, p, error, detectable(error, 1), sacrebleu_p)
+    least = detectable(error, None, comparisons=1)
+    return Difference(found, low, high, None, None, error, None, least, p, p, sacrebleu_p)
+
+
+def corrected(tests: Mapping[Any, Difference]) -> dict[Any, Difference]:
+    """Return the tests of one table with what depends on their number: ``p_holm`` and ``detectable``.
+
+    Tests over trainings and tests over segments alone are counted separately.
+    """
+    over_trainings = correct({key: test.p for key, test in tests.items() if test.p is not None})
+    over_segments = correct({key: test.segments_p for key, test in tests.items() if test.segments_p is not None})
+    found = {}
+    for key, test in tests.items():
+        number = len(over_trainings) if key in over_trainings else len(over_segments) if key in over_segments else 1
+        found[key] = replace(
+            test,
+            p_holm=over_trainings.get(key),
+            segments_p_holm=over_segments.get(key),
+            detectable=detectable(test.standard_error, test.freedom, number),
+        )
+    return found
 
 
 def correct(p_values: Mapping[Any, float]) -> dict[Any, float]:
@@ -122,30 +224,66 @@ def correct(p_values: Mapping[Any, float]) -> dict[Any, float]:
     return {key: corrected[key] for key in p_values}
 
 
-def detectable(standard_error: float, comparisons: int) -> float:
+def detectable(standard_error: float, freedom: float | None, comparisons: int) -> float:
     """Return the smallest true difference that a test finds with probability 80 % at level 5 %.
 
-    (z(1 - 0.05 / 2m) + z(0.8)) × standard error, with the first step of Holm's method for m comparisons: the minimum
-    detectable effect of Bloom 1995 (*Minimum Detectable Effects*), in normal approximation. Card et al. 2020 (*With
-    Little Power Comes Great Responsibility*) find how seldom MT experiments reach such power.
+    The standard error times the noncentrality of Student's t that exceeds the critical value of the first step of
+    Holm's method for that many comparisons with probability 80 % (the minimum detectable effect of Bloom 1995, *Minimum
+    Detectable Effects*, by the noncentral distribution). freedom: None for the normal distribution. Card et al. 2020
+    (*With Little Power Comes Great Responsibility*) find how seldom MT experiments reach such power.
+
+    >>> round(detectable(1.0, 4, 1), 2), round(detectable(1.0, None, 1), 2)
+    (3.76, 2.8)
     """
-    normal = NormalDist()
-    return (normal.inv_cdf(1 - LEVEL / (2 * comparisons)) + normal.inv_cdf(POWER)) * standard_error
+    from scipy import special
+
+    freedom = math.inf if freedom is None else freedom
+    critical = t_quantile(1 - LEVEL / (2 * comparisons), freedom)
+    return float(special.nctdtrinc(freedom, 1 - POWER, critical)) * standard_error
 
 
-def _mean(trainings: Sequence[Resampled]) -> float:
-    return math.fsum(training.score for training in trainings) / len(trainings)
+def t_test_p(t: float, freedom: float) -> float:
+    """Return the two-sided p of Student's t.
+
+    >>> round(t_test_p(4.302653, 2), 6)
+    0.05
+    """
+    from scipy import special
+
+    return float(2 * special.stdtr(freedom, -abs(t)))
 
 
-def _resampled_mean(trainings: Sequence[Resampled], side: int) -> Floats:
-    """Return the mean score over the trainings drawn, for each resample; ``side``: 1 the system, 2 the baseline."""
-    import numpy
+def t_quantile(share: float, freedom: float) -> float:
+    """Return the value that Student's t stays below with that probability.
 
-    number = len(trainings)
-    scores = numpy.stack([training.scores for training in trainings])
-    samples = scores.shape[1]
-    drawn = numpy.random.default_rng([RANDOM_SEED, side]).integers(number, size=(samples, number))
-    weights = numpy.stack([(drawn == index).sum(axis=1) for index in range(number)]) / number
-    if number > 1:
-        weights = 1 / number + math.sqrt(number / (number - 1)) * (weights - 1 / number)
-    return numpy.asarray((weights * scores).sum(axis=0))
+    >>> round(t_quantile(0.975, 2), 6)
+    4.302653
+    """
+    from scipy import special
+
+    return float(special.stdtrit(freedom, share))
+
+
+def shown_p(p: float | None) -> str:
+    """Return a p-value as the tables show it.
+
+    >>> shown_p(0.0123), shown_p(0.0009), shown_p(None)
+    ('0.012', '< 0.001', '')
+    """
+    if p is None:
+        return ""
+    return "< 0.001" if p < 0.001 else f"{p:.3f}"
+
+
+def p_columns(tests: Iterable[Difference], units: str = "sentences") -> dict[str, str]:
+    """Return the headings of a table's p-values, and the attribute of ``Difference`` that each shows.
+
+    units: what the segments of this test set are.
+    """
+    tests = list(tests)
+    columns: dict[str, str] = {}
+    if any(test.p is not None for test in tests):
+        columns |= {"p": "p", "p, Holm": "p_holm"}
+    if any(test.segments_p is not None for test in tests):
+        columns |= {f"{units} only": "segments_p", f"{units} only, Holm": "segments_p_holm"}
+    return columns

@@ -15,7 +15,7 @@ from fairseq.data import Dictionary, LanguagePairDataset, data_utils
 
 from mt_scaffold.experiment.binarise.segmenters import SentenceEncoder
 from mt_scaffold.experiment.binarise.words import WordsFile
-from mt_scaffold.experiment.training.lengths import draw_lengths
+from mt_scaffold.experiment.training.epoch_lengths import draw_lengths
 
 logger = logging.getLogger(__name__)
 SOURCE, TARGET = 0, 1
@@ -159,9 +159,9 @@ class SegmentedPairs(LanguagePairDataset):
         self._lengths = lengths
         self._ahead = ahead
         self._bucketed = bool(buckets)
-        self._take(epoch)
+        self._load(epoch)
         super().__init__(source, source.sizes, source_dictionary, target, target.sizes, target_dictionary, **options)
-        self._take_sizes()
+        self._set_sizes()
 
     @property
     def can_reuse_epoch_itr_across_epochs(self) -> bool:
@@ -171,10 +171,10 @@ class SegmentedPairs(LanguagePairDataset):
     def set_epoch(self, epoch: int) -> None:
         """Segment for ``epoch``: the lengths now, the sentences when they are requested."""
         if epoch != self._epoch:
-            self._take(epoch)
-            self._take_sizes()
+            self._load(epoch)
+            self._set_sizes()
 
-    def _take(self, epoch: int) -> None:
+    def _load(self, epoch: int) -> None:
         """Wait for the lengths in ``epoch``, and have those of the next drawn."""
         start = time.perf_counter()
         resampled = self.src.resampled or self.tgt.resampled
@@ -192,7 +192,7 @@ class SegmentedPairs(LanguagePairDataset):
         if resampled and self._ahead is not None:
             self._ahead(epoch + 1)
 
-    def _take_sizes(self) -> None:
+    def _set_sizes(self) -> None:
         self.src_sizes, self.tgt_sizes, self.sizes = self.src.sizes, self.tgt.sizes, self._both
         if self._bucketed:
             self.bucketed_num_tokens = self.num_tokens_vec(np.arange(len(self)))

@@ -15,8 +15,8 @@ from fairseq.tasks import register_task
 from omegaconf import II
 
 from mt_scaffold.errors import MTScaffoldError, UsageError
-from mt_scaffold.experiment.training.epoch_ids import Draw, EpochIds
-from mt_scaffold.experiment.training.shared_draws import SharedDraws
+from mt_scaffold.experiment.training.epoch_ids import EpochIds, IdsSample
+from mt_scaffold.experiment.training.epoch_sample import SharedSamples
 from mt_scaffold.options import check_dropout
 
 from .language_modeling import ExperimentLanguageModelingConfig, ExperimentLanguageModelingTask
@@ -45,7 +45,7 @@ class LanguageModelingBPEDropoutTask(ExperimentLanguageModelingTask):
 
     def __init__(self, args: Any, dictionary: Any, output_dictionary: Any = None, targets: Any = None) -> None:
         super().__init__(args, dictionary, output_dictionary, targets)
-        self._shared: SharedDraws | None = None
+        self._shared: SharedSamples | None = None
 
     def load_dataset(self, split: str, epoch: int = 1, combine: bool = False, **kwargs: Any) -> None:
         """Open a split: for training, the text as it is segmented in ``epoch``."""
@@ -66,10 +66,10 @@ class LanguageModelingBPEDropoutTask(ExperimentLanguageModelingTask):
             raise UsageError(f"--shorten-method {cfg.shorten_method}: not possible with dropout; omit it")
         self._check_break_mode()
         self._folders[split] = self._folder(epoch)
-        self._shared = self._shared or SharedDraws(self._draw, str(Path(cfg.save_dir).absolute()))
-        take = functools.partial(self._shared.take, otherwise=lambda epoch: self._draw(epoch).here())
+        self._shared = self._shared or SharedSamples(self._sample_of, str(Path(cfg.save_dir).absolute()))
+        load = functools.partial(self._shared.load, otherwise=lambda epoch: self._sample_of(epoch).here())
         self.datasets[split] = SegmentedBlocks(
-            take,
+            load,
             self._draw_ahead,
             functools.partial(self._blocks, split),
             self.dictionary,
@@ -83,14 +83,14 @@ class LanguageModelingBPEDropoutTask(ExperimentLanguageModelingTask):
             pad_to_bsz=cfg.batch_size if cfg.pad_to_fixed_bsz else None,
         )
 
-    def _draw(self, epoch: int) -> Draw:
+    def _sample_of(self, epoch: int) -> IdsSample:
         """Return what the ids of the training split in ``epoch`` depend on."""
         cfg, folder = self.cfg, self._folder(epoch)
         if not (folder / f"{cfg.train_subset}.text").exists():
             raise MTScaffoldError(
                 f"{folder}: holds no text of the training split; make it with mt-scaffold binarise-documents --words"
             )
-        return Draw(
+        return IdsSample(
             str(folder.absolute()),
             cfg.train_subset,
             float(cfg.bpe_dropout),
@@ -143,13 +143,13 @@ class SegmentedBlocks(MonolingualDataset):
     """Blocks of a text that has other tokens in every epoch.
 
     ``seed`` alone decides in which order blocks of equal length go into batches, as in an uninterrupted training of
-    fairseq's own task: without dropout the batches are identical. take: returns the ids of an epoch. ahead: is told the
+    fairseq's own task: without dropout the batches are identical. load: returns the ids of an epoch. ahead: is told the
     next one. blocks: divides ids.
     """
 
     def __init__(
         self,
-        take: Callable[[int], EpochIds],
+        load: Callable[[int], EpochIds],
         ahead: Callable[[int], None],
         blocks: Callable[[EpochIds], TokenBlockDataset],
         dictionary: Dictionary,
@@ -158,8 +158,8 @@ class SegmentedBlocks(MonolingualDataset):
         epoch: int,
         **options: Any,
     ) -> None:
-        self._take_ids, self._ahead, self._divide, self._seed = take, ahead, blocks, seed
-        divided = self._take(epoch)
+        self._load_ids, self._ahead, self._divide, self._seed = load, ahead, blocks, seed
+        divided = self._load(epoch)
         super().__init__(divided, divided.sizes, dictionary, shuffle=True, **options)
 
     @property
@@ -168,15 +168,15 @@ class SegmentedBlocks(MonolingualDataset):
         return False
 
     def set_epoch(self, epoch: int) -> None:
-        """Take the text as it is segmented in ``epoch``."""
+        """Load the text as it is segmented in ``epoch``."""
         if epoch != self._epoch:
-            self.dataset = self._take(epoch)
+            self.dataset = self._load(epoch)
             self.sizes = np.array(self.dataset.sizes)
 
-    def _take(self, epoch: int) -> TokenBlockDataset:
+    def _load(self, epoch: int) -> TokenBlockDataset:
         """Wait for the ids of ``epoch``, and have those of the next drawn."""
         start = time.perf_counter()
-        blocks = self._divide(self._take_ids(epoch))
+        blocks = self._divide(self._load_ids(epoch))
         self._epoch = epoch
         logger.info(f"epoch {epoch}: waited {time.perf_counter() - start:.2f} s for its ids")
         self._ahead(epoch + 1)

@@ -19,8 +19,8 @@ from mt_scaffold.experiment.binarise.parallel import read_binarised
 from mt_scaffold.experiment.binarise.segmentation import CODES, Segmentation, joint_segmentation, stored_segmentation
 from mt_scaffold.experiment.binarise.segmenters import SentenceEncoder
 from mt_scaffold.experiment.binarise.words import WordsFile
-from mt_scaffold.experiment.training.lengths import Draw
-from mt_scaffold.experiment.training.shared_draws import SharedDraws
+from mt_scaffold.experiment.training.epoch_lengths import LengthsSample
+from mt_scaffold.experiment.training.epoch_sample import SharedSamples
 from mt_scaffold.methods.unigram import check_alpha
 from mt_scaffold.options import check_dropout, check_uniform_sampling
 
@@ -86,7 +86,7 @@ class TranslationBPEDropoutTask(ExperimentTranslationTask):
     def __init__(self, cfg: TranslationBPEDropoutConfig, src_dict: Dictionary, tgt_dict: Dictionary) -> None:
         super().__init__(cfg, src_dict, tgt_dict)
         self._encoders: tuple[SentenceEncoder, SentenceEncoder] | None = None
-        self._shared: SharedDraws | None = None
+        self._shared: SharedSamples | None = None
         if cfg.load_alignments:
             raise UsageError("--load-alignments: not possible with dropout, which changes the subwords; omit it")
 
@@ -174,8 +174,8 @@ class TranslationBPEDropoutTask(ExperimentTranslationTask):
 
         lengths = draw_here
         if training:
-            self._shared = self._shared or SharedDraws(self._draw, str(Path(cfg.save_dir).absolute()))
-            lengths = functools.partial(self._shared.take, otherwise=draw_here)
+            self._shared = self._shared or SharedSamples(self._sample_of, str(Path(cfg.save_dir).absolute()))
+            lengths = functools.partial(self._shared.load, otherwise=draw_here)
         self.datasets[split] = SegmentedPairs(
             source,
             self.src_dict,
@@ -206,13 +206,13 @@ class TranslationBPEDropoutTask(ExperimentTranslationTask):
         sides = read_binarised(folder).counts.get(self.cfg.train_subset, {}).values()
         return not any(side.unknown for side in sides)
 
-    def _draw(self, epoch: int) -> Draw:
+    def _sample_of(self, epoch: int) -> LengthsSample:
         """Return what the lengths of the training set in ``epoch`` depend on."""
         cfg, folder = self.cfg, self._folder(epoch)
         words = [str(self._words_path(folder, cfg.train_subset, side)) for side in (SOURCE, TARGET)]
         languages = (cfg.source_lang, cfg.target_lang)
         dictionaries = [str(self._folder(1) / f"dict.{language}.txt") for language in languages]
-        return Draw(
+        return LengthsSample(
             self._segmentation(self._folder(1)),
             (words[SOURCE], words[TARGET]),
             (dictionaries[SOURCE], dictionaries[TARGET]) if self._complete(folder) else None,

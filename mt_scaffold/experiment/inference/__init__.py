@@ -1,1 +1,1 @@
-"""Checkpoints → translations and samples; models to carry away."""
+"""Checkpoints → translations and samples; exports for another engine."""

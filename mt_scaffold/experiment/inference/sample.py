@@ -11,7 +11,7 @@ from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.binarise.byte_vocabulary import FIRST_ID, Vocabulary
 from mt_scaffold.experiment.binarise.data_folder import codes_of, read_documents_folder
 from mt_scaffold.experiment.binarise.dictionary import END_ID
-from mt_scaffold.experiment.evaluation.language_model import LanguageModel, load_model
+from mt_scaffold.experiment.inference.language_model import LanguageModel, load_model
 
 
 @dataclass(frozen=True)

@@ -17,11 +17,11 @@ from pathlib import Path
 
 from mt_scaffold.corpus.files import PathLike, explain_os_error
 from mt_scaffold.errors import MTScaffoldError, UsageError
+from mt_scaffold.experiment.runtime.child_processes import child_command
 
 _LOG_END = 25
 _PYTHON = (sys.executable, "-P")
 LAUNCHERS = ("fairseq", "torchrun", "srun")
-_PR_SET_PDEATHSIG = 1
 # A wheel of PyTorch for each major version of CUDA; any driver of that version runs it.
 _WHEELS = {11: "cu118", 12: "cu126", 13: "cu130"}
 # The device files of NVIDIA's driver, on Linux and in WSL, and of AMD's.
@@ -209,34 +209,30 @@ def run_command(
 ) -> None:
     """Run the ``command`` of a fairseq program to completion, appending its output to the file ``log``.
 
-    ``variables`` are added to its environment. It ignores SIGUSR1, which is for mt-scaffold. Raises MTScaffoldError
-    where fairseq is not installed, and, with the end of the log, where the program fails.
+    ``variables`` are added to its environment. It ignores SIGUSR1, which is for mt-scaffold, and ends with this process
+    (on Linux, however that ends), so that no orphaned training survives. Raises MTScaffoldError where fairseq is not
+    installed, and, with the end of the log, where the program fails.
     """
     if importlib.util.find_spec("fairseq_cli") is None:
         raise MTScaffoldError("fairseq is not installed; run make venv in the source folder (see README.md)")
     environment = {**os.environ, "PYTHONHASHSEED": "0", **(variables or {})}
-    libc = ctypes.CDLL(None)
-
-    def before_exec() -> None:
-        # The kernel ends the program when this process dies, so that no orphaned training survives.
-        libc.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
-        # What is ignored stays ignored in all that the program starts.
-        signal.signal(signal.SIGUSR1, signal.SIG_IGN)
-
+    unblocked = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR1])
     try:
         with open(log, "ab") as stream:
             stream.write(f"$ {shlex.join(command)}\n".encode())
             stream.flush()
+            # Not preexec_fn: a thread that keeps a lock may run, and a fork would copy what the thread holds.
             process = subprocess.Popen(
-                command,
+                child_command(command),
                 stdin=subprocess.DEVNULL,
                 stdout=stream,
                 stderr=subprocess.STDOUT,
                 env=environment,
-                preexec_fn=before_exec,
             )
     except OSError as error:
         raise explain_os_error(error, log) from error
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, unblocked)
     try:
         status = process.wait()
     except BaseException:

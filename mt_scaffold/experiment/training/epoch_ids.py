@@ -20,15 +20,13 @@ import numpy as np
 from mt_scaffold.corpus.files import explain_os_error
 from mt_scaffold.errors import MTScaffoldError
 from mt_scaffold.experiment.binarise.byte_vocabulary import Vocabulary
-from mt_scaffold.experiment.binarise.data_folder import codes_of, text_offsets
-from mt_scaffold.experiment.binarise.ids_of_split import id_type
+from mt_scaffold.experiment.binarise.data_folder import codes_of, id_type, text_offsets
 from mt_scaffold.experiment.runtime.provenance import raw_digest
 from mt_scaffold.experiment.runtime.results import to_json
-from mt_scaffold.experiment.training.shared_draws import draw_into_file
 
 _BYTES_AT_ONCE = 1 << 23
 # Less text takes less time to segment than a process to start.
-FEW_BYTES = 1 << 20
+SMALL_BYTES = 1 << 20
 
 
 class EpochIds(NamedTuple):
@@ -72,8 +70,8 @@ class StoredText:
 
 
 @dataclass(frozen=True)
-class Draw:
-    """Everything that the ids of one epoch depend on (``shared_draws.Draw``).
+class IdsSample:
+    """Everything that the ids of one epoch depend on (``EpochSample``).
 
     folder: of ``binarise_documents``, with the text of ``split``. symbols: of the dictionary. threads: that segment.
     """
@@ -91,9 +89,9 @@ class Draw:
         return StoredText(Path(self.folder), self.split)
 
     @property
-    def few(self) -> bool:
+    def is_small(self) -> bool:
         """Whether segmenting takes less time than to start a process."""
-        return bool(self._text.offsets[-1] <= FEW_BYTES)
+        return bool(self._text.offsets[-1] <= SMALL_BYTES)
 
     @property
     def size(self) -> int:
@@ -156,8 +154,3 @@ class Draw:
 
 def _offsets(sizes: Any) -> Any:
     return np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])
-
-
-def main() -> None:
-    """Draw what the arguments say (``draw_into_file``)."""
-    draw_into_file(Draw)

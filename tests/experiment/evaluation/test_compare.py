@@ -4,6 +4,7 @@ import csv
 import dataclasses
 import json
 import random
+import re
 import statistics
 from pathlib import Path
 
@@ -19,6 +20,7 @@ from mt_scaffold.experiment.evaluation.compare import compare
 from mt_scaffold.experiment.evaluation.comparison import SYNTHETIC_NOTE, Comparison, Row, Spread
 from mt_scaffold.experiment.evaluation.comparison_tables import as_text, trainings_table
 from mt_scaffold.experiment.evaluation.score import score
+from mt_scaffold.experiment.evaluation.significance import shown_p
 from mt_scaffold.experiment.runtime.results import read_result, write_result
 from mt_scaffold.experiment.training.train import TrainingReport
 
@@ -42,14 +44,14 @@ def metric(row: Row, name: str = "bleu") -> Spread:
 
 @pytest.fixture(scope="module")
 def scores(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
-    """Scores of two systems, the second better, each with two seeds, on one generated test set."""
+    """Scores of two systems, the second better, each with three seeds, on one generated test set."""
     folder = tmp_path_factory.mktemp("scores")
     draw = random.Random(1)
     references = [" ".join(draw.choices(VOCABULARY, k=12)) for _ in range(80)]
     (folder / "ref").write_text("\n".join(references) + "\n", encoding="utf-8")
     found = []
     for system, share in (("scaffold", 0.2), ("bpe", 0.4)):
-        for seed in (1, 2):
+        for seed in (1, 2, 3):
             name = f"{system}-{seed}"
             lines = disturbed(references, share, seed)
             (folder / name).write_text("\n".join(lines) + "\n", encoding="utf-8")
@@ -75,11 +77,11 @@ def test_mean_and_spread_are_over_the_seeds(scores: list[Path]) -> None:
 
 def test_equal_translations_do_not_differ_significantly(scores: list[Path], tmp_path: Path) -> None:
     """sacreBLEU's form of p itself gives them its smallest value."""
-    same = json.loads(scores[2].read_text())
-    copy = scores[2].with_name("copy.json")
+    same = json.loads(scores[3].read_text())
+    copy = scores[3].with_name("copy.json")
     copy.write_text(json.dumps({**same, "system": "copy"}))
-    row = compare([scores[2], copy], "bpe", samples=50).rows[1]
-    assert {name: test.p_holm for name, test in row.tests.items()} == {"bleu": 1, "chrf": 1, "chrf++": 1}
+    row = compare([scores[3], copy], "bpe", samples=50).rows[1]
+    assert {name: test.segments_p_holm for name, test in row.tests.items()} == {"bleu": 1, "chrf": 1, "chrf++": 1}
     assert metric(row).sd is None and row.tests["bleu"].difference == 0
 
 
@@ -113,7 +115,7 @@ def test_what_does_not_fit_together_is_refused(scores: list[Path], tmp_path: Pat
         compare(scores, "bep")
     with pytest.raises(UsageError, match="same test set, system and seed"):
         compare([*scores, scores[0]], "bpe")
-    with pytest.raises(UsageError, match="1 or more, not 0"):
+    with pytest.raises(UsageError, match="2 or more, not 0"):
         compare(scores, "bpe", samples=0)
     (tmp_path / "x.json").write_text("{}")
     with pytest.raises(MTScaffoldError, match=r"x\.json: system: missing; run the step that writes this file again"):
@@ -131,6 +133,15 @@ def test_what_does_not_fit_together_is_refused(scores: list[Path], tmp_path: Pat
     (tmp_path / "x.json").write_text("{")
     with pytest.raises(MTScaffoldError, match=r"x\.json: not JSON"):
         compare([tmp_path / "x.json"], "bpe")
+
+
+@pytest.mark.parametrize("segments", [None, ["1 2"], ["1 x"] * 80, ["1 2"] * 79 + ["1"]])
+def test_statistics_that_are_missing_or_damaged_are_refused(scores: list[Path], segments: list[str] | None) -> None:
+    """p is computed from them; a file of an earlier release, or one cut by hand, lacks some."""
+    metrics = json.loads(scores[0].read_text())["metrics"]
+    metrics["chrf"]["segments"] = segments
+    with pytest.raises(MTScaffoldError, match=r"scaffold-1.*: chrF(:| lacks) .*; score again"):
+        compare([change(scores[0], metrics=metrics), *scores[1:]], "bpe", samples=20)
 
 
 def test_a_translation_that_has_changed_since_it_was_scored_is_noticed(scores: list[Path], tmp_path: Path) -> None:
@@ -187,7 +198,7 @@ score: {bootstrap_samples: 30}
 """
     )
     baselines = {"third": "scaffold"}
-    several = [*scores, *(change(path, system="third") for path in scores[:2])]
+    several = [*scores, *(change(path, system="third") for path in scores[:3])]
     command = ["compare", *map(str, several), "--config", str(tmp_path / "made_up.yaml")]
     assert main(command) == 0
     expected = compare(several, "bpe", samples=30, baselines=baselines)
@@ -203,18 +214,34 @@ def test_the_table_says_what_it_may_and_may_not_tell(scores: list[Path]) -> None
     test = comparison.rows[1].tests["bleu"]
     text = as_text(comparison)
     assert f"with probability 80 %, a true difference of {test.detectable:.2f} BLEU would be found" in text
-    assert "trainings and segments resampled together, 50 resamples, random seed 12345" in text
+    assert "(Welch, Satterthwaite) over trainings and sentences together, 50 resamples, random seed 12345" in text
     assert f"{test.difference:+.2f}" in text and f"{test.low:+.2f} to {test.high:+.2f}" in text
-    assert "With fewer than 5 seeds" in text and "too few" not in text
-    one = as_text(compare([scores[0], scores[2]], "bpe", samples=10))
-    assert "One training per system does not show" in one and "10 resamples are too few for 1 comparison" in one
+    assert "sentences only" not in text and "too few" not in text
+    assert "With fewer than 5 seeds, p errs in up to 8 %" in text
+    row = next(line for line in text.splitlines() if line.startswith("made_up     scaffold"))
+    assert row.split("  ")[-1].strip() == shown_p(test.p_holm)
+
+
+def test_few_seeds_have_no_p_over_trainings(scores: list[Path]) -> None:
+    """Two: an interval. One: a p under a heading that says what it is about."""
+    two = compare([*scores[:2], *scores[3:5]], "bpe", samples=50)
+    heading = as_text(two).splitlines()[2]
+    assert heading.endswith("95 % interval") and two.rows[1].tests["bleu"].p is None
+    assert "Two trainings of a system give a difference and its interval, too narrow where" in as_text(two)
+    assert "Power" not in as_text(two)
+    one = as_text(compare([scores[0], scores[3]], "bpe", samples=10))
+    assert [part for part in re.split("  +", one.splitlines()[2]) if "only" in part] == [
+        *("sentences only", "sentences only, Holm")
+    ]
+    assert "One training of a system does not show" in one and "10 resamples are too few for 1 comparison" in one
+    assert "Power over sentences alone" in one
 
 
 def test_the_table_says_what_translated_unless_it_was_fairseq(scores: list[Path]) -> None:
     """Scores of parameters rounded to a byte, or of another search, must not pass for those of fairseq."""
     assert "Translated with" not in as_text(compare(scores, "bpe", samples=20))
     made = {"config": {"translate": {"engine": "ctranslate2", "quantization": "int8", "options": {}}}}
-    several = [*scores[:3], change(scores[3], **made, versions={"ctranslate2": "4.8.5"})]
+    several = [*scores[:5], change(scores[5], **made, versions={"ctranslate2": "4.8.5"})]
     assert "\nTranslated with CTranslate2 4.8.5, int8 and fairseq.\n" in as_text(compare(several, "bpe", samples=20))
 
 
@@ -255,7 +282,7 @@ def test_single_checkpoints_are_shown_beside_the_final_model(scores: list[Path],
     assert "23.00 ± 3.61 (3)" in as_text(comparison)
     assert read_result(Comparison, tmp_path / "table.json") == comparison
     with pytest.raises(UsageError, match="for a single checkpoint; give the score of the final model, too"):
-        compare([*scores[2:], *copies], "bpe")
+        compare([*scores[3:], *copies], "bpe")
 
 
 def test_scores_computed_differently_are_not_compared(scores: list[Path]) -> None:

@@ -27,11 +27,10 @@ from mt_scaffold import learn_bpe
 from mt_scaffold.cli import main
 from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.binarise.byte_vocabulary import Vocabulary
-from mt_scaffold.experiment.binarise.data_folder import read_documents_folder, text_offsets
+from mt_scaffold.experiment.binarise.data_folder import id_type, read_documents_folder, read_ids, text_offsets
 from mt_scaffold.experiment.binarise.documents import binarise_documents
-from mt_scaffold.experiment.binarise.ids_of_split import id_type, read_ids
 from mt_scaffold.experiment.evaluation.bits_per_byte import LanguageModelScores, evaluate
-from mt_scaffold.experiment.evaluation.language_model import load_model
+from mt_scaffold.experiment.inference.language_model import load_model
 from mt_scaffold.experiment.inference.sample import Sampling, sample
 from mt_scaffold.experiment.runtime.checkpoints import load_checkpoint
 from mt_scaffold.experiment.runtime.results import read_result

@@ -27,9 +27,9 @@ from mt_scaffold.errors import MTScaffoldError
 from mt_scaffold.experiment.binarise.segmentation import joint_segmentation, stored_segmentation
 from mt_scaffold.experiment.binarise.words import binarise_words
 from mt_scaffold.experiment.runtime.results import to_json
-from mt_scaffold.experiment.training import lengths, shared_draws
-from mt_scaffold.experiment.training.lengths import Draw
-from mt_scaffold.experiment.training.shared_draws import SharedDraws
+from mt_scaffold.experiment.training import epoch_lengths, epoch_sample
+from mt_scaffold.experiment.training.epoch_lengths import LengthsSample
+from mt_scaffold.experiment.training.epoch_sample import SharedSamples
 
 LANGUAGES = ("en", "de")
 
@@ -53,21 +53,23 @@ def shared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The folder in place of shared memory; a process draws, however few pairs there are."""
     folder = tmp_path / "shared"
     folder.mkdir()
-    monkeypatch.setattr(shared_draws, "_SHARED_MEMORY", folder)
-    monkeypatch.setattr(lengths, "FEW_PAIRS", 0)
+    monkeypatch.setattr(epoch_sample, "_SHARED_MEMORY", folder)
+    monkeypatch.setattr(epoch_lengths, "SMALL_PAIRS", 0)
     return folder
 
 
-def draw_of(data: Path, dropout: float = 0.3, uniform: float = 0.0) -> Callable[[int], Draw]:
+def sample_of(data: Path, dropout: float = 0.3, uniform: float = 0.0) -> Callable[[int], LengthsSample]:
     words = [str(data / f"train.en-de.{language}.words") for language in LANGUAGES]
     dictionaries = [str(data / f"dict.{language}.txt") for language in LANGUAGES]
     segmentation = stored_segmentation(data)
 
-    def draw(epoch: int) -> Draw:
+    def sample(epoch: int) -> LengthsSample:
         pairs = (words[0], words[1]), (dictionaries[0], dictionaries[1])
-        return Draw(segmentation, *pairs, (dropout, dropout), (6, 7), epoch, uniform_samplings=(uniform, uniform))
+        return LengthsSample(
+            segmentation, *pairs, (dropout, dropout), (6, 7), epoch, uniform_samplings=(uniform, uniform)
+        )
 
-    return draw
+    return sample
 
 
 def here(data: Path, epoch: int, dropout: float = 0.3, uniform: float = 0.0) -> Any:
@@ -89,7 +91,7 @@ def nowhere(epoch: int) -> Any:
 
 
 @contextlib.contextmanager
-def closing(shared: SharedDraws) -> Iterator[SharedDraws]:
+def closing(shared: SharedSamples) -> Iterator[SharedSamples]:
     """Do at the end what the end of the process does."""
     try:
         yield shared
@@ -99,13 +101,13 @@ def closing(shared: SharedDraws) -> Iterator[SharedDraws]:
 
 def test_a_process_draws_the_lengths_that_the_sentences_have(data: Path) -> None:
     """Batches made from other lengths would be too large, or be padded for nothing."""
-    with closing(SharedDraws(draw_of(data), "training")) as drawn:
+    with closing(SharedSamples(sample_of(data), "training")) as drawn:
         for epoch in (1, 2, 7):
-            found = drawn.take(epoch, nowhere)
+            found = drawn.load(epoch, nowhere)
             assert found.dtype == np.int32 and found.tolist() == here(data, epoch)
         assert not found.flags.writeable
-    with closing(SharedDraws(draw_of(data, 0.0, 0.3), "sampling")) as drawn:
-        lengths_sampled = drawn.take(1, nowhere).tolist()
+    with closing(SharedSamples(sample_of(data, 0.0, 0.3), "sampling")) as drawn:
+        lengths_sampled = drawn.load(1, nowhere).tolist()
         assert lengths_sampled == here(data, 1, 0.0, 0.3) != here(data, 1, 0.0)
 
 
@@ -113,15 +115,15 @@ def test_the_next_epoch_is_drawn_while_this_one_trains(
     data: Path, shared: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Nothing is left to do at its start, and only the file of the present epoch remains."""
-    with closing(SharedDraws(draw_of(data), "training")) as drawn:
-        drawn.take(1, nowhere)
+    with closing(SharedSamples(sample_of(data), "training")) as drawn:
+        drawn.load(1, nowhere)
         drawn.draw_ahead(2)
         ((_, drawer),) = drawn._drawers
         assert drawer.wait(timeout=60) == 0
         monkeypatch.setattr(subprocess, "Popen", nowhere)
-        assert drawn.take(2, nowhere).tolist() == here(data, 2)
+        assert drawn.load(2, nowhere).tolist() == here(data, 2)
         assert [path.name for path in shared.rglob("*") if path.is_file() and path.name != "in-use"] == [
-            draw_of(data)(2).digest
+            sample_of(data)(2).digest
         ]
 
 
@@ -136,15 +138,15 @@ def test_the_processes_of_a_node_draw_once(data: Path, monkeypatch: pytest.Monke
     monkeypatch.setattr(subprocess, "Popen", start)
     found: dict[int, list[Any]] = {}
 
-    def take(rank: int) -> None:
-        with closing(SharedDraws(draw_of(data), "training")) as drawn:
+    def load(rank: int) -> None:
+        with closing(SharedSamples(sample_of(data), "training")) as drawn:
             found[rank] = []
             for epoch in (1, 2):
-                found[rank].append(drawn.take(epoch, nowhere).tolist())
+                found[rank].append(drawn.load(epoch, nowhere).tolist())
                 together.wait()
 
     together = threading.Barrier(4)
-    threads = [threading.Thread(target=take, args=(rank,)) for rank in range(4)]
+    threads = [threading.Thread(target=load, args=(rank,)) for rank in range(4)]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -156,40 +158,40 @@ def test_the_processes_of_a_node_draw_once(data: Path, monkeypatch: pytest.Monke
 def test_where_the_process_that_draws_is_killed_another_draws(data: Path) -> None:
     """The lock is free with its death, and its half-written file does no harm."""
     with (
-        closing(SharedDraws(draw_of(data), "training")) as one,
-        closing(SharedDraws(draw_of(data), "training")) as two,
+        closing(SharedSamples(sample_of(data), "training")) as one,
+        closing(SharedSamples(sample_of(data), "training")) as two,
     ):
         one.draw_ahead(1)
         ((_, drawer),) = one._drawers
         drawer.kill()
         drawer.wait()
-        assert two.take(1, nowhere).tolist() == here(data, 1)
-        assert one.take(1, nowhere).tolist() == here(data, 1)
+        assert two.load(1, nowhere).tolist() == here(data, 1)
+        assert one.load(1, nowhere).tolist() == here(data, 1)
 
 
 def test_what_is_complete_is_not_drawn_again(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A file may be completed just after it was looked for; drawing it once more would load a core for minutes."""
-    with closing(SharedDraws(draw_of(data), "training")) as drawn:
+    with closing(SharedSamples(sample_of(data), "training")) as drawn:
         assert drawn._folder is not None
-        draw, path = draw_of(data)(1), drawn._folder / draw_of(data)(1).digest
+        sample, path = sample_of(data)(1), drawn._folder / sample_of(data)(1).digest
         path.write_bytes(b"complete")
         monkeypatch.setattr(subprocess, "Popen", nowhere)
-        assert not drawn._start(draw, path)
+        assert not drawn._start(sample, path)
         assert sorted(each.name for each in drawn._folder.iterdir()) == sorted([path.name, "in-use"])
 
 
 def test_where_the_folder_is_removed_the_processes_share_another(data: Path, shared: Path) -> None:
     """systemd removes it when its user logs out; the end of one process must not take it from the other."""
     (folder := shared / f"mt-scaffold-{os.getuid()}").mkdir(mode=0o700)
-    with closing(SharedDraws(draw_of(data), "training")) as one:
-        with closing(SharedDraws(draw_of(data), "training")) as two:
-            assert one.take(1, nowhere).tolist() == two.take(1, nowhere).tolist() == here(data, 1)
+    with closing(SharedSamples(sample_of(data), "training")) as one:
+        with closing(SharedSamples(sample_of(data), "training")) as two:
+            assert one.load(1, nowhere).tolist() == two.load(1, nowhere).tolist() == here(data, 1)
             shutil.rmtree(folder)
             one.draw_ahead(2)
-            assert two.take(2, nowhere).tolist() == here(data, 2)
+            assert two.load(2, nowhere).tolist() == here(data, 2)
             shutil.rmtree(folder)
-            assert one.take(2, nowhere).tolist() == two.take(2, nowhere).tolist() == here(data, 2)
-        assert one._folder is not None and (one._folder / draw_of(data)(2).digest).exists()
+            assert one.load(2, nowhere).tolist() == two.load(2, nowhere).tolist() == here(data, 2)
+        assert one._folder is not None and (one._folder / sample_of(data)(2).digest).exists()
         # What removes old files spares it.
         os.utime(one._folder / "in-use", (0, 0))
         one.draw_ahead(3)
@@ -201,9 +203,9 @@ def test_a_process_completes_no_file_but_its_own(data: Path, tmp_path: Path) -> 
     """Where its file was removed, another may be drawing into one of the same name, which is not complete."""
     part, path = tmp_path / "lengths.part", tmp_path / "lengths"
     part.write_bytes(b"half")
-    program = "from mt_scaffold.experiment.training.lengths import main; main()"
+    program = epoch_sample._program(LengthsSample)
     with open(tmp_path / "removed", "wb") as own:
-        command = [sys.executable, "-c", program, to_json(draw_of(data)(1)), str(part), str(path)]
+        command = [sys.executable, "-c", program, to_json(sample_of(data)(1)), str(part), str(path)]
         subprocess.run(command, stdout=own, check=True, timeout=60)
         assert own.seek(0, os.SEEK_END) > 0
     assert part.read_bytes() == b"half" and not path.exists()
@@ -220,11 +222,11 @@ def test_where_nothing_can_be_shared_each_process_draws_and_says_so_once(
         (shared / f"mt-scaffold-{os.getuid()}").mkdir(mode=0o777)
         (shared / f"mt-scaffold-{os.getuid()}").chmod(0o777)
     else:
-        monkeypatch.setattr(lengths, "_BYTES_OF_PAIR", 1 << 60)
+        monkeypatch.setattr(epoch_lengths, "_BYTES_OF_PAIR", 1 << 60)
         monkeypatch.setattr(tempfile, "gettempdir", lambda: "/proc")
-    with caplog.at_level(logging.WARNING), closing(SharedDraws(draw_of(data), "training")) as drawn:
+    with caplog.at_level(logging.WARNING), closing(SharedSamples(sample_of(data), "training")) as drawn:
         for epoch in (1, 2, 3):
-            assert drawn.take(epoch, lambda epoch: f"drawn here: {epoch}") == f"drawn here: {epoch}"
+            assert drawn.load(epoch, lambda epoch: f"drawn here: {epoch}") == f"drawn here: {epoch}"
             drawn.draw_ahead(epoch + 1)
     assert len([record for record in caplog.records if "each process" in record.getMessage()]) == 1
 
@@ -233,18 +235,22 @@ def test_an_error_in_the_data_ends_the_training(data: Path, tmp_path: Path) -> N
     """It would be found here as well, after as long a wait."""
     small = tmp_path / "dict.txt"
     small.write_text("".join((data / "dict.en.txt").read_text(encoding="utf-8").splitlines(keepends=True)[:5]))
-    draw = draw_of(data)(1)
-    draw = Draw(draw.segmentation, draw.words, (str(small), str(small)), draw.dropouts, draw.seeds, 1)
+    sample = sample_of(data)(1)
+    sample = LengthsSample(
+        sample.segmentation, sample.words, (str(small), str(small)), sample.dropouts, sample.seeds, 1
+    )
     with (
-        closing(SharedDraws(lambda epoch: draw, "training")) as drawn,
+        closing(SharedSamples(lambda epoch: sample, "training")) as drawn,
         pytest.raises(MTScaffoldError, match=r"train\.en-de\.en\.words: line \d+: a subword that is not in the dict"),
     ):
-        drawn.take(1, nowhere)
+        drawn.load(1, nowhere)
 
 
 def test_what_draws_loads_neither_pytorch_nor_fairseq() -> None:
     """Their import takes longer than drawing the lengths of a hundred thousand pairs, and a quarter of a gigabyte."""
-    program = "import mt_scaffold.experiment.training.lengths, sys; print({'torch', 'fairseq'} & set(sys.modules))"
+    program = (
+        "import mt_scaffold.experiment.training.epoch_lengths, sys; print({'torch', 'fairseq'} & set(sys.modules))"
+    )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert done.stdout.strip() == "set()", done.stderr
 
@@ -255,8 +261,8 @@ import contextlib, json, os, sys, threading
 from pathlib import Path
 sys.path[:0] = {path!r}
 import fairseq_training
-from mt_scaffold.experiment.training import lengths, shared_draws
-shared_draws._SHARED_MEMORY, lengths.FEW_PAIRS = Path({shared!r}), 0
+from mt_scaffold.experiment.training import epoch_lengths, epoch_sample
+epoch_sample._SHARED_MEMORY, epoch_lengths.SMALL_PAIRS = Path({shared!r}), 0
 fairseq_training.load_plugin()
 from fairseq.trainer import Trainer
 begin_epoch, train_step, epochs = Trainer.begin_epoch, Trainer.train_step, set()
@@ -377,8 +383,8 @@ def test_a_killed_training_leaves_nothing_that_the_next_does_not_remove(
     process.communicate()
     (left,) = shared.iterdir()
     (killed,) = left.iterdir()
-    with closing(SharedDraws(draw_of(data), "another")) as drawn:
-        drawn.take(1, nowhere)
+    with closing(SharedSamples(sample_of(data), "another")) as drawn:
+        drawn.load(1, nowhere)
         assert killed not in left.iterdir()
     assert list(shared.iterdir()) == []
 
@@ -393,7 +399,7 @@ def test_a_training_sees_the_same_batches_whoever_draws(
         shared = fairseq_train(arguments)
     waited = [record.getMessage() for record in caplog.records if "for its lengths" in record.getMessage()]
     assert [message.split(": waited ")[0] for message in waited] == ["epoch 1", "epoch 2", "epoch 3"]
-    monkeypatch.setattr(lengths, "FEW_PAIRS", 1 << 30)
+    monkeypatch.setattr(epoch_lengths, "SMALL_PAIRS", 1 << 30)
     assert fairseq_train(arguments) == shared
 
 

@@ -17,12 +17,12 @@ import numpy as np
 
 from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.binarise.byte_vocabulary import Vocabulary
-from mt_scaffold.experiment.binarise.ids_of_split import read_ids
+from mt_scaffold.experiment.binarise.data_folder import read_ids
 from mt_scaffold.experiment.evaluation.bits_per_byte import evaluate
 from mt_scaffold.experiment.runtime.checkpoints import load_checkpoint
-from mt_scaffold.experiment.training import epoch_ids, shared_draws
-from mt_scaffold.experiment.training.epoch_ids import Draw
-from mt_scaffold.experiment.training.shared_draws import SharedDraws
+from mt_scaffold.experiment.training import epoch_ids, epoch_sample
+from mt_scaffold.experiment.training.epoch_ids import IdsSample
+from mt_scaffold.experiment.training.epoch_sample import SharedSamples
 from mt_scaffold.experiment.training.train import train
 
 RESUMABLE = ["--task", "language_modeling_resumable"]
@@ -183,31 +183,31 @@ def test_codes_with_implied_spaces_are_counted_in_bytes_too(text: Path, tmp_path
     assert tokens_of(steps) == len(read_ids(folder / "train")[0])
 
 
-def draw_of(stored: Path) -> Draw:
-    return Draw(str(stored), "train", 0.3, 3, 1, 10_000, 2)
+def sample_of(stored: Path) -> IdsSample:
+    return IdsSample(str(stored), "train", 0.3, 3, 1, 10_000, 2)
 
 
 def test_another_process_draws_the_same(
     stored: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """A file that all processes of a node map, of larger texts than these; both types of ids."""
-    monkeypatch.setattr(shared_draws, "_SHARED_MEMORY", tmp_path)
-    draw = draw_of(stored)
-    assert draw.few
-    monkeypatch.setattr(epoch_ids, "FEW_BYTES", 0)
+    monkeypatch.setattr(epoch_sample, "_SHARED_MEMORY", tmp_path)
+    sample = sample_of(stored)
+    assert sample.is_small
+    monkeypatch.setattr(epoch_ids, "SMALL_BYTES", 0)
 
     def nowhere(epoch: int) -> Any:
         raise AssertionError("drawn in this process")
 
     for symbols in (10_000, 100_000):
-        draw = Draw(str(stored), "train", 0.3, 3, 1, symbols, 2)
-        shared = SharedDraws(lambda epoch, draw=draw: draw, f"training {symbols}")  # type: ignore[misc]
+        sample = IdsSample(str(stored), "train", 0.3, 3, 1, symbols, 2)
+        shared = SharedSamples(lambda epoch, sample=sample: sample, f"training {symbols}")  # type: ignore[misc]
         try:
-            found, here = shared.take(1, nowhere), draw.here()
+            found, here = shared.load(1, nowhere), sample.here()
             assert found.ids.dtype == here.ids.dtype == (np.uint16 if symbols < 1 << 16 else np.uint32)
             assert found.ids.tolist() == here.ids.tolist() and found.offsets.tolist() == here.offsets.tolist()
-            (file,) = [path for path in tmp_path.rglob(draw.digest) if path.is_file()]
-            assert file.stat().st_size <= draw.size
+            (file,) = [path for path in tmp_path.rglob(sample.digest) if path.is_file()]
+            assert file.stat().st_size <= sample.size
         finally:
             shared.close()
     assert not list(tmp_path.iterdir())
@@ -220,8 +220,8 @@ def test_a_training_waits_for_its_ids_and_has_the_next_drawn(
     arguments = command(stored, tmp_path, *DROPOUT, *QUIET, "--no-save", "--max-epoch", "2")
     here = fairseq_train(arguments)
     (tmp_path / "shared").mkdir()
-    monkeypatch.setattr(shared_draws, "_SHARED_MEMORY", tmp_path / "shared")
-    monkeypatch.setattr(epoch_ids, "FEW_BYTES", 0)
+    monkeypatch.setattr(epoch_sample, "_SHARED_MEMORY", tmp_path / "shared")
+    monkeypatch.setattr(epoch_ids, "SMALL_BYTES", 0)
     with caplog.at_level(logging.INFO):
         assert fairseq_train(arguments) == here
     assert [record.getMessage()[:15] for record in caplog.records if "for its ids" in record.getMessage()] == [
@@ -255,7 +255,7 @@ def test_a_folder_without_text_is_refused(data: Path, stored: Path, tmp_path: Pa
     with open(tmp_path / "cut" / "train.text", "ab") as stream:
         stream.truncate(100)
     with pytest.raises(MTScaffoldError, match=r"train\.text: not as binarise-documents wrote it"):
-        draw_of(tmp_path / "cut").here()
+        sample_of(tmp_path / "cut").here()
 
 
 def test_the_blocks_are_full(data: Path, tmp_path: Path) -> None:

@@ -19,11 +19,10 @@ from mt_scaffold.experiment.binarise.segmenters import SentenceEncoder
 from mt_scaffold.experiment.binarise.words import WordsFile
 from mt_scaffold.experiment.runtime.provenance import raw_digest
 from mt_scaffold.experiment.runtime.results import to_json
-from mt_scaffold.experiment.training.shared_draws import draw_into_file
 
 _LINES_AT_ONCE = 1 << 14
 # Fewer pairs take less time to draw than a process to start.
-FEW_PAIRS = _LINES_AT_ONCE
+SMALL_PAIRS = _LINES_AT_ONCE
 _BYTES_OF_PAIR = 8
 
 
@@ -65,8 +64,8 @@ def draw_lengths(
 
 
 @dataclass(frozen=True)
-class Draw:
-    """Everything that the lengths of both sides in one epoch depend on, source before target.
+class LengthsSample:
+    """Everything that the lengths of both sides in one epoch depend on (``EpochSample``), source before target.
 
     words: the files of binarise-words. dictionaries: those in which every subword must be; None to allow unknown ones.
     threads: how many draw at the same time.
@@ -95,9 +94,9 @@ class Draw:
         return hashlib.sha256(f"{to_json(self)} {versions} {codes}".encode()).hexdigest()[:32]
 
     @property
-    def few(self) -> bool:
+    def is_small(self) -> bool:
         """Whether drawing takes less time than to start a process."""
-        return self.pairs <= FEW_PAIRS
+        return self.pairs <= SMALL_PAIRS
 
     @property
     def size(self) -> int:
@@ -121,8 +120,3 @@ class Draw:
     def read(self, path: Path) -> Any:
         """Return the lengths in a file (int32, 2 × sentences, read-only)."""
         return np.asarray(np.memmap(path, np.int32, "r")).reshape(2, -1)
-
-
-def main() -> None:
-    """Draw what the arguments say (``draw_into_file``)."""
-    draw_into_file(Draw)

@@ -27,10 +27,8 @@ from mt_scaffold.cli import main
 from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.configuration import Config, parse_config
 from mt_scaffold.experiment.configuration.layout import Layout
-from mt_scaffold.experiment.inference.model_card import OTHER_ENGINE, model_card
-from mt_scaffold.experiment.inference.pack import _described, pack
-from mt_scaffold.experiment.inference.packed_folder import beam_search, read_manifest
-from mt_scaffold.experiment.inference.packed_model import PackedModel
+from mt_scaffold.experiment.packing.pack import OTHER_ENGINE, _described, model_card, pack
+from mt_scaffold.experiment.packing.packed_model import PackedModel, beam_search, read_manifest
 
 # The lines of the test set have 10 to 57 subwords, so that batches of 100 have several sentences, most of them padded.
 CONFIGURATION: dict[str, Any] = {
@@ -460,7 +458,7 @@ def test_the_card_describes_systems_of_every_kind() -> None:
 
 def test_a_gpu_that_is_requested_must_be_there(packed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """And a device is named as PyTorch does."""
-    monkeypatch.setattr("mt_scaffold.experiment.inference.packed_search.sees_gpu", lambda: False)
+    monkeypatch.setattr("mt_scaffold.experiment.packing.packed_model.sees_gpu", lambda: False)
     with pytest.raises(MTScaffoldError, match="--device cuda: PyTorch finds no GPU"):
         PackedModel(packed, device="cuda")
     for name in ("gpu", "meta", "cuda:x"):

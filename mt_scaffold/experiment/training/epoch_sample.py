@@ -2,8 +2,8 @@
 
 With BPE-dropout or uniform sampling the text is segmented differently in every epoch, and batches are made from all
 lengths. While an epoch trains, a process that loads neither PyTorch nor fairseq draws the next into a file that all
-processes of the training on this node map. It is a process and not a thread because data-loading workers are forked,
-and a fork would copy the locks that a thread holds.
+processes of the training on this node map. A thread would draw as fast, but need the file all the same; data-loading
+workers are forked, and a fork copies the locks that a thread holds; and at the end of Python it might be in the core.
 """
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ _IN_USE = "in-use"
 _DATA_ERROR = 3
 
 
-class Draw(Protocol):
-    """Everything that an epoch depends on: a dataclass, whose module has a ``main`` that calls ``draw_into_file``."""
+class EpochSample(Protocol):
+    """Everything that an epoch depends on: a dataclass, which JSON can hold."""
 
     @property
-    def few(self) -> bool:
+    def is_small(self) -> bool:
         """Whether drawing takes less time than to start a process."""
 
     @property
@@ -61,25 +61,25 @@ class Draw(Protocol):
         """Map the file."""
 
 
-class SharedDraws:
+class SharedSamples:
     """What is drawn for one epoch after the other, the same memory in all processes of a training on this node.
 
-    draw: returns what an epoch depends on. training: what no other training on this machine has, such as
+    sample_of: returns the sample of an epoch. training: what no other training on this machine has, such as
     its checkpoint folder.
 
     The files are in a folder of the training, which its last process removes, and the next training on this machine
     where all were killed. The results do not depend on who draws, nor on when a file is removed.
     """
 
-    def __init__(self, draw: Callable[[int], Draw], training: str) -> None:
-        self._draw = draw
+    def __init__(self, sample_of: Callable[[int], EpochSample], training: str) -> None:
+        self._sample_of = sample_of
         self._drawers: list[tuple[Path, subprocess.Popen[bytes]]] = []
-        self._taken: Path | None = None
+        self._loaded: Path | None = None
         self._leave: Callable[[], None] = lambda: None
         self._folder: Path | None = None
         self._in_use: IO[bytes]
-        first = draw(1)
-        if first.few:
+        first = sample_of(1)
+        if first.is_small:
             return
         try:
             name = hashlib.sha256(f"{first.digest} {training}".encode()).hexdigest()[:32]
@@ -92,14 +92,14 @@ class SharedDraws:
             self._folder, arguments = folder, (folder, self._in_use, self._drawers)
             self._leave = multiprocessing.util.Finalize(self, _leave, arguments, exitpriority=10)
 
-    def take(self, epoch: int, otherwise: Callable[[int], Any]) -> Any:
-        """Return what ``Draw.read`` makes of the file of ``epoch``, waiting for it where necessary.
+    def load(self, epoch: int, otherwise: Callable[[int], Any]) -> Any:
+        """Return what ``EpochSample.read`` makes of the file of ``epoch``, waiting for it where necessary.
 
         otherwise: draws in this process, which is done where there is little, or no file can be shared.
         """
         if self._folder is not None:
             try:
-                return self._wait(self._folder, self._draw(epoch))
+                return self._wait(self._folder, self._sample_of(epoch))
             except OSError as error:
                 self._give_up(error)
         return otherwise(epoch)
@@ -108,11 +108,11 @@ class SharedDraws:
         """Have ``epoch`` drawn, unless it is drawn already."""
         if self._folder is not None:
             try:
-                draw = self._draw(epoch)
-                path = self._folder / draw.digest
+                sample = self._sample_of(epoch)
+                path = self._folder / sample.digest
                 self._stay(self._folder)
                 if not path.exists():
-                    self._start(draw, path)
+                    self._start(sample, path)
             except OSError as error:
                 self._give_up(error)
 
@@ -132,8 +132,8 @@ class SharedDraws:
                 os.dup2(again.fileno(), self._in_use.fileno(), inheritable=False)
         os.utime(self._in_use.fileno())
 
-    def _wait(self, folder: Path, draw: Draw) -> Any:
-        path = folder / draw.digest
+    def _wait(self, folder: Path, sample: EpochSample) -> Any:
+        path = folder / sample.digest
         failures = 0
         self._stay(folder)
         while not path.exists():
@@ -146,23 +146,23 @@ class SharedDraws:
                 failures += drawer.returncode != 0
                 if failures == _TRIES:
                     raise OSError(said or f"the process that draws ends with status {drawer.returncode}")
-            elif not self._start(draw, path):
+            elif not self._start(sample, path):
                 time.sleep(_POLL_SECONDS)
-        drawn = draw.read(path)
+        content = sample.read(path)
         for _, drawer in list(self._drawers):
             self._end_of(drawer)
         # Every process of the training that needed the epoch before has mapped it: they train in step.
-        if self._taken is not None and self._taken != path:
-            self._taken.unlink(missing_ok=True)
-        self._taken = path
-        return drawn
+        if self._loaded is not None and self._loaded != path:
+            self._loaded.unlink(missing_ok=True)
+        self._loaded = path
+        return content
 
     def _end_of(self, drawer: subprocess.Popen[bytes]) -> str:
         """Wait for a process that draws, and return its error message."""
         self._drawers[:] = [entry for entry in self._drawers if entry[1] is not drawer]
         return drawer.communicate()[1].decode(errors="replace").strip()
 
-    def _start(self, draw: Draw, path: Path) -> bool:
+    def _start(self, sample: EpochSample, path: Path) -> bool:
         """Start a process that draws into ``path``, unless there is one."""
         part = path.with_suffix(".part")
         with open(part, "ab") as stream:
@@ -179,15 +179,7 @@ class SharedDraws:
             stream.truncate(0)
             # The lock is that of the open file: the process holds it until it ends, however it ends.
             drawer = subprocess.Popen(
-                [
-                    sys.executable,
-                    "-P",
-                    "-c",
-                    f"from {type(draw).__module__} import main; main()",
-                    to_json(draw),
-                    part,
-                    path,
-                ],
+                [sys.executable, "-P", "-c", _program(type(sample)), to_json(sample), part, path],
                 stdin=subprocess.DEVNULL,
                 stdout=stream,
                 stderr=subprocess.PIPE,
@@ -197,15 +189,26 @@ class SharedDraws:
         return True
 
 
-def draw_into_file(kind: type[Any]) -> None:
-    """Draw what the first argument says, as JSON, into standard output, which is the second and becomes the third."""
+def _program(kind: type[Any]) -> str:
+    """Return the program of a process that draws samples of a kind."""
+    return (
+        f"from {__name__} import write_sample; from {kind.__module__} import {kind.__name__}; "
+        f"write_sample({kind.__name__})"
+    )
+
+
+def write_sample(kind: type[Any]) -> None:
+    """Draw a sample of a ``kind`` that the program's first argument holds as JSON.
+
+    It is written into standard output, which is the file of the second argument, and then takes the third as its name.
+    """
     # Ctrl-C ends this process without a word; a signal for the training, such as that before a time limit, does not.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     signal.signal(signal.SIGUSR1, signal.SIG_IGN)
     parent = os.getppid()
     try:
-        draw = build(kind, json.loads(sys.argv[1]))
-        if draw.write(sys.stdout.buffer, lambda: os.getppid() == parent):
+        sample = build(kind, json.loads(sys.argv[1]))
+        if sample.write(sys.stdout.buffer, lambda: os.getppid() == parent):
             sys.stdout.buffer.flush()
             # Where the folder was removed meanwhile, another process may draw into a file of this name.
             if _is_open_as(sys.stdout.buffer, Path(sys.argv[2])):

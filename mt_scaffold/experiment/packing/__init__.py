@@ -1,0 +1,1 @@
+"""Trained systems → folders that translate raw text anywhere."""

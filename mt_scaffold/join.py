@@ -1,0 +1,73 @@
+"""Subwords → words: segmented text joined again."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+from collections.abc import Iterator
+from typing import BinaryIO, cast
+
+from mt_scaffold.apply import join_line
+from mt_scaffold.codes import Codes, CodesSource
+from mt_scaffold.corpus.files import Output, open_input, refuse_overwriting, writing_to
+from mt_scaffold.corpus.inputs import TextFile, source_name
+from mt_scaffold.corpus.text import SEPARATOR
+from mt_scaffold.errors import MTScaffoldError, UsageError
+
+_BLOCK = 1 << 20
+
+
+def join_text(
+    infile: TextFile,
+    outfile: Output,
+    separator: str = SEPARATOR,
+    codes: CodesSource | None = None,
+) -> None:
+    """Join the subwords of a text line by line: what the command ``join`` does, and the inverse of ``apply_bpe``.
+
+    infile: a path (``.gz`` too) or an open file. outfile: a path, or a file open for bytes or text. separator: what
+    every subword but a word's last ends in; a line may break off within a word. codes: those that the text was
+    segmented with, needed only where they have a pre-tokeniser, whose subwords are in GPT-2's notation.
+
+    Spaces between words, CRs and everything else stay as they are, bytes that are not UTF-8 included.
+
+    Raises MTScaffoldError where the input cannot be read, and, with file and line, for a character that GPT-2's
+    notation lacks; UsageError for an empty separator, and an output that is the input.
+    """
+    if not separator:
+        raise UsageError("an empty separator marks nothing, so that subwords cannot be joined; give the separator")
+    header = None if codes is None else Codes.of(codes).header
+    refuse_overwriting([outfile], [infile, codes])
+    name, number = source_name(infile), 0
+    # At the end of a line, a translation has broken off within a word.
+    mark = re.compile(re.escape(separator.encode("utf-8")) + rb"(?: |(?=\r?(?:\n|\Z)))")
+    with writing_to(outfile) as output:
+        for block in _blocks(infile):
+            if header is None or header.end_of_word:
+                output.write(mark.sub(b"", block))
+                continue
+            for line in block.split(b"\n")[: -1 if block.endswith(b"\n") else None]:
+                number += 1
+                try:
+                    output.write(join_line(line, header) + b"\n")
+                except MTScaffoldError as error:
+                    raise MTScaffoldError(f"{name}: line {number}: {error}") from None
+
+
+def _blocks(infile: TextFile) -> Iterator[bytes]:
+    """Yield a text in blocks of whole lines."""
+    with contextlib.ExitStack() as stack:
+        path = isinstance(infile, str | os.PathLike)
+        stream = stack.enter_context(open_input(cast(str, infile))) if path else cast(BinaryIO, infile)
+        rest = b""
+        while data := stream.read(_BLOCK):
+            data = data.encode("utf-8") if isinstance(data, str) else data
+            whole, line_end, after = data.rpartition(b"\n")
+            if line_end:
+                yield rest + whole + line_end
+                rest = after
+            else:
+                rest += data
+        if rest:
+            yield rest
