@@ -20,11 +20,12 @@ RUN python3 -m venv /opt/venv \
     && sed -n '/^pip==/,/[^\\]$/p' constraints.txt > /tmp/pip.txt \
     && pip install --require-hashes -r /tmp/pip.txt \
     && pip install --require-hashes -c constraints.txt setuptools wheel nanobind
-# fairseq is built from source against the torch already installed, not against a second copy.
+# fairseq is built from source against the torch already installed, not against a second copy; without CUDA_HOME, which
+# would have it compile CUDA files that its archive lacks.
 RUN case " ${EXTRAS} " in *" fairseq "*) \
         pip install "$(sed -n 's/^\(torch==[^ ;]*\).*/\1/p' constraints.txt)" \
         && pip install --require-hashes -c constraints.txt numpy Cython \
-        && pip install --require-hashes -c constraints.txt --no-build-isolation fairseq-fixed ;; \
+        && env -u CUDA_HOME pip install --require-hashes -c constraints.txt --no-build-isolation fairseq-fixed ;; \
     esac
 # hadolint ignore=SC2086
 RUN python scripts/requirements.py ${EXTRAS} > /tmp/requirements.txt \

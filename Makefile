@@ -38,9 +38,10 @@ CORE_SOURCES := $(wildcard mt_scaffold/core/*.hpp mt_scaffold/core/*/*.cpp mt_sc
 	$(PIP) --require-hashes -r .venv/pip.txt
 	# PyTorch for CPUs and for each CUDA are the same version with other hashes; which it is, is the machine's choice.
 	$(PIP) "$$(sed -n 's/^\(torch==[^ ;]*\).*/\1/p' constraints.txt)"
-	# Build fairseq from source against the torch already installed, not against a second copy.
+	# Build fairseq from source against the torch already installed, not against a second copy; without CUDA_HOME, which
+	# would have it compile CUDA files that its archive lacks.
 	$(PINNED) setuptools wheel numpy Cython nanobind
-	$(PINNED) --no-build-isolation fairseq-fixed
+	env -u CUDA_HOME $(PINNED) --no-build-isolation fairseq-fixed
 	@touch $@
 
 # Editable, so that the tests run on this source; rebuilt when the core or the metadata changes.

@@ -1,4 +1,4 @@
-"""What scripts/smoke_gpu.sh needs: run a training and watch it, kill one, compare two, describe one."""
+"""What scripts/smoke_gpu.sh needs: run a training, in two processes too, and watch it; kill, compare, describe."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import json
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -16,10 +17,15 @@ from typing import Any
 from mt_scaffold.experiment.configuration.layout import CHECKPOINTS, TRAINING_LOG
 from mt_scaffold.experiment.runtime.checkpoints import load_checkpoint
 from mt_scaffold.experiment.runtime.fairseq import sees_gpu
+from mt_scaffold.experiment.training.train import plan_start
 
 # What was seen of a training, in its folder.
 _SEEN = "seen.json"
 _POLL_SECONDS = 0.05
+# Losses are logged with three decimals.
+_ROUNDING = 0.0015
+# How much farther from a training a resumed one may be than an undisturbed one, where no two are equal.
+_FARTHER = 2.0
 
 
 def main() -> int:
@@ -29,8 +35,15 @@ def main() -> int:
     running = commands.add_parser("run", help="run a training, the command after --, and watch it")
     running.add_argument("folder", type=Path, help="of the training")
     running.add_argument("--kill-like", type=Path, help="kill it at three quarters of the updates of this training")
+    pair = commands.add_parser("pair", help="train in two processes on the CPU, with the options after --")
+    pair.add_argument("data", type=Path)
+    pair.add_argument("folder", type=Path, help="of the training")
     comparing = commands.add_parser("compare", help="compare losses and weights; status 1 where they differ")
     comparing.add_argument("folders", nargs=2, type=Path)
+    judging = commands.add_parser(
+        "judge", help="status 1 where a resumed training differs more from a whole one than a second whole one does"
+    )
+    judging.add_argument("folders", nargs=3, type=Path, metavar="FOLDER", help="the whole one, the second, the resumed")
     describing = commands.add_parser("describe", help="print what was seen of a training")
     describing.add_argument("folder", type=Path)
     # The command may hold a -- of its own.
@@ -41,8 +54,12 @@ def main() -> int:
     elif options.command == "run":
         kill_at = None if options.kill_like is None else len(losses(options.kill_like)) * 3 // 4
         return run(options.folder, sys.argv[end + 1 :], kill_at)
+    elif options.command == "pair":
+        return train_pair(options.data, options.folder, sys.argv[end + 1 :])
     elif options.command == "compare":
         return 0 if compare(*options.folders) else 1
+    elif options.command == "judge":
+        return 0 if judge(*options.folders) else 1
     else:
         describe(options.folder)
     return 0
@@ -88,6 +105,32 @@ def run(folder: Path, command: list[str], kill_at: int | None) -> int:
         print(f"resumed, with update {min(seconds)} first")
     (folder / _SEEN).write_text(json.dumps({"processes": processes, "seconds": seconds}), encoding="utf-8")
     return 0
+
+
+def train_pair(data: Path, folder: Path, options: list[str]) -> int:
+    """Train in two processes that exchange gradients with gloo; the first writes the log. Return their status."""
+    # One GPU cannot be shared by two processes that exchange gradients with NCCL.
+    environment = os.environ | {"CUDA_VISIBLE_DEVICES": ""}
+    os.environ.update(environment)
+    shared = ["--distributed-world-size", "2", "--distributed-backend", "gloo", "--distributed-no-spawn"]
+    command = plan_start(data, folder, [*options, *shared, "--ddp-backend", "legacy_ddp"]).command
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    folder.mkdir(parents=True, exist_ok=True)
+    processes = []
+    for rank in (0, 1):
+        own = ["--distributed-init-method", f"tcp://127.0.0.1:{port}", "--distributed-rank", str(rank)]
+        with open(folder / (f"rank-{rank}.log" if rank else TRAINING_LOG), "ab") as log:
+            processes.append(subprocess.Popen([*command, *own], stdout=log, stderr=subprocess.STDOUT, env=environment))
+    while all(process.poll() is None for process in processes):
+        time.sleep(_POLL_SECONDS)
+    # The one would wait for ever for the other's gradients.
+    if any(process.poll() for process in processes):
+        for process in processes:
+            process.kill()
+        print((folder / TRAINING_LOG).read_text(encoding="utf-8", errors="replace")[-2000:])
+    return max(abs(process.wait()) for process in processes)
 
 
 def reason(said: list[str]) -> str:
@@ -149,6 +192,33 @@ def compare(before: Path, after: Path) -> bool:
     return not differing and difference == 0
 
 
+def judge(whole: Path, again: Path, resumed: Path) -> bool:
+    """Return whether a resumed training is as far from a whole one as a second whole one is; print both distances.
+
+    The distance is the mean difference of the losses from the first update after the kill on. Chance makes trainings
+    differ by little at first; one that resumed with other data, another learning rate or without the optimiser's state
+    differs at once.
+    """
+    first = min(map(int, seen(resumed)["seconds"]))
+    expected = losses(whole)
+
+    def distance(folder: Path, last: int) -> float:
+        found = losses(folder)
+        updates = [update for update in expected if first <= update <= last]
+        return sum(abs(float(found[update]) - float(expected[update])) for update in updates) / len(updates)
+
+    good = losses(whole).keys() == losses(again).keys() == losses(resumed).keys()
+    # The first updates alone as well, because chance grows with every update.
+    for last in (min(first + 4, max(expected)), max(expected)) if good else ():
+        undisturbed, other = distance(again, last), distance(resumed, last)
+        good &= other <= _FARTHER * undisturbed + _ROUNDING
+        print(
+            f"losses of updates {first} to {last}: two undisturbed ones differ by {undisturbed:.4f} on average, the "
+            f"resumed one by {other:.4f}"
+        )
+    return good
+
+
 def seen(folder: Path) -> dict[str, Any]:
     """Return what ``run`` noted."""
     noted: dict[str, Any] = json.loads((folder / _SEEN).read_text(encoding="utf-8"))
@@ -161,14 +231,15 @@ def describe(folder: Path) -> None:
     seconds = {int(update): when for update, when in noted["seconds"].items()}
     text = (folder / TRAINING_LOG).read_text(encoding="utf-8", errors="replace")
     epoch = {int(values["num_updates"]): int(values["epoch"]) for values in read_updates(text)}
-    second = min(update for update in epoch if epoch[update] == 2)
+    second = min((update for update in epoch if epoch[update] == 2), default=None)
     summaries = [json.loads(found) for found in re.findall(r"\| INFO \| train \| (\{.*\})", text)]
     speed = ", ".join(f"{float(values['train_wps']):,.0f}" for values in summaries)
     print(
-        f"{len(seconds)} updates in 2 epochs; {speed} target tokens per second in epochs 1, 2; "
+        f"{len(seconds)} updates in {max(epoch.values())} epochs; {speed} target tokens per second in each; "
         f"at most {noted['processes']} processes"
     )
-    print(f"from the last update of epoch 1 to the first of epoch 2: {seconds[second] - seconds[second - 1]:.2f} s")
+    if second is not None:
+        print(f"from the last update of epoch 1 to the first of epoch 2: {seconds[second] - seconds[second - 1]:.2f} s")
     waited = re.findall(r"epoch (\d+): waited ([\d.]+) s for its lengths", text)
     shown = ", ".join(f"epoch {number} {time} s" for number, time in waited)
     print(f"waited for the lengths of the sentences: {shown or 'not available, this task does not log it'}")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
 import sys
 from pathlib import Path
 
@@ -47,3 +49,33 @@ def test_every_extra_is_pinned(required: str) -> None:
     for line, _ in lines:
         (pin,) = line.specifier
         assert requirement.specifier.contains(Version(pin.version), prereleases=True), f"{line} is not {required}"
+
+
+def installs(command: list[str], folder: Path, pip: Path) -> list[tuple[str, str]]:
+    """Run ``command`` in ``folder`` with CUDA_HOME set, and pip replaced: what is installed, and with which value."""
+    pip.parent.mkdir(parents=True, exist_ok=True)
+    pip.write_text(f'#!/bin/sh\necho "$*|${{CUDA_HOME-none}}" >> {folder}/calls\n', encoding="utf-8")
+    pip.chmod(0o755)
+    environment = os.environ | {"CUDA_HOME": "/nonexistent", "PATH": f"{pip.parent}:{os.environ['PATH']}"}
+    subprocess.run(command, cwd=folder, env=environment, check=True, capture_output=True)
+    calls = [line.rsplit("|", 1) for line in (folder / "calls").read_text(encoding="utf-8").splitlines()]
+    return [(arguments.split()[-1], cuda) for arguments, cuda in calls]
+
+
+def test_make_builds_fairseq_where_cuda_home_is_set(tmp_path: Path) -> None:
+    """Most clusters' modules set it; the source archive of fairseq-fixed lacks the CUDA files it would then compile."""
+    for name in ("Makefile", "constraints.txt"):
+        (tmp_path / name).write_text((ROOT / name).read_text(encoding="utf-8"), encoding="utf-8")
+    command = ["make", "PYTHON=true", ".venv/installed"]
+    found = installs(command, tmp_path, tmp_path / ".venv" / "bin" / "python")
+    assert ("fairseq-fixed", "none") in found and ("nanobind", "/nonexistent") in found
+
+
+def test_the_image_builds_fairseq_where_cuda_home_is_set(tmp_path: Path) -> None:
+    """A base image for CUDA may set it."""
+    text = (ROOT / "Dockerfile").read_text(encoding="utf-8").replace("\\\n", "")
+    (step,) = re.findall(r"^RUN (case .* esac)$", text, re.MULTILINE)
+    found = installs(
+        ["sh", "-c", f'EXTRAS="fairseq workflow"; touch constraints.txt; {step}'], tmp_path, tmp_path / "bin" / "pip"
+    )
+    assert ("fairseq-fixed", "none") in found and ("Cython", "/nonexistent") in found

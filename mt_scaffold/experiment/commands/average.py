@@ -25,7 +25,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="with --checkpoints: average the last N (default: 5; 0: only the best)",
     )
     parser.add_argument(
-        "--updates", action="store_true", help="with --checkpoints: those within epochs, not at their ends"
+        "--updates",
+        action="store_true",
+        help="with --checkpoints: those within epochs, not at their ends, and the final one",
     )
     parser.add_argument(
         "--skip", type=int, default=0, metavar="N", help="with --checkpoints: leave out the newest N (default: 0)"

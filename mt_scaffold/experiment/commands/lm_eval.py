@@ -31,7 +31,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="with --checkpoints: its last N (default: 5, as the paper)",
     )
     parser.add_argument(
-        "--updates", action="store_true", help="with --checkpoints: those within epochs, not at their ends"
+        "--updates",
+        action="store_true",
+        help="with --checkpoints: those within epochs, not at their ends, and the final one",
     )
     parser.add_argument("--data", required=True, metavar="FOLDER", help="the data folder of the training")
     parser.add_argument(

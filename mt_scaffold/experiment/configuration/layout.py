@@ -19,6 +19,7 @@ from mt_scaffold.experiment.configuration import Experiment, load_experiment
 from mt_scaffold.experiment.configuration.yaml_file import typed
 from mt_scaffold.experiment.runtime.locks import Lock, take_lock
 from mt_scaffold.experiment.runtime.provenance import versions
+from mt_scaffold.methods.bpe import MethodWithCodes
 
 COMPARISON_KINDS = ("txt", "md", "json", "csv")
 CONFIG = "config.yaml"
@@ -113,7 +114,11 @@ class Layout(ABC, Generic[AnyConfig]):
     def codes(self, name: str) -> Path:
         """A codes file, or another model of that name (``CodesSetting.name``)."""
         setting = self.config.all_codes.get(name)
-        return self.folder / "codes" / f"{name}{'.codes' if setting is None else setting.kind.suffix}"
+        return self.model(name, MethodWithCodes.suffix if setting is None else setting.kind.suffix)
+
+    def model(self, name: str, suffix: str) -> Path:
+        """The file of what a method has learned."""
+        return self.folder / "codes" / f"{name}{suffix}"
 
     @abstractmethod
     def segmentation_of(self, system: str) -> str:

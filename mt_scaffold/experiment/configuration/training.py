@@ -160,7 +160,8 @@ def check_training(train: Train, average: Average, last_checkpoints: int = 0) ->
             given = " and ".join(train.stop.rules) or "none"
             raise WrongValue("train.stop", f"give exactly one of {', '.join(STOP_OPTIONS)} (given: {given})")
         for name in STOP_OPTIONS.values():
-            if name in options:
+            # false leaves an option out, such as the max-update of a batch.
+            if options.get(name, False) is not False:
                 raise WrongValue("train.stop", f"the options have {name}, too; keep one of them")
     _check_validation(train, options)
     wanted = max(average.last, last_checkpoints)

@@ -118,6 +118,11 @@ class TranslationLayout(Layout[Config]):
         return self.folder / "data-report.json"
 
     @property
+    def compression(self) -> Path:
+        """Bytes per token beside the paper's."""
+        return self.folder / "bytes-per-token.txt"
+
+    @property
     def report(self) -> Path:
         """The HTML report."""
         return self.folder / "report.html"

@@ -3,18 +3,30 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from mt_scaffold._core import WordCounts
+from mt_scaffold.analysis.stats import summarise
+from mt_scaffold.corpus.count import count_words
+from mt_scaffold.corpus.files import write_text
 from mt_scaffold.experiment.configuration import Config, Published
-from mt_scaffold.experiment.configuration.systems import System, segmentation_of
+from mt_scaffold.experiment.configuration.systems import SegmentationSetting, System, segmentation_of
+from mt_scaffold.experiment.configuration.translation_layout import TranslationLayout
 from mt_scaffold.experiment.runtime.results import read_result
+from mt_scaffold.frequencies import use_of_vocabulary
 from mt_scaffold.tables import format_table
 
 # The paper never says which BLEU it reports. Its baseline has the tokenised BLEU of Ott et al. 2018, to the digit.
 BY = "the Scaffold-BPE paper (likely this BLEU)"
 LIKELY_BLEU = "BLEU (likely tokenised)"
+COMPRESSION_NOTE = (
+    "On the training words of both languages, after cleaning, with a space between words. The paper does not say which "
+    "form of the text it measured."
+)
+_NAMES: dict[Literal["bpe", "scaffold"], str] = {"bpe": "original BPE", "scaffold": "Scaffold-BPE"}
 
 
 @dataclass(frozen=True)
@@ -94,11 +106,8 @@ def published_scores(config: Config) -> list[Published]:
         return []
     found = []
     figures = {figure.quantity: figure for figure in read_paper().figures if figure.text == text}
-    languages = (config.languages.source, config.languages.target)
-    names: dict[Literal["bpe", "scaffold"], str] = {"bpe": "original BPE", "scaffold": "Scaffold-BPE"}
-    for algorithm, name in names.items():
-        # The experiment's own codes, joint, and nothing else: no threshold, no glossaries.
-        plain = segmentation_of(System.from_keys({"algorithm": algorithm}), config.codes, languages)
+    for algorithm, name in _NAMES.items():
+        plain = _plain_segmentation(config, algorithm)
         for quantity, suffix in (("BLEU", ""), ("BLEU, BPE-dropout", " + BPE-dropout")):
             ours = [
                 key
@@ -111,6 +120,58 @@ def published_scores(config: Config) -> list[Published]:
             score = float(getattr(figures[quantity], algorithm))
             found.append(Published(config.paper.test_set, BY, name + suffix, ours[0], config.paper.metric, score))
     return found
+
+
+def _plain_segmentation(config: Config, algorithm: Literal["bpe", "scaffold"]) -> SegmentationSetting:
+    """Return the experiment's own codes, joint, and nothing else: no threshold, no glossaries."""
+    return segmentation_of(
+        System.from_keys({"algorithm": algorithm}), config.codes, (config.languages.source, config.languages.target)
+    )
+
+
+@dataclass(frozen=True)
+class Compression:
+    """Bytes per token of one kind of codes on an experiment's training words, and the paper's figure, as printed."""
+
+    kind: str
+    ours: float
+    paper: str
+
+
+def papers_codes(config: Config) -> dict[Literal["bpe", "scaffold"], str]:
+    """Return the names of the codes that the paper has as well, by algorithm; none on other texts."""
+    if own_text(config) is None:
+        return {}
+    plain = {algorithm: _plain_segmentation(config, algorithm) for algorithm in _NAMES}
+    used = [config.segmentation(system) for system in config.systems]
+    return {algorithm: each.codes[0].name for algorithm, each in plain.items() if each in used}
+
+
+def compression(config: Config, bytes_per_token: Mapping[str, float]) -> list[Compression]:
+    """Return our bytes per token, given by the codes' name, with the paper's; none on other texts."""
+    text = own_text(config)
+    figures = [each for each in read_paper().figures if (each.quantity, each.text) == ("bytes per token", text)]
+    return [
+        Compression(_NAMES[algorithm], bytes_per_token[name], getattr(figure, algorithm))
+        for figure in figures
+        for algorithm, name in papers_codes(config).items()
+    ]
+
+
+def write_compression(layout: TranslationLayout) -> None:
+    """Write a table of ``compression``, which needs words and codes but no training, into the experiment's folder."""
+    words = WordCounts()
+    for language in layout.languages:
+        words.add(count_words(layout.words("train", language)))
+    names = papers_codes(layout.config).values()
+    ours = {name: summarise(use_of_vocabulary(layout.codes(name), words)).bytes_per_token for name in names}
+    rows = [["bytes per token", "here", "the paper", "difference"]]
+    for each in compression(layout.config, ours):
+        # To the digits that the paper prints.
+        digits = len(each.paper.partition(".")[2])
+        difference = f"{each.ours - float(each.paper):+.{digits}f}"
+        rows.append([each.kind, f"{each.ours:.{digits}f}", each.paper, difference])
+    write_text(layout.compression, f"{format_table(rows)}{COMPRESSION_NOTE}\n")
 
 
 def figures_table(quantities: str = "") -> str:

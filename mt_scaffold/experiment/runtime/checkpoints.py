@@ -82,6 +82,14 @@ def has_optimiser(state: dict[str, Any]) -> bool:
     return state.get(_OPTIMISER) is not None
 
 
+def updates_made(state: dict[str, Any], path: PathLike) -> int:
+    """Return the number of updates that the training had made when it saved ``state`` to ``path``."""
+    try:
+        return int(state["optimizer_history"][-1]["num_updates"])
+    except (LookupError, TypeError) as error:
+        raise MTScaffoldError(f"{path}: has no number of updates; use one that fairseq-train wrote") from error
+
+
 def tied(models: Sequence[dict[str, Any]]) -> dict[str, str]:
     """Return for each parameter the first one that has the same bits in each of ``models``, which may be itself.
 

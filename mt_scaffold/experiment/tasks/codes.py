@@ -45,10 +45,11 @@ def given_codes(config: Experiment) -> list[str]:
     return [name for name, codes in config.all_codes.items() if codes.file is not None]
 
 
-def learned_codes(config: Experiment) -> list[str]:
-    """Return the codes, and other models, that are learned from words alone."""
+def learned_codes(config: Experiment, suffix: str = "") -> list[str]:
+    """Return the codes, and other models, that are learned from words alone; suffix: of their files, if only of one."""
     made = made_codes(config).items()
-    return [name for name, codes in made if codes.method is not None and codes.made_of is None]
+    learned = {name: codes.kind.suffix for name, codes in made if codes.method is not None and codes.made_of is None}
+    return [name for name in learned if suffix in ("", learned[name])]
 
 
 def trimmed_codes(config: Experiment) -> list[str]:

@@ -20,6 +20,7 @@ from mt_scaffold.experiment.data.report import DataReport, gather_reports
 from mt_scaffold.experiment.data.tokenise import TokeniseReport, gather_chunks, tokenise
 from mt_scaffold.experiment.inference.ctranslate2_engine import parse_search
 from mt_scaffold.experiment.inference.export_ctranslate2 import check_installed
+from mt_scaffold.experiment.report.paper import papers_codes
 from mt_scaffold.experiment.runtime.fairseq import gpus_in_all, option_arguments
 from mt_scaffold.experiment.runtime.results import read_result, write_result
 from mt_scaffold.experiment.runtime.schema import OptionValue
@@ -249,6 +250,13 @@ def score(layout: TranslationLayout, run: Run, test_set: str, checkpoint: str = 
         print(f"{name}: {metric.score:.2f}  {metric.signature}")
 
 
+def compression(layout: TranslationLayout) -> None:
+    """Set the bytes per token of the codes next to the paper's."""
+    from mt_scaffold.experiment.report.paper import write_compression
+
+    write_compression(layout)
+
+
 def report(layout: TranslationLayout) -> None:
     """Make one HTML page of the experiment."""
     from mt_scaffold.experiment.report.html import html_report
@@ -272,6 +280,7 @@ class Translation(Task[TranslationLayout]):
         "dictionary": dictionary,
         "translate": translate,
         "score": score,
+        "compression": compression,
         "report": report,
     }
 
@@ -302,13 +311,14 @@ class Translation(Task[TranslationLayout]):
 
     def results(self, layout: TranslationLayout) -> list[Path]:
         files = [layout.data_report, layout.report]
+        files += [layout.compression] if papers_codes(layout.config) else []
         if layout.config.prepare.keep_text:
             for name in layout.config.segmentations:
                 files += [layout.subwords(name, part, each) for part in layout.parts for each in layout.languages]
         return files
 
     def closing_words(self, layout: TranslationLayout) -> list[str]:
-        lines = []
+        lines = [layout.compression.read_text(encoding="utf-8")] if layout.compression.exists() else []
         if layout.data_report.exists():
             warnings = read_result(DataReport, layout.data_report).raw.warnings
             lines += [f"Warning: {warning}" for warning in warnings]

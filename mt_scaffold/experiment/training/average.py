@@ -13,6 +13,7 @@ from mt_scaffold.experiment.runtime.checkpoints import (
     load_checkpoint,
     tied,
     update_checkpoints,
+    updates_made,
     without_optimiser,
 )
 
@@ -57,6 +58,7 @@ def average(checkpoints: Sequence[PathLike], output: PathLike) -> list[str]:
 def last_checkpoints(folder: PathLike, last: int, by_updates: bool = False, skip: int = 0) -> list[Path]:
     """Return the ``last`` checkpoints in fairseq's ``--save-dir``: of whole epochs, or (``by_updates``) within epochs.
 
+    by_updates: checkpoint_last.pt counts as the newest where the training made more updates after the last interval.
     ``last`` = 0 means the best one on the validation set. ``skip``: leave out that many of the newest. Raises
     MTScaffoldError where there are too few.
     """
@@ -67,7 +69,7 @@ def last_checkpoints(folder: PathLike, last: int, by_updates: bool = False, skip
         if not best.exists():
             raise MTScaffoldError(f"{folder}: no checkpoint_best.pt; train with validation, or average the last ones")
         return [best]
-    found = list((update_checkpoints(folder) if by_updates else epoch_checkpoints(folder)).values())
+    found = _by_updates(Path(folder)) if by_updates else list(epoch_checkpoints(folder).values())
     if len(found) < last + skip:
         kind = "update" if by_updates else "epoch"
         which = f"the last {last}" + (f" before the last {skip}" if skip else "")
@@ -76,6 +78,14 @@ def last_checkpoints(folder: PathLike, last: int, by_updates: bool = False, skip
             "train longer, keep more, or average fewer"
         )
     return found[len(found) - skip - last : len(found) - skip]
+
+
+def _by_updates(folder: Path) -> list[Path]:
+    """Return the checkpoints within epochs and, unless it is the newest of these, that of the final update."""
+    found = update_checkpoints(folder)
+    final = folder / "checkpoint_last.pt"
+    after_the_interval = final.exists() and updates_made(load_checkpoint(final), final) > max(found, default=0)
+    return [*found.values(), *([final] if after_the_interval else [])]
 
 
 def _check_same_parameters(before: dict[str, Any], model: dict[str, Any], path: PathLike, first: PathLike) -> None:

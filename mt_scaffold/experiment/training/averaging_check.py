@@ -44,7 +44,8 @@ def check_checkpoints(options: Mapping[str, OptionValue], epoch: Epoch | None, w
     """Raise UsageError where a training with fairseq-train's ``options`` saves fewer than ``wanted`` checkpoints.
 
     epoch: its length; None: unknown, so that only a number of epochs can be checked. by: ``epochs``, for checkpoints of
-    whole epochs (and of the end, where tokens or text end the training), or ``updates``, for those within epochs.
+    whole epochs (and of the end, where tokens or text end the training), or ``updates``, for those within epochs and
+    the final one.
     """
     limits = {name: number_of(options.get(name)) for name in ("max-epoch", "max-update", "stop-tokens", "stop-text")}
     if wanted < 1 or not any(limits.values()):
@@ -64,6 +65,8 @@ def check_checkpoints(options: Mapping[str, OptionValue], epoch: Epoch | None, w
         updates = math.floor(round(epochs * epoch.updates, 6))
         # At the end of an epoch fairseq saves a checkpoint of that epoch instead.
         saved = updates // interval - updates // math.lcm(interval, epoch.updates)
+        # checkpoint_last.pt, which average takes where it is newer.
+        saved += updates % interval > 0 or updates % epoch.updates == 0
     if saved < wanted:
         length = f"{said} at {epoch.updates:,} updates per epoch: {epochs:.1f} epochs" if epoch else said
         every = f", a checkpoint every {interval:,} updates" if by == "updates" else ""

@@ -33,6 +33,7 @@ from mt_scaffold.experiment.runtime.checkpoints import (
     epoch_checkpoints,
     load_checkpoint,
     update_checkpoints,
+    updates_made,
 )
 from mt_scaffold.experiment.runtime.fairseq import (
     WHOLE_DATA_SET,
@@ -206,11 +207,7 @@ def _check_options(options: dict[str, str]) -> None:
 def _has_made_its_updates(checkpoints: Path, options: dict[str, str]) -> bool:
     """Return whether a training has reached its --max-update, beyond which fairseq would add one at every start."""
     last, limit = checkpoints / "checkpoint_last.pt", number_of(options.get("--max-update"))
-    return limit > 0 and last.exists() and _updates(load_checkpoint(last)) >= limit
-
-
-def _updates(state: dict[str, Any]) -> int:
-    return int(state["optimizer_history"][-1]["num_updates"])
+    return limit > 0 and last.exists() and updates_made(load_checkpoint(last), last) >= limit
 
 
 def _run(command: Sequence[str], log: Path, request: StopRequest, on_cpu: bool) -> None:
@@ -263,7 +260,7 @@ def _report(output: Path, seed: int, options: dict[str, str]) -> TrainingReport:
     iterator = extra["train_iterator"]
     seen = iterator.get("seen", {})
     # At the end of an epoch fairseq's iterator is already at the start of the next.
-    reached = {"updates": _updates(state), "epochs": iterator["epoch"] - 1}
+    reached = {"updates": updates_made(state, last), "epochs": iterator["epoch"] - 1}
     return TrainingReport(
         seed=seed,
         **reached,

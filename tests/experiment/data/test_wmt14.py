@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 import shlex
 import subprocess
@@ -23,7 +24,9 @@ from mt_scaffold.experiment.binarise.parallel import binarise
 from mt_scaffold.experiment.binarise.segmentation import joint_segmentation
 from mt_scaffold.experiment.configuration import Config, load_config, parse_config
 from mt_scaffold.experiment.configuration.layout import plan_experiment
+from mt_scaffold.experiment.configuration.training import Train
 from mt_scaffold.experiment.runtime.fairseq import WHOLE_DATA_SET, option_arguments, user_dir
+from mt_scaffold.experiment.training.translation_options import training_options
 
 ROOT = CONFIGS.parent
 # Every value as the publication has it, by the option's name.
@@ -93,6 +96,53 @@ def test_the_options_are_those_that_were_published(name: str, batch: str) -> Non
     assert config.tokenise_for("newstest2014").straight_apostrophes == (name != "de")
     segmenting = [(system.keys["algorithm"], system.resamplings[0].amount) for system in config.systems.values()]
     assert segmenting == [("bpe", 0), ("bpe", 0.1), ("scaffold", 0), ("scaffold", 0.1)]
+
+
+@pytest.mark.parametrize("name", list(OF_CONFIG))
+def test_one_large_gpu_trains_with_the_batch_of_the_published_scores(name: str) -> None:
+    """Another number of tokens per update, or its learning rate, would be another experiment."""
+    published, single = wmt14(name, "large").train, wmt14(name, "h200").train
+    assert (published.batch_gpus, single.batch_gpus) == (8, 1)
+
+    def tokens(train: Train) -> int:
+        options = train.all_options
+        sizes = (options["max-tokens"], options["update-freq"])
+        return math.prod(size for size in sizes if isinstance(size, int)) * train.batch_gpus
+
+    assert tokens(single) == tokens(published) == {"fr": 655360}.get(name, 458752)
+    own = {"max-tokens", "update-freq"}
+    assert {key: value for key, value in single.all_options.items() if key not in own} == {
+        key: value for key, value in published.all_options.items() if key not in own
+    }
+    text = (CONFIGS / f"wmt14_en_{name}.yaml").read_text(encoding="utf-8")
+    assert f"{tokens(single):,} tokens per update" in text and "an estimate, not measured" in text
+
+
+@pytest.mark.parametrize("name", list(OF_CONFIG))
+def test_the_variants_in_the_comments_are_what_they_say(name: str) -> None:
+    """Both change what the paper leaves open, for all systems alike, and leave enough epochs to average."""
+    from mt_scaffold.experiment.training.averaging_check import check_averaging
+
+    path = CONFIGS / f"wmt14_en_{name}.yaml"
+    commands = re.findall(r"^ *#   (--config .+)$", path.read_text(encoding="utf-8"), re.MULTILINE)
+    planned = [plan_experiment([path], settings_of(command))[1] for command in commands]
+    variants = [config for config in planned if isinstance(config, Config)]
+    assert len(variants) == 2
+    for variant in variants:
+        check_averaging(variant)
+    (total,) = [each for each in variants if each.codes.total_symbols]
+    assert all(codes.method is not None and codes.method.given["total_symbols"] for codes in total.all_codes.values())
+    (by_text,) = [each for each in variants if each.train.stop is not None]
+    assert by_text.train.stop is not None and by_text.train.expected is not None and by_text.train.expected.text
+    plain = wmt14(name, "large").train
+    assert plain.expected is not None
+    for system in by_text.systems:
+        arguments = option_arguments(training_options(by_text, system))
+        assert "--max-update" not in arguments and "--stop-text" in arguments
+    # As much text as there is in the updates of the published batch, to two digits.
+    updates, batch = plain.all_options["max-update"], 128 * int(str(plain.all_options["max-tokens"]))
+    epochs = int(str(updates)) * batch / plain.expected.subwords
+    assert by_text.train.stop.text == pytest.approx(epochs * by_text.train.expected.text, rel=0.01)
 
 
 def test_each_german_text_is_the_published_one() -> None:
@@ -267,7 +317,7 @@ def test_a_dry_run_shows_the_whole_graph(snakemake: Snakemake, tmp_path: Path, n
     options += ["--profile", str(CONFIGS / "profiles" / "slurm")]
     done = snakemake.run(tmp_path, "-n", "--quiet", "rules", *options)
     counts = dict(line.split() for line in done.stdout.splitlines() if len(line.split()) == 2 and line[-1].isdigit())
-    assert counts["train"] == counts["score"] == "4" and counts["compare"] == "1"
+    assert counts["train"] == counts["score"] == "4" and counts["compare"] == counts["compression"] == "1"
     assert counts["tokenise_chunk"] == {"fr": "256"}.get(name, "32")
     assert not (tmp_path / "out").exists()
 
@@ -304,5 +354,5 @@ def test_an_unknown_batch_is_an_error() -> None:
     """The error lists those that there are."""
     document = wmt14("de").to_dict()
     document["train"]["batch"] = "huge"
-    with pytest.raises(UsageError, match=r"train\.batch: give one of large, small"):
+    with pytest.raises(UsageError, match=r"train\.batch: give one of large, small, h200"):
         parse_config(document)

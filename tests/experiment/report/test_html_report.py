@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import html.parser
 import json
 import random
@@ -28,6 +29,7 @@ from mt_scaffold.experiment.data.tokenise import TokeniseReport  # noqa: E402
 from mt_scaffold.experiment.evaluation.compare import compare  # noqa: E402
 from mt_scaffold.experiment.evaluation.score import score  # noqa: E402
 from mt_scaffold.experiment.inference.model_files import system_files  # noqa: E402
+from mt_scaffold.experiment.report import paper  # noqa: E402
 from mt_scaffold.experiment.report.html import (  # noqa: E402
     _examples,
     _source_segmenter,
@@ -313,6 +315,27 @@ def test_the_page_says_what_is_sampled(experiment: Path, tmp_path: Path, system:
         learn(method=Unigram(60), outfile=copy / "codes" / "unigram-60.model", paths=inputs)
     html_report(copy, examples=0)
     assert f"<td>{shown}</td>" in (copy / "report.html").read_text(encoding="utf-8")
+
+
+def test_bytes_per_token_are_beside_the_papers(
+    page: Path, experiment: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On the paper's own text; elsewhere nothing is to be compared."""
+    heading = "Bytes per token, beside the paper"
+    assert heading not in page.read_text(encoding="utf-8")
+    copy = tmp_path / "copy"
+    shutil.copytree(experiment, copy)
+    with open(copy / "config.yaml", "a", encoding="utf-8") as stream:
+        stream.write("paper: {text: WMT'14 En-Fr, test_set: test, metric: bleu}\n")
+    known = paper.read_paper()
+    own = dataclasses.replace(known, texts={"WMT'14 En-Fr": paper.Text([60], "")})
+    monkeypatch.setattr(paper, "read_paper", lambda: own)
+    shown = html_report(copy).read_text(encoding="utf-8").partition(heading)[2].partition("</table>")[0]
+    (figure,) = [each for each in known.figures if (each.quantity, each.text) == ("bytes per token", "WMT'14 En-Fr")]
+    statistics_of = json.loads((copy / "statistics.json").read_text(encoding="utf-8"))["stats"]
+    ours = {each["codes"]: each["bytes_per_token"] for each in statistics_of}
+    for codes, theirs in (("bpe-60", figure.bpe), ("scaffold-60", figure.scaffold)):
+        assert f"<td>{ours[codes]:.3f}</td><td>{theirs}</td>" in shown
 
 
 def test_the_page_says_what_was_measured_in_validation(experiment: Path, tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import math
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from paths import ROOT
@@ -14,7 +15,14 @@ pytest.importorskip("yaml", reason="PyYAML comes with the extra 'workflow'")
 
 from mt_scaffold.errors import UsageError
 from mt_scaffold.experiment.configuration import Config, load_config
-from mt_scaffold.experiment.report.paper import own_text, published_scores, read_paper
+from mt_scaffold.experiment.configuration.translation_layout import TranslationLayout
+from mt_scaffold.experiment.report.paper import (
+    own_text,
+    papers_codes,
+    published_scores,
+    read_paper,
+    write_compression,
+)
 
 CONFIGS = ROOT / "configs"
 PAPER = sorted((ROOT.parent / "shared" / "paper").glob("*.txt"))
@@ -93,6 +101,36 @@ def test_a_sample_another_n_or_other_data_is_other_text(overrides: dict[str, obj
     assert own_text(load("wmt14_en_de")) == "WMT'14 En-De"
     config = load("wmt14_en_de", **overrides)
     assert own_text(config) is None and published_scores(config) == []
+
+
+@pytest.mark.parametrize("name", ["wmt14_en_de", "wmt14_en_fr"])
+def test_bytes_per_token_are_shown_beside_the_papers_before_any_training(tmp_path: Path, name: str) -> None:
+    """They need words and codes alone, and tell a reading of the paper's data from another without a GPU."""
+    layout = TranslationLayout(tmp_path, load(name))
+    source, target = (layout.words("train", language) for language in layout.languages)
+    codes = papers_codes(layout.config)
+    assert set(codes) == {"bpe", "scaffold"}
+    for path in (source, *map(layout.codes, codes.values())):
+        path.parent.mkdir(parents=True, exist_ok=True)
+    source.write_text("the the the\n", encoding="utf-8")
+    target.write_text("the hat\n", encoding="utf-8")
+    for name, merges in ((codes["bpe"], "t h\nth e</w>\nh a\nha t</w>"), (codes["scaffold"], "t h\nth e</w>")):
+        layout.codes(name).write_text(f"#version: 0.2\n{merges}\n", encoding="utf-8")
+    write_compression(layout)
+    heading, _, bpe, scaffold, *_ = layout.compression.read_text(encoding="utf-8").splitlines()
+    figures = [each for each in read_paper().figures if each.text == own_text(layout.config)]
+    (figure,) = [each for each in figures if each.quantity == "bytes per token"]
+    assert heading.split() == ["bytes", "per", "token", "here", "the", "paper", "difference"]
+    # 18 bytes with the spaces: the (4 times), hat; or the (4 times), h, a, t.
+    for line, tokens, paper in ((bpe, 5, figure.bpe), (scaffold, 7, figure.scaffold)):
+        ours = 18 / tokens
+        assert line.split()[-3:] == [f"{ours:.3f}", paper, f"{ours - float(paper):+.3f}"]
+
+
+def test_bytes_per_token_of_other_text_are_not_beside_the_papers() -> None:
+    """As its scores are not."""
+    assert papers_codes(load("demo")) == {} and papers_codes(load("wmt14_en_de", data={"sample": 9})) == {}
+    assert list(papers_codes(load("wmt14_en_de", codes={"symbols": 40000}))) == ["bpe", "scaffold"]
 
 
 def test_the_name_of_an_experiment_means_nothing() -> None:

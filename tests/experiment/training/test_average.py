@@ -158,7 +158,7 @@ def test_the_last_checkpoints_are_found_by_number(tmp_path: Path) -> None:
     """By name, checkpoint10.pt would come before checkpoint9.pt."""
     names = ["checkpoint8.pt", "checkpoint9.pt", "checkpoint10.pt", "checkpoint_best.pt", "checkpoint_last.pt"]
     for name in [*names, "checkpoint_9_900.pt", "checkpoint_10_1000.pt", "checkpoint10.pt.tmp"]:
-        (tmp_path / name).touch()
+        save(tmp_path / name, {}, optimizer_history=[{"num_updates": 1000}])
     assert [path.name for path in last_checkpoints(tmp_path, 2)] == ["checkpoint9.pt", "checkpoint10.pt"]
     assert [path.name for path in last_checkpoints(tmp_path, 1, by_updates=True)] == ["checkpoint_10_1000.pt"]
     assert [path.name for path in last_checkpoints(tmp_path, 0)] == ["checkpoint_best.pt"]
@@ -172,3 +172,18 @@ def test_the_last_checkpoints_are_found_by_number(tmp_path: Path) -> None:
         last_checkpoints(tmp_path, -1)
     with pytest.raises(MTScaffoldError, match="No such file"):
         last_checkpoints(tmp_path / "nowhere", 1)
+
+
+def test_the_final_model_counts_among_those_by_updates(tmp_path: Path) -> None:
+    """A training that ends between two intervals saves its last updates in checkpoint_last.pt alone."""
+    for name in ("checkpoint_1_100.pt", "checkpoint_1_200.pt"):
+        (tmp_path / name).touch()
+    save(tmp_path / "checkpoint_last.pt", {}, optimizer_history=[{"num_updates": 200}])
+    assert [path.name for path in last_checkpoints(tmp_path, 1, by_updates=True)] == ["checkpoint_1_200.pt"]
+    save(tmp_path / "checkpoint_last.pt", {}, optimizer_history=[{"num_updates": 230}])
+    last_two = ["checkpoint_1_200.pt", "checkpoint_last.pt"]
+    assert [path.name for path in last_checkpoints(tmp_path, 2, by_updates=True)] == last_two
+    assert [path.name for path in last_checkpoints(tmp_path, 1, by_updates=True, skip=1)] == last_two[:1]
+    save(tmp_path / "checkpoint_last.pt", {})
+    with pytest.raises(MTScaffoldError, match=r"checkpoint_last\.pt: has no number of updates"):
+        last_checkpoints(tmp_path, 1, by_updates=True)

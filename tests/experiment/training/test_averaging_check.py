@@ -82,12 +82,13 @@ def test_every_rule_gives_a_number_of_epochs(options: dict[str, Any], saved: int
         check_checkpoints(options, epoch, saved + 1)
 
 
-def test_checkpoints_within_epochs_are_counted_without_those_at_their_ends() -> None:
-    """fairseq saves the latter as checkpoints of the epoch, not of the update."""
-    options = {"max-update": 1000, "save-interval-updates": 50}
-    check_checkpoints(options, Epoch(100), 10, by="updates")
-    with pytest.raises(UsageError, match=r"saves 10 \(max-update 1,000 .*, a checkpoint every 50 updates\)"):
-        check_checkpoints(options, Epoch(100), 11, by="updates")
+@pytest.mark.parametrize(("updates", "saved"), [(1000, 11), (1050, 11), (1060, 12)])
+def test_checkpoints_within_epochs_are_counted_without_those_at_their_ends(updates: int, saved: int) -> None:
+    """fairseq saves those as checkpoints of the epoch, not of the update; but the final one counts."""
+    options = {"max-update": updates, "save-interval-updates": 50}
+    check_checkpoints(options, Epoch(100), saved, by="updates")
+    with pytest.raises(UsageError, match=rf"saves {saved} \(max-update {updates:,} .*, a checkpoint every 50 "):
+        check_checkpoints(options, Epoch(100), saved + 1, by="updates")
 
 
 def test_the_last_update_is_not_lost_to_rounding() -> None:

@@ -20,6 +20,7 @@ pytest.importorskip("fairseq_cli", reason="needs the extra 'fairseq'")
 
 from mt_scaffold.experiment.runtime.checkpoints import load_checkpoint
 from mt_scaffold.experiment.runtime.results import read_result
+from mt_scaffold.experiment.training.average import last_checkpoints
 from mt_scaffold.experiment.training.stop_request import STOP_FILE, StopRequest
 from mt_scaffold.experiment.training.train import TrainingReport, _run, plan_start, train
 
@@ -90,6 +91,14 @@ def test_a_torn_last_checkpoint_is_replaced_by_the_newest_whole_one(tiny_data: P
     train(tiny_data, tmp_path, [*options, "--max-epoch", "2"], seed=7)
     went_on = (tmp_path / "train.log").read_text().split("Loaded checkpoint")[-1]
     assert f"@ {stop} updates" in went_on.splitlines()[0]
+
+
+def test_averaging_by_updates_includes_the_final_update(tiny_data: Path, tmp_path: Path) -> None:
+    """Where fairseq itself ends a training between two of its intervals."""
+    options = [*TINY_MODEL, "--save-interval-updates", "3", "--disable-validation", "--max-update", "5"]
+    train(tiny_data, tmp_path, options, seed=7)
+    found = last_checkpoints(tmp_path / "checkpoints", 2, by_updates=True)
+    assert [path.name for path in found] == ["checkpoint_1_3.pt", "checkpoint_last.pt"]
 
 
 def test_a_training_started_with_other_options_is_not_resumed(

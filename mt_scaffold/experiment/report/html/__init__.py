@@ -23,7 +23,7 @@ from mt_scaffold.experiment.data.clean import CleanReport
 from mt_scaffold.experiment.data.report import DataReport
 from mt_scaffold.experiment.evaluation.comparison import SYNTHETIC_NOTE, Comparison
 from mt_scaffold.experiment.evaluation.comparison_tables import checkpoints_table, main_table, other_metrics_table
-from mt_scaffold.experiment.report.paper import own_text, read_paper
+from mt_scaffold.experiment.report.paper import COMPRESSION_NOTE, compression, own_text, read_paper
 from mt_scaffold.experiment.report.statistics import Figure, Statistics
 from mt_scaffold.experiment.runtime.results import read_result
 from mt_scaffold.experiment.training.train import TrainingReport
@@ -80,6 +80,8 @@ def html_report(experiment: PathLike, output: PathLike | None = None, examples: 
         statistics_table=table(statistics.stats),
         paper=read_paper(),
         paper_text=own_text(config),
+        compression=compression(config, {each.codes: each.bytes_per_token for each in statistics.stats}),
+        compression_note=COMPRESSION_NOTE,
         figures=_figures(layout, statistics.figures),
         examples=_examples(layout, examples),
         runs=runs,

@@ -1,6 +1,7 @@
 # The rules of translation: from raw parallel text to words and dictionaries, from models to scores and the HTML report.
 
 from mt_scaffold.experiment.tasks import translation
+from mt_scaffold.methods import Unigram
 
 SRC, TGT = LANGUAGES = layout.languages
 CHUNKS = experiment.prepare.chunks
@@ -105,10 +106,9 @@ rule report_data:
 # -- words and codes → dictionaries; how codes are learned and data binarised, every task does alike
 
 
-# Unigram, by SentencePiece, from the same words.
-use rule learn as learn_unigram with:
-    output: layout.unigram_model(f"{{codes,{steps.one_of(codes.unigram_models(experiment))}}}")
-    log: layout.log("learn-unigram-{codes}")
+# A model that is no codes file has another suffix.
+use rule learn as learn_model with:
+    output: layout.model(f"{{codes,{steps.one_of(codes.learned_codes(experiment, Unigram.suffix))}}}", Unigram.suffix)
 
 
 # For a vocabulary threshold: the frequencies of the subwords in the training text of one language.
@@ -208,6 +208,16 @@ use rule score as score_checkpoint with:
     output: layout.scores(RUN, "{test}", "{checkpoint}")
     params: run=run_flags, depends_on=layout.depends_on("score"), checkpoint="--checkpoint {checkpoint}"
     log: layout.log(f"score-{RUN.name}-{{test}}-{{checkpoint}}")
+
+
+# Words and codes are enough, so this is there before the first training.
+rule compression:
+    input:
+        [layout.words("train", lang) for lang in LANGUAGES],
+        [layout.codes(name) for name in translation.papers_codes(experiment).values()],
+    output: layout.compression
+    log: layout.log("compression")
+    shell: "{STEP} compression {CONFIG} > {log:q} 2>&1"
 
 
 rule report:
