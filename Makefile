@@ -115,9 +115,9 @@ SANITIZED_BUILD = MT_SCAFFOLD_SANITIZE=$(2) .venv/bin/python setup.py --quiet bu
 sanitize: .venv/built
 	$(call SANITIZED_BUILD,asan,address$(comma)undefined)
 	$(call PRELOAD,asan) .venv/bin/python -m pytest -p no:cacheprovider tests/core/test_vectors.py tests/core/test_native_equals_reference.py \
-		tests/core/test_dropout.py tests/test_api.py tests/corpus/test_pretokenise.py tests/core/test_byte_symbols.py tests/test_ids.py \
-		tests/test_encode.py tests/corpus/test_count_words.py tests/methods/test_picky.py tests/methods/test_parity.py tests/methods/test_greedy.py \
-		tests/methods/test_uniform_sampling.py --deselect tests/corpus/test_count_words.py::test_memory_stays_within_the_limit
+		tests/core/test_dropout.py tests/test_api.py tests/corpus/test_pretokenise.py tests/core/test_byte_symbols.py tests/segment/test_ids.py \
+		tests/segment/test_encode.py tests/corpus/test_count_words.py tests/methods/test_picky.py tests/methods/test_parity.py tests/segment/test_greedy.py \
+		tests/segment/test_uniform_sampling.py --deselect tests/corpus/test_count_words.py::test_memory_stays_within_the_limit
 	$(call SANITIZED_BUILD,tsan,thread)
 	$(call PRELOAD,tsan) setarch -R .venv/bin/python -m pytest -p no:cacheprovider tests/core/test_dropout.py \
 		tests/core/test_native_equals_reference.py -k "workers or table or blocks"

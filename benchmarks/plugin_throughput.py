@@ -23,13 +23,13 @@ from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
 from pathlib import Path
 
-from mt_scaffold.apply import BPE
 from mt_scaffold.experiment.binarise.segmentation import joint_segmentation
 from mt_scaffold.experiment.binarise.words import binarise_words
 from mt_scaffold.experiment.data.synthetic import sentence_pairs
 from mt_scaffold.experiment.runtime.fairseq import WHOLE_DATA_SET, run_tool, sees_gpu, user_dir
 from mt_scaffold.experiment.runtime.provenance import versions
 from mt_scaffold.methods.learn import learn_bpe
+from mt_scaffold.segment.apply import BPE
 
 MODEL = (
     "--arch transformer --share-all-embeddings --encoder-layers 3 --decoder-layers 3 --encoder-embed-dim 256 "

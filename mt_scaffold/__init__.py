@@ -11,9 +11,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from mt_scaffold.apply import BPE as BPE
-    from mt_scaffold.apply import Encoder as Encoder
-    from mt_scaffold.apply import apply_bpe as apply_bpe
     from mt_scaffold.codes import Codes as Codes
     from mt_scaffold.codes import Merge as Merge
     from mt_scaffold.codes import PickyMerge as PickyMerge
@@ -23,8 +20,6 @@ if TYPE_CHECKING:
     from mt_scaffold.corpus.count import write_counts as write_counts
     from mt_scaffold.corpus.documents import Documents as Documents
     from mt_scaffold.corpus.vocabulary_file import read_vocabulary as read_vocabulary
-    from mt_scaffold.encode import decode_documents as decode_documents
-    from mt_scaffold.encode import encode_documents as encode_documents
     from mt_scaffold.errors import MTScaffoldError as MTScaffoldError
     from mt_scaffold.errors import SpecialTokenError as SpecialTokenError
     from mt_scaffold.errors import UsageError as UsageError
@@ -38,22 +33,27 @@ if TYPE_CHECKING:
     from mt_scaffold.methods.learn import learn as learn
     from mt_scaffold.methods.learn import learn_bpe as learn_bpe
     from mt_scaffold.methods.learn import learn_joint_bpe_and_vocab as learn_joint_bpe_and_vocab
+    from mt_scaffold.segment.apply import BPE as BPE
+    from mt_scaffold.segment.apply import Encoder as Encoder
+    from mt_scaffold.segment.apply import apply_bpe as apply_bpe
+    from mt_scaffold.segment.encode import decode_documents as decode_documents
+    from mt_scaffold.segment.encode import encode_documents as encode_documents
     from mt_scaffold.vocabulary import get_vocab as get_vocab
 
 __version__ = "0.1.0"
 
 # Where each public name lives; loaded on first use, so that a command pays only for what it uses.
 _HOME = {
-    "BPE": "apply",
-    "Encoder": "apply",
-    "apply_bpe": "apply",
+    "BPE": "segment.apply",
+    "Encoder": "segment.apply",
+    "apply_bpe": "segment.apply",
     "read_vocabulary": "corpus.vocabulary_file",
     "Codes": "codes",
     "Merge": "codes",
     "PickyMerge": "codes",
     "read_codes": "codes",
-    "decode_documents": "encode",
-    "encode_documents": "encode",
+    "decode_documents": "segment.encode",
+    "encode_documents": "segment.encode",
     "MTScaffoldError": "errors",
     "SpecialTokenError": "errors",
     "UsageError": "errors",

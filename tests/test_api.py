@@ -464,7 +464,15 @@ def test_joint_learning_is_learning_and_counting(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "name",
     [
-        *("__init__", "apply", "codes", "corpus.text", "methods.__init__", "methods.learn", "methods.resampling"),
+        *(
+            "__init__",
+            "segment.apply",
+            "codes",
+            "corpus.text",
+            "methods.__init__",
+            "methods.learn",
+            "segment.resampling",
+        ),
         *("subword_nmt.apply_bpe", "tables", "vocabulary"),
     ],
 )
@@ -505,7 +513,7 @@ def test_importing_is_instant() -> None:
 
 def test_the_reference_is_not_used_to_segment() -> None:
     """The commands have no slow path: nothing that segments loads the reference."""
-    code = "import sys, mt_scaffold.cli, mt_scaffold.vocabulary, mt_scaffold.apply; print(*sys.modules)"
+    code = "import sys, mt_scaffold.cli, mt_scaffold.vocabulary, mt_scaffold.segment.apply; print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     assert "mt_scaffold.analysis.reference" not in loaded.split()
 

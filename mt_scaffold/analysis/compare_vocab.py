@@ -15,9 +15,9 @@ from mt_scaffold.corpus.count import count_words
 from mt_scaffold.corpus.header import CodesHeader
 from mt_scaffold.corpus.inputs import Lines, TextFile
 from mt_scaffold.errors import MTScaffoldError, UsageError
-from mt_scaffold.frequencies import Vocabulary, use_of_vocabulary
 from mt_scaffold.methods import PlainBPE, Scaffold
 from mt_scaffold.options import FORMATS, check_choice, check_top
+from mt_scaffold.segment.frequencies import Vocabulary, use_of_vocabulary
 from mt_scaffold.tables import format_table, token_cell
 
 _WORDS = CodesHeader()  # of characters, between spaces

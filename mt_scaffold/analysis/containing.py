@@ -12,8 +12,8 @@ from mt_scaffold.codes import Codes, CodesSource
 from mt_scaffold.corpus.inputs import Lines, TextFile
 from mt_scaffold.corpus.text import END_OF_WORD, bytes_to_notation
 from mt_scaffold.errors import UsageError
-from mt_scaffold.frequencies import Vocabulary, use_of_vocabulary
 from mt_scaffold.options import FORMATS, check_choice, check_top
+from mt_scaffold.segment.frequencies import Vocabulary, use_of_vocabulary
 from mt_scaffold.tables import format_table, token_cell
 
 _SPACE = "Ġ"

@@ -19,8 +19,8 @@ from mt_scaffold.corpus.count import count_words
 from mt_scaffold.corpus.header import CodesHeader
 from mt_scaffold.corpus.inputs import Lines, TextFile, text_sources
 from mt_scaffold.errors import UsageError
-from mt_scaffold.frequencies import Vocabulary, use_of_vocabulary
 from mt_scaffold.options import FORMATS, check_choice
+from mt_scaffold.segment.frequencies import Vocabulary, use_of_vocabulary
 from mt_scaffold.tables import format_table
 
 # The ranks of the vocabulary whose frequencies are given, as far as it reaches.

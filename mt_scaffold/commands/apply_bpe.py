@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 
-from mt_scaffold.apply import apply_bpe
 from mt_scaffold.commands.arguments import (
     add_codes,
     add_inference,
@@ -14,6 +13,7 @@ from mt_scaffold.commands.arguments import (
     add_uniform_sampling,
 )
 from mt_scaffold.corpus.files import input_or_standard, output_or_standard
+from mt_scaffold.segment.apply import apply_bpe
 
 EXAMPLES = """\
 mt-scaffold apply-bpe --codes codes < corpus.tok > corpus.bpe

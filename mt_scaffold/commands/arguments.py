@@ -8,8 +8,8 @@ from typing import Any, BinaryIO
 from mt_scaffold.corpus.documents import DEFAULT_FIELD, DOCUMENT_FORMATS, Documents
 from mt_scaffold.corpus.files import input_or_standard
 from mt_scaffold.corpus.text import SEPARATOR
-from mt_scaffold.methods.inference import INFERENCES, MERGES, describe_inferences
 from mt_scaffold.options import FORMATS
+from mt_scaffold.segment.inference import INFERENCES, MERGES, describe_inferences
 
 _DEFAULT_TOP = 20
 

@@ -8,7 +8,7 @@ from mt_scaffold.commands.arguments import add_codes, add_merges
 from mt_scaffold.commands.encode import add_special_tokens
 from mt_scaffold.corpus.files import output_or_standard
 from mt_scaffold.corpus.id_files import DTYPES
-from mt_scaffold.encode import DECODED_FORMATS, decode_documents
+from mt_scaffold.segment.encode import DECODED_FORMATS, decode_documents
 
 EXAMPLES = """\
 mt-scaffold decode --codes codes --input train.bin --output train.txt

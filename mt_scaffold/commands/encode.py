@@ -14,7 +14,7 @@ from mt_scaffold.commands.arguments import (
 )
 from mt_scaffold.corpus.documents import DOCUMENT_FORMATS
 from mt_scaffold.corpus.id_files import DTYPES
-from mt_scaffold.encode import IN_TEXT, encode_documents
+from mt_scaffold.segment.encode import IN_TEXT, encode_documents
 
 EXAMPLES = """\
 mt-scaffold encode --codes codes --input 'shards/*.jsonl.zst' --append '<|endoftext|>' --special '<|endoftext|>' \\

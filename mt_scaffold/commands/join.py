@@ -6,7 +6,7 @@ import argparse
 
 from mt_scaffold.commands.arguments import add_input, add_separator
 from mt_scaffold.corpus.files import input_or_standard, output_or_standard
-from mt_scaffold.join import join_text
+from mt_scaffold.segment.join import join_text
 
 EXAMPLES = """\
 mt-scaffold join < corpus.bpe > corpus.tok

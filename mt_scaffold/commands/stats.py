@@ -16,7 +16,7 @@ from mt_scaffold.commands.arguments import (
     shown_top,
 )
 from mt_scaffold.errors import UsageError
-from mt_scaffold.methods.inference import MERGES
+from mt_scaffold.segment.inference import MERGES
 
 EXAMPLES = """\
 mt-scaffold stats --codes bpe.codes scaffold.codes --input corpus.tok

@@ -7,12 +7,12 @@ import json
 from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
-from mt_scaffold.apply import BPE
 from mt_scaffold.codes import Codes
 from mt_scaffold.corpus.files import PathLike, read_file, shown
 from mt_scaffold.corpus.text import END_OF_WORD, SEPARATOR, bytes_to_notation, decode, is_base_symbol
 from mt_scaffold.corpus.vocabulary_file import SPECIAL_SYMBOLS, read_dictionary
 from mt_scaffold.errors import MTScaffoldError, UsageError
+from mt_scaffold.segment.apply import BPE
 
 
 class Dropout(NamedTuple):

@@ -11,15 +11,15 @@ import itertools
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
-from mt_scaffold.apply import BPE
 from mt_scaffold.codes import AnyMerge, Codes, CodesSource
 from mt_scaffold.corpus.files import PathLike, open_input, open_output, refuse_overwriting, shown
 from mt_scaffold.corpus.text import END_OF_WORD, SEPARATOR, is_base_symbol, surface_form
 from mt_scaffold.corpus.vocabulary_file import SPECIAL_SYMBOLS
 from mt_scaffold.errors import MTScaffoldError, UsageError
-from mt_scaffold.ids import check_special_tokens
 from mt_scaffold.integrations import oniguruma
 from mt_scaffold.integrations.sides import byte_tokens, code_tokens, read_tokens
+from mt_scaffold.segment.apply import BPE
+from mt_scaffold.segment.ids import check_special_tokens
 
 _UNKNOWN, _END = "<unk>", "</s>"
 _LINES = 10_000

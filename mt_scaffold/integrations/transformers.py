@@ -16,8 +16,8 @@ from mt_scaffold.corpus.text import SEPARATOR
 from mt_scaffold.corpus.vocabulary_file import SPECIAL_SYMBOLS
 from mt_scaffold.errors import UsageError
 from mt_scaffold.integrations.sides import Dropout, Side, side_of
-from mt_scaffold.methods.inference import inference_of
 from mt_scaffold.options import check_dropout, check_epoch, core_seed
+from mt_scaffold.segment.inference import inference_of
 
 _NEEDS = "mt_scaffold.integrations.transformers needs transformers 5: pip install 'mt-scaffold[transformers]'"
 try:

@@ -8,17 +8,17 @@ from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 from mt_scaffold import _core
-from mt_scaffold.apply import BPE
 from mt_scaffold.codes import Codes, CodesSource
 from mt_scaffold.corpus.files import PathLike, Writable
 from mt_scaffold.corpus.header import CHARACTERS, CodesHeader
 from mt_scaffold.corpus.text import SEPARATOR
 from mt_scaffold.errors import MTScaffoldError, UsageError
-from mt_scaffold.frequencies import Vocabulary, use_of_vocabulary
-from mt_scaffold.methods.inference import INFERENCES, MERGES
 from mt_scaffold.methods.method import Method, Words, min_frequency_setting, symbols_setting, total_symbols_setting
 from mt_scaffold.methods.trace import Step, TraceWriter
 from mt_scaffold.progress import progress_line
+from mt_scaffold.segment.apply import BPE
+from mt_scaffold.segment.frequencies import Vocabulary, use_of_vocabulary
+from mt_scaffold.segment.inference import INFERENCES, MERGES
 
 
 class LearnedCodes(NamedTuple):

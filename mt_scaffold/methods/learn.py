@@ -8,7 +8,6 @@ from collections.abc import Iterable, Sequence
 from typing import TypeVar
 
 from mt_scaffold import _core
-from mt_scaffold.apply import BPE, check_separator
 from mt_scaffold.corpus.count import Text, count_files, count_words, load_counts, sources_of
 from mt_scaffold.corpus.documents import Documents, Texts
 from mt_scaffold.corpus.files import Output, PathLike, refuse_overwriting, writing_to
@@ -20,6 +19,7 @@ from mt_scaffold.methods import make_method, methods
 from mt_scaffold.methods.bpe import LearnedCodes, MethodWithCodes, Scaffold
 from mt_scaffold.methods.method import Inputs, Learned, Method
 from mt_scaffold.options import check_choice
+from mt_scaffold.segment.apply import BPE, check_separator
 
 Model = TypeVar("Model", bound=Learned)
 

@@ -19,8 +19,8 @@ from mt_scaffold.corpus.files import PathLike, Writable
 from mt_scaffold.corpus.header import CHARACTERS, CodesHeader
 from mt_scaffold.corpus.inputs import Lines, TextFile, source_name
 from mt_scaffold.errors import MTScaffoldError, UsageError
-from mt_scaffold.frequencies import Vocabulary
-from mt_scaffold.methods.segmenter import Segmenter
+from mt_scaffold.segment.frequencies import Vocabulary
+from mt_scaffold.segment.segmenter import Segmenter
 
 _BEYOND = 2**63
 

@@ -9,8 +9,8 @@ from mt_scaffold import _core
 from mt_scaffold.corpus.header import CodesHeader
 from mt_scaffold.errors import UsageError
 from mt_scaffold.methods.bpe import MergingMethod
-from mt_scaffold.methods.inference import INFERENCES
 from mt_scaffold.methods.method import setting, symbols_setting
+from mt_scaffold.segment.inference import INFERENCES
 
 
 def check_threshold(threshold: float) -> float:

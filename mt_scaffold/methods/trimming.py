@@ -23,7 +23,6 @@ from mt_scaffold.corpus.header import CHARACTERS, CodesHeader
 from mt_scaffold.corpus.inputs import Lines, TextFile
 from mt_scaffold.corpus.text import decode, is_base_symbol
 from mt_scaffold.errors import MTScaffoldError, UsageError
-from mt_scaffold.frequencies import use_of_vocabulary
 from mt_scaffold.methods.bpe import LearnedCodes, MethodWithCodes, PlainBPE
 from mt_scaffold.methods.method import (
     Words,
@@ -33,6 +32,7 @@ from mt_scaffold.methods.method import (
     total_symbols_setting,
 )
 from mt_scaffold.progress import progress_line
+from mt_scaffold.segment.frequencies import use_of_vocabulary
 
 SAME = "same"
 

@@ -16,9 +16,9 @@ from mt_scaffold._core import WordCounts
 from mt_scaffold.corpus.files import PathLike, open_input, open_output, read_file, refuse_overwriting, shown
 from mt_scaffold.corpus.text import not_utf8, words_of
 from mt_scaffold.errors import MTScaffoldError, UsageError
-from mt_scaffold.methods.resampling import check_alpha
 from mt_scaffold.methods.unigram_lattice import Lattice, LatticeMaker, Pieces, sample
 from mt_scaffold.options import core_seed, worker_count
+from mt_scaffold.segment.resampling import check_alpha
 
 if TYPE_CHECKING:
     from sentencepiece import SentencePieceProcessor
@@ -148,7 +148,7 @@ class UnigramEncoder:
         """Segment sentences (text, or UTF-8) into ids: ids (int32) and where each sentence begins (int64).
 
         alpha: the exponent of the probabilities in sampling; 0 takes the best segmentation.
-        seed, epoch, indices: as in ``mt_scaffold.apply.Encoder.encode``.
+        seed, epoch, indices: as in ``mt_scaffold.segment.apply.Encoder.encode``.
 
         uniform_sampling: is not possible.
 

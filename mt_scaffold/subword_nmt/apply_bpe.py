@@ -12,7 +12,6 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import cached_property
 from typing import IO, Any, cast
 
-from mt_scaffold import apply
 from mt_scaffold.codes import AnyMerge, Codes, Merge
 from mt_scaffold.commands.arguments import add_segmenting
 from mt_scaffold.corpus import vocabulary_file
@@ -21,6 +20,7 @@ from mt_scaffold.corpus.glossaries import around
 from mt_scaffold.corpus.text import LINE_MARGIN, SEPARATOR, as_bytes, like, not_utf8, notation_to_bytes
 from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.options import check_dropout, check_merges, worker_count
+from mt_scaffold.segment import apply
 from mt_scaffold.subword_nmt.segmenting import check_vocab_and_split as check_vocab_and_split
 from mt_scaffold.subword_nmt.segmenting import encode as encode
 from mt_scaffold.subword_nmt.segmenting import isolate_glossary as isolate_glossary

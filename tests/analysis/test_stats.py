@@ -26,7 +26,7 @@ from mt_scaffold.analysis.compare_vocab import (
 from mt_scaffold.analysis.stats import entropy, format_stats, redundancy, renyi_efficiency, stats
 from mt_scaffold.cli import main
 from mt_scaffold.corpus.count import count_words
-from mt_scaffold.frequencies import use_of_vocabulary
+from mt_scaffold.segment.frequencies import use_of_vocabulary
 
 
 def write(path: Path, text: str) -> Path:

@@ -18,10 +18,10 @@ from mt_scaffold.cli import main
 from mt_scaffold.commands.learning import add_method, given_method
 from mt_scaffold.methods import METHODS, Parity, Picky, PlainBPE, Scaffold, Trimmed, Unigram, make_method, methods
 from mt_scaffold.methods.bpe import MergingMethod
-from mt_scaffold.methods.inference import INFERENCES
 from mt_scaffold.methods.method import min_frequency_setting, setting, symbols_setting, total_symbols_setting
-from mt_scaffold.methods.resampling import NONE, RESAMPLINGS, Resampling, description, training_options
 from mt_scaffold.methods.trimming import trim
+from mt_scaffold.segment.inference import INFERENCES
+from mt_scaffold.segment.resampling import NONE, RESAMPLINGS, Resampling, description, training_options
 
 LINES = ["low lower lowest", "low low newer newest", "wide wider widest low"] * 4
 # Settings without a default, and some other than the default.

@@ -23,8 +23,8 @@ from mt_scaffold.corpus.count import load_counts, write_counts
 from mt_scaffold.corpus.id_files import read_index
 from mt_scaffold.corpus.pretokenise import PATTERNS
 from mt_scaffold.corpus.vocabulary_file import read_vocabulary
-from mt_scaffold.encode import encode_documents
 from mt_scaffold.experiment.configuration import load_experiment
+from mt_scaffold.segment.encode import encode_documents
 
 CONFIGS = Path(__file__).resolve().parents[2] / "configs"
 WORDS = {"banana": 5, "ananas": 3, "anna": 4, "ä日a": 2, "a</w>": 2, "nana": 7}

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mt_scaffold.apply import BPE
 from mt_scaffold.corpus.files import PathLike
 from mt_scaffold.corpus.text import bytes_to_notation
 from mt_scaffold.experiment.binarise.dictionary import END_ID
 from mt_scaffold.experiment.configuration.limits import SPECIAL_SYMBOLS
+from mt_scaffold.segment.apply import BPE
 
 if TYPE_CHECKING:
     import numpy

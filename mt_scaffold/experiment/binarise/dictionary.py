@@ -8,7 +8,6 @@ from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mt_scaffold.apply import BPE
 from mt_scaffold.corpus.count import count_words
 from mt_scaffold.corpus.files import PathLike, make_folder, shown, write_text
 from mt_scaffold.corpus.vocabulary_file import OVERWRITE
@@ -16,7 +15,8 @@ from mt_scaffold.corpus.vocabulary_file import read_dictionary as read_dictionar
 from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.binarise.segmentation import Segmentation
 from mt_scaffold.experiment.configuration.limits import SPECIAL_SYMBOLS, Limits
-from mt_scaffold.methods.segmenter import CountedSubwords, Segmenter
+from mt_scaffold.segment.apply import BPE
+from mt_scaffold.segment.segmenter import CountedSubwords, Segmenter
 
 if TYPE_CHECKING:
     from mt_scaffold._core import WordCounts

@@ -16,7 +16,7 @@ from mt_scaffold.corpus.text import not_utf8
 from mt_scaffold.errors import MTScaffoldError
 from mt_scaffold.experiment.binarise.dictionary import END_ID, UNKNOWN_ID
 from mt_scaffold.experiment.configuration.limits import SPECIAL_SYMBOLS
-from mt_scaffold.methods.segmenter import Segmenter, SentenceEncoder
+from mt_scaffold.segment.segmenter import Segmenter, SentenceEncoder
 
 # The types of ids, and below which size of a dictionary fairseq takes them.
 _TYPES = ((65500, "<u2"), (4294967295, "<u4"))

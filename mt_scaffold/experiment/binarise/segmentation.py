@@ -15,8 +15,8 @@ from mt_scaffold.experiment.configuration.translation_layout import TranslationL
 from mt_scaffold.experiment.runtime.provenance import raw_digest
 from mt_scaffold.experiment.runtime.results import read_result, write_result
 from mt_scaffold.methods import Method, method_of_file
-from mt_scaffold.methods.inference import MERGES
-from mt_scaffold.methods.segmenter import Segmenter
+from mt_scaffold.segment.inference import MERGES
+from mt_scaffold.segment.segmenter import Segmenter
 
 # The files of a segmentation that is stored in a data folder.
 CODES = "bpe.codes"

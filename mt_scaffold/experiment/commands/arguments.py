@@ -9,7 +9,7 @@ from mt_scaffold.errors import UsageError
 from mt_scaffold.experiment.binarise.dictionary import NO_LIMITS
 from mt_scaffold.experiment.binarise.segmentation import Segmentation
 from mt_scaffold.experiment.configuration.limits import Limits
-from mt_scaffold.methods.inference import MERGES
+from mt_scaffold.segment.inference import MERGES
 
 
 def add_languages(parser: argparse.ArgumentParser) -> None:

@@ -17,8 +17,8 @@ from mt_scaffold.experiment.configuration.training import SystemTrain
 from mt_scaffold.experiment.runtime.schema import WrongValue, bounds, build, join_key, nearest, show
 from mt_scaffold.methods import Method, make_method, methods
 from mt_scaffold.methods.bpe import MethodWithCodes
-from mt_scaffold.methods.inference import INFERENCES, MERGES
-from mt_scaffold.methods.resampling import NONE, RESAMPLINGS, Resampling
+from mt_scaffold.segment.inference import INFERENCES, MERGES
+from mt_scaffold.segment.resampling import NONE, RESAMPLINGS, Resampling
 
 SIDES = ("source", "target")
 
@@ -72,7 +72,7 @@ class System:
     a kind other than merges (apply-bpe --inference).
 
     ``dropout``, ``uniform_sampling`` (both of them ``..._source`` and ``..._target``, too) and ``sampling_alpha``
-    segment the training text again in every epoch (``mt_scaffold.methods.resampling``).
+    segment the training text again in every epoch (``mt_scaffold.segment.resampling``).
 
     ``baseline`` is the system to test this one against (default: the experiment's). ``train``: its own options.
 

@@ -7,10 +7,10 @@ from fairseq import file_utils
 from fairseq.data.encoders import register_bpe
 from fairseq.dataclass import FairseqDataclass
 
-from mt_scaffold.apply import BPE
 from mt_scaffold.corpus.text import SEPARATOR, join_subwords
 from mt_scaffold.errors import UsageError
-from mt_scaffold.methods.inference import MERGES, describe_inferences
+from mt_scaffold.segment.apply import BPE
+from mt_scaffold.segment.inference import MERGES, describe_inferences
 
 
 # fairseq derives options from Optional[X], not from X | None.

@@ -15,8 +15,8 @@ from fairseq.data import Dictionary, LanguagePairDataset, data_utils
 
 from mt_scaffold.experiment.binarise.words import WordsFile
 from mt_scaffold.experiment.training.epoch_lengths import draw_lengths
-from mt_scaffold.methods.resampling import NONE, Resampling
-from mt_scaffold.methods.segmenter import SentenceEncoder
+from mt_scaffold.segment.resampling import NONE, Resampling
+from mt_scaffold.segment.segmenter import SentenceEncoder
 
 logger = logging.getLogger(__name__)
 SOURCE, TARGET = 0, 1

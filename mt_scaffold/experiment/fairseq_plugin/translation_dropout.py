@@ -20,9 +20,9 @@ from mt_scaffold.experiment.binarise.segmentation import CODES, Segmentation, jo
 from mt_scaffold.experiment.binarise.words import WordsFile
 from mt_scaffold.experiment.training.epoch_lengths import LengthsSample
 from mt_scaffold.experiment.training.epoch_sample import SharedSamples
-from mt_scaffold.methods.inference import MERGES, inference_of
-from mt_scaffold.methods.resampling import NONE, RESAMPLINGS, Kind, Resampling
-from mt_scaffold.methods.segmenter import SentenceEncoder
+from mt_scaffold.segment.inference import MERGES, inference_of
+from mt_scaffold.segment.resampling import NONE, RESAMPLINGS, Kind, Resampling
+from mt_scaffold.segment.segmenter import SentenceEncoder
 
 from .dataset import SOURCE, TARGET, SegmentedPairs, SegmentedText, side_seed
 from .translation import ExperimentTranslationConfig, ExperimentTranslationTask

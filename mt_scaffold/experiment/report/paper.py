@@ -16,7 +16,7 @@ from mt_scaffold.experiment.configuration import Config, Published
 from mt_scaffold.experiment.configuration.systems import SegmentationSetting, System, segmentation_of
 from mt_scaffold.experiment.configuration.translation_layout import TranslationLayout
 from mt_scaffold.experiment.runtime.results import read_result
-from mt_scaffold.frequencies import use_of_vocabulary
+from mt_scaffold.segment.frequencies import use_of_vocabulary
 from mt_scaffold.tables import format_table
 
 # The paper never says which BLEU it reports. Its baseline has the tokenised BLEU of Ott et al. 2018, to the digit.

@@ -44,10 +44,10 @@ from mt_scaffold.experiment.report.embeddings import Embeddings, Spread, read_em
 from mt_scaffold.experiment.runtime.provenance import versions
 from mt_scaffold.experiment.runtime.results import read_result, write_result
 from mt_scaffold.experiment.training.train import TrainingReport
-from mt_scaffold.frequencies import Vocabulary
 from mt_scaffold.methods import PlainBPE, Scaffold
-from mt_scaffold.methods.inference import MERGES
-from mt_scaffold.methods.resampling import labels
+from mt_scaffold.segment.frequencies import Vocabulary
+from mt_scaffold.segment.inference import MERGES
+from mt_scaffold.segment.resampling import labels
 from mt_scaffold.tables import format_table
 
 _PER_BYTE = "Training and validation loss, in bits per byte of the target text, whatever subwords it is divided into."

@@ -21,7 +21,7 @@ from mt_scaffold.experiment.runtime.schema import (
     show,
 )
 from mt_scaffold.methods import Method, methods
-from mt_scaffold.methods.inference import MERGES
+from mt_scaffold.segment.inference import MERGES
 
 # The parts of a text that codes are learned from, and that they are measured on besides other texts.
 TRAIN, UNSEEN = "train", "unseen"

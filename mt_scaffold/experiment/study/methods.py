@@ -8,15 +8,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from mt_scaffold.apply import BPE
 from mt_scaffold.codes import Codes
 from mt_scaffold.corpus.count import load_counts
 from mt_scaffold.corpus.text import END_OF_WORD, is_base_symbol
 from mt_scaffold.experiment.study.configuration import StudiedMethod
 from mt_scaffold.methods import Method
 from mt_scaffold.methods.bpe import LearnedCodes
-from mt_scaffold.methods.inference import MERGES
 from mt_scaffold.methods.method import TooManySymbols, Words
+from mt_scaffold.segment.apply import BPE
+from mt_scaffold.segment.inference import MERGES
 
 # Ends every subword but a word's last, so that "er" inside a word and at its end are two tokens. No word holds it.
 INSIDE = "\n"

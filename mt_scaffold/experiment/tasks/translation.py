@@ -162,8 +162,8 @@ def segmented_with(layout: TranslationLayout, segmentation: str, *languages: str
 
 def vocabulary(layout: TranslationLayout, segmentation: str, language: str, num_workers: int = 1) -> None:
     """Count the subwords of the training text in one language, for a vocabulary threshold."""
-    from mt_scaffold.apply import BPE
     from mt_scaffold.corpus.count import count_words
+    from mt_scaffold.segment.apply import BPE
 
     counts = count_words(layout.words("train", language), num_workers=num_workers)
     subwords = BPE(codes_of_side(layout, segmentation, language)).count_subwords(counts)
@@ -179,7 +179,7 @@ def segment(layout: TranslationLayout, segmentation: str, part: str, language: s
         from mt_scaffold.methods.unigram_segmenter import apply_unigram
 
         return apply_unigram(codes, words, output, num_workers)
-    from mt_scaffold.apply import apply_bpe
+    from mt_scaffold.segment.apply import apply_bpe
 
     threshold = setting.vocabulary_threshold
     return apply_bpe(

@@ -18,8 +18,8 @@ from mt_scaffold.experiment.binarise.segmentation import Segmentation
 from mt_scaffold.experiment.binarise.words import WordsFile
 from mt_scaffold.experiment.runtime.provenance import raw_digest
 from mt_scaffold.experiment.runtime.results import to_json
-from mt_scaffold.methods.resampling import Resampling
-from mt_scaffold.methods.segmenter import SentenceEncoder
+from mt_scaffold.segment.resampling import Resampling
+from mt_scaffold.segment.segmenter import SentenceEncoder
 
 _LINES_AT_ONCE = 1 << 14
 # Fewer pairs take less time to draw than a process to start.

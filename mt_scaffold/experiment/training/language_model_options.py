@@ -25,7 +25,7 @@ from mt_scaffold.experiment.runtime.schema import OptionValue, nearest
 from mt_scaffold.experiment.training.averaging_check import Epoch, check_checkpoints, number_of
 from mt_scaffold.experiment.training.options import averaging_options, kept_checkpoints, with_own_options
 from mt_scaffold.experiment.training.train import TrainingReport
-from mt_scaffold.methods.resampling import training_options as resampling_options
+from mt_scaffold.segment.resampling import training_options as resampling_options
 
 # For data that does not change and data that is resampled.
 OWN_TASKS = ("language_modeling_resumable", "language_modeling_bpe_dropout")

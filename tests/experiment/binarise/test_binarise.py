@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 from fork_server import ForkServer
 
-from mt_scaffold.apply import apply_bpe
 from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.binarise.dictionary import make_dictionaries, read_dictionary
 from mt_scaffold.experiment.binarise.parallel import binarise, read_binarised
@@ -14,6 +13,7 @@ from mt_scaffold.experiment.binarise.segmentation import Segmentation, joint_seg
 from mt_scaffold.experiment.configuration.limits import Limits
 from mt_scaffold.experiment.data.synthetic import sentence_pairs
 from mt_scaffold.methods.learn import learn_bpe
+from mt_scaffold.segment.apply import apply_bpe
 from mt_scaffold.vocabulary import get_vocab
 
 pytest.importorskip("fairseq_cli", reason="needs the extra 'fairseq'")

@@ -9,7 +9,6 @@ import pytest
 
 pytest.importorskip("numpy", reason="needs the extra 'fairseq'")
 
-from mt_scaffold.apply import BPE
 from mt_scaffold.corpus.count import count_words
 from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.binarise.dictionary import dropout_forms, format_dictionary, limited
@@ -17,6 +16,7 @@ from mt_scaffold.experiment.binarise.parallel import read_binarised
 from mt_scaffold.experiment.binarise.segmentation import CODES, joint_segmentation
 from mt_scaffold.experiment.binarise.words import WordsFile, binarise_words
 from mt_scaffold.methods.learn import learn_bpe
+from mt_scaffold.segment.apply import BPE
 
 TEXT = ["low lower lowest", "", "newest 🙂 wide", "</s> <unk> low", "wider\u00a0new"]
 

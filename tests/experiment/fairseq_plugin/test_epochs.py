@@ -22,7 +22,6 @@ from fairseq_training import fairseq_train, load_plugin
 
 pytest.importorskip("fairseq_cli", reason="needs the extra 'fairseq'")
 
-from mt_scaffold.apply import BPE
 from mt_scaffold.errors import MTScaffoldError
 from mt_scaffold.experiment.binarise.segmentation import joint_segmentation, stored_segmentation
 from mt_scaffold.experiment.binarise.words import binarise_words
@@ -30,7 +29,8 @@ from mt_scaffold.experiment.runtime.results import to_json
 from mt_scaffold.experiment.training import epoch_lengths, epoch_sample
 from mt_scaffold.experiment.training.epoch_lengths import LengthsSample
 from mt_scaffold.experiment.training.epoch_sample import SharedSamples
-from mt_scaffold.methods.resampling import Resampling
+from mt_scaffold.segment.apply import BPE
+from mt_scaffold.segment.resampling import Resampling
 
 LANGUAGES = ("en", "de")
 

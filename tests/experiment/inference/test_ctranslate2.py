@@ -13,7 +13,6 @@ import pytest
 from clear_model import PRE_NORM, SHARED, SIZES, Built, initialised, saved, sources
 from test_average import Malicious
 
-from mt_scaffold.apply import BPE
 from mt_scaffold.cli import main
 from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.binarise.mmap_dataset import read_sentences
@@ -27,6 +26,7 @@ from mt_scaffold.experiment.inference.export_ctranslate2 import export_ctranslat
 from mt_scaffold.experiment.inference.model_files import data_folder_files, read_model
 from mt_scaffold.experiment.inference.translate import translate
 from mt_scaffold.experiment.runtime.results import to_json
+from mt_scaffold.segment.apply import BPE
 
 ctranslate2 = pytest.importorskip("ctranslate2", reason="needs the extra 'ctranslate2'")
 pytest.importorskip("fairseq_cli", reason="needs the extra 'fairseq'")

@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 from conftest import TINY_MODEL
 
-from mt_scaffold.apply import BPE
 from mt_scaffold.cli import main
 from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.runtime.fairseq import gpus_in_all, launcher_command, option_arguments, sees_gpu
+from mt_scaffold.segment.apply import BPE
 
 pytest.importorskip("fairseq_cli", reason="needs the extra 'fairseq'")
 

@@ -27,9 +27,9 @@ from mt_scaffold.experiment.report.paper import COMPRESSION_NOTE, compression, o
 from mt_scaffold.experiment.report.statistics import Figure, Statistics
 from mt_scaffold.experiment.runtime.results import read_result
 from mt_scaffold.experiment.training.train import TrainingReport
-from mt_scaffold.methods.inference import MERGES
-from mt_scaffold.methods.resampling import description
-from mt_scaffold.methods.segmenter import Segmenter
+from mt_scaffold.segment.inference import MERGES
+from mt_scaffold.segment.resampling import description
+from mt_scaffold.segment.segmenter import Segmenter
 
 # What chooses checkpoint_best.pt (TrainingReport.valid_metric).
 _VALID_METRICS = {"loss": "loss", "bleu": "BLEU", "bits_per_byte": "loss per byte"}

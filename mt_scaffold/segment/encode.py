@@ -11,14 +11,12 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import BinaryIO, NamedTuple, cast
 
-from mt_scaffold.apply import BPE
 from mt_scaffold.codes import CodesSource
 from mt_scaffold.corpus.documents import DocumentInput, Documents
 from mt_scaffold.corpus.files import Output, PathLike, explain_os_error, refuse_overwriting, shown, writing_to
 from mt_scaffold.corpus.id_files import DTYPES, IdFile, IdsWriter, id_width, index_path, read_index, writing_ids
 from mt_scaffold.corpus.inputs import TextFile, core_input
 from mt_scaffold.errors import MTScaffoldError, SpecialTokenError, UsageError
-from mt_scaffold.ids import check_special_tokens
 from mt_scaffold.options import (
     check_choice,
     check_dropout,
@@ -29,6 +27,8 @@ from mt_scaffold.options import (
     worker_count,
 )
 from mt_scaffold.progress import progress_line
+from mt_scaffold.segment.apply import BPE
+from mt_scaffold.segment.ids import check_special_tokens
 
 # What a special token that is spelled out in the text becomes.
 IN_TEXT = ("refuse", "token", "text")

@@ -20,9 +20,9 @@ from mt_scaffold.cli import main
 from mt_scaffold.corpus.count import count_words
 from mt_scaffold.corpus.header import CodesHeader
 from mt_scaffold.corpus.id_files import id_width
-from mt_scaffold.encode import decode_documents, encode_documents
 from mt_scaffold.errors import MTScaffoldError, SpecialTokenError, UsageError
 from mt_scaffold.methods import Scaffold
+from mt_scaffold.segment.encode import decode_documents, encode_documents
 
 numpy = pytest.importorskip("numpy", reason="what the files of ids are read with")
 

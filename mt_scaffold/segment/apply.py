@@ -16,8 +16,6 @@ from mt_scaffold.corpus.inputs import Lines, TextFile, core_input, core_output, 
 from mt_scaffold.corpus.text import LINE_MARGIN, SEPARATOR, as_bytes, join_subwords, like, notation_to_bytes
 from mt_scaffold.corpus.vocabulary_file import read_vocabulary
 from mt_scaffold.errors import UsageError
-from mt_scaffold.ids import TokenIds
-from mt_scaffold.methods.inference import MERGES, inference_of
 from mt_scaffold.options import (
     check_dropout,
     check_epoch,
@@ -28,6 +26,8 @@ from mt_scaffold.options import (
     worker_count,
 )
 from mt_scaffold.progress import progress_line
+from mt_scaffold.segment.ids import TokenIds
+from mt_scaffold.segment.inference import MERGES, inference_of
 
 
 class BPE(TokenIds):

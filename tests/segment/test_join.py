@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from mt_scaffold import BPE, MTScaffoldError, UsageError, learn_bpe
 from mt_scaffold.cli import main
-from mt_scaffold.join import join_text
+from mt_scaffold.segment.join import join_text
 
 CODES = learn_bpe(lines=["low lower lowest newer"], num_symbols=6).codes
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from mt_scaffold.errors import UsageError
-from mt_scaffold.methods.segmenter import SentenceEncoder
 from mt_scaffold.options import check_dropout, check_uniform_sampling
+from mt_scaffold.segment.segmenter import SentenceEncoder
 
 # Far beyond what differs from the best segmentation, and far from where its products with scores overflow.
 _LARGEST_ALPHA = 1_000_000

@@ -8,12 +8,12 @@ import re
 from collections.abc import Iterator
 from typing import BinaryIO, cast
 
-from mt_scaffold.apply import join_line
 from mt_scaffold.codes import Codes, CodesSource
 from mt_scaffold.corpus.files import Output, open_input, refuse_overwriting, writing_to
 from mt_scaffold.corpus.inputs import TextFile, source_name
 from mt_scaffold.corpus.text import SEPARATOR
 from mt_scaffold.errors import MTScaffoldError, UsageError
+from mt_scaffold.segment.apply import join_line
 
 _BLOCK = 1 << 20
 

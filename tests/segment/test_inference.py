@@ -37,8 +37,8 @@ from mt_scaffold.analysis.reference import Pair, ReferenceBPE
 from mt_scaffold.analysis.stats import stats
 from mt_scaffold.cli import main
 from mt_scaffold.corpus.text import END_OF_WORD, bytes_to_notation
-from mt_scaffold.methods.inference import INFERENCES
 from mt_scaffold.methods.trimming import trim
+from mt_scaffold.segment.inference import INFERENCES
 
 hundreds = settings(max_examples=300, derandomize=True, deadline=None, database=None)
 LETTERS = [*"abcdef", "ä", "日", "</w>"]

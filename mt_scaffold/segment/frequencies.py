@@ -6,11 +6,11 @@ from collections import Counter
 from dataclasses import dataclass
 
 from mt_scaffold import _core
-from mt_scaffold.apply import BPE
 from mt_scaffold.codes import Codes, CodesSource
 from mt_scaffold.corpus.header import CodesHeader
 from mt_scaffold.corpus.text import END_OF_WORD, bytes_to_notation, is_base_symbol
 from mt_scaffold.errors import MTScaffoldError
+from mt_scaffold.segment.apply import BPE
 
 # A separator that no word can hold: it tells a subword inside a word from one at its end.
 _INSIDE = "\n"
