@@ -6,8 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from learning import learn_with
 
-from mt_scaffold import BPE, learn_bpe
+from mt_scaffold import BPE
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "benchmarks"))
@@ -25,7 +26,7 @@ def test_our_side_of_the_examples(example: dict[str, Any]) -> None:
     [expected] = example["ours"]["codes"]
     # A word a line, and no mark of its end where the example has none.
     lines = [word for word, count in example["words"].items() for _ in range(count)]
-    learned = learn_bpe(
+    learned = learn_with(
         lines=lines,
         num_symbols=example["symbols"],
         algorithm=example["algorithm"],

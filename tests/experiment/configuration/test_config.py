@@ -165,13 +165,13 @@ def test_overrides_replace_values_of_the_file(tmp_path: Path) -> None:
             "algorithm: bpe",
             "algorithm: picky, inference: longest-merge",
             18,
-            "systems.bpe.inference: longest-merge inference cannot follow PickyBPE's splits; choose another",
+            "systems.bpe.inference: not possible with picky; leave it out",
         ),
         (
             "algorithm: bpe",
             "algorithm: bpe, inference: longest",
             18,
-            "systems.bpe.inference: there is no inference 'longest'; choose one of merges, greedy, longest-merge",
+            "systems.bpe.inference: must be merges or greedy or longest-merge or fewest, not 'longest'",
         ),
         ("algorithm: bpe", "codes: a, joint: false", 18, "systems.bpe.joint: has no effect on codes that are given"),
         (
