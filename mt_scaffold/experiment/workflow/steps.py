@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from mt_scaffold.corpus.files import write_text
-from mt_scaffold.errors import UsageError
+from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.configuration.layout import COMPARISON_KINDS, TRAINED_ON, Layout, Run
 from mt_scaffold.experiment.runtime.fairseq import check_options, gpus_in_all, option_arguments, sees_gpu
 from mt_scaffold.experiment.tasks import TASKS, codes, task_of
@@ -209,6 +209,23 @@ def check_trainings(layout: AnyLayout, planned: Iterable[tuple[Run, int]], elsew
         if elsewhere and not gpus:
             start = dataclasses.replace(start, processes=None)
         check_resumable(folder, start)
+
+
+def check_rebuilding(layout: AnyLayout, planned: Iterable[str]) -> None:
+    """Raise MTScaffoldError where a plan would rebuild the data that a training was started on.
+
+    planned: the outputs of all jobs that are to run. The training could not resume on other data, and a model would no
+    longer be described by what lies next to it.
+    """
+    outputs = {*map(str, planned)}
+    for run in layout.runs:
+        data = str(layout.binarised_of(run.system))
+        if data in outputs and read_start(layout.training(run)) is not None:
+            raise MTScaffoldError(
+                f"{data}: would be rebuilt, but {layout.training(run)} was trained on it; restore the configuration "
+                "that it was made with (systems that segment alike share a dictionary: name the same ones with only), "
+                "or work in another folder (--config output=FOLDER)"
+            )
 
 
 def closing_words(layout: AnyLayout) -> str:

@@ -306,6 +306,21 @@ def test_a_training_that_cannot_resume_is_named_before_anything_is_deleted(
     assert times(output) == before and (output / "bpe" / "seed-1" / "training.json").exists()
 
 
+def test_a_plan_that_would_rebuild_the_data_of_a_finished_training_is_refused(
+    run: Run, experiment: dict[str, object]
+) -> None:
+    """A system with dropout, added later, would change the dictionary of finished trainings: days are at stake."""
+    folder, output = experiment["folder"], experiment["output"]
+    assert isinstance(folder, Path) and isinstance(output, Path)
+    before = times(output)
+    added = CONFIGURATION.replace("baseline: bpe", "  drop: {algorithm: bpe, dropout: 0.1}\nbaseline: bpe")
+    refused = run(folder, added)
+    lines = [line for line in refused.stdout.splitlines() if line.startswith("mt-scaffold: ")]
+    assert refused.returncode == 1 and len(lines) == 1 and "Traceback" not in refused.stdout
+    assert re.search(r"/binarised/bpe-150: would be rebuilt, but \S+/bpe/seed-1 was trained on it; restore", lines[0])
+    assert times(output) == before and (output / "bpe" / "seed-1" / "training.json").exists()
+
+
 def test_two_runs_do_not_work_in_one_folder(run: Run, experiment: dict[str, object]) -> None:
     """The second one is refused with one line."""
     import fcntl
