@@ -59,6 +59,27 @@ def test_a_step_finds_its_files_by_the_configuration(layout: TranslationLayout) 
         assert "@-@" in stream.read()
 
 
+def test_a_vocabulary_has_the_subwords_of_the_inference(tmp_path: Path) -> None:
+    """A threshold would otherwise split subwords as rare that the system's own kind of inference makes often."""
+    codes = tmp_path / "given.codes"
+    codes.write_text("#version: 0.2\nc d\na b\nb cd\n", encoding="utf-8")
+    system = {"codes": str(codes), "inference": "longest-merge", "vocabulary_threshold": 2}
+    overrides = {"systems": {"longest": system}}
+    layout = TranslationLayout.of(tmp_path / "demo", load_experiment(ROOT / "configs" / "demo.yaml", overrides))
+    layout.open().close()
+    segmentation = layout.segmentation_of("longest")
+    for path in (layout.words("train", layout.source), layout.codes(layout.config.segmentation("longest").source.name)):
+        path.parent.mkdir()
+    layout.words("train", layout.source).write_text("abcde abcde\n", encoding="utf-8")
+    config = ["--config", str(layout.config_file)]
+    assert main(["experiment", "copy-codes", *config, "--codes", layout.config.segmentation("longest").source.name]) == 0
+    layout.vocabulary(segmentation, layout.source).parent.mkdir()
+    step = ["experiment", "vocabulary", *config, "--segmentation", segmentation, "--language", layout.source]
+    assert main(step) == 0
+    vocabulary = layout.vocabulary(segmentation, layout.source).read_text(encoding="utf-8")
+    assert {line.split(" ")[0] for line in vocabulary.splitlines()} == {"a@@", "bcd@@", "e"}
+
+
 @pytest.mark.parametrize(
     ("step", "says"),
     [
