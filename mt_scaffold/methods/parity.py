@@ -141,9 +141,8 @@ class Parity(MethodWithCodes):
             if isinstance(documents, Documents) or not all(isinstance(each, Documents) for each in documents):
                 raise UsageError("parity-aware BPE takes documents as a list of Documents, one for each language")
             texts = [*cast(Sequence[Documents], documents)]
-        check_languages(
-            self, len(texts) if counts is None else len(counts), None if self.dev is None else len(self.dev)
-        )
+        languages = len(texts) if counts is None else len(counts)
+        check_languages(languages, None if self.dev is None else len(self.dev))
         return texts
 
     def load(self, counts: Sequence[PathLike], load: Load, count: Count) -> Words:
@@ -183,7 +182,7 @@ class Parity(MethodWithCodes):
         """
         if isinstance(words, _core.WordCounts):
             words = Words.of(words)
-        check_languages(self, len(words.training), len(words.development) or None)
+        check_languages(len(words.training), len(words.development) or None)
         if self.window and self.most_chosen(len(words.training)) == self.window:
             print(
                 f"warning: the window has no effect: with {len(words.training)} languages, alpha would have to be "
@@ -218,7 +217,7 @@ class Parity(MethodWithCodes):
         return LearnedCodes(Codes(learned["codes"]), 0, learned["exhausted"])
 
 
-def check_languages(parity: Parity, languages: int, developments: int | None) -> None:
+def check_languages(languages: int, developments: int | None) -> None:
     """Raise UsageError unless there are several languages, and development texts for all of them or none."""
     if languages < 2:
         raise UsageError(

@@ -1,6 +1,6 @@
 """Codes → codes with more scaffold tokens: rare ones, wasted ones, listed ones; and learning on to the wanted size.
 
-docs/methods.md has the definitions and their sources; ``reference_trimming`` says the same in plain Python.
+docs/methods.md has the definitions and their sources; tests/reference/trimming.py says the same in plain Python.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ SAME = "same"
 
 
 class TrimmedCodes(NamedTuple):
-    """The outcome of marking.
+    """The outcome of trimming.
 
     codes: with the new marks, and the merges that were learned on. marked: the tokens that are scaffold now and were
     not in the codes that were given. learned: the merges that were learned on. exhausted: whether learning on stopped

@@ -1,6 +1,6 @@
 """Checkpoints of a language model → their scores on the tasks of lm-evaluation-harness (``lm_eval``).
 
-The harness asks the questions and counts; ``harness_model.py`` answers them. The paper evaluates with it, reports the
+The harness asks the questions and counts; ``lm_eval_model.py`` answers them. The paper evaluates with it, reports the
 mean over 0-shot and 5-shot, and of the last five checkpoints (sections "Common Sense Reasoning", "Evaluation").
 """
 

@@ -75,9 +75,10 @@ class StudiedMethod:
             own["texts"] = build(list[str], given.pop("texts"), join_key(key, "texts"), bounds(filled=True))
         if "stability" in given:
             own["stability"] = build(list[str], given.pop("stability"), join_key(key, "stability"))
+        known = dict.fromkeys((*_SYSTEM_KEYS, *settings_of_methods(), "texts", "stability"))
         for name in given:
-            if name not in (*_SYSTEM_KEYS, *settings_of_methods()):
-                raise WrongValue(join_key(key, name), f"unknown key{nearest(name, dict.fromkeys(_SYSTEM_KEYS))}")
+            if name not in known:
+                raise WrongValue(join_key(key, name), f"unknown key{nearest(str(name), known)}")
         # N is the study's.
         system = System.from_keys(given, key)
         if system.method is None:

@@ -104,7 +104,7 @@ def _of_pieces(method: Method[Any], model: bytes, complete: bool) -> Learned:
 
 
 def of_codes(codes: Codes, inference: str = MERGES, complete: bool = True, below: int | None = None) -> Learned:
-    """Return what codes make of words, with order of rank or greedily."""
+    """Return what codes make of words, with a kind of inference."""
     bpe = BPE(codes, separator=INSIDE, inference=inference)
     symbols = {symbol for merge in codes.merges for symbol in (merge.left, merge.right) if is_base_symbol(symbol)}
     return Learned(

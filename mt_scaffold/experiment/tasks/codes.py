@@ -13,6 +13,7 @@ from mt_scaffold.experiment.configuration import Config, Experiment
 from mt_scaffold.experiment.configuration.systems import CodesSetting, with_what_they_are_made_of
 from mt_scaffold.experiment.configuration.translation_layout import TranslationLayout
 from mt_scaffold.methods import Trimmed
+from mt_scaffold.methods.inference import inference_of
 from mt_scaffold.methods.learn import learn as learn_with
 from mt_scaffold.methods.trimming import SAME, trim
 
@@ -68,7 +69,10 @@ def check_packages(config: Config) -> None:
 
 
 def check_codes(config: Experiment, of_bytes: bool = False) -> None:
-    """Raise UsageError where a codes file that a system names is missing, malformed or, if asked for, not of bytes."""
+    """Raise UsageError where a codes file that a system names is missing or malformed, or cannot be used with it.
+
+    of_bytes: whether only codes of bytes can be.
+    """
     for name, system in config.systems.items():
         for key, path in zip(system.file_keys, system.files, strict=True):
             try:
@@ -76,6 +80,11 @@ def check_codes(config: Experiment, of_bytes: bool = False) -> None:
                 _ = codes.merges
             except MTScaffoldError as error:
                 raise UsageError(f"systems.{name}.{key}: {error}") from None
+            if codes.header.picky and not inference_of(system.inference).picky:
+                raise UsageError(
+                    f"systems.{name}.inference: {system.inference} is not possible with codes of PickyBPE ({path}); "
+                    "choose another"
+                )
             if of_bytes and not codes.header.bytes:
                 raise UsageError(f"systems.{name}.{key}: {path}: not of bytes; learn codes with --pretokenise")
 

@@ -166,7 +166,8 @@ def vocabulary(layout: TranslationLayout, segmentation: str, language: str, num_
     from mt_scaffold.segment.apply import BPE
 
     counts = count_words(layout.words("train", language), num_workers=num_workers)
-    subwords = BPE(codes_of_side(layout, segmentation, language)).count_subwords(counts)
+    inference = layout.config.segmentations[segmentation].inference
+    subwords = BPE(codes_of_side(layout, segmentation, language), inference=inference).count_subwords(counts)
     with open_output(layout.vocabulary(segmentation, language)) as stream:
         stream.write(subwords.format_vocabulary())
 

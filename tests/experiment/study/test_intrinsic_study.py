@@ -434,6 +434,11 @@ def test_figures_have_every_method_and_no_incomplete_size(
             "{algorithm: scaffold, refill: true}",
             "refill: scaffold has no such setting",
         ),
+        (
+            "{algorithm: scaffold}",
+            "{algorithm: picky, treshold: 0.5}",
+            r"study\.yaml:8: methods\.scaffold\.treshold: unknown key; did you mean threshold",
+        ),
         ("{algorithm: scaffold}", "{algorithm: scafold}", r"methods\.scaffold\.algorithm: must be scaffold or"),
         (
             "{algorithm: scaffold}",
