@@ -1,4 +1,4 @@
-"""PickyBPE (Chizhov et al. 2024, docs/pickybpe.md): tokens that hardly stand alone any more are removed."""
+"""PickyBPE (Chizhov et al. 2024, docs/methods.md): tokens that hardly stand alone any more are removed."""
 
 from __future__ import annotations
 
