@@ -13,9 +13,9 @@ from mt_scaffold.experiment.configuration import Config, Experiment
 from mt_scaffold.experiment.configuration.systems import CodesSetting, with_what_they_are_made_of
 from mt_scaffold.experiment.configuration.translation_layout import TranslationLayout
 from mt_scaffold.methods import Trimmed
-from mt_scaffold.methods.inference import inference_of
 from mt_scaffold.methods.learn import learn as learn_with
 from mt_scaffold.methods.trimming import SAME, trim
+from mt_scaffold.segment.inference import inference_of
 
 
 def learned_from(layout: TranslationLayout, codes: str) -> list[Path]:
