@@ -20,7 +20,7 @@ _EXPERIMENT = "mt_scaffold.experiment.commands"
 # The commands in the groups of --help: those that people use first, what only programs call last.
 GROUPS = {
     "codes and text": {
-        "learn-bpe": "learn BPE, Scaffold-BPE or PickyBPE merges from text",
+        "learn-bpe": "learn merges from text: BPE, Scaffold-BPE, PickyBPE or parity-aware BPE",
         "apply-bpe": "segment text with learned codes",
         "join": "join the subwords of a text into words",
         "trim": "mark rare, wasted or listed tokens of codes as scaffold (vocabulary trimming)",

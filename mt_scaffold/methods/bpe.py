@@ -56,16 +56,10 @@ class MethodWithCodes(Method[LearnedCodes]):
     """A method whose models are codes, which ``BPE`` segments with."""
 
     command: ClassVar[str] = "learn-bpe"
-    apply_command: ClassVar[str] = "apply-bpe"
     suffix: ClassVar[str] = ".codes"
     stem: ClassVar[str] = "bpe"
     inferences: ClassVar[tuple[str, ...]] = tuple(INFERENCES)
     resamplings: ClassVar[tuple[str, ...]] = ("dropout", "uniform_sampling")
-
-    @property
-    def flags(self) -> list[str]:
-        """The options of its command, beyond those of the words and files."""
-        return ["--algorithm", self.name, *super().flags]
 
     @classmethod
     def segmenter(

@@ -165,9 +165,8 @@ class Method(Generic[Model]):
     """A segmentation method; its fields are its settings.
 
     name: what ``--algorithm`` and a system's ``algorithm`` call it. title: what people do. command: that which learns
-    it, with ``flags``. apply_command: that which segments with it.
-    suffix, stem: of the file of a model. word_start: what the first subword of a word begins with, where none ends in
-    a separator. has_codes: whether a model is a codes file. by_language: whether the text of each language is a text
+    it. suffix, stem: of the file of a model. word_start: what the first subword of a word begins with, where none ends
+    in a separator. has_codes: whether a model is a codes file. by_language: whether the text of each language is a text
     by itself. byte_level: whether it can learn from bytes, and from what a pre-tokeniser makes.
     inferences, resamplings: the kinds that it has, by name (``segment.inference``, ``segment.resampling``).
     filters: whether it can be applied with a vocabulary, with glossaries and with a separator.
@@ -176,7 +175,6 @@ class Method(Generic[Model]):
     name: ClassVar[str]
     title: ClassVar[str]
     command: ClassVar[str]
-    apply_command: ClassVar[str]
     suffix: ClassVar[str]
     stem: ClassVar[str]
     word_start: ClassVar[str | None] = None
@@ -225,15 +223,6 @@ class Method(Generic[Model]):
             if (value := getattr(self, name)) != entry.default:
                 label += entry.metadata["label"].format(value)
         return label
-
-    @property
-    def flags(self) -> list[str]:
-        """The options of its command, beyond those of the words and files."""
-        flags = []
-        for name, value in self.given.items():
-            flag = f"--{name.replace('_', '-')}"
-            flags += [flag] * value if isinstance(value, bool) else [flag, str(value)]
-        return flags
 
     @property
     def given(self) -> dict[str, Any]:

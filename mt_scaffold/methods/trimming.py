@@ -82,12 +82,6 @@ class Trimmed(MethodWithCodes):
         return PlainBPE(self.symbols, self.min_frequency, self.total_symbols)
 
     @property
-    def flags(self) -> list[str]:
-        """The options of ``trim``, beyond the codes that it marks, the words and files."""
-        refill = ["--refill", SAME, "--min-frequency", str(self.min_frequency)]
-        return ["--below", str(self.below), *(refill if self.refill else [])]
-
-    @property
     def description(self) -> str:
         """It and what it has learned, for people."""
         return f"{super().description}, trimmed below {self.below:,}" + " and refilled" * self.refill

@@ -37,7 +37,7 @@ OTHER: dict[str, dict[str, Any]] = {
 def test_every_method_describes_itself(name: str) -> None:
     """Whatever reads the registry can rely on this."""
     kind = methods()[name]
-    assert kind.name == name and kind.title and kind.command and kind.apply_command and kind.suffix.startswith(".")
+    assert kind.name == name and kind.title and kind.command and kind.suffix.startswith(".")
     assert {*kind.resamplings} <= {*RESAMPLINGS} and {*kind.inferences} <= {*INFERENCES}
     assert {"symbols", "total_symbols"} <= {*kind.settings()}
     assert all(entry.metadata["help"] for entry in kind.settings().values())
@@ -59,12 +59,16 @@ def test_names_of_files_stay_as_they_are() -> None:
 
 @pytest.mark.parametrize("name", methods("learn-bpe"))
 def test_the_options_of_a_method_give_it_back(name: str) -> None:
-    """``flags`` are what the workflow calls the command with."""
+    """Every setting is an option of ``learn-bpe``, whose value is the method's."""
     parser = argparse.ArgumentParser()
     add_method(parser)
     for settings in ({}, {"symbols": 7, "min_frequency": 3, "total_symbols": True, **OTHER.get(name, {})}):
         method = make_method(name, **settings)
-        assert given_method(parser.parse_args(method.flags)) == method
+        options = ["--algorithm", name]
+        for key, value in method.given.items():
+            option = f"--{key.replace('_', '-')}"
+            options += [option] * value if isinstance(value, bool) else [option, str(value)]
+        assert given_method(parser.parse_args(options)) == method
 
 
 def test_a_wrong_setting_is_one_error_that_lists_the_settings(capsys: pytest.CaptureFixture[str]) -> None:

@@ -429,8 +429,7 @@ def test_systems_of_an_experiment(tmp_path: Path) -> None:
     system = systems.System.from_keys({"algorithm": "parity", "global_merges": 7})
     setting = systems.segmentation_of(system, learn, ("en", "de"))
     assert setting.name == "parity-100-global7" and setting.source == setting.target
-    flags = "--algorithm parity --symbols 100 --min-frequency 2 --global-merges 7"
-    assert setting.source.method.flags == flags.split()
+    assert setting.source.method == Parity(symbols=100, global_merges=7)
     for wrong in ({"joint": False}, {"threshold": 0.7}, {"below": 3}, {"dev": ["a"]}):
         with pytest.raises(schema.WrongValue, match=rf"^{next(iter(wrong))}: "):
             systems.System.from_keys({"algorithm": "parity", **wrong})

@@ -46,7 +46,7 @@ from mt_scaffold.cli import main
 from mt_scaffold.codes import Codes, Split
 from mt_scaffold.corpus.header import CodesHeader
 from mt_scaffold.corpus.text import END_OF_WORD, is_base_symbol, surface_form, words_of
-from mt_scaffold.methods import Picky
+from mt_scaffold.methods import Picky, PlainBPE
 from mt_scaffold.methods.learn import learn_joint_bpe_and_vocab
 from mt_scaffold.methods.trace import format_step
 
@@ -468,10 +468,9 @@ def test_systems_of_an_experiment() -> None:
         for keys in ({}, {"threshold": 0.7})
     )
     assert (usual.name, lower.name) == ("picky-100", "picky-100-ios0.7")
-    flags = "--algorithm picky --symbols 100 --min-frequency 2 --threshold 0.7"
-    assert lower.method.flags == flags.split()
+    assert lower.method == Picky(symbols=100, threshold=0.7)
     plain = systems.segmentation_of(systems.System.from_keys({"algorithm": "bpe"}), learn, ("en", "de"))
-    assert "--threshold" not in plain.source.method.flags
+    assert plain.source.method == PlainBPE(symbols=100)
 
 
 def test_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 # Folders and files in experiments/NAME beside the folders of the systems (layout.py).
 RESERVED_NAMES = (
     *("raw", "words", "codes", "vocabularies", "dictionaries", "subwords", "binarised", "test-sets"),
-    *("logs", "figures", "config.yaml", "data-report.json", "statistics.json", "report.html"),
+    *("logs", "figures", "config.yaml", "data-report.json", "statistics.json", "report.html", "bytes-per-token.txt"),
     *("comparison.txt", "comparison.md", "comparison.json", "comparison.csv"),
 )
 

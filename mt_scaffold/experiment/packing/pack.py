@@ -183,6 +183,7 @@ def _described(config: Config, system: str) -> str:
     )
     text = f"{kind}: {'; '.join(sizes)}"
     text += f", subwords from a frequency of {setting.vocabulary_threshold}" if setting.vocabulary_threshold else ""
+    text += ", with glossaries" if setting.glossaries else ""
     text += f", {setting.inference} inference" if setting.inference != MERGES else ""
     resampled = description(config.systems[system].resamplings)
     return text + (f", {resampled} in training" if resampled else "")

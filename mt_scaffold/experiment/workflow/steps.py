@@ -28,7 +28,7 @@ AnyLayout = Layout[Any]
 
 
 def learn(layout: AnyLayout, codes_name: str, num_workers: int = 1) -> None:
-    """Learn codes, or a Unigram model."""
+    """Learn codes, or another model."""
     setting, text = codes.made_codes(layout.config)[codes_name], task_of(layout.config).learning(layout, codes_name)
     codes.learn(setting, layout.codes(codes_name), num_workers, text)
 
