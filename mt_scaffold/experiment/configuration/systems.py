@@ -319,6 +319,11 @@ class CodesSetting:
             name += f"-{digest}"
         return f"{name}.{self.languages[0]}" if len(self.languages) == 1 else name
 
+    @property
+    def file_or_name(self) -> str:
+        """The file that was given, or the name of the settings; the HTML report shows it."""
+        return self.file or self.name
+
 
 def with_what_they_are_made_of(codes: Mapping[str, CodesSetting]) -> dict[str, CodesSetting]:
     """Return codes by name, and with them those that others are made of."""
