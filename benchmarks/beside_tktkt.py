@@ -38,7 +38,7 @@ import systems
 from systems import BIN, OUT, Command
 
 PYTHON = OUT / "tktkt" / "bin" / "python"
-# TkTkT with what its ScaffoldBPE and PickyBPE import, in an environment of its own: it needs a transformers before 5,
+# TkTkT with what its ScaffoldBPE and PickyBPE import, in a separate environment: it needs a transformers before 5,
 # which needs a tokenizers before 0.23. It does not declare PyTorch, transformers and the packages of its extra "all",
 # but imports these of them. pickybpe_bauwenst is its learner of both.
 REQUIREMENTS = (
@@ -213,7 +213,7 @@ def _lines(path: Path) -> list[str]:
 
 
 def read_examples() -> list[dict[str, Any]]:
-    """The examples; where one asks for it, each letter is a word of its own, too."""
+    """The examples; where one asks for it, each letter is a separate word, too."""
     examples = copy.deepcopy(EXAMPLES)
     for example in examples:
         if "letters" in example:

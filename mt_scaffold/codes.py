@@ -124,7 +124,7 @@ class Codes:
 
     @property
     def split_digits(self) -> bool:
-        """Whether every number character is a word of its own."""
+        """Whether every number character is a separate word."""
         return self.header.split_digits
 
     @cached_property

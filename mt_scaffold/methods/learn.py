@@ -57,7 +57,7 @@ def learn(
     with a regular expression of the package ``regex``, whose gaps are words too. All but "spaces" keep the spaces in
     the words and imply ``byte_level``; no symbol carries ``</w>`` then, and the 256 bytes are the base symbols (Radford
     et al., 2019; the Scaffold-BPE paper, "Experimental Setup").
-    split_digits: with one of those, every number character becomes a word of its own.
+    split_digits: with one of those, every number character becomes a separate word.
     byte_level: base symbols are bytes and the text may be any bytes; with "spaces", the codes are those of
     ``subword-nmt learn-bpe --byte``.
     num_workers: threads that count words, as in ``count_words``; the result does not depend on it.

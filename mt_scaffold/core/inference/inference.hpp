@@ -1,4 +1,4 @@
-// How a word becomes subwords: each kind of inference is a class in a file of its own, found here by its name.
+// How a word becomes subwords: each kind of inference is a class in a separate file, found here by its name.
 #pragma once
 
 #include <array>

@@ -147,7 +147,7 @@ def variances(scores: Sequence[Floats], resampled: Sequence[Floats], segments: i
         parts.append((own.var(axis=-1, ddof=1) / number, number - 1.0))
         deviating = (drawn - mean[..., None, :]).var(axis=-1, ddof=1).sum(axis=-1) / (number - 1)
         by_segments = by_segments - unbiased * deviating / number
-    # Known as well as so many segments, and so many resamples of them, tell a variance.
+    # The degrees of freedom of a variance that is estimated from resamples of the segments.
     freedom = 1 / (1 / (segments - 1) + 1 / (samples - 1))
     return [(numpy.maximum(by_segments, 0.0), freedom), *parts]
 

@@ -425,7 +425,7 @@ def translate_text(
     translated together, at most (fewer where they are long); ``target`` is flushed after each block.
 
     scores: each line is the score, a tab and the translation. n_best: that many translations of each line (an empty one
-    has one), each on a line of its own as Moses writes them: ``LINE ||| TRANSLATION ||| SCORE``, lines counted from 0.
+    has one), one per line, as Moses writes them: ``LINE ||| TRANSLATION ||| SCORE``, lines counted from 0.
     See ``Hypothesis`` for scores. ``show`` is called with the sentences that are done. name: of the source, in errors.
 
     Raises MTScaffoldError, with the line, for bytes that are not UTF-8; what comes before that block is translated.
