@@ -238,11 +238,23 @@ class Ids(metaclass=_Class):
         pretokeniser: Pretokeniser | None,
         special_tokens: Sequence[str] = ...,
         multiple: int = 1,
+        # The ids of bytes, normal merged tokens and special tokens, -1 for none; empty for their order.
+        numbers: Sequence[int] = ...,
+        # Ids that only decoding knows.
+        others: Sequence[tuple[int, bytes]] = ...,
+        # The id of what has none.
+        unknown: int = -1,
+        # U+2581 means a space; `words`: words between whitespace begin with one each; `prefix`: 1, a space comes before the text, 2, unless it begins with one; `prefix_each`:
+        # before what follows a special token too.
+        metaspace: bool = False,
+        words: bool = False,
+        prefix: int = 0,
+        prefix_each: bool = False,
     ) -> None: ...
     @property
     def n_vocab(self) -> int: ...
     @property
-    def first_special(self) -> int: ...
+    def special_ids(self) -> list[int]: ...
     def tokens(self) -> list[bytes]: ...
     def encode(
         self,
@@ -253,6 +265,8 @@ class Ids(metaclass=_Class):
         epoch: int = 0,
         index: int = 0,
         uniform: float = 0.0,
+        # More of the text comes before.
+        continued: bool = False,
     ) -> list[int]: ...
     # The ids, of `width` bytes, and where those of each text begin (int64). `append`: an id after each text.
     def encode_batch(

@@ -72,7 +72,7 @@ class Split(NamedTuple):
 class Codes:
     """A codes file in memory, read once. A malformed one is reported where its merges are first needed.
 
-    text: the file, as bytes. name: what messages call it.
+    text: the file, as bytes. name: what messages call it. path: where it was read from, if it was a path.
 
     >>> codes = Codes(b"#version: 0.2\\na n scaffold\\nb an\\n")
     >>> [merge.token for merge in codes.merges]
@@ -80,9 +80,10 @@ class Codes:
     """
 
     # No dataclass: importing those takes longer than segmenting a short text.
-    def __init__(self, text: bytes, name: str = "codes") -> None:
+    def __init__(self, text: bytes, name: str = "codes", path: PathLike | None = None) -> None:
         self.text = text
         self.name = name
+        self.path = path
 
     def __repr__(self) -> str:
         return f"Codes(name={self.name!r})"
@@ -94,7 +95,7 @@ class Codes:
         Raises MTScaffoldError where the file cannot be read.
         """
         if isinstance(file, str | os.PathLike):
-            return cls(read_file(file), shown(file))
+            return cls(read_file(file), shown(file), file)
         if not hasattr(file, "read"):
             raise UsageError(f"codes are a path, an open file, bytes or Codes, not a {type(file).__name__}")
         return cls(read_file(file), stream_name(file, "codes"))
@@ -119,7 +120,7 @@ class Codes:
 
     @property
     def pretokeniser(self) -> str:
-        """How text becomes words: "spaces", "gpt2", "cl100k", "o200k" or a regular expression."""
+        """How text becomes words: "spaces", "gpt2", "cl100k", "o200k", "metaspace", "metaspace-runs" or a pattern."""
         return self.header.pretokeniser
 
     @property

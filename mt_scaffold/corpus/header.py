@@ -14,7 +14,8 @@ class CodesHeader(NamedTuple):
 
     symbols: "characters" (code points) or "bytes".
     pretokeniser: "spaces", where words are between spaces and the last symbol of each carries ``</w>``; "gpt2",
-        "cl100k", "o200k" or a regular expression, where symbols are bytes and nothing marks the end of a word.
+        "cl100k", "o200k", "metaspace", "metaspace-runs" or a regular expression, where symbols are bytes and nothing
+        marks the end of a word.
     split_digits: whether every number character is a separate word, whatever the pre-tokeniser says.
     picky: whether the codes are of PickyBPE: merges and splits are applied in the order of the file.
     """

@@ -1,4 +1,4 @@
-"""Documents → words by a pre-tokeniser: the patterns of GPT-2 and tiktoken, or any pattern of the ``regex`` package."""
+"""Documents → words by a pre-tokeniser: those of GPT-2, tiktoken and SentencePiece, or any pattern of ``regex``."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from mt_scaffold import _core
 from mt_scaffold.errors import MTScaffoldError, UsageError
 
 # As published with tiktoken (tiktoken_ext/openai_public.py): r50k_base, whose words are those of GPT-2's release (its
-# encoder.py), cl100k_base and o200k_base.
+# encoder.py), cl100k_base and o200k_base. metaspace: a word begins with each space, as in tokenizers; metaspace-runs: with
+# each run of spaces, as pieces of SentencePiece do.
 PATTERNS = {
     "gpt2": r"""'(?:[sdmt]|ll|ve|re)| ?\p{L}++| ?\p{N}++| ?[^\s\p{L}\p{N}]++|\s++$|\s+(?!\S)|\s""",
     "cl100k": r"""'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}++|\p{N}{1,3}+| ?[^\s\p{L}\p{N}]++[\r\n]*+"""
@@ -20,6 +21,8 @@ PATTERNS = {
     r"""|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*"""
     r"""(?i:'s|'t|'re|'ve|'m|'ll|'d)?"""
     r"""|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+""",
+    "metaspace": " ?[^ ]+| ",
+    "metaspace-runs": " *[^ ]+| +",
 }
 # Not a pre-tokeniser of this module: words are what spaces separate, which says nothing about the spaces.
 SPACES = "spaces"

@@ -28,6 +28,7 @@ from mt_scaffold.options import (
 from mt_scaffold.progress import progress_line
 from mt_scaffold.segment.ids import TokenIds
 from mt_scaffold.segment.inference import MERGES, inference_of
+from mt_scaffold.segment.numbering import Numbering
 
 
 class BPE(TokenIds):
@@ -54,7 +55,7 @@ class BPE(TokenIds):
     drawn from all of its segmentations into normal tokens, within vocab, and base symbols (docs/methods.md).
 
     special_tokens: texts with an id of their own, after those of the codes (see ``encode``). pad_vocab_to: round the
-        number of ids up to a multiple of this.
+        number of ids up to a multiple of this. numbering: the ids of imported codes; None for those next to a codes file.
 
     Raises MTScaffoldError where the codes are malformed; UsageError for a number of merges below -1, a separator that
     is not UTF-8, a glossary that is not a regular expression, and for a separator, vocab or glossaries with codes that
@@ -76,6 +77,7 @@ class BPE(TokenIds):
         special_tokens: Iterable[str] = (),
         pad_vocab_to: int = 1,
         inference: str = MERGES,
+        numbering: Numbering | None = None,
     ) -> None:
         inference_of(inference).check(vocabulary=vocab is not None)
         read = Codes.of(codes)
@@ -101,16 +103,18 @@ class BPE(TokenIds):
         pretokeniser = self.header.make_pretokeniser()
         self._pretokeniser = None if pretokeniser is None else pretokeniser.core
         self._applier = _core.Applier(self._segmenter, self._isolate, pretokeniser=self._pretokeniser)
-        self._prepare_ids(read, merges, special_tokens, pad_vocab_to, vocab is not None or bool(glossaries), inference)
+        filtered = vocab is not None or bool(glossaries)
+        self._prepare_ids(read, merges, special_tokens, pad_vocab_to, filtered, inference, numbering)
         self._arguments = {
-            "codes": Codes(read.text, read.name),
+            "codes": Codes(read.text, read.name, read.path),
             "merges": merges,
             "separator": separator,
             "vocab": vocab,
             "glossaries": glossaries,
-            "special_tokens": self._special,
+            "special_tokens": self._given_special,
             "pad_vocab_to": pad_vocab_to,
             "inference": inference,
+            "numbering": numbering,
         }
 
     def __reduce__(self) -> tuple[object, ...]:

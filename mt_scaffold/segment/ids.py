@@ -19,6 +19,7 @@ from mt_scaffold.options import (
     core_seed,
     worker_count,
 )
+from mt_scaffold.segment.numbering import Numbering, numbering_of
 
 if TYPE_CHECKING:
     import numpy
@@ -39,7 +40,8 @@ class TokenIds:
 
     Ids are numbered in this order: the 256 bytes (for codes with ``</w>`` the 256 bytes inside a word, then the 256 at
     its end), the normal merged tokens by the rank of the first merge that makes them, the special tokens as given,
-    padding. Scaffold tokens have none.
+    padding. Scaffold tokens have none. Imported codes (``CODES.ids.json``) have the ids and special tokens of the
+    program that they come from; further special tokens follow.
 
     Without ``</w>`` the tokens of a text concatenate to the text. With it, a single space follows a word's last token
     unless a special token comes next, or one of the bytes space, LF and CR as a token of its own: these stand for
@@ -57,15 +59,33 @@ class TokenIds:
         pad_vocab_to: int,
         filtered: bool,
         inference: str,
+        numbering: Numbering | None,
     ) -> None:
         """filtered: whether a vocabulary or glossaries change the subwords."""
-        self._special = check_special_tokens(special_tokens)
+        self._given_special = check_special_tokens(special_tokens)
         if not isinstance(pad_vocab_to, int) or not 1 <= pad_vocab_to < 2**31:
             raise UsageError(
                 f"the number of ids is padded to a multiple of 1 or more, an integer below 2^31, not {pad_vocab_to}"
             )
         self._multiple = pad_vocab_to
         self._id_codes = codes, merges, filtered, inference
+        self._given_numbering = numbering
+
+    @cached_property
+    def _special(self) -> list[str]:
+        numbered = {} if self.numbering is None else self.numbering.special
+        return list(dict.fromkeys([*numbered, *self._given_special]))
+
+    @cached_property
+    def numbering(self) -> Numbering | None:
+        """The ids that imported codes have; None where codes have those of their order."""
+        codes, merges, *_ = self._id_codes
+        if codes.header.end_of_word:
+            return None
+        numbering = self._given_numbering or numbering_of(codes)
+        if numbering is not None and merges != -1:
+            raise UsageError(f"{codes.name}: imported codes have ids for all of their merges; omit --merges")
+        return numbering
 
     @cached_property
     def _ids(self) -> _core.Ids:
@@ -80,12 +100,25 @@ class TokenIds:
         if codes.header.end_of_word:
             # No word holds a space, so that with this separator no two subwords look alike.
             segmenter = _core.Segmenter(codes.text, " ", codes.name, merges, inference=inference)
-        return _core.Ids(segmenter, self._pretokeniser, self._special, self._multiple)
+        numbering = self.numbering
+        if numbering is None:
+            return _core.Ids(segmenter, self._pretokeniser, self._special, self._multiple)
+        special = dict(numbering.special)
+        for token in self._special:
+            special.setdefault(token, numbering.n_vocab + len(special) - len(numbering.special))
+        return _core.Ids(
+            segmenter, self._pretokeniser, self._special, self._multiple, **numbering.for_core(special)
+        )
 
     @property
     def ids_in_core(self) -> _core.Ids:
         """What the core encodes and decodes with."""
         return self._ids
+
+    @property
+    def pretokeniser(self) -> _core.Pretokeniser | None:
+        """What cuts text into words; None for words between spaces."""
+        return self._pretokeniser
 
     @property
     def n_vocab(self) -> int:
@@ -100,7 +133,7 @@ class TokenIds:
     @cached_property
     def special_tokens(self) -> dict[str, int]:
         """The id of each special token."""
-        return {token: self._ids.first_special + number for number, token in enumerate(self._special)}
+        return dict(zip(self._special, self._ids.special_ids, strict=True))
 
     def encode(
         self,
@@ -128,7 +161,7 @@ class TokenIds:
         >>> bpe.encode("banana<|end|>", allowed_special="all")
         [257, 256, 97, 258]
         """
-        special = self._states(allowed_special, disallowed_special)
+        special = self.special_states(allowed_special, disallowed_special)
         check_index(index)
         if not (dropout or uniform_sampling):
             return self._ids.encode(text, special)
@@ -170,7 +203,7 @@ class TokenIds:
         check_epoch(epoch, seed, dropout or uniform)
         ids, offsets = self._ids.encode_batch(
             texts,
-            self._states(allowed_special, disallowed_special),
+            self.special_states(allowed_special, disallowed_special),
             chosen,
             dropout,
             core_seed(seed) if dropout or uniform else 0,
@@ -212,8 +245,8 @@ class TokenIds:
         characters.append(len(text))
         return text, [characters[start] for start in starts]
 
-    def _states(self, allowed: Some, disallowed: Some) -> str:
-        """What each special token is in this call."""
+    def special_states(self, allowed: Some, disallowed: Some) -> str:
+        """Return what each special token is in a call, as the core takes it."""
         if not self._special:
             _check_names(allowed, {})
             _check_names(disallowed, {})

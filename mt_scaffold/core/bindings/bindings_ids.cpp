@@ -158,7 +158,7 @@ std::vector<Special> specials(const std::string& states) {
 }
 
 nb::list encode_text(Ids& self, nb::handle text, const std::string& special, double p, uint64_t seed, uint64_t epoch,
-                     uint64_t index, double uniform) {
+                     uint64_t index, double uniform, bool continued) {
   Texts texts;
   texts.add(text, -1);
   std::vector<int32_t> ids;
@@ -166,7 +166,7 @@ nb::list encode_text(Ids& self, nb::handle text, const std::string& special, dou
     nb::gil_scoped_release released;
     const EncodedDocuments encoded =
         self.encoder->encode(texts.views(), specials(special), {index}, -1, {p, seed, epoch, uniform}, 1,
-                             [](size_t) { return std::string(); });
+                             [](size_t) { return std::string(); }, continued);
     ids.resize(static_cast<size_t>(encoded.offsets.back()));
     encoded.copy(reinterpret_cast<char*>(ids.data()), sizeof(int32_t), 1);
   }
@@ -255,11 +255,19 @@ void bind_ids(nb::module_& module) {
       .def(
           "__init__",
           [](Ids* self, std::shared_ptr<Segmenter> segmenter, std::shared_ptr<Pretokeniser> pretokeniser,
-             std::vector<std::string> special, uint32_t multiple) {
+             std::vector<std::string> special, uint32_t multiple, std::vector<int32_t> numbers,
+             std::vector<std::pair<int32_t, nb::bytes>> others, int32_t unknown, bool metaspace, bool words, unsigned prefix,
+             bool prefix_each) {
+            Numbering numbering{std::move(numbers), {}, unknown, metaspace, words, static_cast<Numbering::Prefix>(prefix),
+                                prefix_each};
+            for (const auto& [id, bytes] : others)
+              numbering.others.emplace_back(id, std::string(bytes.c_str(), bytes.size()));
+            const Numbering* const given = numbering.ids.empty() ? nullptr : &numbering;
             nb::gil_scoped_release released;
             const bool end_of_word = segmenter->alphabet().end_of_word;
             auto tokens =
-                std::make_shared<const TokenIds>(end_of_word, segmenter->merged_tokens(), std::move(special), multiple);
+                std::make_shared<const TokenIds>(end_of_word, segmenter->merged_tokens(), std::move(special),
+                                                 multiple, given);
             auto dictionary = std::make_shared<const Dictionary>(tokens->dictionary(segmenter->separator()));
             auto applier = std::make_shared<Applier>(segmenter, nullptr, pretokeniser, TableLimits(),
                                                      std::move(dictionary), Applier::kSpellOut);
@@ -267,9 +275,11 @@ void bind_ids(nb::module_& module) {
             new (self) Ids{std::move(tokens), std::move(encoder)};
           },
           nb::arg("segmenter"), nb::arg("pretokeniser").none(), nb::arg("special_tokens") = std::vector<std::string>(),
-          nb::arg("multiple") = 1)
+          nb::arg("multiple") = 1, nb::arg("numbers") = std::vector<int32_t>(),
+          nb::arg("others") = std::vector<std::pair<int32_t, nb::bytes>>(), nb::arg("unknown") = -1,
+          nb::arg("metaspace") = false, nb::arg("words") = false, nb::arg("prefix") = 0, nb::arg("prefix_each") = false)
       .def_prop_ro("n_vocab", [](const Ids& self) { return self.tokens->n_vocab(); })
-      .def_prop_ro("first_special", [](const Ids& self) { return self.tokens->first_special(); })
+      .def_prop_ro("special_ids", [](const Ids& self) { return self.tokens->special_ids(); })
       .def("tokens",
            [](const Ids& self) {
              nb::list tokens;
@@ -277,7 +287,7 @@ void bind_ids(nb::module_& module) {
              return tokens;
            })
       .def("encode", &encode_text, nb::arg("text"), nb::arg("special"), nb::arg("dropout") = 0.0, nb::arg("seed") = 0,
-           nb::arg("epoch") = 0, nb::arg("index") = 0, nb::arg("uniform") = 0.0)
+           nb::arg("epoch") = 0, nb::arg("index") = 0, nb::arg("uniform") = 0.0, nb::arg("continued") = false)
       .def("encode_batch", &encode_batch, nb::arg("texts"), nb::arg("special"),
            nb::arg("indices") = std::vector<uint64_t>(), nb::arg("dropout") = 0.0, nb::arg("seed") = 0,
            nb::arg("epoch") = 0, nb::arg("workers") = 1, nb::arg("width") = 4, nb::arg("append") = -1,

@@ -19,7 +19,7 @@ constexpr std::string_view kPickyLine = "#version: 0.4 picky";
 constexpr std::string_view kByte = "byte", kBytes = "bytes";
 constexpr std::string_view kSplitDigits = "split-digits";
 constexpr std::string_view kPattern = "pattern=";
-constexpr std::array<std::string_view, 3> kPretokenisers = {"gpt2", "cl100k", "o200k"};
+constexpr std::array<std::string_view, 5> kPretokenisers = {"gpt2", "cl100k", "o200k", "metaspace", "metaspace-runs"};
 
 bool is_published(std::string_view pretokeniser) {
   return std::find(kPretokenisers.begin(), kPretokenisers.end(), pretokeniser) != kPretokenisers.end();
@@ -75,12 +75,12 @@ CodesHeader parse_words(std::string_view rest) {
       throw InputError(
           "'" + shown(word) + "' is no " + (header.pretokeniser.empty() ? "pre-tokeniser" : "option") +
           " of codes that this mt-scaffold knows; expected '" + std::string(kPretokenisedLine) +
-          "', then gpt2, cl100k, o200k or pattern=..., perhaps with split-digits before a pattern or after "
+          "', then gpt2, cl100k, o200k, metaspace, metaspace-runs or pattern=..., perhaps with split-digits before a pattern or after "
           "a name; update mt-scaffold, or learn the codes again");
     }
   }
   if (header.pretokeniser.empty())
-    throw InputError("a pre-tokeniser is missing; expected gpt2, cl100k, o200k or pattern=...");
+    throw InputError("a pre-tokeniser is missing; expected gpt2, cl100k, o200k, metaspace, metaspace-runs or pattern=...");
   return header;
 }
 

@@ -27,9 +27,9 @@ class Texts {
   void begin(uint64_t index) { session_.begin(index); }
 
   // Appends int32 ids. `name` names the text, whose first `before` bytes are not a part of `text`, if it holds a
-  // special token that is refused.
+  // special token that is refused. `continued`: more of a text comes before it.
   template <typename Name>
-  void append(std::string_view text, size_t before, Name&& name, OutputBuffer& output) {
+  void append(std::string_view text, size_t before, Name&& name, OutputBuffer& output, bool continued = false) {
     if (const auto refused = refused_.find(text, 0); refused.position != std::string_view::npos)
       throw SpecialTokenFound(name() + "the text holds the special token '" + ids_.special()[refused.index] +
                               "' at byte offset " + std::to_string(before + refused.position) +
@@ -37,9 +37,9 @@ class Texts {
     for (size_t from = 0; from < text.size();) {
       const auto found = allowed_.find(text, from);
       const size_t stop = std::min(found.position, text.size());
-      if (stop > from) session_.append(text.substr(from, stop - from), output);
+      if (stop > from) append_text(text.substr(from, stop - from), before + from == 0 && !continued, output);
       if (found.position == std::string_view::npos) break;
-      append_id(ids_.first_special() + static_cast<int32_t>(found.index), output);
+      append_id(ids_.special_ids()[found.index], output);
       from = stop + ids_.special()[found.index].size();
     }
   }
@@ -49,7 +49,59 @@ class Texts {
   }
 
  private:
+  // Appends the ids of text without special tokens; `first`: nothing precedes it in its document.
+  void append_text(std::string_view text, bool first, OutputBuffer& output) {
+    const Numbering& numbering = ids_.numbering();
+    const size_t begin = output.size() / sizeof(int32_t);
+    if (numbering.metaspace) {
+      constexpr std::string_view kSpace = "\xE2\x96\x81";
+      const bool there = text.starts_with(' ') || text.starts_with(kSpace);
+      const bool wanted = numbering.prefix == Numbering::Prefix::kAlways ||
+                          (numbering.prefix == Numbering::Prefix::kUnlessThere && !there);
+      spaced_.assign(wanted && (first || numbering.prefix_each) ? 1 : 0, ' ');
+      if (numbering.words) {
+        append_words(text);
+      }
+      for (size_t from = numbering.words ? text.size() : 0; from < text.size();) {
+        const size_t found = std::min(text.find(kSpace, from), text.size());
+        spaced_.append(text.substr(from, found - from));
+        if (found < text.size()) spaced_ += ' ';
+        from = found + kSpace.size();
+      }
+      text = spaced_;
+    }
+    session_.append(text, output);
+    if (numbering.unknown >= 0) join_unknown(begin, numbering.unknown, output);
+  }
+
+  void append_words(std::string_view text) {
+    spaced_.clear();
+    bool within = false;
+    for (size_t i = 0; i < text.size(); ++i) {
+      const bool marker = text.substr(i).starts_with("\xE2\x96\x81");
+      if (marker || text[i] == ' ' || (text[i] >= '\t' && text[i] <= '\r')) {
+        within = false;
+        if (marker) i += 2;
+        continue;
+      }
+      if (!within) spaced_ += ' ';
+      within = true;
+      spaced_ += text[i];
+    }
+  }
+
+  // Leaves one of several unknown ids in a row; `begin`: where to look.
+  static void join_unknown(size_t begin, int32_t unknown, OutputBuffer& output) {
+    const size_t end = output.size() / sizeof(int32_t);
+    int32_t* const ids = reinterpret_cast<int32_t*>(output.reserve(0) - output.size());
+    size_t kept = begin;
+    for (size_t i = begin; i < end; ++i)
+      if (ids[i] != unknown || kept == begin || ids[kept - 1] != unknown) ids[kept++] = ids[i];
+    output.drop_last((end - kept) * sizeof(int32_t));
+  }
+
   Applier::Documents session_;
+  std::string spaced_;
   const TokenIds& ids_;
   const SpecialFinder allowed_, refused_;
 };
@@ -131,7 +183,8 @@ std::vector<IdEncoder::Unit> IdEncoder::plan(const std::vector<std::string_view>
 
 EncodedDocuments IdEncoder::encode(const std::vector<std::string_view>& texts, const std::vector<Special>& special,
                                    const std::vector<uint64_t>& indices, int32_t append, const Dropout& dropout,
-                                   unsigned workers, const std::function<std::string(size_t)>& name_of) const {
+                                   unsigned workers, const std::function<std::string(size_t)>& name_of,
+                                   bool continued) const {
   const std::vector<Unit> units = plan(texts, !dropout.any());
   workers = std::max(1u, static_cast<unsigned>(std::min<size_t>(workers, units.size())));
   EncodedDocuments result;
@@ -156,7 +209,7 @@ EncodedDocuments IdEncoder::encode(const std::vector<std::string_view>& texts, c
           session.begin(indices.empty() ? k : indices[k]);
           const size_t begin = k + 1 == unit.last ? unit.begin : 0;
           const std::string_view text = k + 1 == unit.last ? texts[k].substr(begin, unit.end - begin) : texts[k];
-          session.append(text, begin, [&] { return name_of(k); }, output);
+          session.append(text, begin, [&] { return name_of(k); }, output, continued);
           const bool ends = k + 1 < unit.last || unit.end == texts[k].size();
           if (ends && append >= 0) Texts::append_id(append, output);
           const size_t now = output.size() / sizeof(int32_t);

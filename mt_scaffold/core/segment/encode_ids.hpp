@@ -40,10 +40,11 @@ class IdEncoder {
 
   // Under dropout the random numbers of a document depend on (seed, epoch, its index) alone; its index is its position
   // unless `indices` are given. `append`: an id after each document, unless negative. Throws SpecialTokenFound for one
-  // that is refused; `name_of` says where.
+  // that is refused; `name_of` says where. `continued`: the texts go on others.
   EncodedDocuments encode(const std::vector<std::string_view>& texts, const std::vector<Special>& special,
                           const std::vector<uint64_t>& indices, int32_t append, const Dropout& dropout,
-                          unsigned workers, const std::function<std::string(size_t)>& name_of) const;
+                          unsigned workers, const std::function<std::string(size_t)>& name_of,
+                          bool continued = false) const;
 
   // Encodes each line of a text, without its LF, and writes ids of `width` bytes and the number of ids of each line
   // (int32). `first`: the index of the first line. `append`: an id after each line, unless negative.

@@ -8,7 +8,7 @@
 namespace mt_scaffold {
 
 TokenIds::TokenIds(bool end_of_word, const std::vector<std::string>& merged, std::vector<std::string> special,
-                   uint32_t multiple)
+                   uint32_t multiple, const Numbering* numbering)
     : end_of_word_(end_of_word), special_(std::move(special)) {
   for (int byte = 0; byte < 256; ++byte) {
     const char c = static_cast<char>(byte);
@@ -28,8 +28,16 @@ TokenIds::TokenIds(bool end_of_word, const std::vector<std::string>& merged, std
     if (final && stem.size() == 1) continue;
     add(stem, final ? kEndsWord : 0);
   }
-  first_special_ = static_cast<int32_t>(entries_.size());
-  for (const std::string_view token : special_) add(token, kJoins);
+  const auto ordinary = static_cast<int32_t>(entries_.size());
+  for (const std::string_view token : special_) {
+    special_ids_.push_back(static_cast<int32_t>(entries_.size()));
+    add(token, kJoins);
+  }
+  ordinary_.assign(entries_.begin(), entries_.begin() + ordinary);
+  if (numbering) {
+    numbering_ = *numbering;
+    renumber();
+  }
   while (entries_.size() % std::max<uint32_t>(multiple, 1) != 0) add("", kJoins | kTransparent);
 }
 
@@ -43,8 +51,28 @@ void TokenIds::add(std::string_view bytes, uint32_t flags) {
   entries_.push_back(entry);
 }
 
-std::string TokenIds::bytes_of(size_t id) const {
-  const Entry& entry = entries_[id];
+void TokenIds::renumber() {
+  if (numbering_.ids.size() != entries_.size())
+    throw InputError("there are " + std::to_string(numbering_.ids.size()) + " ids for " +
+                     std::to_string(entries_.size()) + " tokens");
+  int32_t last = numbering_.unknown;
+  for (const int32_t id : numbering_.ids) last = std::max(last, id);
+  for (const auto& [id, bytes] : numbering_.others) last = std::max(last, id);
+  const std::vector<Entry> own = std::move(entries_);
+  Entry padding{};
+  padding.flags = kJoins | kTransparent;
+  entries_.assign(static_cast<size_t>(last) + 1, padding);
+  for (const auto& [id, bytes] : numbering_.others) {
+    add(bytes, 0);
+    entries_[static_cast<size_t>(id)] = entries_.back();
+    entries_.pop_back();
+  }
+  for (size_t i = 0; i < own.size(); ++i)
+    if (numbering_.ids[i] >= 0) entries_[static_cast<size_t>(numbering_.ids[i])] = own[i];
+  for (size_t i = 0; i < special_.size(); ++i) special_ids_[i] = numbering_.ids[ordinary_.size() + i];
+}
+
+std::string TokenIds::bytes_of(const Entry& entry) const {
   std::string bytes(entry.head, std::min<size_t>(entry.length, kInline));
   if (entry.length > kInline) bytes.append(long_, entry.rest, entry.length - kInline);
   return bytes;
@@ -52,11 +80,12 @@ std::string TokenIds::bytes_of(size_t id) const {
 
 Dictionary TokenIds::dictionary(std::string_view separator) const {
   Dictionary dictionary;
-  dictionary.reserve(static_cast<size_t>(first_special_));
-  for (int32_t id = 0; id < first_special_; ++id) {
-    std::string form = bytes_of(static_cast<size_t>(id));
-    if (end_of_word_ && (entries_[static_cast<size_t>(id)].flags & kEndsWord) == 0) form += separator;
-    dictionary.emplace(std::move(form), id);
+  dictionary.reserve(ordinary_.size());
+  for (size_t i = 0; i < ordinary_.size(); ++i) {
+    std::string form = bytes_of(ordinary_[i]);
+    if (end_of_word_ && (ordinary_[i].flags & kEndsWord) == 0) form += separator;
+    const int32_t id = numbering_.ids.empty() ? static_cast<int32_t>(i) : numbering_.ids[i];
+    dictionary.emplace(std::move(form), id < 0 ? numbering_.unknown : id);
   }
   return dictionary;
 }

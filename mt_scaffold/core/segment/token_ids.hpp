@@ -5,6 +5,7 @@
 #include <cstring>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "errors.hpp"
@@ -22,21 +23,35 @@ class SpecialTokenFound : public InputError {
 // Which special tokens a call looks for, by their position in the list of special tokens.
 enum class Special : uint8_t { kText, kAllowed, kRefused };
 
+// Ids that codes have in another program, and how it prepares text.
+struct Numbering {
+  enum class Prefix : uint8_t { kNone, kAlways, kUnlessThere };
+
+  std::vector<int32_t> ids;      // of each token in the order of TokenIds, special tokens last; -1: none
+  std::vector<std::pair<int32_t, std::string>> others;  // ids that only decoding knows, and their bytes
+  int32_t unknown = -1;          // the id of what has none, once for several in a row; -1 if all have one
+  bool metaspace = false;        // U+2581 means a space
+  bool words = false;            // every word, between whitespace of ASCII and U+2581, begins with one space
+  Prefix prefix = Prefix::kNone;  // whether a space comes before the text, which decoding takes off
+  bool prefix_each = false;      // and before what follows a special token
+};
+
 class TokenIds {
  public:
   // `merged`: the strings of the normal merged tokens in order of rank. `end_of_word`: symbols are bytes of which a
   // word's last carries </w>. `multiple`: the number of ids is rounded up to a multiple of it.
   TokenIds(bool end_of_word, const std::vector<std::string>& merged, std::vector<std::string> special,
-           uint32_t multiple);
+           uint32_t multiple, const Numbering* numbering = nullptr);
 
   uint32_t n_vocab() const { return static_cast<uint32_t>(entries_.size()); }
   bool end_of_word() const { return end_of_word_; }
   // The bytes of an id; none for padding.
-  std::string bytes_of(size_t id) const;
+  std::string bytes_of(size_t id) const { return bytes_of(entries_[id]); }
   // Subword, with `separator` inside a word that has an end-of-word marker → id.
   Dictionary dictionary(std::string_view separator) const;
 
-  int32_t first_special() const { return first_special_; }
+  const std::vector<int32_t>& special_ids() const { return special_ids_; }
+  const Numbering& numbering() const { return numbering_; }
   const std::vector<std::string>& special() const { return special_; }
 
   // Appends the text of `count` ids. `id_at(i)` is the i-th, as a 64-bit number. `on_token(position)`, for each id, is
@@ -44,6 +59,7 @@ class TokenIds {
   template <typename IdAt, typename OnToken>
   void decode(size_t count, IdAt&& id_at, OnToken&& on_token, OutputBuffer& output) const {
     bool open = false;  // the token before ended a word
+    bool at_start = numbering_.prefix != Numbering::Prefix::kNone;
     for (size_t i = 0; i < count; ++i) {
       const auto id = static_cast<uint64_t>(id_at(i));
       if (id >= entries_.size()) throw out_of_range(i, static_cast<int64_t>(id));
@@ -54,6 +70,14 @@ class TokenIds {
         output.advance(1);
       }
       on_token(output.size());
+      if (at_start && (entry.flags & kJoins) == 0) {
+        at_start = false;
+        if (entry.length > 0 && entry.head[0] == ' ') {
+          const std::string rest = bytes_of(id).substr(1);
+          output.append(rest.data(), rest.size());
+          continue;
+        }
+      }
       std::memcpy(to, entry.head, kInline);
       if (entry.length > kInline) std::memcpy(to + kInline, long_.data() + entry.rest, entry.length - kInline);
       output.advance(entry.length);
@@ -72,13 +96,18 @@ class TokenIds {
   static_assert(sizeof(Entry) == 32);
 
   void add(std::string_view bytes, uint32_t flags);
+  std::string bytes_of(const Entry& entry) const;
   InputError out_of_range(size_t position, int64_t id) const;
+
+  void renumber();
 
   bool end_of_word_;
   std::vector<Entry> entries_;
   std::string long_;  // what is longer than kInline
   std::vector<std::string> special_;
-  int32_t first_special_ = 0;
+  std::vector<int32_t> special_ids_;
+  Numbering numbering_;
+  std::vector<Entry> ordinary_;  // in the order of numbering_.ids, which gives theirs
 };
 
 // Finds special tokens in text: the leftmost, and the longest of those that begin at the same place.

@@ -1,5 +1,6 @@
 #include "text/pretokeniser.hpp"
 
+#include <cstring>
 #include <stdexcept>
 #include <string>
 
@@ -160,6 +161,24 @@ size_t cut(const char* p, const char* end, const char** ends) {
   return count;
 }
 
+// metaspace,  ?[^ ]+| : a word begins with each space, as in tokenizers; metaspace-runs,  *[^ ]+| +: with each run of
+// spaces, as in SentencePiece, which only merges what is in a piece and so needs no words.
+template <bool runs, size_t kBatch>
+size_t cut_at_spaces(const char* p, const char* end, const char** ends) {
+  size_t count = 0;
+  while (p < end && count < kBatch) {
+    if (runs) {
+      while (p < end && *p == ' ') ++p;
+    } else if (*p == ' ') {
+      ++p;
+    }
+    const void* space = p < end ? std::memchr(p, ' ', static_cast<size_t>(end - p)) : nullptr;
+    p = space ? static_cast<const char*>(space) : end;
+    ends[count++] = p;
+  }
+  return count;
+}
+
 }  // namespace
 
 Pretokeniser::Pretokeniser(std::string_view name, bool split_digits) : split_digits_(split_digits) {
@@ -169,6 +188,21 @@ Pretokeniser::Pretokeniser(std::string_view name, bool split_digits) : split_dig
     cut_ = split_digits ? cut<Cl100k, true, kBatch> : cut<Cl100k, false, kBatch>;
   } else if (name == "o200k") {
     cut_ = split_digits ? cut<O200k, true, kBatch> : cut<O200k, false, kBatch>;
+  } else if (name == "metaspace" || name == "metaspace-runs") {
+    at_spaces_ = true;
+    cut_ = name == "metaspace" ? cut_at_spaces<false, kBatch> : cut_at_spaces<true, kBatch>;
+    if (split_digits)
+      split_ = [cut = cut_](std::string_view document) {
+        std::vector<size_t> found;
+        const char* ends[kBatch];
+        const char *p = document.data(), *const end = p + document.size();
+        while (p < end) {
+          const size_t count = cut(p, end, ends);
+          for (size_t i = 0; i < count; ++i) found.push_back(static_cast<size_t>(ends[i] - document.data()));
+          p = ends[count - 1];
+        }
+        return found;
+      };
   } else {
     throw std::invalid_argument("no pre-tokeniser of the core has the name '" + std::string(name) + "'");
   }
@@ -181,6 +215,12 @@ size_t Pretokeniser::last_certain_cut(std::string_view text, size_t searched) co
   if (split_ || text.size() <= kLongest) return 0;
   const char* const begin = text.data();
   const char* const end = begin + text.size();
+  if (at_spaces_) {
+    // Not after U+2581, which becomes a space where text is numbered as SentencePiece does.
+    for (const char* p = end - 1; p > begin && p >= begin + searched; --p)
+      if (*p == ' ' && p[-1] != ' ' && p[-1] != '\x81') return static_cast<size_t>(p - begin);
+    return 0;
+  }
   const char* const first = begin + (searched > kLongest ? searched - kLongest : 1);
   // The characters on both sides must be complete.
   for (const char* p = end - kLongest; p >= first; --p) {

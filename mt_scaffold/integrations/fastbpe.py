@@ -1,0 +1,47 @@
+"""fastBPE's codes (two symbols and their count per line) ⇄ codes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from mt_scaffold.codes import Codes
+from mt_scaffold.corpus.files import PathLike, read_file, shown
+from mt_scaffold.corpus.text import decode
+from mt_scaffold.errors import MTScaffoldError, UsageError
+from mt_scaffold.integrations.imported import Imported, Original
+
+
+def read(path: PathLike, pretokeniser: str | None = None, special: Mapping[str, int] | None = None) -> Imported:
+    """Read fastBPE's codes, which have no ids; counts are left out."""
+    name = shown(path)
+    if pretokeniser is not None or special:
+        raise UsageError(f"{name}: words are between spaces and have no ids; omit --pretokenise and --special")
+    lines = ["#version: 0.2"]
+    for number, line in enumerate(decode(read_file(path), name).removesuffix("\n").split("\n"), 1):
+        fields = line.split(" ")
+        if len(fields) != 3 or not all(fields) or not fields[2].isdecimal():
+            raise MTScaffoldError(f"{name}: line {number}: expected two symbols and their count")
+        lines.append(" ".join(fields[:2]))
+    return Imported(Codes(("\n".join(lines) + "\n").encode("utf-8"), name), None)
+
+
+def write(codes: Codes) -> bytes:
+    """Return fastBPE's codes, with 0 for the counts, which applying does not use.
+
+    Raises MTScaffoldError for codes that it cannot express.
+    """
+    if codes.header != (codes.header._replace(symbols="characters", pretokeniser="spaces", picky=False)):
+        raise MTScaffoldError(f"{codes.name}: fastBPE's symbols are characters, and its words between spaces")
+    if codes.scaffold:
+        raise MTScaffoldError(f"{codes.name}: fastBPE cannot take scaffold tokens apart")
+    return "".join(f"{left} {right} 0\n" for left, right, _ in codes.merges).encode("utf-8")
+
+
+def original(path: PathLike, imported: Imported) -> Original:
+    """Return fastBPE's segmentation of a line, for the file."""
+    try:
+        import fastBPE
+    except ImportError:
+        raise MTScaffoldError("--check needs the package fastBPE; run pip install fastBPE") from None
+    bpe = fastBPE.fastBPE(str(path))
+    return lambda text: bpe.apply([text])[0].split(" ")  # type: ignore[no-any-return]

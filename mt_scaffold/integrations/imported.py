@@ -1,0 +1,123 @@
+"""Codes with the ids of the program that they come from: what the readers of all formats return."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from mt_scaffold.codes import Codes
+from mt_scaffold.corpus.text import bytes_to_notation
+from mt_scaffold.errors import MTScaffoldError
+from mt_scaffold.integrations.merging import first_out_of_order
+from mt_scaffold.segment.numbering import Numbering, Spaces, ordinary_tokens
+
+# What stands for a space in pieces of SentencePiece.
+SPACE = "\N{LOWER ONE EIGHTH BLOCK}"
+# What a library gives for a text: ids, or subwords where the format has no ids.
+Original = Callable[[str], Sequence[int] | Sequence[str]]
+
+
+class Imported(NamedTuple):
+    """What a file of another program becomes.
+
+    numbering: None where the format has no ids. in_text: the special tokens that the program finds in text. notes: what
+    the file has that codes do not, for people.
+    """
+
+    codes: Codes
+    numbering: Numbering | None
+    in_text: Collection[str] = ()
+    notes: Sequence[str] = ()
+
+
+def refused(name: str, what: str) -> MTScaffoldError:
+    """Return the error for what codes cannot express."""
+    return MTScaffoldError(f"{name}: {what}, which codes cannot express exactly; nothing was written")
+
+
+def codes_of_merges(name: str, pretokeniser: str, merges: Iterable[tuple[bytes, bytes]]) -> Codes:
+    """Return codes of bytes from merges; refuses those that use a token before one makes it."""
+    pairs = list(merges)
+    wrong = first_out_of_order(pairs, lambda token: len(token) == 1)
+    if wrong is not None:
+        shown = " ".join(map(bytes_to_notation, wrong))
+        raise refused(name, f"the merge '{shown}' comes before a merge that makes one of its tokens")
+    return _codes(name, pretokeniser, ((left, right, False) for left, right in pairs))
+
+
+def _codes(name: str, pretokeniser: str, merges: Iterable[tuple[bytes, bytes, bool]]) -> Codes:
+    lines = [f"#version: 0.3 bytes {pretokeniser}"]
+    for left, right, scaffold in merges:
+        lines.append(f"{bytes_to_notation(left)} {bytes_to_notation(right)}{' scaffold' * scaffold}")
+    return Codes(("\n".join(lines) + "\n").encode("utf-8"), name)
+
+
+def ids_of_bytes(name: str, codes: Codes, ids: Mapping[bytes, int]) -> tuple[int, ...]:
+    """Return the ids of all tokens of codes, in their order; refuses codes of which a token has none."""
+    from mt_scaffold.corpus.text import notation_to_bytes
+
+    found = []
+    for token in ordinary_tokens(codes):
+        number = ids.get(notation_to_bytes(token))
+        if number is None:
+            raise refused(name, f"'{token}' has no id")
+        found.append(number)
+    return tuple(found)
+
+
+def of_pieces(
+    name: str,
+    pretokeniser: str,
+    merges: Sequence[tuple[str, str]],
+    pieces: Mapping[str, int],
+    byte_ids: Mapping[int, int],
+    unknown: int | None,
+    spaces: Spaces,
+    special: Mapping[str, int],
+    others: Mapping[int, bytes],
+    source: Mapping[str, str],
+) -> tuple[Codes, Numbering]:
+    """Return codes of bytes for pieces of characters, in which U+2581 stands for a space.
+
+    Merges of bytes into characters come before those of characters. A part of a character is a scaffold token, and so is
+    a character or merged token without an id: what remains of it is taken apart, down to bytes, as byte fallback does.
+
+    merges: of characters, in order. pieces: the id of every piece that can come out. byte_ids: of byte fallback.
+    unknown: the id of bytes that have none. others: ids that only decoding knows.
+    """
+    wrong = first_out_of_order(merges, lambda token: len(token) == 1)
+    if wrong is not None:
+        raise refused(name, f"the merge '{' '.join(wrong)}' comes before a merge that makes one of its pieces")
+    if " " in "".join(pieces):
+        raise refused(name, "a piece holds a space itself")
+    if SPACE not in pieces:
+        raise refused(name, f"'{SPACE}' is no piece by itself")
+    crossing = next((piece for piece in pieces if re.search(f"[^{SPACE}]{SPACE}", piece)), None)
+    if pretokeniser == "metaspace-runs" and crossing is not None:
+        raise refused(name, f"the piece '{crossing}' crosses the start of a word")
+    characters = sorted({each for piece in (*pieces, *(left + right for left, right in merges)) for each in piece})
+    lines: dict[tuple[bytes, bytes], bool] = {}
+    for character in characters:
+        encoded = _bytes(character)
+        for end in range(2, len(encoded) + 1):
+            whole = end == len(encoded)
+            lines[encoded[: end - 1], encoded[end - 1 : end]] = not (whole and character in pieces)
+    for left, right in merges:
+        lines[_bytes(left), _bytes(right)] = left + right not in pieces
+    codes = _codes(name, pretokeniser, ((left, right, scaffold) for (left, right), scaffold in lines.items()))
+    ids = {bytes_to_notation(_bytes(piece)): number for piece, number in pieces.items()}
+    for byte, number in byte_ids.items():
+        ids.setdefault(bytes_to_notation(bytes((byte,))), number)
+    if unknown is None and len(byte_ids) < 256:
+        raise refused(name, "there is neither a piece for unknown characters nor one for each byte")
+    numbers = tuple(ids.get(token, -1) for token in ordinary_tokens(codes))
+    given = {number for number in numbers if number >= 0}
+    decoded = {number: bytes((byte,)) for byte, number in byte_ids.items()}
+    decoded |= {number: _bytes(piece) for piece, number in pieces.items()} | dict(others)
+    rest = {number: token for number, token in decoded.items() if number not in given}
+    return codes, Numbering(numbers, special, rest, unknown if -1 in numbers else None, spaces, source)
+
+
+def _bytes(piece: str) -> bytes:
+    return piece.replace(SPACE, " ").encode("utf-8")

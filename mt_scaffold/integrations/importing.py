@@ -1,0 +1,137 @@
+"""Vocabularies of other programs → codes and their ids: what the command ``import`` does."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
+from typing import NamedTuple, Protocol, cast
+
+from mt_scaffold.corpus.files import PathLike, open_input, open_output, read_file, refuse_overwriting, shown
+from mt_scaffold.corpus.text import not_utf8
+from mt_scaffold.errors import MTScaffoldError
+from mt_scaffold.integrations.imported import Imported, Original
+from mt_scaffold.options import check_choice
+from mt_scaffold.segment.apply import BPE
+from mt_scaffold.segment.numbering import ids_path, write_numbered
+
+# Each is a module of this name, but for tokenizer.json.
+FORMATS = ("tokenizer.json", "tiktoken", "sentencepiece", "fastbpe", "youtokentome")
+# Lines that are compared as one text, line ends included.
+_LINES = 64
+
+
+class Written(NamedTuple):
+    """What ``import_codes`` has written, and how many lines of a text were compared."""
+
+    imported: Imported
+    format: str
+    lines: int
+
+
+class _Reader(Protocol):
+    """The module of a format."""
+
+    def read(self, path: PathLike, pretokeniser: str | None, special: Mapping[str, int] | None) -> Imported: ...
+
+    def original(self, path: PathLike, imported: Imported) -> Original: ...
+
+
+def _reader(format: str) -> _Reader:
+    module = importlib.import_module(f"mt_scaffold.integrations.{format.replace('.', '_')}")
+    return cast(_Reader, module)
+
+
+def import_codes(
+    path: PathLike,
+    outfile: PathLike,
+    *,
+    format: str | None = None,
+    pretokenise: str | None = None,
+    special_tokens: Mapping[str, int] | None = None,
+    check: PathLike | None = None,
+) -> Written:
+    """Write the codes of a file of another program, and next to them its ids and special tokens.
+
+    format: one of FORMATS; None for what the content looks like. pretokenise, special_tokens: of tiktoken's ranks that
+    are not OpenAI's. check: a text; codes are only written where the program itself, which must be installed, gives the
+    same ids for it.
+
+    Raises MTScaffoldError, with the reason, for what codes cannot express exactly, and for the first line of ``check``
+    that is numbered otherwise.
+    """
+    refuse_overwriting([outfile, ids_path(outfile)], [path, check])
+    chosen = format_of(path) if format is None else check_choice("format", format, FORMATS)
+    reader = _reader(chosen)
+    imported = reader.read(path, pretokenise, special_tokens)
+    lines = 0 if check is None else compare(imported, reader.original(path, imported), check)
+    if imported.numbering is None:
+        with open_output(outfile) as stream:
+            stream.write(imported.codes.text)
+    else:
+        write_numbered(imported.codes, imported.numbering, outfile)
+    return Written(imported, chosen, lines)
+
+
+def format_of(path: PathLike) -> str:
+    """Return the format that a file's content looks like; MTScaffoldError where it is none of them."""
+    content = read_file(path)
+    first, _, rest = content.partition(b"\n")
+    fields = first.split()
+    if content.lstrip()[:1] == b"{":
+        return "tokenizer.json"
+    if len(fields) == 2 and all(field.isdigit() for field in fields) and len(rest.split(b"\n", 1)[0].split()) == 2:
+        return "youtokentome"
+    if content[:1] == b"\x0a" and b"\x00" in content[:4096]:
+        return "sentencepiece"
+    if len(fields) == 3 and fields[2].isdigit():
+        return "fastbpe"
+    if len(fields) == 2 and fields[1].isdigit():
+        return "tiktoken"
+    raise MTScaffoldError(f"{shown(path)}: none of {', '.join(FORMATS)} by its content; give --format")
+
+
+def compare(imported: Imported, original: Original, path: PathLike) -> int:
+    """Number a text with both, and return how many lines it has; MTScaffoldError for the first that differs."""
+    ours = segmentation(imported)
+    number = 0
+    for block in _blocks(path):
+        whole = ["".join(block)] if imported.numbering is not None else [line.removesuffix("\n") for line in block]
+        if any(list(ours(text)) != list(original(text)) for text in whole):
+            for line, text in enumerate(block, number + 1):
+                found, wanted = list(ours(text)), list(original(text))
+                if found != wanted or line == number + len(block):
+                    raise MTScaffoldError(
+                        f"{shown(path)}: line {line}: {_some(wanted)} in the original, {_some(found)} with the codes; "
+                        "nothing was written"
+                    )
+        number += len(block)
+    return number
+
+
+def segmentation(imported: Imported) -> Original:
+    """Return what gives the ids of a text, or where the format has none, its subwords."""
+    if imported.numbering is None:
+        plain = BPE(imported.codes)
+        return lambda text: plain.segment(text).split(" ")
+    bpe = BPE(imported.codes, numbering=imported.numbering)
+    return lambda text: bpe.encode(text, allowed_special=imported.in_text, disallowed_special=())
+
+
+def _some(ids: Sequence[object]) -> str:
+    return " ".join(map(str, ids[:12])) + " ..." * (len(ids) > 12)
+
+
+def _blocks(path: PathLike) -> Iterator[list[str]]:
+    number = 0
+    with open_input(path) as stream:
+        while lines := list(islice(stream, _LINES)):
+            block = []
+            for number, line in enumerate(lines, number + 1):  # noqa: B020
+                try:
+                    block.append(line.decode("utf-8"))
+                except UnicodeDecodeError as error:
+                    raise not_utf8(shown(path), number, error.start, line[error.start]) from None
+            yield block
+
+

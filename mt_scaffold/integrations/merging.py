@@ -1,0 +1,85 @@
+"""Tokens and their order, or merges, of another program → the merges that its BPE can apply.
+
+A merge of two symbols is only applied where its token's string, segmented by itself, comes to be those two symbols:
+what is merged within a span of text depends on that span alone until something is merged across its ends, and then its
+token is not made there. So one merge at most makes a token, whatever else spells it, and others can be left out. Where
+every token comes after those that it is made of, merging one place at a time, as these programs do, and all places of a
+rank at once, as codes mean it, come to the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TypeVar
+
+Text = TypeVar("Text", str, bytes)
+
+
+def last_parts(symbols: Sequence[Text], rank: Callable[[Text, Text], int | None]) -> list[Text]:
+    """Merge the leftmost pair of the lowest rank, one by one, until two symbols are left or no pair has a rank.
+
+    rank: of the merge of two symbols, None where they do not merge.
+    """
+    parts = list(symbols)
+    ranks = [rank(left, right) for left, right in zip(parts, parts[1:], strict=False)]
+    while len(parts) > 2:
+        best = min((each for each in ranks if each is not None), default=None)
+        if best is None:
+            break
+        at = ranks.index(best)
+        parts[at : at + 2] = [parts[at] + parts[at + 1]]
+        del ranks[at]
+        if at > 0:
+            ranks[at - 1] = rank(parts[at - 1], parts[at])
+        if at < len(ranks):
+            ranks[at] = rank(parts[at], parts[at + 1])
+    return parts
+
+
+def merges_of_ranks(
+    ranks: Mapping[Text, int], symbols: Callable[[Text], Sequence[Text]]
+) -> tuple[list[tuple[Text, Text]], list[Text]]:
+    """Return merges where any two symbols merge that spell a token, the one of the lowest rank first.
+
+    ranks: of the tokens, base symbols too. symbols: the base symbols of a token.
+
+    Returns the merges in order, and the tokens of several symbols that no merge makes.
+    """
+
+    def rank(left: Text, right: Text) -> int | None:
+        return ranks.get(left + right)
+
+    merges, unmade = [], []
+    for token in sorted(ranks, key=ranks.__getitem__):
+        base = symbols(token)
+        if len(base) > 1:
+            parts = last_parts(base, rank)
+            if len(parts) == 2:
+                merges.append((parts[0], parts[1]))
+            else:
+                unmade.append(token)
+    return merges, unmade
+
+
+def applied_merges(
+    merges: Iterable[tuple[str, str]], symbols: Callable[[str], Sequence[str]]
+) -> list[tuple[str, str]]:
+    """Return the merges of a list that are ever applied, in order; symbols: the base symbols of a token."""
+    ranks: dict[tuple[str, str], int] = {}
+    for pair in merges:
+        ranks.setdefault(pair, len(ranks))
+
+    def rank(left: str, right: str) -> int | None:
+        return ranks.get((left, right))
+
+    return [(left, right) for left, right in ranks if last_parts(symbols(left + right), rank) == [left, right]]
+
+
+def first_out_of_order(merges: Iterable[tuple[Text, Text]], base: Callable[[Text], bool]) -> tuple[Text, Text] | None:
+    """Return the first merge with a symbol that is neither a base symbol nor made before; None where there is none."""
+    made: set[Text] = set()
+    for left, right in merges:
+        if not all(part in made or base(part) for part in (left, right)):
+            return left, right
+        made.add(left + right)
+    return None

@@ -1,0 +1,244 @@
+"""``tokenizer.json`` of Hugging Face's tokenizers → codes: BPE with ByteLevel, a published pattern, or Metaspace."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from mt_scaffold.corpus.files import PathLike, read_file, shown
+from mt_scaffold.corpus.pretokenise import PATTERNS
+from mt_scaffold.corpus.text import decode, notation_to_bytes
+from mt_scaffold.errors import MTScaffoldError, UsageError
+from mt_scaffold.integrations.imported import (
+    SPACE,
+    Imported,
+    Original,
+    codes_of_merges,
+    ids_of_bytes,
+    of_pieces,
+    refused,
+)
+from mt_scaffold.integrations.merging import applied_merges
+from mt_scaffold.segment.numbering import Numbering, Spaces
+
+_CONTRACTIONS = "(?i:'s|'t|'re|'ve|'m|'ll|'d)"
+_ENDS = r"| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
+# Patterns as they are published with models → a pre-tokeniser, or where no name has these words, the same pattern.
+_PUBLISHED = {
+    r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+": "gpt2",
+    r"'(?:[sdmt]|ll|ve|re)| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+": "gpt2",
+    **{pattern: name for name, pattern in PATTERNS.items() if not name.startswith("metaspace")},
+    # cl100k_base as it was first published, which Llama 3 has, and Qwen 2 with single digits.
+    _CONTRACTIONS + r"|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}" + _ENDS: "",
+    _CONTRACTIONS + r"|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}" + _ENDS: "",
+}
+_BYTE = re.compile(r"<0x([0-9A-F]{2})>")
+
+
+class _Words(NamedTuple):
+    """How the file makes words: a pre-tokeniser, and for Metaspace, what it does about spaces."""
+
+    pretokeniser: str
+    spaces: Spaces | None = None
+
+
+def read(path: PathLike, pretokeniser: str | None = None, special: Mapping[str, int] | None = None) -> Imported:
+    """Read a tokenizer; what it does that codes do not is refused by name.
+
+    Ids are those without the special tokens that a post-processor adds; padding and truncation are left out, too.
+    """
+    name = shown(path)
+    if pretokeniser is not None or special:
+        raise UsageError(f"{name}: says what words and special tokens are; omit --pretokenise and --special")
+    try:
+        content: dict[str, Any] = json.loads(decode(read_file(path), name))
+        return _read(name, content)
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise MTScaffoldError(f"{name}: not a tokenizer.json that is understood here ({error!r})") from None
+
+
+def _read(name: str, content: Mapping[str, Any]) -> Imported:
+    model = content["model"]
+    if model.get("type", "BPE") != "BPE" or "merges" not in model:
+        raise refused(name, f"the model {model.get('type')!r} is not BPE")
+    for key in ("dropout", "continuing_subword_prefix", "end_of_word_suffix"):
+        if model.get(key):
+            raise refused(name, f"the model has {key} {model[key]!r}")
+    vocabulary: dict[str, int] = model["vocab"]
+    merges = [tuple(each.split(" ")) if isinstance(each, str) else tuple(each) for each in model["merges"]]
+    added = content.get("added_tokens") or []
+    special = _special(name, added, content.get("normalizer"))
+    notes = []
+    if content.get("post_processor") and content["post_processor"]["type"] != "ByteLevel":
+        notes.append("its post-processor adds special tokens, which encode does with --append")
+    notes += [f"its {key} is left out" for key in ("truncation", "padding") if content.get(key)]
+    words = _words(name, content)
+    used = set().union(*merges) | {left + right for left, right in merges}
+    if (missing := next((token for token in used if token not in vocabulary), None)) is not None:
+        raise MTScaffoldError(f"{name}: '{missing}' is in the merges, but not in the vocabulary")
+    source = {"format": "tokenizer.json"}
+    if words.spaces is not None:
+        codes, numbering = _characters(name, model, vocabulary, merges, special, words)
+        return Imported(codes, numbering, special, notes)
+    applied = [_in_bytes(left, right) for left, right in applied_merges(merges, list)]
+    codes = codes_of_merges(name, words.pretokeniser, applied)
+    ordinary = {token: number for token, number in vocabulary.items() if token not in special}
+    made = {left + right for left, right in applied}
+    others: dict[int, bytes] = {}
+    ids: dict[bytes, int] = {}
+    for token, number in ordinary.items():
+        try:
+            spelled = notation_to_bytes(token)
+        except MTScaffoldError:
+            others[number] = token.encode("utf-8")
+            continue
+        if len(spelled) == 1 or spelled in made:
+            ids[spelled] = number
+        else:
+            others[number] = spelled
+    if others and model.get("ignore_merges"):
+        token = next(token for token, number in ordinary.items() if number in others)
+        raise refused(name, f"no merge makes the token '{token}', and ignore_merges gives it to words that spell it")
+    numbering = Numbering(ids_of_bytes(name, codes, ids), special, others, source=source)
+    return Imported(codes, numbering, special, notes)
+
+
+def _in_bytes(left: str, right: str) -> tuple[bytes, bytes]:
+    return notation_to_bytes(left), notation_to_bytes(right)
+
+
+def _special(name: str, added: Sequence[Mapping[str, Any]], normaliser: object) -> dict[str, int]:
+    special = {}
+    for token in added:
+        content = token["content"]
+        for flag in ("lstrip", "rstrip", "single_word"):
+            if token.get(flag):
+                raise refused(name, f"the added token '{content}' has {flag}")
+        if token.get("normalized") and normaliser and _steps(normaliser):
+            raise refused(name, f"the added token '{content}' is found in normalised text")
+        special[content] = token["id"]
+    return special
+
+
+def _steps(stage: Any) -> list[Mapping[str, Any]]:
+    """The stages of a sequence of them."""
+    if stage is None:
+        return []
+    inner = next((stage[key] for key in ("normalizers", "pretokenizers") if key in stage), None)
+    return [stage] if inner is None else [step for each in inner for step in _steps(each)]
+
+
+def _words(name: str, content: Mapping[str, Any]) -> _Words:
+    normalisers, steps = _steps(content.get("normalizer")), _steps(content.get("pre_tokenizer"))
+    spaces = _normalised_spaces(name, normalisers)
+    if spaces is not None:
+        # After the replacement there are no spaces that Gemma's split could find.
+        unused = {"type": "Split", "pattern": {"String": " "}, "behavior": "MergedWithPrevious", "invert": False}
+        if steps and steps != [unused]:
+            raise refused(name, f"the pre-tokeniser {steps[0]['type']} after the normaliser {normalisers[-1]['type']}")
+        return _Words("metaspace-runs", spaces)
+    match steps:
+        case [{"type": "Metaspace", **options}]:
+            return _metaspace(name, options)
+        case [{"type": "ByteLevel", **options}] if options.get("use_regex", True):
+            pattern = "gpt2"
+        case [{"type": "Split", **split}, {"type": "ByteLevel", **options}] if not options.get("use_regex", True):
+            pattern = _pattern(name, split)
+        case _:
+            kinds = ", ".join(each["type"] for each in steps) or "none"
+            raise refused(name, f"the pre-tokeniser ({kinds}) is neither ByteLevel, a published Split, nor Metaspace")
+    if options.get("add_prefix_space"):
+        raise refused(name, "ByteLevel has add_prefix_space")
+    return _Words(pattern)
+
+
+def _pattern(name: str, split: Mapping[str, Any]) -> str:
+    from mt_scaffold.integrations import oniguruma
+
+    pattern = split["pattern"].get("Regex", "")
+    if split.get("invert") or split.get("behavior") != "Isolated":
+        raise refused(name, f"Split has behavior {split.get('behavior')!r}, invert {split.get('invert')!r}")
+    if pattern in _PUBLISHED:
+        return _PUBLISHED[pattern] or f"pattern={pattern}"
+    exact = next((each for each in oniguruma.NAMES if oniguruma.pattern(each) == pattern), None)
+    if exact is None:
+        raise refused(name, f"the Split pattern {pattern[:60]!r} is not a published one")
+    return exact
+
+
+def _normalised_spaces(name: str, normalisers: Sequence[Mapping[str, Any]]) -> Spaces | None:
+    replace = {"type": "Replace", "pattern": {"String": " "}, "content": SPACE}
+    if not normalisers:
+        return None
+    if normalisers == [replace]:
+        return Spaces()
+    if normalisers == [{"type": "Prepend", "prepend": SPACE}, replace]:
+        return Spaces("always", True)
+    wrong = next((each for each in normalisers if each != replace), normalisers[0])
+    raise refused(name, f"the normaliser {wrong['type']} changes text")
+
+
+def _metaspace(name: str, options: Mapping[str, Any]) -> _Words:
+    if options.get("replacement", SPACE) != SPACE:
+        raise refused(name, f"Metaspace replaces spaces by {options['replacement']!r}")
+    default = "always" if options.get("add_prefix_space", True) else "never"
+    scheme = options.get("prepend_scheme", default)
+    spaces = {
+        "never": Spaces(),
+        "first": Spaces("unless-there"),
+        "always": Spaces("unless-there", True),
+    }[scheme]
+    return _Words("metaspace" if options.get("split", True) else "metaspace-runs", spaces)
+
+
+def _characters(
+    name: str,
+    model: Mapping[str, Any],
+    vocabulary: Mapping[str, int],
+    merges: Sequence[tuple[str, str]],
+    special: Mapping[str, int],
+    words: _Words,
+) -> tuple[Any, Numbering]:
+    ordinary = {token: number for token, number in vocabulary.items() if token not in special}
+    byte_ids: dict[int, int] = {}
+    if model.get("byte_fallback"):
+        byte_ids = {int(found[1], 16): ordinary[token] for token in ordinary if (found := _BYTE.fullmatch(token))}
+        ordinary = {token: number for token, number in ordinary.items() if not _BYTE.fullmatch(token)}
+    unknown = vocabulary.get(model["unk_token"]) if model.get("unk_token") else None
+    if len(byte_ids) < 256 and unknown is not None and not model.get("fuse_unk"):
+        raise refused(name, "each unknown character has an id of its own (fuse_unk is false)")
+    applied = applied_merges(merges, list)
+    made = {left + right for left, right in applied}
+    pieces = {token: number for token, number in ordinary.items() if len(token) == 1 or token in made}
+    lost = {token: number for token, number in ordinary.items() if token not in pieces}
+    if lost and model.get("ignore_merges"):
+        raise refused(name, f"no merge makes the token '{next(iter(lost))}', and ignore_merges gives it to words")
+    assert words.spaces is not None
+    return of_pieces(
+        name,
+        words.pretokeniser,
+        applied,
+        pieces,
+        byte_ids,
+        unknown,
+        words.spaces,
+        special,
+        {number: token.replace(SPACE, " ").encode("utf-8") for token, number in lost.items()},
+        {"format": "tokenizer.json"},
+    )
+
+
+def original(path: PathLike, imported: Imported) -> Original:
+    """Return the encoder of tokenizers for the file."""
+    try:
+        from tokenizers import Tokenizer
+    except ImportError:
+        raise MTScaffoldError(
+            "--check needs the package tokenizers; run pip install 'mt-scaffold[transformers]'"
+        ) from None
+    tokenizer = Tokenizer.from_file(str(path))
+    tokenizer.no_truncation()
+    tokenizer.no_padding()
+    return lambda text: tokenizer.encode(text, add_special_tokens=False).ids  # type: ignore[no-any-return]

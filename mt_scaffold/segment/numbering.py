@@ -1,0 +1,175 @@
+"""``CODES.ids.json``: the ids that codes have in the program that they were imported from, and how it prepares text."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any, Self
+
+from mt_scaffold.codes import Codes
+from mt_scaffold.corpus.files import PathLike, open_output, read_file, shown
+from mt_scaffold.corpus.text import bytes_to_notation, decode, is_base_symbol, notation_to_bytes
+from mt_scaffold.errors import MTScaffoldError
+
+_FORMAT = "mt-scaffold ids 1"
+# Whether a space comes before a text, in the order of the core.
+PREFIXES = ("none", "always", "unless-there")
+
+
+@dataclass(frozen=True)
+class Spaces:
+    """How SentencePiece prepares text: U+2581 means a space.
+
+    prefix: whether a space comes before the text, which decoding takes off: "none", "always", or "unless-there", where
+    the text begins with none. each: the same for what follows a special token. words: instead, as in YouTokenToMe, a
+    space comes before every word, and words are between whitespace of ASCII and U+2581.
+    """
+
+    prefix: str = "none"
+    each: bool = False
+    words: bool = False
+
+
+@dataclass(frozen=True)
+class Numbering:
+    """The ids of codes of bytes without ``</w>``.
+
+    ids: of the 256 bytes and then of the normal merged tokens by rank; -1 for a byte that has none. special: the id of
+    each special token. others: ids that only decoding knows, with their bytes. unknown: the id of bytes that have none,
+    once for several in a row. spaces: None where text is taken as it is. source: the format and name of the file that
+    was imported, and the encoding's name where it is known.
+    """
+
+    ids: tuple[int, ...]
+    special: Mapping[str, int] = field(default_factory=dict)
+    others: Mapping[int, bytes] = field(default_factory=dict)
+    unknown: int | None = None
+    spaces: Spaces | None = None
+    source: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def n_vocab(self) -> int:
+        """One more than the largest id."""
+        return max((*self.ids, *self.special.values(), *self.others, -1 if self.unknown is None else self.unknown)) + 1
+
+    def for_core(self, special: Mapping[str, int]) -> dict[str, Any]:
+        """Return the arguments of the core's ``Ids``; special: all special tokens, in the order of their list."""
+        spaces = self.spaces or Spaces()
+        return {
+            "numbers": [*self.ids, *special.values()],
+            "others": list(self.others.items()),
+            "unknown": -1 if self.unknown is None else self.unknown,
+            "metaspace": self.spaces is not None,
+            "words": spaces.words,
+            "prefix": PREFIXES.index(spaces.prefix),
+            "prefix_each": spaces.each,
+        }
+
+    def to_json(self, codes: Codes) -> bytes:
+        """Return the file for these codes."""
+        content = {
+            "format": _FORMAT,
+            "codes": {"sha256": _digest(codes)},
+            "source": dict(self.source),
+            "unknown": self.unknown,
+            "spaces": None if self.spaces is None else asdict(self.spaces),
+            "special": dict(self.special),
+            "others": {str(number): bytes_to_notation(token) for number, token in self.others.items()},
+            "ids": list(self.ids),
+        }
+        return (json.dumps(content, ensure_ascii=False) + "\n").encode("utf-8")
+
+    @classmethod
+    def read(cls, path: PathLike, codes: Codes) -> Self:
+        """Read the file of these codes; MTScaffoldError where it is malformed or of other codes."""
+        name = shown(path)
+        try:
+            content = json.loads(decode(read_file(path), name))
+            if content["format"] != _FORMAT:
+                raise MTScaffoldError(f"{name}: not ids of codes that this mt-scaffold reads ({content['format']!r})")
+            digest, spaces = content["codes"]["sha256"], content["spaces"]
+            numbering = cls(
+                tuple(map(int, content["ids"])),
+                {str(token): int(number) for token, number in content["special"].items()},
+                {int(number): notation_to_bytes(token) for number, token in content["others"].items()},
+                content["unknown"],
+                None if spaces is None else Spaces(**spaces),
+                content["source"],
+            )
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise MTScaffoldError(f"{name}: malformed ({error}); import the codes again") from None
+        if digest != _digest(codes):
+            raise MTScaffoldError(
+                f"{name}: the ids of other codes than {codes.name}; import the codes again, or delete {name} to number "
+                "them by rank"
+            )
+        return numbering
+
+    def after(self, codes: Codes, changed: Codes) -> tuple[Numbering, list[int | None]]:
+        """Return the ids after surgery, and for each old id the new one, None where its token is gone.
+
+        codes, changed: before and after. Ids that remain close the gaps that removed ones leave and keep their order;
+        those of new tokens follow.
+        """
+        before = dict(zip(ordinary_tokens(codes), self.ids, strict=True))
+        now = ordinary_tokens(changed)
+        kept = {number for token in now if (number := before.get(token)) is not None}
+        gone = {number for number in before.values() if number >= 0} - kept
+        new: dict[int, int] = {}
+        for number in range(self.n_vocab):
+            if number not in gone:
+                new[number] = len(new)
+        new[-1] = -1
+        ids, total = [], len(new) - 1
+        for token in now:
+            if token in before:
+                ids.append(new[before[token]])
+            else:
+                ids.append(total)
+                total += 1
+        changed_ids = replace(
+            self,
+            ids=tuple(ids),
+            special={token: new[number] for token, number in self.special.items()},
+            others={new[number]: token for number, token in self.others.items()},
+            unknown=None if self.unknown is None else new[self.unknown],
+        )
+        return changed_ids, [new.get(number) for number in range(self.n_vocab)]
+
+
+def ids_path(codes: PathLike) -> str:
+    """Return the path of the ids next to a codes file.
+
+    >>> ids_path("gpt.codes")
+    'gpt.codes.ids.json'
+    """
+    return f"{os.fspath(codes)}.ids.json"
+
+
+def ordinary_tokens(codes: Codes, merges: int = -1) -> list[str]:
+    """Return the tokens of codes of bytes without ``</w>``, in the order of their ids, in GPT-2's notation."""
+    bytes_ = [bytes_to_notation(bytes((byte,))) for byte in range(256)]
+    made = (merge.token for merge in codes.first(merges) if merge.normal)
+    return list(dict.fromkeys([*bytes_, *(token for token in made if not is_base_symbol(token, False))]))
+
+
+def numbering_of(codes: Codes) -> Numbering | None:
+    """Return the ids that stand next to a codes file; None where there are none. Raises as ``Numbering.read``."""
+    path = codes.path
+    if path is None or not os.path.exists(ids_path(path)):
+        return None
+    return Numbering.read(ids_path(path), codes)
+
+
+def write_numbered(codes: Codes, numbering: Numbering, path: PathLike) -> None:
+    """Write codes and, next to them, their ids."""
+    with open_output(path) as stream, open_output(ids_path(path)) as ids:
+        stream.write(codes.text)
+        ids.write(numbering.to_json(codes))
+
+
+def _digest(codes: Codes) -> str:
+    return hashlib.sha256(codes.text).hexdigest()

@@ -1,0 +1,99 @@
+"""Text in pieces → ids, and ids in pieces → text: at the end the same as all at once."""
+
+from __future__ import annotations
+
+import codecs
+
+from mt_scaffold.corpus.text import as_bytes
+from mt_scaffold.segment.apply import BPE
+from mt_scaffold.segment.ids import Ids, Some
+
+
+class IncrementalEncoder:
+    """Encodes a text that arrives in pieces, cut anywhere, within a character too.
+
+    Ids come as soon as nothing that may follow changes them: up to the last word that is certain to end, or with codes
+    for words between spaces the last line. With a pre-tokeniser that is a pattern they all come at the end.
+
+    bpe: codes of bytes. allowed_special, disallowed_special: as for ``BPE.encode``.
+
+    >>> encoder = IncrementalEncoder(BPE(b"#version: 0.3 bytes gpt2\\na n\\nb an\\n"))
+    >>> encoder.encode("ban"), encoder.encode("an, an", final=True)
+    ([], [257, 256, 44, 32, 256])
+    """
+
+    def __init__(self, bpe: BPE, *, allowed_special: Some = (), disallowed_special: Some = "all") -> None:
+        self._bpe = bpe
+        self._states = bpe.special_states(allowed_special, disallowed_special)
+        self._special = [token.encode("utf-8") for token in bpe.special_tokens]
+        self._first = True
+        self._pending = b""
+
+    def encode(self, text: str | bytes, final: bool = False) -> list[int]:
+        """Return the ids that have become certain; final: the text ends here. Raises as ``BPE.encode`` does."""
+        self._pending += as_bytes(text)
+        end = len(self._pending) if final else self._cut()
+        piece, self._pending = self._pending[:end], self._pending[end:]
+        first, self._first = self._first, final or (self._first and not piece)
+        return self._bpe.ids_in_core.encode(piece, self._states, continued=not first)
+
+    def _cut(self) -> int:
+        """Where what is pending may be cut: not within a special token, nor within what may become one."""
+        text = self._pending
+        beginning = [
+            at
+            for token in self._special
+            for size in range(1, min(len(token), len(text) + 1))
+            if text.endswith(token[:size])
+            for at in (len(text) - size,)
+        ]
+        cut = self._certain(text[: min(beginning, default=len(text))])
+        while cut:
+            within = [at for token in self._special if (at := self._around(text, token, cut)) >= 0]
+            if not within:
+                break
+            cut = self._certain(text[: min(within)])
+        return cut
+
+    def _certain(self, text: bytes) -> int:
+        pretokeniser = self._bpe.pretokeniser
+        return text.rfind(b"\n") + 1 if pretokeniser is None else pretokeniser.last_certain_cut(text)
+
+    @staticmethod
+    def _around(text: bytes, token: bytes, cut: int) -> int:
+        """Where a token begins that holds the bytes on both sides of a cut; -1 for nowhere."""
+        return text.find(token, max(0, cut - len(token) + 1), cut + len(token) - 1)
+
+
+class IncrementalDecoder:
+    """Decodes ids that arrive one by one or several at a time, without ever returning a part of a character.
+
+    errors: as for ``bytes.decode``: what becomes of bytes that are not UTF-8.
+
+    >>> decoder = IncrementalDecoder(BPE(b"#version: 0.3 bytes gpt2\\na n\\nb an\\n"))
+    >>> decoder.decode([0xC3]), decoder.decode([0xA4, 257])
+    ('', 'äban')
+    """
+
+    def __init__(self, bpe: BPE, errors: str = "replace") -> None:
+        self._bpe = bpe
+        self._special = set(bpe.special_tokens.values())
+        self._decoder = codecs.getincrementaldecoder("utf-8")(errors)
+        # The first id that is not special and the last one: what the bytes of the next depend on.
+        self._first: list[int] = []
+        self._last: list[int] = []
+
+    def decode(self, ids: Ids, final: bool = False) -> str:
+        """Return the text that has become certain; final: no ids follow. Raises as ``BPE.decode_bytes`` does."""
+        given = [int(number) for number in ids]
+        before = [*self._first, *self._last]
+        data = self._bpe.decode_bytes([*before, *given])[len(self._bpe.decode_bytes(before)) :]
+        lengths = self._bpe.tokens
+        shown = [number for number in given if lengths[number]]  # without padding
+        self._first = self._first or [number for number in shown if number not in self._special][:1]
+        self._last = shown[-1:] or self._last
+        text = self._decoder.decode(data, final)
+        if final:
+            self._first, self._last = [], []
+            self._decoder.reset()
+        return text
