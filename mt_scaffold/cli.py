@@ -51,7 +51,7 @@ GROUPS = {
         "sample": "have a language model write text",
         "lm-eval": "score a language model on the tasks of lm-evaluation-harness",
         "export": "convert a trained model for another program",
-        "export-tokenizers": "write plain BPE codes as a tokenizer of Hugging Face's tokenizers",
+        "export-tokenizers": "write codes for tokenizers, tiktoken, SentencePiece or fastBPE",
     },
     "one stage by itself": {
         "tokenise": "normalise and tokenise text with sacremoses",

@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 import sys
 
+from mt_scaffold.corpus.manifest import manifest_path
 from mt_scaffold.integrations.importing import FORMATS, import_codes
-from mt_scaffold.segment.numbering import ids_path
 
 EXAMPLES = """\
 mt-scaffold import tokenizer.json --output model.codes --check corpus.txt
@@ -22,7 +22,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="tokenizer.json, tiktoken's ranks, a BPE model of SentencePiece, codes of fastBPE, a model of YouTokenToMe",
     )
     parser.add_argument(
-        "--output", "-o", required=True, metavar="CODES", help="codes file; CODES.ids.json has ids and special tokens"
+        "--output",
+        "-o",
+        required=True,
+        metavar="CODES",
+        help="codes file; CODES.manifest.json has ids and special tokens",
     )
     parser.add_argument("--format", choices=FORMATS, help="format of FILE (default: what its content looks like)")
     parser.add_argument(
@@ -60,6 +64,6 @@ def run(options: argparse.Namespace) -> None:
     codes, numbering = written.imported.codes, written.imported.numbering
     for note in written.imported.notes:
         print(f"warning: {options.file}: {note}", file=sys.stderr)
-    ids = "no ids" if numbering is None else f"{numbering.n_vocab:,} ids in {ids_path(options.output)}"
+    ids = "no ids" if numbering is None else f"{numbering.n_vocab:,} ids in {manifest_path(options.output)}"
     checked = f"; the same as the original on all {written.lines:,} lines of {options.check}" if options.check else ""
     print(f"{options.output}: {written.format}, {len(codes.merges):,} merges, {ids}{checked}", file=sys.stderr)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from mt_scaffold.codes import Codes
@@ -21,13 +21,11 @@ Original = Callable[[str], Sequence[int] | Sequence[str]]
 class Imported(NamedTuple):
     """What a file of another program becomes.
 
-    numbering: None where the format has no ids. in_text: the special tokens that the program finds in text. notes: what
-    the file has that codes do not, for people.
+    numbering: None where the format has no ids. notes: what the file has that codes do not, for people.
     """
 
     codes: Codes
     numbering: Numbering | None
-    in_text: Collection[str] = ()
     notes: Sequence[str] = ()
 
 

@@ -8,12 +8,13 @@ from itertools import islice
 from typing import NamedTuple, Protocol, cast
 
 from mt_scaffold.corpus.files import PathLike, open_input, open_output, read_file, refuse_overwriting, shown
+from mt_scaffold.corpus.manifest import manifest_path
 from mt_scaffold.corpus.text import not_utf8
 from mt_scaffold.errors import MTScaffoldError
 from mt_scaffold.integrations.imported import Imported, Original
 from mt_scaffold.options import check_choice
 from mt_scaffold.segment.apply import BPE
-from mt_scaffold.segment.numbering import ids_path, write_numbered
+from mt_scaffold.segment.numbering import write_numbered
 
 # Each is a module of this name, but for tokenizer.json.
 FORMATS = ("tokenizer.json", "tiktoken", "sentencepiece", "fastbpe", "youtokentome")
@@ -60,7 +61,7 @@ def import_codes(
     Raises MTScaffoldError, with the reason, for what codes cannot express exactly, and for the first line of ``check``
     that is numbered otherwise.
     """
-    refuse_overwriting([outfile, ids_path(outfile)], [path, check])
+    refuse_overwriting([outfile, manifest_path(outfile)], [path, check])
     chosen = format_of(path) if format is None else check_choice("format", format, FORMATS)
     reader = _reader(chosen)
     imported = reader.read(path, pretokenise, special_tokens)
@@ -114,8 +115,9 @@ def segmentation(imported: Imported) -> Original:
     if imported.numbering is None:
         plain = BPE(imported.codes)
         return lambda text: plain.segment(text).split(" ")
+    in_text = imported.numbering.in_text
     bpe = BPE(imported.codes, numbering=imported.numbering)
-    return lambda text: bpe.encode(text, allowed_special=imported.in_text, disallowed_special=())
+    return lambda text: bpe.encode(text, allowed_special=in_text, disallowed_special=())
 
 
 def _some(ids: Sequence[object]) -> str:
@@ -123,15 +125,14 @@ def _some(ids: Sequence[object]) -> str:
 
 
 def _blocks(path: PathLike) -> Iterator[list[str]]:
-    number = 0
+    read = 0
     with open_input(path) as stream:
         while lines := list(islice(stream, _LINES)):
             block = []
-            for number, line in enumerate(lines, number + 1):  # noqa: B020
+            for number, line in enumerate(lines, read + 1):
                 try:
                     block.append(line.decode("utf-8"))
                 except UnicodeDecodeError as error:
                     raise not_utf8(shown(path), number, error.start, line[error.start]) from None
+            read += len(block)
             yield block
-
-

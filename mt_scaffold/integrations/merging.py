@@ -61,9 +61,7 @@ def merges_of_ranks(
     return merges, unmade
 
 
-def applied_merges(
-    merges: Iterable[tuple[str, str]], symbols: Callable[[str], Sequence[str]]
-) -> list[tuple[str, str]]:
+def applied_merges(merges: Iterable[tuple[str, str]], symbols: Callable[[str], Sequence[str]]) -> list[tuple[str, str]]:
     """Return the merges of a list that are ever applied, in order; symbols: the base symbols of a token."""
     ranks: dict[tuple[str, str], int] = {}
     for pair in merges:

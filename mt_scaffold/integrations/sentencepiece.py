@@ -9,11 +9,12 @@ from __future__ import annotations
 import re
 import struct
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from mt_scaffold.codes import Codes
 from mt_scaffold.corpus.files import PathLike, read_file, shown
-from mt_scaffold.corpus.text import is_base_symbol, notation_to_bytes
+from mt_scaffold.corpus.text import bytes_to_notation, notation_to_bytes
 from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.integrations.imported import SPACE, Imported, Original, of_pieces, refused
 from mt_scaffold.integrations.merging import merges_of_ranks
@@ -129,7 +130,7 @@ def _imported(name: str, pieces: list[_Piece], spaces: Spaces) -> Imported:
     codes, numbering = of_pieces(
         name, "metaspace-runs", merges, ids, byte_ids, unknown, spaces, special, others, source
     )
-    return Imported(codes, numbering, in_text)
+    return Imported(codes, replace(numbering, in_text=tuple(in_text)))
 
 
 def _byte(name: str, text: str) -> int:
@@ -137,6 +138,114 @@ def _byte(name: str, text: str) -> int:
     if found is None:
         raise MTScaffoldError(f"{name}: the piece '{text}' is no byte")
     return int(found[1], 16)
+
+
+def write(codes: Codes, numbering: Numbering | None) -> bytes:
+    """Return a BPE model with the ids of imported codes; scaffold tokens are pieces of the type UNUSED.
+
+    Those without an id come after all others, so that a model's embeddings need no rows for them.
+
+    Raises MTScaffoldError for codes without the form of those that are imported from SentencePiece: bytes that are
+    merged into characters before anything else, and words that begin with spaces.
+    """
+    if numbering is None or numbering.spaces is None or numbering.spaces.words or codes.header.picky:
+        raise MTScaffoldError(
+            f"{codes.name}: SentencePiece merges characters, in words that begin with spaces; only codes that were "
+            "imported from it, or from Metaspace, have this form"
+        )
+    if numbering.spaces.prefix == "unless-there" or numbering.spaces.each:
+        raise MTScaffoldError(f"{codes.name}: SentencePiece puts a space before every text or before none")
+    unknown = numbering.special.get("<unk>") if numbering.unknown is None else numbering.unknown
+    if unknown is None:
+        raise MTScaffoldError(f"{codes.name}: SentencePiece needs an id for unknown characters, '<unk>'")
+    pieces: dict[int, _Piece] = {}
+    for text, number in numbering.special.items():
+        kind = _USER_DEFINED if text in numbering.in_text else _UNKNOWN if number == unknown else _CONTROL
+        pieces[number] = _Piece(text, 0.0, kind)
+    scores = _scores(codes)
+    scaffold = {notation_to_bytes(token) for token in codes.scaffold}
+    ordinary = [notation_to_bytes(token) for token in ordinary_tokens(codes)]
+    fallback = all(number >= 0 for number in numbering.ids[128:256])
+    by_both = {token for token in numbering.others.values() if len(token) == 1}
+    for token, number in zip(ordinary, numbering.ids, strict=True):
+        if number >= 0 and number not in pieces:
+            is_byte = fallback and len(token) == 1 and token not in by_both
+            pieces[number] = _spelled(token, is_byte, scores, _NORMAL)
+    for number, token in numbering.others.items():
+        if len(token) > 1 and token not in scaffold:
+            raise MTScaffoldError(f"{codes.name}: no merge makes '{bytes_to_notation(token)}', which has id {number}")
+        pieces[number] = _spelled(token, len(token) == 1, scores, _UNUSED)
+    if len(pieces) != numbering.n_vocab:
+        missing = next(number for number in range(numbering.n_vocab) if number not in pieces)
+        raise MTScaffoldError(f"{codes.name}: no token has the id {missing}, and SentencePiece has no gaps")
+    present = {piece.text for piece in pieces.values() if piece.kind != _BYTE}
+    listed = [pieces[number] for number in sorted(pieces)]
+    listed += [_Piece(text, score, _UNUSED) for text, score in scores.items() if text not in present]
+    prefix = numbering.spaces.prefix == "always"
+    trainer = _message((3, _BPE), (4, len(listed)), (35, int(fallback)), (40, unknown))
+    normaliser = _message((1, b"identity"), (3, int(prefix)), (4, 0), (5, 1))
+    return _message(*((1, _packed(piece)) for piece in listed), (2, trainer), (3, normaliser))
+
+
+def _scores(codes: Codes) -> dict[str, float]:
+    """The score of every piece that merges of characters make, in their order."""
+    scores: dict[str, float] = {}
+    for merge in codes.merges:
+        left, right = notation_to_bytes(merge.left), notation_to_bytes(merge.right)
+        whole = _text(left), _text(right)
+        text = _text(left + right)
+        if text is None or (None in whole and len(text) > 1) or (len(text) == 1 and scores):
+            if text is None and not scores and _begins_character(left + right):
+                continue
+            raise MTScaffoldError(
+                f"{codes.name}: the merge '{merge.left} {merge.right}' is of parts of characters, which SentencePiece "
+                "does not merge"
+            )
+        if len(text) > 1:
+            scores.setdefault(text, -float(len(scores)))
+    return scores
+
+
+def _text(token: bytes) -> str | None:
+    try:
+        return token.decode("utf-8").replace(" ", SPACE)
+    except UnicodeDecodeError:
+        return None
+
+
+def _begins_character(token: bytes) -> bool:
+    return token[0] >= 0xC0 and all(0x80 <= byte < 0xC0 for byte in token[1:])
+
+
+def _spelled(token: bytes, is_byte: bool, scores: Mapping[str, float], kind: int) -> _Piece:
+    if is_byte:
+        return _Piece(f"<0x{token[0]:02X}>", 0.0, _BYTE)
+    text = token.decode("utf-8").replace(" ", SPACE)
+    return _Piece(text, scores.get(text, -float(len(scores))), kind)
+
+
+def _packed(piece: _Piece) -> bytes:
+    score = b"\x15" + struct.pack("<f", piece.score)
+    return _message((1, piece.text.encode("utf-8"))) + score + _message((3, piece.kind))
+
+
+def _message(*fields: tuple[int, int | bytes]) -> bytes:
+    """A message of protocol buffers: fields that are whole numbers or bytes."""
+    parts = []
+    for number, value in fields:
+        if isinstance(value, int):
+            parts.append(_varint(number << 3) + _varint(value))
+        else:
+            parts.append(_varint(number << 3 | 2) + _varint(len(value)) + value)
+    return b"".join(parts)
+
+
+def _varint(value: int) -> bytes:
+    parts = bytearray()
+    while value > 127:
+        parts.append(value & 127 | 128)
+        value >>= 7
+    return bytes((*parts, value))
 
 
 def original(path: PathLike, imported: Imported) -> Original:

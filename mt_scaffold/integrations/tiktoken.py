@@ -63,13 +63,15 @@ def read(path: PathLike, pretokeniser: str | None = None, special: Mapping[str, 
         raise UsageError(f"{name}: ranks do not say how text becomes words; give --pretokenise, and --special")
     encoding = {} if published is None else {"encoding": published[0]}
     words = pretokeniser or (published[1] if published else "")
-    tokens = special if special else dict(published[2]) if published else {}
+    tokens = special or (dict(published[2]) if published else {})
     merges, unmade = merges_of_ranks(ranks, lambda token: [token[i : i + 1] for i in range(len(token))])
     if unmade:
         raise refused(name, f"no merge makes the token '{bytes_to_notation(unmade[0])}' ({len(unmade):,} such tokens)")
     codes = codes_of_merges(name, words if words in PATTERNS else f"pattern={words}", merges)
-    numbering = Numbering(ids_of_bytes(name, codes, ranks), tokens, source={"format": "tiktoken", **encoding})
-    return Imported(codes, numbering, tokens)
+    numbering = Numbering(
+        ids_of_bytes(name, codes, ranks), tokens, source={"format": "tiktoken", **encoding}, in_text=tuple(tokens)
+    )
+    return Imported(codes, numbering)
 
 
 def original(path: PathLike, imported: Imported) -> Original:
@@ -116,7 +118,9 @@ def write(codes: Codes, numbering: Numbering | None = None) -> bytes:
         raise MTScaffoldError(f"{codes.name}: tiktoken takes text as it is, and has an id for each byte")
     ranks = dict(zip(tokens, ids, strict=True))
     check_ranks(codes, ranks)
-    lines = (base64.b64encode(token) + b" %d\n" % rank for token, rank in sorted(ranks.items(), key=lambda each: each[1]))
+    lines = (
+        base64.b64encode(token) + b" %d\n" % rank for token, rank in sorted(ranks.items(), key=lambda each: each[1])
+    )
     return b"".join(lines)
 
 
@@ -125,9 +129,7 @@ def check_ranks(codes: Codes, ranks: Mapping[bytes, int]) -> None:
     merges, unmade = merges_of_ranks(ranks, lambda token: [token[i : i + 1] for i in range(len(token))])
     if unmade:
         raise MTScaffoldError(f"{codes.name}: by ranks, no merge makes '{bytes_to_notation(unmade[0])}'")
-    wanted = list(
-        dict.fromkeys((notation_to_bytes(left), notation_to_bytes(right)) for left, right, _ in codes.merges)
-    )
+    wanted = list(dict.fromkeys((notation_to_bytes(left), notation_to_bytes(right)) for left, right, _ in codes.merges))
     if wanted != merges:
         differing = zip_longest(wanted, merges, fillvalue=(b"", b""))
         ours, theirs = next((ours, theirs) for ours, theirs in differing if ours != theirs)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from mt_scaffold.corpus.files import PathLike, read_file, shown
-from mt_scaffold.corpus.pretokenise import PATTERNS
 from mt_scaffold.corpus.text import decode, notation_to_bytes
 from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.integrations.imported import (
@@ -21,19 +21,9 @@ from mt_scaffold.integrations.imported import (
     refused,
 )
 from mt_scaffold.integrations.merging import applied_merges
+from mt_scaffold.integrations.patterns import PUBLISHED
 from mt_scaffold.segment.numbering import Numbering, Spaces
 
-_CONTRACTIONS = "(?i:'s|'t|'re|'ve|'m|'ll|'d)"
-_ENDS = r"| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
-# Patterns as they are published with models → a pre-tokeniser, or where no name has these words, the same pattern.
-_PUBLISHED = {
-    r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+": "gpt2",
-    r"'(?:[sdmt]|ll|ve|re)| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+": "gpt2",
-    **{pattern: name for name, pattern in PATTERNS.items() if not name.startswith("metaspace")},
-    # cl100k_base as it was first published, which Llama 3 has, and Qwen 2 with single digits.
-    _CONTRACTIONS + r"|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}" + _ENDS: "",
-    _CONTRACTIONS + r"|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}" + _ENDS: "",
-}
 _BYTE = re.compile(r"<0x([0-9A-F]{2})>")
 
 
@@ -81,7 +71,7 @@ def _read(name: str, content: Mapping[str, Any]) -> Imported:
     source = {"format": "tokenizer.json"}
     if words.spaces is not None:
         codes, numbering = _characters(name, model, vocabulary, merges, special, words)
-        return Imported(codes, numbering, special, notes)
+        return Imported(codes, replace(numbering, in_text=tuple(special)), notes)
     applied = [_in_bytes(left, right) for left, right in applied_merges(merges, list)]
     codes = codes_of_merges(name, words.pretokeniser, applied)
     ordinary = {token: number for token, number in vocabulary.items() if token not in special}
@@ -102,7 +92,7 @@ def _read(name: str, content: Mapping[str, Any]) -> Imported:
         token = next(token for token, number in ordinary.items() if number in others)
         raise refused(name, f"no merge makes the token '{token}', and ignore_merges gives it to words that spell it")
     numbering = Numbering(ids_of_bytes(name, codes, ids), special, others, source=source)
-    return Imported(codes, numbering, special, notes)
+    return Imported(codes, replace(numbering, in_text=tuple(special)), notes)
 
 
 def _in_bytes(left: str, right: str) -> tuple[bytes, bytes]:
@@ -160,8 +150,8 @@ def _pattern(name: str, split: Mapping[str, Any]) -> str:
     pattern = split["pattern"].get("Regex", "")
     if split.get("invert") or split.get("behavior") != "Isolated":
         raise refused(name, f"Split has behavior {split.get('behavior')!r}, invert {split.get('invert')!r}")
-    if pattern in _PUBLISHED:
-        return _PUBLISHED[pattern] or f"pattern={pattern}"
+    if pattern in PUBLISHED:
+        return PUBLISHED[pattern] or f"pattern={pattern}"
     exact = next((each for each in oniguruma.NAMES if oniguruma.pattern(each) == pattern), None)
     if exact is None:
         raise refused(name, f"the Split pattern {pattern[:60]!r} is not a published one")

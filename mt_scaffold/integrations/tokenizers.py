@@ -13,15 +13,20 @@ from typing import Any, NamedTuple
 
 from mt_scaffold.codes import AnyMerge, Codes, CodesSource
 from mt_scaffold.corpus.files import PathLike, open_input, open_output, refuse_overwriting, shown
-from mt_scaffold.corpus.text import END_OF_WORD, SEPARATOR, is_base_symbol, surface_form
+from mt_scaffold.corpus.text import END_OF_WORD, SEPARATOR, bytes_to_notation, is_base_symbol, surface_form
 from mt_scaffold.corpus.vocabulary_file import SPECIAL_SYMBOLS
 from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.integrations import oniguruma
+from mt_scaffold.integrations.patterns import FIRST_CL100K, PUBLISHED
 from mt_scaffold.integrations.sides import byte_tokens, code_tokens, read_tokens
+from mt_scaffold.options import check_choice
 from mt_scaffold.segment.apply import BPE
 from mt_scaffold.segment.ids import check_special_tokens
+from mt_scaffold.segment.numbering import numbering_of
 
 _UNKNOWN, _END = "<unk>", "</s>"
+EXACT = "exact"
+PATTERN_CHOICES = (EXACT, "published")
 _LINES = 10_000
 
 
@@ -40,10 +45,11 @@ def export_tokenizers(
     merges: int = -1,
     special_tokens: Iterable[str] = (),
     check: PathLike | None = None,
+    pattern: str = EXACT,
 ) -> Exported:
     """Write plain BPE codes as a ``tokenizer.json``: what the command ``export-tokenizers`` does.
 
-    codes, vocabulary, merges, special_tokens: as for ``to_tokenizers``. check: a text; the file is only written where
+    codes, vocabulary, merges, special_tokens, pattern: as for ``to_tokenizers``. check: a text; the file is only written where
     both segment all its lines alike, which finds what an installed tokenizers does otherwise, such as the classes of
     characters that are new in Unicode.
 
@@ -52,7 +58,7 @@ def export_tokenizers(
     """
     refuse_overwriting([outfile], [codes, vocabulary, check])
     read = Codes.of(codes)
-    tokenizer, tokens = _without_special(read, vocabulary, merges)
+    tokenizer, tokens = _without_special(read, vocabulary, merges, pattern)
     lines = 0 if check is None else _compare(read, merges, tokenizer, tokens, check)
     _add_special(tokenizer, read, check_special_tokens(special_tokens))
     with open_output(outfile) as stream:
@@ -66,23 +72,29 @@ def to_tokenizers(
     vocabulary: PathLike | None = None,
     merges: int = -1,
     special_tokens: Iterable[str] = (),
+    pattern: str = EXACT,
 ) -> Any:
     """Return plain BPE codes as a ``tokenizers.Tokenizer``, with the ids of ``MTScaffoldTokenizer`` for the same files.
 
     codes: codes of code points, or codes of bytes with the pre-tokeniser gpt2, cl100k or o200k.
     vocabulary: as ``vocab_file`` of MTScaffoldTokenizer; it must have an id for every token that the codes make, on the
         way to others too. None: all tokens of the codes.
-    special_tokens: codes of bytes: tokens whose ids follow those of the codes.
+    special_tokens: codes of bytes: tokens whose ids follow those of the codes. Imported codes have those of their
+        manifest, and its ids.
+    pattern: "exact" spells out which characters are letters, numbers and marks, as the codes see them, whatever version
+        of Unicode the program that reads the file has; "published" is ByteLevel, or the pattern as it was published,
+        which other programs recognise. That of cl100k is its first, which tokenizers can express: it differs where a
+        text ends in a line end and spaces.
 
     Raises MTScaffoldError, with the reason, where tokenizers cannot express the codes, and where it is not installed.
     """
     read = Codes.of(codes)
-    tokenizer, _ = _without_special(read, vocabulary, merges)
+    tokenizer, _ = _without_special(read, vocabulary, merges, pattern)
     _add_special(tokenizer, read, check_special_tokens(special_tokens))
     return tokenizer
 
 
-def check_expressible(codes: Codes, merges: int = -1) -> list[AnyMerge]:
+def check_expressible(codes: Codes, merges: int = -1, pattern: str = EXACT) -> list[AnyMerge]:
     """Return the merges of codes that tokenizers segments every word alike with; raise MTScaffoldError for others."""
     header = codes.header
     if header.picky:
@@ -95,7 +107,8 @@ def check_expressible(codes: Codes, merges: int = -1) -> list[AnyMerge]:
             f"{codes.name}: tokenizers cannot express codes of bytes with {END_OF_WORD}, whose ids tell spaces between "
             "words from others; learn codes with --pretokenise"
         )
-    if header.pretokeniser not in ("spaces", *oniguruma.NAMES):
+    known = PUBLISHED if pattern != EXACT else {}
+    if header.pretokeniser not in ("spaces", *oniguruma.NAMES, *known):
         raise MTScaffoldError(
             f"{codes.name}: the pattern {header.pretokeniser!r} is one of the package regex, which tokenizers reads "
             f"otherwise; only {', '.join(oniguruma.NAMES)} can be exported"
@@ -141,18 +154,27 @@ def _library() -> Any:
     return tokenizers
 
 
-def _without_special(codes: Codes, vocabulary: PathLike | None, merges: int) -> tuple[Any, list[str]]:
+def _without_special(
+    codes: Codes, vocabulary: PathLike | None, merges: int, pattern: str = EXACT
+) -> tuple[Any, list[str]]:
     """Return the tokenizer, before special tokens are known to it, and the tokens by id as this package writes them."""
-    kept = check_expressible(codes, merges)
+    check_choice("pattern", pattern, PATTERN_CHOICES)
+    kept = check_expressible(codes, merges, pattern)
     library = _library()
     if codes.header.bytes:
         if vocabulary is not None:
             raise UsageError(f"{codes.name}: codes of bytes have ids of their own; omit the vocabulary")
         tokens = byte_tokens(codes, merges)
         ids = {token: number for number, token in enumerate(tokens)}
+        numbering = numbering_of(codes)
+        if numbering is not None:
+            if numbering.spaces is not None:
+                raise MTScaffoldError(f"{codes.name}: spaces are prepared as in SentencePiece; export to that instead")
+            ids = dict(zip(tokens, numbering.ids, strict=True)) | dict(numbering.special)
+            ids |= {bytes_to_notation(token): number for number, token in numbering.others.items()}
         model = library.models.BPE(ids, [(left, right) for left, right, _ in kept])
         tokenizer = library.Tokenizer(model)
-        tokenizer.pre_tokenizer = library.pre_tokenizers.Sequence(_words(library, codes))
+        tokenizer.pre_tokenizer = _words(library, codes, pattern)
         tokenizer.decoder = library.decoders.ByteLevel()
         return tokenizer, tokens
     tokens = code_tokens(codes, SPECIAL_SYMBOLS, merges) if vocabulary is None else read_tokens(vocabulary)
@@ -169,12 +191,19 @@ def _without_special(codes: Codes, vocabulary: PathLike | None, merges: int) -> 
     return tokenizer, tokens
 
 
-def _words(library: Any, codes: Codes) -> list[Any]:
-    pre = library.pre_tokenizers
-    words = [pre.Split(library.Regex(oniguruma.pattern(codes.header.pretokeniser)), "isolated")]
+def _words(library: Any, codes: Codes, pattern: str) -> Any:
+    pre, name = library.pre_tokenizers, codes.header.pretokeniser
+    published = pattern != EXACT
+    if published and name == "gpt2" and not codes.header.split_digits:
+        return pre.ByteLevel(add_prefix_space=False, use_regex=True)
+    if published:
+        text = FIRST_CL100K if name == "cl100k" else next(each for each in PUBLISHED if name in (each, PUBLISHED[each]))
+    else:
+        text = oniguruma.pattern(name)
+    words = [pre.Split(library.Regex(text), "isolated")]
     if codes.header.split_digits:
-        words.append(pre.Split(library.Regex(oniguruma.digit()), "isolated"))
-    return [*words, pre.ByteLevel(add_prefix_space=False, use_regex=False)]
+        words.append(pre.Split(library.Regex(r"\p{N}" if published else oniguruma.digit()), "isolated"))
+    return pre.Sequence([*words, pre.ByteLevel(add_prefix_space=False, use_regex=False)])
 
 
 def _marked(
@@ -221,10 +250,12 @@ def _add_special(tokenizer: Any, codes: Codes, special_tokens: Sequence[str]) ->
         raise UsageError(
             f"{codes.name}: codes of code points have {', '.join(SPECIAL_SYMBOLS)}; omit the special tokens"
         )
+    numbering = numbering_of(codes)
+    numbered = {} if numbering is None else numbering.special
     for token in special_tokens:
-        if tokenizer.token_to_id(token) is not None:
+        if token not in numbered and tokenizer.token_to_id(token) is not None:
             raise UsageError(f"{codes.name}: '{token}' is a token of the codes; choose another special token")
-    special = special_tokens if codes.header.bytes else SPECIAL_SYMBOLS
+    special = list(dict.fromkeys([*numbered, *special_tokens])) if codes.header.bytes else SPECIAL_SYMBOLS
     tokenizer.add_special_tokens([library.AddedToken(token, special=True, normalized=False) for token in special])
     if not codes.header.bytes:
         tokenizer.post_processor = library.processors.TemplateProcessing(

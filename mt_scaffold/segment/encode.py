@@ -116,7 +116,7 @@ def encode_documents(
     manifest = manifest_path(outfile)
     refuse_overwriting([outfile, index_path(outfile), manifest], [codes, *documents.sources])
     options = _Options(
-        {"refuse": "2", "token": "1", "text": "0"}[in_text] * len(special),
+        {"refuse": "2", "token": "1", "text": "0"}[in_text] * len(bpe.special_tokens),
         width,
         -1 if append is None else bpe.special_tokens[append],
         dropout,

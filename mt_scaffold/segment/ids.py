@@ -40,7 +40,7 @@ class TokenIds:
 
     Ids are numbered in this order: the 256 bytes (for codes with ``</w>`` the 256 bytes inside a word, then the 256 at
     its end), the normal merged tokens by the rank of the first merge that makes them, the special tokens as given,
-    padding. Scaffold tokens have none. Imported codes (``CODES.ids.json``) have the ids and special tokens of the
+    padding. Scaffold tokens have none. Imported codes (``CODES.manifest.json``) have the ids and special tokens of the
     program that they come from; further special tokens follow.
 
     Without ``</w>`` the tokens of a text concatenate to the text. With it, a single space follows a word's last token
@@ -106,9 +106,7 @@ class TokenIds:
         special = dict(numbering.special)
         for token in self._special:
             special.setdefault(token, numbering.n_vocab + len(special) - len(numbering.special))
-        return _core.Ids(
-            segmenter, self._pretokeniser, self._special, self._multiple, **numbering.for_core(special)
-        )
+        return _core.Ids(segmenter, self._pretokeniser, self._special, self._multiple, **numbering.for_core(special))
 
     @property
     def ids_in_core(self) -> _core.Ids:

@@ -1,20 +1,26 @@
-"""``CODES.ids.json``: the ids that codes have in the program that they were imported from, and how it prepares text."""
+"""``CODES.manifest.json``: the ids that codes have in the program that they were imported from, and how it prepares text."""
 
 from __future__ import annotations
 
-import hashlib
-import json
 import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Self
 
 from mt_scaffold.codes import Codes
-from mt_scaffold.corpus.files import PathLike, open_output, read_file, shown
-from mt_scaffold.corpus.text import bytes_to_notation, decode, is_base_symbol, notation_to_bytes
+from mt_scaffold.corpus.files import PathLike, open_output, shown
+from mt_scaffold.corpus.manifest import (
+    Manifest,
+    codes_used,
+    manifest_path,
+    raw_digest,
+    read_manifest,
+    write_manifest,
+)
+from mt_scaffold.corpus.text import bytes_to_notation, is_base_symbol, notation_to_bytes
 from mt_scaffold.errors import MTScaffoldError
 
-_FORMAT = "mt-scaffold ids 1"
+_KIND, _REMEDY = "codes", "import the codes again, or remove the manifest to number tokens by rank"
 # Whether a space comes before a text, in the order of the core.
 PREFIXES = ("none", "always", "unless-there")
 
@@ -40,7 +46,7 @@ class Numbering:
     ids: of the 256 bytes and then of the normal merged tokens by rank; -1 for a byte that has none. special: the id of
     each special token. others: ids that only decoding knows, with their bytes. unknown: the id of bytes that have none,
     once for several in a row. spaces: None where text is taken as it is. source: the format and name of the file that
-    was imported, and the encoding's name where it is known.
+    was imported, and the encoding's name where it is known. in_text: the special tokens that the program finds in text.
     """
 
     ids: tuple[int, ...]
@@ -49,6 +55,7 @@ class Numbering:
     unknown: int | None = None
     spaces: Spaces | None = None
     source: Mapping[str, str] = field(default_factory=dict)
+    in_text: tuple[str, ...] = ()
 
     @property
     def n_vocab(self) -> int:
@@ -68,45 +75,44 @@ class Numbering:
             "prefix_each": spaces.each,
         }
 
-    def to_json(self, codes: Codes) -> bytes:
-        """Return the file for these codes."""
-        content = {
-            "format": _FORMAT,
-            "codes": {"sha256": _digest(codes)},
-            "source": dict(self.source),
-            "unknown": self.unknown,
-            "spaces": None if self.spaces is None else asdict(self.spaces),
-            "special": dict(self.special),
-            "others": {str(number): bytes_to_notation(token) for number, token in self.others.items()},
-            "ids": list(self.ids),
-        }
-        return (json.dumps(content, ensure_ascii=False) + "\n").encode("utf-8")
+    def manifest(self, codes: Codes) -> Manifest:
+        """Return the manifest of these codes, without the digest of their file."""
+        return Manifest(
+            _KIND,
+            {},
+            {
+                "codes": codes.used()._asdict(),
+                "source": dict(self.source),
+                "unknown": self.unknown,
+                "spaces": None if self.spaces is None else asdict(self.spaces),
+                "special_tokens": dict(self.special),
+                "in_text": list(self.in_text),
+                "others": {str(number): bytes_to_notation(token) for number, token in self.others.items()},
+                "ids": list(self.ids),
+            },
+        )
 
     @classmethod
     def read(cls, path: PathLike, codes: Codes) -> Self:
-        """Read the file of these codes; MTScaffoldError where it is malformed or of other codes."""
+        """Read the manifest of these codes; MTScaffoldError where it is malformed or of other codes."""
         name = shown(path)
+        manifest = read_manifest(path, _KIND, _REMEDY)
+        if not codes_used(path, manifest, _REMEDY).same_as(codes.used()):
+            raise MTScaffoldError(f"{name}: has the ids of other codes than {codes.name}; {_REMEDY}")
+        content = manifest.content
         try:
-            content = json.loads(decode(read_file(path), name))
-            if content["format"] != _FORMAT:
-                raise MTScaffoldError(f"{name}: not ids of codes that this mt-scaffold reads ({content['format']!r})")
-            digest, spaces = content["codes"]["sha256"], content["spaces"]
-            numbering = cls(
+            spaces = content["spaces"]
+            return cls(
                 tuple(map(int, content["ids"])),
-                {str(token): int(number) for token, number in content["special"].items()},
+                {str(token): int(number) for token, number in content["special_tokens"].items()},
                 {int(number): notation_to_bytes(token) for number, token in content["others"].items()},
                 content["unknown"],
                 None if spaces is None else Spaces(**spaces),
                 content["source"],
+                tuple(content["in_text"]),
             )
         except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise MTScaffoldError(f"{name}: malformed ({error}); import the codes again") from None
-        if digest != _digest(codes):
-            raise MTScaffoldError(
-                f"{name}: the ids of other codes than {codes.name}; import the codes again, or delete {name} to number "
-                "them by rank"
-            )
-        return numbering
+            raise MTScaffoldError(f"{name}: malformed ({error!r}); {_REMEDY}") from None
 
     def after(self, codes: Codes, changed: Codes) -> tuple[Numbering, list[int | None]]:
         """Return the ids after surgery, and for each old id the new one, None where its token is gone.
@@ -140,15 +146,6 @@ class Numbering:
         return changed_ids, [new.get(number) for number in range(self.n_vocab)]
 
 
-def ids_path(codes: PathLike) -> str:
-    """Return the path of the ids next to a codes file.
-
-    >>> ids_path("gpt.codes")
-    'gpt.codes.ids.json'
-    """
-    return f"{os.fspath(codes)}.ids.json"
-
-
 def ordinary_tokens(codes: Codes, merges: int = -1) -> list[str]:
     """Return the tokens of codes of bytes without ``</w>``, in the order of their ids, in GPT-2's notation."""
     bytes_ = [bytes_to_notation(bytes((byte,))) for byte in range(256)]
@@ -159,17 +156,15 @@ def ordinary_tokens(codes: Codes, merges: int = -1) -> list[str]:
 def numbering_of(codes: Codes) -> Numbering | None:
     """Return the ids that stand next to a codes file; None where there are none. Raises as ``Numbering.read``."""
     path = codes.path
-    if path is None or not os.path.exists(ids_path(path)):
+    if path is None or not os.path.exists(manifest_path(path)):
         return None
-    return Numbering.read(ids_path(path), codes)
+    return Numbering.read(manifest_path(path), codes)
 
 
 def write_numbered(codes: Codes, numbering: Numbering, path: PathLike) -> None:
     """Write codes and, next to them, their ids."""
-    with open_output(path) as stream, open_output(ids_path(path)) as ids:
+    with open_output(path) as stream:
         stream.write(codes.text)
-        ids.write(numbering.to_json(codes))
-
-
-def _digest(codes: Codes) -> str:
-    return hashlib.sha256(codes.text).hexdigest()
+    named = Codes(codes.text, os.path.basename(path), path)
+    manifest = numbering.manifest(named)
+    write_manifest(manifest_path(path), manifest._replace(files={named.name: raw_digest(path)}))

@@ -1,0 +1,30 @@
+"""Codes → the files of programs other than tokenizers, with the ids that stand next to them."""
+
+from __future__ import annotations
+
+from mt_scaffold.codes import Codes, CodesSource
+from mt_scaffold.corpus.files import PathLike, open_output, refuse_overwriting
+from mt_scaffold.integrations import fastbpe, sentencepiece, tiktoken
+from mt_scaffold.options import check_choice
+from mt_scaffold.segment.numbering import numbering_of
+
+TARGETS = ("tokenizer.json", "tiktoken", "sentencepiece", "fastbpe")
+
+
+def export_codes(codes: CodesSource, outfile: PathLike, target: str) -> int:
+    """Write codes as ``target``, one of TARGETS but the first; return the number of tokens, or of merges of fastBPE.
+
+    Raises MTScaffoldError, with the reason, where the format cannot express them exactly.
+    """
+    check_choice("target", target, TARGETS[1:])
+    refuse_overwriting([outfile], [codes])
+    read = Codes.of(codes)
+    if target == "fastbpe":
+        content, total = fastbpe.write(read), len(read.merges)
+    else:
+        numbering = numbering_of(read)
+        content = (tiktoken if target == "tiktoken" else sentencepiece).write(read, numbering)
+        total = len(read.normal) + 256 if numbering is None else numbering.n_vocab
+    with open_output(outfile) as stream:
+        stream.write(content)
+    return total
