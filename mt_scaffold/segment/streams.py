@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import codecs
+from typing import TYPE_CHECKING
 
 from mt_scaffold.corpus.text import as_bytes
 from mt_scaffold.segment.apply import BPE
-from mt_scaffold.segment.ids import Ids, Some
+from mt_scaffold.segment.ids import Some
+
+if TYPE_CHECKING:
+    from mt_scaffold.segment.ids import Ids
 
 
 class IncrementalEncoder:

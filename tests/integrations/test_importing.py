@@ -1,0 +1,267 @@
+"""Vocabularies of other programs: the same ids as the program itself, in and out; what cannot be exact is refused."""
+
+from __future__ import annotations
+
+import base64
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mt_scaffold import BPE, Codes, MTScaffoldError, learn_bpe
+from mt_scaffold.cli import main
+from mt_scaffold.integrations import fastbpe, sentencepiece, tiktoken
+from mt_scaffold.integrations.importing import format_of, segmentation
+from mt_scaffold.integrations.merging import applied_merges, merges_of_ranks
+from mt_scaffold.segment.numbering import Numbering, numbering_of, write_numbered
+
+_WORDS = "the lower newest wider naïve schöne Häuser déjà 日本語 日本 café 😀 x1 2023 It's".split()
+_RANDOM = random.Random(7)
+LINES = [" ".join(_RANDOM.choices(_WORDS, k=8)) for _ in range(400)]
+# Characters of the training text, others, and what formats treat apart.
+TEXTS = st.text(st.sampled_from("".join(_WORDS) + "  \t\n\r\u2581\u2028\u00a0Ω語ß'7") | st.characters(codec="utf-8"))
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("importing") / "corpus.txt"
+    path.write_text("\n".join([*LINES, "two  spaces   three"]) + "\n", encoding="utf-8")
+    return path
+
+
+def _tokenizers(corpus: Path, kind: str) -> Path:
+    library: Any = pytest.importorskip("tokenizers", reason="comes with the extra 'transformers'")
+    pre = library.pre_tokenizers
+    model: dict[str, Any] = {}
+    special = ["<|end|>", "<unk>"]
+    if kind == "bytes":
+        words, alphabet = pre.ByteLevel(add_prefix_space=False), pre.ByteLevel.alphabet()
+    else:
+        words, alphabet = pre.Metaspace(prepend_scheme=kind), []
+        model = {"unk_token": "<unk>", "fuse_unk": True, "byte_fallback": kind == "always"}
+    tokenizer = library.Tokenizer(library.models.BPE(**model))
+    tokenizer.pre_tokenizer = words
+    options = {"vocab_size": 420, "show_progress": False, "special_tokens": special, "initial_alphabet": alphabet}
+    tokenizer.train([str(corpus)], library.trainers.BpeTrainer(**options))
+    content = json.loads(tokenizer.to_str())
+    if kind == "always":
+        vocabulary = content["model"]["vocab"]
+        for byte in range(256):
+            vocabulary[f"<0x{byte:02X}>"] = len(vocabulary)
+    path = corpus.with_name(f"{kind}.json")
+    path.write_text(json.dumps(content), encoding="utf-8")
+    return path
+
+
+def _sentencepiece(corpus: Path, kind: str) -> Path:
+    library: Any = pytest.importorskip("sentencepiece", reason="comes with the extra 'unigram'")
+    path = corpus.with_name(f"{kind}.model")
+    library.SentencePieceTrainer.train(
+        input=str(corpus),
+        model_prefix=str(path.with_suffix("")),
+        vocab_size=400 if kind == "fallback" else 140,
+        model_type="bpe",
+        byte_fallback=kind == "fallback",
+        add_dummy_prefix=kind == "fallback",
+        user_defined_symbols=["<sep>"],
+        normalization_rule_name="identity",
+        remove_extra_whitespaces=False,
+        character_coverage=0.99,
+        minloglevel=2,
+    )
+    return path
+
+
+def _ranks(corpus: Path) -> Path:
+    pytest.importorskip("tiktoken", reason="comes with the extra 'dev'")
+    codes = learn_bpe(paths=[corpus], algorithm="bpe", num_symbols=200, pretokenise="gpt2").codes
+    path = corpus.with_name("ranks.tiktoken")
+    path.write_bytes(tiktoken.write(codes))
+    return path
+
+
+def _youtokentome(corpus: Path) -> Path:
+    library: Any = pytest.importorskip("youtokentome", reason="is built from source")
+    path = corpus.with_name("yttm.model")
+    library.BPE.train(data=str(corpus), vocab_size=200, model=str(path), coverage=0.98, n_threads=1)
+    return path
+
+
+def _fastbpe(corpus: Path) -> Path:
+    pytest.importorskip("fastBPE", reason="is built from source")
+    path = corpus.with_name("fast.bpe")
+    # What its learnbpe writes.
+    merges = learn_bpe(paths=[corpus], algorithm="bpe", num_symbols=200).codes.merges
+    path.write_text("".join(f"{left} {right} {9000 - i}\n" for i, (left, right, _) in enumerate(merges)), "utf-8")
+    return path
+
+
+MAKERS = {
+    "ByteLevel": lambda corpus: _tokenizers(corpus, "bytes"),
+    "Metaspace, byte fallback": lambda corpus: _tokenizers(corpus, "always"),
+    "Metaspace, unknown": lambda corpus: _tokenizers(corpus, "first"),
+    "SentencePiece, byte fallback": lambda corpus: _sentencepiece(corpus, "fallback"),
+    "SentencePiece, unknown": lambda corpus: _sentencepiece(corpus, "unknown"),
+    "tiktoken": _ranks,
+    "YouTokenToMe": _youtokentome,
+    "fastBPE": _fastbpe,
+}
+
+
+def _imported(path: Path) -> tuple[Any, Any]:
+    from mt_scaffold.integrations import importing
+
+    reader = importing._reader(format_of(path))
+    options = ("gpt2", {"<|end|>": 1000}) if format_of(path) == "tiktoken" else (None, None)
+    imported = reader.read(path, *options)
+    return imported, reader.original(path, imported)
+
+
+@pytest.mark.parametrize("kind", MAKERS)
+def test_ids_are_those_of_the_original_on_its_text_and_on_random_unicode(kind: str, corpus: Path) -> None:
+    """A model trained with the original gets the ids that it was trained with."""
+    path = MAKERS[kind](corpus)
+    imported, original = _imported(path)
+    ours = segmentation(imported)
+    assert all(list(ours(line)) == list(original(line)) for line in [*LINES, "a<|end|><unk>b <sep> <s>"])
+
+    @settings(max_examples=150, deadline=None)
+    @given(TEXTS)
+    def check(text: str) -> None:
+        if kind == "fastBPE":
+            text = " ".join(text.replace("\0", "").split()) or "x"  # its words end at NUL too
+        assert list(ours(text)) == list(original(text))
+
+    check()
+
+
+@pytest.mark.parametrize("kind", ["SentencePiece, byte fallback", "SentencePiece, unknown", "tiktoken", "fastBPE"])
+def test_what_goes_out_comes_in_again_unchanged(kind: str, corpus: Path, tmp_path: Path) -> None:
+    """Neither direction loses a merge, an id or a special token."""
+    path = MAKERS[kind](corpus)
+    codes, numbering, _ = _imported(path)[0]
+    writer = {"tiktoken": tiktoken.write, "fastBPE": lambda codes, _: fastbpe.write(codes)}.get(
+        kind, sentencepiece.write
+    )
+    (tmp_path / path.name).write_bytes(writer(codes, numbering))
+    again = _imported(tmp_path / path.name)[0]
+    assert again.codes.text == codes.text
+    assert again.numbering == numbering
+    if kind == "tiktoken":
+        assert (tmp_path / path.name).read_bytes() == path.read_bytes()
+
+
+def test_the_command_checks_writes_and_encode_and_decode_use_its_ids(
+    corpus: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """The ids of the manifest are what files of ids hold, and the text comes back."""
+    path = MAKERS["SentencePiece, byte fallback"](corpus)
+    codes = str(tmp_path / "codes")
+    assert main(["import", str(path), "--output", codes, "--check", str(corpus)]) == 0
+    assert "the same as the original on all 401 lines" in capfd.readouterr().err
+    text = tmp_path / "text"
+    text.write_text("schöne 😀 Häuser\n  zwei  Ω\n", encoding="utf-8")
+    ids = str(tmp_path / "ids.bin")
+    assert main(["encode", "--codes", codes, "--input", str(text), "--append", "</s>", "--output", ids]) == 0
+    assert main(["decode", "--codes", codes, "--input", ids, "--output", str(tmp_path / "back")]) == 0
+    assert (tmp_path / "back").read_bytes() == text.read_bytes()
+    numbers = list(memoryview(Path(ids).read_bytes()).cast("H"))
+    original = _imported(path)[1]
+    wanted = [[*original(line), 2] for line in text.read_text("utf-8").splitlines()]
+    assert numbers == [number for line in wanted for number in line]
+
+
+def test_sentencepiece_takes_scaffold_tokens_apart_as_codes_do(corpus: Path, tmp_path: Path) -> None:
+    """A piece of the type UNUSED is a scaffold token, so that trimmed codes can go back."""
+    library: Any = pytest.importorskip("sentencepiece", reason="comes with the extra 'unigram'")
+    imported = _imported(MAKERS["SentencePiece, byte fallback"](corpus))[0]
+    before = imported.codes
+    several = [merge.token for merge in before.merges if merge.normal and len(merge.token) > 3]
+    codes = before.with_scaffold(before.scaffold | set(several[::3]))
+    numbering, moved = imported.numbering.after(before, codes)
+    assert moved.count(None) == len(several[::3])
+    write_numbered(codes, numbering, tmp_path / "codes")
+    (tmp_path / "model").write_bytes(sentencepiece.write(codes, numbering))
+    original = library.SentencePieceProcessor(model_file=str(tmp_path / "model"))
+    bpe = BPE(tmp_path / "codes")
+    assert bpe.numbering == numbering
+    for line in LINES:
+        assert bpe.encode(line) == original.encode(line)
+        assert max(bpe.encode(line)) < numbering.n_vocab < original.get_piece_size()
+
+
+def _json(model: dict[str, Any], **others: Any) -> dict[str, Any]:
+    full = {"type": "BPE", "vocab": {"a": 0}, "merges": [], **model}
+    return {"model": full, "pre_tokenizer": {"type": "ByteLevel", "add_prefix_space": False}, **others}
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (_json({}, normalizer={"type": "NFC"}), "the normaliser NFC changes text"),
+        (_json({"type": "Unigram"}), "the model 'Unigram' is not BPE"),
+        (_json({"dropout": 0.1}), "the model has dropout 0.1"),
+        (_json({}, pre_tokenizer={"type": "Whitespace"}), "the pre-tokeniser (Whitespace) is neither"),
+        (_json({}, pre_tokenizer={"type": "ByteLevel", "add_prefix_space": True}), "add_prefix_space"),
+        (_json({}), "'Ā' has no id"),
+        (_json({}, added_tokens=[{"id": 9, "content": "<m>", "lstrip": True}]), "the added token '<m>' has lstrip"),
+    ],
+)
+def test_what_codes_cannot_express_is_refused_by_name(
+    content: dict[str, Any], reason: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Nothing is guessed: one line says what it is, and no file is left."""
+    (tmp_path / "tokenizer.json").write_text(json.dumps(content), encoding="utf-8")
+    assert main(["import", f"{tmp_path}/tokenizer.json", "--output", f"{tmp_path}/codes"]) == 1
+    message = capfd.readouterr().err
+    assert reason in message and message.count("\n") == 1
+    assert [path.name for path in tmp_path.iterdir()] == ["tokenizer.json"]
+
+
+def test_ranks_with_a_token_that_no_merge_makes_are_refused(tmp_path: Path) -> None:
+    """tiktoken gives such a token to words that spell it, and nothing else."""
+    tokens = [*(bytes((byte,)) for byte in range(256)), b"abc"]
+    lines = (base64.b64encode(token) + b" %d" % rank for rank, token in enumerate(tokens))
+    (tmp_path / "ranks").write_bytes(b"\n".join(lines) + b"\n")
+    with pytest.raises(MTScaffoldError, match="no merge makes the token 'abc'"):
+        tiktoken.read(tmp_path / "ranks", "gpt2")
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(st.tuples(st.text("ab", min_size=1, max_size=3), st.text("ab", min_size=1, max_size=3)), max_size=8))
+def test_merges_that_are_left_out_are_never_applied(merges: list[tuple[str, str]]) -> None:
+    """The claim of integrations/merging.py, against merging one place at a time with all merges."""
+    order = {pair: rank for rank, pair in reversed(list(enumerate(merges)))}
+
+    def merged(text: str, ranks: dict[tuple[str, str], int]) -> list[str]:
+        parts = list(text)
+        while pairs := [(ranks[pair], at) for at, pair in enumerate(zip(parts, parts[1:])) if pair in ranks]:  # noqa: B905
+            at = min(pairs)[1]
+            parts[at : at + 2] = [parts[at] + parts[at + 1]]
+        return parts
+
+    kept = {pair: order[pair] for pair in applied_merges(merges, list)}
+    for length in range(8):
+        for number in range(2**length):
+            text = f"{number:0{length}b}".replace("0", "a").replace("1", "b") if length else ""
+            assert merged(text, order) == merged(text, kept)
+
+
+def test_a_token_of_ranks_is_made_by_what_its_own_segmentation_comes_to() -> None:
+    """Not by any two tokens that spell it."""
+    ranks = {token: rank for rank, token in enumerate(["a", "b", "c", "bc", "ab", "abc", "bca"])}
+    assert merges_of_ranks(ranks, list) == ([("b", "c"), ("a", "b"), ("a", "bc"), ("bc", "a")], [])
+
+
+def test_ids_of_other_codes_are_refused(corpus: Path, tmp_path: Path) -> None:
+    """Codes that were edited do not get the ids of the old ones."""
+    imported = _imported(MAKERS["SentencePiece, unknown"](corpus))[0]
+    write_numbered(imported.codes, imported.numbering, tmp_path / "codes")
+    assert isinstance(numbering_of(Codes.read(tmp_path / "codes")), Numbering)
+    (tmp_path / "codes").write_bytes(imported.codes.text + b"x x\n")
+    with pytest.raises(MTScaffoldError, match="has the ids of other codes than"):
+        BPE(tmp_path / "codes").encode("a")

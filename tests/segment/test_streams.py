@@ -1,0 +1,68 @@
+"""Text and ids that arrive in pieces."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from mt_scaffold import BPE
+from mt_scaffold.corpus.text import bytes_to_notation
+from mt_scaffold.segment.numbering import Numbering, Spaces
+from mt_scaffold.segment.streams import IncrementalDecoder, IncrementalEncoder
+
+MERGES = b"a n\nb an\nan a\n\xc4\xa0 b\n\xc3\x83 \xc2\xa4\n"
+SPECIAL = ["<|end|>", "<|end|>x", "an<"]
+
+
+def _numbered(words: str, spaces: Spaces) -> BPE:
+    codes = f"#version: 0.3 bytes {words}\n".encode() + MERGES
+    ids = tuple(random.Random(3).sample(range(700), 261))
+    return BPE(codes, numbering=Numbering(ids, {"<|end|>": 800, "an<": 801}, spaces=spaces))
+
+
+KINDS = {
+    "gpt2": BPE(b"#version: 0.3 bytes gpt2\n" + MERGES, special_tokens=SPECIAL),
+    "o200k": BPE(b"#version: 0.3 bytes o200k\n" + MERGES, special_tokens=SPECIAL),
+    "pattern": BPE(b"#version: 0.3 bytes pattern=\\w+|[^\\w]+\n" + MERGES, special_tokens=SPECIAL),
+    "spaces": BPE(b"#version: 0.2 byte\na n\nb an</w>\n", special_tokens=SPECIAL),
+    "prefix": _numbered("metaspace-runs", Spaces("always")),
+    "each": _numbered("metaspace", Spaces("unless-there", True)),
+}
+_ATOMS = ["ban", "an", "a", " ", "  ", "ä", "😀", "\n", "\r\n", "<|end|>", "<|end|>x", "<|en", "an<", "7", "'s", "\u2581"]
+_RANDOM = random.Random(11)
+TEXTS = [("".join(_RANDOM.choices(_ATOMS, k=_RANDOM.randrange(9)))).encode() for _ in range(1000)]
+TEXTS[0], TEXTS[1] = b"a\xff\xe2\x96 b", b"<|end|> "
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_split_at_every_byte_gives_what_encoding_and_decoding_at_once_give(kind: str) -> None:
+    """1,000 texts: ids do not depend on where a text is cut, and text not on how its ids arrive."""
+    if kind == "pattern":
+        pytest.importorskip("regex", reason="comes with the extra 'documents'")
+    bpe = KINDS[kind]
+    for text in TEXTS:
+        whole = bpe.encode(text, allowed_special="all")
+        for at in range(len(text) + 1):
+            encoder = IncrementalEncoder(bpe, allowed_special="all")
+            assert encoder.encode(text[:at]) + encoder.encode(text[at:], final=True) == whole, (text, at)
+        shown = bpe.decode(whole)
+        for at in range(len(whole) + 1):
+            decoder = IncrementalDecoder(bpe)
+            assert decoder.decode(whole[:at]) + decoder.decode(whole[at:], final=True) == shown, (text, at)
+    # One byte, and one id, at a time.
+    for text in TEXTS[:100]:
+        encoder, decoder = IncrementalEncoder(bpe, allowed_special="all"), IncrementalDecoder(bpe)
+        ids = [number for byte in text for number in encoder.encode(bytes((byte,)))] + encoder.encode(b"", final=True)
+        assert ids == bpe.encode(text, allowed_special="all")
+        pieces = [decoder.decode([number]) for number in ids]
+        assert "".join(pieces) + decoder.decode([], final=True) == bpe.decode(ids)
+
+
+def test_ids_come_before_the_text_ends_and_no_part_of_a_character_is_shown() -> None:
+    """That is what a stream is for."""
+    encoder = IncrementalEncoder(KINDS["gpt2"])
+    assert encoder.encode("banana ban and more") != []
+    decoder = IncrementalDecoder(KINDS["gpt2"])
+    assert [decoder.decode([number]) for number in "😀".encode()] == ["", "", "", "😀"]
+    assert bytes_to_notation(b" ") == "Ġ"
