@@ -6,10 +6,13 @@ import argparse
 import sys
 from typing import Literal
 
+from mt_scaffold.codes import Codes
 from mt_scaffold.commands.arguments import add_documents, add_num_workers, given_documents
+from mt_scaffold.commands.extend import add_map
 from mt_scaffold.corpus.files import output_or_standard
 from mt_scaffold.errors import UsageError
 from mt_scaffold.methods.trimming import SAME, trim
+from mt_scaffold.segment.id_maps import write_surgery
 
 _MIN_FREQUENCY = 2
 
@@ -52,6 +55,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_documents(parser, "the text")
     parser.add_argument("--counts", nargs="+", metavar="PATH", help="count files (count-words; globs too) as the text")
     parser.add_argument("--output", "-o", metavar="PATH", help="codes file (default: standard output)")
+    add_map(parser)
     add_num_workers(parser)
 
 
@@ -78,6 +82,7 @@ def run(options: argparse.Namespace) -> None:
     if options.min_frequency is not None and options.refill is None:
         raise UsageError("--min-frequency is that of the merges that --refill learns; omit it, or give --refill")
     by_text = any(rule is not None for rule in (options.below, options.ratio, options.refill))
+    given = Codes.read(options.codes)
     result = trim(
         options.codes,
         outfile=output_or_standard(options.output),
@@ -90,9 +95,10 @@ def run(options: argparse.Namespace) -> None:
         documents=given_documents(options) if (by_text or text) and not options.counts else None,
         counts=options.counts,
     )
+    moved = write_surgery(given, result.codes, options.output, options.map)
     scaffold, normal = len(result.codes.scaffold), len(result.codes.normal)
     print(
         f"{result.marked:,} tokens newly scaffold, {scaffold:,} in all; {result.learned:,} merges learned; {normal:,} "
-        "normal tokens",
+        "normal tokens" + (f"; {moved.old:,} ids, now {moved.new:,}" if moved else ""),
         file=sys.stderr,
     )

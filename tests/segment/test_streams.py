@@ -29,7 +29,24 @@ KINDS = {
     "prefix": _numbered("metaspace-runs", Spaces("always")),
     "each": _numbered("metaspace", Spaces("unless-there", True)),
 }
-_ATOMS = ["ban", "an", "a", " ", "  ", "ä", "😀", "\n", "\r\n", "<|end|>", "<|end|>x", "<|en", "an<", "7", "'s", "\u2581"]
+_ATOMS = [
+    "ban",
+    "an",
+    "a",
+    " ",
+    "  ",
+    "ä",
+    "😀",
+    "\n",
+    "\r\n",
+    "<|end|>",
+    "<|end|>x",
+    "<|en",
+    "an<",
+    "7",
+    "'s",
+    "\u2581",
+]
 _RANDOM = random.Random(11)
 TEXTS = [("".join(_RANDOM.choices(_ATOMS, k=_RANDOM.randrange(9)))).encode() for _ in range(1000)]
 TEXTS[0], TEXTS[1] = b"a\xff\xe2\x96 b", b"<|end|> "

@@ -22,7 +22,8 @@ struct LearnOptions {
   uint64_t symbols = 10000;  // merges (BPE), normal merged tokens (Scaffold-BPE) or merged tokens that stand (PickyBPE)
   int64_t min_frequency = 2;      // at least 1
   double threshold = 0.9;         // of PickyBPE, above 0
-  std::vector<Merge> given = {};  // merges to begin with, for BPE only; they count among `symbols`
+  // Merges to begin with, not for PickyBPE; with BPE they count among `symbols`, with Scaffold-BPE they stay normal.
+  std::vector<Merge> given = {};
 };
 
 struct LearnResult {

@@ -1,0 +1,95 @@
+"""Codes → codes that were learned on from another text; all old merges, and ids, stay."""
+
+from __future__ import annotations
+
+import io
+import sys
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from mt_scaffold import _core
+from mt_scaffold.codes import Codes, CodesSource
+from mt_scaffold.corpus.count import Text, count_words, counted_text, sources_of
+from mt_scaffold.corpus.documents import Texts
+from mt_scaffold.corpus.files import Output, refuse_overwriting, writing_to
+from mt_scaffold.corpus.inputs import Lines, TextFile
+from mt_scaffold.errors import MTScaffoldError, UsageError
+from mt_scaffold.methods.bpe import PlainBPE
+from mt_scaffold.options import check_choice
+from mt_scaffold.progress import progress_line
+
+ALGORITHMS = ("bpe", "scaffold")
+
+
+class ExtendedCodes(NamedTuple):
+    """The outcome of extending: the codes, and whether learning stopped early because no pair was frequent enough."""
+
+    codes: Codes
+    exhausted: bool
+
+
+def extend(
+    codes: CodesSource,
+    infile: TextFile | None = None,
+    outfile: Output | None = None,
+    num_symbols: int = 1000,
+    algorithm: str = "bpe",
+    min_frequency: int = 2,
+    num_workers: int | None = None,
+    *,
+    paths: Iterable[TextFile] | None = None,
+    lines: Lines | None = None,
+    documents: Texts | None = None,
+) -> ExtendedCodes:
+    """Learn ``num_symbols`` more tokens from another text, and write the codes.
+
+    All merges of ``codes`` are applied to the text, those of scaffold tokens too; then learning goes on. The old merges
+    stay first and in their order, with their marks: "scaffold" only marks new tokens, and counts those that are normal;
+    "bpe" counts merges.
+
+    codes: a codes file of BPE or Scaffold-BPE, as ``BPE`` takes it. infile, paths, lines, documents: the text, as in
+    ``learn_bpe``; exactly one. outfile: a path, or a file open for bytes or text; None for the result alone.
+
+    Raises MTScaffoldError for malformed codes and a text that cannot be read or has no words; UsageError for codes of
+    PickyBPE, values out of range, none or several texts, and an output that is an input.
+
+    >>> extend(b"#version: 0.2\\nl o\\n", lines=["low low slow"], num_symbols=1).codes.merges
+    [Merge(left='l', right='o', scaffold=False), Merge(left='lo', right='w</w>', scaffold=False)]
+    """
+    check_choice("algorithm", algorithm, ALGORITHMS)
+    PlainBPE(num_symbols, min_frequency)  # refuses what is out of range
+    read = Codes.of(codes)
+    if read.header.picky:
+        raise UsageError(f"{read.name}: codes of PickyBPE, whose merges depend on what was removed before; extend BPE")
+    text = counted_text(infile, paths, lines, documents, None)
+    refuse_overwriting([outfile], [codes, *sources_of(text)])
+    with writing_to(io.BytesIO() if outfile is None else outfile) as stream:
+        result = _extended(read, _counted(text, read, num_workers), num_symbols, algorithm, min_frequency)
+        stream.write(result.codes.text)
+    return result
+
+
+def _counted(text: Text, codes: Codes, num_workers: int | None) -> _core.WordCounts:
+    header = codes.header
+    return count_words(
+        paths=text if isinstance(text, list) else None,
+        documents=None if isinstance(text, list) else text,
+        num_workers=num_workers,
+        pretokenise=header.pretokeniser,
+        split_digits=header.split_digits,
+        any_bytes=header.bytes,
+    )
+
+
+def _extended(codes: Codes, words: _core.WordCounts, more: int, algorithm: str, min_frequency: int) -> ExtendedCodes:
+    if len(words) == 0:
+        raise MTScaffoldError("there are no words in the input to learn from")
+    wanted = more + (len(codes.merges) if algorithm == "bpe" else 0)
+    with progress_line("learning", "merges") as show:
+        learned = _core.learn(
+            words, algorithm, wanted, min_frequency, None, show, codes.header.for_core, given=codes.text
+        )
+    if learned["exhausted"]:
+        print(f"no pair has frequency >= {min_frequency}. Stopping", file=sys.stderr)
+    found = Codes(learned["codes"], codes.name)
+    return ExtendedCodes(found.with_scaffold(codes.scaffold | found.scaffold), learned["exhausted"])
