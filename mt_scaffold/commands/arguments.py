@@ -174,7 +174,8 @@ def add_words(parser: argparse.ArgumentParser) -> None:
         "--pretokenise",
         default="spaces",
         metavar="NAME",
-        help="how lines become words: spaces, gpt2, cl100k, o200k, metaspace, metaspace-runs, or a regular expression; all but spaces make "
+        help="how lines become words: spaces, gpt2, cl100k, o200k, metaspace, metaspace-runs, or a regular expression; "
+        "all but spaces make "
         "symbols bytes and lose nothing (default: %(default)s)",
     )
     parser.add_argument(

@@ -3,20 +3,29 @@
 from __future__ import annotations
 
 import argparse
+import sys
 
 from mt_scaffold.commands.arguments import add_codes, add_merges
 from mt_scaffold.commands.encode import add_special_tokens
 from mt_scaffold.corpus.files import output_or_standard
 from mt_scaffold.corpus.id_files import DTYPES
+from mt_scaffold.errors import UsageError
 from mt_scaffold.segment.encode import DECODED_FORMATS, decode_documents
+from mt_scaffold.segment.streams import decode_stream
 
 EXAMPLES = """\
 mt-scaffold decode --codes codes --input train.bin --output train.txt
+server | mt-scaffold decode --codes codes --stream
 """
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--input", "-i", required=True, metavar="NAME.bin", help="ids (from encode)")
+    parser.add_argument("--input", "-i", metavar="NAME.bin", help="ids (from encode)")
+    parser.add_argument(
+        "--stream",
+        action="store_true",
+        help="write the text of ids as they arrive on standard input, as in NAME.bin, without a part of a character",
+    )
     add_codes(parser)
     add_merges(parser)
     parser.add_argument("--output", "-o", metavar="PATH", help="output text (default: standard output)")
@@ -44,6 +53,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> None:
+    if options.stream:
+        if options.input or options.output or options.append or options.merges != -1 or options.format != "lines":
+            raise UsageError("--stream reads standard input and writes standard output; only --dtype and --special go")
+        decode_stream(
+            options.codes, sys.stdin.buffer, sys.stdout.buffer, dtype=options.dtype, special_tokens=options.special
+        )
+        return
+    if not options.input:
+        raise UsageError("--input NAME.bin is missing; or give --stream")
     decode_documents(
         options.codes,
         options.input,

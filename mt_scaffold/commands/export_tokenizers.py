@@ -35,16 +35,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--pattern",
         choices=PATTERN_CHOICES,
         default=EXACT,
-        help="exact: every version of tokenizers cuts words as the codes do; published: ByteLevel, or the pattern as it "
-        "was published with GPT-2, cl100k or o200k, for programs that know it by its text, such as gigatoken and "
+        help="exact: every version of tokenizers cuts words as the codes do; published: ByteLevel, or the pattern as "
+        "it was published with GPT-2, cl100k or o200k, for programs that know it by its text, such as gigatoken and "
         "llama.cpp (default: %(default)s)",
     )
     parser.add_argument(
         "--to",
         choices=TARGETS,
         default=TARGETS[0],
-        help="what to write: tokenizer.json, tiktoken's ranks, a model of SentencePiece (imported codes, with scaffold "
-        "tokens too), or fastBPE's codes (default: %(default)s)",
+        help="what to write: tokenizer.json, tiktoken's ranks, a model of SentencePiece (imported codes, also with "
+        "scaffold tokens), or fastBPE's codes (default: %(default)s)",
     )
     parser.add_argument(
         "--check", metavar="TEXT", help="write only if tokenizers segments every line of this text as the codes do"

@@ -19,7 +19,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "file",
         metavar="FILE",
-        help="tokenizer.json, tiktoken's ranks, a BPE model of SentencePiece, codes of fastBPE, a model of YouTokenToMe",
+        help="tokenizer.json, tiktoken's ranks, BPE model of SentencePiece, fastBPE's codes, YouTokenToMe's model",
     )
     parser.add_argument(
         "--output",

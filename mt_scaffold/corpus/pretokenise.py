@@ -10,8 +10,8 @@ from mt_scaffold import _core
 from mt_scaffold.errors import MTScaffoldError, UsageError
 
 # As published with tiktoken (tiktoken_ext/openai_public.py): r50k_base, whose words are those of GPT-2's release (its
-# encoder.py), cl100k_base and o200k_base. metaspace: a word begins with each space, as in tokenizers; metaspace-runs: with
-# each run of spaces, as pieces of SentencePiece do.
+# encoder.py), cl100k_base and o200k_base. metaspace: a word begins with each space, as in tokenizers; metaspace-runs:
+# with each run of spaces, as pieces of SentencePiece do.
 PATTERNS = {
     "gpt2": r"""'(?:[sdmt]|ll|ve|re)| ?\p{L}++| ?\p{N}++| ?[^\s\p{L}\p{N}]++|\s++$|\s+(?!\S)|\s""",
     "cl100k": r"""'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}++|\p{N}{1,3}+| ?[^\s\p{L}\p{N}]++[\r\n]*+"""

@@ -44,4 +44,4 @@ def original(path: PathLike, imported: Imported) -> Original:
     except ImportError:
         raise MTScaffoldError("--check needs the package fastBPE; run pip install fastBPE") from None
     bpe = fastBPE.fastBPE(str(path))
-    return lambda text: bpe.apply([text])[0].split(" ")  # type: ignore[no-any-return]
+    return lambda text: bpe.apply([text])[0].split(" ")

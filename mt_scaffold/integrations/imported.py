@@ -78,7 +78,7 @@ def of_pieces(
 ) -> tuple[Codes, Numbering]:
     """Return codes of bytes for pieces of characters, in which U+2581 stands for a space.
 
-    Merges of bytes into characters come before those of characters. A part of a character is a scaffold token, and so is
+    Merges of bytes into characters come before those of characters. A part of a character is scaffold, and so is
     a character or merged token without an id: what remains of it is taken apart, down to bytes, as byte fallback does.
 
     merges: of characters, in order. pieces: the id of every piece that can come out. byte_ids: of byte fallback.

@@ -10,6 +10,7 @@ rank at once, as codes mean it, come to the same.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import pairwise
 from typing import TypeVar
 
 Text = TypeVar("Text", str, bytes)
@@ -21,7 +22,7 @@ def last_parts(symbols: Sequence[Text], rank: Callable[[Text, Text], int | None]
     rank: of the merge of two symbols, None where they do not merge.
     """
     parts = list(symbols)
-    ranks = [rank(left, right) for left, right in zip(parts, parts[1:], strict=False)]
+    ranks = [rank(left, right) for left, right in pairwise(parts)]
     while len(parts) > 2:
         best = min((each for each in ranks if each is not None), default=None)
         if best is None:

@@ -256,4 +256,4 @@ def original(path: PathLike, imported: Imported) -> Original:
         raise MTScaffoldError(
             "--check needs the package sentencepiece; run pip install 'mt-scaffold[unigram]'"
         ) from None
-    return SentencePieceProcessor(model_file=str(path)).encode  # type: ignore[no-any-return]
+    return SentencePieceProcessor(model_file=str(path)).encode

@@ -19,7 +19,7 @@ from mt_scaffold.integrations.merging import merges_of_ranks
 from mt_scaffold.segment.numbering import Numbering, ordinary_tokens
 
 _END, _FIM = "<|endoftext|>", ("<|fim_prefix|>", "<|fim_middle|>", "<|fim_suffix|>")
-# The published ranks by the start of their SHA-256: name, pre-tokeniser, special tokens (tiktoken_ext/openai_public.py).
+# Published ranks by the start of their SHA-256: name, pre-tokeniser, special tokens (tiktoken_ext/openai_public.py).
 _PUBLISHED: dict[str, tuple[str, str, dict[str, int]]] = {
     "306cd27f03c1a714": ("r50k_base", "gpt2", {_END: 50256}),
     "94b5ca7dff4d0076": ("p50k_base", "gpt2", {_END: 50256}),
@@ -78,7 +78,7 @@ def original(path: PathLike, imported: Imported) -> Original:
     """Return tiktoken's encoder with the same ranks, pattern and special tokens."""
     assert imported.numbering is not None
     encoding = _encoding(_ranks(read_file(path), shown(path)), imported.codes, imported.numbering)
-    return lambda text: encoding.encode(text, allowed_special="all")  # type: ignore[no-any-return]
+    return lambda text: encoding.encode(text, allowed_special="all")
 
 
 def _encoding(ranks: Mapping[bytes, int], codes: Codes, numbering: Numbering) -> Any:

@@ -57,7 +57,7 @@ def _read(name: str, content: Mapping[str, Any]) -> Imported:
         if model.get(key):
             raise refused(name, f"the model has {key} {model[key]!r}")
     vocabulary: dict[str, int] = model["vocab"]
-    merges = [tuple(each.split(" ")) if isinstance(each, str) else tuple(each) for each in model["merges"]]
+    merges = [_pair(each) for each in model["merges"]]
     added = content.get("added_tokens") or []
     special = _special(name, added, content.get("normalizer"))
     notes = []
@@ -93,6 +93,11 @@ def _read(name: str, content: Mapping[str, Any]) -> Imported:
         raise refused(name, f"no merge makes the token '{token}', and ignore_merges gives it to words that spell it")
     numbering = Numbering(ids_of_bytes(name, codes, ids), special, others, source=source)
     return Imported(codes, replace(numbering, in_text=tuple(special)), notes)
+
+
+def _pair(merge: str | Sequence[str]) -> tuple[str, str]:
+    left, right = merge.split(" ") if isinstance(merge, str) else merge
+    return left, right
 
 
 def _in_bytes(left: str, right: str) -> tuple[bytes, bytes]:
@@ -231,4 +236,4 @@ def original(path: PathLike, imported: Imported) -> Original:
     tokenizer = Tokenizer.from_file(str(path))
     tokenizer.no_truncation()
     tokenizer.no_padding()
-    return lambda text: tokenizer.encode(text, add_special_tokens=False).ids  # type: ignore[no-any-return]
+    return lambda text: tokenizer.encode(text, add_special_tokens=False).ids

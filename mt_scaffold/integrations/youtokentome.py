@@ -60,4 +60,4 @@ def original(path: PathLike, imported: Imported) -> Original:
     except ImportError:
         raise MTScaffoldError("--check needs the package youtokentome; run pip install youtokentome") from None
     bpe = youtokentome.BPE(str(path), n_threads=1)
-    return lambda text: bpe.encode([text], output_type=youtokentome.OutputType.ID)[0]  # type: ignore[no-any-return]
+    return lambda text: bpe.encode([text], output_type=youtokentome.OutputType.ID)[0]

@@ -55,7 +55,7 @@ class BPE(TokenIds):
     drawn from all of its segmentations into normal tokens, within vocab, and base symbols (docs/methods.md).
 
     special_tokens: texts with an id of their own, after those of the codes (see ``encode``). pad_vocab_to: round the
-        number of ids up to a multiple of this. numbering: the ids of imported codes; None for those next to a codes file.
+        number of ids up to a multiple of this. numbering: ids of imported codes; None for those next to the file.
 
     Raises MTScaffoldError where the codes are malformed; UsageError for a number of merges below -1, a separator that
     is not UTF-8, a glossary that is not a regular expression, and for a separator, vocab or glossaries with codes that

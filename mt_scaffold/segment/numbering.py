@@ -1,4 +1,4 @@
-"""``CODES.manifest.json``: the ids that codes have in the program that they were imported from, and how it prepares text."""
+"""``CODES.manifest.json``: the ids of imported codes in the program that they come from, and how it prepares text."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Numbering:
     ids: of the 256 bytes and then of the normal merged tokens by rank; -1 for a byte that has none. special: the id of
     each special token. others: ids that only decoding knows, with their bytes. unknown: the id of bytes that have none,
     once for several in a row. spaces: None where text is taken as it is. source: the format and name of the file that
-    was imported, and the encoding's name where it is known. in_text: the special tokens that the program finds in text.
+    was imported, and the encoding's name where it is known. in_text: the special tokens that it finds in text.
     """
 
     ids: tuple[int, ...]

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import codecs
-from typing import TYPE_CHECKING
+import os
+from typing import TYPE_CHECKING, BinaryIO
 
+from mt_scaffold.codes import CodesSource
+from mt_scaffold.corpus.id_files import DTYPES, id_width
 from mt_scaffold.corpus.text import as_bytes
+from mt_scaffold.errors import MTScaffoldError
 from mt_scaffold.segment.apply import BPE
 from mt_scaffold.segment.ids import Some
 
@@ -101,3 +105,27 @@ class IncrementalDecoder:
             self._first, self._last = [], []
             self._decoder.reset()
         return text
+
+
+def decode_stream(
+    codes: CodesSource, infile: BinaryIO, outfile: BinaryIO, *, dtype: str | None = None, special_tokens: Some = ()
+) -> None:
+    """Write the text of ids as they arrive, as UTF-8 with U+FFFD for what is not: what ``decode --stream`` does.
+
+    infile: the ids as in ``NAME.bin``, of the type ``dtype``; None for the one that ``encode`` gives ids of the codes.
+
+    Raises MTScaffoldError for an id out of range, and where the ids end within one.
+    """
+    bpe = BPE(codes, special_tokens=special_tokens)
+    width = id_width(bpe.n_vocab) if dtype is None else DTYPES[dtype]
+    decoder, pending = IncrementalDecoder(bpe), b""
+    while data := os.read(infile.fileno(), 1 << 16):
+        pending += data
+        whole = len(pending) // width * width
+        outfile.write(decoder.decode(memoryview(pending[:whole]).cast("H" if width == 2 else "I").tolist()).encode())
+        outfile.flush()
+        pending = pending[whole:]
+    if pending:
+        raise MTScaffoldError(f"the ids end within one: {len(pending)} bytes of {width}")
+    outfile.write(decoder.decode([], final=True).encode())
+    outfile.flush()

@@ -173,7 +173,11 @@ def test_text_is_its_utf8() -> None:
 @pytest.mark.parametrize(
     ("pattern", "message"),
     [
-        ("gpt3", "no pre-tokeniser is called 'gpt3'; give one of spaces, gpt2, cl100k, o200k, or a pattern"),
+        (
+            "gpt3",
+            "no pre-tokeniser is called 'gpt3'; give one of spaces, gpt2, cl100k, o200k, metaspace, "
+            "metaspace-runs, or a pattern",
+        ),
         ("", "no pre-tokeniser is called ''"),
         ("(a", r"the pre-tokeniser's pattern '\(a' is not valid: missing \) at position 2"),
         ("a|\n", "a pre-tokeniser's pattern is one line"),
@@ -187,7 +191,9 @@ def test_bad_patterns(pattern: str, message: str) -> None:
 
 def test_spaces_cannot_split_digits() -> None:
     """Nothing would say that the digits belong together when the text is joined again."""
-    with pytest.raises(UsageError, match="digits are split by a pre-tokeniser; give one of gpt2, cl100k, o200k, or a"):
+    with pytest.raises(
+        UsageError, match="digits are split by a pre-tokeniser; give one of gpt2, cl100k, o200k, metaspace"
+    ):
         count_words(lines=["a 12"], split_digits=True)
 
 

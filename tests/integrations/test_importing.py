@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import random
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -239,7 +240,7 @@ def test_merges_that_are_left_out_are_never_applied(merges: list[tuple[str, str]
 
     def merged(text: str, ranks: dict[tuple[str, str], int]) -> list[str]:
         parts = list(text)
-        while pairs := [(ranks[pair], at) for at, pair in enumerate(zip(parts, parts[1:])) if pair in ranks]:  # noqa: B905
+        while pairs := [(ranks[pair], at) for at, pair in enumerate(pairwise(parts)) if pair in ranks]:
             at = min(pairs)[1]
             parts[at : at + 2] = [parts[at] + parts[at + 1]]
         return parts
