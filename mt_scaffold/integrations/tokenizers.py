@@ -50,8 +50,8 @@ def export_tokenizers(
     """Write plain BPE codes as a ``tokenizer.json``: what the command ``export-tokenizers`` does.
 
     codes, vocabulary, merges, special_tokens, pattern: as for ``to_tokenizers``. check: a text; the file is only
-    written where both segment all its lines alike, which finds what an installed tokenizers does otherwise, such as the classes of
-    characters that are new in Unicode.
+    written where both segment all its lines alike, which finds what an installed tokenizers does otherwise, such as the
+    classes of characters that are new in Unicode.
 
     Raises MTScaffoldError as ``to_tokenizers`` does, and for a line of ``check`` that is segmented otherwise;
     UsageError for an output that is an input.

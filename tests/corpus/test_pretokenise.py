@@ -84,7 +84,8 @@ def test_the_patterns_are_those_published(monkeypatch: pytest.MonkeyPatch) -> No
     for loader in ("load_tiktoken_bpe", "data_gym_to_mergeable_bpe_ranks"):
         monkeypatch.setattr(public, loader, lambda *_, **__: {})
     published = {"gpt2": public.gpt2(), "cl100k": public.cl100k_base(), "o200k": public.o200k_base()}
-    assert {name: encoding["pat_str"] for name, encoding in published.items()} == PATTERNS
+    patterns = {name: pattern for name, pattern in PATTERNS.items() if not name.startswith("metaspace")}
+    assert {name: encoding["pat_str"] for name, encoding in published.items()} == patterns
 
 
 def test_the_table_of_classes_is_that_of_regex() -> None:
@@ -175,8 +176,10 @@ def test_text_is_its_utf8() -> None:
     [
         (
             "gpt3",
-            "no pre-tokeniser is called 'gpt3'; give one of spaces, gpt2, cl100k, o200k, metaspace, "
-            "metaspace-runs, or a pattern",
+            (
+                "no pre-tokeniser is called 'gpt3'; give one of spaces, gpt2, cl100k, o200k, metaspace, "
+                "metaspace-runs, or a pattern"
+            ),
         ),
         ("", "no pre-tokeniser is called ''"),
         ("(a", r"the pre-tokeniser's pattern '\(a' is not valid: missing \) at position 2"),

@@ -12,6 +12,7 @@ import pytest
 from mt_scaffold import BPE, UsageError, learn_bpe
 from mt_scaffold.cli import main
 from mt_scaffold.methods.extending import extend
+import itertools
 
 Merges = list[tuple[str, str, bool]]
 
@@ -29,7 +30,7 @@ def replaced(word: list[str], left: str, right: str) -> list[str]:
 
 def extended(given: Merges, words: dict[str, int], more: int, algorithm: str) -> Merges:
     """BPE and Algorithm 1 in plain Python, after all given merges; only new tokens are marked and counted."""
-    text = {tuple([*word[:-1], word[-1] + "</w>"]): count for word, count in words.items()}
+    text = {(*word[:-1], word[-1] + "</w>"): count for word, count in words.items()}
     old = {left + right for left, right, _ in given}
     merges = [(left, right) for left, right, _ in given]
 
@@ -40,7 +41,7 @@ def extended(given: Merges, words: dict[str, int], more: int, algorithm: str) ->
     def pairs() -> Counter[tuple[str, str]]:
         found: Counter[tuple[str, str]] = Counter()
         for word, count in text.items():
-            for pair in zip(word, word[1:], strict=False):
+            for pair in itertools.pairwise(word):
                 found[pair] += count
         return found
 
