@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, AnyStr
+from typing import TYPE_CHECKING, Any, AnyStr
 
 from mt_scaffold import _core
 from mt_scaffold.codes import Codes, CodesSource
@@ -28,7 +28,9 @@ from mt_scaffold.options import (
 from mt_scaffold.progress import progress_line
 from mt_scaffold.segment.ids import TokenIds
 from mt_scaffold.segment.inference import MERGES, inference_of
-from mt_scaffold.segment.numbering import Numbering
+
+if TYPE_CHECKING:
+    from mt_scaffold.segment.numbering import Numbering
 
 
 class BPE(TokenIds):

@@ -19,11 +19,12 @@ from mt_scaffold.options import (
     core_seed,
     worker_count,
 )
-from mt_scaffold.segment.numbering import Numbering, numbering_of
 
 if TYPE_CHECKING:
     import numpy
     from numpy.typing import NDArray
+
+    from mt_scaffold.segment.numbering import Numbering
 
     # Integers, as a list or tuple, or as anything with a buffer of them: a NumPy array, an ``array.array``.
     Ids = Sequence[int] | NDArray[numpy.integer[Any]]
@@ -82,7 +83,11 @@ class TokenIds:
         codes, merges, *_ = self._id_codes
         if codes.header.end_of_word:
             return None
-        numbering = self._given_numbering or numbering_of(codes)
+        numbering = self._given_numbering
+        if numbering is None and codes.path is not None:
+            from mt_scaffold.segment.numbering import numbering_of  # takes longer than segmenting a short text
+
+            numbering = numbering_of(codes)
         if numbering is not None and merges != -1:
             raise UsageError(f"{codes.name}: imported codes have ids for all of their merges; omit --merges")
         return numbering

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import random
 from collections import Counter
@@ -12,7 +13,6 @@ import pytest
 from mt_scaffold import BPE, UsageError, learn_bpe
 from mt_scaffold.cli import main
 from mt_scaffold.methods.extending import extend
-import itertools
 
 Merges = list[tuple[str, str, bool]]
 
@@ -76,7 +76,6 @@ def extended(given: Merges, words: dict[str, int], more: int, algorithm: str) ->
             normal.add(token)
         if algorithm == "scaffold":
             head = max([*pairs().values(), *map(frequency, waiting), 0])
-            head = head if head >= 2 else 0
             for child in (left, right):
                 if child in normal and frequency(child) < head:
                     normal.remove(child)
