@@ -244,8 +244,8 @@ class Ids(metaclass=_Class):
         others: Sequence[tuple[int, bytes]] = ...,
         # The id of what has none.
         unknown: int = -1,
-        # U+2581 means a space; `words`: words between whitespace begin with one each; `prefix`: 1, a space comes before the text, 2, unless it begins with one; `prefix_each`:
-        # before what follows a special token too.
+        # U+2581 means a space; `words`: words between whitespace begin with one each; `prefix`: 1, a space comes before
+        # the text, 2, unless it begins with one; `prefix_each`: before what follows a special token too.
         metaspace: bool = False,
         words: bool = False,
         prefix: int = 0,

@@ -29,7 +29,7 @@ EXTRAS = {
     "analysis": "documents",
     "commands": "completion",
     "corpus": "documents",
-    "integrations": "transformers",
+    "integrations": "transformers vocabularies",
     "methods": "unigram",
     "segment": "documents",
     "experiment.binarise": "workflow fairseq",
