@@ -11,8 +11,8 @@ from typing import Any, Literal
 from mt_scaffold.corpus.files import PathLike, explain_os_error
 from mt_scaffold.corpus.id_files import id_width, read_index
 from mt_scaffold.errors import MTScaffoldError
-from mt_scaffold.experiment.binarise.parallel import DESCRIPTION, Binarised, read_binarised
-from mt_scaffold.experiment.binarise.parallel import task_arguments as translation_arguments
+from mt_scaffold.experiment.binarise.pairs_as_ids import DESCRIPTION, Binarised, read_binarised
+from mt_scaffold.experiment.binarise.pairs_as_ids import task_arguments as translation_arguments
 from mt_scaffold.experiment.binarise.segmentation import CODES
 from mt_scaffold.experiment.runtime.results import read_result
 

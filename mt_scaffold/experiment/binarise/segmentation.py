@@ -53,7 +53,7 @@ class Segmentation:
 
     @property
     def word_start(self) -> str | None:
-        """What the first subword of a word begins with, where none ends in the separator (``segmenters.join``)."""
+        """What the first subword of a word begins with, where none ends in the separator (``joining.join``)."""
         return self.kind.word_start
 
     def segmenters(self) -> tuple[Segmenter, Segmenter]:

@@ -14,7 +14,7 @@ from fairseq.tasks.language_modeling import LanguageModelingConfig, LanguageMode
 from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.binarise.byte_vocabulary import Vocabulary
 from mt_scaffold.experiment.binarise.data_folder import codes_of, read_documents_folder, text_offsets
-from mt_scaffold.experiment.binarise.parallel import DESCRIPTION
+from mt_scaffold.experiment.binarise.pairs_as_ids import DESCRIPTION
 
 from .blocks import block_bytes
 from .resumable import Counts, ExperimentConfig, ExperimentTask, ResumableTask

@@ -15,9 +15,9 @@ from omegaconf import II
 
 from mt_scaffold.corpus.text import check_parallel
 from mt_scaffold.errors import MTScaffoldError, UsageError
-from mt_scaffold.experiment.binarise.parallel import read_binarised
+from mt_scaffold.experiment.binarise.pairs_as_ids import read_binarised
+from mt_scaffold.experiment.binarise.pairs_as_words import WordsFile
 from mt_scaffold.experiment.binarise.segmentation import CODES, Segmentation, joint_segmentation, stored_segmentation
-from mt_scaffold.experiment.binarise.words import WordsFile
 from mt_scaffold.experiment.training.epoch_lengths import LengthsSample
 from mt_scaffold.experiment.training.epoch_sample import SharedSamples
 from mt_scaffold.segment.inference import MERGES, inference_of

@@ -10,7 +10,7 @@ from typing import Any
 
 from mt_scaffold.corpus.files import PathLike, write_text
 from mt_scaffold.errors import UsageError
-from mt_scaffold.experiment.binarise.parallel import appears_complete, copy_dictionaries, refuse_other_content
+from mt_scaffold.experiment.binarise.pairs_as_ids import appears_complete, copy_dictionaries, refuse_other_content
 from mt_scaffold.experiment.configuration import Config
 from mt_scaffold.experiment.configuration.layout import CONFIG, Run, read_folder
 from mt_scaffold.experiment.configuration.systems import CodesSetting

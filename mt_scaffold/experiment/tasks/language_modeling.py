@@ -12,7 +12,7 @@ from mt_scaffold.corpus.files import PathLike, write_text
 from mt_scaffold.corpus.text import read_lines
 from mt_scaffold.errors import UsageError
 from mt_scaffold.experiment.binarise.data_folder import read_documents_folder
-from mt_scaffold.experiment.binarise.parallel import DESCRIPTION
+from mt_scaffold.experiment.binarise.pairs_as_ids import DESCRIPTION
 from mt_scaffold.experiment.configuration.language_model import LanguageModelConfig
 from mt_scaffold.experiment.configuration.language_model_layout import LanguageModelLayout
 from mt_scaffold.experiment.configuration.layout import TRAINED_ON, Run

@@ -10,7 +10,7 @@ from mt_scaffold.corpus.documents import Documents
 from mt_scaffold.corpus.files import PathLike, open_output
 from mt_scaffold.errors import UsageError
 from mt_scaffold.experiment.binarise.dictionary import make_dictionaries
-from mt_scaffold.experiment.binarise.parallel import DESCRIPTION, Binarised, binarise
+from mt_scaffold.experiment.binarise.pairs_as_ids import DESCRIPTION, Binarised, binarise
 from mt_scaffold.experiment.binarise.segmentation import segmentation_in
 from mt_scaffold.experiment.configuration import Config, Published
 from mt_scaffold.experiment.configuration.layout import TRAINED_ON, Run
@@ -349,7 +349,7 @@ class Translation(Task[TranslationLayout]):
         resampled: bool,
         workers: int,
     ) -> None:
-        from mt_scaffold.experiment.binarise.words import binarise_words
+        from mt_scaffold.experiment.binarise.pairs_as_words import binarise_words
 
         make = binarise_words if resampled else binarise
         make(

@@ -20,7 +20,7 @@ from mt_scaffold.experiment.binarise.data_folder import (
     read_data_folder,
     subsets,
 )
-from mt_scaffold.experiment.binarise.parallel import DESCRIPTION, Binarised
+from mt_scaffold.experiment.binarise.pairs_as_ids import DESCRIPTION, Binarised
 from mt_scaffold.experiment.configuration.layout import (
     CHECKPOINTS,
     TRAINING_COMMAND,

@@ -8,7 +8,7 @@ from fork_server import ForkServer
 
 from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.binarise.dictionary import make_dictionaries, read_dictionary
-from mt_scaffold.experiment.binarise.parallel import binarise, read_binarised
+from mt_scaffold.experiment.binarise.pairs_as_ids import binarise, read_binarised
 from mt_scaffold.experiment.binarise.segmentation import Segmentation, joint_segmentation
 from mt_scaffold.experiment.configuration.limits import Limits
 from mt_scaffold.experiment.data.synthetic import sentence_pairs

@@ -12,9 +12,9 @@ pytest.importorskip("numpy", reason="needs the extra 'fairseq'")
 from mt_scaffold.corpus.count import count_words
 from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.binarise.dictionary import dropout_forms, format_dictionary, limited
-from mt_scaffold.experiment.binarise.parallel import read_binarised
+from mt_scaffold.experiment.binarise.pairs_as_ids import read_binarised
+from mt_scaffold.experiment.binarise.pairs_as_words import WordsFile, binarise_words
 from mt_scaffold.experiment.binarise.segmentation import CODES, joint_segmentation
-from mt_scaffold.experiment.binarise.words import WordsFile, binarise_words
 from mt_scaffold.methods.learn import learn_bpe
 from mt_scaffold.segment.apply import BPE
 

@@ -102,9 +102,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """{train,valid}.{en,de} (60 and 10 pairs), unigram.model, and the data folders ``words`` and ``ids``."""
     pytest.importorskip("sentencepiece", reason="needs the extra 'unigram'")
     pytest.importorskip("fairseq_cli", reason="needs the extra 'fairseq'")
-    from mt_scaffold.experiment.binarise.parallel import binarise
+    from mt_scaffold.experiment.binarise.pairs_as_ids import binarise
+    from mt_scaffold.experiment.binarise.pairs_as_words import binarise_words
     from mt_scaffold.experiment.binarise.segmentation import joint_segmentation
-    from mt_scaffold.experiment.binarise.words import binarise_words
     from mt_scaffold.experiment.data.synthetic import sentence_pairs
     from mt_scaffold.methods import Unigram
     from mt_scaffold.methods.learn import learn
@@ -124,7 +124,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_a_data_folder_says_how_its_subwords_are_joined(folder: Path) -> None:
     """Both kinds do; folders of codes are described as before."""
-    from mt_scaffold.experiment.binarise.parallel import read_binarised
+    from mt_scaffold.experiment.binarise.pairs_as_ids import read_binarised
 
     for kind in ("words", "ids"):
         binarised = read_binarised(folder / kind)

@@ -18,7 +18,7 @@ from learning import learn_with
 from mt_scaffold.corpus.documents import Documents
 from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.binarise.data_folder import BinarisedDocuments, Split
-from mt_scaffold.experiment.binarise.parallel import DESCRIPTION
+from mt_scaffold.experiment.binarise.pairs_as_ids import DESCRIPTION
 from mt_scaffold.experiment.configuration import parse_experiment
 from mt_scaffold.experiment.configuration.language_model import LanguageModelConfig
 from mt_scaffold.experiment.configuration.language_model_layout import LanguageModelLayout

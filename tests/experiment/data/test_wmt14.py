@@ -20,7 +20,7 @@ from fork_server import ForkServer, Snakemake
 from wmt14_archives import CONFIGS, derived_config, make_archives
 
 from mt_scaffold.errors import UsageError
-from mt_scaffold.experiment.binarise.parallel import binarise
+from mt_scaffold.experiment.binarise.pairs_as_ids import binarise
 from mt_scaffold.experiment.binarise.segmentation import joint_segmentation
 from mt_scaffold.experiment.configuration import Config, load_config, parse_config
 from mt_scaffold.experiment.configuration.layout import plan_experiment

@@ -25,8 +25,8 @@ from test_average import Malicious
 pytest.importorskip("fairseq_cli", reason="needs the extra 'fairseq'")
 
 from mt_scaffold.errors import MTScaffoldError, UsageError
+from mt_scaffold.experiment.binarise.pairs_as_words import binarise_words
 from mt_scaffold.experiment.binarise.segmentation import joint_segmentation
-from mt_scaffold.experiment.binarise.words import binarise_words
 from mt_scaffold.experiment.runtime.fairseq import user_dir
 from mt_scaffold.methods.learn import learn_bpe
 from mt_scaffold.segment.apply import BPE

@@ -1,4 +1,4 @@
-"""fairseq's memory-mapped data set, ``PATH.bin`` and ``PATH.idx``: the ids of all sentences, and where each begins."""
+"""The binarised format: ``PATH.bin`` and ``PATH.idx``, fairseq's memory-mapped ids, and where each sentence begins."""
 
 from __future__ import annotations
 

@@ -19,9 +19,9 @@ from mt_scaffold.corpus.count import count_words
 from mt_scaffold.corpus.files import PathLike, explain_os_error, make_folder, open_input, open_output
 from mt_scaffold.corpus.text import check_parallel
 from mt_scaffold.errors import MTScaffoldError, UsageError
+from mt_scaffold.experiment.binarise.binarised_format import Counts, carriage_return, empty_text
 from mt_scaffold.experiment.binarise.dictionary import NO_LIMITS, make_dictionaries, read_ids, with_id
-from mt_scaffold.experiment.binarise.mmap_dataset import Counts, carriage_return, empty_text
-from mt_scaffold.experiment.binarise.parallel import (
+from mt_scaffold.experiment.binarise.pairs_as_ids import (
     DESCRIPTION,
     Binarised,
     copy_dictionaries,

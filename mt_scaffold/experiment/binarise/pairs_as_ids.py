@@ -19,8 +19,8 @@ from pathlib import Path
 from mt_scaffold.corpus.files import PathLike, explain_os_error, make_folder, open_input, open_output
 from mt_scaffold.corpus.text import check_parallel
 from mt_scaffold.errors import MTScaffoldError, UsageError
+from mt_scaffold.experiment.binarise.binarised_format import Counts, write_ids
 from mt_scaffold.experiment.binarise.dictionary import NO_LIMITS, make_dictionaries, read_ids
-from mt_scaffold.experiment.binarise.mmap_dataset import Counts, write_ids
 from mt_scaffold.experiment.binarise.segmentation import Segmentation
 from mt_scaffold.experiment.configuration.limits import Limits
 from mt_scaffold.experiment.runtime.provenance import raw_digest, sha256
@@ -36,7 +36,7 @@ class Binarised:
 
     source, target: the languages. pairs: the sentence pairs of each subset. sha256: the digest of each text and
     dictionary, so that a training is not resumed with other ones (and of the segmentation, where it is stored).
-    storage: ``ids``, or ``words`` (binarise_words.py), segmented as they are read.
+    storage: ``ids``, or ``words`` (``pairs_as_words.py``), segmented as they are read.
     counts: subset → language → what its text consists of. separator: what every subword but a word's last ends in.
     word_start: what the first subword of a word begins with instead, where none ends in the separator.
     """
