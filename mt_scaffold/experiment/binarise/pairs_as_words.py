@@ -20,7 +20,13 @@ from mt_scaffold.corpus.files import PathLike, explain_os_error, make_folder, op
 from mt_scaffold.corpus.text import check_parallel
 from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.binarise.binarised_format import Counts, carriage_return, empty_text
-from mt_scaffold.experiment.binarise.dictionary import NO_LIMITS, make_dictionaries, read_ids, with_id
+from mt_scaffold.experiment.binarise.dictionary import (
+    NO_LIMITS,
+    SidesResampling,
+    added_by,
+    make_dictionaries,
+    read_ids,
+)
 from mt_scaffold.experiment.binarise.pairs_as_ids import (
     DESCRIPTION,
     Binarised,
@@ -50,13 +56,15 @@ def binarise_words(
     tests: Sequence[PathLike] = (),
     dictionaries: PathLike | None = None,
     limits: Limits = NO_LIMITS,
+    resamplings: SidesResampling | None = None,
     num_workers: int = 1,
 ) -> Binarised:
     """Make the fairseq data folder ``output`` for the task ``translation_bpe_dropout``.
 
-    The arguments are those of ``binarise``. The segmentation is copied into the folder. Dictionaries that are made here
-    hold every subword that the codes can give, and every character of the training text, inside and at the end of
-    words, so that whatever dropout produces has an id (``make_dictionaries`` with ``dropout``); given ones must.
+    The arguments are those of ``binarise``, and ``resamplings``: the kinds of each side that the training can have
+    (default: all that there are). The segmentation is copied into the folder. Dictionaries that are made here hold
+    whatever these can make of the training words (``make_dictionaries``). Which kinds have an id for all that they make
+    is recorded, whoever made the dictionaries: a training with another kind is refused.
 
     The same call resumes an interrupted run: complete files are kept, and ``binarised.json``, without which the folder
     is not accepted, is written last.
@@ -77,33 +85,38 @@ def binarise_words(
     except OSError as error:
         raise explain_os_error(error, output) from error
     languages = (source, target)
+    resamplings = segmentation.resamplings if resamplings is None else resamplings
     digests = segmentation.store(output, languages)
 
     if dictionaries is not None:
         copy_dictionaries(Path(dictionaries), output, languages)
     else:
         assert train is not None
-        make_dictionaries(train, output, source, target, segmentation, limits, dropout=True, num_workers=num_workers)
+        make_dictionaries(train, output, source, target, segmentation, limits, resamplings, num_workers)
     digests |= dictionary_digests(output, languages)
     ids = {language: read_ids(output / f"dict.{language}.txt") for language in languages}
 
     pairs: dict[str, int] = {}
     counts: dict[str, dict[str, Counts]] = {}
+    covered: dict[str, list[str]] = {}
     for subset, prefix in prefixes.items():
         counts[subset] = {}
-        for language, bpe in zip(languages, segmenters, strict=True):
+        for language, bpe, kinds in zip(languages, segmenters, resamplings, strict=True):
             text = Path(f"{prefix}.{language}")
             stored = output / f"{subset}.{source}-{target}.{language}.words"
             digests[f"{subset}.{language}"], copied = _store(text, stored)
             # Counting also reports where a text is not UTF-8.
-            subwords = bpe.count_subwords(count_words(text, num_workers=num_workers))
-            known = sum(count for form, count in with_id(bpe, subwords).items() if form in ids[language])
+            words = count_words(text, num_workers=num_workers)
+            subwords = bpe.count_subwords(words)
+            known = sum(count for form, count in subwords.items() if form in ids[language] and bpe.can_have_id(form))
+            if subset == "train":
+                covered[language] = [each.reach for each in kinds if not added_by([each], bpe, words, ids[language])]
             counts[subset][language] = replace(copied, subwords=subwords.total(), unknown=subwords.total() - known)
         lines = [counts[subset][language].lines for language in languages]
         check_parallel(f"{prefix}.{source}", lines[0], f"{prefix}.{target}", lines[1])
         pairs[subset] = lines[0]
     binarised = Binarised(
-        source, target, pairs, digests, "words", counts, segmentation.separator, segmentation.word_start
+        source, target, pairs, digests, "words", counts, segmentation.separator, segmentation.word_start, covered
     )
     write_description(output, binarised)
     return binarised

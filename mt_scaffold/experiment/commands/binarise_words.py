@@ -33,5 +33,5 @@ def run(options: argparse.Namespace) -> None:
         options.test,
         options.dictionaries,
         shared.limits(options),
-        options.num_workers,
+        num_workers=options.num_workers,
     )
