@@ -111,7 +111,7 @@ class UnigramSegmenter:
         _refuse_uniform(uniform_sampling)
         scores, longest = self.pieces.scores, self.pieces.longest
         found: set[str] = set()
-        for word, _ in counts.items():
+        for word, _ in counts.items():  # noqa: PERF102  # no dict
             text = join_unknown(WORD_START + word.translate(_OWN), scores)
             for begin in range(len(text)):
                 found.update(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from awkward_words import word_counts
 from hypothesis import given
@@ -58,7 +60,9 @@ def test_codes_in_any_order_and_with_tokens_that_nothing_makes(
     pairs: list[tuple[str, str]], words: list[str], final: list[bool]
 ) -> None:
     """Codes may be from elsewhere: a line whose left side no other line makes is never followed."""
-    lines = [f"{left} {right}{END_OF_WORD if last else ''}\n" for (left, right), last in zip(pairs, final, strict=False)]
+    lines = [
+        f"{left} {right}{END_OF_WORD if last else ''}\n" for (left, right), last in zip(pairs, final, strict=False)
+    ]
     codes = f"#version: 0.2\n{''.join(dict.fromkeys(lines))}".encode()
     assert reached(codes, words, Resampling("dropout", 0.5)) == enumerated(codes, words, 0.5)
 
@@ -81,7 +85,7 @@ def test_vocabulary_glossaries_and_inference_are_those_of_segmenting(resampling:
     words = ["abab", "abaXba", "Xab", "bXX"]
     options = {"vocab": ["ab@@", "ba", "aba@@", "X@@"], "glossaries": ["X"], "inference": inference}
     bpe = BPE(codes, **options)  # type: ignore[arg-type]
-    key = {"dropout": resampling.amount} if resampling.name == "dropout" else {"uniform_sampling": resampling.amount}
+    key: dict[str, Any] = {resampling.name: resampling.amount}
     drawn = {form for word in words for seed in range(400) for form in bpe.segment(word, seed=seed, **key).split()}
     assert reached(codes, words, resampling, **options) == drawn
     assert "X@@" in drawn and "abab" not in drawn

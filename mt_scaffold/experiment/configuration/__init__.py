@@ -20,6 +20,7 @@ from mt_scaffold.experiment.configuration.language_model import LanguageModelCon
 from mt_scaffold.experiment.configuration.limits import Limits
 from mt_scaffold.experiment.configuration.systems import (
     CodesSetting,
+    DataSetting,
     Learn,
     SegmentationSetting,
     System,
@@ -35,6 +36,7 @@ from mt_scaffold.experiment.runtime.schema import (
     show,
     without_none,
 )
+from mt_scaffold.segment.resampling import Resampling
 
 _LANGUAGE = r"[A-Za-z]+([_-][A-Za-z0-9]+)*"
 _LANGUAGE_SAYS = "a language code such as en"
@@ -169,11 +171,25 @@ class Config:
         """The codes of all systems, by name, each once."""
         return {codes.name: codes for setting in self.segmentations.values() for codes in setting.codes}
 
-    def is_resampled(self, segmentation: str) -> bool:
-        """Return whether any system with this segmentation resamples; its dictionary then serves both kinds."""
-        return any(
-            system.resamples and self.segmentation(name).name == segmentation for name, system in self.systems.items()
-        )
+    def data_setting(self, system: str) -> DataSetting:
+        """Return what a system's dictionaries and binarised data are made with."""
+        source, target = self.systems[system].resamplings
+        languages = (self.languages.source, self.languages.target)
+        return DataSetting(self.segmentation(system), (source.reach, target.reach), languages)
+
+    @property
+    def data_settings(self) -> dict[str, DataSetting]:
+        """Those of all systems, by name, each once."""
+        return {setting.name: setting for setting in map(self.data_setting, self.systems)}
+
+    def resamplings_of(self, data: str) -> tuple[Resampling, Resampling]:
+        """Return how the training text of the systems with this data (``DataSetting.name``) is resampled on each side.
+
+        The amounts are those of one of the systems: what resampling can make of words is the same for all.
+        """
+        system = next(each for name, each in self.systems.items() if self.data_setting(name).name == data)
+        source, target = system.resamplings
+        return source, target
 
     def baseline_of(self, system: str) -> str | None:
         """Return the system that a system is tested against; None for the experiment's baseline itself."""

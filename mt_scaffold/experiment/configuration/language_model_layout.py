@@ -19,7 +19,6 @@ class LanguageModelLayout(Layout[LanguageModelConfig]):
 
     task = "language_modeling"
     experiments = "experiments with language models"
-    resampled = ".text"
 
     # -- documents
 
@@ -73,6 +72,22 @@ class LanguageModelLayout(Layout[LanguageModelConfig]):
     def segmentation_of(self, system: str) -> str:
         """Return the name of a system's codes, which are all of its segmentation."""
         return self.config.codes_of(system).name
+
+    def data_of(self, system: str) -> str:
+        """Return the name of a system's codes, and with ``.text`` that of documents to be segmented in training."""
+        return self.segmentation_of(system) + (".text" if self.resamples(system) else "")
+
+    def test_data_of(self, system: str) -> str:
+        """Return the name of a system's codes, which all ids follow from."""
+        return self.segmentation_of(system)
+
+    def setting_of(self, data: str) -> tuple[str, bool]:
+        """Return the codes behind the name of a data folder, and whether its documents are kept as text."""
+        settings = {name: (name, False) for name in self.config.all_codes}
+        settings |= {
+            self.data_of(each): (self.segmentation_of(each), self.resamples(each)) for each in self.config.systems
+        }
+        return settings[data]
 
     def resamples(self, system: str) -> bool:
         """Return whether a system's training documents are segmented again in every epoch."""

@@ -73,8 +73,6 @@ class Layout(ABC, Generic[AnyConfig]):
     # The task's name in a configuration, and what its experiments are called in an error.
     task: ClassVar[str]
     experiments: ClassVar[str]
-    # What follows the name of a data folder whose training set is segmented again in every epoch.
-    resampled: ClassVar[str]
 
     @classmethod
     def of(cls, folder: PathLike, config: Experiment) -> Self:
@@ -122,23 +120,35 @@ class Layout(ABC, Generic[AnyConfig]):
 
     @abstractmethod
     def segmentation_of(self, system: str) -> str:
-        """Return the name of a system's segmentation; systems with the same one share their data folders."""
+        """Return the name of a system's segmentation."""
+
+    @abstractmethod
+    def data_of(self, system: str) -> str:
+        """Return the name of what a system is trained on; systems with the same one share their data folder."""
+
+    @abstractmethod
+    def test_data_of(self, system: str) -> str:
+        """Return the name of what a system's models are tested on; systems with the same one share test sets."""
 
     @abstractmethod
     def resamples(self, system: str) -> bool:
         """Return whether a system's training text is segmented again in every epoch."""
 
-    def binarised(self, segmentation: str, resampled: bool = False) -> Path:
+    def binarised(self, data: str) -> Path:
         """The fairseq data folder that is trained on: ids, or text for the systems that resample."""
-        return self.folder / "binarised" / (f"{segmentation}{self.resampled}" if resampled else segmentation)
+        return self.folder / "binarised" / data
 
     def binarised_of(self, system: str) -> Path:
         """The fairseq data folder that a system is trained on."""
-        return self.binarised(self.segmentation_of(system), self.resamples(system))
+        return self.binarised(self.data_of(system))
 
-    def binarised_test(self, segmentation: str, test: str) -> Path:
-        """The fairseq data folder of a test set, which all systems with a segmentation share."""
-        return self.folder / "test-sets" / test / segmentation
+    def binarised_test(self, data: str, test: str) -> Path:
+        """The fairseq data folder of a test set."""
+        return self.folder / "test-sets" / test / data
+
+    def binarised_test_of(self, system: str, test: str) -> Path:
+        """The fairseq data folder of a test set for a system."""
+        return self.binarised_test(self.test_data_of(system), test)
 
     # -- trainings and scores
 

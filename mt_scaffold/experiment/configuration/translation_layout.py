@@ -19,7 +19,6 @@ class TranslationLayout(Layout[Config]):
 
     task = "translation"
     experiments = "translation experiments"
-    resampled = ".words"
 
     @property
     def source(self) -> str:
@@ -69,6 +68,18 @@ class TranslationLayout(Layout[Config]):
         """Return the name of a system's segmentation (``SegmentationSetting.name``)."""
         return self.config.segmentation(system).name
 
+    def data_of(self, system: str) -> str:
+        """Return the name of a system's dictionaries and data (``DataSetting.name``)."""
+        return self.config.data_setting(system).name
+
+    def test_data_of(self, system: str) -> str:
+        """Return the name of a system's dictionaries and data: test sets have the ids of its dictionaries."""
+        return self.data_of(system)
+
+    def segmentation_behind(self, data: str) -> str:
+        """Return the name of the segmentation behind a name of dictionaries and data."""
+        return self.config.data_settings[data].segmentation.name
+
     def resamples(self, system: str) -> bool:
         """Return whether a system's training text is segmented again in every epoch."""
         return self.config.systems[system].resamples
@@ -77,13 +88,13 @@ class TranslationLayout(Layout[Config]):
         """The subwords of the training text of a language with their frequencies, for a vocabulary threshold."""
         return self.folder / "vocabularies" / f"{segmentation}.{language}"
 
-    def dictionaries(self, segmentation: str) -> Path:
-        """The folder of a segmentation's dictionaries."""
-        return self.folder / "dictionaries" / segmentation
+    def dictionaries(self, data: str) -> Path:
+        """The folder of dictionaries (``data_of``)."""
+        return self.folder / "dictionaries" / data
 
-    def dictionary(self, segmentation: str, language: str) -> Path:
+    def dictionary(self, data: str, language: str) -> Path:
         """The dictionary of a language, which may be that of both."""
-        return self.dictionaries(segmentation) / f"dict.{language}.txt"
+        return self.dictionaries(data) / f"dict.{language}.txt"
 
     def subwords(self, segmentation: str, part: str, language: str) -> Path:
         """The text of a part as subwords, for people: no step reads it."""
@@ -137,7 +148,7 @@ class TranslationLayout(Layout[Config]):
             case "clean":
                 return [whole["clean"], config.data.valid_every, config.data.valid_cut]
             case "dictionary":
-                return [whole["binarise"], config.is_resampled(*names)]
+                return whole["binarise"]
             case "train":
                 (run,) = names
                 system = config.systems[run.system]

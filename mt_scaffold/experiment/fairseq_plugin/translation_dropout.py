@@ -256,10 +256,10 @@ class TranslationBPEDropoutTask(ExperimentTranslationTask):
             # A dropout of 1 leaves the characters, which any other does, too.
             covered = resampling.reach in known or resampling.reach.removesuffix("-1") in known
         if not covered:
+            title = RESAMPLINGS[resampling.name].title
             raise MTScaffoldError(
-                f"{folder}: its dictionary of {language} lacks subwords that {RESAMPLINGS[resampling.name].title} makes "
-                "of the training words, which would be <unk>; make folder and dictionary with mt-scaffold "
-                "binarise-words and these codes"
+                f"{folder}: its dictionary of {language} lacks subwords that {title} makes of the training words, "
+                "which would be <unk>; make folder and dictionary with mt-scaffold binarise-words and these codes"
             )
 
     @property

@@ -113,7 +113,7 @@ def pack(system: PathLike, output: PathLike, seed: int | None = None) -> Manifes
         tied = write_weights(model.parameters, folder / WEIGHTS)
         write_result(folder / OPTIONS, plain_options(model))
         stored = files.segmentation.store(folder, layout.languages)
-        copy_dictionaries(layout.dictionaries(layout.segmentation_of(name)), folder, layout.languages)
+        copy_dictionaries(layout.dictionaries(layout.data_of(name)), folder, layout.languages)
         shutil.copyfile(layout.config_file, folder / EXPERIMENT)
         others = [WEIGHTS, OPTIONS, EXPERIMENT, *map(dictionary_name, layout.languages)]
         manifest = Manifest(

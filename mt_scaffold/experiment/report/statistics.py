@@ -183,7 +183,7 @@ def _models(layout: TranslationLayout, compared: VocabularyComparison) -> dict[s
             continue
         marked = {"tokens Scaffold-BPE removes": removed} if segmentation.name == compared.bpe else {"new tokens": new}
         checkpoint = layout.averaged(Run(system, layout.config.seeds[0]))
-        models[system] = read_embeddings(checkpoint, layout.dictionary(segmentation.name, layout.source), marked)
+        models[system] = read_embeddings(checkpoint, layout.dictionary(layout.data_of(system), layout.source), marked)
     return models
 
 

@@ -93,7 +93,7 @@ def evaluate(layout: LanguageModelLayout, run: Run, test_set: str, gpus: int = 0
 
     scores = evaluate(
         layout.averaged(run),
-        layout.binarised_test(layout.segmentation_of(run.system), test_set),
+        layout.binarised_test_of(run.system, test_set),
         layout.scores(run, test_set),
         **_evaluation(layout.config),
         gpus=gpus,
@@ -186,29 +186,25 @@ class LanguageModeling(Task[LanguageModelLayout]):
     def learning(self, layout: LanguageModelLayout, codes: str) -> dict[str, Any]:
         return {"counts": [layout.counts], "prune": layout.config.prepare.prune, **words_of(layout.config)}
 
-    def binarised_from(self, layout: LanguageModelLayout, segmentation: str, *parts: str) -> list[Path]:
-        return [*(path for part in parts for path in layout.files(part)), layout.codes(segmentation)]
+    def binarised_from(self, layout: LanguageModelLayout, data: str, *parts: str) -> list[Path]:
+        codes, _ = layout.setting_of(data)
+        return [*(path for part in parts for path in layout.files(part)), layout.codes(codes)]
 
     def binarise(
-        self,
-        layout: LanguageModelLayout,
-        segmentation: str,
-        output: Path,
-        parts: Sequence[str],
-        resampled: bool,
-        workers: int,
+        self, layout: LanguageModelLayout, data: str, output: Path, parts: Sequence[str], workers: int
     ) -> None:
         from mt_scaffold.experiment.binarise.documents import binarise_documents
 
+        codes, keep_text = layout.setting_of(data)
         texts = {part if part in TRAINED_ON else "test": layout.patterns(part) for part in parts}
         form, field = layout.format
         binarise_documents(
             output,
-            layout.codes(segmentation),
+            layout.codes(codes),
             **texts,
             format=form,
             field=field,
-            keep_text=resampled,
+            keep_text=keep_text,
             padding_factor=layout.config.binarise.padding_factor,
             num_workers=workers,
         )

@@ -75,14 +75,12 @@ class Task(ABC, Generic[AnyLayout]):
         """Return the arguments of ``learn_bpe`` and ``trim`` that say which text some codes are learned from."""
 
     @abstractmethod
-    def binarised_from(self, layout: AnyLayout, segmentation: str, *parts: str) -> list[Path]:
-        """Return the files that a data folder of these parts is made of."""
+    def binarised_from(self, layout: AnyLayout, data: str, *parts: str) -> list[Path]:
+        """Return the files that a data folder of these parts is made of (data: its name)."""
 
     @abstractmethod
-    def binarise(
-        self, layout: AnyLayout, segmentation: str, output: Path, parts: Sequence[str], resampled: bool, workers: int
-    ) -> None:
-        """Make a data folder; resampled: keep the training text, to be segmented again in every epoch."""
+    def binarise(self, layout: AnyLayout, data: str, output: Path, parts: Sequence[str], workers: int) -> None:
+        """Make a data folder; where the systems resample, it keeps the training text."""
 
     # -- trainings
 

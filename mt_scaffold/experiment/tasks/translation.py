@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import functools
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from mt_scaffold.corpus.documents import Documents
 from mt_scaffold.corpus.files import PathLike, open_output
 from mt_scaffold.errors import UsageError
-from mt_scaffold.experiment.binarise.dictionary import make_dictionaries
+from mt_scaffold.experiment.binarise.dictionary import SidesResampling, make_dictionaries
 from mt_scaffold.experiment.binarise.pairs_as_ids import DESCRIPTION, Binarised, binarise
 from mt_scaffold.experiment.binarise.segmentation import segmentation_in
 from mt_scaffold.experiment.configuration import Config, Published
@@ -30,6 +31,7 @@ from mt_scaffold.experiment.training.averaging_check import check_averaging, num
 from mt_scaffold.experiment.training.resuming import Start
 from mt_scaffold.experiment.training.train import plan_start
 from mt_scaffold.experiment.training.translation_options import OWN_TASKS, training_options
+from mt_scaffold.segment.resampling import Resampling
 
 if TYPE_CHECKING:
     from mt_scaffold.experiment.evaluation.measures import Measure
@@ -195,17 +197,23 @@ def segment(layout: TranslationLayout, segmentation: str, part: str, language: s
     )
 
 
-def dictionary(layout: TranslationLayout, segmentation: str, num_workers: int = 1) -> None:
-    """Make fairseq's dictionaries of a segmentation from the training words."""
+def dictionary(layout: TranslationLayout, data: str, num_workers: int = 1) -> None:
+    """Make the dictionaries of the systems with the same data."""
     make_dictionaries(
         layout.words_prefix("train"),
-        layout.dictionaries(segmentation),
+        layout.dictionaries(data),
         *layout.languages,
-        segmentation_in(layout, segmentation),
+        segmentation_in(layout, layout.segmentation_behind(data)),
         layout.config.binarise,
-        layout.config.is_resampled(segmentation),
+        _kinds(layout.config.resamplings_of(data)),
         num_workers,
     )
+
+
+def _kinds(resamplings: tuple[Resampling, Resampling]) -> SidesResampling:
+    """Return the kinds of resampling of each side: one or none."""
+    source, target = ([each] if each else [] for each in resamplings)
+    return source, target
 
 
 # -- models → translations → scores → report
@@ -217,7 +225,7 @@ def translate(layout: TranslationLayout, run: Run, test_set: str, checkpoint: st
 
     section = layout.config.translate
     translate(
-        layout.binarised_test(layout.segmentation_of(run.system), test_set),
+        layout.binarised_test_of(run.system, test_set),
         test_set,
         layout.checkpoint(run, checkpoint) if checkpoint else layout.averaged(run),
         layout.training(run, "translations") / checkpoint,
@@ -335,31 +343,26 @@ class Translation(Task[TranslationLayout]):
             return {"documents": [Documents([path]) for path in words], "dev": development}
         return {"documents": Documents(words)}
 
-    def binarised_from(self, layout: TranslationLayout, segmentation: str, *parts: str) -> list[Path]:
+    def binarised_from(self, layout: TranslationLayout, data: str, *parts: str) -> list[Path]:
         words = [layout.words(part, language) for part in parts for language in layout.languages]
-        dictionaries = [layout.dictionary(segmentation, language) for language in layout.languages]
-        return [*words, *segmented_with(layout, segmentation, *layout.languages), *dictionaries]
+        dictionaries = [layout.dictionary(data, language) for language in layout.languages]
+        return [*words, *segmented_with(layout, layout.segmentation_behind(data), *layout.languages), *dictionaries]
 
-    def binarise(
-        self,
-        layout: TranslationLayout,
-        segmentation: str,
-        output: Path,
-        parts: Sequence[str],
-        resampled: bool,
-        workers: int,
-    ) -> None:
+    def binarise(self, layout: TranslationLayout, data: str, output: Path, parts: Sequence[str], workers: int) -> None:
         from mt_scaffold.experiment.binarise.pairs_as_words import binarise_words
 
-        make = binarise_words if resampled else binarise
+        train, resampling = "train" in parts, layout.config.resamplings_of(data)
+        make: Callable[..., object] = binarise
+        if train and any(resampling):
+            make = functools.partial(binarise_words, resamplings=_kinds(resampling))
         make(
             output,
             *layout.languages,
-            segmentation_in(layout, segmentation),
-            layout.words_prefix("train") if "train" in parts else None,
+            segmentation_in(layout, layout.segmentation_behind(data)),
+            layout.words_prefix("train") if train else None,
             layout.words_prefix("valid") if "valid" in parts else None,
             [layout.words_prefix(part) for part in parts if part not in TRAINED_ON],
-            layout.dictionaries(segmentation),
+            layout.dictionaries(data),
             num_workers=workers,
         )
 
@@ -401,7 +404,7 @@ class Translation(Task[TranslationLayout]):
             *layout.every_run(layout.translation, tests),
             *layout.every_run(layout.training_report),
             *(layout.averaged(Run(system, seed)) for system in config.systems),
-            *(layout.dictionary(name, layout.source) for name in config.segmentations),
+            *(layout.dictionary(name, layout.source) for name in config.data_settings),
         ]
 
     def statistics(self, layout: TranslationLayout) -> None:

@@ -48,16 +48,14 @@ def copy_codes(layout: AnyLayout, codes_name: str) -> None:
     codes.copy_codes(file, layout.codes(codes_name))
 
 
-def binarise(layout: AnyLayout, segmentation: str, resampled: bool = False, num_workers: int = 1) -> None:
-    """Make the data folder that is trained on; with --resampled, to be segmented again in every epoch."""
-    output = layout.binarised(segmentation, resampled)
-    task_of(layout.config).binarise(layout, segmentation, output, TRAINED_ON, resampled, num_workers)
+def binarise(layout: AnyLayout, data: str, num_workers: int = 1) -> None:
+    """Make a data folder that is trained on."""
+    task_of(layout.config).binarise(layout, data, layout.binarised(data), TRAINED_ON, num_workers)
 
 
-def binarise_test_set(layout: AnyLayout, segmentation: str, test_set: str, num_workers: int = 1) -> None:
+def binarise_test_set(layout: AnyLayout, data: str, test_set: str, num_workers: int = 1) -> None:
     """Make the data folder of a test set."""
-    output = layout.binarised_test(segmentation, test_set)
-    task_of(layout.config).binarise(layout, segmentation, output, [test_set], False, num_workers)
+    task_of(layout.config).binarise(layout, data, layout.binarised_test(data, test_set), [test_set], num_workers)
 
 
 # -- trainings

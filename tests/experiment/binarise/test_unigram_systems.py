@@ -73,7 +73,7 @@ def test_systems_share_the_model_that_is_the_same(tmp_path: Path) -> None:
     assert made[models[1]].method == Unigram(symbols=50, total_symbols=True)
     drawn = training_options(config, "drawn")
     assert drawn["sampling-alpha"] == 0.2 and "sampling-alpha" not in training_options(config, "unigram")
-    assert config.is_resampled("unigram-100") and not config.is_resampled(names[-1])
+    assert config.data_setting("drawn").name == "unigram-100.sampling" and names[-1] in config.data_settings
     layout = TranslationLayout(tmp_path, config)
     assert [path.name for path in layout.codes_of("sides")] == [f"{name}.model" for name in models[1:]]
     assert layout.codes("bpe-100-min5").suffix == ".codes"

@@ -74,7 +74,7 @@ def test_no_two_files_of_an_experiment_have_one_path() -> None:
         *(layout.raw(part, language), layout.words(part, language), layout.uncleaned(part, language)),
         *(layout.chunk(language, "{item}"), layout.chunk(language, "{item}", "json"), layout.codes("{codes}")),
         *(layout.vocabulary(name, language), layout.dictionaries(name), layout.dictionary(name, language)),
-        *(layout.subwords(name, part, language), layout.binarised(name), layout.binarised(name, resampled=True)),
+        *(layout.subwords(name, part, language), layout.binarised(name)),
         *(layout.binarised_test(name, test), layout.checkpoint(run, "{checkpoint}")),
         layout.scores(run, test, "{checkpoint}"),
         layout.translation(run, test, "words", "{checkpoint}"),
@@ -191,16 +191,16 @@ def test_options_of_the_steps_follow_the_configuration() -> None:
         "bpe-uniform-sampling-tgt": 0.1,
     }
     assert [system.resamples for system in (bpe, uniform, mixed)] == [False, True, True]
-    # The dictionary of a segmentation is made again once a system with it resamples, and its texts are not tokenised.
+    # A system that resamples has a dictionary and data of its own, and leaves those of others as they are.
     plain, resampled = (
         dataclasses.replace(layout, config=dataclasses.replace(config, systems={"bpe": system}, baseline="bpe"))
         for system in (bpe, uniform)
     )
-    name = plain.segmentation_of("bpe")
-    assert plain.depends_on("dictionary", name) != resampled.depends_on("dictionary", name)
+    assert plain.data_of("bpe") == plain.segmentation_of("bpe") == resampled.segmentation_of("bpe")
+    assert plain.depends_on("dictionary") == resampled.depends_on("dictionary")
     assert plain.depends_on("tokenise", "train") == resampled.depends_on("tokenise", "train")
     assert layout.depends_on("tokenise", "train") != layout.depends_on("tokenise", "newstest2014")
-    assert resampled.binarised_of("bpe").name.endswith(".words")
+    assert resampled.binarised_of("bpe").name == f"{plain.data_of('bpe')}.uniform"
     assert gpus_per_node(16, 2) == 8
     with pytest.raises(UsageError, match="3 GPUs cannot be shared by 2 nodes"):
         gpus_per_node(3, 2)

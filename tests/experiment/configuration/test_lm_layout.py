@@ -69,7 +69,7 @@ def test_no_two_files_of_an_experiment_have_one_path() -> None:
     assert run == Run("{system}", "{seed}", "{comparison}")
     paths = [
         *(layout.documents("{part}"), layout.documents_report, layout.counted("{item}"), layout.counts),
-        *(layout.codes("{codes}"), layout.binarised("{codes}"), layout.binarised("{codes}", resampled=True)),
+        *(layout.codes("{codes}"), layout.binarised("{codes}")),
         *(layout.binarised_test("{codes}", "{test}"), layout.training_report(run), layout.checkpoints(run)),
         *(layout.averaged(run), layout.stripped(run), layout.scores(run, "{test}"), layout.samples(run)),
         *(layout.prompts, layout.config_file, layout.statistics, layout.vocabulary_table, layout.figures),

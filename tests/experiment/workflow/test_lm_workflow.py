@@ -207,7 +207,7 @@ def test_every_step_of_a_scattered_experiment_with_dropout_is_planned(run: Run, 
     dry = run(tmp_path, text + "seeds: [1, 2]\n", "--dry-run", "-p")
     steps = planned(dry)
     assert (steps["learn"], steps["trim"]) == (2, 1)
-    assert "get_documents" not in steps and (steps["count_words"], steps["binarise_resampled"]) == (2, 1)
+    assert "get_documents" not in steps and (steps["count_words"], steps["binarise"]) == (2, 2)
     assert (steps["train"], steps["evaluate"], steps["binarise_test_set"]) == (6, 12, 4)
     assert "    input: b.jsonl.gz\n" in dry.stdout
     assert re.search(r"    input: a\.jsonl\.gz, b\.jsonl\.gz, valid\.jsonl\.gz, \S+\.codes\n", dry.stdout)

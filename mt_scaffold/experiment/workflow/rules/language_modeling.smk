@@ -35,7 +35,7 @@ rule gather_counts:
 
 rule evaluate:
     input:
-        lambda wildcards: layout.binarised_test(layout.segmentation_of(wildcards.system), wildcards.test),
+        lambda wildcards: layout.binarised_test_of(wildcards.system, wildcards.test),
         layout.averaged(RUN),
     output: layout.scores(RUN, "{test}")
     params: run=run_flags, depends_on=layout.depends_on("evaluate")

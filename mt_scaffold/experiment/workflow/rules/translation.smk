@@ -140,13 +140,12 @@ rule segment:
 rule dictionary:
     input:
         [layout.words("train", lang) for lang in LANGUAGES],
-        lambda wildcards: translation.segmented_with(layout, wildcards.segmentation, *LANGUAGES),
-    output: [layout.dictionary("{segmentation}", lang) for lang in LANGUAGES]
-    params: depends_on=lambda wildcards: layout.depends_on("dictionary", wildcards.segmentation)
-    log: layout.log("dictionary-{segmentation}")
+        lambda wildcards: translation.segmented_with(layout, layout.segmentation_behind(wildcards.data), *LANGUAGES),
+    output: [layout.dictionary("{data}", lang) for lang in LANGUAGES]
+    params: depends_on=layout.depends_on("dictionary")
+    log: layout.log("dictionary-{data}")
     threads: HALF
-    shell:
-        "{STEP} dictionary {CONFIG} --segmentation {wildcards.segmentation:q} --num-workers {threads} > {log:q} 2>&1"
+    shell: "{STEP} dictionary {CONFIG} --data {wildcards.data:q} --num-workers {threads} > {log:q} 2>&1"
 
 
 # -- models → translations → scores → the HTML report
@@ -154,7 +153,7 @@ rule dictionary:
 
 rule translate:
     input:
-        lambda wildcards: layout.binarised_test(layout.segmentation_of(wildcards.system), wildcards.test),
+        lambda wildcards: layout.binarised_test_of(wildcards.system, wildcards.test),
         layout.averaged(RUN),
         layout.words("{test}", SRC),
     output:
@@ -190,7 +189,7 @@ use rule average as take_checkpoint with:
 
 use rule translate as translate_checkpoint with:
     input:
-        lambda wildcards: layout.binarised_test(layout.segmentation_of(wildcards.system), wildcards.test),
+        lambda wildcards: layout.binarised_test_of(wildcards.system, wildcards.test),
         layout.checkpoint(RUN, "{checkpoint}"),
         layout.words("{test}", SRC),
     output:
