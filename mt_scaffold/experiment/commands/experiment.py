@@ -35,6 +35,7 @@ _OPTIONS = {
     "part": ("PART", "train, valid or a test set"),
     "segmentation": ("NAME", "the name of a segmentation"),
     "shard": ("K-of-N", "the K-th of N shards of the training documents"),
+    "systems": ("NAME,...", "the systems to show (default: all)"),
     "test-set": ("NAME", "one of the test sets"),
 }
 # The names that an experiment has of each kind.

@@ -8,7 +8,7 @@ names the file, the line and the key.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -215,33 +215,17 @@ class Config:
 Experiment = Config | LanguageModelConfig
 
 
-def load_experiment(
-    path: PathLike, overrides: Mapping[str, Any] | None = None, only: Sequence[str] | None = None
-) -> Experiment:
+def load_experiment(path: PathLike, overrides: Mapping[str, Any] | None = None) -> Experiment:
     """Read and check the experiment configuration in ``path`` (YAML, UTF-8), of the ``task`` that it names.
 
     overrides: values that replace those of the file, nested as they are there: ``{"data": {"sample": 500}}``.
-    only: names of systems; the others are left out, as though the file did not have them.
     Raises UsageError for a syntax error, a key that is unknown, missing or duplicate, and for a value of the wrong
     type or out of range; MTScaffoldError where the file cannot be read.
     """
     document, lines = yaml_file.read(path)
-    if not overrides and only is None:
+    if not overrides:
         return parse_experiment(document, str(path), lines)
-    document = yaml_file.merged(document, overrides or {})
-    if only is not None:
-        document = _with_systems(document, only, str(path))
-    return parse_experiment(document, f"{path} with --config")
-
-
-def _with_systems(document: dict[str, Any], only: Sequence[str], origin: str) -> dict[str, Any]:
-    """Return a configuration with no other systems than these; UsageError where it has no such system."""
-    systems = document.get("systems")
-    if not isinstance(systems, Mapping):
-        return document  # for parse_experiment to refuse
-    if unknown := [name for name in only if name not in systems]:
-        raise UsageError(f"{origin}: only: no system '{unknown[0]}' (there are {', '.join(map(str, systems))})")
-    return document | {"systems": {name: value for name, value in systems.items() if name in only}}
+    return parse_experiment(yaml_file.merged(document, overrides), f"{path} with --config")
 
 
 def load_config(path: PathLike, overrides: Mapping[str, Any] | None = None) -> Config:

@@ -5,13 +5,14 @@ An argument that names a system, a part, a test set and so on may also be a Snak
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, Generic, Self, TypeVar
+from typing import Any, ClassVar, Generic, NamedTuple, Self, TypeVar
 
 from mt_scaffold.corpus.files import PathLike, make_folder, write_text
 from mt_scaffold.errors import MTScaffoldError, UsageError
@@ -19,6 +20,7 @@ from mt_scaffold.experiment.configuration import Experiment, load_experiment
 from mt_scaffold.experiment.configuration.yaml_file import typed
 from mt_scaffold.experiment.runtime.locks import Lock, take_lock
 from mt_scaffold.experiment.runtime.provenance import versions
+from mt_scaffold.experiment.runtime.schema import nearest
 from mt_scaffold.methods.bpe import MethodWithCodes
 
 COMPARISON_KINDS = ("txt", "md", "json", "csv")
@@ -88,6 +90,11 @@ class Layout(ABC, Generic[AnyConfig]):
         Raises MTScaffoldError for another folder, and UsageError as load_experiment does.
         """
         return cls.of(folder, read_folder(folder))
+
+    def of_systems(self, systems: Collection[str]) -> Self:
+        """Return the layout as it is for some of the systems: their trainings, scores and results."""
+        chosen: Any = {name: system for name, system in self.config.systems.items() if name in systems}
+        return dataclasses.replace(self, config=dataclasses.replace(self.config, systems=chosen))
 
     @property
     def parts(self) -> list[str]:
@@ -259,16 +266,26 @@ def read_folder(folder: PathLike) -> Experiment:
     return load_experiment(place / CONFIG)
 
 
-def plan_experiment(
-    configurations: Sequence[PathLike], settings: Mapping[str, Any]
-) -> tuple[Path, Experiment, Path | None]:
-    """Return the folder of an experiment to run, its configuration, and its download cache (None: the default one).
+class Plan(NamedTuple):
+    """An experiment to run: its folder, its configuration, the systems to train, its download cache (None: default).
+
+    What systems share is decided by the whole configuration, whichever of them are trained.
+    """
+
+    folder: Path
+    experiment: Experiment
+    systems: list[str]
+    cache: Path | None
+
+
+def plan_experiment(configurations: Sequence[PathLike], settings: Mapping[str, Any]) -> Plan:
+    """Return what Snakemake is asked to run.
 
     configurations: exactly one configuration file. settings: the values of ``--config``, as text or already typed:
-    ``output`` (folder; default: experiments/NAME), ``cache``, ``sample``, ``batch``, ``only`` (one or more systems:
-    the others are left out), and any section of the configuration, whose values replace those of the file.
+    ``output`` (folder; default: experiments/NAME), ``cache``, ``sample``, ``batch``, ``only`` (one or more systems to
+    train; default: all), and any section of the configuration, whose values replace those of the file.
 
-    Raises UsageError as load_experiment does.
+    Raises UsageError as load_experiment does, and for a system that there is not.
     """
     if len(configurations) != 1:
         raise UsageError("give one experiment: --configfile configs/NAME.yaml")
@@ -280,19 +297,22 @@ def plan_experiment(
             inner = given.get(section, {})
             # Anything but a mapping is left for load_experiment to refuse.
             given[section] = {**inner, key: value} if isinstance(inner, Mapping) else inner
-    config = load_experiment(configurations[0], given, _names(only))
+    config = load_experiment(configurations[0], given)
     folder = Path(str(output or f"experiments/{config.name}"))
-    return folder, config, None if cache is None else Path(str(cache))
+    return Plan(folder, config, _chosen(only, config), None if cache is None else Path(str(cache)))
 
 
-def _names(only: object) -> list[str] | None:
-    """Return the systems that ``--config only`` names; None where it is not given."""
+def _chosen(only: object, config: Experiment) -> list[str]:
+    """Return the systems that ``--config only`` names, in the order of the configuration; all where it is not given."""
     if only is None:
-        return None
+        return list(config.systems)
     names = [only] if isinstance(only, str) else only
     if not isinstance(names, list) or not names or not all(isinstance(name, str) for name in names):
         raise UsageError("--config only: give one or more systems, such as only='[bpe, scaffold]'")
-    return names
+    if unknown := [name for name in names if name not in config.systems]:
+        hint = nearest(unknown[0], config.systems)
+        raise UsageError(f"--config only: no system '{unknown[0]}'{hint} (there are {', '.join(config.systems)})")
+    return [name for name in config.systems if name in names]
 
 
 def training_section(train: Mapping[str, Any]) -> dict[str, Any]:

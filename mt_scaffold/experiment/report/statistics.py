@@ -92,14 +92,15 @@ class Statistics:
     embeddings: list[Spread]
 
 
-def statistics(experiment: PathLike) -> Statistics:
-    """Measure a finished translation experiment (a folder that the workflow wrote) and draw its figures.
+def statistics(layout: TranslationLayout) -> Statistics:
+    """Measure the systems of a translation experiment that are finished and draw its figures.
+
+    layout: of these systems, in the folder that the workflow wrote.
 
     Writes ``statistics.json`` and ``figures/`` in the folder, and returns the content of the former.
 
     Raises MTScaffoldError where the experiment is not finished, or one of its files is missing or malformed.
     """
-    layout = TranslationLayout.read(experiment)
     config = layout.config
     counts = {language: count_words(layout.words("train", language)) for language in layout.languages}
     joint = WordCounts()
@@ -350,13 +351,14 @@ class LanguageModelStatistics:
     versions: dict[str, str]
 
 
-def language_model_statistics(experiment: PathLike) -> LanguageModelStatistics:
+def language_model_statistics(layout: LanguageModelLayout) -> LanguageModelStatistics:
     """Measure the vocabularies of an experiment with language models, by the counts in its data folders.
+
+    layout: of the systems to measure.
 
     Writes ``statistics.json``, ``statistics.txt`` and ``figures/``, and returns the content of the first. Raises
     MTScaffoldError where a data folder is missing or malformed.
     """
-    layout = LanguageModelLayout.read(experiment)
     config = layout.config
     folders = {config.codes_of(system).name: layout.binarised_of(system) for system in config.systems}
     frequencies = {name: token_counts(folder) for name, folder in folders.items()}

@@ -250,4 +250,4 @@ class LanguageModeling(Task[LanguageModelLayout]):
     def statistics(self, layout: LanguageModelLayout) -> None:
         from mt_scaffold.experiment.report.statistics import language_model_statistics
 
-        language_model_statistics(layout.folder)
+        language_model_statistics(layout)

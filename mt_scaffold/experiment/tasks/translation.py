@@ -259,11 +259,11 @@ def score(layout: TranslationLayout, run: Run, test_set: str, checkpoint: str = 
         print(f"{name}: {metric.score:.2f}  {metric.signature}")
 
 
-def compression(layout: TranslationLayout) -> None:
+def compression(layout: TranslationLayout, systems: str = "") -> None:
     """Set the bytes per token of the codes next to the paper's."""
     from mt_scaffold.experiment.report.paper import write_compression
 
-    write_compression(layout)
+    write_compression(layout.of_systems(systems.split(",")) if systems else layout)
 
 
 def report(layout: TranslationLayout) -> None:
@@ -410,4 +410,4 @@ class Translation(Task[TranslationLayout]):
     def statistics(self, layout: TranslationLayout) -> None:
         from mt_scaffold.experiment.report.statistics import statistics
 
-        statistics(layout.folder)
+        statistics(layout)

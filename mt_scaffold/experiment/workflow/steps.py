@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,7 @@ from mt_scaffold.experiment.configuration.layout import COMPARISON_KINDS, TRAINE
 from mt_scaffold.experiment.runtime.fairseq import check_options, gpus_in_all, option_arguments, sees_gpu
 from mt_scaffold.experiment.tasks import TASKS, codes, task_of
 from mt_scaffold.experiment.tasks.task import Step
-from mt_scaffold.experiment.training.resuming import check_resumable, read_start
+from mt_scaffold.experiment.training.resuming import check_resumable, ended_with, read_start
 
 AnyLayout = Layout[Any]
 
@@ -93,12 +93,13 @@ def strip_optimizer(layout: AnyLayout, run: Run) -> None:
 # -- results
 
 
-def compare(layout: AnyLayout) -> None:
-    """Compare the scores of all systems, with significance."""
+def compare(layout: AnyLayout, systems: str = "") -> None:
+    """Compare the scores of systems, with significance."""
     from mt_scaffold.experiment.evaluation.compare import compare
     from mt_scaffold.experiment.evaluation.comparison_tables import as_text
     from mt_scaffold.experiment.evaluation.measures import Labelled
 
+    layout = showing(layout, systems)
     task, config = task_of(layout.config), layout.config
     compared = task.compared(layout)
     comparison = compare(
@@ -112,7 +113,7 @@ def compare(layout: AnyLayout) -> None:
         layout.folder / "comparison",
         task.samples(layout),
         layout.title,
-        task.published(layout),
+        [each for each in task.published(layout) if each.beside in config.systems],
         baselines={name: system.baseline for name, system in config.systems.items() if system.baseline is not None},
         trainings=[Labelled(group, run.system, layout.training_report(run)) for group, run in compared],
         measure=task.measure(),
@@ -120,9 +121,18 @@ def compare(layout: AnyLayout) -> None:
     print(as_text(comparison), end="")
 
 
-def statistics(layout: AnyLayout) -> None:
+def statistics(layout: AnyLayout, systems: str = "") -> None:
     """Measure the experiment and draw its figures."""
+    layout = showing(layout, systems)
     task_of(layout.config).statistics(layout)
+
+
+def showing(layout: AnyLayout, systems: str) -> AnyLayout:
+    """Return the layout of the systems that results are made of: their names, separated by commas; none: of all."""
+    names = systems.split(",") if systems else list(layout.config.systems)
+    if unknown := [name for name in names if name not in layout.config.systems]:
+        raise UsageError(f"{layout.config_file}: no system is called {unknown[0]}")
+    return layout.of_systems(names)
 
 
 _COMMON: dict[str, Step] = {
@@ -209,25 +219,63 @@ def check_trainings(layout: AnyLayout, planned: Iterable[tuple[Run, int]], elsew
         check_resumable(folder, start)
 
 
+def shown_systems(layout: AnyLayout, chosen: Sequence[str]) -> list[str]:
+    """Return the systems that results are made of: those that are to run, and the others that are finished.
+
+    Raises UsageError where one of them would have no baseline to be tested against.
+    """
+    others = {name for name in layout.config.systems if name not in chosen and is_finished(layout, name)}
+    shown = [name for name in layout.config.systems if name in chosen or name in others]
+    for name in shown:
+        # Where the baseline of a finished system is not there, the table cannot hold that system.
+        for baseline in (layout.config.baseline, layout.config.baseline_of(name)):
+            if baseline is not None and baseline not in shown:
+                what = f"the baseline of {name}" if baseline != layout.config.baseline else "the baseline"
+                raise UsageError(f"--config only: {baseline} is {what}, and not finished; name it, too")
+    return shown
+
+
+def is_finished(layout: AnyLayout, system: str) -> bool:
+    """Return whether all trainings of a system have ended and been scored, with the settings that it has now."""
+    task, whole = task_of(layout.config), layout.of_systems([system])
+    wanted = [*whole.every_run(whole.training_report), *whole.every_run(whole.averaged), *whole.every_scores()]
+    if not all(path.exists() for path in wanted):
+        return False
+    for run in whole.runs:
+        try:
+            start = task.plan_start(layout, run, 0)
+            if start is not None and not ended_with(layout.training(run), start):
+                return False
+        except MTScaffoldError:  # which running it would show
+            return False
+    return True
+
+
 def check_rebuilding(layout: AnyLayout, planned: Iterable[str]) -> None:
-    """Raise MTScaffoldError where a plan would rebuild the data that a training was started on.
+    """Raise MTScaffoldError where a plan would rebuild what a training was made of, whether it is to run or not.
 
     planned: the outputs of all jobs that are to run. The training could not resume on other data, and a model would no
     longer be described by what lies next to it.
     """
-    outputs = {*map(str, planned)}
+    outputs, task = {*map(str, planned)}, task_of(layout.config)
     for run in layout.runs:
-        data = str(layout.binarised_of(run.system))
-        if data in outputs and read_start(layout.training(run)) is not None:
+        if read_start(layout.training(run)) is None:
+            continue
+        made_of = task.binarised_from(layout, layout.data_of(run.system), *TRAINED_ON)
+        made_of = [layout.binarised_of(run.system), *made_of]
+        rebuilt = [path for path in made_of if str(path) in outputs]
+        if rebuilt:
             raise MTScaffoldError(
-                f"{data}: would be rebuilt, but {layout.training(run)} was trained on it; restore the configuration "
-                "that it was made with (systems that segment alike share a dictionary: name the same ones with only), "
-                "or work in another folder (--config output=FOLDER)"
+                f"{rebuilt[0]}: would be rebuilt, but {layout.training(run)} was trained on it: the configuration has "
+                f"changed, or another version of mt-scaffold made the folder (see {layout.config_file}); restore "
+                "them, or work in another folder (--config output=FOLDER)"
             )
 
 
-def closing_words(layout: AnyLayout) -> str:
-    """Return what a finished run prints: the comparison, and where the results are."""
+def closing_words(layout: AnyLayout, shown: Sequence[str]) -> str:
+    """Return what a finished run prints: the comparison, the systems that it lacks, and where the results are."""
     comparison = layout.comparison("txt")
     lines = [comparison.read_text(encoding="utf-8")] if comparison.exists() else []
+    if missing := [name for name in layout.config.systems if name not in shown]:
+        lines.append(f"Not compared, because only= leaves them out and they are not finished: {', '.join(missing)}\n")
     return "\n".join([*lines, *task_of(layout.config).closing_words(layout)])

@@ -24,14 +24,14 @@ WMT14 = ROOT / "configs" / "wmt14_en_de.yaml"
 
 
 def plan(*configurations: Path, **settings: object) -> TranslationLayout:
-    folder, config, _ = plan_experiment(configurations or (DEMO,), settings)
+    folder, config, *_ = plan_experiment(configurations or (DEMO,), settings)
     return TranslationLayout.of(folder, config)
 
 
 def test_settings_replace_values_of_the_file() -> None:
     """Settings come as Snakemake passes them: numbers as text within braces, and the short names."""
     settings = {"output": "elsewhere", "cache": "kept", "sample": "7", "train": {"options": {"lr": "0.1"}}}
-    folder, config, cache = plan_experiment([DEMO], settings)
+    folder, config, _, cache = plan_experiment([DEMO], settings)
     layout = TranslationLayout.of(folder, config)
     assert (layout.folder, cache) == (Path("elsewhere"), Path("kept"))
     assert (layout.config.data.sample, layout.config.train.options["lr"]) == (7, 0.1)
@@ -157,7 +157,7 @@ def test_an_opened_experiment_is_locked_and_read_back(tmp_path: Path) -> None:
         layout.open()
     layout.open().close()
     assert TranslationLayout.read(layout.folder) == layout
-    assert closing_words(layout).startswith(f"All results are in {layout.folder}")
+    assert closing_words(layout, [*layout.config.systems]).startswith(f"All results are in {layout.folder}")
 
 
 def test_a_folder_that_cannot_be_made_is_one_line(tmp_path: Path) -> None:

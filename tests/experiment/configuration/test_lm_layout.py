@@ -54,7 +54,7 @@ def small(**changes: Any) -> LanguageModelConfig:
 
 
 def plan_layout(configurations: list[Path], settings: dict[str, Any]) -> LanguageModelLayout:
-    folder, config, _ = plan_experiment(configurations, settings)
+    folder, config, *_ = plan_experiment(configurations, settings)
     return LanguageModelLayout.of(folder, config)
 
 
@@ -109,7 +109,7 @@ def test_a_layout_is_read_back_and_each_task_has_its_own(tmp_path: Path) -> None
         TranslationLayout.of("x", layout.config)
     with pytest.raises(UsageError, match="task: translation: only experiments with language models have this"):
         plan_layout([DEMO.with_name("demo.yaml")], {})
-    assert plan_experiment([DEMO], {"cache": "kept"})[2] == Path("kept")
+    assert plan_experiment([DEMO], {"cache": "kept"}).cache == Path("kept")
 
 
 def test_generated_documents_follow_from_the_seed_alone(tmp_path: Path) -> None:

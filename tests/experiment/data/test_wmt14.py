@@ -336,7 +336,7 @@ def test_every_documented_command_leaves_enough_epochs_to_average(name: str) -> 
     commands = re.findall(r"`(--config [^`]+)`", text)
     assert sum("sample=" in command for command in commands) == 2 and len(commands) >= 6
     for command in ("", *commands):
-        _, config, _ = plan_experiment([CONFIGS / f"wmt14_en_{name}.yaml"], settings_of(command) if command else {})
+        _, config, *_ = plan_experiment([CONFIGS / f"wmt14_en_{name}.yaml"], settings_of(command) if command else {})
         assert isinstance(config, Config)
         check_averaging(config)
 

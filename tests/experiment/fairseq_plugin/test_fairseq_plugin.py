@@ -381,7 +381,7 @@ def test_a_folder_that_was_not_finished_is_refused(words: Path, tmp_path: Path) 
 
 def test_a_dictionary_that_does_not_fit_is_refused(words: Path, tmp_path: Path) -> None:
     """Codes of another folder would silently train on <unk>."""
-    with pytest.raises(MTScaffoldError, match="its dictionary of .. lacks subwords that BPE-dropout makes"):
+    with pytest.raises(MTScaffoldError, match=r"its dictionary of .. lacks subwords that BPE-dropout makes"):
         training_set(words / "scaffold", "--bpe-codes", str(words / "bpe.codes"))
     with pytest.raises(MTScaffoldError, match="its dictionary of"):
         training_set(words / "scaffold", "--bpe-separator", "##")

@@ -275,7 +275,7 @@ def test_a_training_without_logged_epochs_has_no_curve(experiment: Path, tmp_pat
     for path in copy.glob("*/seed-*/training.json"):
         training = json.loads(path.read_text()) | {"curves": {"train": [], "valid": []}}
         path.write_text(json.dumps(training))
-    drawn = statistics(copy).figures
+    drawn = statistics(TranslationLayout.read(copy)).figures
     assert drawn and not [figure for figure in drawn if figure.section == "training"]
     assert "training.svg" not in html_report(copy).read_text(encoding="utf-8")
 

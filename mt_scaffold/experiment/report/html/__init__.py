@@ -39,6 +39,8 @@ _SECTIONS = ("scores", "training", "vocabularies", "embeddings")
 def html_report(experiment: PathLike, output: PathLike | None = None, examples: int = 20) -> Path:
     """Write the report of a finished experiment (a folder that the workflow wrote) and return its path.
 
+    It shows the systems that were compared.
+
     output: the report (default: ``report.html`` in the folder). examples: the number of sentences to show, spread
     evenly over the first test set.
 
@@ -55,9 +57,10 @@ def html_report(experiment: PathLike, output: PathLike | None = None, examples: 
     ):
         if not path.exists():
             raise MTScaffoldError(f"{layout.folder}: has no {path.name}; {step} first")
-    config = layout.config
     page = Path(output) if output is not None else layout.report
     comparison = read_result(Comparison, layout.comparison("json"))
+    layout = layout.of_systems({row.system for row in comparison.rows})
+    config = layout.config
     statistics = read_result(Statistics, layout.statistics)
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("mt_scaffold.experiment.report.html", ""),

@@ -213,19 +213,20 @@ use rule score as score_checkpoint with:
 rule compression:
     input:
         [layout.words("train", lang) for lang in LANGUAGES],
-        [layout.codes(name) for name in translation.papers_codes(experiment).values()],
+        [layout.codes(name) for name in translation.papers_codes(shown.config).values()],
     output: layout.compression
+    params: systems=SHOWN
     log: layout.log("compression")
-    shell: "{STEP} compression {CONFIG} > {log:q} 2>&1"
+    shell: "{STEP} compression {CONFIG} {params.systems} > {log:q} 2>&1"
 
 
 rule report:
     input:
         [layout.comparison("json"), layout.data_report, layout.statistics, layout.figures],
-        [layout.codes(name) for name in experiment.all_codes],
+        [layout.codes(name) for name in shown.config.all_codes],
         [layout.words(TESTS[0], SRC), layout.raw(TESTS[0], SRC), layout.raw(TESTS[0], TGT)],
-        layout.every_run(layout.translation, TESTS[:1]),
-        layout.every_run(layout.training_report),
+        shown.every_run(shown.translation, TESTS[:1]),
+        shown.every_run(shown.training_report),
     output: layout.report
     log: layout.log("report")
     shell: "{STEP} report {CONFIG} > {log:q} 2>&1"
