@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from mt_scaffold.corpus.files import PathLike, write_text
 from mt_scaffold.errors import MTScaffoldError, UsageError
+from mt_scaffold.experiment.binarise.data_folder import DictionaryUse
 from mt_scaffold.experiment.configuration import Published
 from mt_scaffold.experiment.evaluation.comparison import (
     Checkpoints,
@@ -46,6 +47,7 @@ def compare(
     *,
     baselines: Mapping[str, str] = {},
     trainings: Sequence[Labelled] = (),
+    dictionaries: Mapping[str, DictionaryUse | None] = {},
     measure: Measure | None = None,
 ) -> Comparison:
     """Compare each system in the files that ``score`` or ``evaluate`` wrote with its baseline.
@@ -62,7 +64,7 @@ def compare(
 
     Scores of single checkpoints (``score(checkpoint=...)``) are summed up next to those of the final models.
     ``published`` are scores from elsewhere, shown next to ours with the difference and marked as theirs. ``trainings``:
-    training.json files with the systems they are of, whose figures make a second table.
+    training.json files with the systems they are of, whose figures make a second table; ``dictionaries``: of systems.
 
     With ``output`` the comparison is written to ``output.txt``, ``.md``, ``.json`` and ``.csv``. Raises MTScaffoldError
     where score files are not as they were written, or not of the same references or documents; UsageError where two
@@ -110,7 +112,7 @@ def compare(
         comparisons={name: len(found) for name, found in tests.items()},
         rows=rows,
         trainings=[
-            training_of(str(each.system), each.path, each.group or None)
+            training_of(str(each.system), each.path, each.group or None, dictionaries.get(str(each.system)))
             for each in sorted(trainings, key=lambda each: (groups.index(each.group), systems.index(str(each.system))))
         ],
         published=_beside(published, rows),
@@ -242,7 +244,9 @@ def _test(
     return {name: corrected(found[name]) for name in measure.metrics if name in found}, over_documents
 
 
-def training_of(system: str, path: PathLike, group: str | None = None) -> Training:
+def training_of(
+    system: str, path: PathLike, group: str | None = None, dictionary: DictionaryUse | None = None
+) -> Training:
     """Return what a training of ``system`` cost and saw, from its report (``train`` writes it).
 
     Raises MTScaffoldError if the report cannot be read.
@@ -259,6 +263,7 @@ def training_of(system: str, path: PathLike, group: str | None = None) -> Traini
         stop=report.stop,
         hours=report.seconds / 3600,
         group=group,
+        dictionary=dictionary,
     )
 
 

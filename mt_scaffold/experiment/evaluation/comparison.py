@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from mt_scaffold.experiment.binarise.data_folder import DictionaryUse
 from mt_scaffold.experiment.configuration import Published
 from mt_scaffold.experiment.evaluation.document_tests import PairedSeeds
 from mt_scaffold.experiment.evaluation.metrics import KINDS, MODEL_METRICS
@@ -91,7 +92,7 @@ class Training:
     """What one training cost and saw; None where it is not known.
 
     subwords, text_bytes: seen in training, of source and target together. stop: what ended it (``updates``, ``epochs``,
-    ``tokens``, ``text``, ``patience``).
+    ``tokens``, ``text``, ``patience``). dictionary: how its dictionaries fit the text.
     """
 
     system: str
@@ -104,6 +105,7 @@ class Training:
     stop: str | None
     hours: float
     group: str | None = field(default=None, metadata={"omit_none": True})
+    dictionary: DictionaryUse | None = field(default=None, metadata={"omit_none": True})
 
 
 @dataclass(frozen=True)
@@ -176,7 +178,22 @@ class Comparison:
         if any(not KINDS[name].comparable for name in self.metrics):
             notes.append("*: not comparable with scores from elsewhere; it depends on the tokeniser.")
         tests = [row.tests[self.main_metric] for row in self.rows if self.main_metric in row.tests]
-        return [*notes, *self._notes_on_tests(tests)]
+        return [*notes, *self._notes_on_tests(tests), *self._notes_on_dictionaries()]
+
+    def _notes_on_dictionaries(self) -> list[str]:
+        uses = {each.system: each.dictionary for each in self.trainings if each.dictionary is not None}
+        if not uses:
+            return []
+        notes = [
+            (
+                "Entries: of each dictionary, without fairseq's own symbols and padding; never occur: of them, in the "
+                "training text without resampling, in which <unk> is counted, too."
+            )
+        ]
+        bound = [system for system, use in uses.items() if use.unknown]
+        if bound:
+            notes.append(f"A limit of the dictionary binds (binarise): {', '.join(bound)}.")
+        return notes
 
     def _notes_on_documents(self) -> list[str]:
         what = "-log2 p of all tokens, the end of each document included, by the bytes of the raw documents"

@@ -7,6 +7,7 @@ import io
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
 
+from mt_scaffold.experiment.binarise.data_folder import DictionaryUse
 from mt_scaffold.experiment.evaluation.comparison import (
     SYNTHETIC_NOTE,
     Checkpoints,
@@ -160,6 +161,8 @@ def trainings_table(comparison: Comparison) -> list[list[str]]:
     subwords = "tokens seen" if comparison.of_documents else "subwords seen"
     table = [["group"] * grouped + ["system", "seed", "parameters", "updates", "epochs", subwords]]
     table[0] += ["text seen, MB", "stopped by", "hours"]
+    dictionaries = any(training.dictionary for training in comparison.trainings)
+    table[0] += ["entries", "never occur", "<unk> in train", "<unk> in tests"] if dictionaries else []
     for training in comparison.trainings:
         counts = (training.parameters, training.updates, training.epochs, training.subwords)
         # A demonstration of language models reads less than a megabyte.
@@ -167,8 +170,16 @@ def trainings_table(comparison: Comparison) -> list[list[str]]:
         megabytes = "" if training.text_bytes is None else f"{training.text_bytes / 1e6:,.{digits}f}"
         line = [training.group or ""] * grouped + [training.system, str(training.seed)]
         line += ["" if count is None else f"{count:,}" for count in counts]
-        table.append([*line, megabytes, training.stop or "", f"{training.hours:.2f}"])
+        line += [megabytes, training.stop or "", f"{training.hours:.2f}"]
+        table.append([*line, *(_dictionary_cells(training.dictionary) if dictionaries else [])])
     return table
+
+
+def _dictionary_cells(use: DictionaryUse | None) -> list[str]:
+    if use is None:
+        return [""] * 4
+    several = [" + ".join(f"{number:,}" for number in numbers) for numbers in (use.entries, use.unused)]
+    return [*several, f"{use.unknown:,}", " + ".join(f"{number:,}" for number in use.unknown_tests.values())]
 
 
 def as_csv(comparison: Comparison) -> str:

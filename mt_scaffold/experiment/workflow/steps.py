@@ -15,6 +15,7 @@ from typing import Any
 
 from mt_scaffold.corpus.files import write_text
 from mt_scaffold.errors import MTScaffoldError, UsageError
+from mt_scaffold.experiment.binarise.data_folder import DictionaryUse, dictionary_use
 from mt_scaffold.experiment.configuration.layout import COMPARISON_KINDS, TRAINED_ON, Layout, Run
 from mt_scaffold.experiment.runtime.fairseq import check_options, gpus_in_all, option_arguments, sees_gpu
 from mt_scaffold.experiment.tasks import TASKS, codes, task_of
@@ -116,9 +117,15 @@ def compare(layout: AnyLayout, systems: str = "") -> None:
         [each for each in task.published(layout) if each.beside in config.systems],
         baselines={name: system.baseline for name, system in config.systems.items() if system.baseline is not None},
         trainings=[Labelled(group, run.system, layout.training_report(run)) for group, run in compared],
+        dictionaries={name: _dictionary_use(layout, name) for name in config.systems},
         measure=task.measure(),
     )
     print(as_text(comparison), end="")
+
+
+def _dictionary_use(layout: AnyLayout, system: str) -> DictionaryUse | None:
+    tests = {test: layout.binarised_test_of(system, test) for test in layout.config.test_sets}
+    return dictionary_use(layout.binarised_of(system), tests)
 
 
 def statistics(layout: AnyLayout, systems: str = "") -> None:
