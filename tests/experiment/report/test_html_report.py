@@ -97,7 +97,7 @@ def experiment(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for number, system in enumerate(("bpe", "scaffold", "scaffold+dropout")):
         bpe = BPE(layout.codes_of(system)[0])
         forms = sorted(bpe.surface_forms())
-        dictionary = layout.dictionary(layout.segmentation_of(system), "en")
+        dictionary = layout.dictionary(layout.data_of(system), "en")
         write(dictionary, "".join(f"{form} 1\n" for form in forms))
         for seed in (1, 2):
             run = folder / system / f"seed-{seed}"
