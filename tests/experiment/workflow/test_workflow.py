@@ -342,7 +342,7 @@ def test_two_systems_first_then_four_then_two_again(run: Run, tmp_path: Path) ->
     """`only` chooses what runs; what a finished training was made of, and what it made, stays as it is."""
     text = CONFIGURATION.replace("baseline: bpe", "  bpe_drop: {algorithm: bpe, dropout: 0.1}\n"
         "  scaffold_drop: {algorithm: scaffold, dropout: 0.1}\nbaseline: bpe")  # fmt: skip
-    text = text.replace(f"max-epoch: {EPOCHS}", "max-epoch: 2").replace("last: 2", "last: 1")
+    text = text.replace(f"max-epoch: {EPOCHS}", "max-epoch: 1").replace("last: 2", "last: 1")
     output, first = tmp_path / "experiments" / "tiny", ("bpe", "scaffold")
 
     def shown() -> set[str]:
@@ -371,7 +371,7 @@ def test_two_systems_first_then_four_then_two_again(run: Run, tmp_path: Path) ->
     again = run(tmp_path, text, *only)
     assert again.returncode == 0 and "Nothing to be done" in again.stdout, again.stdout
     assert times(output) == all_files
-    longer = run(tmp_path, text.replace("max-epoch: 2", "max-epoch: 3"), "--dry-run", *only)
+    longer = run(tmp_path, text.replace("max-epoch: 1", "max-epoch: 2"), "--dry-run", *only)
     trainings = re.findall(r"wildcards: system=(\w+), seed=1$", longer.stdout, re.MULTILINE)
     assert longer.returncode == 0 and {*trainings} == {*first}, longer.stdout
 
