@@ -18,7 +18,8 @@ from typing import NamedTuple
 from mt_scaffold import BPE, count_words
 from mt_scaffold._core import WordCounts
 from mt_scaffold.experiment.binarise.dictionary import added_by, limited
-from mt_scaffold.experiment.data.tokenise import Tokenise, tokenise
+from mt_scaffold.experiment.configuration.data import Tokenise
+from mt_scaffold.experiment.data.tokenise import tokenise
 from mt_scaffold.methods import make_method
 from mt_scaffold.methods.learn import learn
 from mt_scaffold.segment.resampling import Resampling

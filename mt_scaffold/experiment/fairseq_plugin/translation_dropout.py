@@ -242,12 +242,12 @@ class TranslationBPEDropoutTask(ExperimentTranslationTask):
     def _check_dictionary(self, folder: Path, side: int) -> None:
         """Raise MTScaffoldError where a side's resampling gives subwords that have no id, though the limits allow it.
 
-        Which kinds do not is in the folder's description; of other codes than the folder's it has to be found out.
+        Which kinds do not is in the folder's description; of other codes or separators than the folder's it has to be found out.
         """
         resampling, language = self.resampling_of(side), self._languages[side]
         if not resampling:
             return
-        if self.cfg.bpe_codes:
+        if self.cfg.bpe_codes or self.cfg.bpe_separator is not None:
             segmenter = self._segmentation(folder).segmenters()[side]
             counts = count_words(self._words_path(folder, self.cfg.train_subset, side))
             covered = not added_by([resampling], segmenter, counts, (self.src_dict, self.tgt_dict)[side].indices)
