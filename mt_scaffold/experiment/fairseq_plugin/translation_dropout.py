@@ -242,7 +242,7 @@ class TranslationBPEDropoutTask(ExperimentTranslationTask):
     def _check_dictionary(self, folder: Path, side: int) -> None:
         """Raise MTScaffoldError where a side's resampling gives subwords that have no id, though the limits allow it.
 
-        Which kinds do not is in the folder's description; of other codes or separators than the folder's it has to be found out.
+        Which kinds do not is in the folder's description; of another separator or codes it has to be found out.
         """
         resampling, language = self.resampling_of(side), self._languages[side]
         if not resampling:
