@@ -20,7 +20,6 @@ from mt_scaffold.experiment.configuration import Experiment, load_experiment
 from mt_scaffold.experiment.configuration.yaml_file import typed
 from mt_scaffold.experiment.runtime.locks import Lock, take_lock
 from mt_scaffold.experiment.runtime.provenance import versions
-from mt_scaffold.experiment.runtime.schema import nearest
 from mt_scaffold.methods.bpe import MethodWithCodes
 
 COMPARISON_KINDS = ("txt", "md", "json", "csv")
@@ -310,8 +309,7 @@ def _chosen(only: object, config: Experiment) -> list[str]:
     if not isinstance(names, list) or not names or not all(isinstance(name, str) for name in names):
         raise UsageError("--config only: give one or more systems, such as only='[bpe, scaffold]'")
     if unknown := [name for name in names if name not in config.systems]:
-        hint = nearest(unknown[0], config.systems)
-        raise UsageError(f"--config only: no system '{unknown[0]}'{hint} (there are {', '.join(config.systems)})")
+        raise UsageError(f"--config only: no system '{unknown[0]}' (there are {', '.join(config.systems)})")
     return [name for name in config.systems if name in names]
 
 
