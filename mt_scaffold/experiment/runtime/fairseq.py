@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import importlib.util
 import json
@@ -11,13 +12,15 @@ import shlex
 import signal
 import subprocess
 import sys
+import threading
 from collections import deque
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from types import FrameType
 
 from mt_scaffold.corpus.files import PathLike, explain_os_error
 from mt_scaffold.errors import MTScaffoldError, UsageError
-from mt_scaffold.experiment.runtime.child_processes import child_command
+from mt_scaffold.experiment.runtime.child_processes import BLOCKED, child_command
 
 _LOG_END = 25
 _PYTHON = (sys.executable, "-P")
@@ -209,14 +212,14 @@ def run_command(
 ) -> None:
     """Run the ``command`` of a fairseq program to completion, appending its output to the file ``log``.
 
-    ``variables`` are added to its environment. It ignores SIGUSR1, which is for mt-scaffold, and ends with this process
-    (on Linux, however that ends), so that no orphaned training survives. Raises MTScaffoldError where fairseq is not
+    ``variables`` are added to its environment. It ignores SIGUSR1 and gets no Ctrl-C, which are for mt-scaffold, and
+    ends with this process (on Linux, however that ends), so that no orphaned training survives. Raises MTScaffoldError where fairseq is not
     installed, and, with the end of the log, where the program fails.
     """
     if importlib.util.find_spec("fairseq_cli") is None:
         raise MTScaffoldError("fairseq is not installed; run make venv in the source folder (see README.md)")
     environment = {**os.environ, "PYTHONHASHSEED": "0", **(variables or {})}
-    unblocked = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR1])
+    unblocked = signal.pthread_sigmask(signal.SIG_BLOCK, BLOCKED)
     try:
         with open(log, "ab") as stream:
             stream.write(f"$ {shlex.join(command)}\n".encode())
@@ -234,7 +237,8 @@ def run_command(
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, unblocked)
     try:
-        status = process.wait()
+        with _paused_together(process):
+            status = process.wait()
     except BaseException:
         process.terminate()
         process.wait()
@@ -244,6 +248,30 @@ def run_command(
             raise UsageError(f"{refusal}; whole log: {log}")
         how = f"exit status {status}" if status > 0 else f"signal {-status}"
         raise MTScaffoldError(f"fairseq-{program} failed ({how}); whole log: {log}; it ends:\n{log_end(log)}")
+
+
+@contextlib.contextmanager
+def _paused_together(process: subprocess.Popen[bytes]) -> Iterator[None]:
+    """Within the block, pause a program together with this process on Ctrl-Z, which a terminal sends to this one only.
+
+    In the main thread only, because signals come to no other.
+    """
+    if threading.current_thread() is not threading.main_thread() or signal.getsignal(signal.SIGTSTP) != signal.SIG_DFL:
+        yield
+        return
+
+    def pause(number: int, frame: FrameType | None) -> None:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGSTOP)
+        os.kill(os.getpid(), signal.SIGSTOP)
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGCONT)
+
+    signal.signal(signal.SIGTSTP, pause)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTSTP, signal.SIG_DFL)
 
 
 def log_end(log: PathLike, lines: int = _LOG_END, indent: str = "  | ") -> str:

@@ -51,8 +51,9 @@ from mt_scaffold.experiment.runtime.locks import locked
 from mt_scaffold.experiment.runtime.provenance import sha256, versions
 from mt_scaffold.experiment.runtime.results import write_result
 from mt_scaffold.experiment.training.averaging_check import number_of
+from mt_scaffold.experiment.training.progress import PROGRESS_FILE, progress_file
 from mt_scaffold.experiment.training.resuming import Start, check_resumable, options_of, write_start
-from mt_scaffold.experiment.training.stop_request import STOP_FILE, StoppedOnRequest, StopRequest, stopped_by_signal
+from mt_scaffold.experiment.training.stop_request import STOP_FILE, StopRequest, stopped_by_signal
 from mt_scaffold.experiment.training.training_log import parameters_in_log, read_training_log
 
 _OWN_OPTIONS = {"save-dir", "seed", "source-lang", "target-lang", "user-dir", "cpu", "restore-file"}
@@ -109,7 +110,8 @@ def train(
     ``output`` gets ``command.txt`` (the exact command), ``train.log``, ``checkpoints/``, and at the end
     ``training.json`` (what is returned). A training that was stopped resumes from its last checkpoint; one that was
     started with other data, or with options that change what is learned, is refused before anything is touched. On
-    SIGUSR1 the training saves after the update in flight and ends with StoppedOnRequest.
+    SIGUSR1 the training saves after the update in flight and ends with StoppedOnRequest, on Ctrl-C with Interrupted; on
+    a second Ctrl-C it ends at once.
 
     Raises MTScaffoldError where fairseq fails, with the end of its log, where the data folder has no training set, and
     where GPUs are requested but there are none; UsageError for an option that is set here, for ``--patience`` on the
@@ -138,7 +140,9 @@ def train(
             if "--reset-optimizer" not in chosen:
                 check_optimiser(output / CHECKPOINTS / "checkpoint_last.pt")
             with on_signal.stops_training() as request:
-                _run(start.command, output / TRAINING_LOG, request, "--cpu" in start.options)
+                updates = _run(start.command, output / TRAINING_LOG, request, "--cpu" in start.options)
+            if updates is not None:
+                raise on_signal.stopped(updates)
         report = _report(output, seed, chosen)
         write_result(output / TRAINING_REPORT, report)
     return report
@@ -210,20 +214,21 @@ def _has_made_its_updates(checkpoints: Path, options: dict[str, str]) -> bool:
     return limit > 0 and last.exists() and updates_made(load_checkpoint(last), last) >= limit
 
 
-def _run(command: Sequence[str], log: Path, request: StopRequest, on_cpu: bool) -> None:
-    """Run fairseq-train; where this package's own task refuses something, its one line is the error."""
+def _run(command: Sequence[str], log: Path, request: StopRequest, on_cpu: bool) -> int | None:
+    """Run fairseq-train; where this package's own task refuses something, its one line is the error.
+
+    Returns the updates after which it has stopped on request, None where it ran to completion.
+    """
     variables = {name: os.environ.get(name, value) for name, value in _KEEPS_MEMORY.items()} if on_cpu else {}
     begin = log.stat().st_size if log.exists() else 0
     failure = None
     try:
-        run_command("train", command, log, {STOP_FILE: str(request.path), **variables})
+        variables |= {STOP_FILE: str(request.path), PROGRESS_FILE: str(progress_file(log.parent))}
+        run_command("train", command, log, variables)
     except MTScaffoldError as error:
         failure = error
     updates = request.withdraw()
-    if updates is not None:
-        message = f"{log.parent}: stopped on request after update {updates}; the same command resumes it"
-        raise StoppedOnRequest(message) from failure
-    if failure is not None:
+    if failure is not None and updates is None:
         with open(log, "rb") as stream:
             stream.seek(begin)
             text = stream.read().decode("utf-8", "replace")
@@ -231,6 +236,7 @@ def _run(command: Sequence[str], log: Path, request: StopRequest, on_cpu: bool) 
             kind = UsageError if refused[1] == "UsageError" else MTScaffoldError
             raise kind(f"{refused[2]}; whole log: {log}") from failure
         raise failure
+    return updates
 
 
 def _mend_last_checkpoint(checkpoints: Path) -> None:

@@ -1,0 +1,126 @@
+"""Run an experiment with Snakemake, from an installed package too: check it, then show one line per step."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from mt_scaffold.corpus.files import PathLike
+from mt_scaffold.cores import usable_cores
+from mt_scaffold.errors import MTScaffoldError, UsageError
+from mt_scaffold.experiment.configuration.yaml_file import typed
+from mt_scaffold.experiment.workflow import snakefile
+
+_PROFILES = snakefile().parent / "profiles"
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What is chosen for one run of an experiment.
+
+    cores: None for all that this process may use, or those of the profile. profile: a folder, or the name of one: of
+    the current folder, of its ``profiles``, of this package (``slurm``, ``local``), or of Snakemake's own.
+    config: what ``--config`` of Snakemake takes (plan_experiment). more: further arguments of Snakemake.
+    """
+
+    cores: int | None = None
+    profile: str | None = None
+    dry_run: bool = False
+    config: Mapping[str, Any] = field(default_factory=dict)
+    more: Sequence[str] = ()
+
+
+def settings_from(assignments: Sequence[str]) -> dict[str, Any]:
+    """Return the sections that ``KEY=VALUE`` assignments change; a key is dotted, and a value is YAML.
+
+    >>> settings_from(["train.options.lr=0.001", "train.batch=small", "seeds=[1, 2]"])
+    {'train': {'options': {'lr': 0.001}, 'batch': 'small'}, 'seeds': [1, 2]}
+
+    Raises UsageError for one without a key or an equals sign, or whose value is not YAML, and where one key is within
+    another.
+    """
+    sections: dict[str, Any] = {}
+    for assignment in assignments:
+        key, equals, value = assignment.partition("=")
+        *outer, last = key.split(".")
+        if not equals or not all([*outer, last]):
+            raise UsageError(f"--set {assignment}: write KEY=VALUE, such as train.options.lr=0.001")
+        place = sections
+        for name in outer:
+            place = place.setdefault(name, {})
+            if not isinstance(place, dict):
+                raise UsageError(f"--set {assignment}: {name} has another value already; set each key once")
+        place[last] = typed(value)
+    return sections
+
+
+def snakemake_arguments(configuration: PathLike, settings: Settings) -> list[str]:
+    """Return the arguments of Snakemake for a run of the experiment in ``configuration``.
+
+    Raises UsageError for a profile that does not exist.
+    """
+    from mt_scaffold.experiment.workflow.display import NAME
+
+    arguments = ["--snakefile", str(snakefile()), "--configfile", str(configuration), "--logger", NAME]
+    # Given here, because Snakemake prints a line about each profile that it finds itself.
+    arguments += ["--workflow-profile", "none", *_default_options()]
+    if settings.cores is not None:
+        arguments += ["--cores", str(settings.cores)]
+    elif settings.profile is None:
+        arguments += ["--cores", str(usable_cores())]
+    if settings.profile is not None:
+        arguments += ["--profile", str(_profile(settings.profile))]
+    if settings.dry_run:
+        arguments.append("--dry-run")
+    if settings.config:
+        arguments += ["--config", *(f"{key}={json.dumps(value)}" for key, value in settings.config.items())]
+    return [*arguments, *settings.more]
+
+
+def _default_options() -> list[str]:
+    """Return the options of the workflow's own profile."""
+    import yaml
+
+    given = yaml.safe_load((_PROFILES / "default" / "config.yaml").read_text(encoding="utf-8"))
+    return [f"--{name}" if value is True else f"--{name}={value}" for name, value in given.items()]
+
+
+def _profile(name: str) -> Path | str:
+    """Return the folder of a profile; the name itself where only Snakemake knows it."""
+    for folder in (Path(name), Path("profiles", name), _PROFILES / name):
+        if any((folder / f"config{ending}").is_file() for ending in (".yaml", ".v9+.yaml")):
+            return folder
+    with contextlib.suppress(OSError):
+        from snakemake.profiles import ProfileConfigFileParser
+
+        del ProfileConfigFileParser
+    return name
+
+
+def run_experiment(configuration: PathLike, settings: Settings) -> int:
+    """Check the experiment in ``configuration``, run it, and return the exit status: 130 after Ctrl-C.
+
+    Raises MTScaffoldError for what the check finds, before anything runs.
+    """
+    from snakemake.cli import main
+
+    from mt_scaffold.experiment.workflow import display
+    from mt_scaffold.experiment.workflow.checking import check_experiment
+    from mt_scaffold.experiment.workflow.interrupting import STATUS_INTERRUPTED, interruption
+
+    print(check_experiment(configuration, settings.config).as_text(), flush=True)
+    display.register()
+    arguments = snakemake_arguments(configuration, settings)
+    try:
+        main(arguments)
+    except SystemExit as ended:
+        if interruption.asked:
+            return STATUS_INTERRUPTED
+        if isinstance(ended.code, str):
+            raise MTScaffoldError(ended.code) from None
+        return ended.code or 0
+    return 0
