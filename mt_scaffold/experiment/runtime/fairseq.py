@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import importlib.util
-import json
 import os
 import re
 import shlex
@@ -14,7 +13,7 @@ import subprocess
 import sys
 import threading
 from collections import deque
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import FrameType
 
@@ -62,25 +61,6 @@ def refuse_options(arguments: Sequence[str], own: Collection[str], program: str)
             raise UsageError(f"{program}: --{name} is set by mt-scaffold itself; remove it from the options")
 
 
-def check_options(options: Iterable[tuple[str, Sequence[str]]]) -> None:
-    """Raise UsageError where fairseq's own parser rejects the options of a program (``train``, ``generate``).
-
-    This needs no data and takes some seconds; without fairseq nothing is checked.
-    """
-    if importlib.util.find_spec("fairseq") is None:
-        return
-    parsers = {"train": "get_training_parser", "generate": "get_generation_parser"}
-    calls = [
-        (program, parsers[program], ["data", "--user-dir", str(user_dir()), *arguments])
-        for program, arguments in options
-    ]
-    command = [*_PYTHON, "-c", _PARSE, json.dumps(calls)]
-    parsing = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True)
-    if parsing.returncode:
-        last = parsing.stderr.rstrip().rpartition("\n")[2]
-        raise UsageError(_refusal(parsing.stderr) or f"fairseq cannot parse its options ({last}); correct them")
-
-
 def _refusal(text: str) -> str | None:
     """Return the last error of fairseq's parser in ``text``, without its list of choices."""
     refusals = re.findall(r"^(?:fairseq-)?(\w+)(?:\.py)?: error: (.*)", text, re.MULTILINE)
@@ -88,16 +68,6 @@ def _refusal(text: str) -> str | None:
         return None
     program, cause = refusals[-1]
     return f"fairseq-{program}: {cause.partition(' (choose from ')[0]}"
-
-
-# The parser's error starts with sys.argv[0].
-_PARSE = """
-import json, sys
-from fairseq import options
-for program, parser, arguments in json.loads(sys.argv[1]):
-    sys.argv[0] = "fairseq-" + program
-    options.parse_args_and_arch(getattr(options, parser)(), arguments)
-"""
 
 
 def has_gpu_device() -> bool:

@@ -17,6 +17,9 @@ from mt_scaffold.methods.learn import learn as learn_with
 from mt_scaffold.methods.trimming import SAME, trim
 from mt_scaffold.segment.inference import inference_of
 
+# The characters of a dictionary, about.
+_CHARACTERS = 300
+
 
 def learned_from(layout: TranslationLayout, codes: str) -> list[Path]:
     """Return the training words that codes are learned from."""
@@ -87,6 +90,13 @@ def check_codes(config: Experiment, of_bytes: bool = False) -> None:
                 )
             if of_bytes and not codes.header.bytes:
                 raise UsageError(f"systems.{name}.{key}: {path}: not of bytes; learn codes with --pretokenise")
+
+
+def dictionary_size(codes: CodesSetting) -> int:
+    """Return about how many entries the dictionary of some codes will have: what is merged, and characters."""
+    if codes.file is not None:
+        return len(Codes.read(codes.file).merges) + _CHARACTERS
+    return int(getattr(codes.method, "symbols", 0)) + _CHARACTERS
 
 
 def copy_codes(source: PathLike, output: PathLike) -> None:

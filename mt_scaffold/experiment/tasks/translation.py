@@ -22,10 +22,12 @@ from mt_scaffold.experiment.inference.ctranslate2_engine import parse_search
 from mt_scaffold.experiment.inference.export_ctranslate2 import check_installed
 from mt_scaffold.experiment.report.paper import papers_codes
 from mt_scaffold.experiment.runtime.fairseq import gpus_in_all, option_arguments
+from mt_scaffold.experiment.runtime.fairseq_options import Call
 from mt_scaffold.experiment.runtime.results import read_result, write_result
 from mt_scaffold.experiment.runtime.schema import OptionValue
-from mt_scaffold.experiment.tasks.codes import check_codes, check_packages, compared_on, learned_from
+from mt_scaffold.experiment.tasks.codes import check_codes, check_packages, compared_on, dictionary_size, learned_from
 from mt_scaffold.experiment.tasks.task import Step, Task
+from mt_scaffold.experiment.tasks.training_text import TrainingText, parallel_text
 from mt_scaffold.experiment.training.averaging_check import check_averaging, number_of
 from mt_scaffold.experiment.training.resuming import Start
 from mt_scaffold.experiment.training.train import plan_start
@@ -290,15 +292,20 @@ class Translation(Task[TranslationLayout]):
         check_packages(layout.config)
         check_averaging(layout.config)
 
-    def fairseq_calls(self, layout: TranslationLayout) -> list[tuple[str, list[str]]]:
+    def training_text(self, layout: TranslationLayout) -> TrainingText:
+        return parallel_text(layout.config)
+
+    def fairseq_calls(self, layout: TranslationLayout) -> list[Call]:
         config = layout.config
         if config.translate.engine == "ctranslate2":
             check_installed()
             parse_search(option_arguments(config.translate.options))
-        calls = [("generate", ["--task", OWN_TASKS[0], *option_arguments(config.translate.options)])]
+        calls = [Call("generate", ["--task", OWN_TASKS[0], *option_arguments(config.translate.options)])]
         for name, system in config.systems.items():
             options = option_arguments(training_options(config, name))
-            calls.append(("train", ["--task", OWN_TASKS[system.resamples], *options]))
+            sizes = [dictionary_size(codes) for codes in config.segmentation(name).codes]
+            sizes = [sum(sizes)] if config.binarise.joined_dictionary else [sizes[0], sizes[-1]]
+            calls.append(Call("train", ["--task", OWN_TASKS[system.resamples], *options], sizes, len(config.seeds)))
         return calls
 
     def check_ends(self, layout: TranslationLayout) -> None:

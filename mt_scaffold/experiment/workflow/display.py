@@ -107,7 +107,8 @@ class LogHandler(LogHandlerBase):
 
     def _open_bar(self) -> None:
         if self._bar is None and self._progress.steps:
-            self._bar = tqdm(total=1.0, bar_format=_BAR, leave=False, file=sys.stdout, nrows=2)
+            # A delay, so that it is not shown before it is known what earlier runs have done.
+            self._bar = tqdm(total=1.0, bar_format=_BAR, leave=False, file=sys.stdout, nrows=2, delay=0.001)
             threading.Thread(target=self._keep_moving, daemon=True).start()
 
     def _keep_moving(self) -> None:

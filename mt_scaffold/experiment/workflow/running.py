@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -12,7 +11,6 @@ from typing import Any
 from mt_scaffold.corpus.files import PathLike
 from mt_scaffold.cores import usable_cores
 from mt_scaffold.errors import MTScaffoldError, UsageError
-from mt_scaffold.experiment.configuration.yaml_file import typed
 from mt_scaffold.experiment.workflow import snakefile
 
 _PROFILES = snakefile().parent / "profiles"
@@ -32,30 +30,6 @@ class Settings:
     dry_run: bool = False
     config: Mapping[str, Any] = field(default_factory=dict)
     more: Sequence[str] = ()
-
-
-def settings_from(assignments: Sequence[str]) -> dict[str, Any]:
-    """Return the sections that ``KEY=VALUE`` assignments change; a key is dotted, and a value is YAML.
-
-    >>> settings_from(["train.options.lr=0.001", "train.batch=small", "seeds=[1, 2]"])
-    {'train': {'options': {'lr': 0.001}, 'batch': 'small'}, 'seeds': [1, 2]}
-
-    Raises UsageError for one without a key or an equals sign, or whose value is not YAML, and where one key is within
-    another.
-    """
-    sections: dict[str, Any] = {}
-    for assignment in assignments:
-        key, equals, value = assignment.partition("=")
-        *outer, last = key.split(".")
-        if not equals or not all([*outer, last]):
-            raise UsageError(f"--set {assignment}: write KEY=VALUE, such as train.options.lr=0.001")
-        place = sections
-        for name in outer:
-            place = place.setdefault(name, {})
-            if not isinstance(place, dict):
-                raise UsageError(f"--set {assignment}: {name} has another value already; set each key once")
-        place[last] = typed(value)
-    return sections
 
 
 def snakemake_arguments(configuration: PathLike, settings: Settings) -> list[str]:
@@ -90,15 +64,16 @@ def _default_options() -> list[str]:
 
 
 def _profile(name: str) -> Path | str:
-    """Return the folder of a profile; the name itself where only Snakemake knows it."""
-    for folder in (Path(name), Path("profiles", name), _PROFILES / name):
-        if any((folder / f"config{ending}").is_file() for ending in (".yaml", ".v9+.yaml")):
-            return folder
-    with contextlib.suppress(OSError):
-        from snakemake.profiles import ProfileConfigFileParser
+    """Return the folder of a profile, or the name of one of Snakemake's; UsageError for one that does not exist."""
+    from snakemake.cli import get_profile_dir
 
-        del ProfileConfigFileParser
-    return name
+    if get_profile_dir(name) is not None:
+        return name
+    for folder in (Path("profiles"), _PROFILES):
+        if (folder / name / "config.yaml").is_file():
+            return folder / name
+    ours = ", ".join(sorted(path.name for path in _PROFILES.iterdir() if path.name != "default"))
+    raise UsageError(f"--profile {name}: no folder with a config.yaml, and none of {ours}; see docs/cluster.md")
 
 
 def run_experiment(configuration: PathLike, settings: Settings) -> int:

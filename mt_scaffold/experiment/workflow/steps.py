@@ -16,7 +16,8 @@ from typing import Any
 from mt_scaffold.corpus.files import write_text
 from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.configuration.layout import COMPARISON_KINDS, TRAINED_ON, Layout, Run
-from mt_scaffold.experiment.runtime.fairseq import check_options, gpus_in_all, option_arguments, sees_gpu
+from mt_scaffold.experiment.runtime.fairseq import gpus_in_all, option_arguments, sees_gpu
+from mt_scaffold.experiment.runtime.fairseq_options import Call, Checked, check_options
 from mt_scaffold.experiment.tasks import TASKS, codes, task_of
 from mt_scaffold.experiment.tasks.task import Step
 from mt_scaffold.experiment.training.resuming import check_resumable, read_start
@@ -181,16 +182,29 @@ def gpus_per_node(gpus: int, nodes: int) -> int:
     return gpus // nodes
 
 
-def check_fairseq_options(layout: AnyLayout) -> None:
-    """Raise UsageError for an option that fairseq or the engine does not accept, and for a training without an end.
+# What check_fairseq_options has accepted in this process: mt-scaffold run checks before Snakemake does.
+_accepted: dict[str, Checked] = {}
 
-    Those of every system are checked, before anything runs.
+
+def check_fairseq_options(layout: AnyLayout) -> tuple[list[Call], Checked]:
+    """Check the options of every system, before anything runs, and return them, each different one once.
+
+    Raises UsageError for an option that fairseq or the engine does not accept, for a model that cannot be built, and
+    for a training without an end.
     """
     task = task_of(layout.config)
-    calls = task.fairseq_calls(layout)
-    # Most trainings differ in nothing that fairseq's parser sees.
-    check_options([call for number, call in enumerate(calls) if call not in calls[:number]])
+    calls = list[Call]()
+    for call in task.fairseq_calls(layout):
+        # Most trainings differ in nothing that fairseq's parser sees.
+        same = next((each for each in calls if dataclasses.replace(each, trainings=call.trainings) == call), None)
+        if same is None:
+            calls.append(call)
+        else:
+            calls[calls.index(same)] = dataclasses.replace(same, trainings=same.trainings + call.trainings)
     task.check_ends(layout)
+    if (key := repr(calls)) not in _accepted:
+        _accepted[key] = check_options(calls)
+    return calls, _accepted[key]
 
 
 def check_trainings(layout: AnyLayout, planned: Iterable[tuple[Run, int]], elsewhere: bool = False) -> None:
