@@ -39,6 +39,7 @@ GROUPS = {
         "study": "measure methods without training: sizes, texts, unseen text",
     },
     "experiments": {
+        "init": "write a commented configuration for your own files",
         "run": "check and run an experiment, from raw text to the comparison",
         "check": "check an experiment without running it: files, options, models, disk and time",
         "snakefile": "print the path of the workflow, for snakemake -s",
