@@ -28,8 +28,9 @@ def begin_child() -> None:
 def child_command(command: Sequence[str]) -> list[str]:
     """Return the command of a child of this process that is ended with it, ignores SIGUSR1 and gets no Ctrl-C.
 
-    It leads a process group, to which a terminal does not send its Ctrl-C. All of this holds for any program, also one that is not in Python: what a process has set before exec, it keeps. Start it
-    with those of BLOCKED blocked (``signal.pthread_sigmask``), so that none reaches the child before that.
+    It leads a process group, to which a terminal does not send its Ctrl-C. All of this holds for any program, also one
+    that is not in Python: what a process has set before exec, it keeps. Start it with those of BLOCKED blocked
+    (``signal.pthread_sigmask``), so that none reaches the child before that.
     """
     # -I -S: nothing but Python's own modules, which takes some milliseconds.
     return [sys.executable, "-I", "-S", os.path.abspath(__file__), str(os.getpid()), *command]

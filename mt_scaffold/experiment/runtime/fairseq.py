@@ -183,8 +183,8 @@ def run_command(
     """Run the ``command`` of a fairseq program to completion, appending its output to the file ``log``.
 
     ``variables`` are added to its environment. It ignores SIGUSR1 and gets no Ctrl-C, which are for mt-scaffold, and
-    ends with this process (on Linux, however that ends), so that no orphaned training survives. Raises MTScaffoldError where fairseq is not
-    installed, and, with the end of the log, where the program fails.
+    ends with this process (on Linux, however that ends), so that no orphaned training survives. Raises MTScaffoldError
+    where fairseq is not installed, and, with the end of the log, where the program fails.
     """
     if importlib.util.find_spec("fairseq_cli") is None:
         raise MTScaffoldError("fairseq is not installed; run make venv in the source folder (see README.md)")

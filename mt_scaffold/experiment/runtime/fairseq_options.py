@@ -68,16 +68,23 @@ def check_options(calls: Iterable[Call]) -> Checked:
     if importlib.util.find_spec("fairseq") is None:
         return Checked([None] * len(calls), None)
     request = [[call.program, [*call.options], call.dictionaries] for call in calls]
+    return _checked(_answer_of_process(request))
+
+
+def _answer_of_process(request: list[Any]) -> Any:
     # -P: a file called random.py in the current folder must not shadow Python's own.
     command = [sys.executable, "-P", "-m", __spec__.name if __spec__ else __name__]
     done = subprocess.run(command, input=json.dumps(request), capture_output=True, text=True)
     if done.returncode in (-signal.SIGINT, 128 + signal.SIGINT):
         raise KeyboardInterrupt
     try:
-        answer = json.loads(done.stdout.rstrip("\n").rpartition("\n")[2])
+        return json.loads(done.stdout.rstrip("\n").rpartition("\n")[2])
     except ValueError:
         last = done.stderr.rstrip().rpartition("\n")[2]
         raise UsageError(f"fairseq cannot parse its options ({last}); correct them") from None
+
+
+def _checked(answer: Any) -> Checked:
     if "refused" in answer:
         raise WrongOption(*answer["refused"])
     return Checked(answer["parameters"], answer["flops"])

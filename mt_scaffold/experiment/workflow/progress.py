@@ -19,7 +19,7 @@ _OTHER_COST = 1.0
 # A target without a command, such as the first rule of a Snakefile.
 _NO_STEPS = {"all"}
 _WITHIN = r"\bepoch (\d+):\s+(\d+) / (\d+)"
-# How many steps of each rule earlier runs have finished; the Snakefile, which knows, runs in the process of the display.
+# How many steps of each rule earlier runs have finished: the Snakefile knows, in the process of the display.
 finished_earlier: dict[str, int] = {}
 # More than fairseq logs in an update, so that the tail holds the last line whole.
 _TAIL = 8192

@@ -201,9 +201,9 @@ def check_fairseq_options(layout: AnyLayout) -> tuple[list[Call], Checked]:
             calls.append(call)
         else:
             calls[calls.index(same)] = dataclasses.replace(same, trainings=same.trainings + call.trainings)
-    task.check_ends(layout)
     if (key := repr(calls)) not in _accepted:
         _accepted[key] = check_options(calls)
+    task.check_ends(layout)
     return calls, _accepted[key]
 
 
@@ -238,7 +238,7 @@ def check_rebuilding(layout: AnyLayout, planned: Iterable[str]) -> None:
             raise MTScaffoldError(
                 f"{data}: would be rebuilt, but {layout.training(run)} was trained on it; restore the configuration "
                 "that it was made with (systems that segment alike share a dictionary: name the same ones with only), "
-                "or work in another folder (--config output=FOLDER)"
+                "or work in another folder (--output FOLDER)"
             )
 
 
