@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 
 from mt_scaffold.experiment.commands.arguments import add_settings, settings
 from mt_scaffold.experiment.workflow.running import Settings, run_experiment
@@ -26,10 +27,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--profile", metavar="NAME", help="a Snakemake profile: slurm, local (several GPUs), or a folder with one"
     )
     parser.add_argument("--dry-run", "-n", action="store_true", help="check, and show the steps without running them")
-    parser.add_argument("more", nargs="*", metavar="-- OPTIONS", help="options of snakemake, after --")
+    parser.add_argument(
+        "--snakemake",
+        default="",
+        metavar="OPTIONS",
+        help="options of snakemake in one argument, such as --snakemake='--forcerun train', or files to make",
+    )
 
 
 def run(options: argparse.Namespace) -> int:
     """Run the experiment."""
-    chosen = Settings(options.cores, options.profile, options.dry_run, settings(options), options.more)
+    chosen = Settings(
+        options.cores, options.profile, options.dry_run, settings(options), shlex.split(options.snakemake)
+    )
     return run_experiment(options.config, chosen)

@@ -39,7 +39,8 @@ def snakemake_arguments(configuration: PathLike, settings: Settings) -> list[str
     """
     from mt_scaffold.experiment.workflow.display import NAME
 
-    arguments = ["--snakefile", str(snakefile()), "--configfile", str(configuration), "--logger", NAME]
+    # More comes first: --config would take the names of files that follow it.
+    arguments = [*settings.more, "--snakefile", str(snakefile()), "--configfile", str(configuration), "--logger", NAME]
     # Given here, because Snakemake prints a line about each profile that it finds itself.
     arguments += ["--workflow-profile", "none", *_default_options()]
     if settings.cores is not None:
@@ -52,7 +53,7 @@ def snakemake_arguments(configuration: PathLike, settings: Settings) -> list[str
         arguments.append("--dry-run")
     if settings.config:
         arguments += ["--config", *(f"{key}={json.dumps(value)}" for key, value in settings.config.items())]
-    return [*arguments, *settings.more]
+    return arguments
 
 
 def _default_options() -> list[str]:

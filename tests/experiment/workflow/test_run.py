@@ -186,7 +186,7 @@ def test_ctrl_c_leaves_every_training_saved_and_the_same_command_resumes(folder:
     assert found and not re.search("Traceback|Error|failed", shown + logs), shown + logs
     # The end of the training may change when it resumes.
     configuration(folder, ("max-epoch: 8", "max-epoch: 25"))
-    with start(folder, "--only", "bpe", "--", "--until", "train") as process:
+    with start(folder, "--only", "bpe", "--snakemake=--until train") as process:
         assert process.stdout is not None
         shown = process.stdout.read()
     assert process.returncode == 0 and f"@ {found[1]} updates)" in log.read_text(encoding="utf-8"), shown
