@@ -152,12 +152,12 @@ def start(folder: Path, *options: str) -> subprocess.Popen[str]:
 def test_a_dry_run_lists_the_steps_and_leaves_nothing_behind(folder: Path) -> None:
     """Outside a clone, and only after the check."""
     configuration(folder)
-    with start(folder, "--dry-run", "--only", "scaffold", "--output", "elsewhere") as process:
+    with start(folder, "--dry-run", "--only", "bpe", "--output", "elsewhere") as process:
         assert process.stdout is not None
         shown = process.stdout.read()
     assert process.returncode == 0, shown
     assert shown.startswith("tiny: checked, and ready to run")
-    assert "\ntrain scaffold, seed 1\n" in shown and "train bpe" not in shown
+    assert "\ntrain bpe, seed 1\n" in shown and "train scaffold" not in shown
     assert not (folder / "elsewhere").exists()
     configuration(folder, ("max-epoch:", "max-epok:"))
     with start(folder, "--dry-run") as process:
