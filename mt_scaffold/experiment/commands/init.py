@@ -1,4 +1,4 @@
-"""mt-scaffold init: see mt_scaffold.experiment.configuration.initial."""
+"""mt-scaffold init: see mt_scaffold.experiment.workflow.initial."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import argparse
 import sys
 
 from mt_scaffold.errors import UsageError
-from mt_scaffold.experiment.configuration.initial import Pair, ParallelTexts, Written, init_documents, init_translation
+from mt_scaffold.experiment.workflow.initial import Pair, ParallelTexts, Written, init_documents, init_translation
 
 EXAMPLES = """\
 mt-scaffold init corpus/train.en corpus/train.de

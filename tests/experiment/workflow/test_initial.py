@@ -6,8 +6,8 @@ import pytest
 
 from mt_scaffold.errors import UsageError
 from mt_scaffold.experiment.configuration import Config, load_experiment
-from mt_scaffold.experiment.configuration.initial import Pair, ParallelTexts, init_documents, init_translation
 from mt_scaffold.experiment.configuration.language_model import LanguageModelConfig
+from mt_scaffold.experiment.workflow.initial import Pair, ParallelTexts, init_documents, init_translation
 
 
 @pytest.fixture(autouse=True)
