@@ -92,7 +92,9 @@ class LogHandler(LogHandlerBase):
         if step.counts:
             left = self._progress.left() if self._progress.finished < self._progress.steps else None
             more = "" if left is None else f"; {duration(left)} left"
-            number = f"[{self._progress.finished}/{self._progress.steps}]"
+            self._progress.note_earlier(finished_earlier)
+            earlier = self._progress.earlier
+            number = f"[{earlier + self._progress.finished}/{earlier + self._progress.steps}]"
             self._print(f"{number} {step}: {duration(step.seconds)}{more}")
         if self._progress.finished < self._progress.steps:
             self._move()

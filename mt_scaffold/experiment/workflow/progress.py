@@ -112,7 +112,7 @@ class Progress:
 
     def __init__(self) -> None:
         self.running: list[Step] = []
-        self.steps = self.finished = 0
+        self.steps = self.finished = self.earlier = 0
         self._cost = self._paid = self._shown = 0.0
         # Of the steps of earlier runs, and of what these had done of the steps that this run has finished.
         self._earlier_cost = self._resumed_cost = 0.0
@@ -127,6 +127,7 @@ class Progress:
     def note_earlier(self, counts: Mapping[str, int]) -> None:
         """Take the number of steps of each rule that earlier runs have finished."""
         steps = [Step(rule, {}) for rule, count in counts.items() for _ in range(count)]
+        self.earlier = sum(step.counts for step in steps)
         self._earlier_cost = sum(step.cost for step in steps)
 
     def start(self, step: Step) -> None:

@@ -128,7 +128,7 @@ def resumed(folder: Path) -> tuple[Progress, Step]:
 def test_a_resumed_run_shows_what_earlier_runs_have_done(tmp_path: Path) -> None:
     """It said 0 % again after every Ctrl-C."""
     progress, step = resumed(tmp_path)
-    assert str(step) == "train bpe, seed 1" and progress.steps == 1
+    assert str(step) == "train bpe, seed 1" and (progress.steps, progress.earlier) == (1, 10)
     assert progress.done() == pytest.approx(90 / 110)
     (tmp_path / "train.log").write_text("| INFO | train | epoch 009 |\n")
     assert progress.done() == pytest.approx(100 / 110)
