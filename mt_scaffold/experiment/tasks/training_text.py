@@ -24,8 +24,8 @@ class TrainingText:
     """What is known of an experiment's text before anything runs.
 
     described: lines for people. problems: keys of the configuration, each with what is wrong. warnings: what may be.
-    size: bytes of the training text. subwords: of it, those of the longer side of pairs, which max-tokens limits. None:
-    not known, because it is not on this machine yet. words_known: whether the figures are counts and no estimates.
+    size: bytes of the training text, about. subwords: of it, those of the longer side of pairs, which max-tokens limits.
+    None: not known, because it is not on this machine yet.
     """
 
     described: list[str] = field(default_factory=list)
@@ -156,8 +156,11 @@ def _swapped(config: Config, paths: list[Path]) -> list[str]:
 
 def _lines(path: Path) -> int | None:
     """Return the lines of a text; None where it is too large to be counted at once."""
-    if path.stat().st_size > _MOST_COUNTED:
-        return None
+    return None if path.stat().st_size > _MOST_COUNTED else count_lines(path)
+
+
+def count_lines(path: Path) -> int:
+    """Return the lines of a text; raise MTScaffoldError where it cannot be read."""
     lines, last = 0, b"\n"
     with open_input(path) as stream:
         while block := stream.read(_READ):

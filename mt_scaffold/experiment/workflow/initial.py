@@ -14,6 +14,7 @@ from mt_scaffold.corpus.text import read_pairs, word_count
 from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.configuration import load_experiment
 from mt_scaffold.experiment.configuration.language_model_layout import existing_files
+from mt_scaffold.experiment.tasks.training_text import count_lines
 
 _LANGUAGE = re.compile(r"[a-z]{2,3}([_-][A-Za-z0-9]+)*")
 # The names of validation and test sets next to a training text.
@@ -22,13 +23,12 @@ _VALID, _TEST = ("valid", "val", "dev"), re.compile(r"(test|newstest|tst)[\w.+-]
 _LOOKED_AT, _SHARE = 2000, 0.01
 _TOKENISED = re.compile(rb"(?:^| )(?:@-@|&(?:apos|quot|amp|#124|#91|#93);)")
 _SEGMENTED = re.compile("@@ |\u2581".encode())
-_READ = 1 << 20
 _RATIOS = (1.5, 3.0, 9.0)
 
 
 @dataclass(frozen=True)
 class Model:
-    """A size of model for an amount of text: up to so many pairs, or bytes of documents."""
+    """A size of model for an amount of text: up to so many pairs. says: where it can be trained."""
 
     up_to: float
     symbols: int
@@ -199,7 +199,7 @@ def init_documents(
             continue
         bytes_of = sum(file.stat().st_size * (3 if compression_of(file) else 1) for file in files)
         size += bytes_of if name == "train" else 0
-        count = sum(_lines_of(file) for file in files) if not str(files[0]).endswith(".parquet") else None
+        count = sum(count_lines(file) for file in files) if not str(files[0]).endswith(".parquet") else None
         documents = "" if count is None else f", {count:,} documents (lines)"
         found.append(f"{name}: {len(files)} files, {bytes_of / 1e6:,.1f} MB{documents}")
     tokens = max(1, size // 4)
@@ -266,7 +266,7 @@ def _beside(train: Pair, languages: tuple[str, str]) -> Iterator[tuple[str, Pair
 
 def _look_at_pair(pair: Pair) -> tuple[int, tuple[str, str]]:
     """Return the number of pairs, and of each side whether it is raw, tokenised or segmented."""
-    counts = [_lines_of(Path(path)) for path in (pair.source, pair.target)]
+    counts = [count_lines(Path(path)) for path in (pair.source, pair.target)]
     if counts[0] != counts[1]:
         raise UsageError(
             f"{pair.source} has {counts[0]:,} lines, but {pair.target} {counts[1]:,}; line i must translate line i"
@@ -274,15 +274,6 @@ def _look_at_pair(pair: Pair) -> tuple[int, tuple[str, str]]:
     if not counts[0]:
         raise UsageError(f"{pair.source}: empty; give a text")
     return counts[0], (_state(pair.source), _state(pair.target))
-
-
-def _lines_of(path: Path) -> int:
-    """Return the lines of a text."""
-    lines, last = 0, b"\n"
-    with open_input(path) as stream:
-        while block := stream.read(_READ):
-            lines, last = lines + block.count(b"\n"), block[-1:]
-    return lines + (last != b"\n")
 
 
 def _state(path: str) -> str:
