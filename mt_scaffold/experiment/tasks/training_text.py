@@ -24,8 +24,8 @@ class TrainingText:
     """What is known of an experiment's text before anything runs.
 
     described: lines for people. problems: keys of the configuration, each with what is wrong. warnings: what may be.
-    size: bytes of the training text, about. subwords: of it, those of the longer side of pairs, which max-tokens limits.
-    None: not known, because it is not on this machine yet.
+    size: bytes of the training text, about. subwords: of it, those of the longer side of pairs, which max-tokens
+    limits. None: not known, because it is not on this machine yet.
     """
 
     described: list[str] = field(default_factory=list)
