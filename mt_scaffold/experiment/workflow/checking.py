@@ -86,7 +86,8 @@ def check_experiment(configuration: PathLike, settings: Mapping[str, Any] = {}) 
         raise CheckFailed(problems)
     warnings = [*text.warnings, *_languages(experiment)]
     facts = [*text.described]
-    facts.append(f"{len(layout.runs)} trainings of {len(experiment.systems)} systems, {_parameters(calls, checked)}")
+    trainings = f"{_many(len(layout.runs), 'training')} of {_many(len(experiment.systems), 'system')}"
+    facts.append(f"{trainings}, {_parameters(calls, checked)}")
     needed = _disk(layout, text, calls, checked)
     free = shutil.disk_usage(_existing(folder)).free
     facts.append(f"about {shown_size(needed)} of disk in {folder} ({shown_size(free)} free)")
@@ -94,6 +95,10 @@ def check_experiment(configuration: PathLike, settings: Mapping[str, Any] = {}) 
         warnings.append(f"{folder}: too little disk: about {shown_size(needed)} needed, {shown_size(free)} free")
     facts.append(_time(layout, text, calls, checked))
     return Findings(experiment.name, facts, warnings)
+
+
+def _many(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"
 
 
 def _place(configuration: PathLike, lines: Mapping[str, int], key: str) -> str:

@@ -88,9 +88,9 @@ def run_experiment(configuration: PathLike, settings: Settings) -> int:
     from mt_scaffold.experiment.workflow.checking import check_experiment
     from mt_scaffold.experiment.workflow.interrupting import STATUS_INTERRUPTED, interruption
 
+    arguments = snakemake_arguments(configuration, settings)
     print(check_experiment(configuration, settings.config).as_text(), flush=True)
     display.register()
-    arguments = snakemake_arguments(configuration, settings)
     try:
         main(arguments)
     except SystemExit as ended:
