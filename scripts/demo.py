@@ -25,7 +25,7 @@ def guide(layout: TranslationLayout, cores: int) -> str:
     test, seed = layout.config.test_sets[0], layout.config.seeds[0]
     target = layout.words(test, layout.target)
     results = {
-        layout.comparison("txt"): "the table; also .md .csv .json",
+        layout.comparison("txt"): "the table; also .md .tex .csv .json",
         layout.report: "everything on one page, for a browser",
         scaffold: "the learned codes; scaffold tokens are marked",
         layout.words("train", layout.source): "the training text",

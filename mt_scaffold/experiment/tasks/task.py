@@ -129,6 +129,13 @@ class Task(ABC, Generic[AnyLayout]):
     def samples(self, layout: AnyLayout) -> int:
         """Return the number of bootstrap resamples."""
 
+    def reports(self, layout: AnyLayout) -> list[Path]:
+        """Return the step reports, and the data folders, whose warnings stand above the comparison.
+
+        Those of codes, trainings and scores are there for every task.
+        """
+        return []
+
     def published(self, layout: AnyLayout) -> Sequence[Published]:
         """Return scores from elsewhere, to be shown next to ours."""
         return ()

@@ -10,8 +10,9 @@ from pathlib import Path
 from mt_scaffold.corpus.files import compression_of, open_input
 from mt_scaffold.errors import MTScaffoldError
 from mt_scaffold.experiment.configuration import Config
-from mt_scaffold.experiment.configuration.data import FileData, ParallelFiles
+from mt_scaffold.experiment.configuration.data import SIDES, FileData, ParallelFiles
 from mt_scaffold.experiment.configuration.language_model_layout import LanguageModelLayout, existing_files
+from mt_scaffold.experiment.data.preprocessed import looks_tokenised
 
 # By these a size is estimated: bytes per subword, of lines and of what gzip or zstd compress to one, and what is read
 # at a time. Texts of more bytes are not counted.
@@ -113,6 +114,10 @@ def _look_at_files(config: Config, files: FileData, found: TrainingText) -> None
                 found.problems.append((key, str(error)))
                 known = False
                 continue
+            for side, path in zip(SIDES, paths, strict=True):
+                choices, seen = config.tokenise_for(corpus.removeprefix("tests."), side), looks_tokenised(path)
+                if choices.check and seen is not None and not seen.allowed(choices):
+                    found.problems.append((f"{key}.{side}.path", f"{path}: {seen}; {seen.way_on}"))
             if None not in counts and counts[0] != counts[1]:
                 says = f"{paths[0]} has {counts[0]:,} lines, but {paths[1]} {counts[1]:,}; line i must translate line i"
                 found.problems.append((key, says))

@@ -13,10 +13,12 @@ from mt_scaffold.experiment.binarise.dictionary import make_dictionaries
 from mt_scaffold.experiment.binarise.parallel import DESCRIPTION, Binarised, binarise
 from mt_scaffold.experiment.binarise.segmentation import segmentation_in
 from mt_scaffold.experiment.configuration import Config, Published
+from mt_scaffold.experiment.configuration.data import SIDES
 from mt_scaffold.experiment.configuration.layout import TRAINED_ON, Run
 from mt_scaffold.experiment.configuration.training import STOP_OPTIONS
 from mt_scaffold.experiment.configuration.translation_layout import TranslationLayout
-from mt_scaffold.experiment.data.report import DataReport, gather_reports
+from mt_scaffold.experiment.data.preprocessed import refuse_preprocessed
+from mt_scaffold.experiment.data.report import gather_reports
 from mt_scaffold.experiment.data.tokenise import TokeniseReport, gather_chunks, tokenise
 from mt_scaffold.experiment.inference.ctranslate2_engine import parse_search
 from mt_scaffold.experiment.inference.export_ctranslate2 import check_installed
@@ -63,8 +65,10 @@ def tokenise_part(
     elif part == "valid":
         output = layout.uncleaned(part, language)
     number, _, count = chunk.partition("-of-")
-    choices = layout.config.tokenise_for(part)
+    choices = layout.config.tokenise_for(part, SIDES[layout.languages.index(language)])
     raw, place = layout.raw(part, language), (int(number), int(count))
+    if number == "1":
+        refuse_preprocessed(raw, choices)
     write_result(report, tokenise(raw, output, language, choices, chunk=place, num_workers=num_workers))
 
 
@@ -327,9 +331,6 @@ class Translation(Task[TranslationLayout]):
 
     def closing_words(self, layout: TranslationLayout) -> list[str]:
         lines = [layout.compression.read_text(encoding="utf-8")] if layout.compression.exists() else []
-        if layout.data_report.exists():
-            warnings = read_result(DataReport, layout.data_report).raw.warnings
-            lines += [f"Warning: {warning}" for warning in warnings]
         results = f"All results are in {layout.folder} (see docs/architecture.md)"
         return [*lines, f"{results}; open {layout.report} in a browser."]
 
@@ -392,6 +393,11 @@ class Translation(Task[TranslationLayout]):
 
     def samples(self, layout: TranslationLayout) -> int:
         return layout.config.score.bootstrap_samples
+
+    def reports(self, layout: TranslationLayout) -> list[Path]:
+        config = layout.config
+        tests = [layout.binarised_test(name, test) for name in config.segmentations for test in config.test_sets]
+        return [layout.data_report, *tests]
 
     def published(self, layout: TranslationLayout) -> Sequence[Published]:
         from mt_scaffold.experiment.report.paper import published_scores

@@ -8,7 +8,7 @@ import shutil
 import sys
 import zipfile
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -49,6 +49,7 @@ from mt_scaffold.experiment.runtime.fairseq import (
 )
 from mt_scaffold.experiment.runtime.locks import locked
 from mt_scaffold.experiment.runtime.provenance import sha256, versions
+from mt_scaffold.experiment.runtime.result_warnings import ResultWarning, print_warnings
 from mt_scaffold.experiment.runtime.results import write_result
 from mt_scaffold.experiment.training.averaging_check import number_of
 from mt_scaffold.experiment.training.progress import PROGRESS_FILE, progress_file
@@ -88,6 +89,7 @@ class TrainingReport:
     text_bytes: int | None = None
     stop: str = "other"
     valid_metric: str = "loss"
+    warnings: list[ResultWarning] = field(default_factory=list)
 
 
 def train(
@@ -267,11 +269,16 @@ def _report(output: Path, seed: int, options: dict[str, str]) -> TrainingReport:
     seen = iterator.get("seen", {})
     # At the end of an epoch fairseq's iterator is already at the start of the next.
     reached = {"updates": updates_made(state, last), "epochs": iterator["epoch"] - 1}
+    valid_loss, best = extra.get("val_loss"), extra.get("best")
+    warnings = []
+    if best is not None and valid_loss == best:
+        warnings.append(ResultWarning("not-converged", "", f"update {reached['updates']:,}"))
+    print_warnings(warnings)
     return TrainingReport(
         seed=seed,
         **reached,
-        valid_loss=extra.get("val_loss"),
-        best_valid_loss=extra.get("best"),
+        valid_loss=valid_loss,
+        best_valid_loss=best,
         parameters=parameters_in_log(output / TRAINING_LOG) or _count_parameters(state["model"]),
         seconds=round(float(extra.get("previous_training_time", 0.0)), 1),
         versions=versions(),
@@ -281,6 +288,7 @@ def _report(output: Path, seed: int, options: dict[str, str]) -> TrainingReport:
         text_bytes=seen.get("text_bytes"),
         stop=_stop(reached | {"tokens": seen.get("subwords"), "text": seen.get("text_bytes")}, iterator, options),
         valid_metric=options.get("--best-checkpoint-metric", "loss"),
+        warnings=warnings,
     )
 
 

@@ -9,20 +9,20 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from mt_scaffold.corpus.files import PathLike, compression_of, open_input, write_text
+from mt_scaffold.corpus.files import PathLike, compression_of, write_text
 from mt_scaffold.corpus.text import read_pairs, word_count
 from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.configuration import load_experiment
+from mt_scaffold.experiment.configuration.data import SIDES
 from mt_scaffold.experiment.configuration.language_model_layout import existing_files
+from mt_scaffold.experiment.data.preprocessed import looks_tokenised
 from mt_scaffold.experiment.tasks.training_text import count_lines
 
 _LANGUAGE = re.compile(r"[a-z]{2,3}([_-][A-Za-z0-9]+)*")
 # The names of validation and test sets next to a training text.
 _VALID, _TEST = ("valid", "val", "dev"), re.compile(r"(test|newstest|tst)[\w.+-]*")
-# The lines that are looked at for what they are, and the share of them that must show it.
-_LOOKED_AT, _SHARE = 2000, 0.01
-_TOKENISED = re.compile(rb"(?:^| )(?:@-@|&(?:apos|quot|amp|#124|#91|#93);)")
-_SEGMENTED = re.compile("@@ |\u2581".encode())
+# The lines by which the ratio of lengths is chosen.
+_LOOKED_AT = 2000
 _RATIOS = (1.5, 3.0, 9.0)
 
 
@@ -139,7 +139,7 @@ def init_translation(texts: ParallelTexts, output: PathLike | None = None) -> Wr
             "with --test SOURCE TARGET, or split one off the training text"
         )
     path = _output(output, "_".join(languages))
-    found, warnings = list[str](), list[str]()
+    found, warnings, tokenised = list[str](), list[str](), set[str]()
     pairs = 0
     for name, pair in [
         *(("train", each) for each in texts.train),
@@ -153,8 +153,10 @@ def init_translation(texts: ParallelTexts, output: PathLike | None = None) -> Wr
         for state, text in zip(states, (pair.source, pair.target), strict=True):
             if state == "segmented":
                 raise UsageError(f"{text}: looks segmented already (@@); give the words, join undoes the segmentation")
-            if state == "tokenised":
-                warnings.append(f"{text}: looks tokenised already (&apos; or @-@), and would be tokenised again")
+            if state == "tokenised" and name == "train":
+                tokenised.add(text)
+            elif state == "tokenised" and not tokenised:
+                warnings.append(f"{text}: looks tokenised already, but the training text does not; give the raw text")
     ratio, kept = _ratio(texts.train[0])
     model = next(each for each in _MODELS if pairs <= each.up_to)
     # From little text no more tokens than these can be learned.
@@ -169,6 +171,7 @@ def init_translation(texts: ParallelTexts, output: PathLike | None = None) -> Wr
         "valid": f"    valid:\n{_pair_lines(valid)}" if valid else "",
         "held_out": "" if valid else _HELD_OUT.format(every=max(10, pairs // 2000)),
         "tests": "".join(f"      {name}:\n{_pair_lines(pair, 8)}" for name, pair in tests.items()).rstrip("\n"),
+        "tokenise": _tokenise([any(vars(pair)[side] in tokenised for pair in texts.train) for side in SIDES]),
         "ratio": ratio,
         "kept": f"{kept:.0%}".replace("%", " %"),
         "symbols": symbols,
@@ -278,12 +281,16 @@ def _look_at_pair(pair: Pair) -> tuple[int, tuple[str, str]]:
 
 def _state(path: str) -> str:
     """Return what a text looks like: raw, tokenised or segmented."""
-    with open_input(path) as stream:
-        lines = [line for _, line in zip(range(_LOOKED_AT), stream, strict=False)]
-    for name, mark in (("segmented", _SEGMENTED), ("tokenised", _TOKENISED)):
-        if sum(mark.search(line) is not None for line in lines) > _SHARE * len(lines):
-            return name
-    return "raw"
+    found = looks_tokenised(path)
+    return "raw" if found is None else found.kind
+
+
+def _tokenise(tokenised: Sequence[bool]) -> str:
+    """Return the section for sides whose training text is tokenised already, nothing where none is."""
+    if not any(tokenised):
+        return ""
+    said = "none" if all(tokenised) else f"{{{SIDES[tokenised.index(True)]}: none}}"
+    return f"# This text is tokenised already: its words are between spaces.\ntokenise: {said}\n\n"
 
 
 def _ratio(pair: Pair) -> tuple[float, float]:
@@ -336,7 +343,7 @@ data:
 {tests}
 {held_out}  # sample: 2000          # only the first 2,000 pairs, to rehearse everything
 
-# Pairs to keep, by words: with this ratio of lengths, {kept} of the first pairs.
+{tokenise}# Pairs to keep, by words: with this ratio of lengths, {kept} of the first pairs.
 clean: {{min_tokens: 1, max_tokens: 250, max_ratio: {ratio}}}
 
 # Joint codes, learned from the words of both sides of train. For Scaffold-BPE, symbols counts the normal tokens.

@@ -18,6 +18,7 @@ from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.configuration.layout import COMPARISON_KINDS, TRAINED_ON, Layout, Run
 from mt_scaffold.experiment.runtime.fairseq import gpus_in_all, option_arguments, sees_gpu
 from mt_scaffold.experiment.runtime.fairseq_options import Call, Checked, check_options
+from mt_scaffold.experiment.runtime.results import write_result
 from mt_scaffold.experiment.tasks import TASKS, codes, task_of
 from mt_scaffold.experiment.tasks.task import Step
 from mt_scaffold.experiment.training.resuming import check_resumable, read_start
@@ -31,14 +32,16 @@ AnyLayout = Layout[Any]
 def learn(layout: AnyLayout, codes_name: str, num_workers: int = 1) -> None:
     """Learn codes, or another model."""
     setting, text = codes.made_codes(layout.config)[codes_name], task_of(layout.config).learning(layout, codes_name)
-    codes.learn(setting, layout.codes(codes_name), num_workers, text)
+    report = codes.learn(codes_name, setting, layout.codes(codes_name), num_workers, text)
+    write_result(layout.step_report(f"learn-{codes_name}"), report)
 
 
 def trim(layout: AnyLayout, codes_name: str, num_workers: int = 1) -> None:
     """Trim the vocabulary of learned codes."""
     setting, text = codes.made_codes(layout.config)[codes_name], task_of(layout.config).learning(layout, codes_name)
     untrimmed = layout.codes(codes.untrimmed_codes(layout.config, codes_name))
-    codes.trim_codes(setting, untrimmed, layout.codes(codes_name), num_workers, text)
+    report = codes.trim_codes(codes_name, setting, untrimmed, layout.codes(codes_name), num_workers, text)
+    write_result(layout.step_report(f"learn-{codes_name}"), report)
 
 
 def copy_codes(layout: AnyLayout, codes_name: str) -> None:
@@ -119,8 +122,18 @@ def compare(layout: AnyLayout) -> None:
         baselines={name: system.baseline for name, system in config.systems.items() if system.baseline is not None},
         trainings=[Labelled(group, run.system, layout.training_report(run)) for group, run in compared],
         measure=task.measure(),
+        reports=reports(layout),
     )
     print(as_text(comparison), end="")
+
+
+def reports(layout: AnyLayout) -> list[Path]:
+    """Return the step reports, and the data folders, whose warnings the comparison shows.
+
+    Beyond those of the trainings and of their scores.
+    """
+    made = [*codes.learned_codes(layout.config), *codes.trimmed_codes(layout.config)]
+    return [*(layout.step_report(f"learn-{name}") for name in made), *task_of(layout.config).reports(layout)]
 
 
 def statistics(layout: AnyLayout) -> None:

@@ -263,7 +263,7 @@ def test_the_whole_at_small_scale_without_a_network(
     assert report["tokenise"]["train.en"]["lines"] == 50 * archives
     assert report["clean"]["train"]["pairs_read"] == 50 * archives
     assert report["get-data"]["test_overlap"]["newstest2014"]["pair_in_train"] >= 1
-    assert "Warning: newstest2014: of its 20 sentences," in done.stdout
+    assert "the training text: newstest2014 (of 20, " in done.stdout
     assert "\u2019" in (out / "raw" / f"newstest2014.{target}").read_text()
     assert ("\u2019" in (out / "words" / f"newstest2014.{target}").read_text()) == (target == "de")
     left = sorted(path.name for path in (out / "words").iterdir() if path.is_file())

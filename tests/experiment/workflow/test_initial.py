@@ -54,15 +54,23 @@ def test_without_a_validation_set_pairs_are_held_out() -> None:
     assert load_experiment(init_translation(given, "other.yaml").path).test_sets == ["mine"]
 
 
-def test_text_that_is_tokenised_is_noted_and_segmented_text_refused() -> None:
+def test_text_that_is_tokenised_is_not_tokenised_again_and_segmented_text_refused() -> None:
     """Tokenised again, &apos; becomes three words; segmented text has no words to compare systems on."""
     write("train.en", "A dog isn &apos;t a cat .\n" * 100)
     written = init_translation(parallel(), "tokenised.yaml")
     assert written.found[0].startswith("train: 100 pairs, en tokenised and de raw")
-    assert len(written.warnings) == 1 and "train.en: looks tokenised already" in written.warnings[0]
+    config = load_experiment(written.path)
+    assert isinstance(config, Config)
+    assert [config.tokenise.of_side(side).none for side in ("source", "target")] == [True, False]
+    write("train.de", "Ein Hund , &quot; sagt er &quot; , ist keine Katze .\n" * 100)
+    assert "\ntokenise: none\n" in init_translation(parallel(), "both.yaml").path.read_text(encoding="utf-8")
     write("train.en", "A do@@ g is@@ n't a cat .\n" * 100)
     with pytest.raises(UsageError, match=r"train\.en: looks segmented already"):
         init_translation(parallel(), "segmented.yaml")
+    write("train.en", "A dog isn't a cat.\n" * 100)
+    write("train.de", "Ein Hund ist keine Katze.\n" * 100)
+    write("test.en", "A dog isn &apos;t a cat .\n" * 5)
+    assert "test.en: looks tokenised already, but the training" in init_translation(parallel(), "raw.yaml").warnings[0]
 
 
 @pytest.mark.parametrize(
