@@ -21,8 +21,9 @@ class _Writable(Protocol):
 # nanobind's metaclass.
 class _Class(type): ...
 
-# A name for error messages, with a file descriptor, the bytes themselves, or an object to read from.
-_Input = tuple[str, int | bytes | _Readable | _Documents]
+# A name for error messages, with a file descriptor, the bytes that have been read from one and the descriptor, the
+# bytes themselves, or an object to read from.
+_Input = tuple[str, int | tuple[bytes, int] | bytes | _Readable | _Documents]
 _Output = tuple[str, int | _Writable]
 # Called with the number of bytes read or merges learned so far.
 _Progress = Callable[[int], object] | None

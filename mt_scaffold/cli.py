@@ -39,6 +39,9 @@ GROUPS = {
         "study": "measure methods without training: sizes, texts, unseen text",
     },
     "experiments": {
+        "init": "write a commented configuration for your own files",
+        "run": "check and run an experiment, from raw text to the comparison",
+        "check": "check an experiment without running it: files, options, models, disk and time",
         "snakefile": "print the path of the workflow, for snakemake -s",
         "get-data": "fetch or generate the parallel text of an experiment",
         "report": "make one HTML page of a finished experiment",

@@ -16,7 +16,7 @@ from mt_scaffold.experiment.runtime.schema import OptionValue
 _INTRODUCTION = """\
 An experiment is one YAML file; those in `configs/` are commented. A key that is not listed here, a value of the wrong
 type and a value out of range are reported with file, line and key before anything runs. On the command line,
-`--config key=value` of Snakemake overrides a key of the first level.
+`--set key=value` of `mt-scaffold run` overrides a key.
 """
 _TYPES = {bool: "true or false", int: "whole number", float: "number", str: "text", Any: "anything"}
 

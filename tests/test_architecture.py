@@ -44,9 +44,10 @@ EXTRAS = {
     "experiment.study": "workflow analysis",
     "experiment.tasks": "workflow analysis",
     "experiment.training": "workflow fairseq",
+    "experiment.workflow": "workflow",
 }
 # Declared because they are run, or imported by scripts/, not by the package.
-RUN = {"snakemake", "snakemake_executor_plugin_slurm", "snakemake_interface_logger_plugins"}
+RUN = {"snakemake_executor_plugin_slurm"}
 # What a distribution is imported as, where the name differs.
 IMPORT_NAMES = {
     "backports.zstd": "backports",

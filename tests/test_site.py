@@ -79,17 +79,19 @@ def test_the_reference_has_every_key_of_the_configurations() -> None:
 
 def test_the_configuration_to_copy_is_accepted(tmp_path: Path) -> None:
     """Whoever starts from docs/tutorial.md gets past the checks, and past that of the rehearsal below it."""
+    from mt_scaffold.experiment.commands.arguments import add_settings, settings
     from mt_scaffold.experiment.configuration import load_config
+    from mt_scaffold.experiment.configuration.layout import plan_experiment
 
     page = (ROOT / "docs" / "tutorial.md").read_text(encoding="utf-8")
     (block,) = re.findall(r"```yaml\n(.*?)```", page, re.DOTALL)
     path = tmp_path / "ours.yaml"
     path.write_text(block, encoding="utf-8")
     assert list(load_config(path).systems) == ["bpe", "scaffold"]
-    (settings,) = re.findall(r"--config (.+)", page)
-    given = dict(each.split("=", 1) for each in shlex.split(settings) if not each.startswith("output="))
-    data = {"data": {"sample": int(given.pop("sample"))}}
-    rehearsal = load_config(path, data | {key: yaml.safe_load(value) for key, value in given.items()})
+    (options,) = re.findall(r"(--sample .+)", page)
+    parser = argparse.ArgumentParser()
+    add_settings(parser)
+    _, rehearsal, _ = plan_experiment([path], settings(parser.parse_args([str(path), *shlex.split(options)])))
     assert rehearsal.data.sample == 2000 and rehearsal.seeds == [1]
 
 

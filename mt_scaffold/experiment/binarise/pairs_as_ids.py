@@ -12,7 +12,7 @@ import os
 import re
 import shutil
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -24,6 +24,7 @@ from mt_scaffold.experiment.binarise.dictionary import NO_LIMITS, make_dictionar
 from mt_scaffold.experiment.binarise.segmentation import Segmentation
 from mt_scaffold.experiment.configuration.limits import Limits
 from mt_scaffold.experiment.runtime.provenance import raw_digest, sha256
+from mt_scaffold.experiment.runtime.result_warnings import ResultWarning, print_warnings
 from mt_scaffold.experiment.runtime.results import read_result, write_result
 from mt_scaffold.options import worker_count
 
@@ -52,6 +53,7 @@ class Binarised:
     separator: str
     word_start: str | None = field(default=None, metadata={"omit_none": True})
     resampling: dict[str, list[str]] | None = field(default=None, metadata={"omit_none": True})
+    warnings: list[ResultWarning] = field(default_factory=list)
 
     @property
     def languages(self) -> tuple[str, str]:
@@ -113,8 +115,21 @@ def binarise(
         binarised = Binarised(
             source, target, pairs, digests, "ids", counts, segmentation.separator, segmentation.word_start
         )
+        binarised.warnings.extend(_unknown_symbols(output.name, counts))
+        print_warnings(binarised.warnings)
         write_description(folder, binarised)
     return binarised
+
+
+def _unknown_symbols(name: str, counts: Mapping[str, Mapping[str, Counts]]) -> list[ResultWarning]:
+    """Return the warnings of test sets whose subwords the dictionaries lack. name: of the data folder."""
+    return [
+        ResultWarning("unknown", f"{subset}.{language}, {name}", f"{each.unknown:,} of {each.subwords:,} subwords")
+        for subset, sides in counts.items()
+        if subset not in ("train", "valid")
+        for language, each in sides.items()
+        if each.unknown
+    ]
 
 
 @contextlib.contextmanager

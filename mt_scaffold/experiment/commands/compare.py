@@ -46,7 +46,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="SYSTEM=BASELINE",
         help="test this system against another baseline; repeatable",
     )
-    parser.add_argument("--output", "-o", metavar="PREFIX", help="write PREFIX.txt, .md, .json and .csv as well")
+    parser.add_argument("--output", "-o", metavar="PREFIX", help="write PREFIX.txt, .md, .tex, .json and .csv as well")
     parser.add_argument("--samples", type=int, metavar="N", help="bootstrap resamples (default: 1000)")
     parser.add_argument("--title", default="", help="a line above the table")
     parser.add_argument(
@@ -55,6 +55,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=[],
         metavar="[GROUP:]SYSTEM=FILE",
         help="training.json of each system and seed, for the table of trainings",
+    )
+    parser.add_argument(
+        "--reports",
+        nargs="+",
+        default=[],
+        metavar="FILE",
+        help="reports of other steps (data-report.json, logs/learn-*.json), whose warnings stand above the tables, too",
     )
     parser.add_argument(
         "--config",
@@ -84,6 +91,7 @@ def run(options: argparse.Namespace) -> None:
         published=published,
         baselines=own | dict(_pairs("--against", options.against)),
         trainings=[_labelled(text) for text in options.trainings],
+        reports=options.reports,
     )
     print(as_text(comparison), end="")
 

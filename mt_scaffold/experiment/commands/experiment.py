@@ -54,7 +54,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the steps; the options of each are the arguments of its function."""
     parser.description = (
         "Run one step of an experiment, as the workflow does: it reads the configuration in the experiment's folder, "
-        "and finds its input and output there. To run a whole experiment, see mt-scaffold snakefile."
+        "and finds its input and output there. To run a whole experiment, see mt-scaffold run."
     )
     steps = parser.add_subparsers(dest="step", metavar="STEP", required=True)
     for name, step in STEPS.items():

@@ -74,4 +74,4 @@ def _refuse(given: Collection[str], names: Sequence[str], beside: str) -> None:
 
 
 def _tokeniser(config: str | None) -> Tokenise | None:
-    return None if config is None else load_config(config).tokenise
+    return None if config is None else load_config(config).tokenise.of_side("source")

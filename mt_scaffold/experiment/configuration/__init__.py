@@ -196,12 +196,16 @@ class Config:
         own = self.systems[system].baseline or self.baseline
         return None if own == system else own
 
-    def tokenise_for(self, part: str) -> Tokenise:
-        """Return how ``part`` (``train``, ``valid`` or a test set) is tokenised: all of them lowercased, or none."""
+    def tokenise_for(self, part: str, side: str = "source") -> Tokenise:
+        """Return how one side of ``part`` (``train``, ``valid`` or a test set) is tokenised.
+
+        All parts are lowercased, or none.
+        """
+        common = self.tokenise.of_side(side)
         if self.data.archives is not None and part in self.data.archives.tests:
-            own = self.data.archives.tests[part].tokenise or self.tokenise
-            return dataclasses.replace(own, lowercase=self.tokenise.lowercase)
-        return self.tokenise
+            own = (self.data.archives.tests[part].tokenise or self.tokenise).of_side(side)
+            return dataclasses.replace(own, lowercase=common.lowercase)
+        return common
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain dictionaries, lists and scalars, without unset keys; parse_config reads them back."""

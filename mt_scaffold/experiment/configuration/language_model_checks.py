@@ -24,7 +24,7 @@ from mt_scaffold.experiment.runtime.schema import WrongValue, nearest
 RESERVED_NAMES = (
     *("documents", "counts", "codes", "binarised", "test-sets", "logs", "figures"),
     *("config.yaml", "documents.json", "prompts.txt", "statistics.json", "statistics.txt"),
-    *("comparison.txt", "comparison.md", "comparison.json", "comparison.csv"),
+    *("comparison.txt", "comparison.md", "comparison.tex", "comparison.json", "comparison.csv"),
 )
 # Options of fairseq's schedulers that train.schedule decides.
 _SCHEDULED = ("lr-scheduler", "lr-period-updates", "lr-shrink", "t-mult", "total-num-update")

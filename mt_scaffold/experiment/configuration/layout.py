@@ -22,7 +22,7 @@ from mt_scaffold.experiment.runtime.locks import Lock, take_lock
 from mt_scaffold.experiment.runtime.provenance import versions
 from mt_scaffold.methods.bpe import MethodWithCodes
 
-COMPARISON_KINDS = ("txt", "md", "json", "csv")
+COMPARISON_KINDS = ("txt", "md", "tex", "json", "csv")
 CONFIG = "config.yaml"
 # In the folder of a training.
 CHECKPOINTS, TRAINING_COMMAND, TRAINING_LOG, TRAINING_REPORT = (
@@ -110,7 +110,7 @@ class Layout(ABC, Generic[AnyConfig]):
         return self.folder / "logs" / f"{name}.log"
 
     def step_report(self, name: str) -> Path:
-        """The step report of a data step: ``get-data``, ``tokenise-PART.LANGUAGE``, ``clean-PART``."""
+        """The report of a step: ``get-data``, ``tokenise-PART.LANGUAGE``, ``clean-PART``, ``learn-CODES``."""
         return self.folder / "logs" / f"{name}.json"
 
     # -- codes and binarised data

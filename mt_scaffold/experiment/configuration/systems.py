@@ -13,14 +13,13 @@ from typing import Any, ClassVar, Literal, NamedTuple
 
 from mt_scaffold.corpus.glossaries import GlossaryIsolator
 from mt_scaffold.errors import UsageError
+from mt_scaffold.experiment.configuration.data import SIDES
 from mt_scaffold.experiment.configuration.training import SystemTrain
 from mt_scaffold.experiment.runtime.schema import WrongValue, bounds, build, join_key, nearest, show
 from mt_scaffold.methods import Method, make_method, methods
 from mt_scaffold.methods.bpe import MethodWithCodes
 from mt_scaffold.segment.inference import INFERENCES, MERGES
 from mt_scaffold.segment.resampling import NONE, RESAMPLINGS, Resampling
-
-SIDES = ("source", "target")
 
 
 def check_glossary(glossary: str) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from mt_scaffold.experiment.configuration import Config
-from mt_scaffold.experiment.configuration.data import DATA_KINDS
+from mt_scaffold.experiment.configuration.data import DATA_KINDS, SIDES
 from mt_scaffold.experiment.configuration.layout import Layout, Run, training_section
 
 
@@ -144,7 +144,8 @@ class TranslationLayout(Layout[Config]):
             case "get-data":
                 return [_data_of(whole["data"], *names), whole["languages"]]
             case "tokenise":
-                return dataclasses.asdict(config.tokenise_for(*names))
+                (part,) = names
+                return [dataclasses.asdict(config.tokenise_for(part, side)) for side in SIDES]
             case "clean":
                 return [whole["clean"], config.data.valid_every, config.data.valid_cut]
             case "dictionary":
@@ -161,7 +162,8 @@ class TranslationLayout(Layout[Config]):
             case "translate":
                 return whole["translate"]
             case "score":
-                return [config.score.metrics, config.score.comet]
+                words = [config.tokenise_for(test, side).none for test in names or config.test_sets for side in SIDES]
+                return [config.score.metrics, config.score.comet, words]
             case "compare":
                 baselines = [config.baseline_of(system) for system in config.systems]
                 shown = [whole.get("compare_with"), whole.get("paper"), self.title]

@@ -6,11 +6,13 @@ import math
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
+from pathlib import Path
 from typing import NamedTuple
 
 from mt_scaffold.corpus.files import PathLike, write_text
 from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.binarise.data_folder import DictionaryUse
+from mt_scaffold.experiment.binarise.pairs_as_ids import DESCRIPTION
 from mt_scaffold.experiment.configuration import Published
 from mt_scaffold.experiment.evaluation.comparison import (
     Checkpoints,
@@ -21,10 +23,17 @@ from mt_scaffold.experiment.evaluation.comparison import (
     Spread,
     Training,
 )
-from mt_scaffold.experiment.evaluation.comparison_tables import as_csv, as_text
+from mt_scaffold.experiment.evaluation.comparison_tables import as_csv, as_latex, as_text
 from mt_scaffold.experiment.evaluation.measures import Labelled, Measure, Runs, Scored, measure_of
-from mt_scaffold.experiment.evaluation.significance import RANDOM_SEED, Difference, compare_trainings, corrected
+from mt_scaffold.experiment.evaluation.significance import (
+    RANDOM_SEED,
+    TRAININGS_FOR_P,
+    Difference,
+    compare_trainings,
+    corrected,
+)
 from mt_scaffold.experiment.runtime.provenance import versions
+from mt_scaffold.experiment.runtime.result_warnings import ResultWarning, read_warnings
 from mt_scaffold.experiment.runtime.results import read_result, write_result
 from mt_scaffold.experiment.training.train import TrainingReport
 
@@ -49,6 +58,7 @@ def compare(
     trainings: Sequence[Labelled] = (),
     dictionaries: Mapping[str, DictionaryUse | None] = {},
     measure: Measure | None = None,
+    reports: Sequence[PathLike] = (),
 ) -> Comparison:
     """Compare each system in the files that ``score`` or ``evaluate`` wrote with its baseline.
 
@@ -66,9 +76,12 @@ def compare(
     ``published`` are scores from elsewhere, shown next to ours with the difference and marked as theirs. ``trainings``:
     training.json files with the systems they are of, whose figures make a second table; ``dictionaries``: of systems.
 
-    With ``output`` the comparison is written to ``output.txt``, ``.md``, ``.json`` and ``.csv``. Raises MTScaffoldError
-    where score files are not as they were written, or not of the same references or documents; UsageError where two
-    are for the same run, or a baseline has no scores.
+    The warnings in scores, trainings and ``reports`` (files of other steps, or the data folders of test sets) stand
+    above the tables, with one of fewer than three seeds.
+
+    With ``output`` the comparison is written to ``output.txt``, ``.md``, ``.tex``, ``.json`` and ``.csv``. Raises
+    MTScaffoldError where score files are not as they were written, or not of the same references or documents;
+    UsageError where two are for the same run, or a baseline has no scores.
     """
     if samples < 2:
         raise UsageError(f"compare: the number of bootstrap samples must be 2 or more, not {samples}")
@@ -120,15 +133,50 @@ def compare(
         not_comparable=[name for name, kind in measure.metrics.items() if not kind.comparable],
         versions=versions(),
         engines=measure.engines(several),
+        warnings=[*_few_seeds(runs), *_warnings(several, trainings, reports)],
     )
     if not comparison.metrics:
         raise MTScaffoldError("compare: the score files have no metric in common; score again with the same --metrics")
     if output is not None:
         write_text(f"{output}.txt", as_text(comparison))
         write_text(f"{output}.md", as_text(comparison, markdown=True))
+        write_text(f"{output}.tex", as_latex(comparison))
         write_text(f"{output}.csv", as_csv(comparison))
         write_result(f"{output}.json", comparison)
     return comparison
+
+
+def _few_seeds(runs: Mapping[_Key, Runs]) -> list[ResultWarning]:
+    fewest: dict[str, int] = {}
+    for key, trained in runs.items():
+        fewest[key.system] = min(fewest.get(key.system, len(trained)), len(trained))
+    few = {system: seeds for system, seeds in fewest.items() if seeds < TRAININGS_FOR_P}
+    return [
+        ResultWarning("few-seeds", system, f"{seeds} seed{'s' if seeds > 1 else ''}") for system, seeds in few.items()
+    ]
+
+
+def _warnings(
+    several: Iterable[Scored], trainings: Iterable[Labelled], reports: Iterable[PathLike]
+) -> list[ResultWarning]:
+    """Return the warnings in the reports of all steps; those of a training, or its scores, with its name."""
+    found = [warning for path in reports for warning in read_warnings(_report_in(path))]
+    for each in trainings:
+        seed = read_result(TrainingReport, each.path).seed
+        found += read_warnings(each.path, _named(each.group, str(each.system), seed))
+    for scored in several:
+        if scored.checkpoint is None:
+            found += read_warnings(scored.path, _named(scored.group, scored.system, scored.seed))
+    return [*dict.fromkeys(found)]
+
+
+def _named(group: str, system: str, seed: int) -> str:
+    """Return a training as warnings name it."""
+    return f"{f'{group}: ' if group else ''}{system}, seed {seed}"
+
+
+def _report_in(path: PathLike) -> Path:
+    return Path(path) / DESCRIPTION if Path(path).is_dir() else Path(path)
 
 
 def _by_row(several: Iterable[Scored]) -> tuple[dict[_Key, Runs], dict[_Key, list[Scored]]]:

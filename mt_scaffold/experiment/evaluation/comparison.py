@@ -10,6 +10,7 @@ from mt_scaffold.experiment.configuration import Published
 from mt_scaffold.experiment.evaluation.document_tests import PairedSeeds
 from mt_scaffold.experiment.evaluation.metrics import KINDS, MODEL_METRICS
 from mt_scaffold.experiment.evaluation.significance import LEVEL, RANDOM_SEED, TRAININGS_FOR_P, Difference
+from mt_scaffold.experiment.runtime.result_warnings import ResultWarning, lines_of
 
 _FEW_DOCUMENTS = 20
 SYNTHETIC_NOTE = "SYNTHETIC DATA: generated text; these figures say nothing about any real language."
@@ -122,7 +123,7 @@ class Comparison:
 
     baseline: of all systems that have none of their own. bootstrap_samples, random_seed: of the tests. comparisons:
     how many tests there are in each metric. engines: what translated (``CTranslate2 4.8.5, int8``),
-    where it was not fairseq alone.
+    where it was not fairseq alone. warnings: what limits the result, by all steps.
     """
 
     title: str
@@ -138,6 +139,12 @@ class Comparison:
     not_comparable: list[str]
     versions: dict[str, str]
     engines: list[str] | None = field(default=None, metadata={"omit_none": True})
+    warnings: list[ResultWarning] = field(default_factory=list)
+
+    @property
+    def shown_warnings(self) -> list[str]:
+        """What limits the result, as sentences, which stand above every table."""
+        return lines_of(self.warnings)
 
     @property
     def metrics(self) -> list[str]:

@@ -93,7 +93,7 @@ def system_files(experiment: PathLike, system: str, seed: int | None = None) -> 
         layout.languages,
         (dictionaries[0], dictionaries[1]),
         segmentation_in(layout, setting.name),
-        config.tokenise,
+        config.tokenise.of_side("source"),
     )
 
 

@@ -120,7 +120,7 @@ def pack(system: PathLike, output: PathLike, seed: int | None = None) -> Manifes
             format=FORMAT,
             source=layout.source,
             target=layout.target,
-            tokenise=config.tokenise,
+            tokenise=config.tokenise.of_side("source"),
             translate=search,
             tied=tied,
             test_sets=_test_sets(layout, name, seed),
@@ -167,7 +167,7 @@ def _test_sets(layout: TranslationLayout, system: str, seed: int) -> dict[str, P
                 for metric, each in scores.metrics.items()
             },
             digests,
-            None if choices == layout.config.tokenise else choices,
+            None if choices == layout.config.tokenise.of_side("source") else choices,
         )
     return found
 

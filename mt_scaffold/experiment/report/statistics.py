@@ -38,7 +38,9 @@ from mt_scaffold.experiment.configuration.language_model_layout import LanguageM
 from mt_scaffold.experiment.configuration.layout import Run
 from mt_scaffold.experiment.configuration.systems import CodesSetting
 from mt_scaffold.experiment.configuration.translation_layout import TranslationLayout
+from mt_scaffold.experiment.data.tokenise import detokenise
 from mt_scaffold.experiment.evaluation.comparison import SYNTHETIC_NOTE
+from mt_scaffold.experiment.evaluation.score import detokenised_sides
 from mt_scaffold.experiment.report import figures
 from mt_scaffold.experiment.report.embeddings import Embeddings, Spread, read_embeddings, spread
 from mt_scaffold.experiment.runtime.provenance import versions
@@ -155,6 +157,8 @@ def _intervals(layout: TranslationLayout) -> list[figures.Interval]:
     intervals = []
     for test in layout.config.test_sets:
         references = read_lines(layout.raw(test, layout.target))
+        if "target" in detokenised_sides(layout.config, test):
+            references = detokenise(references, layout.target)
         for run in layout.runs:
             score, half_width = bootstrap_interval(read_lines(layout.translation(run, test)), references)
             intervals.append(figures.Interval(test, run.system, int(run.seed), score, half_width))

@@ -17,10 +17,12 @@ from mt_scaffold.experiment.configuration.language_model import LanguageModelCon
 from mt_scaffold.experiment.configuration.language_model_layout import LanguageModelLayout
 from mt_scaffold.experiment.configuration.layout import TRAINED_ON, Run
 from mt_scaffold.experiment.runtime.fairseq import gpus_in_all, option_arguments
+from mt_scaffold.experiment.runtime.fairseq_options import Call
 from mt_scaffold.experiment.runtime.results import write_result
 from mt_scaffold.experiment.runtime.schema import OptionValue
-from mt_scaffold.experiment.tasks.codes import check_codes
+from mt_scaffold.experiment.tasks.codes import check_codes, dictionary_size
 from mt_scaffold.experiment.tasks.task import Comparable, Step, Task
+from mt_scaffold.experiment.tasks.training_text import TrainingText, documents
 from mt_scaffold.experiment.training.language_model_options import (
     OWN_TASKS,
     check_averaging,
@@ -165,11 +167,15 @@ class LanguageModeling(Task[LanguageModelLayout]):
             if ((data := layout.binarised_of(trained)) / DESCRIPTION).exists():
                 check_averaging(layout.config, trained, comparison, read_documents_folder(data))
 
-    def fairseq_calls(self, layout: LanguageModelLayout) -> list[tuple[str, list[str]]]:
+    def training_text(self, layout: LanguageModelLayout) -> TrainingText:
+        return documents(layout)
+
+    def fairseq_calls(self, layout: LanguageModelLayout) -> list[Call]:
         calls = []
         for system, comparison in layout.config.trainings:
             options = option_arguments(training_options(layout.config, system, comparison))
-            calls.append(("train", ["--task", OWN_TASKS[layout.resamples(system)], *options]))
+            sizes, seeds = [dictionary_size(layout.config.codes_of(system))], len(layout.config.seeds)
+            calls.append(Call("train", ["--task", OWN_TASKS[layout.resamples(system)], *options], sizes, seeds))
         return calls
 
     def results(self, layout: LanguageModelLayout) -> list[Path]:

@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, TypeVar
 from mt_scaffold.corpus.files import PathLike
 from mt_scaffold.experiment.configuration import Published
 from mt_scaffold.experiment.configuration.layout import Layout, Run
+from mt_scaffold.experiment.runtime.fairseq_options import Call
 from mt_scaffold.experiment.runtime.schema import OptionValue
+from mt_scaffold.experiment.tasks.training_text import TrainingText
 from mt_scaffold.experiment.training.resuming import Start
 
 if TYPE_CHECKING:
@@ -50,8 +52,12 @@ class Task(ABC, Generic[AnyLayout]):
         """Raise MTScaffoldError for what would show only after hours, where it can be known before anything runs."""
 
     @abstractmethod
-    def fairseq_calls(self, layout: AnyLayout) -> list[tuple[str, list[str]]]:
+    def fairseq_calls(self, layout: AnyLayout) -> list[Call]:
         """Return the programs of fairseq that will run, each with its options; raise UsageError for wrong ones."""
+
+    @abstractmethod
+    def training_text(self, layout: AnyLayout) -> TrainingText:
+        """Return what is known of the text."""
 
     def check_ends(self, layout: AnyLayout) -> None:
         """Raise UsageError for a training without an end."""
@@ -120,6 +126,13 @@ class Task(ABC, Generic[AnyLayout]):
     @abstractmethod
     def samples(self, layout: AnyLayout) -> int:
         """Return the number of bootstrap resamples."""
+
+    def reports(self, layout: AnyLayout) -> list[Path]:
+        """Return the step reports, and the data folders, whose warnings stand above the comparison.
+
+        Those of codes, trainings and scores are there for every task.
+        """
+        return []
 
     def published(self, layout: AnyLayout) -> Sequence[Published]:
         """Return scores from elsewhere, to be shown next to ours."""

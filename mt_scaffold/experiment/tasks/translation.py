@@ -14,19 +14,23 @@ from mt_scaffold.experiment.binarise.dictionary import SidesResampling, make_dic
 from mt_scaffold.experiment.binarise.pairs_as_ids import DESCRIPTION, Binarised, binarise
 from mt_scaffold.experiment.binarise.segmentation import segmentation_in
 from mt_scaffold.experiment.configuration import Config, Published
+from mt_scaffold.experiment.configuration.data import SIDES
 from mt_scaffold.experiment.configuration.layout import TRAINED_ON, Run
 from mt_scaffold.experiment.configuration.training import STOP_OPTIONS
 from mt_scaffold.experiment.configuration.translation_layout import TranslationLayout
-from mt_scaffold.experiment.data.report import DataReport, gather_reports
+from mt_scaffold.experiment.data.preprocessed import refuse_preprocessed
+from mt_scaffold.experiment.data.report import gather_reports
 from mt_scaffold.experiment.data.tokenise import TokeniseReport, gather_chunks, tokenise
 from mt_scaffold.experiment.inference.ctranslate2_engine import parse_search
 from mt_scaffold.experiment.inference.export_ctranslate2 import check_installed
 from mt_scaffold.experiment.report.paper import papers_codes
 from mt_scaffold.experiment.runtime.fairseq import gpus_in_all, option_arguments
+from mt_scaffold.experiment.runtime.fairseq_options import Call
 from mt_scaffold.experiment.runtime.results import read_result, write_result
 from mt_scaffold.experiment.runtime.schema import OptionValue
-from mt_scaffold.experiment.tasks.codes import check_codes, check_packages, compared_on, learned_from
+from mt_scaffold.experiment.tasks.codes import check_codes, check_packages, compared_on, dictionary_size, learned_from
 from mt_scaffold.experiment.tasks.task import Step, Task
+from mt_scaffold.experiment.tasks.training_text import TrainingText, parallel_text
 from mt_scaffold.experiment.training.averaging_check import check_averaging, number_of
 from mt_scaffold.experiment.training.resuming import Start
 from mt_scaffold.experiment.training.train import plan_start
@@ -63,8 +67,10 @@ def tokenise_part(
     elif part == "valid":
         output = layout.uncleaned(part, language)
     number, _, count = chunk.partition("-of-")
-    choices = layout.config.tokenise_for(part)
+    choices = layout.config.tokenise_for(part, SIDES[layout.languages.index(language)])
     raw, place = layout.raw(part, language), (int(number), int(count))
+    if number == "1":
+        refuse_preprocessed(raw, choices)
     write_result(report, tokenise(raw, output, language, choices, chunk=place, num_workers=num_workers))
 
 
@@ -298,15 +304,20 @@ class Translation(Task[TranslationLayout]):
         check_packages(layout.config)
         check_averaging(layout.config)
 
-    def fairseq_calls(self, layout: TranslationLayout) -> list[tuple[str, list[str]]]:
+    def training_text(self, layout: TranslationLayout) -> TrainingText:
+        return parallel_text(layout.config)
+
+    def fairseq_calls(self, layout: TranslationLayout) -> list[Call]:
         config = layout.config
         if config.translate.engine == "ctranslate2":
             check_installed()
             parse_search(option_arguments(config.translate.options))
-        calls = [("generate", ["--task", OWN_TASKS[0], *option_arguments(config.translate.options)])]
+        calls = [Call("generate", ["--task", OWN_TASKS[0], *option_arguments(config.translate.options)])]
         for name, system in config.systems.items():
             options = option_arguments(training_options(config, name))
-            calls.append(("train", ["--task", OWN_TASKS[system.resamples], *options]))
+            sizes = [dictionary_size(codes) for codes in config.segmentation(name).codes]
+            sizes = [sum(sizes)] if config.binarise.joined_dictionary else [sizes[0], sizes[-1]]
+            calls.append(Call("train", ["--task", OWN_TASKS[system.resamples], *options], sizes, len(config.seeds)))
         return calls
 
     def check_ends(self, layout: TranslationLayout) -> None:
@@ -328,9 +339,6 @@ class Translation(Task[TranslationLayout]):
 
     def closing_words(self, layout: TranslationLayout) -> list[str]:
         lines = [layout.compression.read_text(encoding="utf-8")] if layout.compression.exists() else []
-        if layout.data_report.exists():
-            warnings = read_result(DataReport, layout.data_report).raw.warnings
-            lines += [f"Warning: {warning}" for warning in warnings]
         results = f"All results are in {layout.folder} (see docs/architecture.md)"
         return [*lines, f"{results}; open {layout.report} in a browser."]
 
@@ -388,6 +396,11 @@ class Translation(Task[TranslationLayout]):
 
     def samples(self, layout: TranslationLayout) -> int:
         return layout.config.score.bootstrap_samples
+
+    def reports(self, layout: TranslationLayout) -> list[Path]:
+        config = layout.config
+        tests = [layout.binarised_test(name, test) for name in config.segmentations for test in config.test_sets]
+        return [layout.data_report, *tests]
 
     def published(self, layout: TranslationLayout) -> Sequence[Published]:
         from mt_scaffold.experiment.report.paper import published_scores

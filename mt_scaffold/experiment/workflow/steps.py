@@ -17,7 +17,9 @@ from mt_scaffold.corpus.files import write_text
 from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.binarise.data_folder import DictionaryUse, dictionary_use
 from mt_scaffold.experiment.configuration.layout import COMPARISON_KINDS, TRAINED_ON, Layout, Run
-from mt_scaffold.experiment.runtime.fairseq import check_options, gpus_in_all, option_arguments, sees_gpu
+from mt_scaffold.experiment.runtime.fairseq import gpus_in_all, option_arguments, sees_gpu
+from mt_scaffold.experiment.runtime.fairseq_options import Call, Checked, check_options
+from mt_scaffold.experiment.runtime.results import write_result
 from mt_scaffold.experiment.tasks import TASKS, codes, task_of
 from mt_scaffold.experiment.tasks.task import Step
 from mt_scaffold.experiment.training.resuming import check_resumable, ended_with, read_start
@@ -31,14 +33,16 @@ AnyLayout = Layout[Any]
 def learn(layout: AnyLayout, codes_name: str, num_workers: int = 1) -> None:
     """Learn codes, or another model."""
     setting, text = codes.made_codes(layout.config)[codes_name], task_of(layout.config).learning(layout, codes_name)
-    codes.learn(setting, layout.codes(codes_name), num_workers, text)
+    report = codes.learn(codes_name, setting, layout.codes(codes_name), num_workers, text)
+    write_result(layout.step_report(f"learn-{codes_name}"), report)
 
 
 def trim(layout: AnyLayout, codes_name: str, num_workers: int = 1) -> None:
     """Trim the vocabulary of learned codes."""
     setting, text = codes.made_codes(layout.config)[codes_name], task_of(layout.config).learning(layout, codes_name)
     untrimmed = layout.codes(codes.untrimmed_codes(layout.config, codes_name))
-    codes.trim_codes(setting, untrimmed, layout.codes(codes_name), num_workers, text)
+    report = codes.trim_codes(codes_name, setting, untrimmed, layout.codes(codes_name), num_workers, text)
+    write_result(layout.step_report(f"learn-{codes_name}"), report)
 
 
 def copy_codes(layout: AnyLayout, codes_name: str) -> None:
@@ -119,6 +123,7 @@ def compare(layout: AnyLayout, systems: str = "") -> None:
         trainings=[Labelled(group, run.system, layout.training_report(run)) for group, run in compared],
         dictionaries={name: _dictionary_use(layout, name) for name in config.systems},
         measure=task.measure(),
+        reports=reports(layout),
     )
     print(as_text(comparison), end="")
 
@@ -126,6 +131,15 @@ def compare(layout: AnyLayout, systems: str = "") -> None:
 def _dictionary_use(layout: AnyLayout, system: str) -> DictionaryUse | None:
     tests = {test: layout.binarised_test_of(system, test) for test in layout.config.test_sets}
     return dictionary_use(layout.binarised_of(system), tests)
+
+
+def reports(layout: AnyLayout) -> list[Path]:
+    """Return the step reports, and the data folders, whose warnings the comparison shows.
+
+    Beyond those of the trainings and of their scores.
+    """
+    made = [*codes.learned_codes(layout.config), *codes.trimmed_codes(layout.config)]
+    return [*(layout.step_report(f"learn-{name}") for name in made), *task_of(layout.config).reports(layout)]
 
 
 def statistics(layout: AnyLayout, systems: str = "") -> None:
@@ -196,16 +210,29 @@ def gpus_per_node(gpus: int, nodes: int) -> int:
     return gpus // nodes
 
 
-def check_fairseq_options(layout: AnyLayout) -> None:
-    """Raise UsageError for an option that fairseq or the engine does not accept, and for a training without an end.
+# What check_fairseq_options has accepted in this process: mt-scaffold run checks before Snakemake does.
+_accepted: dict[str, Checked] = {}
 
-    Those of every system are checked, before anything runs.
+
+def check_fairseq_options(layout: AnyLayout) -> tuple[list[Call], Checked]:
+    """Check the options of every system, before anything runs, and return them, each different one once.
+
+    Raises UsageError for an option that fairseq or the engine does not accept, for a model that cannot be built, and
+    for a training without an end.
     """
     task = task_of(layout.config)
-    calls = task.fairseq_calls(layout)
-    # Most trainings differ in nothing that fairseq's parser sees.
-    check_options([call for number, call in enumerate(calls) if call not in calls[:number]])
+    calls = list[Call]()
+    for call in task.fairseq_calls(layout):
+        # Most trainings differ in nothing that fairseq's parser sees.
+        same = next((each for each in calls if dataclasses.replace(each, trainings=call.trainings) == call), None)
+        if same is None:
+            calls.append(call)
+        else:
+            calls[calls.index(same)] = dataclasses.replace(same, trainings=same.trainings + call.trainings)
+    if (key := repr(calls)) not in _accepted:
+        _accepted[key] = check_options(calls)
     task.check_ends(layout)
+    return calls, _accepted[key]
 
 
 def check_trainings(layout: AnyLayout, planned: Iterable[tuple[Run, int]], elsewhere: bool = False) -> None:
@@ -275,7 +302,7 @@ def check_rebuilding(layout: AnyLayout, planned: Iterable[str]) -> None:
             raise MTScaffoldError(
                 f"{rebuilt[0]}: would be rebuilt, but {layout.training(run)} was trained on it: the configuration has "
                 f"changed, or another version of mt-scaffold made the folder (see {layout.config_file}); restore "
-                "them, or work in another folder (--config output=FOLDER)"
+                "them, or work in another folder (--output FOLDER)"
             )
 
 

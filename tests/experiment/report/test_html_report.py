@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import html
 import html.parser
 import json
 import random
@@ -27,6 +28,7 @@ from mt_scaffold.experiment.data.parallel import RawCorpus, RawReport  # noqa: E
 from mt_scaffold.experiment.data.report import DataReport  # noqa: E402
 from mt_scaffold.experiment.data.tokenise import TokeniseReport  # noqa: E402
 from mt_scaffold.experiment.evaluation.compare import compare  # noqa: E402
+from mt_scaffold.experiment.evaluation.comparison import Comparison  # noqa: E402
 from mt_scaffold.experiment.evaluation.score import score  # noqa: E402
 from mt_scaffold.experiment.inference.model_files import system_files  # noqa: E402
 from mt_scaffold.experiment.report import paper  # noqa: E402
@@ -37,7 +39,8 @@ from mt_scaffold.experiment.report.html import (  # noqa: E402
     html_report,
 )
 from mt_scaffold.experiment.report.statistics import _by_size, statistics  # noqa: E402
-from mt_scaffold.experiment.runtime.results import write_result  # noqa: E402
+from mt_scaffold.experiment.runtime.result_warnings import KINDS  # noqa: E402
+from mt_scaffold.experiment.runtime.results import read_result, write_result  # noqa: E402
 from mt_scaffold.experiment.training.train import TrainingReport  # noqa: E402
 from mt_scaffold.methods import Unigram  # noqa: E402
 from mt_scaffold.methods.learn import learn  # noqa: E402
@@ -243,6 +246,15 @@ def test_page_shows_what_the_experiment_found(page: Path, experiment: Path) -> N
     names = {"bleu", "training", "token-frequencies", "replaced-tokens", "embeddings-bpe", "embeddings-scaffold"}
     assert names <= {path.stem for path in (experiment / "figures").glob("*.svg")}
     assert text.count("<svg ") == len(list((experiment / "figures").glob("*.svg")))
+
+
+def test_warnings_stand_above_the_scores(page: Path, experiment: Path) -> None:
+    """Two seeds are too few for p, and the page says so before it shows a figure."""
+    text = html.unescape(page.read_text(encoding="utf-8"))
+    warnings = read_result(Comparison, experiment / "comparison.json").shown_warnings
+    assert any(line.startswith(KINDS["few-seeds"]) for line in warnings)
+    for line in warnings:
+        assert text.index("<h2>Scores</h2>") < text.index(line) < text.index("<table>")
 
 
 def test_unfinished_experiment_is_reported(tmp_path: Path) -> None:

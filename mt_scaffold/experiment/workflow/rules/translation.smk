@@ -108,7 +108,9 @@ rule report_data:
 
 # A model that is no codes file has another suffix.
 use rule learn as learn_model with:
-    output: layout.model(f"{{codes,{steps.one_of(codes.learned_codes(experiment, Unigram.suffix))}}}", Unigram.suffix)
+    output:
+        layout.model(f"{{codes,{steps.one_of(codes.learned_codes(experiment, Unigram.suffix))}}}", Unigram.suffix),
+        layout.step_report(f"learn-{{codes,{steps.one_of(codes.learned_codes(experiment, Unigram.suffix))}}}"),
 
 
 # For a vocabulary threshold: the frequencies of the subwords in the training text of one language.
@@ -174,7 +176,7 @@ rule score:
         layout.words("{test}", TGT),
         [layout.raw("{test}", lang) for lang in LANGUAGES],
     output: layout.scores(RUN, "{test}")
-    params: run=run_flags, depends_on=layout.depends_on("score"), checkpoint=""
+    params: run=run_flags, depends_on=lambda wildcards: layout.depends_on("score", wildcards.test), checkpoint=""
     log: layout.log(f"score-{RUN.name}-{{test}}")
     shell: "{STEP} score {CONFIG} {params.run} --test-set {wildcards.test:q} {params.checkpoint} > {log:q} 2>&1"
 
@@ -205,7 +207,10 @@ use rule score as score_checkpoint with:
         layout.words("{test}", TGT),
         [layout.raw("{test}", lang) for lang in LANGUAGES],
     output: layout.scores(RUN, "{test}", "{checkpoint}")
-    params: run=run_flags, depends_on=layout.depends_on("score"), checkpoint="--checkpoint {checkpoint}"
+    params:
+        run=run_flags,
+        depends_on=lambda wildcards: layout.depends_on("score", wildcards.test),
+        checkpoint="--checkpoint {checkpoint}",
     log: layout.log(f"score-{RUN.name}-{{test}}-{{checkpoint}}")
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from mt_scaffold.experiment.configuration.layout import TRAINING_COMMAND, TRAINING_LOG
+from mt_scaffold.experiment.training.progress import read_progress
 
 # What the steps of a rule cost in relation to each other; a training's share is so large because the rest is short.
 _COST = {"train": 100.0, "translate": 10.0, "statistics": 10.0, "average": 3.0, "binarise": 3.0}
@@ -18,6 +19,8 @@ _OTHER_COST = 1.0
 # A target without a command, such as the first rule of a Snakefile.
 _NO_STEPS = {"all"}
 _WITHIN = r"\bepoch (\d+):\s+(\d+) / (\d+)"
+# How many steps of each rule earlier runs have finished: the Snakefile knows, in the process of the display.
+finished_earlier: dict[str, int] = {}
 # More than fairseq logs in an update, so that the tail holds the last line whole.
 _TAIL = 8192
 
@@ -25,6 +28,9 @@ _TAIL = 8192
 def duration(seconds: float) -> str:
     """Return a time as one reads it: ``duration(75) == "1 min 15 s"``."""
     minutes, seconds = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    if hours:
+        return f"{hours} h {minutes} min"
     return f"{minutes} min {seconds} s" if minutes else f"{seconds} s"
 
 
@@ -37,7 +43,12 @@ def end_of(log: str | Path, lines: int) -> str:
 
 
 def trained(folder: Path) -> float:
-    """Return how much of a training is done, from 0 to 1, by its command and log; 0 where they do not say."""
+    """Return how much of a training is done, from 0 to 1, by what it has noted, or else by its command and log.
+
+    Tasks other than this package's note nothing. Returns 0 where nothing says.
+    """
+    if (noted := read_progress(folder)) is not None:
+        return noted
     try:
         command = shlex.split((folder / TRAINING_COMMAND).read_text(encoding="utf-8"), comments=True)
         with (folder / TRAINING_LOG).open("rb") as stream:
@@ -97,18 +108,27 @@ class Step:
 
 
 class Progress:
-    """The steps of one run of the workflow."""
+    """The steps of one run of the workflow, and those that earlier runs have finished."""
 
     def __init__(self) -> None:
         self.running: list[Step] = []
-        self.steps = self.finished = 0
+        self.steps = self.finished = self.earlier = 0
         self._cost = self._paid = self._shown = 0.0
+        # Of the steps of earlier runs, and of what these had done of the steps that this run has finished.
+        self._earlier_cost = self._resumed_cost = 0.0
+        self._began = time.monotonic()
 
     def plan(self, counts: Mapping[str, int]) -> None:
         """Take the number of steps of each rule, those still to be run."""
         steps = [Step(rule, {}) for rule, count in counts.items() for _ in range(count)]
         self.steps = self.finished + sum(step.counts for step in steps)
         self._cost = self._paid + sum(step.cost for step in steps)
+
+    def note_earlier(self, counts: Mapping[str, int]) -> None:
+        """Take the number of steps of each rule that earlier runs have finished."""
+        steps = [Step(rule, {}) for rule, count in counts.items() for _ in range(count)]
+        self.earlier = sum(step.counts for step in steps)
+        self._earlier_cost = sum(step.cost for step in steps)
 
     def start(self, step: Step) -> None:
         """Note that a step runs now."""
@@ -121,18 +141,27 @@ class Progress:
         step.seconds = time.monotonic() - step.began
         self.finished += step.counts
         self._paid += step.cost
+        self._resumed_cost += step.cost * step.before
 
     def fail(self, step: Step) -> None:
         """Note that a step has failed; Snakemake may start it again."""
         self.running = [each for each in self.running if each is not step]
 
     def done(self) -> float:
-        """Return the share of the whole cost that is paid, from 0 to 1, never less than before."""
-        running = sum(step.cost * _since(step) for step in self.running if step.rule == "train")
-        self._shown = max(self._shown, min(1.0, (self._paid + running) / (self._cost or 1.0)))
+        """Return the share of the whole cost that is paid, by earlier runs too, from 0 to 1, never less than before."""
+        running = sum(step.cost * trained(step.folder) for step in self.running if step.rule == "train")
+        whole = self._earlier_cost + self._cost
+        self._shown = max(self._shown, min(1.0, (self._earlier_cost + self._paid + running) / (whole or 1.0)))
         return self._shown
 
+    def left(self) -> float | None:
+        """Return the seconds that are left, by the speed of this run; None where it has done nothing yet.
 
-def _since(step: Step) -> float:
-    """Return how much of a running training this run has done, of what there was for it to do."""
-    return max(0.0, trained(step.folder) - step.before) / max(1e-9, 1.0 - step.before)
+        What earlier runs had done of the trainings and other steps contributes nothing to the speed.
+        """
+        trainings = [step for step in self.running if step.rule == "train"]
+        resumed = self._resumed_cost + sum(step.cost * step.before for step in trainings)
+        paid = self._paid + sum(step.cost * max(step.before, trained(step.folder)) for step in trainings)
+        if paid - resumed <= 0:
+            return None
+        return (time.monotonic() - self._began) * max(0.0, self._cost - paid) / (paid - resumed)

@@ -1,9 +1,7 @@
-"""A Snakemake logger: on a terminal one moving line with the time left, in a log one line per finished step.
+"""A Snakemake logger: one line per finished step with the time left, on a terminal above a line that moves.
 
-PYTHONPATH=scripts snakemake --logger steps -s mt_scaffold/experiment/workflow/Snakefile ...
-
-Snakemake finds a logger by the name of its package. Warnings and errors are always shown, a failed step with the end of
-its log.
+Snakemake finds a logger by the name of a top-level package; ``mt-scaffold run`` registers this one itself. Warnings and
+errors are always shown, a failed step with the end of its log.
 """
 
 from __future__ import annotations
@@ -16,13 +14,23 @@ from typing import Any
 
 from snakemake_interface_logger_plugins.base import LogHandlerBase
 from snakemake_interface_logger_plugins.common import LogEvent
+from snakemake_interface_logger_plugins.registry import LoggerPluginRegistry
 from tqdm import tqdm
 
-from .progress import Progress, Step, duration, end_of
+from mt_scaffold.experiment.workflow.interrupting import interruption
+from mt_scaffold.experiment.workflow.progress import Progress, Step, duration, end_of, finished_earlier
+
+# What Snakemake knows this logger as.
+NAME = "mt-scaffold"
 
 # Seconds between two looks at the logs of the trainings, and lines shown of the log of a failed step.
 _INTERVAL, _LINES = 1.0, 20
-_BAR = "{percentage:3.0f}%|{bar}| {elapsed}, {remaining} left: {desc}"
+_BAR = "{percentage:3.0f}%|{bar}| {elapsed}, {desc}"
+
+
+def register() -> None:
+    """Have Snakemake know this logger."""
+    LoggerPluginRegistry().register_plugin(f"snakemake_logger_plugin_{NAME}", sys.modules[__name__])
 
 
 class LogHandler(LogHandlerBase):
@@ -81,10 +89,14 @@ class LogHandler(LogHandlerBase):
 
     def _finish(self, step: Step) -> None:
         self._progress.finish(step)
-        if self._bar is None:
-            if step.counts:
-                self._print(f"[{self._progress.finished}/{self._progress.steps}] {step}: {duration(step.seconds)}")
-        elif self._progress.finished < self._progress.steps:
+        if step.counts:
+            left = self._progress.left() if self._progress.finished < self._progress.steps else None
+            more = "" if left is None else f"; {duration(left)} left"
+            self._progress.note_earlier(finished_earlier)
+            earlier = self._progress.earlier
+            number = f"[{earlier + self._progress.finished}/{earlier + self._progress.steps}]"
+            self._print(f"{number} {step}: {duration(step.seconds)}{more}")
+        if self._progress.finished < self._progress.steps:
             self._move()
         else:
             # Now, because the Snakefile prints its closing words next.
@@ -97,8 +109,8 @@ class LogHandler(LogHandlerBase):
 
     def _open_bar(self) -> None:
         if self._bar is None and self._progress.steps:
-            # Without smoothing the time left follows from all that was done, not from the last step.
-            self._bar = tqdm(total=1.0, bar_format=_BAR, smoothing=0, leave=False, file=sys.stdout, nrows=2)
+            # A delay, so that it is not shown before it is known what earlier runs have done.
+            self._bar = tqdm(total=1.0, bar_format=_BAR, leave=False, file=sys.stdout, nrows=2, delay=0.001)
             threading.Thread(target=self._keep_moving, daemon=True).start()
 
     def _keep_moving(self) -> None:
@@ -107,8 +119,14 @@ class LogHandler(LogHandlerBase):
                 self._move()
 
     def _move(self) -> None:
+        if interruption.asked:
+            self._close_bar()
         if self._bar is not None:
-            self._bar.set_description_str("; ".join(map(str, self._progress.running)) or "starting", refresh=False)
+            self._progress.note_earlier(finished_earlier)
+            left = self._progress.left()
+            when = "time left not known yet" if left is None else f"{duration(left)} left"
+            what = "; ".join(map(str, self._progress.running)) or "starting"
+            self._bar.set_description_str(f"{when}: {what}", refresh=False)
             # Not dynamic_ncols, which shows nothing where the terminal does not tell its size.
             self._bar.ncols = shutil.get_terminal_size().columns
             self._bar.n = self._progress.done()
