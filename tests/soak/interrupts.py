@@ -62,7 +62,9 @@ def trial(data: Path, precision: str, seed: int, folder: Path) -> list[int]:
         os.killpg(process.pid, signal.SIGINT)
         said = process.communicate(timeout=600)[1]
         found = _INTERRUPTED.search(said)
-        if process.returncode != 128 + signal.SIGINT or (found is None and said.strip()):
+        # A Python that has not yet begun is ended by the signal itself.
+        ended = 128 + signal.SIGINT if found or process.returncode > 0 else -signal.SIGINT
+        if process.returncode != ended or (found is None and said.strip()):
             raise Different(f"after {updates}: status {process.returncode}, {said[-500:]}")
         updates.append(int(found[1]) if found else -1)
     subprocess.run([*command, str(stopped), *options], check=True, stderr=subprocess.DEVNULL)
