@@ -26,7 +26,7 @@ class Different(Exception):
 
 def make_data(folder: Path) -> Path:
     """Return a data folder of generated pairs."""
-    from mt_scaffold.experiment.binarise.parallel import binarise
+    from mt_scaffold.experiment.binarise.pairs_as_ids import binarise
     from mt_scaffold.experiment.binarise.segmentation import joint_segmentation
     from mt_scaffold.experiment.data.synthetic import sentence_pairs
     from mt_scaffold.methods.learn import learn_bpe

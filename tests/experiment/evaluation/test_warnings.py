@@ -11,7 +11,7 @@ import pytest
 
 pytest.importorskip("sacrebleu", reason="needs the extra 'workflow'")
 
-from mt_scaffold.experiment.binarise.parallel import DESCRIPTION, binarise
+from mt_scaffold.experiment.binarise.pairs_as_ids import DESCRIPTION, binarise
 from mt_scaffold.experiment.binarise.segmentation import joint_segmentation
 from mt_scaffold.experiment.configuration import Config, parse_config
 from mt_scaffold.experiment.configuration.systems import CodesSetting
