@@ -76,6 +76,8 @@ def _build(checkpoint: PathLike, state: dict[str, Any], data: PathLike) -> Any:
     from fairseq.models.transformer_lm import TransformerLanguageModel
 
     utils.import_user_module(argparse.Namespace(user_dir=str(user_dir())))
+    from mt_scaffold.experiment.fairseq_plugin.architectures import ARCHITECTURES, CausalModel
+
     task = _task_of(state)
     if not task.startswith("language_modeling"):
         raise MTScaffoldError(f"{checkpoint}: a model of the task {task}; give one of a language model")
@@ -88,10 +90,9 @@ def _build(checkpoint: PathLike, state: dict[str, Any], data: PathLike) -> Any:
                 "and the --padding-factor of the training data"
             ) from error
         raise
-    if not isinstance(models[0], TransformerLanguageModel):
-        raise MTScaffoldError(
-            f"{checkpoint}: a {type(models[0]).__name__}; only models of transformer_lm are evaluated"
-        )
+    if not isinstance(models[0], TransformerLanguageModel | CausalModel):
+        known = ", ".join(("transformer_lm", *ARCHITECTURES))
+        raise MTScaffoldError(f"{checkpoint}: a {type(models[0]).__name__}; only models of {known} are evaluated")
     return models[0]
 
 
