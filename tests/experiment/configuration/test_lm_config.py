@@ -140,17 +140,18 @@ def test_each_task_has_its_own_commands(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "parameters"),
     [
-        ("lm_468m", [468_576_256]),
-        ("lm_1b", [1_205_342_208]),
-        ("lm_7b", [6_739_931_136]),
-        ("lm_small", [33_420_288, 41_612_288, 57_996_288]),
+        ("lm_468m", [468_255_744]),
+        ("lm_1b", [1_204_914_176]),
+        ("lm_7b", [6_738_481_152]),
+        ("lm_small", [33_505_792, 41_697_792, 58_081_792]),
         ("lm_mdn", [2_017_664, 3_041_664]),
     ],
 )
 def test_the_recipes_models_have_the_sizes_that_their_comments_say(name: str, parameters: list[int]) -> None:
-    """The paper's 468M, 1.2B and 6.7B follow from the widths that were inferred, with fairseq's layers."""
+    """The paper's 468M, 1.2B and 6.7B follow from LLaMA's block and the widths that were inferred."""
     torch = pytest.importorskip("torch", reason="needs the extra 'fairseq'")
     pytest.importorskip("fairseq", reason="needs the extra 'fairseq'")
+    pytest.importorskip("transformers", reason="needs the extra 'transformers'")
     from fairseq.data import Dictionary
     from fairseq_training import fairseq_config
 
@@ -167,6 +168,7 @@ def test_the_recipes_models_have_the_sizes_that_their_comments_say(name: str, pa
         dictionary.indices = {str(number): number for number in range(size + 4 + -(size + 4) % 8)}
         dictionary.symbols = list(dictionary.indices)
         found.add(_parameters(torch, model, dictionary))
+    print(f"{name}: {sorted(found)} parameters")
     assert sorted(found) == parameters
     text = (CONFIGS / f"{name}.yaml").read_text(encoding="utf-8")
     assert all(f"{number:,}" in text for number in parameters)
@@ -174,12 +176,12 @@ def test_the_recipes_models_have_the_sizes_that_their_comments_say(name: str, pa
 
 def _parameters(torch: Any, model: Any, dictionary: Any) -> int:
     """Count the parameters of a language model without making any."""
-    from fairseq.models.transformer_lm import TransformerLanguageModel
+    from fairseq.models import ARCH_MODEL_REGISTRY
 
     class Task:
         source_dictionary = target_dictionary = dictionary
 
     Task.source_dictionary = Task.target_dictionary = dictionary
     with torch.device("meta"):
-        built = TransformerLanguageModel.build_model(model, Task())
+        built = ARCH_MODEL_REGISTRY[model._name].build_model(model, Task())
     return sum(parameter.numel() for parameter in built.parameters())
