@@ -139,7 +139,9 @@ class ByteSide:
         ids, offsets = self._bpe.encode_batch(texts, dropout=probability, seed=seed, indices=indices)
         found = None
         if spans:
-            each = (self._spans(text, ids[begin:end]) for text, begin, end in zip(texts, offsets, offsets[1:], strict=False))
+            each = (
+                self._spans(text, ids[begin:end]) for text, begin, end in zip(texts, offsets, offsets[1:], strict=False)
+            )
             found = numpy.concatenate([numpy.zeros((0, 2), numpy.int64), *each])
         return Texts(ids, offsets, found)
 

@@ -400,7 +400,9 @@ class MTScaffoldTokenizer(PreTrainedTokenizer):
         for number, piece in enumerate(split):
             begin, end = 0, len(piece)
             if piece not in own:
-                beside = [self._added_tokens_decoder[own[each]] if each in own else None for each in _beside(split, number)]
+                beside = [
+                    self._added_tokens_decoder[own[each]] if each in own else None for each in _beside(split, number)
+                ]
                 if beside[0] is not None and beside[0].rstrip:
                     begin = end - len(piece.lstrip())
                 if beside[1] is not None and beside[1].lstrip:

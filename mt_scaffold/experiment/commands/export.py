@@ -51,7 +51,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_segmentation(parser, required=False)
     parser.add_argument("--data", "-d", metavar="FOLDER", help="with transformers and --model: its data folder")
     parser.add_argument(
-        "--comparison", metavar="NAME", help="with transformers and --experiment: of this comparison (default: the first)"
+        "--comparison",
+        metavar="NAME",
+        help="with transformers and --experiment: of this comparison (default: the first)",
     )
     parser.add_argument("--quantization", choices=QUANTIZATIONS, help="type of the parameters (default: float32)")
     parser.add_argument("--output", "-o", required=True, metavar="FOLDER", help="the folder to write")
@@ -72,7 +74,9 @@ def run(options: argparse.Namespace) -> None:
     exported = export_transformers(*_language_model(options, given), options.output)
     left = ", ".join(name for name in exported.dropped if not name.startswith("madeupword"))
     padding = sum(name.startswith("madeupword") for name in exported.dropped)
-    print(f"{exported.rows:,} rows of embeddings; dropped, because they stand for no text: {left}, {padding} of padding")
+    print(
+        f"{exported.rows:,} rows of embeddings; dropped, because they stand for no text: {left}, {padding} of padding"
+    )
 
 
 def _language_model(options: argparse.Namespace, given: Collection[str]) -> tuple[str | Path, str | Path]:

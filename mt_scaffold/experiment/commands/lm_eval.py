@@ -19,7 +19,13 @@ mt-scaffold lm-eval --checkpoints model/checkpoints --last 5 --data binarised --
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     parser.add_argument(
-        "--checkpoint", "-c", nargs="+", default=[], metavar="FILE", help="a checkpoint; of several, the mean counts"
+        "--checkpoint",
+        "-c",
+        nargs="+",
+        default=[],
+        metavar="FILE",
+        help="a checkpoint of --arch llama or the like, or the folder of a causal model of transformers; of several, the "
+        "mean counts",
     )
     parser.add_argument("--checkpoints", metavar="FOLDER", help="or the folder that fairseq-train saved them in")
     parser.add_argument(
@@ -35,7 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="with --checkpoints: those within epochs, not at their ends, and the final one",
     )
-    parser.add_argument("--data", required=True, metavar="FOLDER", help="the data folder of the training")
+    parser.add_argument("--data", metavar="FOLDER", help="of checkpoints: the data folder of the training")
     parser.add_argument(
         "--tasks",
         nargs="+",

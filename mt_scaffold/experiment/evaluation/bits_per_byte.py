@@ -235,7 +235,9 @@ def document_bits(model: LanguageModel, ids: Any, offsets: Any, context_window: 
         pairs = []
         for window in batch:
             document = ids[offsets[window.document] : offsets[window.document + 1]].astype("int64")
-            pairs.append((inputs_of(document, model.start)[window.begin : window.end], document[window.begin : window.end]))
+            pairs.append(
+                (inputs_of(document, model.start)[window.begin : window.end], document[window.begin : window.end])
+            )
         for window, found in zip(batch, log_probabilities(model, pairs), strict=True):
             scored = found[window.scored - window.begin :].astype("float64")
             bits[window.document] -= float(scored.sum()) / math.log(2)

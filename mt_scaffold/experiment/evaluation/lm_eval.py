@@ -1,7 +1,8 @@
 """Checkpoints of a language model → their scores on the tasks of lm-evaluation-harness (``lm_eval``).
 
-The harness asks the questions and counts; ``lm_eval_model.py`` answers them. The paper evaluates with it, reports the
-mean over 0-shot and 5-shot, and of the last five checkpoints (sections "Common Sense Reasoning", "Evaluation").
+The harness asks the questions and counts, and its ``hf`` model answers them (``lm_eval_model.py``). The paper evaluates
+with it, reports the mean over 0-shot and 5-shot, and of the last five checkpoints (sections "Common Sense Reasoning",
+"Evaluation").
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from typing import Any
 
 from mt_scaffold.corpus.files import Output, PathLike, writing_to
 from mt_scaffold.errors import MTScaffoldError, UsageError
+from mt_scaffold.experiment.runtime.hugging_face import import_transformers
 from mt_scaffold.experiment.runtime.provenance import versions
 from mt_scaffold.experiment.runtime.results import write_result
 from mt_scaffold.tables import format_table
@@ -75,7 +77,7 @@ class HarnessScores:
 
 def run_harness(
     checkpoints: Sequence[PathLike],
-    data: PathLike,
+    data: PathLike | None,
     tasks: Sequence[str],
     output: PathLike,
     *,
@@ -89,7 +91,8 @@ def run_harness(
 ) -> HarnessScores:
     """Run tasks of the harness on each of ``checkpoints``, and write the scores to ``output`` as JSON.
 
-    data: the data folder that the model was trained on. tasks: names of the harness, or the paper's names
+    checkpoints: fairseq's, of an architecture of transformers, or folders of causal models. data: the data folder that
+    checkpoints were trained on. tasks: names of the harness, or the paper's names
     (PAPER_TASKS), all of which "paper" stands for. num_fewshot: how many solved questions precede each; a task that
     fixes their number keeps it, and is run once. include_path: folders with further tasks, as YAML. limit: ask only the
     first questions of each task. batch_size: requests at once. gpus: as for ``load_model``. download: fetch what is not
@@ -145,7 +148,7 @@ def run_harness(
     ]
     paths = [os.fspath(path) for path in checkpoints]
     used = versions() | {"lm_eval": importlib.metadata.version("lm_eval")}
-    result = HarnessScores(paths, os.fspath(data), limit, scores, task_versions, used)
+    result = HarnessScores(paths, "" if data is None else os.fspath(data), limit, scores, task_versions, used)
     if samples is not None:
         with writing_to(samples) as stream:
             stream.write("".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines).encode())
@@ -182,6 +185,8 @@ def _prepare(download: bool) -> None:
         logging.getLogger(name).setLevel(logging.ERROR)
     try:
         import lm_eval  # noqa: F401
+
+        import_transformers("lm-eval")
     except ImportError as error:
         raise MTScaffoldError(f"lm-eval: {error}; pip install '.[harness]', or make venv for everything") from error
 

@@ -80,9 +80,7 @@ def test_the_papers_models_have_the_papers_sizes(
 
 @pytest.mark.parametrize("precision", PRECISIONS)
 @pytest.mark.parametrize("arch", ["llama", "gpt_neox"])
-def test_a_training_that_is_stopped_resumes_bit_for_bit(
-    data: Path, tmp_path: Path, arch: str, precision: str
-) -> None:
+def test_a_training_that_is_stopped_resumes_bit_for_bit(data: Path, tmp_path: Path, arch: str, precision: str) -> None:
     """Losses, and every parameter in the end; with dropout, within an epoch, and with fp32 copies of bf16."""
     arguments = [str(data), *TINY_LLAMA, *TASK, *PRECISIONS[precision], "--arch", arch, "--seed", "3"]
     whole = fairseq_train([*arguments, "--max-update", "22", "--save-dir", str(tmp_path / "whole")])

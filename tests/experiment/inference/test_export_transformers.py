@@ -122,7 +122,9 @@ for prompt in json.loads({json.dumps(prompts)!r}):
     assert found == [each.text for each in expected] and len(set(found)) > 3
 
 
-def test_what_is_dropped_is_said(data: Path, checkpoint: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_is_dropped_is_said(
+    data: Path, checkpoint: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """A reader can tell why the exported model has fewer parameters; the folder of something else is left alone."""
     arguments = ["export", "transformers", "-m", str(checkpoint), "-d", str(data), "-o", str(tmp_path / "out")]
     main(arguments)
