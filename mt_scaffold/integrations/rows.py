@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -81,7 +82,7 @@ def matrices(
 def lists(texts: Texts, before: list[int], after: list[int], special_mask: bool = True) -> dict[str, list[Any]]:
     """Return the same as Python's lists, one for each text, without padding."""
     every, bounds = texts.ids.tolist(), texts.offsets.tolist()
-    pairs = list(zip(bounds, bounds[1:], strict=False))
+    pairs = list(itertools.pairwise(bounds))
     if before or after:
         ids = [[*before, *every[begin:end], *after] for begin, end in pairs]
     else:

@@ -228,7 +228,7 @@ class MTScaffoldTokenizer(PreTrainedTokenizer):
         return self._source.codes.header.bytes
 
     def continues(self, number: int) -> bool:
-        """Return whether a word goes on after an id, so that its text is not certain: codes of code points have such."""
+        """Return whether a word goes on after an id, as with codes of code points, so that its text is not certain."""
         token = self.convert_ids_to_tokens(int(number))
         return not self._bytes and token not in self._added_tokens_encoder and token.endswith(self._separator)
 

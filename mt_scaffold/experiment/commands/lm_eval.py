@@ -24,8 +24,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         nargs="+",
         default=[],
         metavar="FILE",
-        help="a checkpoint of --arch llama or the like, or the folder of a causal model of transformers; of several, the "
-        "mean counts",
+        help="a checkpoint of --arch llama or gpt_neox, or the folder of a causal model of transformers; of several, "
+        "the mean counts",
     )
     parser.add_argument("--checkpoints", metavar="FOLDER", help="or the folder that fairseq-train saved them in")
     parser.add_argument(

@@ -12,10 +12,10 @@ from fairseq_training import Step, fairseq_config, fairseq_train, load_plugin
 from fork_server import ForkServer
 from language_models import TINY_LLAMA, binarise, learn_codes, one_thread, write_documents
 
-torch = pytest.importorskip("torch", reason="needs the extra 'fairseq'")
 pytest.importorskip("fairseq_cli", reason="needs the extra 'fairseq'")
 pytest.importorskip("transformers", reason="needs the extra 'transformers'")
 
+import torch
 from fairseq.data import Dictionary
 
 from mt_scaffold.errors import UsageError

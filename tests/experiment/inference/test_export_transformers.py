@@ -19,9 +19,10 @@ from language_models import (
     write_documents,
 )
 
-torch = pytest.importorskip("torch", reason="needs the extra 'fairseq'")
 pytest.importorskip("fairseq_cli", reason="needs the extra 'fairseq'")
 pytest.importorskip("transformers", reason="needs the extra 'transformers'")
+
+import torch
 
 from mt_scaffold.cli import main
 from mt_scaffold.errors import MTScaffoldError
