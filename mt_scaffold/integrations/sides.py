@@ -100,15 +100,19 @@ class CharacterSide:
 
     def _pieces(self, text: str, subwords: Sequence[str]) -> list[str]:
         """Return the characters of each subword: without the separator, but for the last of a word."""
-        words = iter(word for word in text.strip("\r\n ").split(" ") if word)
         pieces: list[str] = []
-        word, done = "", ""
-        for subword in subwords:
-            if done == word:
-                word, done = next(words), ""
-            ends = done + subword == word or not subword.endswith(self._separator)
-            pieces.append(subword if ends else subword.removesuffix(self._separator))
-            done += pieces[-1]
+        for word in filter(None, text.strip("\r\n ").split(" ")):
+            before, inside, whole = "", [], []
+            # A word may end in the separator, and look complete too soon.
+            for place in range(len(pieces), len(subwords)):
+                subword = subwords[place]
+                if before + subword == word:
+                    whole = [*inside, subword]
+                if not subword.endswith(self._separator) or len(before) >= len(word):
+                    break
+                inside.append(subword.removesuffix(self._separator))
+                before += inside[-1]
+            pieces += whole
         return pieces
 
     def text(self, tokens: Sequence[str]) -> str:

@@ -131,6 +131,7 @@ def test_offsets_are_where_plain_python_finds_the_subwords(
         for number, (begin, end) in zip(ids, offsets, strict=True):
             piece = tokenizer.decode([number])
             if "\ufffd" in piece or name.startswith("bytes"):
+                place = max(place, end)
                 continue
             if tokenizer.convert_ids_to_tokens(number) == "<unk>":
                 assert end > begin
