@@ -40,13 +40,13 @@ EXTRAS = {
     "experiment.inference": "workflow fairseq ctranslate2",
     "experiment.packing": "workflow fairseq",
     "experiment.report": "workflow analysis",
-    "experiment.runtime": "workflow fairseq",
+    "experiment.runtime": "workflow fairseq transformers",
     "experiment.study": "workflow analysis",
     "experiment.tasks": "workflow analysis",
     "experiment.training": "workflow fairseq",
 }
-# Declared because they are run, or imported by scripts/, not by the package.
-RUN = {"snakemake", "snakemake_executor_plugin_slurm", "snakemake_interface_logger_plugins"}
+# Declared because they are run, imported by scripts/, or by lm_eval's model of transformers, not by the package.
+RUN = {"accelerate", "snakemake", "snakemake_executor_plugin_slurm", "snakemake_interface_logger_plugins"}
 # What a distribution is imported as, where the name differs.
 IMPORT_NAMES = {
     "backports.zstd": "backports",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import importlib
 import sys
 from typing import Any
 
@@ -27,7 +28,7 @@ def import_transformers(what: str) -> Any:
         # ImportError: there is none, and transformers sees that as well.
         with contextlib.suppress(ImportError):
             try:
-                import torchaudio  # noqa: F401
+                importlib.import_module("torchaudio")
             except OSError:
                 sys.modules["torchaudio"] = None  # type: ignore[assignment]
                 is_torchaudio_available.cache_clear()
