@@ -102,7 +102,7 @@ class CharacterSide:
         """Return the characters of each subword: without the separator, but for the last of a word."""
         pieces: list[str] = []
         for word in filter(None, text.strip("\r\n ").split(" ")):
-            before, inside, whole = "", [], []
+            before, inside, whole = "", list[str](), list[str]()
             # A word may end in the separator, and look complete too soon.
             for place in range(len(pieces), len(subwords)):
                 subword = subwords[place]

@@ -115,7 +115,7 @@ class DecodeStream:
     def step(self, number: int) -> str:
         """Return the text that one more id makes certain, often none."""
         self._ids.append(int(number))
-        text = self._tokenizer.decode(self._ids, skip_special_tokens=self._skip)
+        text = str(self._tokenizer.decode(self._ids, skip_special_tokens=self._skip))
         if text.endswith("\ufffd") or self._tokenizer.continues(self._ids[-1]):
             return ""
         new, self._shown = text[len(self._shown) :], text
@@ -125,7 +125,7 @@ class DecodeStream:
 
     def end(self) -> str:
         """Return what was held back; bytes that never became a character are U+FFFD."""
-        text = self._tokenizer.decode(self._ids, skip_special_tokens=self._skip)
+        text = str(self._tokenizer.decode(self._ids, skip_special_tokens=self._skip))
         new, self._ids, self._shown = text[len(self._shown) :], [], ""
         return new
 

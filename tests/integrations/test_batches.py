@@ -35,10 +35,15 @@ def tokenizers(tiny_words: Path, tmp_path_factory: pytest.TempPathFactory) -> di
     train = [tiny_words / "train.en", tiny_words / "train.de"]
     found = {}
     for algorithm in ("bpe", "scaffold"):
-        for kind, options in {"gpt2": {"pretokenise": "gpt2"}, "bytes": {"byte_level": True}, "points": {}}.items():
+        kinds: dict[str, dict[str, Any]] = {
+            "gpt2": {"pretokenise": "gpt2"},
+            "bytes": {"byte_level": True},
+            "points": {},
+        }
+        for kind, options in kinds.items():
             path = folder / f"{kind}-{algorithm}"
             learn_bpe(paths=train, outfile=path, num_symbols=150, algorithm=algorithm, **options)
-            special = (
+            special: dict[str, Any] = (
                 {} if kind == "points" else {"eos_token": "<|end|>", "pad_token": "<|pad|>", "bos_token": "<|end|>"}
             )
             found[path.name] = MTScaffoldTokenizer(path, **special, prepend_bos=kind == "gpt2")
@@ -205,7 +210,12 @@ def test_ten_megabytes_take_one_call(
     tokenizer = tokenizers["gpt2-scaffold"]
     calls = []
     encode_batch = BPE.encode_batch
-    monkeypatch.setattr(BPE, "encode_batch", lambda *rest, **named: calls.append(1) or encode_batch(*rest, **named))
+
+    def counted(*arguments: Any, **named: Any) -> Any:
+        calls.append(arguments)
+        return encode_batch(*arguments, **named)
+
+    monkeypatch.setattr(BPE, "encode_batch", counted)
     monkeypatch.setattr(MTScaffoldTokenizer, "_tokenize", None)
     tokenizer(["a house", "a <|end|> house"] * 50, padding=True, return_tensors="np")
     assert len(calls) == 1

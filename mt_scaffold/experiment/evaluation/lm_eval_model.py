@@ -6,6 +6,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 from lm_eval.models.huggingface import HFLM
 
@@ -56,7 +57,7 @@ class HarnessModel(HFLM):  # type: ignore[misc]
     @property
     def max_gen_toks(self) -> int:
         """How many tokens are generated where a task does not say it."""
-        return min(_MOST_GENERATED, max(1, self.max_length // 2))
+        return min(_MOST_GENERATED, max(1, int(self.max_length) // 2))
 
     def _encode_pair(self, context: str, continuation: str) -> tuple[list[int], list[int]]:
         before, after = super()._encode_pair(context, continuation)
@@ -78,9 +79,6 @@ class HarnessModel(HFLM):  # type: ignore[misc]
 
     def loglikelihood_rolling(self, requests: Any, disable_tqdm: bool = False) -> list[float]:
         """Return the natural logarithm of the probability of each text, without the end of the document."""
-        before, self.add_bos_token = self.add_bos_token, False
-        try:
+        with mock.patch.object(self, "add_bos_token", False):
             found: list[float] = super().loglikelihood_rolling(requests, disable_tqdm)
-        finally:
-            self.add_bos_token = before
         return found

@@ -77,7 +77,7 @@ def transformers_config(model_type: str, options: Any, dictionary: Any) -> Any:
     return auto.for_model(model_type, **settings, **more)
 
 
-class CausalDecoder(FairseqIncrementalDecoder):  # type: ignore[misc]
+class CausalDecoder(FairseqIncrementalDecoder):
     """A causal language model of transformers (``config``) in the place of fairseq's decoder.
 
     Padding stands on the right only, where no token sees it, so that no mask is needed.
@@ -137,7 +137,7 @@ class CausalDecoder(FairseqIncrementalDecoder):  # type: ignore[misc]
         return int(self.model.config.max_position_embeddings)
 
 
-class CausalModel(FairseqLanguageModel):  # type: ignore[misc]
+class CausalModel(FairseqLanguageModel):
     """The base of all architectures. model_type: transformers' name of it."""
 
     model_type: ClassVar[str]

@@ -54,7 +54,7 @@ def trained_model(
     for kind, name, known in (
         ("system", system, config.systems),
         ("comparison", comparison, config.comparisons),
-        ("seed", str(seed), list(map(str, config.seeds))),
+        ("seed", str(seed), {str(each): each for each in config.seeds}),
     ):
         if name not in known:
             raise UsageError(f"{experiment}: no {kind} is called {name}{nearest(name, known)}")
