@@ -135,6 +135,8 @@ def test_padding_and_later_tokens_change_nothing(data: Path) -> None:
         more = torch.cat([tokens, tokens[:, :1]], dim=1)
         expected = model(more)[0][[1, 0], -1]
         assert torch.allclose(model(more[[1, 0]], incremental_state=state)[0][:, -1], expected, atol=1e-5)
+        model.make_generation_fast_()
+        assert torch.equal(model(tokens)[0], whole)
     assert (model.decoder.model.get_input_embeddings().weight[1] == 0).all()
 
 
