@@ -108,7 +108,7 @@ def evaluate(
     from mt_scaffold import __version__
 
     scores = LanguageModelScores(
-        system=system or _system_of(checkpoint),
+        system=system or training_name(checkpoint),
         test_set=test_set or Path(data).resolve().name,
         seed=seed,
         synthetic=synthetic,
@@ -136,7 +136,7 @@ def evaluate(
     return scores
 
 
-def _system_of(checkpoint: PathLike) -> str:
+def training_name(checkpoint: PathLike) -> str:
     """Return the name of the folder of the training that a checkpoint belongs to."""
     folder = Path(checkpoint).resolve().parent
     return folder.parent.name if folder.name == "checkpoints" else folder.name

@@ -24,12 +24,9 @@ from mt_scaffold.cli import main
 from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.binarise.byte_vocabulary import Vocabulary
 from mt_scaffold.experiment.evaluation.bits_per_byte import LanguageModelScores, evaluate
-from mt_scaffold.experiment.evaluation.lm_eval import (
-    PAPER_TASKS,
-    HarnessScores,
-    run_harness,
-    task_names,
-)
+from mt_scaffold.experiment.evaluation.harness.paper_tasks import PAPER_TASKS
+from mt_scaffold.experiment.evaluation.harness.scores import HarnessScores
+from mt_scaffold.experiment.evaluation.lm_eval import run_harness, task_names
 from mt_scaffold.experiment.evaluation.lm_eval_model import HarnessModel
 from mt_scaffold.experiment.runtime.results import read_result
 
@@ -240,8 +237,9 @@ def test_tasks_by_name() -> None:
     folders = "super_glue/boolq hellaswag openbookqa piqa siqa storycloze winogrande triviaqa webqs".split()
     texts = [path.read_text(encoding="utf-8") for name in folders for path in (tasks / name).glob("*.yaml")]
     known = [name for text in texts for name in re.findall(r"^task: (\S+)$", text, re.MULTILINE)]
-    assert set(PAPER_TASKS.values()) <= set(known)
-    assert task_names(["paper"], known) == list(PAPER_TASKS.values()) and len(PAPER_TASKS) == 9
+    papers = [each.task for each in PAPER_TASKS.values()]
+    assert set(papers) <= set(known)
+    assert task_names(["paper"], known) == papers and len(papers) == 9
     assert task_names(["SIQA", "boolq", "social_iqa"], known) == ["social_iqa", "boolq"]
     with pytest.raises(UsageError, match="no task 'bollq'"):
         task_names(["bollq"], known)
