@@ -17,7 +17,7 @@ from mt_scaffold.experiment.evaluation.harness.comparison import PaperFigures, T
 from mt_scaffold.experiment.evaluation.harness.paper_tasks import main_metric, paper_name
 from mt_scaffold.experiment.evaluation.harness.scores import HarnessScores, Questions
 from mt_scaffold.experiment.evaluation.harness.tables import as_csv, as_latex, as_text
-from mt_scaffold.experiment.evaluation.measures import Labelled
+from mt_scaffold.experiment.evaluation.measures import Labelled, keys_of
 from mt_scaffold.experiment.evaluation.significance import (
     RANDOM_SEED,
     Difference,
@@ -158,6 +158,11 @@ def compare_tasks(
     return comparison
 
 
+def holds_tasks(path: PathLike) -> bool:
+    """Return whether a file is one that ``run_harness`` wrote; raise MTScaffoldError where it cannot be read."""
+    return "task_versions" in keys_of(path)
+
+
 def _read(labelled: Labelled) -> _Run:
     path = Path(str(labelled.path))
     scores = read_result(HarnessScores, path)
@@ -239,7 +244,7 @@ def _metrics(task: str, answers: Mapping[_Key, dict[str, dict[int, Floats]]]) ->
         for metric in several[0]
         if all(
             found.get(metric, {}).keys() == own
-            and all(0 <= values.min() and values.max() <= 100 for values in found[metric].values())
+            and all(values.min() >= 0 and values.max() <= 100 for values in found[metric].values())
             for found, own in zip(several, seeds, strict=True)
         )
     ]

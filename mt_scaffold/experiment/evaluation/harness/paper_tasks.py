@@ -69,9 +69,10 @@ def main_metric(task: str, metrics: list[str]) -> tuple[str, str]:
             # A filter follows the name.
             if metric.partition(" ")[0] == known.metric:
                 return metric, known.why
+    if len(metrics) == 1:
+        return metrics[0], "the only metric of the task"
     for name in (ACC_NORM, ACC, EXACT_MATCH):
         for metric in metrics:
             if metric.partition(" ")[0] == name:
-                only = len(metrics) == 1
-                return metric, "the only metric of the task" if only else f"{name} comes first where a task has it"
+                return metric, f"{name} comes first where a task has it"
     return metrics[0], "the first metric of the task"
