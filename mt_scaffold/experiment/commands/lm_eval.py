@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
-import sys
 
 from mt_scaffold.errors import UsageError
 from mt_scaffold.experiment.evaluation.harness.paper_tasks import PAPER_TASKS
@@ -79,8 +77,6 @@ def run(options: argparse.Namespace) -> None:
     """Run the command and show the scores."""
     if bool(options.checkpoint) == bool(options.checkpoints):
         raise UsageError("lm-eval: give either checkpoints by name, or --checkpoints with their folder")
-    if not sys.stderr.isatty():
-        os.environ.setdefault("TQDM_DISABLE", "1")
     checkpoints = options.checkpoint or last_checkpoints(options.checkpoints, options.last, by_updates=options.updates)
     result = run_harness(
         checkpoints,

@@ -12,6 +12,7 @@ import importlib.metadata
 import json
 import logging
 import os
+import sys
 import tempfile
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -182,10 +183,12 @@ def task_names(tasks: Sequence[str], known: Sequence[str]) -> list[str]:
 
 
 def _prepare(download: bool) -> None:
-    """Import the harness, with Hugging Face's libraries that it uses off the network, and their logs quiet."""
+    """Import the harness, with Hugging Face's libraries that it uses off the network, and their logs and bars quiet."""
     for name in _OFFLINE:
         # They look at these once, when they are imported.
         os.environ[name] = "0" if download else "1"
+    if not sys.stderr.isatty():
+        os.environ.setdefault("TQDM_DISABLE", "1")
     for name in _CHATTY:
         logging.getLogger(name).setLevel(logging.ERROR)
     try:
