@@ -118,12 +118,13 @@ class LanguageModelLayout(Layout[LanguageModelConfig]):
 
     @property
     def task_files(self) -> list[Path]:
-        """The definitions of the user's tasks, and the user's files of StoryCloze."""
+        """The files of the user's tasks and of StoryCloze: what is asked changes with them."""
         tasks = self.config.tasks
         if tasks is None:
             return []
-        stories = [] if tasks.storycloze is None else sorted(Path(tasks.storycloze).glob("*.csv"))
-        return [*(path for folder in tasks.include_path for path in sorted(Path(folder).rglob("*.yaml"))), *stories]
+        folders = [*tasks.include_path, *([] if tasks.storycloze is None else [tasks.storycloze])]
+        found = (path for folder in folders for path in sorted(Path(folder).rglob("*")))
+        return [path for path in found if path.is_file() and path.suffix != ".pyc"]
 
     @property
     def vocabulary_table(self) -> Path:

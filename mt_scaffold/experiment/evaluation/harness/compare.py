@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -269,7 +269,8 @@ def _test(
             resampled = _resampled({system: found[metric] for system, found in there.items()}, samples)
             for system in there:
                 if (other := against[system]) is not None:
-                    difference = compare_trainings(resampled[system], resampled[other])
+                    # sacreBLEU's p is of its own resamples only.
+                    difference = replace(compare_trainings(resampled[system], resampled[other]), sacrebleu_p=None)
                     into = main if metric == first[task][0] else others.setdefault(metric, {})
                     into[_Key(group, task, system)] = difference
     found: dict[str, dict[_Key, Difference]] = {}
