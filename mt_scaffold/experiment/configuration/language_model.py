@@ -177,7 +177,8 @@ class HarnessTasks:
     each; the mean over several counts. last_checkpoints: a training's score is the mean over its last ones, each by
     itself; 0: the score of the averaged model. include_path: folders with the user's tasks. storycloze: the folder of
     the user's files of StoryCloze. limit: only the first questions. batch_size: requests at once. download: fetch data
-    that is not in the local cache. paper: for a comparison, the setting whose figures in the paper are shown beside.
+    that is not in the local cache. paper_setting: of a comparison, the setting in the paper's tables whose figures are
+    shown beside.
     """
 
     names: list[str] = field(metadata=bounds(filled=True))
@@ -188,7 +189,7 @@ class HarnessTasks:
     limit: int | None = field(default=None, metadata=bounds(least=1))
     batch_size: int | None = field(default=None, metadata=bounds(least=1))
     download: bool = False
-    paper: dict[str, str] = field(default_factory=dict)
+    paper_setting: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

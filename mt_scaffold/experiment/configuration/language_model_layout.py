@@ -157,11 +157,13 @@ class LanguageModelLayout(Layout[LanguageModelConfig]):
                 return {key: value for key, value in whole["samples"].items() if key != "prompts"}
             case "evaluate-tasks":
                 asked = {
-                    key: value for key, value in whole.get("tasks", {}).items() if key not in ("batch_size", "paper")
+                    key: value
+                    for key, value in whole.get("tasks", {}).items()
+                    if key not in ("batch_size", "paper_setting")
                 }
                 return [asked, config.synthetic, config.average.by]
             case "compare-tasks":
-                return [*self._compared(), whole.get("tasks", {}).get("paper")]
+                return [*self._compared(), whole.get("tasks", {}).get("paper_setting")]
             case "compare":
                 return self._compared()
         return None

@@ -33,10 +33,10 @@ def check_plan(layout: LanguageModelLayout) -> None:
 
         story_cloze_files(tasks.storycloze)
     known = dict.fromkeys(score.setting for score in read_paper().language_models)
-    for comparison, setting in tasks.paper.items():
+    for comparison, setting in tasks.paper_setting.items():
         if setting not in known:
             raise UsageError(
-                f"tasks.paper.{comparison}: {setting}: not a setting of the paper's tables; choose one of "
+                f"tasks.paper_setting.{comparison}: {setting}: not a setting of the paper's tables; choose one of "
                 f"{', '.join(known)}"
             )
 
@@ -105,7 +105,7 @@ def compare_tasks(layout: LanguageModelLayout) -> None:
 
 
 def paper_figures(config: LanguageModelConfig) -> list[PaperFigures]:
-    """Return the paper's figures for the comparisons of an experiment that name them (``tasks.paper``).
+    """Return the paper's figures for the comparisons of an experiment that name them (``tasks.paper_setting``).
 
     They stand beside our first systems of the same kind, with the vocabulary of the codes section and without
     dropout; none where there are no such two.
@@ -123,7 +123,7 @@ def paper_figures(config: LanguageModelConfig) -> list[PaperFigures]:
             our_bpe=str(ours[0]),
             our_scaffold=str(ours[1]),
         )
-        for comparison, setting in config.tasks.paper.items()
+        for comparison, setting in config.tasks.paper_setting.items()
         for score in read_paper().language_models
         if score.setting == setting
     ]

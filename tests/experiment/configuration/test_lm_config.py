@@ -117,7 +117,7 @@ def test_held_out_documents_are_the_test_set(tmp_path: Path) -> None:
         ("name: small", "name: small\ntasks: {num_fewshot: [0]}", 3, "tasks.names: missing"),
         ("name: small", "name: small\ntasks: {names: [piqa, piqa]}", 3, "tasks.names: duplicate entry; list each once"),
         ("name: small", "name: small\ntasks: {names: [a], num_fewshot: [-1]}", 3, "tasks.num_fewshot[0]: must be 0 or"),
-        ("name: small", "name: small\ntasks: {names: [a], paper: {x: 468M}}", 3, "tasks.paper.x: no comparison is"),
+        ("name: small", "name: small\ntasks: {names: [a], paper_setting: {x: 1B}}", 3, "tasks.paper_setting.x: no com"),
     ],
 )  # fmt: skip
 def test_a_wrong_value_is_one_line_with_file_line_and_key(

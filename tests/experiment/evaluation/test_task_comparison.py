@@ -24,10 +24,11 @@ from mt_scaffold.experiment.configuration import parse_experiment
 from mt_scaffold.experiment.configuration.language_model import LanguageModelConfig
 from mt_scaffold.experiment.evaluation.harness.compare import compare_tasks
 from mt_scaffold.experiment.evaluation.harness.comparison import PaperFigures, TaskComparison
-from mt_scaffold.experiment.evaluation.harness.paper_tasks import main_metric
+from mt_scaffold.experiment.evaluation.harness.paper_tasks import PAPER_TASKS, main_metric
 from mt_scaffold.experiment.evaluation.harness.scores import HarnessScores, Questions, TaskScore, as_line
 from mt_scaffold.experiment.evaluation.measures import Labelled
 from mt_scaffold.experiment.report.html.tasks_page import tasks_page
+from mt_scaffold.experiment.report.paper import read_paper
 from mt_scaffold.experiment.runtime.results import read_result, write_result
 from mt_scaffold.experiment.tasks.benchmarks import paper_figures
 
@@ -184,7 +185,7 @@ def test_both_accuracies_are_shown_and_the_reason_of_the_first(tmp_path: Path) -
     assert re.search(
         r"^HellaSwag +scaffold +50 +\d+\.\d\d ± \d+\.\d\d +\d+\.\d\d ± .* acc_norm +bpe ", text, re.MULTILINE
     )
-    assert "Compared first, acc_norm: hellaswag: inferred: the paper has 40.78" in text
+    assert "Compared first, acc_norm: hellaswag: inferred: the paper's largest model is 1 point" in text
     assert "Compared first, acc: boolq: the only accuracy of the task." in text
     theirs = next(line for line in text.splitlines() if "At varying model scales: 468M" in line)
     ours = [comparison.row(None, "hellaswag", name) for name in ("bpe", "scaffold")]
@@ -216,6 +217,19 @@ def test_the_metric_that_is_compared_first() -> None:
     assert main_metric("triviaqa", ["exact_match (remove_whitespace)"])[0] == "exact_match (remove_whitespace)"
     assert main_metric("mine", ["acc", "acc_norm"])[0] == "acc_norm"
     assert main_metric("mine", ["f1"]) == ("f1", "the only metric of the task")
+
+
+def test_the_inferred_metrics_are_those_that_the_papers_figures_are_near() -> None:
+    """The distances in the reasons are those of the paper's figures from BLOOM's, rounded."""
+    papers = {(each.benchmark, each.setting): float(each.bpe) for each in read_paper().language_models}
+    for benchmark in ("HellaSwag", "OpenBookQA"):
+        distances, published = [], [float(number) for number in re.findall(r"\d\d\.\d+", PAPER_TASKS[benchmark].why)]
+        for setting, (acc_norm, acc) in (("6.7B", published[:2]), ("468M", published[2:])):
+            own = papers[benchmark, setting]
+            distances += [round(abs(own - acc_norm)), round(abs(own - acc))]
+            assert distances[-2] < distances[-1]
+        shown = re.findall(r"(?<![\d.])\d+(?![\d.])(?= point| from|\ and \d+ from)", PAPER_TASKS[benchmark].why)
+        assert [int(number) for number in shown] == distances
 
 
 def test_what_is_not_compared_is_named(tmp_path: Path) -> None:
@@ -294,7 +308,7 @@ CONFIG: dict[str, Any] = {
     "baseline": "plain",
     "comparisons": {"equal_tokens": {"tokens": 10240}, "equal_text": {"text_of": "equal_tokens"}},
     "train": {"options": {"arch": "transformer_lm"}},
-    "tasks": {"names": ["paper"], "paper": {"equal_tokens": "468M", "equal_text": "388 GiB"}},
+    "tasks": {"names": ["paper"], "paper_setting": {"equal_tokens": "468M", "equal_text": "388 GiB"}},
 }
 
 

@@ -226,7 +226,7 @@ def test_a_training_that_cannot_resume_is_named_before_anything_is_deleted(
           "documents: {train: [none], valid: [none], tests: {a: [none]}}"), "none: no such file"),
         (("[long, short]", "[long, sort]"), "lm_eval has no task 'sort'"),
         (("[invented]", "[missing]"), "tasks\\.include_path: missing: no such folder"),
-        (("[invented]}", "[invented], paper: {equal_text: 5B}}"), "tasks\\.paper\\.equal_text: 5B: not a setting of"),
+        (("[invented]}", "[invented], paper_setting: {equal_text: 5B}}"), "tasks\\.paper_setting\\.equal_text: 5B: n"),
     ],
 )  # fmt: skip
 def test_an_error_is_one_line_before_anything_is_done(

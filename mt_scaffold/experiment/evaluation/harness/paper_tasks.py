@@ -28,14 +28,14 @@ PAPER_TASKS = {
     "HellaSwag": PaperTask(
         "hellaswag",
         ACC_NORM,
-        "inferred: the paper has 40.78 (468M) and 60.57 (6.7B); BLOOM-560M and 7.1B have acc 31.56 and 46.24, acc_norm "
-        "36.56 and 59.68",
+        "inferred: the paper's largest model is 1 point from the acc_norm of BLOOM-7.1B (59.68) and 14 from its acc "
+        "(46.24), the smallest 4 and 9 from those of BLOOM-560M (36.56 and 31.56)",
     ),
     "OpenBookQA": PaperTask(
         "openbookqa",
         ACC_NORM,
-        "inferred: the paper has 30.50 (468M) and 35.10 (6.7B); BLOOM-560M and 7.1B have acc 17.2 and 25.2, acc_norm "
-        "28.2 and 35.8",
+        "inferred: the paper's largest model is 1 point from the acc_norm of BLOOM-7.1B (35.8) and 10 from its acc "
+        "(25.2), the smallest 2 and 13 from those of BLOOM-560M (28.2 and 17.2)",
     ),
     "PIQA": PaperTask(
         "piqa",
