@@ -392,11 +392,17 @@ def test_a_task_that_cannot_be_loaded_costs_no_other(tmp_path: Path, monkeypatch
         "doc_to_target: answer", "doc_to_target: !function no.f"
     )
     (tmp_path / "tasks" / "code.yaml").write_text(code, encoding="utf-8")
+    (tmp_path / "story.py").write_text("import datasets\n", encoding="utf-8")
+    script = re.sub(r"dataset_path: json\ndataset_kwargs:(\n +.*)+", f"dataset_path: {tmp_path}/story.py", broken)
+    script = script.replace("task: broken", "task: script")
+    (tmp_path / "tasks" / "script.yaml").write_text(script, encoding="utf-8")
     monkeypatch.setattr(lm_eval_runner, "_model", lambda *_: Invented("q1"))
     output, options = tmp_path / "scores.json", {"include_path": [tmp_path / "tasks"], "num_fewshot": (0,)}
-    found = run_harness(["a.pt", "b.pt"], "data", ["broken", "north", "code"], output, **options)  # type: ignore[arg-type]
+    found = run_harness(["a.pt", "b.pt"], "data", ["broken", "north", "code", "script"], output, **options)  # type: ignore[arg-type]
     assert [each.task for each in found.questions] == ["north"] and len(found.questions[0].answers["acc"]) == 2
-    assert list(found.not_run) == ["broken", "code"]
+    assert list(found.not_run) == ["broken", "code", "script"]
+    # What StoryCloze's own data set comes to.
+    assert "Dataset scripts are no longer supported" in found.not_run["script"]
     assert re.search(r"its data cannot be loaded \(.*absent\.jsonl.*\); add --download", found.not_run["broken"])
     assert "module 'no'" in found.not_run["code"]
     printed = format_harness(read_result(HarnessScores, output))
