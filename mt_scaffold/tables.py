@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 # How much wider than its heading a column of text is at least, as in the package tabulate.
@@ -33,6 +34,41 @@ def format_table(rows: Sequence[Sequence[str]], markdown: bool = False, figures:
         if number == 0:
             lines.append(_rule(widths, markdown, figures))
     return "\n".join(lines) + "\n"
+
+
+def format_latex(rows: Sequence[Sequence[str]]) -> str:
+    """Lay out rows of text, the first of which is the heading, as a LaTeX table (package booktabs) that ends in LF.
+
+    Columns whose cells all begin with a digit or a sign are aligned to the right.
+
+    >>> print(format_latex([["system", "p"], ["a_b", "< 0.001"], ["c", "0.02"]]), end="")
+    \\begin{tabular}{lr}
+    \\toprule
+    system & p \\\\
+    \\midrule
+    a\\_b & $<$ 0.001 \\\\
+    c & 0.02 \\\\
+    \\bottomrule
+    \\end{tabular}
+    """
+    heading, *body = rows
+    columns = "".join(
+        "r" if any(cells) and all(cell[:1] in ("", *"0123456789+-<") for cell in cells) else "l"
+        for cells in zip(*body, strict=True)
+    )
+    lines = [" & ".join(map(_latex, row)) + " \\\\" for row in rows]
+    parts = [f"\\begin{{tabular}}{{{columns or 'l' * len(heading)}}}", "\\toprule", lines[0], "\\midrule", *lines[1:]]
+    return "\n".join([*parts, "\\bottomrule", "\\end{tabular}"]) + "\n"
+
+
+def _latex(cell: str) -> str:
+    """Return a cell with the characters that LaTeX would interpret written out; a sign before a digit is a minus."""
+    text = cell.replace("\\", "\\textbackslash ")
+    for character in "&%$#_{}":
+        text = text.replace(character, f"\\{character}")
+    for character, written in (("<", "$<$"), (">", "$>$"), ("±", "$\\pm$"), ("~", "\\textasciitilde ")):
+        text = text.replace(character, written)
+    return re.sub(r"(?<![\w.])-(?=\d)", "$-$", text)
 
 
 def _rule(widths: Sequence[int], markdown: bool, figures: bool) -> str:

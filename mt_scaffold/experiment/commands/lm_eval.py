@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import os
-import sys
 
 from mt_scaffold.errors import UsageError
-from mt_scaffold.experiment.evaluation.lm_eval import PAPER_TASKS, format_harness, run_harness
+from mt_scaffold.experiment.evaluation.harness.paper_tasks import PAPER_TASKS
+from mt_scaffold.experiment.evaluation.harness.scores import format_harness
+from mt_scaffold.experiment.evaluation.lm_eval import run_harness
 from mt_scaffold.experiment.training.average import last_checkpoints
 
 EXAMPLES = """\
@@ -61,6 +61,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--include-path", nargs="+", default=[], metavar="FOLDER", help="folders with tasks of your own"
     )
     parser.add_argument(
+        "--storycloze", metavar="FOLDER", help="the files of StoryCloze (cloze_test_{val,test}__spring2016*.csv)"
+    )
+    parser.add_argument(
         "--limit", type=int, metavar="N", help="ask only the first N questions of each task, to try out"
     )
     parser.add_argument("--batch-size", type=int, metavar="N", help="requests at once (default: 16)")
@@ -71,6 +74,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--samples", metavar="FILE", help="write the log-likelihoods too, one line of JSON per question"
     )
+    parser.add_argument("--system", metavar="NAME", help="the system, for compare (default: the training's folder)")
+    parser.add_argument("--seed", type=int, default=1, help="the training's random seed, for compare (default: 1)")
     parser.add_argument("--output", "-o", required=True, metavar="FILE", help="the scores, as JSON")
 
 
@@ -78,8 +83,6 @@ def run(options: argparse.Namespace) -> None:
     """Run the command and show the scores."""
     if bool(options.checkpoint) == bool(options.checkpoints):
         raise UsageError("lm-eval: give either checkpoints by name, or --checkpoints with their folder")
-    if not sys.stderr.isatty():
-        os.environ.setdefault("TQDM_DISABLE", "1")
     checkpoints = options.checkpoint or last_checkpoints(options.checkpoints, options.last, by_updates=options.updates)
     result = run_harness(
         checkpoints,
@@ -88,10 +91,13 @@ def run(options: argparse.Namespace) -> None:
         options.output,
         num_fewshot=options.num_fewshot,
         include_path=options.include_path,
+        storycloze=options.storycloze,
         limit=options.limit,
         batch_size=options.batch_size,
         gpus=options.gpus,
         download=options.download,
         samples=options.samples,
+        system=options.system,
+        seed=options.seed,
     )
     print(format_harness(result), end="")

@@ -106,7 +106,7 @@ def evaluate(
         output,
         context_window=context_window,
         max_tokens=max_tokens,
-        system=system or _system_of(checkpoint),
+        system=system or training_name(checkpoint),
         test_set=test_set or Path(data).resolve().name,
         seed=seed,
         synthetic=synthetic,
@@ -209,7 +209,7 @@ def _score(
     return scores
 
 
-def _system_of(checkpoint: PathLike) -> str:
+def training_name(checkpoint: PathLike) -> str:
     """Return the name of the folder of the training that a checkpoint belongs to."""
     folder = Path(checkpoint).resolve().parent
     return folder.parent.name if folder.name == "checkpoints" else folder.name

@@ -193,6 +193,11 @@ def check_fairseq_options(layout: AnyLayout) -> None:
     task.check_ends(layout)
 
 
+def check_start(layout: AnyLayout) -> None:
+    """Raise MTScaffoldError for what the task can check only in seconds, once, before the first step."""
+    task_of(layout.config).check_start(layout)
+
+
 def check_trainings(layout: AnyLayout, planned: Iterable[tuple[Run, int]], elsewhere: bool = False) -> None:
     """Raise MTScaffoldError where a training that is to run was started with settings that it cannot resume with.
 
