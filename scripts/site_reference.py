@@ -32,6 +32,7 @@ _STEPS = (
     *("training.train.train", "training.average.average"),
     *("training.strip_optimizer.strip_optimizer", "inference.translate.translate", "evaluation.score.score"),
     *("evaluation.compare.compare", "evaluation.bits_per_byte.evaluate", "evaluation.lm_eval.run_harness"),
+    "evaluation.harness.compare.compare_tasks",
     *("inference.sample.sample", "report.statistics.statistics", "report.statistics.language_model_statistics"),
     *("report.html.html_report", "packing.pack.pack", "packing.packed_model.translate_text"),
     "inference.export_ctranslate2.export_ctranslate2",

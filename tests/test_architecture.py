@@ -40,14 +40,14 @@ EXTRAS = {
     "experiment.inference": "workflow fairseq ctranslate2",
     "experiment.packing": "workflow fairseq",
     "experiment.report": "workflow analysis",
-    "experiment.runtime": "workflow fairseq",
+    "experiment.runtime": "workflow fairseq transformers",
     "experiment.study": "workflow analysis",
     "experiment.tasks": "workflow analysis",
     "experiment.training": "workflow fairseq",
     "experiment.workflow": "workflow",
 }
-# Declared because they are run, or imported by scripts/, not by the package.
-RUN = {"snakemake_executor_plugin_slurm"}
+# Declared because they are run, or imported by lm_eval's model of transformers, not by the package.
+RUN = {"accelerate", "snakemake_executor_plugin_slurm"}
 # What a distribution is imported as, where the name differs.
 IMPORT_NAMES = {
     "backports.zstd": "backports",

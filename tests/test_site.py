@@ -46,7 +46,7 @@ def test_the_reference_has_every_command_and_every_option() -> None:
 
 def keys(value: Any) -> set[str]:
     """The keys in a configuration that are not names of its own."""
-    named = {"systems", "batches", "comparisons", "tests", "options"}
+    named = {"systems", "batches", "comparisons", "tests", "paper_setting", "options"}
     if isinstance(value, list):
         return set().union(*map(keys, value))
     if not isinstance(value, dict):

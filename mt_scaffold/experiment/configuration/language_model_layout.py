@@ -12,6 +12,8 @@ from mt_scaffold.errors import MTScaffoldError
 from mt_scaffold.experiment.configuration.language_model import LanguageModelConfig
 from mt_scaffold.experiment.configuration.layout import Layout, Run, training_section
 
+TASK_KINDS = ("txt", "md", "tex", "json", "csv", "html")
+
 
 @dataclass(frozen=True)
 class LanguageModelLayout(Layout[LanguageModelConfig]):
@@ -119,6 +121,26 @@ class LanguageModelLayout(Layout[LanguageModelConfig]):
         other = self.config.comparisons[run.comparison].text_of
         return None if other is None else self.training_report(Run(self.config.baseline, run.seed, other))
 
+    # -- tasks
+
+    def task_scores(self, run: Run) -> Path:
+        """The answers of a model to the tasks of lm-evaluation-harness."""
+        return self.training(run, "tasks.json")
+
+    def task_comparison(self, kind: str) -> Path:
+        """The comparison of all systems on the tasks in one of TASK_KINDS."""
+        return self.folder / f"tasks.{kind}"
+
+    @property
+    def task_files(self) -> list[Path]:
+        """The files of the user's tasks and of StoryCloze: what is asked changes with them."""
+        tasks = self.config.tasks
+        if tasks is None:
+            return []
+        folders = [*tasks.include_path, *([] if tasks.storycloze is None else [tasks.storycloze])]
+        found = (path for folder in folders for path in sorted(Path(folder).rglob("*")))
+        return [path for path in found if path.is_file() and path.suffix != ".pyc"]
+
     @property
     def vocabulary_table(self) -> Path:
         """The statistics of the vocabularies as a table."""
@@ -148,10 +170,24 @@ class LanguageModelLayout(Layout[LanguageModelConfig]):
                 return config.samples.prompts
             case "sample":
                 return {key: value for key, value in whole["samples"].items() if key != "prompts"}
+            case "evaluate-tasks":
+                asked = {
+                    key: value
+                    for key, value in whole.get("tasks", {}).items()
+                    if key not in ("batch_size", "paper_setting")
+                }
+                return [asked, config.synthetic, config.average.by]
+            case "compare-tasks":
+                return [*self._compared(), whole.get("tasks", {}).get("paper_setting")]
             case "compare":
-                baselines = [config.baseline_of(system) for system in config.systems]
-                return [self.title, baselines, list(whole["comparisons"]), config.evaluate.bootstrap_samples]
+                return self._compared()
         return None
+
+    def _compared(self) -> list[Any]:
+        """Return the values of the configuration that every comparison depends on."""
+        config = self.config
+        baselines = [config.baseline_of(system) for system in config.systems]
+        return [self.title, baselines, list(config.comparisons), config.evaluate.bootstrap_samples]
 
 
 def existing_files(patterns: Sequence[str]) -> list[Path]:

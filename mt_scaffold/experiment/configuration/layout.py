@@ -95,6 +95,13 @@ class Layout(ABC, Generic[AnyConfig]):
         chosen: Any = {name: system for name, system in self.config.systems.items() if name in systems}
         return dataclasses.replace(self, config=dataclasses.replace(self.config, systems=chosen))
 
+    def showing(self, systems: str) -> Self:
+        """Return the layout of the systems that results are made of: their names, separated by commas; none: of all."""
+        names = systems.split(",") if systems else list(self.config.systems)
+        if unknown := [name for name in names if name not in self.config.systems]:
+            raise UsageError(f"{self.config_file}: no system is called {unknown[0]}")
+        return self.of_systems(names)
+
     @property
     def parts(self) -> list[str]:
         """``train``, ``valid`` and the test sets."""

@@ -91,7 +91,7 @@ def compare(
     measure = measure or measure_of(labelled)
     several = list(map(measure.read, labelled))
     runs, single = _by_row(several)
-    against = _baselines(runs, baseline, baselines)
+    against = baselines_of([(key.group, key.system) for key in runs], baseline, baselines)
     known = {(key.group, key.system) for key in runs}
     for each in trainings:
         if (each.group, each.system) not in known:
@@ -202,12 +202,12 @@ def _test_sets(runs: Iterable[_Key]) -> list[str]:
     return list(dict.fromkeys(key.test_set for key in runs))
 
 
-def _baselines(runs: Iterable[_Key], baseline: str, baselines: Mapping[str, str]) -> dict[str, str | None]:
+def baselines_of(runs: Sequence[tuple[str, str]], baseline: str, baselines: Mapping[str, str]) -> dict[str, str | None]:
     """Return each system's baseline (None: its own), the default baseline first, the others in the order given.
 
-    Raises UsageError where a system's group has no scores of its baseline.
+    runs: the group and the system of each. Raises UsageError where a system's group has no scores of its baseline.
     """
-    ordered = sorted(dict.fromkeys(key.system for key in runs), key=lambda system: system != baseline)
+    ordered = sorted(dict.fromkeys(system for _, system in runs), key=lambda system: system != baseline)
     for name in (baseline, *baselines.values(), *baselines):
         if name not in ordered:
             role = "system" if name in baselines and name not in baselines.values() else "baseline"
@@ -215,7 +215,7 @@ def _baselines(runs: Iterable[_Key], baseline: str, baselines: Mapping[str, str]
                 f"compare: the {role} {name} is not among the systems with scores: {', '.join(ordered)}; choose one"
             )
     against = {system: baselines.get(system, baseline) for system in ordered}
-    in_group = {(key.group, key.system) for key in runs}
+    in_group = set(runs)
     for group, system in in_group:
         if (group, against[system]) not in in_group:
             raise UsageError(

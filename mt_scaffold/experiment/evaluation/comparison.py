@@ -231,11 +231,19 @@ class Comparison:
 
 
 def notes_on_tests(
-    tests: Sequence[Difference], label: str, samples: int, fewest: int, *, digits: int = 2, units: str = "sentences"
+    tests: Sequence[Difference],
+    label: str,
+    samples: int,
+    fewest: int,
+    *,
+    digits: int = 2,
+    units: str = "sentences",
+    family: str = "in one metric",
 ) -> list[str]:
-    """Return what a reader must know of the tests in one metric, as sentences.
+    """Return what a reader must know of the tests that are corrected together, as sentences.
 
-    label: of the metric. fewest: trainings of a system. units: what the segments of this test set are.
+    label: of the metric. fewest: trainings of a system. units: what the segments of this test set are. family: which of
+    the table's tests these are.
     """
     if not tests:
         return []
@@ -246,7 +254,7 @@ def notes_on_tests(
     if over_trainings:
         notes += [
             f"p: two-sided, of Student's t (Welch, Satterthwaite) over trainings and {units} together, {drawn}.",
-            f"p, Holm: corrected for the {_comparisons(over_trainings)} of this table in one metric (Holm 1979).",
+            f"p, Holm: corrected for the {_comparisons(over_trainings)} of this table {family} (Holm 1979).",
         ]
         if fewest < 5:
             notes.append(
@@ -268,7 +276,7 @@ def notes_on_tests(
         if len(over_segments) / (samples + 1) > LEVEL:
             notes.append(
                 f"{samples} resamples are too few for {_comparisons(over_segments)}: no corrected p can reach {LEVEL}; "
-                "raise score.bootstrap_samples."
+                "raise bootstrap_samples."
             )
     for which in (over_trainings, over_segments):
         if not which:

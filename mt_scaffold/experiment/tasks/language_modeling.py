@@ -14,12 +14,13 @@ from mt_scaffold.errors import UsageError
 from mt_scaffold.experiment.binarise.data_folder import read_documents_folder
 from mt_scaffold.experiment.binarise.pairs_as_ids import DESCRIPTION
 from mt_scaffold.experiment.configuration.language_model import LanguageModelConfig
-from mt_scaffold.experiment.configuration.language_model_layout import LanguageModelLayout
+from mt_scaffold.experiment.configuration.language_model_layout import TASK_KINDS, LanguageModelLayout
 from mt_scaffold.experiment.configuration.layout import TRAINED_ON, Run
 from mt_scaffold.experiment.runtime.fairseq import gpus_in_all, option_arguments
 from mt_scaffold.experiment.runtime.fairseq_options import Call
 from mt_scaffold.experiment.runtime.results import write_result
 from mt_scaffold.experiment.runtime.schema import OptionValue
+from mt_scaffold.experiment.tasks import benchmarks
 from mt_scaffold.experiment.tasks.codes import check_codes, dictionary_size
 from mt_scaffold.experiment.tasks.task import Comparable, Step, Task
 from mt_scaffold.experiment.tasks.training_text import TrainingText, documents
@@ -154,6 +155,8 @@ class LanguageModeling(Task[LanguageModelLayout]):
         "evaluate": evaluate,
         "prompts": prompts,
         "sample": sample,
+        "evaluate-tasks": benchmarks.evaluate_tasks,
+        "compare-tasks": benchmarks.compare_tasks,
     }
 
     def check_plan(self, layout: LanguageModelLayout) -> None:
@@ -162,6 +165,7 @@ class LanguageModeling(Task[LanguageModelLayout]):
             layout.files(part)
         shards(layout)
         _evaluation(layout.config)
+        benchmarks.check_plan(layout)
         # Once a data folder exists, whether the trainings on it will save the checkpoints that are averaged.
         for trained, comparison in layout.config.trainings:
             if ((data := layout.binarised_of(trained)) / DESCRIPTION).exists():
@@ -178,12 +182,18 @@ class LanguageModeling(Task[LanguageModelLayout]):
             calls.append(Call("train", ["--task", OWN_TASKS[layout.resamples(system)], *options], sizes, seeds))
         return calls
 
+    def check_start(self, layout: LanguageModelLayout) -> None:
+        benchmarks.check_names(layout)
+
     def results(self, layout: LanguageModelLayout) -> list[Path]:
-        return layout.every_run(layout.samples) if layout.config.samples.prompts else []
+        files = [*map(layout.task_comparison, TASK_KINDS)] if layout.config.tasks is not None else []
+        return [*files, *(layout.every_run(layout.samples) if layout.config.samples.prompts else [])]
 
     def closing_words(self, layout: LanguageModelLayout) -> list[str]:
-        table = layout.vocabulary_table
-        lines = [table.read_text(encoding="utf-8")] if table.exists() else []
+        tables = [layout.vocabulary_table]
+        if layout.config.tasks is not None:
+            tables.insert(0, layout.task_comparison("txt"))
+        lines = [table.read_text(encoding="utf-8") for table in tables if table.exists()]
         return [*lines, f"All results are in {layout.folder} (see docs/language_models.md)."]
 
     def learned_from(self, layout: LanguageModelLayout, codes: str) -> list[Path]:

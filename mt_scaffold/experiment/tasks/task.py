@@ -62,6 +62,9 @@ class Task(ABC, Generic[AnyLayout]):
     def check_ends(self, layout: AnyLayout) -> None:
         """Raise UsageError for a training without an end."""
 
+    def check_start(self, layout: AnyLayout) -> None:
+        """Raise MTScaffoldError for what takes seconds to check, once, before the first step."""
+
     @abstractmethod
     def results(self, layout: AnyLayout) -> list[Path]:
         """Return what a complete run leaves behind, beyond the comparison, its statistics and stripped checkpoints."""

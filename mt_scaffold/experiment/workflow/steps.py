@@ -104,7 +104,7 @@ def compare(layout: AnyLayout, systems: str = "") -> None:
     from mt_scaffold.experiment.evaluation.comparison_tables import as_text
     from mt_scaffold.experiment.evaluation.measures import Labelled
 
-    layout = showing(layout, systems)
+    layout = layout.showing(systems)
     task, config = task_of(layout.config), layout.config
     compared = task.compared(layout)
     comparison = compare(
@@ -144,16 +144,8 @@ def reports(layout: AnyLayout) -> list[Path]:
 
 def statistics(layout: AnyLayout, systems: str = "") -> None:
     """Measure the experiment and draw its figures."""
-    layout = showing(layout, systems)
+    layout = layout.showing(systems)
     task_of(layout.config).statistics(layout)
-
-
-def showing(layout: AnyLayout, systems: str) -> AnyLayout:
-    """Return the layout of the systems that results are made of: their names, separated by commas; none: of all."""
-    names = systems.split(",") if systems else list(layout.config.systems)
-    if unknown := [name for name in names if name not in layout.config.systems]:
-        raise UsageError(f"{layout.config_file}: no system is called {unknown[0]}")
-    return layout.of_systems(names)
 
 
 _COMMON: dict[str, Step] = {
@@ -233,6 +225,11 @@ def check_fairseq_options(layout: AnyLayout) -> tuple[list[Call], Checked]:
         _accepted[key] = check_options(calls)
     task.check_ends(layout)
     return calls, _accepted[key]
+
+
+def check_start(layout: AnyLayout) -> None:
+    """Raise MTScaffoldError for what the task can check only in seconds, once, before the first step."""
+    task_of(layout.config).check_start(layout)
 
 
 def check_trainings(layout: AnyLayout, planned: Iterable[tuple[Run, int]], elsewhere: bool = False) -> None:

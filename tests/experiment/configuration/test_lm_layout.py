@@ -347,3 +347,15 @@ def test_options_of_the_steps_follow_the_configuration() -> None:
     for options, says in (({"beam": 4}, "beam: unknown option"), ({"max-tokens": "x"}, "must be a whole number")):
         with pytest.raises(UsageError, match=rf"evaluate\.options\..*{says}"):
             task.check_plan(LanguageModelLayout(Path("x"), small(evaluate={"options": options})))
+
+
+def test_as_many_checkpoints_are_kept_as_are_asked_tasks() -> None:
+    """A training keeps the last ones for the tasks, too; which tasks there are changes no training."""
+    config = small(tasks={"names": ["piqa"], "last_checkpoints": 3}, average={"last": 2})
+    options = training_options(config, "bpe", "equal_tokens")
+    assert (options["average-last"], options["keep-last-epochs"]) == (3, 3)
+    layouts = [LanguageModelLayout(Path("x"), small(tasks={"names": [name]})) for name in ("piqa", "boolq")]
+    run = layouts[0].runs[0]
+    for step, names, alike in (("train", (run,), True), ("evaluate-tasks", (), False), ("compare-tasks", (), True)):
+        first, second = (layout.depends_on(step, *names) for layout in layouts)
+        assert (first == second) == alike, step

@@ -13,6 +13,7 @@ from fork_server import Snakemake
 
 pytest.importorskip("snakemake", reason="needs the extra 'workflow'")
 pytest.importorskip("fairseq_cli", reason="needs the extra 'fairseq'")
+pytest.importorskip("lm_eval", reason="needs the extra 'harness'")
 
 CONFIGURATION = """
 task: language_modeling
@@ -30,11 +31,9 @@ comparisons:
 train:
   schedule: cosine
   options:
-    arch: transformer_lm
+    arch: llama
     decoder-layers: 1
     decoder-embed-dim: 16
-    decoder-input-dim: 16
-    decoder-output-dim: 16
     decoder-ffn-embed-dim: 16
     decoder-attention-heads: 2
     tokens-per-sample: 64
@@ -44,7 +43,28 @@ train:
     warmup-updates: 2
 evaluate: {bootstrap_samples: 50}
 samples: {prompts: ["La ", "1843"], length: 5}
+tasks: {names: [long, short], include_path: [invented]}
 """
+TASK = """
+task: {name}
+dataset_path: json
+dataset_kwargs: {{data_files: {{test: invented/{name}.jsonl}}}}
+test_split: test
+output_type: multiple_choice
+doc_to_text: "{{{{text}}}}"
+doc_to_choice: ["a word", "{name} words"]
+doc_to_target: answer
+metric_list: [{{metric: acc}}, {{metric: acc_norm}}]
+"""
+
+
+def write_tasks(folder: Path) -> None:
+    """Write the invented tasks of the configuration."""
+    (folder / "invented").mkdir(exist_ok=True)
+    for name, count in (("long", 6), ("short", 4)):
+        (folder / "invented" / f"{name}.yaml").write_text(TASK.format(name=name))
+        lines = "".join(json.dumps({"text": f"La {number}", "answer": number % 2}) + "\n" for number in range(count))
+        (folder / "invented" / f"{name}.jsonl").write_text(lines)
 
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
@@ -56,6 +76,8 @@ def run(snakemake: Snakemake) -> Run:
 
     def run_in(folder: Path, text: str = CONFIGURATION, *more: str) -> subprocess.CompletedProcess[str]:
         (folder / "tiny.yaml").write_text(text)
+        if not (folder / "invented").exists():
+            write_tasks(folder)
         return snakemake.run(folder, "--configfile", str(folder / "tiny.yaml"), "--cores", "2", *more)
 
     return run_in
@@ -71,7 +93,7 @@ def experiment(run: Run, tmp_path_factory: pytest.TempPathFactory) -> dict[str, 
     """The tiny experiment, run to its tables; of the samples only one, to be quick."""
     folder = tmp_path_factory.mktemp("workflow")
     output = folder / "experiments" / "tiny"
-    targets = ["comparison.txt", "statistics.json", "scaffold/equal_text/seed-1/samples.txt"]
+    targets = ["comparison.txt", "statistics.json", "scaffold/equal_text/seed-1/samples.txt", "tasks.txt"]
     done = run(folder, CONFIGURATION, *(f"experiments/tiny/{name}" for name in targets))
     return {"folder": folder, "output": output, "done": done}
 
@@ -105,6 +127,26 @@ def test_documents_come_to_tables_of_bits_per_byte(experiment: dict[str, object]
     assert (output / "figures" / "token-frequencies.svg").exists()
     samples = (output / "scaffold" / "equal_text" / "seed-1" / "samples.txt").read_text(encoding="utf-8")
     assert "\nLa " in samples and "\n1843" in samples
+
+
+def test_every_model_is_asked_the_tasks(experiment: dict[str, object]) -> None:
+    """One table of both tasks and both comparisons, in every form; each training's answers lie in its folder."""
+    done, output = experiment["done"], experiment["output"]
+    assert isinstance(done, subprocess.CompletedProcess) and isinstance(output, Path)
+    table = (output / "tasks.txt").read_text(encoding="utf-8")
+    assert table in done.stdout and "synthetic" in table.lower()
+    heading = r"^group +task +system +questions +acc +acc_norm +compared .* questions only +questions only, Holm$"
+    assert re.search(heading, table, re.MULTILINE), table
+    for comparison in ("equal_tokens", "equal_text"):
+        for task, count in (("long", 6), ("short", 4)):
+            assert re.search(
+                rf"^{comparison} +{task} +bpe +{count} +\d+\.\d\d +\d+\.\d\d +acc_norm *$", table, re.MULTILINE
+            )
+            assert re.search(rf"^{comparison} +{task} +scaffold +{count} .* bpe +[+-]\d", table, re.MULTILINE), table
+    comparisons = json.loads((output / "tasks.json").read_text())
+    assert comparisons["comparisons"] == {"main": 4, "acc": 4} and not comparisons["not_compared"]
+    assert len(list(output.glob("*/*/seed-1/tasks.json"))) == 3
+    assert {path.suffix for path in output.glob("tasks.*")} == {".txt", ".md", ".tex", ".json", ".csv", ".html"}
 
 
 def test_the_learning_rate_has_fallen_to_its_end(experiment: dict[str, object]) -> None:
@@ -144,8 +186,9 @@ def test_a_finished_experiment_has_nothing_left_to_do(run: Run, experiment: dict
         (("symbols: 360", "symbols: 350"), {"learn", "binarise", "train", "statistics"}, {"count_words"}),
         (("documents: 60", "documents: 61"), {"get_documents", "count_words", "train"}, set()),
         (("tokens: 4000", "tokens: 5000"), {"train", "evaluate", "compare"}, {"binarise"}),
-        (("samples: 50", "samples: 60"), {"compare"}, {"evaluate", "statistics"}),
+        (("samples: 50", "samples: 60"), {"compare", "compare_tasks"}, {"evaluate", "evaluate_tasks", "statistics"}),
         (("length: 5", "length: 6"), {"sample"}, {"evaluate", "average"}),
+        (("[long, short]", "[short]"), {"evaluate_tasks", "compare_tasks"}, {"evaluate", "average", "compare"}),
     ],
     ids=lambda value: value[1] if isinstance(value, tuple) else "",
 )
@@ -179,6 +222,9 @@ def test_a_training_that_cannot_resume_is_named_before_anything_is_deleted(
         (("lr: 0.01", "lrr: 0.01"), "fairseq-train: unrecognized arguments: --lrr"),
         (("synthetic: {documents: 60, valid: 3, test: 8, stems: 60, clauses: 1, sentences: 5}",
           "documents: {train: [none], valid: [none], tests: {a: [none]}}"), "none: no such file"),
+        (("[long, short]", "[long, sort]"), "lm_eval has no task 'sort'"),
+        (("[invented]", "[missing]"), "tasks\\.include_path: missing: no such folder"),
+        (("[invented]}", "[invented], paper_setting: {equal_text: 5B}}"), "tasks\\.paper_setting\\.equal_text: 5B: n"),
     ],
 )  # fmt: skip
 def test_an_error_is_one_line_before_anything_is_done(
