@@ -209,7 +209,7 @@ def parse(argv: Sequence[str], command: str | None) -> argparse.Namespace:
 def _parser_of(parser: argparse.ArgumentParser, command: str | None) -> argparse.ArgumentParser:
     """Return the parser of a command."""
     subparsers = next(each for each in parser._actions if isinstance(each, argparse._SubParsersAction))
-    found: argparse.ArgumentParser = subparsers.choices.get(command, parser)
+    found: argparse.ArgumentParser = subparsers.choices.get(command or "", parser)
     return found
 
 

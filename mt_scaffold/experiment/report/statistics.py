@@ -384,12 +384,12 @@ class VocabularySummary:
 
 @dataclass(frozen=True)
 class LanguageModelStatistics:
-    """The measurements of an experiment beside its bits per byte. figures: relative to its folder."""
+    """The measurements of an experiment beside its bits per byte, and the figures of its report."""
 
     experiment: str
     synthetic: bool
     vocabularies: list[VocabularySummary]
-    figures: list[str]
+    figures: list[Figure]
     versions: dict[str, str]
 
 
@@ -405,12 +405,11 @@ def language_model_statistics(experiment: PathLike) -> LanguageModelStatistics:
     frequencies = {name: token_counts(folder) for name, folder in folders.items()}
     make_folder(layout.figures)
     note = SYNTHETIC_NOTE if config.synthetic else ""
-    figure = figures.token_frequencies(frequencies, layout.figures / "token-frequencies", note)
     result = LanguageModelStatistics(
         experiment=config.name,
         synthetic=config.synthetic,
         vocabularies=[summarise_documents(name, folder, frequencies[name]) for name, folder in folders.items()],
-        figures=[figure.relative_to(layout.folder).as_posix()],
+        figures=_draw_language_models(layout, frequencies, note),
         versions=versions(),
     )
     write_text(
@@ -418,6 +417,41 @@ def language_model_statistics(experiment: PathLike) -> LanguageModelStatistics:
     )
     write_result(layout.statistics, result)
     return result
+
+
+def _draw_language_models(
+    layout: LanguageModelLayout, frequencies: Mapping[str, Sequence[int]], note: str
+) -> list[Figure]:
+    """Draw every figure and return them in the order of the page."""
+    config, folder = layout.config, layout.figures
+    systems = [*config.systems]
+    drawn: list[Figure] = []
+
+    def show(section: str, svg: Path, caption: str) -> None:
+        drawn.append(Figure(section, svg.relative_to(layout.folder).as_posix(), caption))
+
+    if layout.comparison("json").exists():
+        comparison = read_result(Comparison, layout.comparison("json"))
+        if svg := draw_differences(comparison, folder / "differences", note, systems):
+            show("scores", svg, f"{DIFFERENCES} Bits per byte: below 0 is better.")
+    for name in config.comparisons:
+        curves = {
+            system: [
+                read_result(TrainingReport, layout.training_report(layout.run_in(name, system, seed))).curves
+                for seed in config.seeds
+            ]
+            for system in systems
+        }
+        if figures.has_curve(curves, "valid_bits_per_byte"):
+            svg = figures.training_curves(curves, folder / f"bits-per-byte-{name}", note, per_byte=True)
+            show("training", svg, f"{name}: training and validation loss in bits per byte, whatever the tokens.")
+        if any(points for each in curves.values() for training in each for points in training.values()):
+            svg = figures.training_curves(curves, folder / f"loss-{name}", note, per_byte=False)
+            show("training", svg, f"{name}: the same in bits per token, which do not compare between vocabularies.")
+    places = first_places({system: layout.segmentation_of(system) for system in systems}, frequencies)
+    svg = figures.token_frequencies(frequencies, folder / "token-frequencies", note, places)
+    show("vocabularies", svg, "Sorted token frequencies in the training documents.")
+    return drawn
 
 
 def token_counts(folder: PathLike) -> list[int]:

@@ -139,6 +139,13 @@ def sample(layout: LanguageModelLayout, run: Run, gpus: int = 0) -> None:
     write_text(layout.samples(run), format_samples(samples))
 
 
+def report(layout: LanguageModelLayout) -> None:
+    """Make the report page of the finished experiment."""
+    from mt_scaffold.experiment.report.html.language_models import language_model_report
+
+    language_model_report(layout.folder, layout.report)
+
+
 class LanguageModeling(Task[LanguageModelLayout]):
     """Language models of raw documents, scored in bits per byte."""
 
@@ -152,6 +159,7 @@ class LanguageModeling(Task[LanguageModelLayout]):
         "evaluate": evaluate,
         "prompts": prompts,
         "sample": sample,
+        "report": report,
     }
 
     def check_plan(self, layout: LanguageModelLayout) -> None:
@@ -173,12 +181,12 @@ class LanguageModeling(Task[LanguageModelLayout]):
         return calls
 
     def results(self, layout: LanguageModelLayout) -> list[Path]:
-        return layout.every_run(layout.samples) if layout.config.samples.prompts else []
+        return [layout.report, *(layout.every_run(layout.samples) if layout.config.samples.prompts else [])]
 
     def closing_words(self, layout: LanguageModelLayout) -> list[str]:
         table = layout.vocabulary_table
         lines = [table.read_text(encoding="utf-8")] if table.exists() else []
-        return [*lines, f"All results are in {layout.folder} (see docs/language_models.md)."]
+        return [*lines, f"All results are in {layout.folder}; open {layout.report} in a browser."]
 
     def learned_from(self, layout: LanguageModelLayout, codes: str) -> list[Path]:
         return [layout.counts]
@@ -249,7 +257,8 @@ class LanguageModeling(Task[LanguageModelLayout]):
         return layout.config.evaluate.bootstrap_samples
 
     def measured(self, layout: LanguageModelLayout) -> list[Path]:
-        return list(dict.fromkeys(map(layout.binarised_of, layout.config.systems)))
+        folders = dict.fromkeys(map(layout.binarised_of, layout.config.systems))
+        return [*folders, *layout.every_run(layout.training_report)]
 
     def statistics(self, layout: LanguageModelLayout) -> None:
         from mt_scaffold.experiment.report.statistics import language_model_statistics

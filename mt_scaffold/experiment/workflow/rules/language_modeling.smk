@@ -61,3 +61,14 @@ rule sample:
     threads: SHARE
     resources: gpu=0
     shell: "{STEP} sample {CONFIG} {params.run} --gpus {resources.gpu} > {log:q} 2>&1"
+
+
+rule report:
+    input:
+        [layout.comparison("json"), layout.statistics, layout.figures],
+        [layout.codes(layout.segmentation_of(system)) for system in experiment.systems],
+        layout.every_run(layout.training_report),
+        layout.every_run(layout.samples) if experiment.samples.prompts else [],
+    output: layout.report
+    log: layout.log("report")
+    shell: "{STEP} report {CONFIG} > {log:q} 2>&1"
