@@ -10,7 +10,7 @@ from typing import Any
 from mt_scaffold.codes import Codes
 from mt_scaffold.corpus.files import PathLike, write_text
 from mt_scaffold.corpus.pretokenise import PATTERNS, SPACES
-from mt_scaffold.corpus.text import END_OF_WORD, SEPARATOR, read_lines
+from mt_scaffold.corpus.text import END_OF_WORD, SEPARATOR, decode, read_lines
 from mt_scaffold.experiment.configuration.language_model_layout import LanguageModelLayout
 from mt_scaffold.experiment.evaluation.comparison import SYNTHETIC_NOTE, Comparison
 from mt_scaffold.experiment.report.html.parts import check_finished, figures, render, score_tables, script_json, text
@@ -88,14 +88,24 @@ def _word_boxes(layout: LanguageModelLayout) -> tuple[list[dict[str, Any]], list
     for system in layout.config.systems:
         systems.setdefault(layout.segmentation_of(system), []).append(system)
     boxes, left_out = [], []
-    for codes, names in systems.items():
-        header = Codes.read(layout.codes(codes)).header
-        if header.split_digits or header.pretokeniser not in (SPACES, *PATTERNS):
+    for name, names in systems.items():
+        codes = Codes.read(layout.codes(name))
+        header = codes.header
+        known = header.pretokeniser in PATTERNS or (header.pretokeniser == SPACES and not header.picky)
+        if header.split_digits or not known:
             left_out += names
             continue
         pattern = None if header.end_of_word else javascript_pattern(header.pretokeniser)
-        boxes.append({"systems": names, "codes": text(layout.codes(codes)), "bytes": True, "pattern": pattern})
+        boxes.append({"systems": names, "codes": as_notation(codes), "bytes": True, "pattern": pattern})
     return boxes, left_out
+
+
+def as_notation(codes: Codes) -> str:
+    """Return codes as text whose symbols are in GPT-2's notation, which those with ``</w>`` are not stored in."""
+    if not codes.header.end_of_word:
+        return decode(codes.text, codes.name)
+    lines = [f"{merge.left} {merge.right}{'' if merge.normal else ' scaffold'}" for merge in codes.merges]
+    return "\n".join(["#version: 0.3 bytes", *lines, ""])
 
 
 def javascript_pattern(name: str) -> str:
