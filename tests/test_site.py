@@ -138,3 +138,14 @@ def test_a_docstring_lists_its_arguments() -> None:
         "Do it.\n\n- `prose`: no, ``x``\n\n- `name`: what\n    it is\n- `other`, `more`: this\n\n"
         '```pycon\n>>> do("a")\n1\n```\n\nRaises: nothing'
     )
+
+
+def test_search_leads_to_how_to_pages_and_not_to_raw_tables() -> None:
+    """A how-to page outweighs the reference, which has every word; tables of results are not found at all."""
+    from site_hooks import search_of
+
+    boosts = {name: search_of(name).get("boost", 0) for name in ("ids.md", "results/README.md", "reference/python.md")}
+    assert sorted(boosts, key=lambda name: -float(str(boosts[name]))) == list(boosts)
+    tables = [path.relative_to(ROOT / "docs").as_posix() for path in (ROOT / "docs" / "results").glob("*/*.md")]
+    found = {name for name in tables if "exclude" not in search_of(name)}
+    assert tables and {Path(name).name for name in found} <= {"README.md"}

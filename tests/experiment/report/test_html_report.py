@@ -413,19 +413,26 @@ def test_word_box_segments_as_apply_bpe(page: Path, experiment: Path, tmp_path: 
 
 
 @pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium to run the word box in")
-@pytest.mark.parametrize("pretokenise", ["gpt2", "cl100k", "o200k", "spaces"])
-def test_word_box_of_language_models_segments_as_encode(tmp_path: Path, pretokenise: str) -> None:
+@pytest.mark.parametrize(
+    ("pretokenise", "digits"),
+    [("gpt2", False), ("gpt2", True), ("cl100k", False), ("o200k", False), ("spaces", False)],
+)
+def test_word_box_of_language_models_segments_as_encode(tmp_path: Path, pretokenise: str, digits: bool) -> None:
     """Lines typed into the box come out as the tokens of BPE.encode, for the pre-tokenisers that the page knows."""
     from mt_scaffold.experiment.report.html.language_models import as_notation, javascript_pattern
     from mt_scaffold.experiment.report.html.parts import script_json
 
     lines = [*hard_text(3, 60).split("\n"), "I'LL say it's 2023, won't we?  Two  spaces", "naïve café 東京 😀"]
-    learned = learn(method=Scaffold(400), lines=lines, pretokenise=pretokenise, byte_level=True).text
+    learned = learn(
+        method=Scaffold(400), lines=lines, pretokenise=pretokenise, split_digits=digits, byte_level=True
+    ).text
     bpe = BPE(learned)
     pattern = None if pretokenise == "spaces" else javascript_pattern(pretokenise)
     # Those that JavaScript and Unicode's White_Space disagree on are left out.
     typed = [line for line in lines if not re.search(r"[\x00\r\x1c-\x1f\x85\ufeff]", line)]
-    boxes = [{"systems": ["a"], "codes": as_notation(Codes(learned)), "bytes": True, "pattern": pattern}]
+    boxes = [
+        {"systems": ["a"], "codes": as_notation(Codes(learned)), "bytes": True, "pattern": pattern, "digits": digits}
+    ]
     script = (Path(pages.__file__).parent / "word_box.js").read_text(encoding="utf-8")
     page = tmp_path / "page.html"
     page.write_text(

@@ -91,12 +91,13 @@ def _word_boxes(layout: LanguageModelLayout) -> tuple[list[dict[str, Any]], list
     for name, names in systems.items():
         codes = Codes.read(layout.codes(name))
         header = codes.header
-        known = header.pretokeniser in PATTERNS or (header.pretokeniser == SPACES and not header.picky)
-        if header.split_digits or not known:
+        by_spaces = header.pretokeniser == SPACES and not (header.picky or header.split_digits)
+        if header.pretokeniser not in PATTERNS and not by_spaces:
             left_out += names
             continue
         pattern = None if header.end_of_word else javascript_pattern(header.pretokeniser)
-        boxes.append({"systems": names, "codes": as_notation(codes), "bytes": True, "pattern": pattern})
+        box = {"codes": as_notation(codes), "bytes": True, "pattern": pattern, "digits": header.split_digits}
+        boxes.append({"systems": names, **box})
     return boxes, left_out
 
 

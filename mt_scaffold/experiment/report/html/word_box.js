@@ -46,7 +46,7 @@ function surface(pieces, shown) {
 }
 
 // A line → its pieces.
-function makeLineSegmenter({codes, bytes, pattern}) {
+function makeLineSegmenter({codes, bytes, pattern, digits}) {
   const ends = !pattern, segment = makeSegmenter(codes, ends);
   const shown = bytes ? readable : (text) => text;
   function pieces(word) {
@@ -55,7 +55,10 @@ function makeLineSegmenter({codes, bytes, pattern}) {
     symbols[symbols.length - 1] += END_OF_WORD;
     return surface(segment(symbols), shown);
   }
-  if (!ends) return (line) => (line.match(new RegExp(pattern, "gu")) ?? []).flatMap(pieces);
+  if (!ends) {
+    const divided = (word) => (digits ? word.split(/(\p{N})/u).filter((part) => part) : [word]);
+    return (line) => (line.match(new RegExp(pattern, "gu")) ?? []).flatMap(divided).flatMap(pieces);
+  }
   return (line) => line.replace(/^[\r ]+|[\r ]+$/g, "").split(" ").filter((word) => word).flatMap(pieces);
 }
 
