@@ -77,6 +77,20 @@ def test_the_reference_has_every_key_of_the_configurations() -> None:
     assert len(pages) == 2
 
 
+def test_every_key_of_the_configurations_has_a_sentence_and_an_example() -> None:
+    """What a key means, in which unit, and how it is written: its type and default alone do not say."""
+    from site_configuration import configuration_page
+
+    from mt_scaffold.experiment.configuration import Config
+    from mt_scaffold.experiment.configuration.language_model import LanguageModelConfig
+
+    for config in (Config, LanguageModelConfig):
+        entries = re.findall(r"^`(\w+)`\n:   (.*)$", configuration_page("", config), re.MULTILINE)
+        assert len(entries) > 50
+        for key, said in entries:
+            assert re.match(r"[A-Z].*?[.] ", said) and f" Example: `{key}: " in said, f"{key}: add it to site_keys.py"
+
+
 def test_the_configuration_to_copy_is_accepted(tmp_path: Path) -> None:
     """Whoever starts from docs/tutorial.md gets past the checks, and past that of the rehearsal below it."""
     from mt_scaffold.experiment.configuration import load_config
