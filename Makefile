@@ -33,11 +33,13 @@ CORE_SOURCES := $(wildcard mt_scaffold/core/*.hpp mt_scaffold/core/*/*.cpp mt_sc
 	@$(PYTHON) scripts/check_machine.py
 	@echo "Creating .venv with everything that constraints.txt pins (takes some minutes)."
 	test -x .venv/bin/python || $(PYTHON) -m venv .venv
+	@date +%s > .venv/started
 	# Older pips know no hashes in constraints.
 	sed -n '/^pip==/,/[^\\]$$/p' constraints.txt > .venv/pip.txt
 	$(PIP) --require-hashes -r .venv/pip.txt
 	# PyTorch for CPUs and for each CUDA are the same version with other hashes; which it is, is the machine's choice.
-	$(PIP) "$$(sed -n 's/^\(torch==[^ ;]*\).*/\1/p' constraints.txt)"
+	# Not --quiet: with CUDA it is by far the largest download, whose sizes and remaining time pip then shows.
+	$(subst --quiet,,$(PIP)) "$$(sed -n 's/^\(torch==[^ ;]*\).*/\1/p' constraints.txt)"
 	# Build fairseq from source against the torch already installed, not against a second copy; without CUDA_HOME, which
 	# would have it compile CUDA files that its archive lacks.
 	$(PINNED) setuptools wheel numpy Cython nanobind
@@ -50,6 +52,9 @@ CORE_SOURCES := $(wildcard mt_scaffold/core/*.hpp mt_scaffold/core/*/*.cpp mt_sc
 	$(PINNED) -r .venv/requirements.txt
 	# A folder has no hash.
 	$(PIP) --no-deps --no-build-isolation --editable .
+	@if test -f .venv/started; then \
+		echo ".venv: $$(du -sh .venv | cut -f 1) in $$(( ($$(date +%s) - $$(cat .venv/started) + 59) / 60 )) min"; \
+		rm .venv/started; fi
 	@touch $@
 
 venv: .venv/built

@@ -8,7 +8,7 @@ import importlib
 import os
 import signal
 import sys
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from types import ModuleType
 from typing import Any, NoReturn
 
@@ -101,6 +101,14 @@ _EXTRAS = {
 }
 
 
+def nearest(name: str, known: Iterable[str]) -> str:
+    """Return the hint that errors add to an unknown name: the most similar one that is known, if any is similar."""
+    import difflib  # only needed for errors
+
+    matches = difflib.get_close_matches(name, known, n=1, cutoff=0.7)
+    return f"; did you mean {matches[0]}?" if matches else ""
+
+
 class _HelpFormatter(argparse.HelpFormatter):
     """Wraps paragraphs, and leaves lines that begin with a space, the examples, as they are."""
 
@@ -133,9 +141,26 @@ class _Parser(argparse.ArgumentParser):
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings, formatter_class=_HelpFormatter)
+        self._given: list[str] = []
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:
+        """Parse as usual; the words are kept for errors, which say more than argparse about a misspelt option."""
+        self._given = list(sys.argv[1:] if args is None else args)
+        return super().parse_known_args(args, namespace)
 
     def error(self, message: str) -> NoReturn:
-        self.exit(2, f"{self.prog}: {message}; see {self.prog} --help\n")
+        self.exit(2, f"{self.prog}: {self._misspelt_option() or message}; see {self.prog} --help\n")
+
+    def _misspelt_option(self) -> str | None:
+        known = [name for name in self._option_string_actions if name.startswith("--")]
+        for word in self._given:
+            name = word.partition("=")[0]
+            # An abbreviation is none.
+            if name == "--":
+                break
+            if name.startswith("--") and not any(each.startswith(name) for each in known):
+                return f"unknown option {name}{nearest(name, known)}"
+        return None
 
 
 def command_module(name: str) -> ModuleType:
@@ -157,7 +182,7 @@ def make_parser(commands: Collection[str] = COMMANDS.keys()) -> argparse.Argumen
         "experiments.",
     )
     parser.add_argument("--version", action="version", version=f"mt-scaffold {__version__}")
-    subparsers = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    subparsers = parser.add_subparsers(title="commands", dest="command", metavar="COMMAND", required=True)
     for name, summary in COMMANDS.items():
         subparser = subparsers.add_parser(
             name, help=summary, description=summary[0].upper() + summary[1:] + ".", allow_abbrev=True
@@ -173,6 +198,24 @@ def make_parser(commands: Collection[str] = COMMANDS.keys()) -> argparse.Argumen
     return parser
 
 
+def parse(argv: Sequence[str], command: str | None) -> argparse.Namespace:
+    """Return the options of a call of ``command``; a wrong call ends with one line that points to the right --help."""
+    if command is not None and command not in COMMANDS:
+        make_parser([]).error(f"no command {command}{nearest(command, COMMANDS)}")
+    parser = make_parser([] if command is None else [command])
+    options, unknown = parser.parse_known_args(argv)
+    if unknown:
+        _parser_of(parser, command).error(f"unrecognised arguments: {' '.join(unknown)}")
+    return options
+
+
+def _parser_of(parser: argparse.ArgumentParser, command: str | None) -> argparse.ArgumentParser:
+    """Return the parser of a command."""
+    subparsers = next(each for each in parser._actions if isinstance(each, argparse._SubParsersAction))
+    found: argparse.ArgumentParser = subparsers.choices.get(command or "", parser)
+    return found
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run ``mt-scaffold`` with ``arguments`` (default: ``sys.argv``) and return its exit status."""
     argv = list(sys.argv[1:] if arguments is None else arguments)
@@ -180,7 +223,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stderr = open(os.devnull, "w")  # noqa: SIM115
     command = next((argument for argument in argv if not argument.startswith("-")), None)
     try:
-        options = make_parser([] if command is None else [command]).parse_args(argv)
+        options = parse(argv, command)
         status = options.run(options)
         if sys.stdout is not None:  # None where it is closed
             sys.stdout.flush()

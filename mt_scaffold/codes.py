@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Collection
 from functools import cached_property
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from mt_scaffold import _core
 from mt_scaffold.corpus.files import PathLike, Readable, read_file, shown, stream_name
@@ -13,6 +13,9 @@ from mt_scaffold.corpus.header import CodesHeader
 from mt_scaffold.corpus.text import is_base_symbol, notation_to_bytes
 from mt_scaffold.errors import UsageError
 from mt_scaffold.options import check_merges
+
+if TYPE_CHECKING:
+    from mt_scaffold.corpus.manifest import CodesUsed
 
 
 class Merge(NamedTuple):
@@ -175,6 +178,14 @@ class Codes:
         """The first ``merges`` merges, -1 for all; what follows them is not read, and may be malformed."""
         kind = PickyMerge if self.header.picky else Merge
         return [kind(*fields) for fields in _core.parse_codes(self.text, self.name, check_merges(merges))]
+
+    def used(self, merges: int = -1) -> CodesUsed:
+        """What a manifest says of these codes, of which the first ``merges`` are used; -1 for all."""
+        import hashlib
+
+        from mt_scaffold.corpus.manifest import CodesUsed
+
+        return CodesUsed(os.path.basename(self.name), hashlib.sha256(self.text).hexdigest(), len(self.first(merges)))
 
 
 # Codes, the bytes of a codes file, a path (``.gz`` too), or a file open for bytes or text.

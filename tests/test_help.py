@@ -106,6 +106,51 @@ def test_a_wrong_example_is_noticed() -> None:
         check(words, "here")
 
 
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        ("aply-bpe", "mt-scaffold: no command aply-bpe; did you mean apply-bpe?; see mt-scaffold --help"),
+        ("nonsense", "mt-scaffold: no command nonsense; see mt-scaffold --help"),
+        ("learn-bpe --simbols 3", "learn-bpe: unknown option --simbols; did you mean --symbols?; see LEARN --help"),
+        ("learn-bpe --zzz=3", "learn-bpe: unknown option --zzz; see LEARN --help"),
+        ("learn-bpe -s 10 stray", "learn-bpe: unrecognised arguments: stray; see LEARN --help"),
+        ("apply-bpe --kodes x", "apply-bpe: unknown option --kodes; did you mean --codes?; see "),
+    ],
+)
+def test_a_misspelt_command_or_option_gets_a_suggestion(
+    words: str, says: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """In one line, which points to the help of the command, not to the list of all commands."""
+    with pytest.raises(SystemExit) as end:
+        cli.main(words.split())
+    error = capsys.readouterr().err
+    assert end.value.code == 2 and error.count("\n") == 1
+    assert says.replace("LEARN", "mt-scaffold learn-bpe") in error
+
+
+def test_every_help_is_readable_without_an_extra() -> None:
+    """Whoever has installed segmentation alone can read what the other commands do, and what they would need."""
+    program = f"""
+import sys, importlib.abc, os
+class Blocker(importlib.abc.MetaPathFinder):
+    def find_spec(self, name, path=None, target=None):
+        top = name.partition(".")[0]
+        if top != "mt_scaffold" and top not in sys.stdlib_module_names:
+            raise ModuleNotFoundError(name, name=name)
+sys.path.insert(0, {str(ROOT)!r})
+sys.meta_path.insert(0, Blocker())
+sys.stdout = open(os.devnull, "w")
+from mt_scaffold import cli
+for command in cli.COMMANDS:
+    try:
+        print(command, cli.main([command, "--help"]), file=sys.stderr)
+    except SystemExit as end:
+        assert end.code == 0
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 @pytest.fixture(scope="module")
 def scripts(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """The completion scripts, by shell."""

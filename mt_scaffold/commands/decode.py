@@ -36,7 +36,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         choices=DTYPES,
         help="type of an id, where there is no NAME.idx (default: uint16, uint32 for codes of more than 65,536 ids)",
     )
-    add_special_tokens(parser, "leave this token out at the end of a document: the one that encode appended")
+    add_special_tokens(
+        parser,
+        "leave this token out at the end of a document: the one that encode appended (default: what NAME.manifest.json "
+        "records)",
+    )
 
 
 def run(options: argparse.Namespace) -> None:

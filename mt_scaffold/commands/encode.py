@@ -35,7 +35,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_codes(parser)
     add_merges(parser)
     parser.add_argument(
-        "--output", "-o", required=True, metavar="NAME.bin", help="the ids; NAME.idx says where each document begins"
+        "--output",
+        "-o",
+        required=True,
+        metavar="NAME.bin",
+        help="the ids; NAME.idx says where each document begins, NAME.manifest.json with which codes they were made",
     )
     parser.add_argument(
         "--format",

@@ -11,11 +11,19 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import BinaryIO, NamedTuple, cast
 
-from mt_scaffold.codes import CodesSource
+from mt_scaffold.codes import Codes, CodesSource
 from mt_scaffold.corpus.documents import DocumentInput, Documents
 from mt_scaffold.corpus.files import Output, PathLike, explain_os_error, refuse_overwriting, shown, writing_to
 from mt_scaffold.corpus.id_files import DTYPES, IdFile, IdsWriter, id_width, index_path, read_index, writing_ids
 from mt_scaffold.corpus.inputs import TextFile, core_input
+from mt_scaffold.corpus.manifest import (
+    Manifest,
+    codes_used,
+    manifest_path,
+    raw_digest,
+    read_manifest,
+    write_manifest,
+)
 from mt_scaffold.errors import MTScaffoldError, SpecialTokenError, UsageError
 from mt_scaffold.options import (
     check_choice,
@@ -33,6 +41,8 @@ from mt_scaffold.segment.ids import check_special_tokens
 # What a special token that is spelled out in the text becomes.
 IN_TEXT = ("refuse", "token", "text")
 DECODED_FORMATS = ("lines", "files", "jsonl")
+# The kind of the manifest next to a pair of files of ids, and what to do about a damaged one.
+_IDS, _REMEDY = "ids", "encode the text again, or remove the manifest to decode without it"
 # Ids decoded at once.
 _BATCH = 1 << 20
 # Documents encoded at once, in bytes.
@@ -79,6 +89,8 @@ def encode_documents(
 ) -> Encoded:
     """Encode documents into ``NAME.bin`` and ``NAME.idx`` (see ``id_files``): what the command ``encode`` does.
 
+    ``NAME.manifest.json`` records the codes and special tokens, with which alone the ids become text again.
+
     codes, merges: as for ``BPE``; their symbols must be bytes. paths, format, field: as for ``Documents``.
     outfile: a path that ends in ``.bin``. dtype: ``uint16`` or ``uint32``; None for the smaller one that fits.
     special_tokens: as for ``BPE``. append: a token to end every document with; a special token if it is not one yet.
@@ -94,13 +106,15 @@ def encode_documents(
     """
     check_choice("treatment of special tokens", in_text, IN_TEXT)
     special = _special(special_tokens, append)
-    bpe = BPE(codes, merges, special_tokens=special)
+    read = Codes.of(codes)
+    bpe = BPE(read, merges, special_tokens=special)
     documents = Documents(paths, format, field)
     width = id_width(bpe.n_vocab, dtype)
     uniform = check_uniform_sampling(uniform_sampling, check_dropout(dropout))
     check_epoch(epoch, seed, dropout or uniform)
     warn_of_epoch(epoch, dropout or uniform)
-    refuse_overwriting([outfile, index_path(outfile)], [codes, *documents.sources])
+    manifest = manifest_path(outfile)
+    refuse_overwriting([outfile, index_path(outfile), manifest], [codes, *documents.sources])
     options = _Options(
         {"refuse": "2", "token": "1", "text": "0"}[in_text] * len(special),
         width,
@@ -120,7 +134,63 @@ def encode_documents(
                 _encode_each(bpe, documents, each, writer, first, options)
         number = writer.sizes.tell() // 4
         ids = writer.ids.tell() // width
-    return Encoded(number, ids, bpe.n_vocab, next(name for name in DTYPES if DTYPES[name] == width))
+        # An old one would be of other ids, were this process to end between here and the new one.
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(manifest)
+    encoded = Encoded(number, ids, bpe.n_vocab, next(name for name in DTYPES if DTYPES[name] == width))
+    _write_manifest(manifest, outfile, read, merges, bpe, append, encoded)
+    return encoded
+
+
+def _write_manifest(
+    manifest: str, outfile: PathLike, codes: Codes, merges: int, bpe: BPE, append: str | None, encoded: Encoded
+) -> None:
+    content = {
+        "codes": codes.used(merges)._asdict(),
+        "special_tokens": bpe.special_tokens,
+        "append": append,
+        **encoded._asdict(),
+    }
+    files = {os.path.basename(path): raw_digest(path) for path in (os.fspath(outfile), index_path(outfile))}
+    write_manifest(manifest, Manifest(_IDS, files, content))
+
+
+def _expected_tokens(
+    codes: Codes, merges: int, infile: PathLike, tokens: Sequence[str], append: str | None
+) -> tuple[list[str], str | None]:
+    """Return the special tokens to decode with, and that at the end of documents: those given, or else the manifest's.
+
+    Raises UsageError where the manifest says that ids were made with other codes or special tokens; a notice on stderr
+    says that there is none.
+    """
+    special = _special(tokens, append)
+    path = manifest_path(infile)
+    if not os.path.exists(path):
+        print(
+            f"notice: {shown(infile)}: no {shown(os.path.basename(path))} next to it records the codes of these ids; "
+            "with other codes than theirs the text is wrong",
+            file=sys.stderr,
+        )
+        return special, append
+    manifest = read_manifest(path, _IDS, _REMEDY)
+    index = index_path(infile)
+    if os.path.exists(index) and raw_digest(index) not in manifest.files.values():
+        raise MTScaffoldError(f"{shown(path)}: not the manifest of {shown(index)} (sha256 mismatch); {_REMEDY}")
+    given, theirs = codes.used(merges), codes_used(path, manifest, _REMEDY)
+    if not given.same_as(theirs):
+        raise UsageError(f"{shown(infile)}: encoded with {theirs}, not with {given}; decode with those codes")
+    recorded, ending = manifest.content.get("special_tokens"), manifest.content.get("append")
+    if not isinstance(recorded, dict) or not (ending is None or ending in recorded):
+        raise MTScaffoldError(f"{shown(path)}: special_tokens: must be tokens and their ids; {_REMEDY}")
+    if not special:
+        return list(recorded), ending
+    if special != list(recorded):
+        names = ", ".join(map(repr, recorded)) or "none"
+        raise UsageError(
+            f"{shown(infile)}: encoded with other special tokens ({names}); omit --special and --append, which the "
+            "manifest gives"
+        )
+    return special, append
 
 
 def _special(tokens: Sequence[str], append: str | None) -> list[str]:
@@ -229,24 +299,30 @@ def decode_documents(
 ) -> None:
     """Decode ``NAME.bin`` into text, document by document: what the command ``decode`` does.
 
-    codes, merges, special_tokens, append: those the ids were made with; ``append`` is left out at their ends.
+    codes, merges, special_tokens, append: those the ids were made with; ``append`` is left out at their ends. Without
+        special tokens and ``append``, those of ``NAME.manifest.json``. Where there is no manifest, nothing checks them,
+        and stderr has a notice.
     format: ``lines``, each document followed by LF; ``files``, the documents one after the other as they are;
         ``jsonl``, each as the ``field`` of an object, with U+FFFD for what is not UTF-8, which stderr tells.
     dtype: of a file without ``NAME.idx``, such as nanoGPT's own, which is one document and, as ``lines`` too, written
         as it is; None for the type that ``encode`` gives ids of these codes.
 
-    Raises MTScaffoldError for an id out of range, an index that does not fit the file, and, as ``lines``, for a
-    document that holds an LF, unless it is the only one of a file without an index.
+    Raises UsageError for codes and special tokens other than the manifest's; MTScaffoldError for an id out of range, an
+    index or manifest that does not fit the file, and, as ``lines``, for a document that holds an LF, unless it is the
+    only one of a file without an index.
     """
     check_choice("format", format, DECODED_FORMATS)
     if dtype is not None:
         check_choice("type of ids", dtype, DTYPES)
-    special = _special(special_tokens, append)
-    bpe = BPE(codes, merges, special_tokens=special)
+    check_special_tokens(special_tokens)
+    index = index_path(infile)
+    refuse_overwriting([outfile], [codes, infile, index, manifest_path(infile)])
+    found = read_index(infile) if os.path.exists(index) else None
+    read = Codes.of(codes)
+    special, append = _expected_tokens(read, merges, infile, special_tokens, append)
+    bpe = BPE(read, merges, special_tokens=special)
     strip = -1 if append is None else bpe.special_tokens[append]
-    refuse_overwriting([outfile], [codes, infile, index_path(infile)])
-    if os.path.exists(index_path(infile)):
-        found = read_index(infile)
+    if found is not None:
         if dtype is not None and DTYPES[dtype] != found.width:
             raise UsageError(f"{shown(infile)}: its index has uint{8 * found.width} ids; omit --dtype")
         batches = _batches(found)

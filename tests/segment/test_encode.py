@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import hashlib
 import itertools
 import json
 import re
@@ -119,6 +120,62 @@ def test_text_comes_back_from_the_commands(folder: Path, tmp_path: Path, special
     ids.with_suffix(".idx").unlink()
     assert main([*decode, "--format", "files", "--dtype", "uint16"]) == 0
     assert back.read_bytes() == source.read_bytes()
+
+
+def test_decoding_with_other_codes_is_refused(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The manifest knows codes, merges and special tokens: fluent garbage with status 0 is what others would give."""
+    codes, other, ids, back = folder / "codes", tmp_path / "other", tmp_path / "x.bin", tmp_path / "back"
+    other.write_bytes(b"".join(codes.read_bytes().splitlines(keepends=True)[:20]))
+    (tmp_path / "same.gz").write_bytes(gzip.compress(codes.read_bytes()))
+    encode_documents(codes, [folder / "lines.txt"], ids, append=END)
+    manifest = json.loads((tmp_path / "x.manifest.json").read_text())
+    digests = {name: hashlib.sha256((tmp_path / name).read_bytes()).hexdigest() for name in ("x.bin", "x.idx")}
+    assert (manifest["kind"], manifest["files"]) == ("ids", digests)
+    assert manifest["codes"]["sha256"] == hashlib.sha256(codes.read_bytes()).hexdigest()
+    assert (manifest["documents"], manifest["ids"]) == (len(LINES), ids.stat().st_size // 2)
+    wrong: tuple[tuple[Path, list[str], str], ...] = (
+        (other, [], r"encoded with codes \(sha256 .*\), not with other \(sha256 .*\); decode with those codes"),
+        (codes, ["--merges", "20"], "not with codes .*, 20 merges"),
+        (codes, ["--append", "<|end|>"], r"encoded with other special tokens \('<\|endoftext\|>'\); omit"),
+    )
+    for path, options, says in wrong:
+        assert main(["decode", "--codes", str(path), "--input", str(ids), "--output", str(back), *options]) == 2
+        error = capsys.readouterr().err
+        assert re.search(says, error) and error.count("\n") == 1 and not back.exists()
+    # The special tokens are the manifest's; with --special, the appended one stays.
+    decode_documents(tmp_path / "same.gz", ids, back)
+    assert back.read_bytes() == (folder / "lines.txt").read_bytes()
+    decode_documents(codes, ids, back, special_tokens=[END])
+    assert back.read_text("utf-8").count(END) == len(LINES)
+    assert capsys.readouterr().err == ""
+
+
+def test_a_pair_without_its_manifest_decodes_with_a_notice(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Files of other tools have none. One of other ids, or damaged, is an error."""
+    codes, ids, back = folder / "codes", tmp_path / "x.bin", tmp_path / "back"
+    encode_documents(codes, [folder / "lines.txt"], ids)
+    manifest = tmp_path / "x.manifest.json"
+    written = manifest.read_text()
+    manifest.unlink()
+    decode_documents(codes, ids, back)
+    assert back.read_bytes() == (folder / "lines.txt").read_bytes()
+    notice = capsys.readouterr().err
+    assert notice.startswith("notice: ") and "no x.manifest.json" in notice and notice.count("\n") == 1
+    content = json.loads(written)
+    for broken, says in (
+        ("{", "not JSON"),
+        ("[]", "not a manifest of mt-scaffold"),
+        (json.dumps(content | {"kind": "packed model"}), "the manifest of something else"),
+        (json.dumps(content | {"format": 2}), "of a newer mt-scaffold"),
+        (json.dumps(content | {"codes": {"sha256": 1}}), "codes: must be a name, a sha256 and merges"),
+        (json.dumps(content | {"special_tokens": 1}), "special_tokens: must be tokens and their ids"),
+        (json.dumps(content | {"files": {}}), r"not the manifest of .*x\.idx"),
+    ):
+        manifest.write_text(broken)
+        with pytest.raises(MTScaffoldError, match=says):
+            decode_documents(codes, ids, back)
 
 
 def test_special_tokens_in_documents(folder: Path, tmp_path: Path) -> None:

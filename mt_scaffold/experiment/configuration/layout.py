@@ -233,6 +233,11 @@ class Layout(ABC, Generic[AnyConfig]):
         return self.folder / "statistics.json"
 
     @property
+    def report(self) -> Path:
+        """The HTML report."""
+        return self.folder / "report.html"
+
+    @property
     def figures(self) -> Path:
         """The folder of the figures."""
         return self.folder / "figures"

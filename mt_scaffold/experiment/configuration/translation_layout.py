@@ -133,11 +133,6 @@ class TranslationLayout(Layout[Config]):
         """Bytes per token beside the paper's."""
         return self.folder / "bytes-per-token.txt"
 
-    @property
-    def report(self) -> Path:
-        """The HTML report."""
-        return self.folder / "report.html"
-
     def _sections(self, step: str, *names: Any) -> object:
         config, whole = self.config, self.config.to_dict()
         match step:

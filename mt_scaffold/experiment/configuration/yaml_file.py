@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
-
-import yaml
+from typing import TYPE_CHECKING, Any
 
 from mt_scaffold.corpus.files import PathLike, open_input
 from mt_scaffold.errors import UsageError
 from mt_scaffold.experiment.runtime.schema import join_key
+
+# PyYAML is imported where it is used: every command shows its --help without it.
+if TYPE_CHECKING:
+    import yaml
 
 
 def read(path: PathLike) -> tuple[dict[str, Any], dict[str, int]]:
@@ -17,6 +19,8 @@ def read(path: PathLike) -> tuple[dict[str, Any], dict[str, int]]:
 
     Raises UsageError for a syntax error, a duplicate key, or content that is not a mapping.
     """
+    import yaml
+
     with open_input(path) as stream:
         content = stream.read()
     try:
@@ -50,6 +54,8 @@ def typed(value: Any) -> Any:
         return [typed(entry) for entry in value]
     if not isinstance(value, str):
         return value
+    import yaml
+
     try:
         return yaml.safe_load(value)
     except (yaml.YAMLError, ValueError) as error:
@@ -91,6 +97,8 @@ def merged(document: Mapping[str, Any], overrides: Mapping[str, Any]) -> dict[st
 
 def _note_lines(node: yaml.Node, key: str, lines: dict[str, int], path: str) -> None:
     """Note the line of every key under ``node``, and refuse a duplicate key."""
+    import yaml
+
     if isinstance(node, yaml.MappingNode):
         seen = set()
         for name_node, value_node in node.value:

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from mt_scaffold.corpus.files import PathLike, write_text
-from mt_scaffold.errors import UsageError
+from mt_scaffold.corpus.manifest import MANIFEST, raw_digest
+from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.binarise.pairs_as_ids import appears_complete, copy_dictionaries, refuse_other_content
 from mt_scaffold.experiment.configuration import Config
 from mt_scaffold.experiment.configuration.layout import CONFIG, Run, read_folder
@@ -21,8 +22,7 @@ from mt_scaffold.experiment.inference.model_files import TranslationModel, read_
 from mt_scaffold.experiment.packing.packed_model import (
     CARD,
     EXPERIMENT,
-    FORMAT,
-    MANIFEST,
+    NEW_CARD,
     OPTIONS,
     PATH_OPTIONS,
     WEIGHTS,
@@ -35,9 +35,11 @@ from mt_scaffold.experiment.packing.packed_model import (
     dictionary_name,
     is_plain,
     load_plugin,
+    read_stored,
+    write_manifest,
 )
 from mt_scaffold.experiment.runtime.checkpoints import tied
-from mt_scaffold.experiment.runtime.provenance import raw_digest, versions
+from mt_scaffold.experiment.runtime.provenance import versions
 from mt_scaffold.experiment.runtime.results import read_result, to_plain, write_result
 from mt_scaffold.experiment.training.train import TrainingReport
 from mt_scaffold.segment.inference import MERGES
@@ -79,14 +81,26 @@ Not stated. Whoever publishes this model should replace `license: unknown` above
 licences of the data that it was trained on."""
 
 
-def pack(system: PathLike, output: PathLike, seed: int | None = None) -> Manifest:
+def packed_folder(system: PathLike, seed: int | None = None) -> Path:
+    """Return where a system is packed by default: ``NAME-SYSTEM`` in the current folder, with the seed if one is given.
+
+    >>> packed_folder("experiments/demo/scaffold", 2)
+    PosixPath('demo-scaffold-seed2')
+    """
+    place = Path(system).absolute()
+    return Path(f"{place.parent.name}-{place.name}{'' if seed is None else f'-seed{seed}'}")
+
+
+def pack(system: PathLike, output: PathLike | None = None, seed: int | None = None) -> Manifest:
     """Pack the averaged model of a system (``experiments/NAME/SYSTEM``) into the folder ``output``.
 
     The folder has all that translating raw text takes: ``model.safetensors`` and ``config.json`` (weights and options
     of fairseq's model), dictionaries, codes, ``manifest.json`` (tokeniser, beam search, scores with their signatures,
     versions, the digest of every file), ``experiment.yaml`` (the configuration of the experiment) and README.md, a
     model card. It appears only once it is complete and a model has been loaded from it; one that was packed before is
-    replaced. seed: of the training; None takes the experiment's first.
+    replaced, but for a card that somebody has edited: the new card is then README.new.md.
+
+    output: None for ``packed_folder``. seed: of the training; None takes the experiment's first.
 
     Returns the manifest. Raises MTScaffoldError where the experiment has no such model yet, or the model cannot be
     loaded without running code; UsageError for an experiment with language models, for an unknown system or seed, and
@@ -95,7 +109,7 @@ def pack(system: PathLike, output: PathLike, seed: int | None = None) -> Manifes
     place = Path(system)
     if (place / CONFIG).is_file():
         raise UsageError(f"{system}: a whole experiment; name one of its systems, as in {place / 'SYSTEM'}")
-    place, output = place.absolute(), Path(output)
+    place, output = place.absolute(), packed_folder(system, seed) if output is None else Path(output)
     config = read_folder(place.parent)
     if not isinstance(config, Config):
         raise UsageError(f"{place.parent}: task: {config.task}: only translation systems can be packed")
@@ -117,7 +131,6 @@ def pack(system: PathLike, output: PathLike, seed: int | None = None) -> Manifes
         shutil.copyfile(layout.config_file, folder / EXPERIMENT)
         others = [WEIGHTS, OPTIONS, EXPERIMENT, *map(dictionary_name, layout.languages)]
         manifest = Manifest(
-            format=FORMAT,
             source=layout.source,
             target=layout.target,
             tokenise=config.tokenise.of_side("source"),
@@ -140,12 +153,29 @@ def pack(system: PathLike, output: PathLike, seed: int | None = None) -> Manifes
                 packed_with=versions(),
             ),
             files={**{each: raw_digest(folder / each) for each in others}, **stored},
+            card="",
         )
-        write_text(folder / CARD, model_card(manifest, _described(config, name)))
-        write_result(folder / MANIFEST, manifest)
+        card = model_card(manifest, _described(config, name))
+        write_text(folder / CARD, card)
+        manifest = dataclasses.replace(manifest, card=raw_digest(folder / CARD))
+        if edited_card(output):
+            shutil.copyfile(output / CARD, folder / CARD)
+            write_text(folder / NEW_CARD, card)
+        write_manifest(folder, manifest)
         # What does not load here would not load anywhere.
         PackedModel(folder, device="cpu").close()
     return manifest
+
+
+def edited_card(folder: Path) -> bool:
+    """Whether somebody has edited the card of a packed model; where no manifest tells, any card counts as edited."""
+    if not (folder / CARD).is_file():
+        return False
+    try:
+        stored = read_stored(folder / MANIFEST)
+    except MTScaffoldError:
+        return True
+    return raw_digest(folder / CARD) != stored.content.get("card")
 
 
 def _test_sets(layout: TranslationLayout, system: str, seed: int) -> dict[str, PackedTestSet]:

@@ -19,7 +19,9 @@ from pathlib import Path
 from types import SimpleNamespace, TracebackType
 from typing import Any, BinaryIO, Self
 
+from mt_scaffold.corpus import manifest as manifests
 from mt_scaffold.corpus.files import PathLike, open_input
+from mt_scaffold.corpus.manifest import MANIFEST
 from mt_scaffold.corpus.text import join_subwords, not_utf8
 from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.binarise.dictionary import END_ID, UNKNOWN_ID, read_ids
@@ -29,23 +31,19 @@ from mt_scaffold.experiment.data.moses import tokeniser_of
 from mt_scaffold.experiment.data.tokenise import detokenise
 from mt_scaffold.experiment.runtime.child_processes import begin_child
 from mt_scaffold.experiment.runtime.fairseq import no_gpu_message, sees_gpu, user_dir
-from mt_scaffold.experiment.runtime.provenance import raw_digest
+from mt_scaffold.experiment.runtime.results import to_plain
 from mt_scaffold.experiment.runtime.schema import OptionValue, WrongValue, bounds, build
 from mt_scaffold.options import worker_count
 
-MANIFEST, WEIGHTS, OPTIONS, EXPERIMENT, CARD = (
-    "manifest.json",
-    "model.safetensors",
-    "config.json",
-    "experiment.yaml",
-    "README.md",
-)
-FORMAT = 1
+WEIGHTS, OPTIONS, EXPERIMENT, CARD = "model.safetensors", "config.json", "experiment.yaml", "README.md"
+# The card of a model that is packed again, where somebody has edited the other.
+NEW_CARD = "README.new.md"
+# The kind of its manifest.
+KIND = "packed model"
+_REMEDY = "copy or pack the model again"
 # Options of fairseq-generate that change no translation.
 _WITHOUT_EFFECT = {"num-workers", "data-buffer-size", "log-format", "log-interval", "no-progress-bar", "no-early-stop"}
 _WITHOUT_EFFECT |= {"max-target-positions", "skip-invalid-size-inputs-valid-test"}
-# What Git has in place of a large file that it has not fetched.
-_POINTER = b"version https://git-lfs"
 # Paths of the machine that trained; weights that were read from one are the model's own now.
 PATH_OPTIONS = ("_path", "_dir", "_file", "_checkpoint")
 _PLAIN = (bool, int, float, str, type(None))
@@ -144,10 +142,10 @@ class Manifest:
     """What a folder holds, as ``manifest.json`` says it.
 
     tokenise: how raw source text becomes words. tied: the parameters that are stored under the name of another. files:
-    the SHA-256 digest of each file but the manifest and README.md, which are for people to edit.
+    the SHA-256 digest of each file but the manifest and README.md, which are for people to edit. card: that of
+    README.md as ``pack`` wrote it, so that it can tell an edited one.
     """
 
-    format: int
     source: str
     target: str
     tokenise: Tokenise
@@ -156,6 +154,7 @@ class Manifest:
     test_sets: dict[str, PackedTestSet]
     origin: Origin
     files: dict[str, str]
+    card: str
 
     @property
     def languages(self) -> tuple[str, str]:
@@ -178,21 +177,28 @@ def read_manifest(folder: PathLike) -> Manifest:
         raise MTScaffoldError(f"{folder}: no such folder; give one that mt-scaffold pack made")
     if not path.is_file():
         raise MTScaffoldError(f"{folder}: not a packed model (no {MANIFEST} in it); make one with mt-scaffold pack")
-    manifest = _manifest(path)
-    _check_files(Path(folder), manifest)
-    return manifest
-
-
-def _manifest(path: Path) -> Manifest:
-    document = _read_json(path)
-    found = document.get("format") if isinstance(document, dict) else None
-    if isinstance(found, int) and found > FORMAT:
-        raise MTScaffoldError(f"{path}: format {found} is of a newer mt-scaffold, this one reads {FORMAT}; update it")
+    stored = read_stored(path)
     try:
-        manifest: Manifest = build(Manifest, document)
+        manifest: Manifest = build(Manifest, {**stored.content, "files": stored.files})
     except WrongValue as error:
         raise MTScaffoldError(f"{path}: {error}; pack the model again") from None
+    needed = {WEIGHTS, OPTIONS, STORED, *(dictionary_name(language) for language in manifest.languages)}
+    if missing := sorted(needed - manifest.files.keys()):
+        raise MTScaffoldError(f"{path}: names no {missing[0]}; pack the model again")
+    manifests.check_files(folder, manifest.files, path, _REMEDY)
     return manifest
+
+
+def read_stored(path: Path) -> manifests.Manifest:
+    """Return the manifest of a packed model as it is stored; raise MTScaffoldError where it is none."""
+    return manifests.read_manifest(path, KIND, _REMEDY)
+
+
+def write_manifest(folder: Path, manifest: Manifest) -> None:
+    """Write the manifest of a packed model into its folder."""
+    content = to_plain(manifest)
+    files = content.pop("files")
+    manifests.write_manifest(folder / MANIFEST, manifests.Manifest(KIND, files, content))
 
 
 def _read_json(path: Path) -> Any:
@@ -202,26 +208,7 @@ def _read_json(path: Path) -> Any:
     try:
         return json.loads(content)
     except (ValueError, RecursionError) as error:
-        raise MTScaffoldError(f"{path}: not JSON ({error}); copy or pack the model again") from None
-
-
-def _check_files(folder: Path, manifest: Manifest) -> None:
-    needed = {WEIGHTS, OPTIONS, STORED, *(dictionary_name(language) for language in manifest.languages)}
-    if missing := sorted(needed - manifest.files.keys()):
-        raise MTScaffoldError(f"{folder / MANIFEST}: names no {missing[0]}; pack the model again")
-    for name, digest in manifest.files.items():
-        path = folder / name
-        if path.name != name or name in ("", ".", ".."):
-            raise MTScaffoldError(f"{folder / MANIFEST}: '{name}' is not a file of this folder; pack the model again")
-        if not path.is_file():
-            raise MTScaffoldError(f"{folder}: incomplete: {name} is missing; copy or pack the model again")
-        if raw_digest(path) != digest:
-            with open(path, "rb") as stream:
-                pointer = stream.read(len(_POINTER)) == _POINTER
-            problem = "a Git LFS pointer; fetch the file with git lfs pull"
-            if not pointer:
-                problem = "not as it was packed (sha256 mismatch); copy or pack the model again"
-            raise MTScaffoldError(f"{path}: {problem}")
+        raise MTScaffoldError(f"{path}: not JSON ({error}); {_REMEDY}") from None
 
 
 @dataclass(frozen=True)

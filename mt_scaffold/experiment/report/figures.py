@@ -1,7 +1,8 @@
-"""Figures of the vocabularies, the models and the scores, each as PNG and SVG.
+"""Figures of the vocabularies, the models and the scores, each as PNG, SVG and PDF, as wide as a column of a paper.
 
-Every plotting function takes data and a path without suffix, writes ``PATH.png`` and ``PATH.svg``, and returns the path
-of the SVG. ``note`` is printed below the figure, where the data is synthetic. The SVGs keep text as text on a
+Every plotting function takes data and a path without suffix, writes ``PATH.png``, ``PATH.svg`` and ``PATH.pdf``, and
+returns the path of the SVG. ``note`` is printed below the figure, where the data is synthetic. ``systems`` are those of
+the experiment, in order: a system has the same colour and marker in every figure. The SVGs keep text as text on a
 transparent background, so that a page can show them in light and dark mode.
 """
 
@@ -27,32 +28,39 @@ COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 _MARKERS = ("o", "s", "^", "D", "v", "P")
 _LINES = ("-", "--", ":")
 _GREY = "#888888"
-# About the width of a character of 10 points, and what stays free at each border of a figure, in inches.
-_CHARACTER, _BORDER = 0.085, 0.1
-_NOTE_SIZE = 8
+# Points; and, in inches, the width of a column, about that of a character, and what stays free at each border.
+_SIZE, _NOTE_SIZE = 8, 6.5
+COLUMN, _CHARACTER, _BORDER = 3.4, 0.072, 0.06
 
 _STYLE = {
     "svg.fonttype": "none",
     "font.family": "sans-serif",
-    "font.size": 10,
+    "font.size": _SIZE,
+    "pdf.fonttype": 42,
+    "lines.linewidth": 1.2,
+    "lines.markersize": 4,
     "axes.spines.top": False,
     "axes.spines.right": False,
     "legend.frameon": False,
 }
 
 
-def token_frequencies(frequencies: Mapping[str, Sequence[int]], path: PathLike, note: str = "") -> Path:
+def token_frequencies(
+    frequencies: Mapping[str, Sequence[int]], path: PathLike, note: str = "", systems: Mapping[str, int] = {}
+) -> Path:
     """Plot token frequency against rank, both logarithmic (the paper's figure of sorted frequencies).
 
-    frequencies: system → the frequencies of its whole vocabulary, in any order; those of 0 are not drawn.
+    frequencies: codes → the frequencies of the whole vocabulary, in any order; those of 0 are not drawn. systems: codes
+    → the place of the first system that uses them; by default codes are in the order of systems.
     """
     with _Drawing(path, note) as drawing:
         axes = drawing.axes
-        for number, (system, values) in enumerate(frequencies.items()):
+        for place, (system, values) in enumerate(frequencies.items()):
+            number = systems.get(system, place)
             ordered = sorted((value for value in values if value), reverse=True)
             style = _LINES[number // len(COLOURS) % len(_LINES)]
             axes.plot(range(1, len(ordered) + 1), ordered, style, color=_colour(number), label=_literal(system))
-        axes.set(xscale="log", yscale="log", xlabel="rank of the token", ylabel="frequency in the training text")
+        axes.set(xscale="log", yscale="log", xlabel="rank of the token", ylabel="occurrences in the training text")
         drawing.legend()
     return drawing.svg
 
@@ -60,21 +68,22 @@ def token_frequencies(frequencies: Mapping[str, Sequence[int]], path: PathLike, 
 def replaced_tokens(rows: Sequence[SizeComparison], path: PathLike, note: str = "") -> Path:
     """Plot the average frequency of the tokens that Scaffold-BPE removes from BPE's vocabulary, and of the new ones.
 
-    rows: from ``mt_scaffold.analysis.compare_vocab.compare_at_sizes``, one per size.
+    Above each pair is how much more frequent the new ones are, in per cent of the removed ones. rows: from
+    ``mt_scaffold.analysis.compare_vocab.compare_at_sizes``, one per size.
     """
     kept = [row for row in rows if row.gain is not None]
-    with _Drawing(path, note, width=max(6.0, 1.2 + 0.9 * len(kept))) as drawing:
+    with _Drawing(path, note, width=max(COLUMN, 0.9 + 0.65 * len(kept))) as drawing:
         axes = drawing.axes
         places = range(len(kept))
         for number, (key, label) in enumerate([("removed", "removed"), ("new", "new")]):
             heights = [getattr(row, f"average_frequency_{key}") for row in kept]
-            axes.bar([place + (number - 0.5) * 0.38 for place in places], heights, 0.36, color=_colour(1 - number),
+            axes.bar([place + (number - 0.5) * 0.38 for place in places], heights, 0.36, color=_colour(number),
                      label=label)  # fmt: skip
         for place, row in zip(places, kept, strict=True):
             top = max(row.average_frequency_removed or 0, row.average_frequency_new or 0)
             axes.annotate(f"{row.gain:+.1%}", (place, top), (0, 3), textcoords="offset points", ha="center")
         axes.set_xticks(list(places), [f"N = {row.symbols:,}" for row in kept])
-        axes.set_ylabel("average frequency in the training text")
+        axes.set_ylabel("mean occurrences of a token")
         axes.margins(y=0.12)
         drawing.legend()
     return drawing.svg
@@ -92,31 +101,31 @@ def inside_longer_tokens(
         if not rows:
             raise MTScaffoldError(f"'{part}': no token of the text contains it; choose another string")
     longest = max(len(surface_form(token)) for rows in shares.values() for token, *_ in rows)
-    width = (2.8 + _CHARACTER * longest) * len(parts)
+    width = max(COLUMN, (1.8 + _CHARACTER * longest) * len(parts))
     with _Drawing(path, note, columns=len(parts), width=width) as drawing:
         for axes, (part, rows) in zip(drawing.all_axes, shares.items(), strict=True):
             names = [surface_form(token) for token, *_ in rows]
             own = [token.removesuffix(END_OF_WORD) == part for token, *_ in rows]
             places = range(len(rows), 0, -1)
-            colours = [COLOURS[1] if is_own else COLOURS[0] for is_own in own]
+            colours = [COLOURS[0] if is_own else _GREY for is_own in own]
             axes.barh(list(places), [100 * share for *_, share in rows], color=colours)
             axes.set_yticks(list(places), [_literal(name) for name in names])
-            axes.set(xlabel="% of the tokens that contain it", title=_literal(part))
+            axes.set(xlabel="% of its occurrences", title=_literal(part))
     return drawing.svg
 
 
-def embeddings(models: Mapping[str, Embeddings], path: PathLike, note: str = "") -> Path:
+def embeddings(models: Mapping[str, Embeddings], path: PathLike, note: str = "", systems: Sequence[str] = ()) -> Path:
     """Plot the embeddings of each model projected by SVD, one panel per model, with the marked tokens on top."""
-    with _Drawing(path, note, columns=len(models), width=3.9 * len(models), height=3.9) as drawing:
+    with _Drawing(path, note, columns=len(models), width=COLUMN * len(models), height=3.4) as drawing:
         for axes, (system, model) in zip(drawing.all_axes, models.items(), strict=True):
             points = project(model.vectors)
             axes.scatter(*points.T, s=2, color=_GREY, alpha=0.35, linewidths=0, label="all tokens", rasterized=True)
             for number, (label, chosen) in enumerate(model.marked.items()):
                 rows = [row for row, token in enumerate(model.tokens) if token in chosen]
-                colour = _colour(1 - number if number < 2 else number)
+                colour = _colour(number if len(model.marked) > 1 else _place(system, systems))
                 axes.scatter(*points[rows].T, s=5, color=colour, linewidths=0, label=label, rasterized=True)
             axes.set(title=_literal(system), xticks=[], yticks=[])
-            axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.02), markerscale=3, fontsize=8)
+            axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.02), markerscale=3, fontsize=7)
     return drawing.svg
 
 
@@ -132,19 +141,25 @@ class Interval:
 
 
 def scores(
-    intervals: Sequence[Interval], path: PathLike, note: str = "", label: str = "BLEU, 95 % confidence interval"
+    intervals: Sequence[Interval],
+    path: PathLike,
+    note: str = "",
+    label: str = "BLEU, 95 % confidence interval",
+    systems: Sequence[str] = (),
 ) -> Path:
     """Plot scores with confidence intervals: the test sets side by side, in each of them one mark per training."""
     test_sets = list(dict.fromkeys(interval.test_set for interval in intervals))
-    systems = list(dict.fromkeys(interval.system for interval in intervals))
+    systems = systems or list(dict.fromkeys(interval.system for interval in intervals))
     seeds = list(dict.fromkeys(interval.seed for interval in intervals))
-    room = max(0.9 + 0.3 * len(intervals) / len(test_sets), 0.3 + _CHARACTER * max(map(len, test_sets)))
-    with _Drawing(path, note, width=max(4.5, 1.2 + room * len(test_sets))) as drawing:
+    room = max(0.5 + 0.15 * len(intervals) / len(test_sets), 0.2 + _CHARACTER * max(map(len, test_sets)))
+    with _Drawing(path, note, width=max(COLUMN, 0.7 + room * len(test_sets))) as drawing:
         axes = drawing.axes
         columns = [(system, seed) for system in systems for seed in seeds]
         step = 0.7 / max(1, len(columns))
         for number, system in enumerate(systems):
             chosen = [interval for interval in intervals if interval.system == system]
+            if not chosen:
+                continue
             places = [
                 test_sets.index(entry.test_set) + (columns.index((system, entry.seed)) - (len(columns) - 1) / 2) * step
                 for entry in chosen
@@ -155,7 +170,8 @@ def scores(
                 [entry.half_width for entry in chosen],
                 fmt=_marker(number),
                 color=_colour(number),
-                capsize=3,
+                capsize=2,
+                linewidth=0.9,
                 label=_literal(system),
             )
         axes.set_xticks(range(len(test_sets)), [_literal(name) for name in test_sets])
@@ -165,12 +181,53 @@ def scores(
     return drawing.svg
 
 
+@dataclass(frozen=True)
+class Change:
+    """The score of a system minus its baseline's on one test set (or in one group of them), with its 95 % interval."""
+
+    place: str
+    system: str
+    baseline: str
+    difference: float
+    low: float
+    high: float
+
+
+def differences(
+    changes: Sequence[Change], path: PathLike, label: str, note: str = "", systems: Sequence[str] = ()
+) -> Path:
+    """Plot differences from the baseline with their intervals, a row for each; what crosses 0 may be chance.
+
+    label: the metric, with its unit.
+    """
+    rows = [f"{each.place}: {each.system}" if each.place else each.system for each in changes]
+    baselines = list(dict.fromkeys(each.baseline for each in changes))
+    systems = systems or list(dict.fromkeys(each.system for each in changes))
+    width = max(COLUMN, 1.8 + _CHARACTER * max(map(len, rows)))
+    with _Drawing(path, note, width=width, height=0.65 + 0.2 * len(changes)) as drawing:
+        axes = drawing.axes
+        axes.axvline(0, color=_GREY, linewidth=0.8)
+        for row, each in enumerate(changes):
+            number = _place(each.system, systems)
+            reach = [[each.difference - each.low], [each.high - each.difference]]
+            axes.errorbar([each.difference], [-row], xerr=reach, fmt=_marker(number), color=_colour(number), capsize=2)
+        axes.set_yticks([-row for row in range(len(rows))], [_literal(row) for row in rows])
+        axes.set_ylim(0.6 - len(rows), 0.6)
+        against = baselines[0] if len(baselines) == 1 else "the baseline"
+        axes.set_xlabel(_literal(f"{label}, difference from {against}"))
+    return drawing.svg
+
+
 Curves = Mapping[str, Sequence[tuple[float, float]]]
 
 
-def has_curve(trainings: Mapping[str, Curves], name: str) -> bool:
+# System → the curves of each of its trainings (``TrainingReport.curves``).
+Trainings = Mapping[str, Sequence[Curves]]
+
+
+def has_curve(trainings: Trainings, name: str) -> bool:
     """Return whether every training has the curve ``name`` (``valid_bleu``, ``valid_bits_per_byte``)."""
-    return bool(trainings) and all(curves.get(name) for curves in trainings.values())
+    return bool(trainings) and all(curves.get(name) for each in trainings.values() for curves in each)
 
 
 def over_sizes(series: Mapping[str, Sequence[tuple[int, float]]], path: PathLike, label: str, note: str = "") -> Path:
@@ -234,40 +291,49 @@ def grid_over_sizes(rows: Sequence[Sequence[Panel]], path: PathLike, note: str =
     return drawing.svg
 
 
-def training_curves(trainings: Mapping[str, Curves], path: PathLike, note: str = "") -> Path:
-    """Plot training loss (dashed) and validation loss against updates, per byte of text where all trainings have that.
+def training_curves(trainings: Trainings, path: PathLike, note: str = "", per_byte: bool | None = None) -> Path:
+    """Plot training loss (dashed) and validation loss against updates, a thin line for each training.
 
-    trainings: name of the training → its curves (``TrainingReport.curves``).
+    per_byte: whether the loss is per byte of text, not per token; None where all trainings have that.
     """
-    per_byte = has_curve(trainings, "valid_bits_per_byte")
+    per_byte = has_curve(trainings, "valid_bits_per_byte") if per_byte is None else per_byte
     ending, unit = ("_bits_per_byte", "byte of text") if per_byte else ("", "token")
+    kinds = ((f"valid{ending}", "-"), (f"train{ending}", "--"))
     with _Drawing(path, note) as drawing:
-        axes = drawing.axes
-        for number, (name, curves) in enumerate(trainings.items()):
-            for kind, style in (("train", "--"), ("valid", "-")):
-                if points := curves.get(kind + ending):
-                    marker = _marker(number) if kind == "valid" else None
-                    axes.plot(*zip(*points, strict=True), style, color=_colour(number), marker=marker,
-                              markersize=4)  # fmt: skip
-            axes.plot([], [], color=_colour(number), marker=_marker(number), markersize=4, label=_literal(name))
+        _draw_curves(drawing.axes, trainings, kinds)
         for style, label in (("--", "training"), ("-", "validation")):
-            axes.plot([], [], style, color=_GREY, label=label)
-        axes.set(xlabel="updates", ylabel=f"loss, bits per {unit}")
+            drawing.axes.plot([], [], style, color=_GREY, label=label)
+        drawing.axes.set(xlabel="updates", ylabel=f"loss, bits per {unit}")
         drawing.legend()
     return drawing.svg
 
 
-def bleu_curves(trainings: Mapping[str, Curves], path: PathLike, note: str = "") -> Path:
+def bleu_curves(trainings: Trainings, path: PathLike, note: str = "") -> Path:
     """Plot BLEU of the validation set against updates, for the trainings that have it (``validate_bleu``)."""
     with _Drawing(path, note) as drawing:
-        axes = drawing.axes
-        for number, (name, curves) in enumerate(trainings.items()):
-            if points := curves.get("valid_bleu"):
-                axes.plot(*zip(*points, strict=True), color=_colour(number), marker=_marker(number), markersize=4,
-                          label=_literal(name))  # fmt: skip
-        axes.set(xlabel="updates", ylabel="BLEU of the validation set")
+        _draw_curves(drawing.axes, trainings, (("valid_bleu", "-"),))
+        drawing.axes.set(xlabel="updates", ylabel="BLEU of the validation set, 0 to 100")
         drawing.legend()
     return drawing.svg
+
+
+def _draw_curves(axes: Any, trainings: Trainings, kinds: Sequence[tuple[str, str]]) -> None:
+    """Draw curves by name and line style: a colour for each system, thinner lines where it has several trainings."""
+    for number, (system, each) in enumerate(trainings.items()):
+        thin = {"linewidth": 0.7, "alpha": 0.8} if len(each) > 1 else {}
+        # One point is no line.
+        for curves in each:
+            for name, style in kinds:
+                if points := curves.get(name):
+                    marker = _marker(number) if len(points) == 1 else None
+                    axes.plot(*zip(*points, strict=True), style, color=_colour(number), marker=marker, **thin)
+        seeds = f" ({len(each)} seeds)" if len(each) > 1 else ""
+        axes.plot([], [], color=_colour(number), label=_literal(f"{system}{seeds}"))
+
+
+def _place(system: str, systems: Sequence[str]) -> int:
+    """Return the number of a system's colour."""
+    return systems.index(system) if system in systems else 0
 
 
 def _colour(number: int) -> str:
@@ -285,10 +351,10 @@ def _literal(text: str) -> str:
 
 
 class _Drawing:
-    """A figure with one or more axes, written as PNG and SVG when the block ends without an error."""
+    """A figure with one or more axes, written in every format when the block ends without an error."""
 
     def __init__(
-        self, path: PathLike, note: str, columns: int = 1, width: float = 6.0, height: float = 3.6, rows: int = 1
+        self, path: PathLike, note: str, columns: int = 1, width: float = COLUMN, height: float = 2.3, rows: int = 1
     ) -> None:
         import matplotlib
         from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -308,7 +374,7 @@ class _Drawing:
         """Put the legend above the axes, where it hides nothing, in as many columns as fit; make room for it."""
         handles, labels = self.axes.get_legend_handles_labels()
         for columns in range(len(labels), 0, -1):
-            legend: Any = self._figure.legend(handles, labels, loc="outside upper center", ncols=columns, fontsize=9)
+            legend: Any = self._figure.legend(handles, labels, loc="outside upper center", ncols=columns, fontsize=7)
             width, height = legend.get_window_extent(self._renderer).size / self._figure.dpi
             if columns == 1 or width <= self._figure.get_figwidth() - 2 * _BORDER:
                 break
@@ -320,7 +386,7 @@ class _Drawing:
         """Add the note, in as many lines as it needs, and shrink the titles that are wider than their axes."""
         if self._note:
             # Not matplotlib's own wrapping, which leaves no border: a browser's font may be a little wider.
-            characters = int((self._figure.get_figwidth() - 2 * _BORDER) / (_NOTE_SIZE / 10 * _CHARACTER))
+            characters = int((self._figure.get_figwidth() - 2 * _BORDER) / (_NOTE_SIZE / _SIZE * _CHARACTER))
             self._figure.supxlabel(textwrap.fill(self._note, characters), fontsize=_NOTE_SIZE, color=_GREY)
         self._figure.draw_without_rendering()
         for axes in self.all_axes:
@@ -340,11 +406,16 @@ class _Drawing:
         try:
             if kind is None:
                 self._finish()
-                for suffix, options in (("png", {"dpi": 150, "metadata": {"Software": None}}), ("svg", _SVG)):
+                for suffix, options in _FORMATS.items():
                     with open_output(self._path.with_name(f"{self._path.name}.{suffix}")) as stream:
                         self._figure.savefig(stream, format=suffix, **options)
         finally:
             self._style.__exit__(None, None, None)
 
 
-_SVG: dict[str, Any] = {"transparent": True, "dpi": 150, "metadata": {"Date": None}}
+# Without the time, so that the same data gives the same bytes.
+_FORMATS: dict[str, dict[str, Any]] = {
+    "png": {"dpi": 250, "metadata": {"Software": None}},
+    "svg": {"transparent": True, "dpi": 250, "metadata": {"Date": None}},
+    "pdf": {"dpi": 250, "metadata": {"CreationDate": None}},
+}

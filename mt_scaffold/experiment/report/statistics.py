@@ -5,8 +5,9 @@ Translation first: the HTML report has all of it. Then language models: how thei
 
 from __future__ import annotations
 
+import itertools
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from statistics import fmean
@@ -39,7 +40,8 @@ from mt_scaffold.experiment.configuration.layout import Run
 from mt_scaffold.experiment.configuration.systems import CodesSetting
 from mt_scaffold.experiment.configuration.translation_layout import TranslationLayout
 from mt_scaffold.experiment.data.tokenise import detokenise
-from mt_scaffold.experiment.evaluation.comparison import SYNTHETIC_NOTE
+from mt_scaffold.experiment.evaluation.comparison import SYNTHETIC_NOTE, Comparison
+from mt_scaffold.experiment.evaluation.metrics import KINDS
 from mt_scaffold.experiment.evaluation.score import detokenised_sides
 from mt_scaffold.experiment.report import figures
 from mt_scaffold.experiment.report.embeddings import Embeddings, Spread, read_embeddings, spread
@@ -52,6 +54,10 @@ from mt_scaffold.segment.inference import MERGES
 from mt_scaffold.segment.resampling import labels
 from mt_scaffold.tables import format_table
 
+DIFFERENCES = (
+    "Difference from the baseline with its 95 % interval, not corrected for the number of comparisons. An interval "
+    "that holds 0 may be chance."
+)
 _PER_BYTE = "Training and validation loss, in bits per byte of the target text, whatever subwords it is divided into."
 _PER_SUBWORD = (
     "Training and validation loss, in bits per subword. Systems whose segmentations differ divide the text into "
@@ -208,20 +214,29 @@ def _draw(
     def show(section: str, svg: Path, caption: str, wide: bool = False) -> None:
         drawn.append(Figure(section, svg.relative_to(layout.folder).as_posix(), caption, wide))
 
+    systems = [*config.systems]
+    if layout.comparison("json").exists():
+        comparison = read_result(Comparison, layout.comparison("json"))
+        if drawn_differences := draw_differences(comparison, folder / "differences", note, systems):
+            show("scores", drawn_differences, DIFFERENCES)
     show(
         "scores",
-        figures.scores(intervals, folder / "bleu", note),
+        figures.scores(intervals, folder / "bleu", note, systems=systems),
         "BLEU with the 95 % confidence interval of sacreBLEU's bootstrap over the sentences of the test set. Systems "
         "are compared by the paired test in the table, not by whether these intervals overlap.",
     )
     for section, name, label, series in _over_sizes(layout, vocabularies, intervals):
         show(section, figures.over_sizes(series, folder / name, label, note), f"{label}, over N.")
     curves = {
-        f"{run.system}, seed {run.seed}": read_result(TrainingReport, layout.training_report(run)).curves
-        for run in layout.runs
+        system: [
+            read_result(TrainingReport, layout.training_report(run)).curves
+            for run in layout.runs
+            if run.system == system
+        ]
+        for system in systems
     }
     # fairseq logs no epoch with --log-format none.
-    if any(points for training in curves.values() for points in training.values()):
+    if any(points for each in curves.values() for training in each for points in training.values()):
         show(
             "training",
             figures.training_curves(curves, folder / "training", note),
@@ -235,9 +250,10 @@ def _draw(
             "shape of the curves, not to be compared with the scores above.",
         )
     frequencies = {name: vocabulary.sorted_frequencies for name, vocabulary in vocabularies.items()}
+    places = first_places({system: config.segmentation(system).codes[0].name for system in systems}, frequencies)
     show(
         "vocabularies",
-        figures.token_frequencies(frequencies, folder / "token-frequencies", note),
+        figures.token_frequencies(frequencies, folder / "token-frequencies", note, places),
         "Sorted token frequencies in the training text.",
     )
     if compared is None:
@@ -253,16 +269,43 @@ def _draw(
         show(
             "vocabularies",
             figures.inside_longer_tokens(parts, vocabularies[compared.bpe].frequencies, folder / "inside-longer", note),
-            "Where a string occurs in the text as BPE segments it: as a token of its own (orange), or in longer ones.",
+            "Where a string occurs in the text as BPE segments it: as a token (in colour) or in longer ones (grey).",
             wide=True,
         )
     for system, model in models.items():
         show(
             "embeddings",
-            figures.embeddings({system: model}, folder / f"embeddings-{system}", note),
+            figures.embeddings({system: model}, folder / f"embeddings-{system}", note, systems),
             f"Source embeddings of {system}, seed {config.seeds[0]}, less their mean, projected by SVD.",
         )
     return drawn
+
+
+def draw_differences(
+    comparison: Comparison, path: PathLike, note: str = "", systems: Sequence[str] = ()
+) -> Path | None:
+    """Draw the differences of the first table with their intervals; None where nothing was tested."""
+    metric = comparison.main_metric
+    changes = [
+        figures.Change(
+            ", ".join(each for each in (row.group, row.test_set) if each),
+            row.system,
+            row.baseline or comparison.baseline,
+            test.difference,
+            test.low,
+            test.high,
+        )
+        for row in comparison.rows
+        if (test := row.tests.get(metric)) is not None
+    ]
+    return figures.differences(changes, path, KINDS[metric].label, note, systems) if changes else None
+
+
+def first_places(codes_of_systems: Mapping[str, str], codes: Iterable[str]) -> dict[str, int]:
+    """Return, for codes, the place of the first system that uses them; codes that none uses come after all systems."""
+    named = list(codes_of_systems.values())
+    others = itertools.count(len(named))
+    return {name: named.index(name) if name in named else next(others) for name in codes}
 
 
 def _over_sizes(
@@ -346,12 +389,12 @@ class VocabularySummary:
 
 @dataclass(frozen=True)
 class LanguageModelStatistics:
-    """The measurements of an experiment beside its bits per byte. figures: relative to its folder."""
+    """The measurements of an experiment beside its bits per byte, and the figures of its report."""
 
     experiment: str
     synthetic: bool
     vocabularies: list[VocabularySummary]
-    figures: list[str]
+    figures: list[Figure]
     versions: dict[str, str]
 
 
@@ -368,12 +411,11 @@ def language_model_statistics(layout: LanguageModelLayout) -> LanguageModelStati
     frequencies = {name: token_counts(folder) for name, folder in folders.items()}
     make_folder(layout.figures)
     note = SYNTHETIC_NOTE if config.synthetic else ""
-    figure = figures.token_frequencies(frequencies, layout.figures / "token-frequencies", note)
     result = LanguageModelStatistics(
         experiment=config.name,
         synthetic=config.synthetic,
         vocabularies=[summarise_documents(name, folder, frequencies[name]) for name, folder in folders.items()],
-        figures=[figure.relative_to(layout.folder).as_posix()],
+        figures=_draw_language_models(layout, frequencies, note),
         versions=versions(),
     )
     write_text(
@@ -381,6 +423,41 @@ def language_model_statistics(layout: LanguageModelLayout) -> LanguageModelStati
     )
     write_result(layout.statistics, result)
     return result
+
+
+def _draw_language_models(
+    layout: LanguageModelLayout, frequencies: Mapping[str, Sequence[int]], note: str
+) -> list[Figure]:
+    """Draw every figure and return them in the order of the page."""
+    config, folder = layout.config, layout.figures
+    systems = [*config.systems]
+    drawn: list[Figure] = []
+
+    def show(section: str, svg: Path, caption: str) -> None:
+        drawn.append(Figure(section, svg.relative_to(layout.folder).as_posix(), caption))
+
+    if layout.comparison("json").exists():
+        comparison = read_result(Comparison, layout.comparison("json"))
+        if svg := draw_differences(comparison, folder / "differences", note, systems):
+            show("scores", svg, f"{DIFFERENCES} Bits per byte: below 0 is better.")
+    for name in config.comparisons:
+        curves = {
+            system: [
+                read_result(TrainingReport, layout.training_report(layout.run_in(name, system, seed))).curves
+                for seed in config.seeds
+            ]
+            for system in systems
+        }
+        if figures.has_curve(curves, "valid_bits_per_byte"):
+            svg = figures.training_curves(curves, folder / f"bits-per-byte-{name}", note, per_byte=True)
+            show("training", svg, f"{name}: training and validation loss in bits per byte, whatever the tokens.")
+        if any(points for each in curves.values() for training in each for points in training.values()):
+            svg = figures.training_curves(curves, folder / f"loss-{name}", note, per_byte=False)
+            show("training", svg, f"{name}: the same in bits per token, which do not compare between vocabularies.")
+    places = first_places({system: layout.segmentation_of(system) for system in systems}, frequencies)
+    svg = figures.token_frequencies(frequencies, folder / "token-frequencies", note, places)
+    show("vocabularies", svg, "Sorted token frequencies in the training documents.")
+    return drawn
 
 
 def token_counts(folder: PathLike) -> list[int]:

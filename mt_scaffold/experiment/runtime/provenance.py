@@ -7,7 +7,7 @@ import importlib.metadata
 import platform
 from collections.abc import Iterable
 
-from mt_scaffold.corpus.files import PathLike, explain_os_error, open_input
+from mt_scaffold.corpus.files import PathLike, open_input
 
 # The distributions that a score may depend on.
 _DISTRIBUTIONS = (
@@ -46,12 +46,3 @@ def sha256(path: PathLike) -> str:
     """Return the SHA-256 digest of the content of ``path``, decompressed where it is ``.gz``, in hexadecimal."""
     with open_input(path) as stream:
         return digest_of(iter(lambda: stream.read(1 << 20), b""))
-
-
-def raw_digest(path: PathLike, kind: str = "sha256") -> str:
-    """Return the digest of a file as stored, in hexadecimal. Raises MTScaffoldError where it cannot be read."""
-    try:
-        with open(path, "rb") as stream:
-            return hashlib.file_digest(stream, kind).hexdigest()
-    except OSError as error:
-        raise explain_os_error(error, path) from error

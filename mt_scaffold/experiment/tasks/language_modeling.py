@@ -142,6 +142,13 @@ def sample(layout: LanguageModelLayout, run: Run, gpus: int = 0) -> None:
     write_text(layout.samples(run), format_samples(samples))
 
 
+def report(layout: LanguageModelLayout) -> None:
+    """Make the report page of the finished experiment."""
+    from mt_scaffold.experiment.report.html.language_models import language_model_report
+
+    language_model_report(layout.folder, layout.report)
+
+
 class LanguageModeling(Task[LanguageModelLayout]):
     """Language models of raw documents, scored in bits per byte."""
 
@@ -157,6 +164,7 @@ class LanguageModeling(Task[LanguageModelLayout]):
         "sample": sample,
         "evaluate-tasks": benchmarks.evaluate_tasks,
         "compare-tasks": benchmarks.compare_tasks,
+        "report": report,
     }
 
     def check_plan(self, layout: LanguageModelLayout) -> None:
@@ -187,14 +195,15 @@ class LanguageModeling(Task[LanguageModelLayout]):
 
     def results(self, layout: LanguageModelLayout) -> list[Path]:
         files = [*map(layout.task_comparison, TASK_KINDS)] if layout.config.tasks is not None else []
-        return [*files, *(layout.every_run(layout.samples) if layout.config.samples.prompts else [])]
+        samples = layout.every_run(layout.samples) if layout.config.samples.prompts else []
+        return [layout.report, *files, *samples]
 
     def closing_words(self, layout: LanguageModelLayout) -> list[str]:
         tables = [layout.vocabulary_table]
         if layout.config.tasks is not None:
             tables.insert(0, layout.task_comparison("txt"))
         lines = [table.read_text(encoding="utf-8") for table in tables if table.exists()]
-        return [*lines, f"All results are in {layout.folder} (see docs/language_models.md)."]
+        return [*lines, f"All results are in {layout.folder}; open {layout.report} in a browser."]
 
     def learned_from(self, layout: LanguageModelLayout, codes: str) -> list[Path]:
         return [layout.counts]
@@ -261,7 +270,8 @@ class LanguageModeling(Task[LanguageModelLayout]):
         return layout.config.evaluate.bootstrap_samples
 
     def measured(self, layout: LanguageModelLayout) -> list[Path]:
-        return list(dict.fromkeys(map(layout.binarised_of, layout.config.systems)))
+        folders = dict.fromkeys(map(layout.binarised_of, layout.config.systems))
+        return [*folders, *layout.every_run(layout.training_report)]
 
     def statistics(self, layout: LanguageModelLayout) -> None:
         from mt_scaffold.experiment.report.statistics import language_model_statistics

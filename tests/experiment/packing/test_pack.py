@@ -310,12 +310,31 @@ def manifest_with(**values: Any) -> Callable[[Path], object]:
     return change
 
 
+def test_an_edited_card_outlives_packing_again(
+    experiment: TranslationLayout, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Without --output the folder is EXPERIMENT-SYSTEM; a licence that was filled in survives, and stdout tells."""
+    monkeypatch.chdir(tmp_path)
+    command = ["pack", str(experiment.folder / "scaffold")]
+    folder = tmp_path / "tiny-scaffold"
+    assert main(command) == main(command) == 0
+    written = (folder / "README.md").read_text()
+    assert not (folder / "README.new.md").exists() and "edited" not in capsys.readouterr().out
+    (folder / "README.md").write_text(written.replace("license: unknown", "license: cc-by-4.0"))
+    for _ in range(2):
+        assert main(command) == 0
+        assert "tiny-scaffold/README.md: edited, and kept" in capsys.readouterr().out
+        assert "license: cc-by-4.0" in (folder / "README.md").read_text()
+        assert (folder / "README.new.md").read_text() == written
+    read_manifest(folder)
+
+
 @pytest.mark.parametrize(
     ("change", "says"),
     [
-        (spoil("model.safetensors"), r"model\.safetensors: not as it was packed \(sha256 mismatch\)"),
-        (spoil("bpe.codes"), r"bpe\.codes: not as it was packed"),
-        (spoil("config.json"), r"config\.json: not as it was packed"),
+        (spoil("model.safetensors"), r"model\.safetensors: not as it was written \(sha256 mismatch\)"),
+        (spoil("bpe.codes"), r"bpe\.codes: not as it was written"),
+        (spoil("config.json"), r"config\.json: not as it was written"),
         (
             spoil("model.safetensors", b"version https://git-lfs.github.com/spec/v1\n"),
             "a Git LFS pointer; .*git lfs pull",
@@ -363,7 +382,7 @@ def test_a_manifest_leads_to_no_file_outside_and_options_to_no_path(packed: Path
         content = b"null" if entry is None else json.dumps(json.loads((folder / name).read_text()) | entry).encode()
         spoil(name, content)(folder)
         manifest = json.loads((folder / "manifest.json").read_text())
-        from mt_scaffold.experiment.runtime.provenance import raw_digest
+        from mt_scaffold.corpus.manifest import raw_digest
 
         manifest_with(files=manifest["files"] | {name: raw_digest(folder / name)})(folder)
         with pytest.raises(MTScaffoldError, match=says):

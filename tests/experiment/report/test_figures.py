@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -57,6 +58,8 @@ def test_every_figure_is_written_the_same_each_time(tmp_path: Path) -> None:
     log.write_text(PLAIN_LOG)
     model = Embeddings(["a", "b@@", "c"], numpy.random.default_rng(1).normal(size=(3, 8)), {"new": frozenset("a")})
 
+    change = figures.Change("test", "scaffold", "bpe", 0.3, -0.2, 0.8)
+
     def draw(folder: Path) -> list[Path]:
         folder.mkdir()
         return [
@@ -65,16 +68,38 @@ def test_every_figure_is_written_the_same_each_time(tmp_path: Path) -> None:
             figures.inside_longer_tokens(["a$"], {"a$": 1, "ba$c</w>": 9}, folder / "i", "SYNTHETIC"),
             figures.embeddings({"bpe": model}, folder / "e", "SYNTHETIC"),
             figures.scores(intervals, folder / "s", "SYNTHETIC"),
-            figures.training_curves({"bpe, seed 1": read_training_log(log)}, folder / "t", "SYNTHETIC"),
+            figures.training_curves({"bpe": [read_training_log(log)] * 2}, folder / "t", "SYNTHETIC"),
+            figures.differences([change], folder / "d", "BLEU", "SYNTHETIC"),
         ]
 
     first, second = draw(tmp_path / "1"), draw(tmp_path / "2")
     for one, other in zip(first, second, strict=True):
         assert "SYNTHETIC" in is_drawn(one)
         assert one.read_bytes() == other.read_bytes()
-        assert one.with_suffix(".png").read_bytes() == other.with_suffix(".png").read_bytes()
+        for suffix in (".png", ".pdf"):
+            assert one.with_suffix(suffix).read_bytes() == other.with_suffix(suffix).read_bytes()
     assert "+50.0%" in first[1].read_text() and "N = 200" not in first[1].read_text()
     assert "ba$c" in first[2].read_text()
+
+
+def test_a_system_has_one_colour_in_every_figure(tmp_path: Path) -> None:
+    """Whatever the seeds and the order of what is drawn; and what is drawn is as wide as a column."""
+    systems, blue, orange = ["bpe", "scaffold"], *(colour.lower() for colour in figures.COLOURS[:2])
+    change = figures.Change("test", "scaffold", "bpe", 0.3, -0.2, 0.8)
+    curves = {"valid": [(1.0, 8.0), (2.0, 6.0)]}
+    drawn = {
+        "differences": figures.differences([change], tmp_path / "d", "BLEU", systems=systems),
+        "scores": figures.scores([figures.Interval("t", "scaffold", 1, 30, 1)], tmp_path / "s", systems=systems),
+        "frequencies": figures.token_frequencies({"codes": [3, 2]}, tmp_path / "f", systems={"codes": 1}),
+    }
+    for name, svg in drawn.items():
+        text = is_drawn(svg)
+        assert orange in text and blue not in text, name
+        width = re.search(r'<svg [^>]*width="([0-9.]+)pt"', text)
+        assert width is not None and float(width[1]) == pytest.approx(72 * figures.COLUMN)
+    text = is_drawn(figures.training_curves({"bpe": [curves] * 2, "scaffold": [curves] * 3}, tmp_path / "t"))
+    assert "bpe (2 seeds)" in text and figures.COLOURS[2].lower() not in text
+    assert "difference from bpe" in drawn["differences"].read_text()
 
 
 LONG = [f"a_system_whose_name_is_rather_long_{number}" for number in range(8)]
@@ -99,7 +124,9 @@ def test_no_text_is_cut_off(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sys
     figures.embeddings(dict.fromkeys(systems[:3], model), tmp_path / "e3", SYNTHETIC_NOTE)
     intervals = [figures.Interval(test, system, 1, 30.0, 1.5) for test in tests for system in systems]
     figures.scores(intervals, tmp_path / "s", SYNTHETIC_NOTE)
-    figures.training_curves({f"{system}, seed 1": curves for system in systems}, tmp_path / "t", SYNTHETIC_NOTE)
+    figures.training_curves({system: [curves] * 3 for system in systems}, tmp_path / "t", SYNTHETIC_NOTE)
+    changes = [figures.Change(test, system, "bpe", 0.5, -0.1, 1.1) for test in tests for system in systems]
+    figures.differences(changes, tmp_path / "d", "BLEU", SYNTHETIC_NOTE)
 
     for figure in drawn:
         figure.draw_without_rendering()
@@ -109,7 +136,7 @@ def test_no_text_is_cut_off(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sys
         assert "SYNTHETIC" in figure.get_supxlabel()
         for legend in figure.legends:
             assert not any(legend.get_window_extent().overlaps(axes.bbox) for axes in figure.axes)
-    assert len(drawn) == 2 * 7
+    assert len(drawn) == 3 * 8
 
 
 def test_a_grid_has_every_panel_and_one_legend(tmp_path: Path) -> None:
@@ -162,9 +189,11 @@ def test_bleu_and_loss_per_byte_are_drawn_where_the_log_has_them(tmp_path: Path)
     curves = {}
     for name, text in (("plain", PLAIN_LOG), ("per byte", PER_BYTE_LOG)):
         (tmp_path / "log").write_text(text)
-        curves[name] = read_training_log(tmp_path / "log")
+        curves[name] = [read_training_log(tmp_path / "log")]
     alone = {"per byte": curves["per byte"]}
-    assert curves["per byte"]["valid_bits_per_byte"] == [(30, 1.9)] and curves["per byte"]["valid_bleu"] == [(30, 12.5)]
+    assert curves["per byte"][0]["valid_bits_per_byte"] == [(30, 1.9)] and curves["per byte"][0]["valid_bleu"] == [
+        (30, 12.5)
+    ]
     assert figures.has_curve(alone, "valid_bleu") and not figures.has_curve(curves, "valid_bits_per_byte")
     assert "bits per byte of text" in is_drawn(figures.training_curves(alone, tmp_path / "alone"))
     assert "bits per token" in is_drawn(figures.training_curves(curves, tmp_path / "both"))

@@ -16,8 +16,9 @@ from urllib.parse import unquote
 import pytest
 from segmenting import ALPHABET, hard_text, hard_words
 
-from mt_scaffold import BPE, MTScaffoldError, learn_bpe
+from mt_scaffold import BPE, Codes, MTScaffoldError, learn_bpe
 from mt_scaffold.cli import main
+from mt_scaffold.corpus.text import bytes_to_notation
 
 for needed in ("jinja2", "matplotlib", "sacrebleu", "sacremoses", "torch", "yaml"):
     pytest.importorskip(needed)
@@ -31,6 +32,7 @@ from mt_scaffold.experiment.evaluation.compare import compare  # noqa: E402
 from mt_scaffold.experiment.evaluation.comparison import Comparison  # noqa: E402
 from mt_scaffold.experiment.evaluation.score import score  # noqa: E402
 from mt_scaffold.experiment.inference.model_files import system_files  # noqa: E402
+from mt_scaffold.experiment.report import html as pages  # noqa: E402
 from mt_scaffold.experiment.report import paper  # noqa: E402
 from mt_scaffold.experiment.report.html import (  # noqa: E402
     _examples,
@@ -42,7 +44,7 @@ from mt_scaffold.experiment.report.statistics import _by_size, statistics  # noq
 from mt_scaffold.experiment.runtime.result_warnings import KINDS  # noqa: E402
 from mt_scaffold.experiment.runtime.results import read_result, write_result  # noqa: E402
 from mt_scaffold.experiment.training.train import TrainingReport  # noqa: E402
-from mt_scaffold.methods import Unigram  # noqa: E402
+from mt_scaffold.methods import Scaffold, Unigram  # noqa: E402
 from mt_scaffold.methods.learn import learn  # noqa: E402
 
 CHROMIUM = next(
@@ -420,3 +422,62 @@ def test_word_box_segments_as_apply_bpe(page: Path, experiment: Path, tmp_path: 
             path = TranslationLayout.read(experiment).codes_of(algorithm)[0]
             bpe = BPE(codes[algorithm].encode("utf-8") if codes else path)
             assert shown[number].split("\n") == [bpe.segment(line) for line in lines]
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium to run the word box in")
+@pytest.mark.parametrize(
+    ("pretokenise", "digits"),
+    [("gpt2", False), ("gpt2", True), ("cl100k", False), ("o200k", False), ("spaces", False)],
+)
+def test_word_box_of_language_models_segments_as_encode(tmp_path: Path, pretokenise: str, digits: bool) -> None:
+    """Lines typed into the box come out as the tokens of BPE.encode, for the pre-tokenisers that the page knows."""
+    from mt_scaffold.experiment.report.html.language_models import as_notation, javascript_pattern
+    from mt_scaffold.experiment.report.html.parts import script_json
+
+    lines = [*hard_text(3, 60).split("\n"), "I'LL say it's 2023, won't we?  Two  spaces", "naïve café 東京 😀"]
+    learned = learn(
+        method=Scaffold(400), lines=lines, pretokenise=pretokenise, split_digits=digits, byte_level=True
+    ).text
+    bpe = BPE(learned)
+    pattern = None if pretokenise == "spaces" else javascript_pattern(pretokenise)
+    # Those that JavaScript and Unicode's White_Space disagree on are left out.
+    typed = [line for line in lines if not re.search(r"[\x00\r\x1c-\x1f\x85\ufeff]", line)]
+    boxes = [
+        {"systems": ["a"], "codes": as_notation(Codes(learned)), "bytes": True, "pattern": pattern, "digits": digits}
+    ]
+    script = (Path(pages.__file__).parent / "word_box.js").read_text(encoding="utf-8")
+    page = tmp_path / "page.html"
+    page.write_text(
+        f"""<!DOCTYPE html><meta charset="utf-8"><textarea id="word-box"></textarea><div id="segmented-0"></div>
+        <script type="application/json" id="codes" data-end-of-word="</w>" data-separator="@@">
+        {script_json(boxes)}</script>
+        <script>{script}</script><pre id="outcome"></pre><script>
+        const line = makeLineSegmenter(JSON.parse(document.getElementById("codes").textContent)[0]);
+        const pieces = {json.dumps(typed).replace("<", chr(92) + "u003c")}.map((each) => line(each).map((p) => p.text));
+        document.getElementById("outcome").textContent = encodeURIComponent(JSON.stringify(pieces));
+        </script>""",
+        encoding="utf-8",
+    )
+    assert CHROMIUM is not None
+    command = [CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path / 'profile'}"]
+    command += ["--virtual-time-budget=20000", "--dump-dom", page.as_uri()]
+    found = subprocess.run(command, capture_output=True, check=True, timeout=120).stdout.decode("utf-8")
+    outcome = re.search(r'<pre id="outcome">([^<]*)</pre>', found)
+    assert outcome is not None
+
+    def readable(token: bytes) -> str:
+        try:
+            return token.decode("utf-8").replace(" ", "␣").replace("\n", "⏎").replace("\t", "⇥")
+        except UnicodeDecodeError:
+            return bytes_to_notation(token)
+
+    shown = json.loads(unquote(outcome[1]))
+    for line, pieces in zip(typed, shown, strict=True):
+        if pattern is None:
+            subwords = [each for each in bpe.segment(line.encode()).split(b" ") if each]
+            ends = ["@@" if each.endswith(b"@@") else "" for each in subwords]
+            assert pieces == [
+                readable(each.removesuffix(b"@@")) + end for each, end in zip(subwords, ends, strict=True)
+            ]
+            continue
+        assert pieces == [readable(bpe.tokens[id]) for id in bpe.encode(line)], line

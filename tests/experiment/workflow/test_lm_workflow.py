@@ -90,11 +90,10 @@ def planned(dry: subprocess.CompletedProcess[str]) -> dict[str, int]:
 
 @pytest.fixture(scope="module")
 def experiment(run: Run, tmp_path_factory: pytest.TempPathFactory) -> dict[str, object]:
-    """The tiny experiment, run to its tables; of the samples only one, to be quick."""
+    """The tiny experiment, run to its report."""
     folder = tmp_path_factory.mktemp("workflow")
     output = folder / "experiments" / "tiny"
-    targets = ["comparison.txt", "statistics.json", "scaffold/equal_text/seed-1/samples.txt", "tasks.txt"]
-    done = run(folder, CONFIGURATION, *(f"experiments/tiny/{name}" for name in targets))
+    done = run(folder, CONFIGURATION)
     return {"folder": folder, "output": output, "done": done}
 
 
@@ -174,10 +173,33 @@ def test_the_statistics_are_those_of_the_command(experiment: dict[str, object]) 
 
 
 def test_a_finished_experiment_has_nothing_left_to_do(run: Run, experiment: dict[str, object]) -> None:
-    """Running it again repeats nothing but what was not asked for before: two samples."""
+    """Running it again repeats nothing."""
     folder = experiment["folder"]
     assert isinstance(folder, Path)
-    assert planned(run(folder, CONFIGURATION, "--dry-run")) == {"sample": 2, "all": 1, "total": 3}
+    assert planned(run(folder, CONFIGURATION, "--dry-run")) == {}
+
+
+def test_language_models_get_a_page(experiment: dict[str, object], tmp_path: Path) -> None:
+    """It has what the page of translation has: table, differences, curves of both losses, statistics, samples, codes.
+
+    The command makes the same page as the step.
+    """
+    from mt_scaffold.cli import main
+
+    output = experiment["output"]
+    assert isinstance(output, Path)
+    page = (output / "report.html").read_text(encoding="utf-8")
+    assert main(["report", str(output), "--output", str(tmp_path / "page.html")]) == 0
+    assert (tmp_path / "page.html").read_text(encoding="utf-8") == page
+    drawn = {path.stem for path in (output / "figures").glob("*.svg")}
+    kinds = {f"{kind}-{name}" for kind in ("bits-per-byte", "loss") for name in ("equal_tokens", "equal_text")}
+    assert drawn == {"differences", "token-frequencies", *kinds}
+    assert page.count("<svg ") == len(drawn) and "SYNTHETIC" in page
+    for part in ("bits per byte", "Rényi efficiency", "prompt 2", "scaffold, equal_text", "segmented-1", "tiny"):
+        assert part in page, part
+    assert "http://" not in re.sub(
+        r"http://www\.w3\.org/\S*|http://purl\.org/\S*|http://creativecommons\.org/\S*", "", page
+    )
 
 
 @pytest.mark.parametrize(
@@ -186,7 +208,7 @@ def test_a_finished_experiment_has_nothing_left_to_do(run: Run, experiment: dict
         (("symbols: 360", "symbols: 350"), {"learn", "binarise", "train", "statistics"}, {"count_words"}),
         (("documents: 60", "documents: 61"), {"get_documents", "count_words", "train"}, set()),
         (("tokens: 4000", "tokens: 5000"), {"train", "evaluate", "compare"}, {"binarise"}),
-        (("samples: 50", "samples: 60"), {"compare", "compare_tasks"}, {"evaluate", "evaluate_tasks", "statistics"}),
+        (("samples: 50", "samples: 60"), {"compare", "compare_tasks", "report"}, {"evaluate", "evaluate_tasks"}),
         (("length: 5", "length: 6"), {"sample"}, {"evaluate", "average"}),
         (("[long, short]", "[short]"), {"evaluate_tasks", "compare_tasks"}, {"evaluate", "average", "compare"}),
     ],

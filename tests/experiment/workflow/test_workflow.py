@@ -205,8 +205,8 @@ def test_a_finished_experiment_has_nothing_left_to_do(run: Run, experiment: dict
         (("last: 2", "last: 1"), {"average", "translate", "report"}, {"train"}),
         (("beam: 1", "beam: 2"), {"translate", "score", "statistics"}, {"average"}),
         (("seeds: [1]", "seeds: [1, 2]"), {"train", "compare", "statistics"}, {"binarise"}),
-        (("samples: 20", "samples: 30"), {"compare", "report"}, {"score", "statistics"}),
-        (("a rehearsal", "another one"), {"compare", "report"}, {"statistics"}),
+        (("samples: 20", "samples: 30"), {"compare", "statistics", "report"}, {"score", "translate"}),
+        (("a rehearsal", "another one"), {"compare", "report"}, {"score", "translate"}),
     ],
     ids=lambda value: value[1] if isinstance(value, tuple) else "",
 )

@@ -32,9 +32,7 @@ def as_latex(comparison: TaskComparison) -> str:
         lines.append(f"% {SYNTHETIC_NOTE}")
     lines += [f"% {note}" for note in comparison.notes]
     blocks = ["\n".join(lines)]
-    blocks += [
-        (f"% {title}\n" if title else "") + latex_table(rows).rstrip("\n") for title, rows in tables(comparison)
-    ]
+    blocks += [(f"% {title}\n" if title else "") + latex_table(rows).rstrip("\n") for title, rows in tables(comparison)]
     return "\n\n".join(blocks) + "\n"
 
 

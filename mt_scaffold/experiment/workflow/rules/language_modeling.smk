@@ -84,3 +84,14 @@ rule compare_tasks:
     params: depends_on=shown.depends_on("compare-tasks"), systems=SHOWN
     log: layout.log("compare-tasks")
     shell: "{STEP} compare-tasks {CONFIG} {params.systems} > {log:q} 2>&1"
+
+
+rule report:
+    input:
+        [layout.comparison("json"), layout.statistics, layout.figures],
+        [layout.codes(layout.segmentation_of(system)) for system in shown.config.systems],
+        shown.every_run(shown.training_report),
+        shown.every_run(shown.samples) if experiment.samples.prompts else [],
+    output: layout.report
+    log: layout.log("report")
+    shell: "{STEP} report {CONFIG} > {log:q} 2>&1"

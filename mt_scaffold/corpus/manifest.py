@@ -1,0 +1,142 @@
+"""Manifests: a JSON file next to what a command wrote, with the digest of each file and what it takes to read them.
+
+Every manifest has ``format``, ``kind`` (what was written), ``mt-scaffold`` (the version that wrote it) and ``files``,
+the SHA-256 digest of each file by its name. The other entries depend on the kind; ``CodesUsed`` is the entry ``codes``
+of all that was made with codes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from mt_scaffold.corpus.files import PathLike, explain_os_error, open_input, shown, write_text
+from mt_scaffold.errors import MTScaffoldError
+
+FORMAT = 1
+# Of a folder; that of a file or pair of files has their name before it.
+MANIFEST = "manifest.json"
+_VERSION = "mt-scaffold"
+_HEADER = ("format", "kind", _VERSION, "files")
+# What Git has in place of a large file that it has not fetched.
+_POINTER = b"version https://git-lfs"
+
+
+class Manifest(NamedTuple):
+    """What a manifest says.
+
+    kind: what was written, such as ``ids``. files: the SHA-256 digest of each file, as stored, by its name in the
+    folder of the manifest. content: the other entries, as JSON has them.
+    """
+
+    kind: str
+    files: dict[str, str]
+    content: dict[str, Any]
+
+
+class CodesUsed(NamedTuple):
+    """The codes that something was made with.
+
+    name: of their file, without its folder. sha256: of their text, decompressed. merges: how many of them were used.
+    ``Codes.used`` makes it.
+    """
+
+    name: str
+    sha256: str
+    merges: int
+
+    def same_as(self, other: CodesUsed) -> bool:
+        """Whether they segment alike, whatever the names of the files."""
+        return self[1:] == other[1:]
+
+    def __str__(self) -> str:
+        return f"{self.name} (sha256 {self.sha256[:12]}, {self.merges:,} merges)"
+
+
+def manifest_path(path: PathLike) -> str:
+    """Return the path of the manifest of a folder, or of a file: ``NAME.manifest.json`` for ``NAME.bin``.
+
+    >>> manifest_path("ids/train.bin"), manifest_path("tokenizer.json")
+    ('ids/train.manifest.json', 'tokenizer.json.manifest.json')
+    """
+    name = os.fspath(path)
+    return os.path.join(name, MANIFEST) if os.path.isdir(name) else f"{name.removesuffix('.bin')}.{MANIFEST}"
+
+
+def raw_digest(path: PathLike, kind: str = "sha256") -> str:
+    """Return the digest of a file as stored, in hexadecimal. Raises MTScaffoldError where it cannot be read."""
+    try:
+        with open(path, "rb") as stream:
+            return hashlib.file_digest(stream, kind).hexdigest()
+    except OSError as error:
+        raise explain_os_error(error, path) from error
+
+
+def write_manifest(path: PathLike, manifest: Manifest) -> None:
+    """Write a manifest, completely or not at all. Raises MTScaffoldError where the file cannot be written."""
+    from mt_scaffold import __version__
+
+    header = dict(zip(_HEADER, (FORMAT, manifest.kind, __version__, manifest.files), strict=True))
+    write_text(path, json.dumps(header | manifest.content, indent=2, ensure_ascii=False) + "\n")
+
+
+def read_manifest(path: PathLike, kind: str, remedy: str) -> Manifest:
+    """Read the manifest of something that is of this ``kind``; remedy: what to do about a damaged one, for errors.
+
+    Raises MTScaffoldError where the file cannot be read, is not a manifest, of another kind, or of a newer version.
+    """
+    name = shown(path)
+    with open_input(path) as stream:
+        content = stream.read()
+    try:
+        document = json.loads(content)
+    except (ValueError, RecursionError) as error:
+        raise MTScaffoldError(f"{name}: not JSON ({error}); {remedy}") from None
+    found = document.get("format") if isinstance(document, dict) else None
+    if not isinstance(found, int) or not _are_digests(document.get("files")):
+        raise MTScaffoldError(f"{name}: not a manifest of mt-scaffold; {remedy}")
+    if found > FORMAT:
+        raise MTScaffoldError(f"{name}: format {found} is of a newer mt-scaffold, this one reads {FORMAT}; update it")
+    if document.get("kind") != kind:
+        raise MTScaffoldError(f"{name}: the manifest of something else ({document.get('kind')}, not {kind}); {remedy}")
+    others = {key: value for key, value in document.items() if key not in _HEADER}
+    return Manifest(kind, document["files"], others)
+
+
+def _are_digests(files: object) -> bool:
+    return isinstance(files, dict) and all(isinstance(digest, str) for digest in files.values())
+
+
+def codes_used(path: PathLike, manifest: Manifest, remedy: str) -> CodesUsed:
+    """Return the entry ``codes`` of the manifest at ``path``; raise MTScaffoldError where it is malformed."""
+    try:
+        found = CodesUsed(**manifest.content["codes"])
+    except (KeyError, TypeError):
+        found = None
+    if found is None or [type(each) for each in found] != [str, str, int]:
+        raise MTScaffoldError(f"{shown(path)}: codes: must be a name, a sha256 and merges; {remedy}")
+    return found
+
+
+def check_files(folder: PathLike, files: Mapping[str, str], manifest: PathLike, remedy: str) -> None:
+    """Check that each file of a manifest is in ``folder`` and unchanged.
+
+    Raises MTScaffoldError for a file that is missing, changed, or a pointer of Git LFS, and for a name that leads
+    elsewhere.
+    """
+    for name, digest in files.items():
+        path = os.path.join(folder, name)
+        if os.path.basename(name) != name or name in ("", ".", ".."):
+            raise MTScaffoldError(f"{shown(manifest)}: '{name}' is not a file of this folder; {remedy}")
+        if not os.path.isfile(path):
+            raise MTScaffoldError(f"{shown(folder)}: incomplete: {name} is missing; {remedy}")
+        if raw_digest(path) != digest:
+            with open(path, "rb") as stream:
+                pointer = stream.read(len(_POINTER)) == _POINTER
+            problem = f"not as it was written (sha256 mismatch); {remedy}"
+            if pointer:
+                problem = "a Git LFS pointer; fetch the file with git lfs pull"
+            raise MTScaffoldError(f"{shown(path)}: {problem}")
