@@ -1,0 +1,148 @@
+"""From the text of messages and documents to the segments of a corpus: markup, accelerators, language, keys."""
+
+from __future__ import annotations
+
+import hashlib
+import html
+import re
+import unicodedata
+from collections.abc import Sequence
+from functools import lru_cache
+
+from py3langid.langid import MODEL_FILE, LanguageIdentifier
+
+# Words from which on a segment's language is checked: with fewer, more is rejected wrongly than rightly.
+CHECKED_WORDS = 6
+# What a segment's language may be mistaken for: the languages of Debian's translations in the Latin script that are
+# most like the ones here. English is the usual one, in a message that was left untranslated.
+CANDIDATES = ("en", "de", "fr", "it", "es", "nl", "pt")
+# The share of a file's checked segments that must be in its language, for the file to be used at all.
+FILE_SHARE = 0.7
+
+MOST_WORDS = 150
+MOST_RATIO = 3.0
+
+_TAGS = (
+    "a abbr acronym action app application b big blockquote body br caption center cite cmd code command dd div dl dt em "
+    "emphasis file filename font gui guilabel guimenu guimenuitem guiseq h1 h2 h3 h4 h5 h6 head hr html i icode img "
+    "input interface item key keycap kbd li link list literal note numid ol option p para placeholder pre qt ref "
+    "resource s shortcut small span strike strong sub subtitle sup table tbody td th title tr tt tip u ul ulink var "
+    "warning email nobr bold italic envar message replaceable"
+).split()
+_TAG = re.compile(rf"</?(?:{'|'.join(_TAGS)})(?:\s[^<>]*)?/?>", re.IGNORECASE)
+_BREAK = re.compile(r"<(?:br|p|/p|li|/li|div|/div|h\d|/h\d|tr|td)(?:\s[^<>]*)?/?>", re.IGNORECASE)
+_ENTITY = re.compile(
+    r"&(?:#\d+|#[xX][0-9a-fA-F]+|lt|gt|amp|quot|apos|nbsp|hellip|ndash|mdash|copy|reg|[aouAOU]uml|szlig);"
+)
+_ACCELERATED = re.compile(r"(?:(?<=\s)|^|(?<=\w)|(?<=[(\[\"'«„“]))([_&~])(?=\w)")
+_INVISIBLE = re.compile(
+    r"[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufeff]"
+)
+_IDENTIFIER = re.compile(r"\S*(?:[A-Za-z0-9][_.:/=@\\][A-Za-z0-9]|[a-z][A-Z]|^[-/$%{<])\S*")
+_NOT_LETTERS = re.compile(r"[\W\d_]+")
+
+
+def without_accelerator(source: str, target: str) -> tuple[str, str]:
+    """Remove the mark of the key that opens a menu entry: ``_File``, ``E_xit``, ``&File`` or ``~File``.
+
+    A mark counts as one if it is the only one of its kind in the text. In a word that both sides share it is part of a
+    name (``file_name``), and stays.
+    """
+
+    def marked(text: str) -> tuple[str, str] | None:
+        found = [match for match in _ACCELERATED.finditer(text) if text.count(match[1]) == 1]
+        if len(found) != 1:
+            return None
+        position = found[0].start()
+        start = text.rfind(" ", 0, position) + 1
+        return text[:position] + text[position + 1 :], text[start:].split(" ")[0]
+
+    one, other = marked(source), marked(target)
+    if one and other and one[1] == other[1] and not one[1].startswith(("_", "&", "~")):
+        return source, target
+    return one[0] if one else source, other[0] if other else target
+
+
+def without_context(source: str, target: str) -> str:
+    """Return a message without the context that old catalogues put before it: ``menu|Open``, ``female^Elf``, ``_: x``."""
+    source = re.sub(r"\A_: .*?\n", "", source, flags=re.DOTALL)
+    for mark in "|^":
+        if mark in source and mark not in target and not re.search(r"[$%{]", source.partition(mark)[0]):
+            source = source.rpartition(mark)[2]
+    return source
+
+
+def plain(text: str) -> str:
+    """Return ``text`` as one line without markup: tags of HTML, Pango, KUIT and DocBook, entities, invisible characters.
+
+    Other names in angle brackets stay: they are placeholders (``<file>``), like ``%s`` and ``{name}``.
+    """
+    text = _TAG.sub("", _BREAK.sub(" ", text))
+    text = _ENTITY.sub(lambda match: html.unescape(match[0]), text)
+    text = _INVISIBLE.sub("", text.replace("\\n", " ").replace("\\t", " "))
+    return " ".join(unicodedata.normalize("NFC", text).split())
+
+
+def paragraphs(source: str, target: str) -> list[tuple[str, str]]:
+    """Split a message at blank lines, where both sides have the same number of paragraphs."""
+    sources, targets = (re.split(r"\n[ \t]*\n", text.strip("\n")) for text in (source, target))
+    return list(zip(sources, targets, strict=True)) if len(sources) == len(targets) else [(source, target)]
+
+
+def laid_out(text: str) -> bool:
+    """Return whether ``text`` is set in columns, as the options in a program's --help are."""
+    return len(re.findall(r"\S(?: {3,}|\t)\s*\S|\n {2,}\S", text)) >= 2
+
+
+def words(text: str) -> int:
+    """Return the words of ``text``: what blanks separate and has a letter."""
+    return sum(any(character.isalpha() for character in word) for word in text.split())
+
+
+def problem(source: str, target: str) -> str | None:
+    """Return why a pair is no translation to learn from; None where nothing of it can be seen."""
+    if not source or not target:
+        return "empty"
+    if not words(source) or not words(target):
+        return "no letters"
+    if source == target:
+        return "not translated"
+    if _IDENTIFIER.fullmatch(source) or _IDENTIFIER.fullmatch(target):
+        return "a name, path or option"
+    if max(len(source.split()), len(target.split())) > MOST_WORDS:
+        return f"more than {MOST_WORDS} words"
+    longer, shorter = max(len(source), len(target)), min(len(source), len(target))
+    if longer >= 20 and longer > MOST_RATIO * shorter:
+        return f"one side over {MOST_RATIO:g} times as long"
+    return None
+
+
+@lru_cache(1)
+def _identifier() -> LanguageIdentifier:
+    identifier = LanguageIdentifier.from_model_file(MODEL_FILE)
+    identifier.set_languages(list(CANDIDATES))
+    return identifier
+
+
+def in_language(text: str, language: str) -> bool | None:
+    """Return whether py3langid finds ``text`` to be in ``language``, of CANDIDATES; None where it has too few words.
+
+    Text that is mostly in another script is in none of them.
+    """
+    if words(text) < CHECKED_WORDS:
+        return None
+    letters = [character for character in text if character.isalpha()]
+    if sum(ord(character) > 0x24F for character in letters) > len(letters) / 3:
+        return False
+    return bool(_identifier().classify(text)[0] == language)
+
+
+def mostly_in(checks: Sequence[bool | None]) -> bool:
+    """Return whether a file with these results of ``in_language`` is in its language; one without any is taken to be."""
+    known = [check for check in checks if check is not None]
+    return not known or sum(known) >= FILE_SHARE * len(known)
+
+
+def key(text: str) -> bytes:
+    """Return 8 bytes that are equal for texts with the same letters, whatever their case, digits and punctuation."""
+    return hashlib.blake2b(_NOT_LETTERS.sub("", text.casefold()).encode("utf-8", "replace"), digest_size=8).digest()
