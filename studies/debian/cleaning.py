@@ -13,32 +13,33 @@ from py3langid.langid import MODEL_FILE, LanguageIdentifier
 
 # Words from which on a segment's language is checked: with fewer, more is rejected wrongly than rightly.
 CHECKED_WORDS = 6
+CHECKED_CHARACTERS = 200
 # What a segment's language may be mistaken for: the languages of Debian's translations in the Latin script that are
 # most like the ones here. English is the usual one, in a message that was left untranslated.
 CANDIDATES = ("en", "de", "fr", "it", "es", "nl", "pt")
 # The share of a file's checked segments that must be in its language, for the file to be used at all.
 FILE_SHARE = 0.7
 
+# Results that are kept, because the same text is asked about several times.
+REMEMBERED = 1 << 21
+
 MOST_WORDS = 150
 MOST_RATIO = 3.0
 
-_TAGS = (
-    "a abbr acronym action app application b big blockquote body br caption center cite cmd code command dd div dl dt em "
-    "emphasis file filename font gui guilabel guimenu guimenuitem guiseq h1 h2 h3 h4 h5 h6 head hr html i icode img "
-    "input interface item key keycap kbd li link list literal note numid ol option p para placeholder pre qt ref "
-    "resource s shortcut small span strike strong sub subtitle sup table tbody td th title tr tt tip u ul ulink var "
-    "warning email nobr bold italic envar message replaceable"
-).split()
-_TAG = re.compile(rf"</?(?:{'|'.join(_TAGS)})(?:\s[^<>]*)?/?>", re.IGNORECASE)
-_BREAK = re.compile(r"<(?:br|p|/p|li|/li|div|/div|h\d|/h\d|tr|td)(?:\s[^<>]*)?/?>", re.IGNORECASE)
+_TAG = re.compile(r"<(/?)([A-Za-z][\w:-]*)((?:\s[^<>]*)?)(/?)>")
+# Tags that have no closing partner.
+_LONE = frozenset("br hr img li p".split())
+_BREAKS = frozenset("br div h1 h2 h3 h4 li p td tr".split())
 _ENTITY = re.compile(
     r"&(?:#\d+|#[xX][0-9a-fA-F]+|lt|gt|amp|quot|apos|nbsp|hellip|ndash|mdash|copy|reg|[aouAOU]uml|szlig);"
 )
-_ACCELERATED = re.compile(r"(?:(?<=\s)|^|(?<=\w)|(?<=[(\[\"'«„“]))([_&~])(?=\w)")
+_ACCELERATED = re.compile(r"(?<![^\w\s(\[\"'«„“])([_&~])(?=\w)(?!\w+;)")
 _INVISIBLE = re.compile(
     r"[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufeff]"
 )
 _IDENTIFIER = re.compile(r"\S*(?:[A-Za-z0-9][_.:/=@\\][A-Za-z0-9]|[a-z][A-Z]|^[-/$%{<])\S*")
+_WORD = re.compile(r"(?:[^\w\s]|[\d_])*+[^\W\d_]\S*+")
+_OTHER_SCRIPT = re.compile(r"(?![\u0000-\u024f\u1e00-\u1eff])[^\W\d_]")
 _NOT_LETTERS = re.compile(r"[\W\d_]+")
 
 
@@ -54,6 +55,8 @@ def without_accelerator(source: str, target: str) -> tuple[str, str]:
         if len(found) != 1:
             return None
         position = found[0].start()
+        if text[max(position - 1, 0)].isupper() and text[position + 1].isupper():  # R&D
+            return None
         start = text.rfind(" ", 0, position) + 1
         return text[:position] + text[position + 1 :], text[start:].split(" ")[0]
 
@@ -73,11 +76,20 @@ def without_context(source: str, target: str) -> str:
 
 
 def plain(text: str) -> str:
-    """Return ``text`` as one line without markup: tags of HTML, Pango, KUIT and DocBook, entities, invisible characters.
+    """Return ``text`` as one line without markup, entities and invisible characters.
 
-    Other names in angle brackets stay: they are placeholders (``<file>``), like ``%s`` and ``{name}``.
+    A name in angle brackets is markup where it is closed (``<b>…</b>``, ``<br/>``). Elsewhere it is a placeholder, as in
+    ``copy <file>``, and stays, like ``%s`` and ``{name}``.
     """
-    text = _TAG.sub("", _BREAK.sub(" ", text))
+    closed = {match[2].lower() for match in _TAG.finditer(text) if match[1]} | _LONE
+
+    def tag(match: re.Match[str]) -> str:
+        name = match[2].lower()
+        if name in closed or match[4]:
+            return " " if name in _BREAKS else ""
+        return match[0]
+
+    text = _TAG.sub(tag, text)
     text = _ENTITY.sub(lambda match: html.unescape(match[0]), text)
     text = _INVISIBLE.sub("", text.replace("\\n", " ").replace("\\t", " "))
     return " ".join(unicodedata.normalize("NFC", text).split())
@@ -96,7 +108,7 @@ def laid_out(text: str) -> bool:
 
 def words(text: str) -> int:
     """Return the words of ``text``: what blanks separate and has a letter."""
-    return sum(any(character.isalpha() for character in word) for word in text.split())
+    return len(_WORD.findall(text))
 
 
 def problem(source: str, target: str) -> str | None:
@@ -124,17 +136,20 @@ def _identifier() -> LanguageIdentifier:
     return identifier
 
 
+@lru_cache(REMEMBERED)
+def _language(text: str) -> str:
+    others = len(_OTHER_SCRIPT.findall(text))
+    if others > (len(_NOT_LETTERS.sub("", text)) / 3):
+        return "another script"
+    return str(_identifier().classify(text)[0])
+
+
 def in_language(text: str, language: str) -> bool | None:
     """Return whether py3langid finds ``text`` to be in ``language``, of CANDIDATES; None where it has too few words.
 
-    Text that is mostly in another script is in none of them.
+    The first CHECKED_CHARACTERS are looked at. Text of which a third is in another script is in none of them.
     """
-    if words(text) < CHECKED_WORDS:
-        return None
-    letters = [character for character in text if character.isalpha()]
-    if sum(ord(character) > 0x24F for character in letters) > len(letters) / 3:
-        return False
-    return bool(_identifier().classify(text)[0] == language)
+    return None if words(text) < CHECKED_WORDS else _language(text[:CHECKED_CHARACTERS]) == language
 
 
 def mostly_in(checks: Sequence[bool | None]) -> bool:
@@ -143,6 +158,7 @@ def mostly_in(checks: Sequence[bool | None]) -> bool:
     return not known or sum(known) >= FILE_SHARE * len(known)
 
 
+@lru_cache(REMEMBERED)
 def key(text: str) -> bytes:
     """Return 8 bytes that are equal for texts with the same letters, whatever their case, digits and punctuation."""
     return hashlib.blake2b(_NOT_LETTERS.sub("", text.casefold()).encode("utf-8", "replace"), digest_size=8).digest()

@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 from . import cleaning, formats
@@ -100,16 +101,18 @@ def _raw_files(
             yield "descriptions", entry["source"], [pair for pair in pairs if "<trans>" not in pair[1]]
 
 
-def clean_message(source: str, target: str) -> Iterator[tuple[str, str] | str]:
-    """Yield the segments of a message and its translation, or a reason for leaving it out."""
+@lru_cache(cleaning.REMEMBERED)
+def clean_message(source: str, target: str) -> tuple[tuple[str, str] | str, ...]:
+    """Return the segments of a message with their translations, or reasons for leaving them out."""
     if cleaning.laid_out(source) or cleaning.laid_out(target):
-        yield "set in columns"
-        return
+        return ("set in columns",)
+    found: list[tuple[str, str] | str] = []
     for one, other in cleaning.paragraphs(source, target):
         one = cleaning.without_context(one, other)
         one, other = cleaning.without_accelerator(one, other)
         one, other = cleaning.plain(one), cleaning.plain(other)
-        yield cleaning.problem(one, other) or (one, other)
+        found.append(cleaning.problem(one, other) or (one, other))
+    return tuple(found)
 
 
 def pairs(extracted: Extracted, language: str, dropped: Dropped) -> list[Pair]:
