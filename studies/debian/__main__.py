@@ -38,13 +38,13 @@ def parser() -> argparse.ArgumentParser:
         "--most-mb", type=float, default=20, metavar="MB", help="leave out packages over this size (20)"
     )
     result.add_argument("--always", type=re.compile, default=ALWAYS, metavar="REGEX",
-                        help=f"packages of any size ({ALWAYS})")  # fmt: skip
+                        help="names of packages of any size (Wesnoth's, GIMP's help)")  # fmt: skip
     result.add_argument("--only", type=re.compile, metavar="REGEX", help="only these source packages, for a rehearsal")
     result.add_argument("--connections", type=int, default=4, choices=range(1, 5), metavar="N",
                         help="downloads at the same time, 1 to 4 (4)")  # fmt: skip
     result.add_argument("--jobs", type=int, default=2, metavar="N", help="processes that read packages (2)")
     result.add_argument("--test-pairs", type=int, default=2000, metavar="N",
-                        help="at most N pairs in the test set of each kind, and in its validation set (2000)")  # fmt: skip
+                        help="at most N pairs in each test and validation set (2000)")  # fmt: skip
     result.add_argument("--text-kb", type=int, default=1000, metavar="KB",
                         help="at most this much held-out text of each kind and language (1000)")  # fmt: skip
     result.add_argument(

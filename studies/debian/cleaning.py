@@ -67,7 +67,7 @@ def without_accelerator(source: str, target: str) -> tuple[str, str]:
 
 
 def without_context(source: str, target: str) -> str:
-    """Return a message without the context that old catalogues put before it: ``menu|Open``, ``female^Elf``, ``_: x``."""
+    """Return a message without the context that some catalogues put before it: ``menu|Open``, ``female^Elf``."""
     source = re.sub(r"\A_: .*?\n", "", source, flags=re.DOTALL)
     for mark in "|^":
         if mark in source and mark not in target and not re.search(r"[$%{]", source.partition(mark)[0]):
@@ -78,8 +78,8 @@ def without_context(source: str, target: str) -> str:
 def plain(text: str) -> str:
     """Return ``text`` as one line without markup, entities and invisible characters.
 
-    A name in angle brackets is markup where it is closed (``<b>…</b>``, ``<br/>``). Elsewhere it is a placeholder, as in
-    ``copy <file>``, and stays, like ``%s`` and ``{name}``.
+    A name in angle brackets is markup where it is closed (``<b>…</b>``, ``<br/>``). Elsewhere it is a placeholder, as
+    in ``copy <file>``, and stays, like ``%s`` and ``{name}``.
     """
     closed = {match[2].lower() for match in _TAG.finditer(text) if match[1]} | _LONE
 
@@ -153,7 +153,7 @@ def in_language(text: str, language: str) -> bool | None:
 
 
 def mostly_in(checks: Sequence[bool | None]) -> bool:
-    """Return whether a file with these results of ``in_language`` is in its language; one without any is taken to be."""
+    """Return whether a file with these results of ``in_language`` is in its language; True where all are None."""
     known = [check for check in checks if check is not None]
     return not known or sum(known) >= FILE_SHARE * len(known)
 

@@ -35,30 +35,28 @@ def _write_documents(path: Path, own: Sequence[Document]) -> Path:
     return path
 
 
-def write_parallel(folder: Path, extracted: Extracted, language: str, texts: Sequence[Document], most: int) -> tuple[
-    list[Path], dict[str, Any], Split
-]:  # fmt: skip
+def write_parallel(
+    folder: Path, extracted: Extracted, language: str, texts: Sequence[Document], most: int
+) -> tuple[list[Path], dict[str, Any], Split]:
     """Write the pairs of English and ``language`` to ``folder``: the files, their figures and the split."""
     make_folder(folder)
     dropped = Dropped()
     result = split(pairs(extracted, language, dropped), texts, most)
     files = _write_pairs(folder, "train", language, result.train)
-    sets: dict[str, Sequence[Pair]] = {"train": result.train}
-    for name, own in (("valid", result.valid), ("test", result.test)):
+    for name, sets in (("valid", result.valid), ("test", result.test)):
         for kind in KINDS:
-            files += _write_pairs(folder, f"{name}.{kind}", language, own[kind])
-            sets[f"{name}.{kind}"] = own[kind]
+            files += _write_pairs(folder, f"{name}.{kind}", language, sets[kind])
     rows = {}
     for kind in KINDS:
-        own = [pair for pair in result.train if pair.kind == kind]
+        trained = [pair for pair in result.train if pair.kind == kind]
         rows[kind] = {
-            "train": len(own),
-            "train_of_4_words": sum(words(pair.source) >= 4 for pair in own),
+            "train": len(trained),
+            "train_of_4_words": sum(words(pair.source) >= 4 for pair in trained),
             "valid": len(result.valid[kind]),
             "test": len(result.test[kind]),
-            "packages": len({pair.package for pair in own}),
-            "words_en": sum(words(pair.source) for pair in own),
-            f"words_{language}": sum(words(pair.target) for pair in own),
+            "packages": len({pair.package for pair in trained}),
+            "words_en": sum(words(pair.source) for pair in trained),
+            f"words_{language}": sum(words(pair.target) for pair in trained),
         }
     figures = {
         "kinds": rows,
@@ -70,9 +68,9 @@ def write_parallel(folder: Path, extracted: Extracted, language: str, texts: Seq
     return files, figures, result
 
 
-def write_text_of(folder: Path, language: str, texts: Sequence[Document], part: dict[str, str], most_bytes: int) -> tuple[
-    list[Path], dict[str, Any]
-]:  # fmt: skip
+def write_text_of(
+    folder: Path, language: str, texts: Sequence[Document], part: dict[str, str], most_bytes: int
+) -> tuple[list[Path], dict[str, Any]]:
     """Write the documents of ``language`` as gzipped JSONL: one file for training, held-out ones by kind."""
     make_folder(folder)
     sets = split_documents(texts, part, most_bytes)
@@ -80,8 +78,10 @@ def write_text_of(folder: Path, language: str, texts: Sequence[Document], part: 
     train = [document for kind in TEXT_KINDS for document in sets["train"].get(kind, [])]
     files.append(_write_documents(folder / f"{language}.train.jsonl.gz", train))
     for kind in TEXT_KINDS:
-        for name in ("valid", "test"):
-            files.append(_write_documents(folder / f"{language}.{name}.{kind}.jsonl.gz", sets[name].get(kind, [])))
+        files += [
+            _write_documents(folder / f"{language}.{name}.{kind}.jsonl.gz", sets[name].get(kind, []))
+            for name in ("valid", "test")
+        ]
         figures[kind] = {
             name: {
                 "documents": len(sets[name].get(kind, [])),

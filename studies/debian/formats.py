@@ -1,6 +1,6 @@
 """Text of the files in packages: gettext catalogues, DocBook and Mallard, HTML, manual pages, descriptions.
 
-A document becomes blocks (tag, id, text), in which the same blocks of a translation can be found; a catalogue has pairs.
+A document becomes blocks (tag, id, text), to be aligned with those of its translation; a catalogue has pairs.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def catalogue(content: bytes) -> list[Pair]:
     Raises ValueError for a file that is none.
     """
     try:
-        entries = polib.mofile(content)  # type: ignore[arg-type]
+        entries = polib.mofile(content)
     except Exception as error:  # whatever a broken file brings about
         raise ValueError(f"not a gettext catalogue ({error})") from error
     pairs = []
@@ -71,7 +71,7 @@ def xml(content: bytes) -> list[Block]:
     """
     text = _decoded(content)
     text = re.sub(r"^\s*<\?xml[^>]*\?>", "", text.removeprefix("\ufeff"))
-    declared = dict(re.findall(r"<!ENTITY\s+([\w.-]+)\s+\"([^\"<]*)\"\s*>", text))
+    declared: dict[str, str] = dict(re.findall(r"<!ENTITY\s+([\w.-]+)\s+\"([^\"<]*)\"\s*>", text))
     text = re.sub(r"<!DOCTYPE[^\[>]*(?:\[.*?\]\s*)?>", "", text, count=1, flags=re.DOTALL)
 
     def entity(match: re.Match[str]) -> str:
@@ -79,7 +79,7 @@ def xml(content: bytes) -> list[Block]:
         if name in _PREDEFINED:
             return match[0]
         value = declared.get(name, name)
-        return re.sub(r"&([\w.-]+);", lambda inner: inner[1], value).replace("&", "&amp;")
+        return re.sub(r"&([\w.-]+);", lambda inner: str(inner[1]), value).replace("&", "&amp;")
 
     text = re.sub(r"&([A-Za-z][\w.-]*);", entity, text)
     try:
@@ -138,7 +138,8 @@ def _blocks(root: Any) -> list[Block]:
 
 _FONT = re.compile(r"\\f(?:\[[^\]]*\]|\(..|.)|\\s[+-]?\d|\\[&/,|^%:)]|\\c$")
 _CHARACTERS = {r"\-": "-", r"\ ": " ", r"\~": " ", r"\e": "\\", r"\'": "'", r"\`": "`", r"\(aq": "'", r"\(dq": '"',
-               r"\(bu": "•", r"\(em": "—", r"\(en": "–", r"\(co": "©", r"\(lq": "“", r"\(rq": "”", r"\0": " "}  # fmt: skip
+               r"\(bu": "•", r"\(em": "—", r"\(en": "–", r"\(co": "©", r"\(lq": "“", r"\(rq": "”",
+               r"\0": " "}  # fmt: skip
 _INLINE = frozenset("B I BI BR IB IR RB RI SM SB".split())
 _BREAKS = frozenset("PP P LP TP IP HP SH SS br sp TQ RS RE Pp Bl It El Sh Ss".split())
 

@@ -167,7 +167,7 @@ class Mirror:
         return {fields["SHA256"]: fields for _, fields in self.stanzas("Packages")}
 
     def choose(self, languages: Collection[str], most_bytes: int, always: re.Pattern[str]) -> list[Package]:
-        """Return the packages with text in ``languages``: those up to ``most_bytes``, and those that match ``always``."""
+        """Return the packages with text in ``languages`` of up to ``most_bytes``, and those that match ``always``."""
         stanzas = self.packages()
         known = {fields["Package"] for fields in stanzas.values()}
         names = set(self.with_text(languages))

@@ -1,4 +1,4 @@
-"""The segments of everything that was extracted: pairs of sentences, messages and paragraphs, and text of one language."""
+"""The segments of everything that was extracted: pairs, and text of one language."""
 
 from __future__ import annotations
 
@@ -170,7 +170,7 @@ def _raw_documents(extracted: Extracted, language: str) -> Iterator[tuple[str, s
 
 
 def documents(extracted: Extracted, language: str, dropped: Dropped) -> list[Document]:
-    """Return the text of ``language`` as documents of distinct paragraphs; a text that several have stays in the first."""
+    """Return the text of ``language`` as documents; a paragraph that several have stays in the first."""
     seen: set[str] = set()
     found = []
     for kind, package, name, texts in _raw_documents(extracted, language):

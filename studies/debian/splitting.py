@@ -42,8 +42,8 @@ def choose_families(pairs: Sequence[Pair], most: int) -> dict[str, str]:
     """Return the families of source packages held out, each with its part, ``test`` or ``valid``.
 
     In an order given by the digests of their names, families are taken for each kind, the smallest kind first, until
-    its set has ``most`` pairs (or MOST_SHARE of the kind) that no other family shares a side with. The choice depends on
-    nothing but the pairs.
+    its set has ``most`` pairs (or MOST_SHARE of the kind) that no other family shares a side with. The choice depends
+    on nothing but the pairs.
     """
     owner: dict[bytes, str] = {}
     keyed = []
@@ -97,7 +97,7 @@ def near_copies(held_out: Sequence[str], training: Iterable[str]) -> set[int]:
             total[index] = len(own)
             for run in own:
                 where[run].append(index)
-    found = set()
+    found: set[int] = set()
     for text in training:
         common = Counter(index for run in runs(text) for index in where.get(run, ()))
         found.update(index for index, count in common.items() if count >= COPY_SHARE * total[index])

@@ -167,7 +167,7 @@ def test_a_run_resumes_and_refuses_other_settings_and_damaged_packages(
     options = ["--output", str(tmp_path), "--sources", str(sources), "--jobs", "1"]
     assert main(["--languages", "de", *options, "--until", "download"]) == 0
     listed = (tmp_path / "packages.json").read_bytes()
-    archive = sorted((tmp_path / "debs").glob("*.deb"))[0]
+    archive = min((tmp_path / "debs").glob("*.deb"))
     archive.unlink()
     assert main(["--languages", "de", *options, "--until", "extract"]) == 0
     assert archive.exists() and (tmp_path / "packages.json").read_bytes() == listed
@@ -286,3 +286,12 @@ def test_text_that_a_training_package_has_is_in_no_test_set() -> None:
     held = result.test["messages"][0]
     texts = [Document("documents", result.train[0].package, "a", (held.source,))]
     assert held not in split([*own, *shared], texts, 1).test["messages"]
+
+
+@pytest.mark.parametrize("name", ["debian_en_de.yaml", "debian_lm_de.yaml"])
+def test_the_configurations_are_accepted(name: str) -> None:
+    """They name the files that the program writes, with options that mt-scaffold takes."""
+    from mt_scaffold.experiment.configuration import load_experiment
+
+    experiment = load_experiment(Path(__file__).resolve().parents[2] / "studies/debian" / name)
+    assert f"{name.removesuffix('.yaml')}" == experiment.name
