@@ -11,7 +11,7 @@ A new method is a file here and a line of METHODS.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mt_scaffold.options import check_choice
 
@@ -25,21 +25,29 @@ if TYPE_CHECKING:
     from mt_scaffold.methods.trimming import Trimmed as Trimmed
     from mt_scaffold.methods.unigram import Unigram as Unigram
 
-# What --algorithm and a system's algorithm call a method → its class and module, which is loaded when it is needed:
-# to segment, none is. The first is the default.
+
+class Entry(NamedTuple):
+    """Where a method is: its class, the module, which is loaded when it is needed, and the command that learns it."""
+
+    kind: str
+    module: str
+    command: str = "learn-bpe"
+
+
+# By what --algorithm and a system's algorithm call a method. The first is the default.
 METHODS = {
-    "scaffold": ("Scaffold", "bpe"),
-    "bpe": ("PlainBPE", "bpe"),
-    "picky": ("Picky", "picky"),
-    "parity": ("Parity", "parity"),
-    "trimmed": ("Trimmed", "trimming"),
-    "unigram": ("Unigram", "unigram"),
+    "scaffold": Entry("Scaffold", "bpe"),
+    "bpe": Entry("PlainBPE", "bpe"),
+    "picky": Entry("Picky", "picky"),
+    "parity": Entry("Parity", "parity"),
+    "trimmed": Entry("Trimmed", "trimming", "trim"),
+    "unigram": Entry("Unigram", "unigram", "learn-unigram"),
 }
 
 
 def method_type(name: str) -> type[Method[Any]]:
     """Return the method of this name; UsageError, listing all, where there is none."""
-    found: type[Method[Any]] = __getattr__(METHODS[check_choice("algorithm", name, METHODS)][0])
+    found: type[Method[Any]] = __getattr__(METHODS[check_choice("algorithm", name, METHODS)].kind)
     return found
 
 
@@ -53,8 +61,7 @@ def make_method(name: str, **settings: Any) -> Method[Any]:
 
 def methods(command: str | None = None) -> dict[str, type[Method[Any]]]:
     """Return the methods by name: all, or those that a command learns."""
-    found = {name: method_type(name) for name in METHODS}
-    return {name: kind for name, kind in found.items() if command in (None, kind.command)}
+    return {name: method_type(name) for name, entry in METHODS.items() if command in (None, entry.command)}
 
 
 def method_of_file(model: PathLike) -> type[Method[Any]]:
@@ -67,7 +74,7 @@ def method_of_file(model: PathLike) -> type[Method[Any]]:
 
 
 def __getattr__(name: str) -> Any:
-    module = "method" if name == "Method" else dict(METHODS.values()).get(name)
+    module = "method" if name == "Method" else {entry.kind: entry.module for entry in METHODS.values()}.get(name)
     if module is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     import importlib

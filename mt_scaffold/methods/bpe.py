@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from mt_scaffold import _core
 from mt_scaffold.codes import Codes, CodesSource
@@ -16,9 +16,12 @@ from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.methods.method import Method, Words, min_frequency_setting, symbols_setting, total_symbols_setting
 from mt_scaffold.methods.trace import Step, TraceWriter
 from mt_scaffold.progress import progress_line
-from mt_scaffold.segment.apply import BPE
-from mt_scaffold.segment.frequencies import Vocabulary, use_of_vocabulary
 from mt_scaffold.segment.inference import INFERENCES, MERGES
+
+# Learning starts without what segments.
+if TYPE_CHECKING:
+    from mt_scaffold.segment.apply import BPE
+    from mt_scaffold.segment.frequencies import Vocabulary
 
 
 class LearnedCodes(NamedTuple):
@@ -55,7 +58,6 @@ class LearnedCodes(NamedTuple):
 class MethodWithCodes(Method[LearnedCodes]):
     """A method whose models are codes, which ``BPE`` segments with."""
 
-    command: ClassVar[str] = "learn-bpe"
     suffix: ClassVar[str] = ".codes"
     stem: ClassVar[str] = "bpe"
     inferences: ClassVar[tuple[str, ...]] = tuple(INFERENCES)
@@ -71,12 +73,16 @@ class MethodWithCodes(Method[LearnedCodes]):
         inference: str | None = None,
     ) -> BPE:
         """Return what segments words with codes."""
+        from mt_scaffold.segment.apply import BPE
+
         separator, inference = SEPARATOR if separator is None else separator, inference or MERGES
         return BPE(model, separator=separator, vocab=vocabulary, glossaries=glossaries or None, inference=inference)
 
     @classmethod
     def use(cls, model: CodesSource, counts: _core.WordCounts) -> Vocabulary:
         """Return how often counted words use each token of codes."""
+        from mt_scaffold.segment.frequencies import use_of_vocabulary
+
         return use_of_vocabulary(model, counts)
 
 

@@ -19,7 +19,6 @@ from mt_scaffold.methods import make_method, methods
 from mt_scaffold.methods.bpe import LearnedCodes, MethodWithCodes, Scaffold
 from mt_scaffold.methods.method import Inputs, Learned, Method
 from mt_scaffold.options import check_choice
-from mt_scaffold.segment.apply import BPE, check_separator
 
 Model = TypeVar("Model", bound=Learned)
 
@@ -185,6 +184,8 @@ def learn_joint_bpe_and_vocab(
     Words are counted once; the vocabularies come from the counts. Raises UsageError where there is not one vocabulary
     per text, or where one file is named twice; otherwise as ``learn``.
     """
+    from mt_scaffold.segment.apply import BPE, check_separator
+
     header = CodesHeader.of_options(pretokenise, split_digits, byte_level)
     check_separator(header, separator)
     sources = text_sources(paths=paths)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Generic, NamedTuple, Protocol, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, Protocol, TypeVar, cast
 
 from mt_scaffold import _core
 from mt_scaffold.codes import CodesSource
@@ -19,8 +19,10 @@ from mt_scaffold.corpus.files import PathLike, Writable
 from mt_scaffold.corpus.header import CHARACTERS, CodesHeader
 from mt_scaffold.corpus.inputs import Lines, TextFile, source_name
 from mt_scaffold.errors import MTScaffoldError, UsageError
-from mt_scaffold.segment.frequencies import Vocabulary
-from mt_scaffold.segment.segmenter import Segmenter
+
+if TYPE_CHECKING:
+    from mt_scaffold.segment.frequencies import Vocabulary
+    from mt_scaffold.segment.segmenter import Segmenter
 
 _BEYOND = 2**63
 
@@ -164,17 +166,16 @@ def total_symbols_setting(among: str = "") -> Any:
 class Method(Generic[Model]):
     """A segmentation method; its fields are its settings.
 
-    name: what ``--algorithm`` and a system's ``algorithm`` call it. title: what people do. command: that which learns
-    it. suffix, stem: of the file of a model. word_start: what the first subword of a word begins with, where none ends
-    in a separator. has_codes: whether a model is a codes file. by_language: whether the text of each language is a text
-    by itself. byte_level: whether it can learn from bytes, and from what a pre-tokeniser makes.
+    name: what ``--algorithm`` and a system's ``algorithm`` call it. title: what people do. suffix, stem: of the file
+    of a model. word_start: what the first subword of a word begins with, where none ends in a separator. has_codes:
+    whether a model is a codes file. by_language: whether the text of each language is a text by itself. byte_level:
+    whether it can learn from bytes, and from what a pre-tokeniser makes.
     inferences, resamplings: the kinds that it has, by name (``segment.inference``, ``segment.resampling``).
     filters: whether it can be applied with a vocabulary, with glossaries and with a separator.
     """
 
     name: ClassVar[str]
     title: ClassVar[str]
-    command: ClassVar[str]
     suffix: ClassVar[str]
     stem: ClassVar[str]
     word_start: ClassVar[str | None] = None

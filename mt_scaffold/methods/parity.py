@@ -8,7 +8,6 @@ import math
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import ClassVar, cast
 
 from mt_scaffold import _core
@@ -117,6 +116,8 @@ class Parity(MethodWithCodes):
     def most_chosen(self, languages: int) -> int:
         """Return how often in the window a language may have been chosen and still be chosen again."""
         # As it is written: 1.1 is 11/10.
+        from fractions import Fraction
+
         alpha = Fraction(str(DEFAULT_ALPHA if self.alpha is None else self.alpha))
         window = self.window or 0
         return min(window, math.floor(alpha * window / languages))

@@ -68,7 +68,6 @@ class Trimmed(MethodWithCodes):
 
     name: ClassVar[str] = "trimmed"
     title: ClassVar[str] = "BPE"
-    command: ClassVar[str] = "trim"
 
     symbols: int = symbols_setting("number of merges")
     below: float = setting("mark tokens rarer than FREQ", check=_check_below, label="-below{}", metavar="FREQ")

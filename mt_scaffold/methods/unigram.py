@@ -54,7 +54,6 @@ class Unigram(Method[LearnedPieces]):
 
     name: ClassVar[str] = "unigram"
     title: ClassVar[str] = "Unigram"
-    command: ClassVar[str] = "learn-unigram"
     suffix: ClassVar[str] = MODEL_SUFFIX
     stem: ClassVar[str] = "unigram"
     word_start: ClassVar[str | None] = WORD_START

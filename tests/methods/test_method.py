@@ -37,7 +37,7 @@ OTHER: dict[str, dict[str, Any]] = {
 def test_every_method_describes_itself(name: str) -> None:
     """Whatever reads the registry can rely on this."""
     kind = methods()[name]
-    assert kind.name == name and kind.title and kind.command and kind.suffix.startswith(".")
+    assert kind.name == name and kind.title and METHODS[name].command and kind.suffix.startswith(".")
     assert {*kind.resamplings} <= {*RESAMPLINGS} and {*kind.inferences} <= {*INFERENCES}
     assert {"symbols", "total_symbols"} <= {*kind.settings()}
     assert all(entry.metadata["help"] for entry in kind.settings().values())
@@ -147,7 +147,7 @@ def test_a_new_method_is_a_file_and_a_line(monkeypatch: pytest.MonkeyPatch, tmp_
     module = types.ModuleType("mt_scaffold.methods.half")
     monkeypatch.setattr(module, "Half", Half, raising=False)
     monkeypatch.setitem(sys.modules, module.__name__, module)
-    monkeypatch.setitem(registry.METHODS, "half", ("Half", "half"))
+    monkeypatch.setitem(registry.METHODS, "half", registry.Entry("Half", "half"))
 
     (tmp_path / "text").write_text("".join(f"{line}\n" for line in LINES))
     files = ["--input", str(tmp_path / "text"), "--output", str(tmp_path / "codes")]
