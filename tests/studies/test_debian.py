@@ -294,4 +294,4 @@ def test_the_configurations_are_accepted(name: str) -> None:
     from mt_scaffold.experiment.configuration import load_experiment
 
     experiment = load_experiment(Path(__file__).resolve().parents[2] / "studies/debian" / name)
-    assert f"{name.removesuffix('.yaml')}" == experiment.name
+    assert experiment.name == name.removesuffix(".yaml")
