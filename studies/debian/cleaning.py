@@ -37,6 +37,8 @@ _ACCELERATED = re.compile(r"(?<![^\w\s(\[\"'«„“])([_&~])(?=\w)(?!\w+;)")
 _INVISIBLE = re.compile(
     r"[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufeff]"
 )
+# Control characters that a program writes as they stand; C:\\new is a name.
+_ESCAPED = re.compile(r"(?<!:)\\[nrt](?![a-z])")
 _IDENTIFIER = re.compile(r"\S*(?:[A-Za-z0-9][_.:/=@\\][A-Za-z0-9]|[a-z][A-Z]|^[-/$%{<])\S*")
 _WORD = re.compile(r"(?:[^\w\s]|[\d_])*+[^\W\d_]\S*+")
 _OTHER_SCRIPT = re.compile(r"(?![\u0000-\u024f\u1e00-\u1eff])[^\W\d_]")
@@ -91,7 +93,7 @@ def plain(text: str) -> str:
 
     text = _TAG.sub(tag, text)
     text = _ENTITY.sub(lambda match: html.unescape(match[0]), text)
-    text = _INVISIBLE.sub("", text.replace("\\n", " ").replace("\\t", " "))
+    text = _INVISIBLE.sub("", _ESCAPED.sub(" ", text))
     return " ".join(unicodedata.normalize("NFC", text).split())
 
 

@@ -15,7 +15,7 @@ from .mirror import Package
 # Kinds of pairs, the ones first that keep a text which several have.
 KINDS = ("help", "games", "descriptions", "messages")
 # Paragraphs with fewer words (headings, buttons, names) are no text for a language model.
-LEAST_WORDS = 4
+LEAST_WORDS = 3
 
 
 @dataclass(frozen=True)

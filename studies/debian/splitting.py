@@ -16,6 +16,9 @@ LEAST_WORDS = 4
 MOST_SHARE = 0.05
 # A source package with a larger share of a kind always trains: held out, it would be most of the set, or of the loss.
 DOMINATES = 0.2
+# The same for its share of all text, where there is MUCH_TEXT of it: a package of manual pages has few pairs.
+DOMINATES_TEXT = 0.05
+MUCH_TEXT = 1_000_000
 # A segment of this many words is a near copy if so many of its runs of RUN words stand in one training segment.
 COPY_WORDS = 8
 COPY_SHARE = 0.75
@@ -38,12 +41,12 @@ def _order(text: str) -> bytes:
     return hashlib.sha256(f"1 {text}".encode("utf-8", "replace")).digest()
 
 
-def choose_families(pairs: Sequence[Pair], most: int) -> dict[str, str]:
+def choose_families(pairs: Sequence[Pair], texts: Sequence[Document], most: int) -> dict[str, str]:
     """Return the families of source packages held out, each with its part, ``test`` or ``valid``.
 
     In an order given by the digests of their names, families are taken for each kind, the smallest kind first, until
-    its set has ``most`` pairs (or MOST_SHARE of the kind) that no other family shares a side with. The choice depends
-    on nothing but the pairs.
+    its set has ``most`` pairs (or MOST_SHARE of the kind) that no other family shares a side with. Those with
+    most of a kind's pairs, or much of ``texts``, are passed over. The choice depends on nothing but its arguments.
     """
     owner: dict[bytes, str] = {}
     keyed = []
@@ -60,10 +63,15 @@ def choose_families(pairs: Sequence[Pair], most: int) -> dict[str, str]:
         by_family[own][kind] += 1
         if long_enough and all(owner[each] == own for each in keys):
             alone[own][kind] += 1
+    text: Counter[str] = Counter()
+    for document in texts:
+        text[family(document.package)] += sum(map(len, document.paragraphs))
+    most_text = DOMINATES_TEXT * max(text.total(), MUCH_TEXT)
     candidates = [
         own
         for own in sorted(by_family, key=_order)
-        if all(count <= DOMINATES * size[kind] for kind, count in by_family[own].items() if size[kind] >= 1000)
+        if text[own] <= most_text
+        and all(count <= DOMINATES * size[kind] for kind, count in by_family[own].items() if size[kind] >= 1000)
     ]
     part: dict[str, str] = {}
     for kind in sorted(size, key=lambda kind: (size[kind], KINDS.index(kind))):
@@ -111,7 +119,7 @@ def split(pairs: Sequence[Pair], texts: Sequence[Document], most: int) -> Split:
     of ``texts`` in a package that trains, and if its source is no near copy of a training one; test comes before
     validation. The other pairs of held-out packages are left out of every part.
     """
-    part = choose_families(pairs, most)
+    part = choose_families(pairs, texts, most)
     train = [pair for pair in pairs if family(pair.package) not in part]
     taken = {each for pair in train for each in (key(pair.source), key(pair.target))}
     for document in texts:

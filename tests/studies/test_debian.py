@@ -19,7 +19,7 @@ from studies.debian import cleaning, formats  # noqa: E402
 from studies.debian.__main__ import main  # noqa: E402
 from studies.debian.archives import document_key, licences  # noqa: E402
 from studies.debian.segments import Document, Pair, family  # noqa: E402
-from studies.debian.splitting import near_copies, split  # noqa: E402
+from studies.debian.splitting import choose_families, near_copies, split  # noqa: E402
 
 needs_apt = pytest.mark.skipif(
     shutil.which("apt-get") is None or shutil.which("dpkg-deb") is None, reason="needs apt and dpkg, as on Debian"
@@ -286,6 +286,20 @@ def test_text_that_a_training_package_has_is_in_no_test_set() -> None:
     held = result.test["messages"][0]
     texts = [Document("documents", result.train[0].package, "a", (held.source,))]
     assert held not in split([*own, *shared], texts, 1).test["messages"]
+
+
+def test_a_package_with_much_of_the_text_always_trains() -> None:
+    """Held out, the manual pages would be cut to the size of a test set, and most of the text be lost."""
+    pairs = [
+        Pair("messages", f"p{letter}", f"{letter * 5} has one sentence", f"{letter * 6} sagt etwas")
+        for letter in "abcdefghij"
+    ]
+    held_out = choose_families(pairs, [], 1)
+    assert len(held_out) == 0  # a twentieth of ten pairs is none
+    pairs *= 2
+    held_out = choose_families(pairs, [], 1)
+    large = [Document("documents", name, "a", ("word " * 20_000,)) for name in held_out]
+    assert held_out and not set(held_out) & set(choose_families(pairs, large, 1))
 
 
 @pytest.mark.parametrize("name", ["debian_en_de.yaml", "debian_lm_de.yaml"])
