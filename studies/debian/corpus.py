@@ -76,6 +76,8 @@ def write_text_of(
     sets = split_documents(texts, part, most_bytes)
     files, figures = [], {}
     train = [document for kind in TEXT_KINDS for document in sets["train"].get(kind, [])]
+    # In an order in which the first N documents are a sample of all.
+    train.sort(key=lambda document: hashlib.sha256(f"{document.kind} {document.name}".encode()).digest())
     files.append(_write_documents(folder / f"{language}.train.jsonl.gz", train))
     for kind in TEXT_KINDS:
         files += [

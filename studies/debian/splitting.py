@@ -142,6 +142,8 @@ def split(pairs: Sequence[Pair], texts: Sequence[Document], most: int) -> Split:
             own = [pair for index, pair in enumerate(eligible) if pair.kind == kind and index not in near]
             chosen = set(sorted(own, key=lambda pair: _order(f"{pair.source}\t{pair.target}"))[:most])
             sets[name][kind] = [pair for pair in own if pair in chosen]
+    # In an order in which the first N pairs are a sample of all.
+    train.sort(key=lambda pair: _order(f"{pair.source}\t{pair.target}"))
     return Split(part, train, sets["valid"], sets["test"], copies)
 
 
