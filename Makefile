@@ -48,7 +48,7 @@ CORE_SOURCES := $(wildcard mt_scaffold/core/*.hpp mt_scaffold/core/*/*.cpp mt_sc
 
 # Editable, so that the tests run on this source; rebuilt when the core or the metadata changes.
 .venv/built: .venv/installed setup.py setup.cfg pyproject.toml scripts/requirements.py $(CORE_SOURCES)
-	.venv/bin/python scripts/requirements.py fairseq workflow analysis documents ctranslate2 harness transformers unigram docs completion dev > .venv/requirements.txt
+	.venv/bin/python scripts/requirements.py fairseq workflow analysis documents ctranslate2 harness transformers unigram debian docs completion dev > .venv/requirements.txt
 	$(PINNED) -r .venv/requirements.txt
 	# A folder has no hash.
 	$(PIP) --no-deps --no-build-isolation --editable .
@@ -98,8 +98,8 @@ lint: .venv/built
 	.venv/bin/ruff format --check
 	.venv/bin/mypy
 	@mkdir -p build
-	.venv/bin/python scripts/requirements.py --without dev docs > build/requirements.txt
-	.venv/bin/python scripts/requirements.py dev docs > build/requirements-dev.txt
+	.venv/bin/python scripts/requirements.py --without dev docs debian > build/requirements.txt
+	.venv/bin/python scripts/requirements.py dev docs debian > build/requirements-dev.txt
 	.venv/bin/deptry mt_scaffold
 	.venv/bin/stubtest --mypy-config-file pyproject.toml --allowlist tests/core/stubtest_allowlist.txt mt_scaffold._core
 	$(if $(CORE_SOURCES),.venv/bin/clang-format --dry-run -Werror $(CORE_SOURCES))

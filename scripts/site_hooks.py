@@ -24,6 +24,7 @@ _OUTSIDE = {
     "changes.md": "CHANGELOG.md",
     "releasing.md": "RELEASING.md",
     "tktkt.md": "benchmarks/tktkt.md",
+    "debian.md": "studies/debian/README.md",
 }
 
 

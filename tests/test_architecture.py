@@ -200,7 +200,7 @@ def test_an_extra_declares_nothing_unused(extra: str) -> None:
     assert not unused, f"declared in the extra {extra!r} of setup.cfg, but not imported: {unused}"
 
 
-@pytest.mark.parametrize("folder", ["scripts", "tests"])
+@pytest.mark.parametrize("folder", ["scripts", "studies", "tests"])
 def test_what_tests_and_scripts_import_is_declared(folder: str) -> None:
     """``make`` installs the extras and nothing else, so an undeclared import would fail in a fresh clone."""
     files = sorted((PACKAGE.parent / folder).rglob("*.py"))
@@ -216,7 +216,7 @@ def test_what_tests_and_scripts_import_is_declared(folder: str) -> None:
     beside |= {path.stem for path in (PACKAGE.parent / "tests").rglob("*.py")}
     trainers = (PACKAGE.parent / "tests" / "trainers" / "requirements.in").read_text("utf-8")
     beside |= set(re.findall(r"^[\w-]+", trainers, re.MULTILINE))
-    beside |= {"mt_scaffold", "fairseq_cli"}  # fairseq's second package
+    beside |= {"mt_scaffold", "studies", "fairseq_cli"}  # fairseq's second package
     known = sys.stdlib_module_names | beside | set.union(*declared().values())
     missing = {name: path.name for name, path in imported.items() if name.split(".")[0] not in known}
     assert not missing, f"imported, but not declared in any extra of setup.cfg: {missing}"
