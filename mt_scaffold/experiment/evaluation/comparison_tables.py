@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
 
 from mt_scaffold.experiment.binarise.data_folder import DictionaryUse
@@ -33,10 +33,24 @@ def as_text(comparison: Comparison, markdown: bool = False) -> str:
     if comparison.published:
         parts.append("Published elsewhere (THEIRS: copied from the papers, not measured here):")
         parts.append(_published_table(comparison.published))
-    blocks = [comparison.title] if comparison.title else []
-    if comparison.synthetic:
+    about = (comparison.title, comparison.synthetic, comparison.shown_warnings)
+    return laid_out(*about, parts, comparison.notes, comparison.signatures, markdown)
+
+
+def laid_out(
+    title: str,
+    synthetic: bool,
+    warnings: Sequence[str],
+    parts: Iterable[str | Sequence[Sequence[str]]],
+    notes: Iterable[str],
+    signatures: Mapping[str, str] = {},
+    markdown: bool = False,
+) -> str:
+    """Return a comparison as one text: its title, warnings, parts (paragraphs, and tables as rows) and notes."""
+    blocks = [title] if title else []
+    if synthetic:
         blocks.append(f"**{SYNTHETIC_NOTE}**" if markdown else SYNTHETIC_NOTE)
-    if warnings := comparison.shown_warnings:
+    if warnings:
         # Markdown would take <unk> for HTML.
         lines = [f"> **Warning:** {line.replace('<', '&lt;')}\n>" for line in warnings]
         blocks.append("\n".join(lines).removesuffix("\n>") if markdown else _warned(warnings))
@@ -44,8 +58,7 @@ def as_text(comparison: Comparison, markdown: bool = False) -> str:
         part if isinstance(part, str) else format_table(part, markdown, figures=False).rstrip("\n") for part in parts
     ]
     quote = "`" if markdown else ""
-    signatures = comparison.signatures.items()
-    notes = [*comparison.notes, *(f"{name}: {quote}{signature}{quote}" for name, signature in signatures)]
+    notes = [*notes, *(f"{name}: {quote}{signature}{quote}" for name, signature in signatures.items())]
     if markdown:
         notes = [f"- {note.replace('*:', chr(92) + '*:')}" for note in notes]
     return "\n\n".join([*blocks, "\n".join(notes)]) + "\n"

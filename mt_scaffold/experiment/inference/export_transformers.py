@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from mt_scaffold.corpus.files import PathLike
+from mt_scaffold.corpus.manifest import raw_digest
 from mt_scaffold.corpus.text import bytes_to_notation
 from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.binarise.byte_vocabulary import FIRST_ID, Vocabulary
@@ -18,7 +19,7 @@ from mt_scaffold.experiment.configuration.limits import SPECIAL_SYMBOLS
 from mt_scaffold.experiment.inference.language_model import load_model
 from mt_scaffold.experiment.runtime.checkpoints import load_checkpoint
 from mt_scaffold.experiment.runtime.hugging_face import import_transformers
-from mt_scaffold.experiment.runtime.provenance import raw_digest, versions
+from mt_scaffold.experiment.runtime.provenance import versions
 from mt_scaffold.experiment.runtime.results import write_result
 from mt_scaffold.experiment.runtime.schema import nearest
 

@@ -124,8 +124,8 @@ def _look_at_files(config: Config, files: FileData, found: TrainingText) -> None
             if counts[0] == 0:
                 found.problems.append((f"{key}.source", f"{paths[0]}: empty; give a text"))
             lines += counts[0] or round(paths[0].stat().st_size / _BYTES_PER_LINE)
-            for side, path in enumerate(paths):
-                sizes[side] += path.stat().st_size * (_COMPRESSION if compression_of(path) else 1)
+            for number, path in enumerate(paths):
+                sizes[number] += path.stat().st_size * (_COMPRESSION if compression_of(path) else 1)
         if known:
             share = 1.0
             if corpus == "train" and config.data.sample is not None:

@@ -62,9 +62,10 @@ def check_experiment(configuration: PathLike, settings: Mapping[str, Any] = {}) 
     settings: as plan_experiment takes them. Raises UsageError for a configuration that cannot be read, and CheckFailed
     with all else that is wrong.
     """
-    folder, experiment, _ = plan_experiment([configuration], settings)
+    plan = plan_experiment([configuration], settings)
+    experiment = plan.experiment
     task = task_of(experiment)
-    layout = task.layout.of(folder, experiment)
+    layout = task.layout.of(plan.folder, experiment).of_systems(plan.systems)
     lines = yaml_file.read(configuration)[1]
     text = task.training_text(layout)
     problems = [f"{_place(configuration, lines, key)}: {problem}" for key, problem in text.problems]
@@ -89,10 +90,10 @@ def check_experiment(configuration: PathLike, settings: Mapping[str, Any] = {}) 
     trainings = f"{_many(len(layout.runs), 'training')} of {_many(len(experiment.systems), 'system')}"
     facts.append(f"{trainings}, {_parameters(calls, checked)}")
     needed = _disk(layout, text, calls, checked)
-    free = shutil.disk_usage(_existing(folder)).free
-    facts.append(f"about {shown_size(needed)} of disk in {folder} ({shown_size(free)} free)")
+    free = shutil.disk_usage(_existing(plan.folder)).free
+    facts.append(f"about {shown_size(needed)} of disk in {plan.folder} ({shown_size(free)} free)")
     if needed > free:
-        warnings.append(f"{folder}: too little disk: about {shown_size(needed)} needed, {shown_size(free)} free")
+        warnings.append(f"{plan.folder}: too little disk: about {shown_size(needed)} needed, {shown_size(free)} free")
     facts.append(_time(layout, text, calls, checked))
     return Findings(experiment.name, facts, warnings)
 

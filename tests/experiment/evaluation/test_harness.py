@@ -289,7 +289,7 @@ def test_data_that_are_not_here(folder: Path, checkpoints: list[Path]) -> None:
     assert not output.exists()
 
 
-class Invented(LM):
+class Invented(LM):  # type: ignore[misc]  # lm_eval has no types
     """A model with invented likelihoods: it prefers the right choice where the question ends in a word of ``likes``."""
 
     def __init__(self, likes: str) -> None:

@@ -57,7 +57,7 @@ def write_scores(
                 scores.append(TaskScore(task, metric, number, count, mean, [mean] * checkpoints, [None] * checkpoints))
             lines = {metric: [as_line(values)] * checkpoints for metric, values in answers.items()}
             questions.append(Questions(task, number, " ".join(map(str, range(count))), f"{asked}, {number}", lines))
-    settings = {"synthetic": False, "data": "data", "limit": None, "versions": {}, "not_run": {}} | more
+    settings: dict[str, Any] = {"synthetic": False, "data": "data", "limit": None, "versions": {}, "not_run": {}} | more
     result = HarnessScores(
         system=system,
         seed=seed,
@@ -165,7 +165,7 @@ def test_both_accuracies_are_shown_and_the_reason_of_the_first(tmp_path: Path) -
     random = np.random.default_rng(1)
 
     def answers() -> list[float]:
-        return (random.random(50) < 0.5).astype(float).tolist()
+        return [float(value) for value in random.random(50) < 0.5]
 
     of = {
         system: [

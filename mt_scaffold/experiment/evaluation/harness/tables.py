@@ -22,7 +22,7 @@ def as_text(comparison: TaskComparison, markdown: bool = False) -> str:
     parts: list[str | Sequence[Sequence[str]]] = []
     for title, table in tables(comparison):
         parts += [title, table] if title else [table]
-    return laid_out(comparison.title, comparison.synthetic, parts, comparison.notes, {}, markdown)
+    return laid_out(comparison.title, comparison.synthetic, (), parts, comparison.notes, markdown=markdown)
 
 
 def as_latex(comparison: TaskComparison) -> str:
