@@ -105,7 +105,7 @@ def test_the_configuration_to_copy_is_accepted(tmp_path: Path) -> None:
     (options,) = re.findall(r"(--sample .+)", page)
     parser = argparse.ArgumentParser()
     add_settings(parser)
-    _, rehearsal, _ = plan_experiment([path], settings(parser.parse_args([str(path), *shlex.split(options)])))
+    rehearsal = plan_experiment([path], settings(parser.parse_args([str(path), *shlex.split(options)]))).experiment
     assert rehearsal.data.sample == 2000 and rehearsal.seeds == [1]
 
 
