@@ -1,13 +1,10 @@
 # An image with everything: docker build -t mt-scaffold .
-# For GPUs: --build-arg BASE=nvidia/cuda:12.8.1-base-ubuntu24.04; only to segment text: --build-arg EXTRAS=documents.
-# docs/install.md has more.
-ARG BASE=debian:trixie-slim
-
-FROM ${BASE} AS build
+# Only to segment text: --build-arg EXTRAS=documents. docs/install.md has more.
+FROM debian:trixie-slim AS build
 # Extras of setup.cfg, separated by spaces: at least one.
 ARG EXTRAS="fairseq workflow analysis documents"
 ENV PIP_NO_CACHE_DIR=1 PIP_DISABLE_PIP_VERSION_CHECK=1 PATH=/opt/venv/bin:$PATH
-# The compiler's version is the base's.
+# The compiler's version is Debian's.
 # hadolint ignore=DL3008
 RUN apt-get update \
     && apt-get install --yes --no-install-recommends g++ python3-dev python3-venv \
@@ -33,7 +30,7 @@ RUN python scripts/requirements.py ${EXTRAS} > /tmp/requirements.txt \
 COPY . .
 RUN pip install --no-deps --no-build-isolation .
 
-FROM ${BASE}
+FROM debian:trixie-slim
 # hadolint ignore=DL3008
 RUN apt-get update \
     && apt-get install --yes --no-install-recommends ca-certificates python3 \
@@ -43,6 +40,8 @@ RUN apt-get update \
 COPY --from=build /opt/venv /opt/venv
 COPY scripts /opt/mt_scaffold/scripts
 COPY configs /opt/mt_scaffold/configs
+# On GPUs (docker run --gpus all) PyTorch's own CUDA runs on the host's driver.
+ENV NVIDIA_DRIVER_CAPABILITIES=compute,utility
 # Caches work for any user that `docker run --user` names.
 ENV PATH=/opt/venv/bin:$PATH PYTHONPATH=/opt/mt_scaffold/scripts XDG_CACHE_HOME=/tmp/cache MPLCONFIGDIR=/tmp/matplotlib
 USER 10001

@@ -33,11 +33,13 @@ CORE_SOURCES := $(wildcard mt_scaffold/core/*.hpp mt_scaffold/core/*/*.cpp mt_sc
 	@$(PYTHON) scripts/check_machine.py
 	@echo "Creating .venv with everything that constraints.txt pins (takes some minutes)."
 	test -x .venv/bin/python || $(PYTHON) -m venv .venv
+	@date +%s > .venv/started
 	# Older pips know no hashes in constraints.
 	sed -n '/^pip==/,/[^\\]$$/p' constraints.txt > .venv/pip.txt
 	$(PIP) --require-hashes -r .venv/pip.txt
 	# PyTorch for CPUs and for each CUDA are the same version with other hashes; which it is, is the machine's choice.
-	$(PIP) "$$(sed -n 's/^\(torch==[^ ;]*\).*/\1/p' constraints.txt)"
+	# Not --quiet: with CUDA it is by far the largest download, whose sizes and remaining time pip then shows.
+	$(subst --quiet,,$(PIP)) "$$(sed -n 's/^\(torch==[^ ;]*\).*/\1/p' constraints.txt)"
 	# Build fairseq from source against the torch already installed, not against a second copy; without CUDA_HOME, which
 	# would have it compile CUDA files that its archive lacks.
 	$(PINNED) setuptools wheel numpy Cython nanobind
@@ -46,10 +48,13 @@ CORE_SOURCES := $(wildcard mt_scaffold/core/*.hpp mt_scaffold/core/*/*.cpp mt_sc
 
 # Editable, so that the tests run on this source; rebuilt when the core or the metadata changes.
 .venv/built: .venv/installed setup.py setup.cfg pyproject.toml scripts/requirements.py $(CORE_SOURCES)
-	.venv/bin/python scripts/requirements.py fairseq workflow analysis documents ctranslate2 harness transformers unigram docs completion dev > .venv/requirements.txt
+	.venv/bin/python scripts/requirements.py fairseq workflow analysis documents ctranslate2 harness transformers unigram debian docs completion dev > .venv/requirements.txt
 	$(PINNED) -r .venv/requirements.txt
 	# A folder has no hash.
 	$(PIP) --no-deps --no-build-isolation --editable .
+	@if test -f .venv/started; then \
+		echo ".venv: $$(du -sh .venv | cut -f 1) in $$(( ($$(date +%s) - $$(cat .venv/started) + 59) / 60 )) min"; \
+		rm .venv/started; fi
 	@touch $@
 
 venv: .venv/built
@@ -93,8 +98,8 @@ lint: .venv/built
 	.venv/bin/ruff format --check
 	.venv/bin/mypy
 	@mkdir -p build
-	.venv/bin/python scripts/requirements.py --without dev docs > build/requirements.txt
-	.venv/bin/python scripts/requirements.py dev docs > build/requirements-dev.txt
+	.venv/bin/python scripts/requirements.py --without dev docs debian > build/requirements.txt
+	.venv/bin/python scripts/requirements.py dev docs debian > build/requirements-dev.txt
 	.venv/bin/deptry mt_scaffold
 	.venv/bin/stubtest --mypy-config-file pyproject.toml --allowlist tests/core/stubtest_allowlist.txt mt_scaffold._core
 	$(if $(CORE_SOURCES),.venv/bin/clang-format --dry-run -Werror $(CORE_SOURCES))

@@ -31,9 +31,9 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from mt_scaffold.experiment.binarise.parallel import binarise
+from mt_scaffold.experiment.binarise.pairs_as_ids import binarise
+from mt_scaffold.experiment.binarise.pairs_as_words import binarise_words
 from mt_scaffold.experiment.binarise.segmentation import joint_segmentation
-from mt_scaffold.experiment.binarise.words import binarise_words
 from mt_scaffold.experiment.data.synthetic import sentence_pairs
 from mt_scaffold.experiment.runtime.fairseq import WHOLE_DATA_SET, user_dir
 from mt_scaffold.methods.learn import learn_bpe

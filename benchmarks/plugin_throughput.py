@@ -23,8 +23,8 @@ from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
 from pathlib import Path
 
+from mt_scaffold.experiment.binarise.pairs_as_words import binarise_words
 from mt_scaffold.experiment.binarise.segmentation import joint_segmentation
-from mt_scaffold.experiment.binarise.words import binarise_words
 from mt_scaffold.experiment.data.synthetic import sentence_pairs
 from mt_scaffold.experiment.runtime.fairseq import WHOLE_DATA_SET, run_tool, sees_gpu, user_dir
 from mt_scaffold.experiment.runtime.provenance import versions

@@ -71,8 +71,8 @@ def main() -> int:
 
 def prepare(folder: Path) -> Path:
     """Make a data folder of words from generated text."""
+    from mt_scaffold.experiment.binarise.pairs_as_words import binarise_words
     from mt_scaffold.experiment.binarise.segmentation import joint_segmentation
-    from mt_scaffold.experiment.binarise.words import binarise_words
     from mt_scaffold.experiment.data.synthetic import sentence_pairs
     from mt_scaffold.methods.learn import learn_bpe
 

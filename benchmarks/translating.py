@@ -28,7 +28,7 @@ from typing import NamedTuple
 
 from mt_scaffold.corpus.text import read_lines
 from mt_scaffold.experiment.binarise.dictionary import make_dictionaries
-from mt_scaffold.experiment.binarise.parallel import binarise
+from mt_scaffold.experiment.binarise.pairs_as_ids import binarise
 from mt_scaffold.experiment.binarise.segmentation import joint_segmentation
 from mt_scaffold.experiment.configuration.limits import Limits
 from mt_scaffold.experiment.data.synthetic import sentence_pairs

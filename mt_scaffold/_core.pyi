@@ -21,8 +21,9 @@ class _Writable(Protocol):
 # nanobind's metaclass.
 class _Class(type): ...
 
-# A name for error messages, with a file descriptor, the bytes themselves, or an object to read from.
-_Input = tuple[str, int | bytes | _Readable | _Documents]
+# A name for error messages, with a file descriptor, the bytes that have been read from one and the descriptor, the
+# bytes themselves, or an object to read from.
+_Input = tuple[str, int | tuple[bytes, int] | bytes | _Readable | _Documents]
 _Output = tuple[str, int | _Writable]
 # Called with the number of bytes read or merges learned so far.
 _Progress = Callable[[int], object] | None
@@ -227,6 +228,8 @@ class Applier(metaclass=_Class):
         uniform: float = 0.0,
     ) -> tuple[bytes, bytes]: ...
     def count_subwords(self, counts: WordCounts) -> WordCounts: ...
+    # In no order.
+    def reachable(self, counts: WordCounts, dropout: float = 0.0, uniform: float = 0.0) -> list[str]: ...
 
 # The ids of codes whose symbols are bytes. `special` has a digit for each special token: what it is in the text, 0 for
 # text, 1 for itself, 2 for an error.

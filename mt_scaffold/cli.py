@@ -41,6 +41,9 @@ GROUPS = {
         "study": "measure methods without training: sizes, texts, unseen text",
     },
     "experiments": {
+        "init": "write a commented configuration for your own files",
+        "run": "check and run an experiment, from raw text to the comparison",
+        "check": "check an experiment without running it: files, options, models, disk and time",
         "snakefile": "print the path of the workflow, for snakemake -s",
         "get-data": "fetch or generate the parallel text of an experiment",
         "report": "make one HTML page of a finished experiment",
@@ -213,7 +216,7 @@ def parse(argv: Sequence[str], command: str | None) -> argparse.Namespace:
 def _parser_of(parser: argparse.ArgumentParser, command: str | None) -> argparse.ArgumentParser:
     """Return the parser of a command."""
     subparsers = next(each for each in parser._actions if isinstance(each, argparse._SubParsersAction))
-    found: argparse.ArgumentParser = subparsers.choices.get(command, parser)
+    found: argparse.ArgumentParser = subparsers.choices.get(command or "", parser)
     return found
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 # How much wider than its heading a column of text is at least, as in the package tabulate.
@@ -33,6 +34,50 @@ def format_table(rows: Sequence[Sequence[str]], markdown: bool = False, figures:
         if number == 0:
             lines.append(_rule(widths, markdown, figures))
     return "\n".join(lines) + "\n"
+
+
+def latex_table(rows: Sequence[Sequence[str]], left: int = 1) -> str:
+    """Lay out rows of text, the first of which is the heading, as a LaTeX table with the rules of booktabs.
+
+    left: so many columns are aligned to the left, the others to the right.
+
+    >>> print(latex_table([["system", "BLEU"], ["R&D", "30.1"]]), end="")
+    \\begin{tabular}{lr}
+    \\toprule
+    system & BLEU \\\\
+    \\midrule
+    R\\&D & 30.1 \\\\
+    \\bottomrule
+    \\end{tabular}
+    """
+    heading, *others = (" & ".join(map(latex, row)) + r" \\" for row in rows)
+    columns = "l" * left + "r" * (len(rows[0]) - left)
+    above = [rf"\begin{{tabular}}{{{columns}}}", r"\toprule", heading, r"\midrule"]
+    return "\n".join([*above, *others, r"\bottomrule", r"\end{tabular}", ""])
+
+
+_LATEX = {
+    **{character: f"\\{character}" for character in "&%$#_{}"},
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "<": "$<$",
+    ">": "$>$",
+    "±": r"$\pm$",
+    "−": "$-$",
+    "↓": r"$\downarrow$",
+    "†": r"$\dagger$",
+}
+
+
+def latex(text: str) -> str:
+    """Return text as LaTeX shows it: its own characters are escaped, and those that its fonts lack are commands.
+
+    >>> latex("-0.5 to +0.1 of bpe-4000_x")
+    '$-$0.5 to +0.1 of bpe-4000\\\\_x'
+    """
+    escaped = "".join(_LATEX.get(character, character) for character in text)
+    return re.sub(r"(?<![\w.-])-(?=\d)", "$-$", escaped)
 
 
 def _rule(widths: Sequence[int], markdown: bool, figures: bool) -> str:

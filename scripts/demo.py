@@ -1,18 +1,15 @@
 """``make demo``: run a complete experiment on a generated corpus, then print what to look at and do next."""
 
 import argparse
-import os
+import signal
 import subprocess
 import sys
 import time
 from pathlib import Path
 
-import yaml
-
 from mt_scaffold.experiment.configuration import load_config
 from mt_scaffold.experiment.configuration.layout import Run
 from mt_scaffold.experiment.configuration.translation_layout import TranslationLayout
-from mt_scaffold.experiment.workflow import snakefile
 
 ROOT = Path(__file__).resolve().parent.parent
 CONFIG = Path("configs") / "demo.yaml"
@@ -28,7 +25,7 @@ def guide(layout: TranslationLayout, cores: int) -> str:
     test, seed = layout.config.test_sets[0], layout.config.seeds[0]
     target = layout.words(test, layout.target)
     results = {
-        layout.comparison("txt"): "the table; also .md .csv .json",
+        layout.comparison("txt"): "the table; also .md .tex .csv .json",
         layout.report: "everything on one page, for a browser",
         scaffold: "the learned codes; scaffold tokens are marked",
         layout.words("train", layout.source): "the training text",
@@ -48,14 +45,7 @@ What to run next:
   mt-scaffold learn-bpe --symbols 8000 < YOUR_TEXT > codes
   mt-scaffold apply-bpe --codes codes < YOUR_TEXT
   # real data
-  snakemake -s "$(mt-scaffold snakefile)" --configfile configs/multi30k_en_de.yaml --cores {cores}"""
-
-
-def profile_options() -> list[str]:
-    """Return the options of the workflow's profile, without the line that Snakemake prints when it reads one itself."""
-    given = yaml.safe_load((snakefile().parent / "profiles" / "default" / "config.yaml").read_text(encoding="utf-8"))
-    options = [f"--{name}" if value is True else f"--{name}={value}" for name, value in given.items()]
-    return ["--workflow-profile", "none", *options]
+  mt-scaffold run configs/multi30k_en_de.yaml --cores {cores}"""
 
 
 def main() -> int:
@@ -70,23 +60,11 @@ def main() -> int:
         flush=True,
     )
     start = time.time()
-    command = [
-        sys.executable,
-        "-m",
-        "snakemake",
-        "-s",
-        str(snakefile()),
-        "--configfile",
-        str(CONFIG),
-    ]
-    command += ["--cores", str(cores), "--config", f"output={OUTPUT}", "--logger", "steps"]
-    command += profile_options()
-    # Where Snakemake finds that logger.
-    path = os.pathsep.join(filter(None, [str(ROOT / "scripts"), os.environ.get("PYTHONPATH")]))
-    try:
-        status = subprocess.run(command, cwd=ROOT, env=os.environ | {"PYTHONPATH": path}).returncode
-    except KeyboardInterrupt:
-        status = 130
+    command = [sys.executable, "-m", "mt_scaffold", "run", str(CONFIG), "--cores", str(cores), "--output", str(OUTPUT)]
+    process = subprocess.Popen(command, cwd=ROOT)
+    # Ctrl-C is for that command, which saves and then ends.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    status = process.wait()
     if status:
         print(f"\nThe demo did not finish; run `make demo` again to resume it. Logs: {OUTPUT}/logs", file=sys.stderr)
         return status if status > 0 else 128 - status

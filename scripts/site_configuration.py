@@ -10,13 +10,14 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Literal
 
 from site_docstrings import as_markdown
+from site_keys import said_of
 
 from mt_scaffold.experiment.runtime.schema import OptionValue
 
 _INTRODUCTION = """\
 An experiment is one YAML file; those in `configs/` are commented. A key that is not listed here, a value of the wrong
 type and a value out of range are reported with file, line and key before anything runs. On the command line,
-`--config key=value` of Snakemake overrides a key of the first level.
+`--set key=value` of `mt-scaffold run` overrides a key.
 """
 _TYPES = {bool: "true or false", int: "whole number", float: "number", str: "text", Any: "anything"}
 
@@ -40,8 +41,10 @@ def _sections(config: type) -> Iterator[str]:
                 if inner not in places:
                     places[inner] = f"{path}.{name}{suffix}".lstrip(".")
                     waiting.append((places[inner], inner))
+            meaning, example = said_of(kind.__name__, name)
             said = [_type(hint, places), *_range(limits), default]
-            yield f"`{name}`\n:   {'; '.join(filter(None, said))}\n"
+            shown = f" Example: `{name}: {example}`" if example else ""
+            yield f"`{name}`\n:   {f'{meaning} ' if meaning else ''}{'; '.join(filter(None, said))}.{shown}\n"
 
 
 def _keys(kind: Any) -> Iterator[tuple[str, Any, Mapping[str, Any], str]]:

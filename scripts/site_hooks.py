@@ -24,7 +24,15 @@ _OUTSIDE = {
     "changes.md": "CHANGELOG.md",
     "releasing.md": "RELEASING.md",
     "tktkt.md": "benchmarks/tktkt.md",
+    "debian.md": "studies/debian/README.md",
 }
+
+
+# How much more a page that says how to do something weighs in search than reference, results and project pages.
+_HOW_TO_FIRST = 8
+# A heading weighs a thousand words, and every name is a heading there.
+_REFERENCE_LAST = 0.001
+_NOT_HOW_TO = {*_OUTSIDE, "README.md", "architecture.md", "benchmarks.md", "paper.md", "semantics.md"}
 
 
 def generated_pages() -> dict[str, str]:
@@ -57,8 +65,19 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     return files
 
 
+def search_of(name: str) -> dict[str, object]:
+    """Return what search does with a page: how-to pages first, raw tables of results not at all."""
+    folder, _, page = name.rpartition("/")
+    if folder.startswith("results/") and page != "README.md":
+        return {"exclude": True}
+    if folder == "reference":
+        return {"boost": _REFERENCE_LAST}
+    return {"boost": 1 if folder or name in _NOT_HOW_TO else _HOW_TO_FIRST}
+
+
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """Rewrite GitHub's Markdown for the parser that MkDocs has."""
+    """Rewrite GitHub's Markdown for the parser that MkDocs has; say what search does with the page."""
+    page.meta.setdefault("search", search_of(page.file.src_uri))
     for name, source in _OUTSIDE.items():
         markdown = markdown.replace(f"](../{source}", f"]({name}")
     return for_python_markdown(markdown.replace("](../notebooks/", "]("))

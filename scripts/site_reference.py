@@ -27,10 +27,12 @@ _INTEGRATIONS = ("transformers.MTScaffoldTokenizer", "tokenizers.export_tokenize
 # The function of each step, in the order of docs/architecture.md.
 _STEPS = (
     *("data.parallel.get_data", "data.documents.get_documents", "data.tokenise.tokenise", "data.clean.clean"),
-    *("binarise.dictionary.make_dictionaries", "binarise.parallel.binarise", "binarise.words.binarise_words"),
-    *("binarise.documents.binarise_documents", "training.train.train", "training.average.average"),
+    *("binarise.dictionary.make_dictionaries", "binarise.pairs_as_ids.binarise"),
+    *("binarise.pairs_as_words.binarise_words", "binarise.documents.binarise_documents"),
+    *("training.train.train", "training.average.average"),
     *("training.strip_optimizer.strip_optimizer", "inference.translate.translate", "evaluation.score.score"),
     *("evaluation.compare.compare", "evaluation.bits_per_byte.evaluate", "evaluation.lm_eval.run_harness"),
+    "evaluation.harness.compare.compare_tasks",
     *("inference.sample.sample", "report.statistics.statistics", "report.statistics.language_model_statistics"),
     *("report.html.html_report", "packing.pack.pack", "packing.packed_model.translate_text"),
     "inference.export_ctranslate2.export_ctranslate2",

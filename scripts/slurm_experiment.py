@@ -22,7 +22,7 @@ from wmt14_archives import derived_config, make_archives  # noqa: E402
 from mt_scaffold.experiment.runtime.checkpoints import load_checkpoint  # noqa: E402
 from mt_scaffold.experiment.workflow import snakefile  # noqa: E402
 
-PROFILE = ROOT / "configs" / "profiles" / "slurm" / "config.yaml"
+PROFILE = snakefile().parent / "profiles" / "slurm" / "config.yaml"
 # Small enough to start quickly.
 MODEL = {
     f"{side}-{name}": size
@@ -186,7 +186,7 @@ class Experiment:
 
 
 def small_profile() -> dict[str, Any]:
-    """Return configs/profiles/slurm with its two-node training, and sizes that fit this machine."""
+    """Return the profile slurm with its two-node training, and sizes that fit this machine."""
     _, _, rest = PROFILE.read_text(encoding="utf-8").partition("    # For two nodes")
     lines = [line.replace("# ", "", 1) for line in rest.partition("\n  translate:")[0].splitlines()[1:]]
     profile: dict[str, Any] = yaml.safe_load(PROFILE.read_text(encoding="utf-8"))

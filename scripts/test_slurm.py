@@ -2,7 +2,7 @@
 
     python scripts/test_slurm.py [--folder DIR] [SCENARIO ...]
 
-Submits a small experiment with configs/profiles/slurm, whose training runs on both nodes, each with one process on its
+Submits a small experiment with the profile slurm, whose training runs on both nodes, each with one process on its
 CPU (gloo). First complete, then the training again with each disturbance: a time limit, a preemption, a dead node. Each
 must end with the checkpoint of the first. Needs root, slurm-wlm and munge (Debian's packages suffice).
 """

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from mt_scaffold.corpus.vocabulary_file import SPECIAL_SYMBOLS
-from mt_scaffold.experiment.binarise.mmap_dataset import read_sentences
-from mt_scaffold.experiment.binarise.parallel import read_binarised
+from mt_scaffold.experiment.binarise.binarised_format import read_sentences
+from mt_scaffold.experiment.binarise.pairs_as_ids import read_binarised
 from mt_scaffold.experiment.inference.ctranslate2_engine import read_source
 from mt_scaffold.experiment.inference.model_files import ModelFiles, data_folder_files
 

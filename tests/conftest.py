@@ -79,7 +79,7 @@ def tiny_words(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def tiny_data(tiny_words: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The same, binarised; the test sets keep their names, odd as they are."""
-    from mt_scaffold.experiment.binarise.parallel import binarise
+    from mt_scaffold.experiment.binarise.pairs_as_ids import binarise
     from mt_scaffold.experiment.binarise.segmentation import joint_segmentation
 
     folder = tmp_path_factory.mktemp("data") / "binarised"

@@ -12,12 +12,15 @@ from mt_scaffold.experiment.binarise.documents import binarise_documents
 from mt_scaffold.experiment.data.synthetic import sentence_pairs
 
 POSITIONS = 32
+_TRAINED = (
+    "--decoder-layers 1 --decoder-embed-dim 16 --decoder-ffn-embed-dim 16 --decoder-attention-heads 2 --dropout 0.1 "
+    f"--optimizer adam --lr 0.005 --criterion cross_entropy --max-tokens 512 --tokens-per-sample {POSITIONS}"
+)
 TINY_LM = (
-    "--arch transformer_lm --decoder-layers 1 --decoder-embed-dim 16 --decoder-ffn-embed-dim 16 "
-    "--decoder-input-dim 16 --decoder-output-dim 16 --decoder-attention-heads 2 --share-decoder-input-output-embed "
-    "--dropout 0.1 --optimizer adam --lr 0.005 --criterion cross_entropy --max-tokens 512 "
-    f"--tokens-per-sample {POSITIONS}"
+    "--arch transformer_lm --decoder-input-dim 16 --decoder-output-dim 16 --share-decoder-input-output-embed "
+    + _TRAINED
 ).split()
+TINY_LLAMA = ["--arch", "llama", *_TRAINED.split()]
 
 
 @contextlib.contextmanager

@@ -84,6 +84,19 @@ def test_the_documentation_calls_commands_as_they_are(page: Path) -> None:
                 check(words, page.name)
 
 
+@pytest.mark.parametrize("script", sorted((ROOT / "scripts").glob("wmt14_*.sh")), ids=lambda path: path.name)
+def test_the_scripts_of_the_paper_call_commands_as_they_are(script: Path) -> None:
+    """Nobody runs them to completion before the GPUs are paid for; their comments are accepted, too."""
+    text = script.read_text(encoding="utf-8")
+    subprocess.run(["bash", "-n", script], check=True)
+    found = list(command_lines(text))
+    assert [words[1] for words in found] == ["get-data", "run"]
+    rehearsal = re.sub(r"\\\n# +", "", text.partition(f"{script.name} --sample")[2].partition("      a reh")[0])
+    assert found[1].pop() == "$@"
+    for words in [*found, ["mt-scaffold", "run", "config.yaml", *shlex.split("--sample" + rehearsal)]]:
+        check(words, script.name)
+
+
 def test_a_wrong_example_is_noticed() -> None:
     """The tests above would see an option that does not exist, after a pipe too."""
     wrong = "cat text | mt-scaffold apply-bpe --codes codes --no-such-option 1 > out"

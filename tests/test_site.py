@@ -46,7 +46,7 @@ def test_the_reference_has_every_command_and_every_option() -> None:
 
 def keys(value: Any) -> set[str]:
     """The keys in a configuration that are not names of its own."""
-    named = {"systems", "batches", "comparisons", "tests", "options"}
+    named = {"systems", "batches", "comparisons", "tests", "paper_setting", "options"}
     if isinstance(value, list):
         return set().union(*map(keys, value))
     if not isinstance(value, dict):
@@ -77,19 +77,35 @@ def test_the_reference_has_every_key_of_the_configurations() -> None:
     assert len(pages) == 2
 
 
+def test_every_key_of_the_configurations_has_a_sentence_and_an_example() -> None:
+    """What a key means, in which unit, and how it is written: its type and default alone do not say."""
+    from site_configuration import configuration_page
+
+    from mt_scaffold.experiment.configuration import Config
+    from mt_scaffold.experiment.configuration.language_model import LanguageModelConfig
+
+    for config in (Config, LanguageModelConfig):
+        entries = re.findall(r"^`(\w+)`\n:   (.*)$", configuration_page("", config), re.MULTILINE)
+        assert len(entries) > 50
+        for key, said in entries:
+            assert re.match(r"[A-Z].*?[.] ", said) and f" Example: `{key}: " in said, f"{key}: add it to site_keys.py"
+
+
 def test_the_configuration_to_copy_is_accepted(tmp_path: Path) -> None:
     """Whoever starts from docs/tutorial.md gets past the checks, and past that of the rehearsal below it."""
+    from mt_scaffold.experiment.commands.arguments import add_settings, settings
     from mt_scaffold.experiment.configuration import load_config
+    from mt_scaffold.experiment.configuration.layout import plan_experiment
 
     page = (ROOT / "docs" / "tutorial.md").read_text(encoding="utf-8")
     (block,) = re.findall(r"```yaml\n(.*?)```", page, re.DOTALL)
     path = tmp_path / "ours.yaml"
     path.write_text(block, encoding="utf-8")
     assert list(load_config(path).systems) == ["bpe", "scaffold"]
-    (settings,) = re.findall(r"--config (.+)", page)
-    given = dict(each.split("=", 1) for each in shlex.split(settings) if not each.startswith("output="))
-    data = {"data": {"sample": int(given.pop("sample"))}}
-    rehearsal = load_config(path, data | {key: yaml.safe_load(value) for key, value in given.items()})
+    (options,) = re.findall(r"(--sample .+)", page)
+    parser = argparse.ArgumentParser()
+    add_settings(parser)
+    rehearsal = plan_experiment([path], settings(parser.parse_args([str(path), *shlex.split(options)]))).experiment
     assert rehearsal.data.sample == 2000 and rehearsal.seeds == [1]
 
 
@@ -138,3 +154,14 @@ def test_a_docstring_lists_its_arguments() -> None:
         "Do it.\n\n- `prose`: no, ``x``\n\n- `name`: what\n    it is\n- `other`, `more`: this\n\n"
         '```pycon\n>>> do("a")\n1\n```\n\nRaises: nothing'
     )
+
+
+def test_search_leads_to_how_to_pages_and_not_to_raw_tables() -> None:
+    """A how-to page outweighs the reference, which has every word; tables of results are not found at all."""
+    from site_hooks import search_of
+
+    boosts = {name: search_of(name).get("boost", 0) for name in ("ids.md", "results/README.md", "reference/python.md")}
+    assert sorted(boosts, key=lambda name: -float(str(boosts[name]))) == list(boosts)
+    tables = [path.relative_to(ROOT / "docs").as_posix() for path in (ROOT / "docs" / "results").glob("*/*.md")]
+    found = {name for name in tables if "exclude" not in search_of(name)}
+    assert tables and {Path(name).name for name in found} <= {"README.md"}

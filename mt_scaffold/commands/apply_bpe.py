@@ -13,6 +13,7 @@ from mt_scaffold.commands.arguments import (
     add_uniform_sampling,
 )
 from mt_scaffold.corpus.files import input_or_standard, output_or_standard
+from mt_scaffold.corpus.input_checks import warn_of_inputs, warn_of_separator
 from mt_scaffold.segment.apply import apply_bpe
 
 EXAMPLES = """\
@@ -43,9 +44,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> None:
+    warn_of_separator(options.separator)
+    (source,) = warn_of_inputs([input_or_standard(options.input)], options.separator)
     apply_bpe(
         options.codes,
-        input_or_standard(options.input),
+        source,
         output_or_standard(options.output),
         options.merges,
         options.separator,

@@ -58,11 +58,6 @@ def given_documents(options: argparse.Namespace) -> Documents:
     return Documents(input_paths(options), options.format, options.field)
 
 
-def documents_by_input(options: argparse.Namespace) -> list[Documents]:
-    """Return the documents of each ``--input`` by themselves, for texts that are not read as one."""
-    return [Documents([path], options.format, options.field) for path in input_paths(options)]
-
-
 def add_max_memory(parser: argparse.ArgumentParser, what: str = "") -> None:
     parser.add_argument(
         "--max-memory",

@@ -9,12 +9,13 @@ from mt_scaffold.commands.arguments import (
     add_max_memory,
     add_num_workers,
     add_words,
-    documents_by_input,
-    given_documents,
+    input_paths,
     word_options,
 )
 from mt_scaffold.commands.learning import add_method, given_method
+from mt_scaffold.corpus.documents import Documents
 from mt_scaffold.corpus.files import output_or_standard
+from mt_scaffold.corpus.input_checks import warn_of_inputs
 from mt_scaffold.errors import UsageError
 from mt_scaffold.methods.learn import learn
 
@@ -57,10 +58,15 @@ def run(options: argparse.Namespace) -> None:
     if options.counts and (options.input or options.format or options.field):
         raise UsageError("--counts takes the place of --input, --format and --field; omit those")
     method = given_method(options)
-    given = documents_by_input if method.by_language else given_documents
+    documents: Documents | list[Documents] | None = None
+    if not options.counts:
+        sources = warn_of_inputs(input_paths(options))
+        texts = [[source] for source in sources] if method.by_language else [sources]
+        several = [Documents(text, options.format, options.field) for text in texts]
+        documents = several if method.by_language else several[0]
     learn(
         method=method,
-        documents=None if options.counts else given(options),
+        documents=documents,
         counts=options.counts,
         max_memory=options.max_memory,
         prune=options.prune,

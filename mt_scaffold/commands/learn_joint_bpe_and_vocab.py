@@ -6,6 +6,7 @@ import argparse
 
 from mt_scaffold.commands.arguments import add_num_workers, add_separator, add_words, input_paths, word_options
 from mt_scaffold.commands.learning import add_method, given_method
+from mt_scaffold.corpus.input_checks import warn_of_inputs, warn_of_separator
 from mt_scaffold.methods.bpe import MethodWithCodes
 from mt_scaffold.methods.learn import learn_joint_bpe_and_vocab
 
@@ -35,8 +36,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> None:
     method = given_method(options)
     assert isinstance(method, MethodWithCodes)
+    warn_of_separator(options.separator)
     learn_joint_bpe_and_vocab(
-        input_paths(options),
+        warn_of_inputs(input_paths(options), options.separator),
         options.output,
         options.write_vocabulary,
         method,

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import itertools
 import os
 from array import array
 from collections.abc import Generator, Iterable, Iterator
@@ -88,8 +89,9 @@ class Documents:
             yield from read_column(cast(str, each.source), each.name, self.field)
             return
         with core_input(each.source) as (_, opened):
+            taken, opened = opened if isinstance(opened, tuple) else (b"", opened)
             stream = io.FileIO(opened, closefd=False) if isinstance(opened, int) else cast(_Readable, opened)
-            chunks = iter(lambda: stream.read(_READ), b"")
+            chunks = itertools.chain([taken] if taken else [], iter(lambda: stream.read(_READ), b""))
             if each.format == "files":
                 yield b"".join(chunks)
             elif each.format == "jsonl":

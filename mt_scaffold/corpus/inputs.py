@@ -20,6 +20,8 @@ TextFile = PathLike | Readable[bytes] | Readable[str]
 Lines = Iterable[str | bytes]
 # How much a stream is read at a time where all of it is wanted.
 _PART = 1 << 20
+# As much as a pipe holds.
+_TAKEN = 1 << 16
 
 
 def text_source(infile: TextFile | None, lines: Lines | None) -> TextFile:
@@ -144,6 +146,32 @@ class _Encoded(_Stream):
         return text
 
 
+class Begun(io.FileIO):
+    """A pipe of which the first bytes have been read: ``taken``, which whoever reads on gets first.
+
+    They are read here, as many as there are, once there are any.
+    """
+
+    def __init__(self, descriptor: int, name: str) -> None:
+        super().__init__(descriptor, "rb", closefd=False)
+        self.shown_name = name
+        self.taken = os.read(descriptor, _TAKEN)
+
+    def take(self) -> bytes:
+        """Return what has been read, once."""
+        taken, self.taken = self.taken, b""
+        return taken
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        """Return up to ``size`` bytes; without a size, all that are left."""
+        if size is None or size < 0:
+            return self.take() + (super().read() or b"")
+        if not self.taken:
+            return super().read(size) or b""
+        taken, self.taken = self.taken[:size], self.taken[size:]
+        return taken
+
+
 class _Buffered(io.RawIOBase):
     """A pipe, together with what Python's buffer already holds of it."""
 
@@ -158,7 +186,7 @@ def source_name(source: TextFile) -> str:
     """Return how messages name a path or an open file."""
     if isinstance(source, str | os.PathLike):
         return shown(source)
-    name = stream_name(source, "input")
+    name = source.shown_name if isinstance(source, Begun) else stream_name(source, "input")
     return "standard input" if name in ("<stdin>", "0") else name
 
 
@@ -169,6 +197,9 @@ def core_input(source: TextFile) -> Iterator[_core._Input]:
     if isinstance(source, str | os.PathLike):
         with open_input(source) as stream:
             yield name, stream if compression_of(source) else stream.fileno()
+        return
+    if isinstance(source, Begun):
+        yield name, (source.take(), source.fileno())
         return
     # What codecs.open returns reads through one that codecs.getreader makes.
     source = _bytes_beneath(source.reader if isinstance(source, codecs.StreamReaderWriter) else source)

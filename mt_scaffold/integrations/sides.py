@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Sequence
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from mt_scaffold.codes import Codes
 from mt_scaffold.corpus.files import PathLike, read_file, shown
@@ -13,6 +13,10 @@ from mt_scaffold.corpus.text import END_OF_WORD, SEPARATOR, bytes_to_notation, d
 from mt_scaffold.corpus.vocabulary_file import SPECIAL_SYMBOLS, read_dictionary
 from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.segment.apply import BPE
+from mt_scaffold.segment.numbering import refuse_imported
+
+if TYPE_CHECKING:
+    from mt_scaffold.integrations.rows import Texts
 
 
 class Dropout(NamedTuple):
@@ -42,6 +46,10 @@ class Side(Protocol):
         """Return the tokens of a text, some of which may have no id."""
         ...
 
+    def encode(self, texts: Sequence[str], dropout: Dropout, unknown: int, spans: bool) -> Texts:
+        """Return the ids of texts, ``unknown`` for what has none; spans: also where each is in its text."""
+        ...
+
     def text(self, tokens: Sequence[str]) -> str:
         """Return the text of tokens: the inverse of ``subwords``."""
         ...
@@ -67,12 +75,46 @@ class CharacterSide:
         self.codes = codes
         self.tokens = tokens
         self.ids = _numbered(tokens, codes.name)
+        self._separator = separator
         self._bpe = BPE(codes, merges, separator, tokens if split_unknown else None, glossaries, inference=inference)
 
     def subwords(self, text: str, dropout: Dropout) -> list[str]:
         probability, seed, _ = dropout
         line = self._bpe.segment(text, probability, seed, dropout.index_of(text) if probability else 0)
         return line.split(" ") if line else []
+
+    def encode(self, texts: Sequence[str], dropout: Dropout, unknown: int, spans: bool) -> Texts:
+        from mt_scaffold.integrations.rows import Texts, word_spans
+
+        ids: list[int] = []
+        offsets, found = [0], []
+        for text in texts:
+            subwords = self.subwords(text, dropout)
+            ids += [self.ids.get(subword, unknown) for subword in subwords]
+            offsets.append(len(ids))
+            if spans:
+                found.append(word_spans(text, self._pieces(text, subwords)))
+        import numpy
+
+        joined = numpy.concatenate(found) if found else None
+        return Texts(numpy.array(ids, numpy.int64), numpy.array(offsets, numpy.int64), joined)
+
+    def _pieces(self, text: str, subwords: Sequence[str]) -> list[str]:
+        """Return the characters of each subword: without the separator, but for the last of a word."""
+        pieces: list[str] = []
+        for word in filter(None, text.strip("\r\n ").split(" ")):
+            before, inside, whole = "", list[str](), list[str]()
+            # A word may end in the separator, and look complete too soon.
+            for place in range(len(pieces), len(subwords)):
+                subword = subwords[place]
+                if before + subword == word:
+                    whole = [*inside, subword]
+                if not subword.endswith(self._separator) or len(before) >= len(word):
+                    break
+                inside.append(subword.removesuffix(self._separator))
+                before += inside[-1]
+            pieces += whole
+        return pieces
 
     def text(self, tokens: Sequence[str]) -> str:
         return self._bpe.join(" ".join(token.removesuffix(" ") for token in tokens))
@@ -84,6 +126,7 @@ class ByteSide:
     def __init__(self, codes: Codes, merges: int = -1, inference: str = "merges") -> None:
         self.codes = codes
         self._bpe = BPE(codes, merges, inference=inference)
+        refuse_imported(self._bpe.numbering, codes.name, "the class for transformers")
         self.tokens = byte_tokens(codes, merges)
         self.ids = _numbered(self.tokens, codes.name)
 
@@ -91,6 +134,36 @@ class ByteSide:
         probability, seed, _ = dropout
         index = dropout.index_of(text) if probability else 0
         return [self.tokens[number] for number in self._bpe.encode(text, dropout=probability, seed=seed, index=index)]
+
+    def encode(self, texts: Sequence[str], dropout: Dropout, unknown: int, spans: bool) -> Texts:
+        import numpy
+
+        from mt_scaffold.integrations.rows import Texts
+
+        probability, seed, _ = dropout
+        indices = [dropout.index_of(text) for text in texts] if probability else None
+        ids, offsets = self._bpe.encode_batch(texts, dropout=probability, seed=seed, indices=indices)
+        found = None
+        if spans:
+            each = (
+                self._spans(text, ids[begin:end]) for text, begin, end in zip(texts, offsets, offsets[1:], strict=False)
+            )
+            found = numpy.concatenate([numpy.zeros((0, 2), numpy.int64), *each])
+        return Texts(ids, offsets, found)
+
+    def _spans(self, text: str, ids: Any) -> Any:
+        import numpy
+
+        from mt_scaffold.integrations.rows import byte_spans, word_spans
+
+        tokens = self._bpe.tokens
+        if self.codes.header.end_of_word:
+            # As Latin-1, a character is a byte.
+            data = text.encode("utf-8")
+            spans = word_spans(data.decode("latin-1"), [tokens[number].decode("latin-1") for number in ids])
+            character = numpy.cumsum([(byte & 0xC0) != 0x80 for byte in data]) - 1
+            return numpy.stack([character[spans[:, 0]], character[spans[:, 1] - 1] + 1], axis=1) if len(ids) else spans
+        return byte_spans(text, numpy.array([len(tokens[number]) for number in ids], numpy.int64))
 
     def text(self, tokens: Sequence[str]) -> str:
         return self._bpe.decode([self.ids[token] for token in tokens])

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from mt_scaffold.corpus.files import PathLike, open_output, write_text
 from mt_scaffold.corpus.text import SEPARATOR
@@ -21,8 +21,13 @@ from mt_scaffold.segment.inference import inference_of
 
 _NEEDS = "mt_scaffold.integrations.transformers needs transformers 5: pip install 'mt-scaffold[transformers]'"
 try:
-    from transformers import AutoTokenizer, PretrainedConfig, PreTrainedTokenizer
+    import numpy
+    from transformers import AutoTokenizer, BatchEncoding, PretrainedConfig, PreTrainedTokenizer
     from transformers import __version__ as _version
+    from transformers.tokenization_utils_base import TruncationStrategy
+    from transformers.utils import PaddingStrategy
+
+    from mt_scaffold.integrations.rows import Padding, Texts, lists, matrices
 except ImportError as error:
     raise ImportError(f"{_NEEDS} ({error})") from error
 if not _version.startswith("5."):
@@ -43,6 +48,86 @@ from mt_scaffold.integrations.transformers import MTScaffoldTokenizer
 
 __all__ = ["MTScaffoldTokenizer"]
 '''
+
+
+# Whether the first token of a text is bos_token, and the last eos_token, by transformers' name of the pattern.
+_SURROUNDING = {"none": (False, False), "eos": (False, True), "bos": (True, False), "bos_eos": (True, True)}
+
+
+class Wanted(NamedTuple):
+    """What a call of a tokenizer asks for, from the options that transformers passes on.
+
+    truncated: to that many ids. width: pad to that, or more; None: do not. other: something that only transformers'
+    own code returns.
+    """
+
+    special: bool
+    truncated: int | None
+    max_length: int | None
+    width: int | None
+    multiple: int
+    side: str | None
+    tensors: Any
+    attention: bool | None
+    special_mask: bool
+    spans: bool
+    length: bool
+    verbose: bool
+    other: bool
+
+    @classmethod
+    def of(cls, options: dict[str, Any]) -> Wanted:
+        truncation = options.get("truncation_strategy", TruncationStrategy.DO_NOT_TRUNCATE)
+        padding = options.get("padding_strategy", PaddingStrategy.DO_NOT_PAD)
+        length = options.get("max_length")
+        names = ("is_split_into_words", "return_overflowing_tokens", "return_token_type_ids", "sanitize_control_tokens")
+        return cls(
+            special=options.get("add_special_tokens", True),
+            truncated=length if truncation != TruncationStrategy.DO_NOT_TRUNCATE else None,
+            max_length=length,
+            width=None if padding == PaddingStrategy.DO_NOT_PAD else int(length or 0) * (padding.value == "max_length"),
+            multiple=options.get("pad_to_multiple_of") or 1,
+            side=options.get("padding_side"),
+            tensors=options.get("return_tensors"),
+            attention=options.get("return_attention_mask"),
+            special_mask=bool(options.get("return_special_tokens_mask")),
+            spans=bool(options.get("return_offsets_mapping")),
+            length=bool(options.get("return_length")),
+            verbose=options.get("verbose", True),
+            other=any(options.get(name) for name in names) or truncation == TruncationStrategy.ONLY_SECOND,
+        )
+
+
+class DecodeStream:
+    """Ids → text, as a model writes them: each call returns what is certain by then, so that their sum is the text.
+
+    Bytes that begin a character are held back until it is complete, and subwords until their word is.
+
+    >>> stream = tokenizer.decode_stream()
+    >>> "".join(stream.step(number) for number in ids) + stream.end()
+    """
+
+    def __init__(self, tokenizer: MTScaffoldTokenizer, skip_special_tokens: bool) -> None:
+        self._tokenizer, self._skip = tokenizer, skip_special_tokens
+        self._ids: list[int] = []
+        self._shown = ""
+
+    def step(self, number: int) -> str:
+        """Return the text that one more id makes certain, often none."""
+        self._ids.append(int(number))
+        text = str(self._tokenizer.decode(self._ids, skip_special_tokens=self._skip))
+        if text.endswith("\ufffd") or self._tokenizer.continues(self._ids[-1]):
+            return ""
+        new, self._shown = text[len(self._shown) :], text
+        if self._tokenizer.starts_afresh(text):
+            self._ids, self._shown = [], ""
+        return new
+
+    def end(self) -> str:
+        """Return what was held back; bytes that never became a character are U+FFFD."""
+        text = str(self._tokenizer.decode(self._ids, skip_special_tokens=self._skip))
+        new, self._ids, self._shown = text[len(self._shown) :], [], ""
+        return new
 
 
 class MTScaffoldTokenizer(PreTrainedTokenizer):
@@ -108,18 +193,15 @@ class MTScaffoldTokenizer(PreTrainedTokenizer):
         self._current, self._in_target = self._source, False
         self._dropouts = Dropout(), Dropout()
         self._inference = inference_of(inference)
+        self._separator = separator
         self.src_lang, self.tgt_lang = src_lang, tgt_lang
         if not self._bytes:
             for name, token in zip(("bos", "pad", "eos", "unk"), SPECIAL_SYMBOLS, strict=True):
                 kwargs.setdefault(f"{name}_token", token)
         append_eos = not self._bytes if append_eos is None else append_eos
         kwargs.setdefault("clean_up_tokenization_spaces", False)
-        kwargs["special_tokens_pattern"] = {
-            (False, False): "none",
-            (False, True): "eos",
-            (True, False): "bos",
-            (True, True): "bos_eos",
-        }[bool(prepend_bos), bool(append_eos)]
+        wanted = bool(prepend_bos), bool(append_eos)
+        kwargs["special_tokens_pattern"] = next(name for name, each in _SURROUNDING.items() if each == wanted)
         kwargs["auto_map"] = {"AutoTokenizer": [f"{_MODULE}.{type(self).__name__}", None]}
         super().__init__(
             prepend_bos=prepend_bos, append_eos=append_eos, src_lang=src_lang, tgt_lang=tgt_lang, **options, **kwargs
@@ -144,6 +226,15 @@ class MTScaffoldTokenizer(PreTrainedTokenizer):
     @property
     def _bytes(self) -> bool:
         return self._source.codes.header.bytes
+
+    def continues(self, number: int) -> bool:
+        """Return whether a word goes on after an id, as with codes of code points, so that its text is not certain."""
+        token = self.convert_ids_to_tokens(int(number))
+        return not self._bytes and token not in self._added_tokens_encoder and token.endswith(self._separator)
+
+    def starts_afresh(self, text: str) -> bool:
+        """Return whether what follows a complete text does not depend on it, as the space between two words does."""
+        return self._bytes and not self._target.codes.header.end_of_word
 
     @property
     def _separate(self) -> bool:
@@ -216,6 +307,114 @@ class MTScaffoldTokenizer(PreTrainedTokenizer):
             )
         return self._current.tokens[index]
 
+    def _encode_plus(self, text: Any, text_pair: Any = None, **options: Any) -> Any:
+        """Encode texts in one call of the core; pairs, words and overflowing tokens as transformers does."""
+        wanted = Wanted.of(options)
+        texts = [text] if isinstance(text, str) else text
+        plain = isinstance(texts, list | tuple) and all(isinstance(each, str) for each in texts) and len(texts) > 0
+        if not plain or text_pair is not None or wanted.other or self.special_tokens_pattern not in _SURROUNDING:
+            if wanted.spans:
+                raise UsageError("return_offsets_mapping: is there for texts only, not for pairs, words or ids")
+            options.pop("return_offsets_mapping", None)
+            return super()._encode_plus(text, text_pair, **options)
+        split = options.get("split_special_tokens", self.split_special_tokens)
+        encoded = self._ids_of(list(texts), bool(split), wanted.spans)
+        surrounding = _SURROUNDING[self.special_tokens_pattern] if wanted.special else (False, False)
+        before = [self.bos_token_id] * surrounding[0]
+        after = [self.eos_token_id] * surrounding[1]
+        if wanted.truncated is not None:
+            room = max(0, wanted.truncated - len(before) - len(after))
+            encoded = encoded.truncated(room, self.truncation_side == "left")
+        longest = int((encoded.offsets[1:] - encoded.offsets[:-1]).max()) + len(before) + len(after)
+        self._eventual_warn_about_too_long_sequence(range(longest), wanted.max_length, wanted.verbose)
+        padding = None
+        if wanted.width is not None:
+            left = (wanted.side or self.padding_side) == "left"
+            padding = Padding(self.pad_token_id, wanted.width, wanted.multiple, left)
+        return self._returned(encoded, before, after, padding, wanted, isinstance(text, str))
+
+    def _returned(
+        self,
+        encoded: Texts,
+        before: list[int],
+        after: list[int],
+        padding: Padding | None,
+        wanted: Wanted,
+        single: bool,
+    ) -> BatchEncoding:
+        """Return what was asked for, as arrays where that needs no detour."""
+        sizes = encoded.offsets[1:] - encoded.offsets[:-1] + len(before) + len(after)
+        found: dict[str, Any]
+        if padding is not None or (wanted.tensors is not None and (sizes == sizes[0]).all()):
+            found = matrices(encoded, before, after, padding, wanted.special_mask)
+            if wanted.tensors is None:
+                found = {name: array.tolist() for name, array in found.items()}
+                if "offset_mapping" in found:
+                    found["offset_mapping"] = [[tuple(span) for span in row] for row in found["offset_mapping"]]
+        else:
+            found = dict(lists(encoded, before, after, wanted.special_mask))
+        masked = "attention_mask" in self.model_input_names if wanted.attention is None else wanted.attention
+        if not masked:
+            del found["attention_mask"]
+        if wanted.length:
+            found["length"] = [len(row) for row in found["input_ids"]]
+        if single and wanted.tensors is None:
+            found = {name: value[0] for name, value in found.items()}
+        return BatchEncoding(found, tensor_type=wanted.tensors)
+
+    def _ids_of(self, texts: list[str], split_special: bool, spans: bool) -> Texts:
+        """Return the ids of texts, in which added tokens, special ones among them, are tokens of their own."""
+        side, dropout = self._current, self._dropouts[self._in_target]
+        unknown = -1 if self.unk_token is None else side.ids.get(str(self.unk_token), -1)
+        added = [] if split_special else list(self._added_tokens_encoder)
+        if not any(token in text for text in texts for token in added):
+            return side.encode(texts, dropout, unknown, spans)
+        # Texts between added tokens, and these; the place of each in its text.
+        pieces = [list(self._pieces(text)) if any(token in text for token in added) else [(text, 0)] for text in texts]
+        own = self._added_tokens_encoder
+        between = [piece for row in pieces for piece, _ in row if piece not in own]
+        encoded = side.encode(between, dropout, unknown, spans)
+        ids, found, offsets, number = [], [], [0], 0
+        for row in pieces:
+            for piece, place in row:
+                if piece in own:
+                    ids.append(numpy.array([own[piece]]))
+                    found.append(numpy.array([[place, place + len(piece)]]))
+                    continue
+                begin, end = encoded.offsets[number : number + 2]
+                number += 1
+                ids.append(encoded.ids[begin:end])
+                if encoded.spans is not None:
+                    found.append(encoded.spans[begin:end] + place)
+            offsets.append(sum(map(len, ids[-len(row) :])) + offsets[-1])
+        return Texts(
+            numpy.concatenate(ids).astype(numpy.int64),
+            numpy.array(offsets, numpy.int64),
+            numpy.concatenate(found) if spans else None,
+        )
+
+    def _pieces(self, text: str) -> Iterator[tuple[str, int]]:
+        """Yield added tokens and the texts between them, each with its place; spaces beside them as each token says."""
+        split, place = self.tokens_trie.split(text), 0
+        own = self._added_tokens_encoder
+        for number, piece in enumerate(split):
+            begin, end = 0, len(piece)
+            if piece not in own:
+                beside = [
+                    self._added_tokens_decoder[own[each]] if each in own else None for each in _beside(split, number)
+                ]
+                if beside[0] is not None and beside[0].rstrip:
+                    begin = end - len(piece.lstrip())
+                if beside[1] is not None and beside[1].lstrip:
+                    end = max(begin, len(piece.rstrip()))
+            if end > begin:
+                yield piece[begin:end], place + begin
+            place += len(piece)
+
+    def decode_stream(self, skip_special_tokens: bool = False) -> DecodeStream:
+        """Return what turns ids into text as they come, one by one: see ``DecodeStream``."""
+        return DecodeStream(self, skip_special_tokens)
+
     def _switch_to_input_mode(self) -> None:
         self._current, self._in_target = self._source, False
 
@@ -267,6 +466,14 @@ class MTScaffoldTokenizer(PreTrainedTokenizer):
     @classmethod
     def register_for_auto_class(cls, auto_class: str = "AutoTokenizer") -> None:
         """Do nothing: every saved folder names this class already, and a copy of this module would not run there."""
+
+
+def _beside(pieces: Sequence[str], number: int) -> tuple[str | None, str | None]:
+    """Return what stands before and after a piece."""
+    return (
+        pieces[number - 1] if number else None,
+        pieces[number + 1] if number + 1 < len(pieces) else None,
+    )
 
 
 def _as_json(tokens: list[str]) -> bytes:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import math
 from bisect import bisect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass
 
 # SentencePiece's penalty for an unknown character, below the lowest score of a piece.
@@ -42,6 +42,14 @@ class Pieces:
 Lattice = list[tuple[list[float], list[int], list[int]]]
 
 
+def join_unknown(text: str, pieces: Container[str]) -> str:
+    """Return a word with its neighbouring characters that are no pieces as one, as they are in SentencePiece."""
+    if all(map(pieces.__contains__, text)):
+        return text
+    runs = itertools.groupby(text, pieces.__contains__)
+    return "".join("".join(run) if known else next(run) for known, run in runs)
+
+
 class LatticeMaker:
     """Makes the lattices of words for one exponent.
 
@@ -56,15 +64,8 @@ class LatticeMaker:
         self._alpha = alpha
 
     def make(self, text: str) -> Lattice:
-        """Return the lattice of a word (with U+2581 before it): forward filtering.
-
-        Neighbouring characters that are no pieces are one unknown character, as in SentencePiece.
-        """
-        if not all(map(self._scores.__contains__, text)):
-            text = "".join(
-                "".join(run) if known else next(run)
-                for known, run in itertools.groupby(text, self._scores.__contains__)
-            )
+        """Return the lattice of a word (with U+2581 before it): forward filtering."""
+        text = join_unknown(text, self._scores)
         log_sums = [0.0]
         lattice: Lattice = [([], [], [])]
         for end in range(1, len(text) + 1):

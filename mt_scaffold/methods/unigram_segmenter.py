@@ -16,7 +16,7 @@ from mt_scaffold._core import WordCounts
 from mt_scaffold.corpus.files import PathLike, open_input, open_output, read_file, refuse_overwriting, shown
 from mt_scaffold.corpus.text import not_utf8, words_of
 from mt_scaffold.errors import MTScaffoldError, UsageError
-from mt_scaffold.methods.unigram_lattice import Lattice, LatticeMaker, Pieces, sample
+from mt_scaffold.methods.unigram_lattice import Lattice, LatticeMaker, Pieces, join_unknown, sample
 from mt_scaffold.options import core_seed, worker_count
 from mt_scaffold.segment.resampling import check_alpha
 
@@ -102,6 +102,29 @@ class UnigramSegmenter:
                 total[piece] += number
         return total
 
+    def reachable(self, counts: WordCounts, alpha: float = 0, *, uniform_sampling: float = 0) -> set[str]:
+        """Return every piece that sampling can make of counted words: each that one of them holds.
+
+        What stands before and after a piece can be single characters, known or not. Raises UsageError for uniform
+        sampling.
+        """
+        _refuse_uniform(uniform_sampling)
+        scores, longest = self.pieces.scores, self.pieces.longest
+        found: set[str] = set()
+        for word, _ in counts.items():  # noqa: PERF102  # no dict
+            text = join_unknown(WORD_START + word.translate(_OWN), scores)
+            for begin in range(len(text)):
+                found.update(
+                    piece
+                    for end in range(begin + 1, min(len(text), begin + longest) + 1)
+                    if (piece := text[begin:end]) in scores
+                )
+        return found
+
+    def can_have_id(self, subword: str) -> bool:
+        """Return whether a subword is a piece; an unknown character is not."""
+        return subword in self.pieces.scores
+
     def encoder(self, dictionary: Mapping[str, int], unknown: int) -> UnigramEncoder:
         """Return an encoder into ids; dictionary: piece → id; unknown: the id of every other piece."""
         return UnigramEncoder(self, dictionary, unknown)
@@ -154,8 +177,7 @@ class UnigramEncoder:
 
         Raises UsageError for an alpha out of range, for uniform sampling, and without one index per sentence.
         """
-        if uniform_sampling:
-            raise UsageError("a Unigram model has no uniform sampling; give an alpha near 0")
+        _refuse_uniform(uniform_sampling)
         if len(indices) and len(indices) != len(sentences):
             raise UsageError(f"{len(sentences)} sentences have {len(indices)} indices")
         texts = [words_of(each.decode("utf-8") if isinstance(each, bytes) else each) for each in sentences]
@@ -197,6 +219,11 @@ class UnigramEncoder:
             kept = functools.lru_cache(_KEPT_WORDS)(make)
             self._lattices[alpha] = lambda word: kept(word) if len(word) <= _LONGEST_KEPT else make(word)
         return self._lattices[alpha]
+
+
+def _refuse_uniform(uniform_sampling: float) -> None:
+    if uniform_sampling:
+        raise UsageError("a Unigram model has no uniform sampling; give an alpha near 0")
 
 
 def generator(seed: int, epoch: int, index: int) -> Callable[[], float]:

@@ -280,6 +280,25 @@ class BPE(TokenIds):
         """Count the subwords of counted words (``mt_scaffold.count_words``) without reading the text again."""
         return self._applier.count_subwords(counts)
 
+    def reachable(self, counts: _core.WordCounts, dropout: float = 0, *, uniform_sampling: float = 0) -> list[str]:
+        """Return every subword that dropout or uniform sampling can make of counted words, in no order.
+
+        That is every single character (or byte) of the words, where it stands: inside a word or at its end. With a
+        dropout of less than 1, it is also each token of the codes where the words hold its characters: any merge can be
+        the one that survives at a step, so that what is merged into the token can be, while its neighbours stay apart.
+        Scaffold tokens, and those that ``vocab`` lacks, count as what they are taken apart into. With PickyBPE's codes,
+        merges and splits keep their order, so that it is the tokens that are merged again after their last split. With
+        uniform sampling, it is each normal token that ``vocab`` has.
+
+        Raises UsageError as ``segment`` does.
+        """
+        uniform = check_uniform_sampling(uniform_sampling, check_dropout(dropout))
+        return self._applier.reachable(counts, dropout, uniform)
+
+    def can_have_id(self, subword: str) -> bool:
+        """Return whether a subword can be in a dictionary: always."""
+        return True
+
     def encoder(self, dictionary: Mapping[str, int], unknown: int) -> Encoder:
         """Return an encoder into ids.
 

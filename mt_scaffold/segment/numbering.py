@@ -18,7 +18,7 @@ from mt_scaffold.corpus.manifest import (
     write_manifest,
 )
 from mt_scaffold.corpus.text import bytes_to_notation, is_base_symbol, notation_to_bytes
-from mt_scaffold.errors import MTScaffoldError
+from mt_scaffold.errors import MTScaffoldError, UsageError
 
 _KIND, _REMEDY = "codes", "import the codes again, or remove the manifest to number tokens by rank"
 # Whether a space comes before a text, in the order of the core.
@@ -168,3 +168,12 @@ def write_numbered(codes: Codes, numbering: Numbering, path: PathLike) -> None:
     named = Codes(codes.text, os.path.basename(path), path)
     manifest = numbering.manifest(named)
     write_manifest(manifest_path(path), manifest._replace(files={named.name: raw_digest(path)}))
+
+
+def refuse_imported(numbering: Numbering | None, name: str, what: str) -> None:
+    """Raise UsageError for imported codes where tokens are numbered by rank: ``what`` does; name: of the codes."""
+    if numbering is not None:
+        raise UsageError(
+            f"{name}: {what} numbers tokens by rank, but imported codes have the ids of their program; remove their "
+            "manifest to number these by rank, too"
+        )

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from mt_scaffold.errors import UsageError
 from mt_scaffold.options import check_dropout, check_uniform_sampling
-from mt_scaffold.segment.segmenter import SentenceEncoder
+from mt_scaffold.segment.segmenter import Segmenter, SentenceEncoder
+
+if TYPE_CHECKING:
+    from mt_scaffold._core import WordCounts
 
 # Far beyond what differs from the best segmentation, and far from where its products with scores overflow.
 _LARGEST_ALPHA = 1_000_000
@@ -80,8 +83,29 @@ class Resampling:
             return encoder.encode(sentences, 0, seed, epoch, indices, uniform_sampling=self.amount)
         return encoder.encode(sentences, self.amount, seed, epoch, indices)
 
+    @property
+    def reach(self) -> str:
+        """The name of what it can make of words, which is the same for all amounts but a dropout of 1; "" for none."""
+        if not self:
+            return ""
+        # Not a single merge is left.
+        return "dropout-1" if (self.name, self.amount) == ("dropout", 1) else RESAMPLINGS[self.name].label
+
+    def reachable(self, segmenter: Segmenter, counts: WordCounts) -> set[str]:
+        """Return every subword that it can make of counted words; of no resampling, none."""
+        if not self:
+            return set()
+        if self.name == "uniform_sampling":
+            return {*segmenter.reachable(counts, uniform_sampling=self.amount)}
+        return {*segmenter.reachable(counts, self.amount)}
+
 
 NONE = Resampling()
+
+
+def every_resampling(names: Iterable[str], dropout: bool = True) -> tuple[Resampling, ...]:
+    """Return one of each of these kinds, for what any of them can make of words; dropout: whether there are merges."""
+    return tuple(Resampling(name, 0.5) for name in names if dropout or name != "dropout")
 
 
 def training_options(resamplings: Sequence[Resampling]) -> dict[str, float]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import ItemsView, Mapping, Sequence
+from collections.abc import ItemsView, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
@@ -53,6 +53,15 @@ class Segmenter(Protocol):
 
     def count_subwords(self, counts: WordCounts) -> CountedSubwords:
         """Count the subwords of counted words."""
+
+    def reachable(self, counts: WordCounts, sampling: float = 0, *, uniform_sampling: float = 0) -> Iterable[str]:
+        """Return every subword with an id that segmenting counted words at random can give, and no other.
+
+        sampling, uniform_sampling: as for ``SentenceEncoder.encode``.
+        """
+
+    def can_have_id(self, subword: str) -> bool:
+        """Return whether a subword that ``segment`` gives can be in a dictionary; others are unknown by nature."""
 
     def encoder(self, dictionary: Mapping[str, int], unknown: int) -> SentenceEncoder:
         """Return an encoder into ids; dictionary: subword → id; unknown: the id of every other subword."""

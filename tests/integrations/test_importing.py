@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mt_scaffold import BPE, Codes, MTScaffoldError, learn_bpe
+from mt_scaffold import BPE, Codes, MTScaffoldError, UsageError, learn_bpe
 from mt_scaffold.cli import main
 from mt_scaffold.integrations import fastbpe, sentencepiece, tiktoken
 from mt_scaffold.integrations.importing import format_of, segmentation
@@ -145,7 +145,7 @@ def test_what_goes_out_comes_in_again_unchanged(kind: str, corpus: Path, tmp_pat
     """Neither direction loses a merge, an id or a special token."""
     path = MAKERS[kind](corpus)
     codes, numbering, _ = _imported(path)[0]
-    writer = {"tiktoken": tiktoken.write, "fastBPE": lambda codes, _: fastbpe.write(codes)}.get(
+    writer: Any = {"tiktoken": tiktoken.write, "fastBPE": lambda codes, _: fastbpe.write(codes)}.get(
         kind, sentencepiece.write
     )
     (tmp_path / path.name).write_bytes(writer(codes, numbering))
@@ -266,3 +266,15 @@ def test_ids_of_other_codes_are_refused(corpus: Path, tmp_path: Path) -> None:
     (tmp_path / "codes").write_bytes(imported.codes.text + b"x x\n")
     with pytest.raises(MTScaffoldError, match="has the ids of other codes than"):
         BPE(tmp_path / "codes").encode("a")
+
+
+def test_what_numbers_tokens_by_rank_refuses_imported_ids(corpus: Path, tmp_path: Path) -> None:
+    """The class for transformers and fairseq's dictionaries would give other ids than the program, without a word."""
+    transformers = pytest.importorskip("mt_scaffold.integrations.transformers")
+    vocabulary = pytest.importorskip("mt_scaffold.experiment.binarise.byte_vocabulary")
+    codes = tmp_path / "codes"
+    assert main(["import", str(MAKERS["tiktoken"](corpus)), "--output", str(codes)]) == 0
+    with pytest.raises(UsageError, match="numbers tokens by rank"):
+        transformers.MTScaffoldTokenizer(str(codes))
+    with pytest.raises(UsageError, match="numbers tokens by rank"):
+        vocabulary.Vocabulary(codes)

@@ -17,7 +17,7 @@ from paths import ROOT
 
 from mt_scaffold import BPE, MTScaffoldError, UsageError, learn_bpe
 from mt_scaffold.cli import main
-from mt_scaffold.experiment.binarise.dictionary import make_dictionaries, read_ids
+from mt_scaffold.experiment.binarise.dictionary import NO_RESAMPLING, make_dictionaries, read_ids
 from mt_scaffold.experiment.binarise.segmentation import Segmentation
 from mt_scaffold.experiment.configuration.limits import Limits
 
@@ -477,9 +477,9 @@ def test_a_dictionary_must_have_every_token(files: Path, tiny_words: Path, tmp_p
     """fairseq's dictionary lists what segmented text holds; on the way to it tokenizers needs the other tokens too."""
     codes = str(files / "codes.bpe")
     for dropout in (False, True):
-        make_dictionaries(
-            tiny_words / "train", tmp_path / str(dropout), "en", "de", Segmentation((codes, codes)), dropout=dropout
-        )
+        segmentation = Segmentation((codes, codes))
+        sides = segmentation.resamplings if dropout else NO_RESAMPLING
+        make_dictionaries(tiny_words / "train", tmp_path / str(dropout), "en", "de", segmentation, resamplings=sides)
     with pytest.raises(MTScaffoldError, match=r"dict\.en\.txt: no id for '.*', which tokenizers needs on the way"):
         to_tokenizers(codes, vocabulary=tmp_path / "False" / "dict.en.txt")
     complete = tmp_path / "True" / "dict.en.txt"

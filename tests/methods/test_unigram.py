@@ -21,8 +21,8 @@ from mt_scaffold.analysis.stats import summarise, table
 from mt_scaffold.cli import main
 from mt_scaffold.corpus.count import count_words
 from mt_scaffold.errors import MTScaffoldError, UsageError
+from mt_scaffold.experiment.binarise.joining import join
 from mt_scaffold.experiment.binarise.segmentation import Segmentation, joint_segmentation, stored_segmentation
-from mt_scaffold.experiment.binarise.segmenters import join
 from mt_scaffold.methods import Unigram
 from mt_scaffold.methods.learn import learn
 from mt_scaffold.methods.unigram_lattice import LatticeMaker, Pieces, sample
@@ -238,8 +238,8 @@ def test_ids_counts_and_text_agree(text: Path, segmenter: UnigramSegmenter) -> N
 def test_unknown_characters_have_no_id_in_any_data_folder(text: Path, tmp_path: Path) -> None:
     """Those of the training text neither: what is not among the pieces is ``<unk>``, and counted as such."""
     pytest.importorskip("numpy", reason="needs NumPy")
-    from mt_scaffold.experiment.binarise.parallel import binarise
-    from mt_scaffold.experiment.binarise.words import binarise_words
+    from mt_scaffold.experiment.binarise.pairs_as_ids import binarise
+    from mt_scaffold.experiment.binarise.pairs_as_words import binarise_words
 
     for language in ("en", "de"):
         (tmp_path / f"train.{language}").write_text(f"{LINES[0]}\nx▁y 日本 ban\t\n", encoding="utf-8")

@@ -8,6 +8,7 @@ The parts, each with its share of the time:
 - broken-files: broken codes, configurations, counts, indices and vocabularies, which must be refused in one line;
 - libfuzzer: the core's reader of codes under libFuzzer with the sanitizers, where clang++ is installed;
 - kills: an experiment killed at random moments and started again, compared with one that was left alone;
+- interrupts: trainings interrupted ten times with Ctrl-C, in fp32 and bf16, compared with those left alone;
 - full-disk: every command on a file system without room, where one may be mounted.
 
 ``--write`` puts the figures into CONTRIBUTING.md. The exit status is 1 if anything was found.
@@ -19,6 +20,7 @@ import argparse
 import contextlib
 import datetime
 import io
+import itertools
 import multiprocessing
 import os
 import platform
@@ -38,6 +40,7 @@ sys.path[:0] = [str(HERE.parent), str(HERE.parent / "experiment" / "workflow")]
 
 import broken_files  # noqa: E402
 import full_disk  # noqa: E402
+import interrupts  # noqa: E402
 import kills  # noqa: E402
 import trials  # noqa: E402
 
@@ -46,7 +49,7 @@ from mt_scaffold import __version__  # noqa: E402
 PAGE = HERE.parents[1] / "CONTRIBUTING.md"
 BEGIN, END = "<!-- soak: begin -->", "<!-- soak: end -->"
 # Of the whole time.
-SHARES = {"trials": 0.2, "broken-files": 0.14, "libfuzzer": 0.1, "kills": 0.55, "full-disk": 0.01}
+SHARES = {"trials": 0.2, "broken-files": 0.14, "libfuzzer": 0.1, "kills": 0.45, "interrupts": 0.1, "full-disk": 0.01}
 MOST_KILLS = 100
 MOST_FOUND = 5
 
@@ -183,6 +186,26 @@ def _kills(seed: int, seconds: float) -> Figures:
     return figures
 
 
+def _interrupts(seed: int, seconds: float) -> Figures:
+    figures = Figures({"interrupts": 0, "trainings": 0})
+    deadline = time.monotonic() + seconds
+    folder = Path(tempfile.mkdtemp(prefix="soak-"))
+    try:
+        data = interrupts.make_data(folder)
+        for number in itertools.count():
+            for precision in interrupts.PRECISIONS:
+                if figures.counted["trainings"] >= len(interrupts.PRECISIONS) and time.monotonic() > deadline:
+                    shutil.rmtree(folder)
+                    return figures
+                updates = interrupts.trial(data, precision, seed + number, folder / f"{precision}-{number}")
+                print(f"{precision}: interrupted after updates {updates}", flush=True)
+                figures.counted["interrupts"] += len(updates)
+                figures.counted["trainings"] += 1
+    except interrupts.Different as error:
+        figures.found.append(f"seed {seed}: {error}")
+    return figures  # and leave the folder to be looked at
+
+
 def _full_disk(seed: int, seconds: float) -> Figures:
     figures = Figures({"commands": 0})
     with tempfile.TemporaryDirectory() as name:
@@ -206,6 +229,7 @@ PARTS: dict[str, Callable[[int, float], Figures]] = {
     "broken-files": lambda seed, seconds: _on_all_cores(_run_broken_files, seed, seconds),
     "libfuzzer": _libfuzzer,
     "kills": _kills,
+    "interrupts": _interrupts,
     "full-disk": _full_disk,
 }
 

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from segmenting import hard_text
 
-from mt_scaffold.experiment.binarise.parallel import DESCRIPTION
+from mt_scaffold.experiment.binarise.pairs_as_ids import DESCRIPTION
 
 # Bytes of the file system; what is written into it is larger.
 ROOM = 64 << 10

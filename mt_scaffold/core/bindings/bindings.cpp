@@ -206,6 +206,17 @@ NB_MODULE(_core, module) {
             const WordCounts& words = counts.get();
             return PyWordCounts(without_gil([&] { return self.count_subwords(words); }));
           },
-          nb::arg("counts"));
+          nb::arg("counts"))
+      .def(
+          "reachable",
+          [](const Applier& self, PyWordCounts& counts, double p, double uniform) {
+            const WordCounts& words = counts.get();
+            const std::vector<std::string> found =
+                without_gil([&] { return self.reachable(words, {p, 0, 0, uniform}); });
+            nb::list forms;
+            for (const std::string& form : found) forms.append(decode(form));
+            return forms;
+          },
+          nb::arg("counts"), nb::arg("dropout") = 0.0, nb::arg("uniform") = 0.0);
   bind_ids(module);
 }

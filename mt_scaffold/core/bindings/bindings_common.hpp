@@ -91,10 +91,15 @@ class PythonSink : public Sink {
 
 using NamedObject = std::pair<std::string, nb::object>;
 
-// An input is (name, file descriptor | bytes | object with read or read_documents).
+// An input is (name, file descriptor | (bytes read from it, file descriptor) | bytes | object with read or
+// read_documents).
 inline std::unique_ptr<Source> make_source(const NamedObject& given) {
   const auto& [name, input] = given;
   if (nb::isinstance<nb::int_>(input)) return std::make_unique<FileSource>(nb::cast<int>(input), name);
+  if (nb::isinstance<nb::tuple>(input)) {
+    const auto& [taken, descriptor] = nb::cast<std::pair<nb::bytes, int>>(input);
+    return std::make_unique<FileSource>(descriptor, name, std::string(taken.c_str(), taken.size()));
+  }
   if (nb::isinstance<nb::bytes>(input)) return std::make_unique<MemorySource>(nb::cast<std::string_view>(input), name);
   if (nb::hasattr(input, "read_documents")) return std::make_unique<PythonDocuments>(input, name);
   return std::make_unique<PythonSource>(input, name);

@@ -38,11 +38,18 @@ void wait_for(int descriptor, short event, const std::atomic<bool>& stop) {
 
 bool Source::read_documents(std::string&, std::vector<size_t>&) { return false; }
 
-FileSource::FileSource(int descriptor, std::string name) : descriptor_(descriptor), may_block_(may_block(descriptor)) {
+FileSource::FileSource(int descriptor, std::string name, std::string taken)
+    : descriptor_(descriptor), may_block_(may_block(descriptor)), taken_(std::move(taken)) {
   this->name = std::move(name);
 }
 
 size_t FileSource::read(char* into, size_t size, const std::atomic<bool>& stop) {
+  if (!taken_.empty()) {
+    const size_t count = std::min(size, taken_.size());
+    std::memcpy(into, taken_.data(), count);
+    taken_.erase(0, count);
+    return count;
+  }
   while (true) {
     if (may_block_) wait_for(descriptor_, POLLIN, stop);
     const ssize_t count = ::read(descriptor_, into, size);
@@ -54,7 +61,7 @@ size_t FileSource::read(char* into, size_t size, const std::atomic<bool>& stop) 
 
 bool FileSource::ready() const {
   struct pollfd waiting = {descriptor_, POLLIN, 0};
-  return !may_block_ || poll(&waiting, 1, 0) != 0;
+  return !taken_.empty() || !may_block_ || poll(&waiting, 1, 0) != 0;
 }
 
 size_t MemorySource::read(char* into, size_t size, const std::atomic<bool>&) {

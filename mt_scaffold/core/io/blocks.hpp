@@ -31,13 +31,15 @@ class Source {
 
 class FileSource : public Source {
  public:
-  FileSource(int descriptor, std::string name);
+  // `taken`: what has been read from the descriptor already, and comes first.
+  FileSource(int descriptor, std::string name, std::string taken = {});
   size_t read(char* into, size_t size, const std::atomic<bool>& stop) override;
   bool ready() const override;
 
  private:
   int descriptor_;
   bool may_block_;
+  std::string taken_;
 };
 
 class MemorySource : public Source {

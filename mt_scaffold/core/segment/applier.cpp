@@ -8,6 +8,7 @@
 #include "io/word_sources.hpp"
 #include "segment/applier_worker.hpp"
 #include "text/lines.hpp"
+#include "text/notation.hpp"
 
 namespace mt_scaffold {
 
@@ -284,6 +285,27 @@ WordCounts Applier::count_subwords(const WordCounts& counts) {
                   [&](std::string_view piece) { result.add(hash_word(piece), entry.count, position++, any_bytes_); });
   }
   return result;
+}
+
+std::vector<std::string> Applier::reachable(const WordCounts& counts, const Dropout& dropout) const {
+  check_dropout(*segmenter_, dropout);
+  Reachable found = segmenter_->reachable(dropout.uniform > 0, dropout.p >= 1);
+  counts.for_each([&](const WordCount& entry) {
+    const std::string_view word = entry.word;
+    if (!any_bytes_ && first_invalid_byte(word) != word.size()) return;
+    if (!isolate_) return found.add(word, true);
+    uint32_t begin = 0;
+    for (const WordPart& part : isolate_(word)) {
+      const bool ends_word = begin + part.length == word.size();
+      const std::string_view text = word.substr(begin, part.length);
+      part.glossary ? found.add_whole(text, ends_word) : found.add(text, ends_word);
+      begin += part.length;
+    }
+  });
+  std::vector<std::string> forms = found.forms();
+  if (notation_)
+    for (std::string& form : forms) form = notation_of(form);
+  return forms;
 }
 
 }  // namespace mt_scaffold

@@ -50,6 +50,9 @@ class Applier {
   // replace the lines' positions under dropout, unless empty.
   Ids encode(const std::vector<std::string>& lines, const std::vector<uint64_t>& indices, const Dropout& dropout);
 
+  // Every subword that segmenting counted words with this dropout or uniform sampling can give, in no order.
+  std::vector<std::string> reachable(const WordCounts& counts, const Dropout& dropout) const;
+
   // For `unknown`: a subword that the dictionary lacks becomes its bytes, whose ids are their values, plus 256 at the
   // end of a word that has an end-of-word marker.
   static constexpr int32_t kSpellOut = -1;

@@ -17,7 +17,8 @@ Segmenter::Segmenter(const Codes& codes, std::string separator, const std::unord
       separator_(std::move(separator)),
       kind_(inference_named(inference)),
       table_(codes),
-      inference_(kind_.make(table_, codes)) {
+      inference_(kind_.make(table_, codes)),
+      splits_(codes.splits) {
   std::vector<Derivation> lines;
   lines.reserve(codes.merges.size());
   for (const MergeTable::Pair& pair : table_.pair_of_rank) {
@@ -30,17 +31,27 @@ Segmenter::Segmenter(const Codes& codes, std::string separator, const std::unord
 const UniformSampler& Segmenter::sampler() const {
   std::call_once(sampler_made_, [&] {
     auto sampler = std::make_unique<UniformSampler>(table_.alphabet);
-    const bool filtered = !expansions_.last.empty();
-    for (const int32_t token : table_.merged_of_rank) {
-      const auto at = static_cast<size_t>(token);
-      const std::string_view text = table_.texts[token];
-      const bool whole =
-          (is_marked(text, table_.alphabet) && filtered ? expansions_.last : expansions_.inner)[at].empty();
-      if (!table_.scaffold[at] && whole) sampler->add(text);
-    }
+    for (const int32_t token : table_.merged_of_rank)
+      if (is_drawn(token)) sampler->add(table_.texts[token]);
     sampler_ = std::move(sampler);
   });
   return *sampler_;
+}
+
+bool Segmenter::is_drawn(int32_t token) const {
+  const auto at = static_cast<size_t>(token);
+  const bool last = is_marked(table_.texts[token], table_.alphabet) && !expansions_.last.empty();
+  return !table_.scaffold[at] && (last ? expansions_.last : expansions_.inner)[at].empty();
+}
+
+Reachable Segmenter::reachable(bool uniform, bool every) const {
+  if (!uniform) {
+    const std::vector<bool> none;
+    return {table_, separator_, every ? none : mergeable_tokens(table_, splits_, header_.picky), &expansions_};
+  }
+  std::vector<bool> drawn(table_.texts.size());
+  for (const int32_t token : table_.merged_of_rank) drawn[static_cast<size_t>(token)] = is_drawn(token);
+  return {table_, separator_, drawn, nullptr};
 }
 
 std::vector<std::string> Segmenter::surface_forms(bool isolates) const {

@@ -14,6 +14,7 @@
 #include "inference/merge_table.hpp"
 #include "inference/uniform_sampler.hpp"
 #include "segment/expansions.hpp"
+#include "segment/reachable.hpp"
 
 namespace mt_scaffold {
 
@@ -41,6 +42,10 @@ class Segmenter {
   // Draws from all segmentations into subwords that the codes and the vocabulary allow. Made when first needed.
   const UniformSampler& sampler() const;
 
+  // Collects what resampling can make of words, for as long as this lives. `uniform`: it draws from all segmentations;
+  // else merges are skipped, all of them with `every`.
+  Reachable reachable(bool uniform, bool every) const;
+
   const CodesHeader& header() const { return header_; }
   Alphabet alphabet() const { return table_.alphabet; }
   const std::string& separator() const { return separator_; }
@@ -53,11 +58,15 @@ class Segmenter {
   std::vector<std::string> merged_tokens() const { return table_.normal_tokens(); }
 
  private:
+  // Whether uniform sampling draws a token: a normal one that the vocabulary leaves whole.
+  bool is_drawn(int32_t token) const;
+
   const CodesHeader header_;
   const std::string separator_;
   const InferenceKind& kind_;
   const MergeTable table_;
   const std::unique_ptr<const Inference> inference_;
+  const std::vector<Split> splits_;
   Expansions expansions_;
   mutable std::once_flag sampler_made_;
   mutable std::unique_ptr<const UniformSampler> sampler_;

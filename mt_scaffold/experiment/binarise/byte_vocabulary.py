@@ -7,11 +7,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mt_scaffold.corpus.files import PathLike
+from mt_scaffold.corpus.files import PathLike, shown
 from mt_scaffold.corpus.text import bytes_to_notation
 from mt_scaffold.experiment.binarise.dictionary import END_ID
 from mt_scaffold.experiment.configuration.limits import SPECIAL_SYMBOLS
 from mt_scaffold.segment.apply import BPE
+from mt_scaffold.segment.numbering import refuse_imported
 
 if TYPE_CHECKING:
     import numpy
@@ -35,6 +36,7 @@ class Vocabulary:
     def __init__(self, codes: PathLike) -> None:
         self.codes = Path(codes)
         self._bpe = BPE(codes)
+        refuse_imported(self._bpe.numbering, shown(codes), "a fairseq dictionary")
         self.tokens: list[bytes] = self._bpe.tokens
 
     @property

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 from mt_scaffold.corpus.files import PathLike, explain_os_error
 from mt_scaffold.corpus.id_files import id_width, read_index
+from mt_scaffold.corpus.vocabulary_file import read_dictionary
 from mt_scaffold.errors import MTScaffoldError
-from mt_scaffold.experiment.binarise.parallel import DESCRIPTION, Binarised, read_binarised
-from mt_scaffold.experiment.binarise.parallel import task_arguments as translation_arguments
+from mt_scaffold.experiment.binarise.pairs_as_ids import DESCRIPTION, Binarised, read_binarised
+from mt_scaffold.experiment.binarise.pairs_as_ids import task_arguments as translation_arguments
 from mt_scaffold.experiment.binarise.segmentation import CODES
 from mt_scaffold.experiment.runtime.results import read_result
 
@@ -71,6 +73,48 @@ def read_data_folder(folder: PathLike) -> Binarised | BinarisedDocuments:
     if isinstance(content, dict) and "task" in content:
         return read_result(BinarisedDocuments, path)
     return read_binarised(folder)
+
+
+@dataclass(frozen=True)
+class DictionaryUse:
+    """How a system's dictionaries fit its text: one, or those of source and target.
+
+    entries: of each, without fairseq's own symbols and padding. unused: those of them that never occur in the training
+    text as it is segmented without resampling. unknown, unknown_tests: running ``<unk>`` in the training text (more
+    than 0 where a limit of the dictionaries binds) and in each test set, on both sides.
+    """
+
+    entries: list[int]
+    unused: list[int]
+    unknown: int
+    unknown_tests: dict[str, int]
+
+
+def dictionary_use(folder: PathLike, tests: Mapping[str, PathLike]) -> DictionaryUse | None:
+    """Return how the dictionaries in a data folder fit its text, and test sets in theirs; None where one is missing."""
+    if not all((Path(each) / DESCRIPTION).exists() for each in (folder, *tests.values())):
+        return None
+    found = read_data_folder(folder)
+    if not isinstance(found, Binarised):
+        # Every token of the codes has an id, and every text is made of bytes.
+        used = [count for _, count in read_dictionary(Path(folder) / DICTIONARY)][: found.n_vocab]
+        return DictionaryUse([found.n_vocab], [used.count(0)], 0, dict.fromkeys(tests, 0))
+    source, target = (read_dictionary(Path(folder) / f"dict.{language}.txt") for language in found.languages)
+    dictionaries = [source] if source == target else [source, target]
+    counts = [[count for form, count in each if not _is_padding(form, count)] for each in dictionaries]
+    unknown = {
+        test: sum(side.unknown for side in read_binarised(path).counts[test].values()) for test, path in tests.items()
+    }
+    return DictionaryUse(
+        [len(each) for each in counts],
+        [each.count(0) for each in counts],
+        sum(side.unknown for side in found.counts["train"].values()),
+        unknown,
+    )
+
+
+def _is_padding(form: str, count: int) -> bool:
+    return count == 0 and re.fullmatch(r"madeupword\d{4,}", form) is not None
 
 
 def subsets(binarised: Binarised | BinarisedDocuments) -> list[str]:

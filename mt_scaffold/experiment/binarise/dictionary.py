@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from mt_scaffold.corpus.count import count_words
 from mt_scaffold.corpus.files import PathLike, make_folder, shown, write_text
@@ -15,16 +15,17 @@ from mt_scaffold.corpus.vocabulary_file import read_dictionary as read_dictionar
 from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.binarise.segmentation import Segmentation
 from mt_scaffold.experiment.configuration.limits import SPECIAL_SYMBOLS, Limits
-from mt_scaffold.segment.apply import BPE
-from mt_scaffold.segment.segmenter import CountedSubwords, Segmenter
+from mt_scaffold.segment.resampling import Resampling
+from mt_scaffold.segment.segmenter import Segmenter
 
 if TYPE_CHECKING:
     from mt_scaffold._core import WordCounts
 
 END_ID, UNKNOWN_ID = SPECIAL_SYMBOLS.index("</s>"), SPECIAL_SYMBOLS.index("<unk>")
-
-
 NO_LIMITS = Limits()
+# The kinds of resampling of source and target.
+SidesResampling = tuple[Sequence[Resampling], Sequence[Resampling]]
+NO_RESAMPLING: SidesResampling = ((), ())
 
 
 def make_dictionaries(
@@ -34,17 +35,17 @@ def make_dictionaries(
     target: str,
     segmentation: Segmentation,
     limits: Limits = NO_LIMITS,
-    dropout: bool = False,
+    resamplings: SidesResampling = NO_RESAMPLING,
     num_workers: int = 1,
 ) -> None:
     """Write ``dict.SOURCE.txt`` and ``dict.TARGET.txt`` into the folder ``output``.
 
     ``train`` is the prefix of the training words: ``words/train`` stands for ``words/train.SOURCE`` and
-    ``words/train.TARGET``. Without ``dropout`` the dictionaries are those of fairseq-preprocess on the segmented text,
-    byte for byte: the most frequent subword first, equally frequent ones by code point, then padding. With it, the
-    subwords that only BPE-dropout can produce come before the padding, and those of the codes that the limits have left
-    out (see ``dropout_forms``), so that systems with and without dropout can share one dictionary. Characters that a
-    Unigram model does not know are in neither. ``num_workers``: threads, -1 for all cores.
+    ``words/train.TARGET``. Without ``resamplings`` the dictionaries are those of fairseq-preprocess on the segmented
+    text, byte for byte: the most frequent subword first, equally frequent ones by code point, then padding.
+    ``resamplings`` are the kinds of resampling of each side's training text; what they can make of its words and the
+    text itself never gives comes before the padding (see ``added_by``), on that side alone where dictionaries are
+    separate. Characters that a Unigram model does not know are in neither. ``num_workers``: threads, -1 for all cores.
 
     Raises MTScaffoldError where a text is missing or not UTF-8, or the codes are malformed; UsageError for limits out
     of range, and where both languages are the same.
@@ -54,39 +55,39 @@ def make_dictionaries(
         raise UsageError(f"source and target are the same language: {source}; give two languages")
     segmenters = segmentation.segmenters()
     counts = [count_words(paths=[f"{train}.{language}"], num_workers=num_workers) for language in (source, target)]
-    sides = list(zip(segmenters, counts, strict=True))
+    sides = list(map(_Side, segmenters, counts, resamplings))
     if limits.joined_dictionary:
-        written = _format(sides, limits.nwordssrc, limits.thresholdsrc, limits.padding_factor, dropout)
+        written = _format(sides, limits.nwordssrc, limits.thresholdsrc, limits.padding_factor)
         texts = {source: written, target: written}
     else:
-        of_source = _format(sides[:1], limits.nwordssrc, limits.thresholdsrc, limits.padding_factor, dropout)
-        of_target = _format(sides[1:], limits.nwordstgt, limits.thresholdtgt, limits.padding_factor, dropout)
+        of_source = _format(sides[:1], limits.nwordssrc, limits.thresholdsrc, limits.padding_factor)
+        of_target = _format(sides[1:], limits.nwordstgt, limits.thresholdtgt, limits.padding_factor)
         texts = {source: of_source, target: of_target}
     make_folder(Path(output))
     for language, text in texts.items():
         write_text(Path(output) / f"dict.{language}.txt", text)
 
 
-def _format(
-    sides: Sequence[tuple[Segmenter, WordCounts]], nwords: int, threshold: int, padding_factor: int, dropout: bool
-) -> str:
+class _Side(NamedTuple):
+    """The training words of one side, and how they are segmented."""
+
+    segmenter: Segmenter
+    counts: WordCounts
+    resamplings: Sequence[Resampling]
+
+
+def _format(sides: Sequence[_Side], nwords: int, threshold: int, padding_factor: int) -> str:
     """Return the text of the dictionary of one side, or of two."""
     frequencies: Counter[str] = Counter()
-    for bpe, counts in sides:
-        frequencies.update(with_id(bpe, bpe.count_subwords(counts)))
+    for side in sides:
+        subwords = side.segmenter.count_subwords(side.counts).items()
+        frequencies.update({form: count for form, count in subwords if side.segmenter.can_have_id(form)})
     kept = limited(frequencies, nwords, threshold)
-    if dropout:
-        for bpe, counts in sides:
-            kept |= {form: frequencies[form] for form in dropout_forms(bpe, counts, kept) if form not in kept}
-    return format_dictionary(kept.items(), padding_factor)
-
-
-def with_id(bpe: Segmenter, subwords: CountedSubwords) -> dict[str, int]:
-    """Return the counts of the subwords that can have an id: with a Unigram model, unknown characters have none."""
-    if isinstance(bpe, BPE):
-        return dict(subwords.items())
-    pieces = {*bpe.surface_forms()}
-    return {form: count for form, count in subwords.items() if form in pieces}
+    added: set[str] = set()
+    for side in sides:
+        added |= added_by(side.resamplings, side.segmenter, side.counts, kept)
+    in_order = sorted(added, key=lambda form: (-frequencies[form], form))
+    return format_dictionary((kept | {form: frequencies[form] for form in in_order}).items(), padding_factor)
 
 
 def limited(frequencies: Mapping[str, int], nwords: int = -1, threshold: int = 0) -> dict[str, int]:
@@ -96,21 +97,16 @@ def limited(frequencies: Mapping[str, int], nwords: int = -1, threshold: int = 0
     return {form: count for form, count in in_order[:most] if count >= threshold}
 
 
-def dropout_forms(bpe: Segmenter, counts: WordCounts, kept: Container[str]) -> Iterator[str]:
-    """Yield every subword that dropout or sampling can produce from the counted words and that must have an id.
+def added_by(
+    resamplings: Iterable[Resampling], segmenter: Segmenter, counts: WordCounts, kept: Container[str]
+) -> set[str]:
+    """Return the subwords that resampling adds to a dictionary: what it can make of counted words that ``kept`` lacks.
 
-    These are the subwords that the codes can give (``BPE.surface_forms``), and the characters of the words, each inside
-    a word and at its end. A character that the limits of the dictionary ``kept`` leave out in both positions stays
-    unknown, as it is without dropout. A Unigram model has the characters that it can give among its pieces.
+    A character that no merge holds is as frequent with resampling as without: if the limits of the dictionary have left
+    it out, it stays unknown. Other subwords that they left out may be frequent now, and come back.
     """
-    yield from bpe.surface_forms()
-    if not isinstance(bpe, BPE):
-        return
-    frequencies = dict(bpe.count_subwords(counts).items())
-    for each in sorted(set(itertools.chain.from_iterable(word for word, _ in counts.items()))):
-        forms = (each + bpe.separator, each)
-        if any(form in kept for form in forms) or not any(form in frequencies for form in forms):
-            yield from forms
+    made = {form for each in resamplings for form in each.reachable(segmenter, counts) if form not in kept}
+    return made.intersection(segmenter.surface_forms()) if made else made
 
 
 def format_dictionary(entries: Iterable[tuple[str, int]], padding_factor: int = 8) -> str:

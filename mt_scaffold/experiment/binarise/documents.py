@@ -20,7 +20,7 @@ from mt_scaffold.corpus.manifest import raw_digest
 from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.binarise.byte_vocabulary import Vocabulary
 from mt_scaffold.experiment.binarise.data_folder import DICTIONARY, BinarisedDocuments, Split, codes_of, id_type
-from mt_scaffold.experiment.binarise.parallel import DESCRIPTION, appears_complete, refuse_other_content
+from mt_scaffold.experiment.binarise.pairs_as_ids import DESCRIPTION, appears_complete, refuse_other_content
 from mt_scaffold.experiment.runtime.results import write_result
 from mt_scaffold.options import worker_count
 
@@ -77,7 +77,7 @@ def binarise_documents(
         for name, paths in splits.items():
             as_text = keep_text and name == "train"
             written = _Written(vocabulary, symbols, threads)
-            written.write(_documents(paths, format, field), folder / name, as_text)
+            written.write(non_empty_documents(paths, format, field), folder / name, as_text)
             if not written.documents:
                 raise MTScaffoldError(f"{', '.join(map(str, paths))}: no document with any text; every split needs one")
             found[name] = Split(written.documents, written.bytes, int(written.counts.sum()))
@@ -122,7 +122,7 @@ class _Written:
                 text = files.enter_context(open_output(path.with_name(f"{path.name}.text")))
             else:
                 ids = files.enter_context(writing_ids(f"{path}.bin", id_width(self._symbols)))
-            for block in _blocks(documents):
+            for block in blocks_of(documents):
                 encoded, begins = self._vocabulary.encode(block, num_workers=self._threads)
                 self.counts += numpy.bincount(encoded, minlength=self._symbols)
                 if text is not None:
@@ -139,18 +139,25 @@ class _Written:
     def _add(self, block: Sequence[bytes], sizes: Any) -> None:
         self.documents += len(block)
         self.bytes += int(sizes.sum())
-        # Lengths first: where a document ends is part of what is binarised.
-        self.digest.update(sizes.tobytes())
-        for document in block:
-            self.digest.update(document)
+        digest_block(self.digest, block)
 
 
-def _documents(paths: Sequence[PathLike], format: str | None, field: str | None) -> Iterator[bytes]:
+def digest_block(digest: Any, block: Sequence[bytes]) -> None:
+    """Add documents to the digest by which scores of the same documents are told from others (``blocks_of``)."""
+    import numpy
+
+    # Lengths first: where a document ends is part of what is binarised.
+    digest.update(numpy.array([len(document) for document in block], numpy.int64).tobytes())
+    for document in block:
+        digest.update(document)
+
+
+def non_empty_documents(paths: Sequence[PathLike], format: str | None, field: str | None) -> Iterator[bytes]:
     """Yield the documents that are not empty."""
     return (document for document in Documents(paths, format, field) if document)
 
 
-def _blocks(documents: Iterable[bytes]) -> Iterator[list[bytes]]:
+def blocks_of(documents: Iterable[bytes]) -> Iterator[list[bytes]]:
     """Yield documents in lists of a few megabytes."""
     block: list[bytes] = []
     size = 0

@@ -15,7 +15,8 @@ from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.configuration.translation_layout import TranslationLayout
 from mt_scaffold.experiment.runtime.results import read_result, write_result
 from mt_scaffold.methods import Method, method_of_file
-from mt_scaffold.segment.inference import MERGES
+from mt_scaffold.segment.inference import MERGES, inference_of
+from mt_scaffold.segment.resampling import Resampling, every_resampling
 from mt_scaffold.segment.segmenter import Segmenter
 
 # The files of a segmentation that is stored in a data folder.
@@ -53,8 +54,14 @@ class Segmentation:
 
     @property
     def word_start(self) -> str | None:
-        """What the first subword of a word begins with, where none ends in the separator (``segmenters.join``)."""
+        """What the first subword of a word begins with, where none ends in the separator (``joining.join``)."""
         return self.kind.word_start
+
+    @property
+    def resamplings(self) -> tuple[Sequence[Resampling], Sequence[Resampling]]:
+        """One of every kind of resampling that it can have, for each side."""
+        every = every_resampling(self.kind.resamplings, dropout=inference_of(self.inference or MERGES).dropout)
+        return every, every
 
     def segmenters(self) -> tuple[Segmenter, Segmenter]:
         """Return the segmenters of source and target, one object for both where the sides are segmented alike.

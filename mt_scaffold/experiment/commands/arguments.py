@@ -1,15 +1,40 @@
-"""The options of the commands that take words and a segmentation, and make a data folder of fairseq's."""
+"""The options that several commands have: of an experiment, and of words and a segmentation for fairseq's data."""
 
 from __future__ import annotations
 
 import argparse
+from typing import Any
 
 from mt_scaffold.commands.arguments import add_inference, add_separator
 from mt_scaffold.errors import UsageError
 from mt_scaffold.experiment.binarise.dictionary import NO_LIMITS
 from mt_scaffold.experiment.binarise.segmentation import Segmentation
 from mt_scaffold.experiment.configuration.limits import Limits
+from mt_scaffold.experiment.configuration.yaml_file import settings_from
 from mt_scaffold.segment.inference import MERGES
+
+
+def add_settings(parser: argparse.ArgumentParser) -> None:
+    """Declare what ``settings`` reads, and the configuration."""
+    parser.add_argument("config", metavar="CONFIG", help="the configuration of the experiment, a YAML file")
+    parser.add_argument("--only", nargs="+", metavar="SYSTEM", help="these systems, as though there were no others")
+    parser.add_argument("--sample", type=int, metavar="N", help="only the first N training pairs or documents")
+    parser.add_argument("--batch", metavar="NAME", help="one of train.batches")
+    parser.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        metavar="KEY=VALUE",
+        help="another value for a dotted key, such as train.options.lr=0.001; may be repeated",
+    )
+    parser.add_argument("--output", metavar="DIR", help="folder of the experiment (default: experiments/NAME)")
+    parser.add_argument("--cache", metavar="DIR", help="folder of downloads (default: as for get-data)")
+
+
+def settings(options: argparse.Namespace) -> dict[str, Any]:
+    """Return the settings of an experiment that the options of ``add_settings`` describe, for plan_experiment."""
+    named = {name: getattr(options, name) for name in ("only", "sample", "batch", "output", "cache")}
+    return settings_from(options.set) | {name: value for name, value in named.items() if value is not None}
 
 
 def add_languages(parser: argparse.ArgumentParser) -> None:

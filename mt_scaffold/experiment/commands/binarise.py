@@ -1,10 +1,10 @@
-"""mt-scaffold binarise: see mt_scaffold.experiment.binarise.parallel."""
+"""mt-scaffold binarise: see mt_scaffold.experiment.binarise.pairs_as_ids."""
 
 from __future__ import annotations
 
 import argparse
 
-from mt_scaffold.experiment.binarise.parallel import binarise
+from mt_scaffold.experiment.binarise.pairs_as_ids import binarise
 from mt_scaffold.experiment.commands import arguments as shared
 
 EXAMPLES = """\

@@ -1,10 +1,10 @@
-"""mt-scaffold binarise-words: see mt_scaffold.experiment.binarise.words."""
+"""mt-scaffold binarise-words: see mt_scaffold.experiment.binarise.pairs_as_words."""
 
 from __future__ import annotations
 
 import argparse
 
-from mt_scaffold.experiment.binarise.words import binarise_words
+from mt_scaffold.experiment.binarise.pairs_as_words import binarise_words
 from mt_scaffold.experiment.commands import arguments as shared
 
 EXAMPLES = """\
@@ -33,5 +33,5 @@ def run(options: argparse.Namespace) -> None:
         options.test,
         options.dictionaries,
         shared.limits(options),
-        options.num_workers,
+        num_workers=options.num_workers,
     )

@@ -10,28 +10,31 @@ from mt_scaffold.errors import UsageError
 from mt_scaffold.experiment.configuration import Published, load_experiment
 from mt_scaffold.experiment.evaluation.compare import compare
 from mt_scaffold.experiment.evaluation.comparison_tables import as_text
+from mt_scaffold.experiment.evaluation.harness import tables
+from mt_scaffold.experiment.evaluation.harness.compare import compare_tasks, holds_tasks
 from mt_scaffold.experiment.evaluation.measures import Labelled
 from mt_scaffold.experiment.tasks import layout_of, task_of
 
 EXAMPLES = """\
 mt-scaffold compare bpe.json scaffold.json --baseline bpe --output comparison
 mt-scaffold compare bpe=model_1/scores.json scaffold=model_2/scores.json --baseline bpe
+mt-scaffold compare bpe=model_1/tasks.json scaffold=model_2/tasks.json --baseline bpe
 """
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     parser.description = (
-        "Compare translations by the scores of mt-scaffold score, or language models by those of mt-scaffold evaluate: "
-        "one table, with tests over trainings and segments. Files of one system are its seeds and test sets. A GROUP "
-        "before the name keeps comparisons apart: 'equal tokens:scaffold=scores.json'; each group needs its own "
-        "baseline, under the same name."
+        "Compare translations by the scores of mt-scaffold score, or language models by those of mt-scaffold evaluate "
+        "or lm-eval: one table, with tests over trainings and segments. Files of one system are its seeds and test "
+        "sets. A GROUP before the name keeps comparisons apart: 'equal tokens:scaffold=scores.json'; each group needs "
+        "its own baseline, under the same name."
     )
     parser.add_argument(
         "scores",
         nargs="+",
         metavar="[[GROUP:]NAME=]SCORES",
-        help="files that mt-scaffold score or evaluate wrote, with the name of the system (default: as the file says)",
+        help="files that mt-scaffold score, evaluate or lm-eval wrote, with the name of the system (default: theirs)",
     )
     parser.add_argument(
         "--baseline",
@@ -46,7 +49,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="SYSTEM=BASELINE",
         help="test this system against another baseline; repeatable",
     )
-    parser.add_argument("--output", "-o", metavar="PREFIX", help="write PREFIX.txt, .md, .json and .csv as well")
+    parser.add_argument("--output", "-o", metavar="PREFIX", help="write PREFIX.txt, .md, .tex, .json and .csv as well")
     parser.add_argument("--samples", type=int, metavar="N", help="bootstrap resamples (default: 1000)")
     parser.add_argument("--title", default="", help="a line above the table")
     parser.add_argument(
@@ -55,6 +58,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=[],
         metavar="[GROUP:]SYSTEM=FILE",
         help="training.json of each system and seed, for the table of trainings",
+    )
+    parser.add_argument(
+        "--reports",
+        nargs="+",
+        default=[],
+        metavar="FILE",
+        help="reports of other steps (data-report.json, logs/learn-*.json), whose warnings stand above the tables, too",
     )
     parser.add_argument(
         "--config",
@@ -75,15 +85,28 @@ def run(options: argparse.Namespace) -> None:
         task, layout = task_of(config), layout_of(Path(options.config).parent, config)
         samples, published = task.samples(layout), task.published(layout)
         own = {name: system.baseline for name, system in config.systems.items() if system.baseline is not None}
+    scores = [
+        _labelled(text) if "=" in text and not Path(text).exists() else Labelled("", None, text)
+        for text in options.scores
+    ]
+    samples = samples if options.samples is None else options.samples
+    baselines = own | dict(_pairs("--against", options.against))
+    if holds_tasks(scores[0].path):
+        if options.trainings:
+            raise UsageError("compare: --trainings does not go with scores of tasks; leave it out")
+        tasks = compare_tasks(scores, baseline, options.output, samples, options.title, baselines=baselines)
+        print(tables.as_text(tasks), end="")
+        return
     comparison = compare(
-        [_labelled(text) if "=" in text and not Path(text).exists() else text for text in options.scores],
+        scores,
         baseline,
         output=options.output,
-        samples=samples if options.samples is None else options.samples,
+        samples=samples,
         title=options.title,
         published=published,
-        baselines=own | dict(_pairs("--against", options.against)),
+        baselines=baselines,
         trainings=[_labelled(text) for text in options.trainings],
+        reports=options.reports,
     )
     print(as_text(comparison), end="")
 

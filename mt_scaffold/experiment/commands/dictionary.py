@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from mt_scaffold.experiment.binarise.dictionary import make_dictionaries
+from mt_scaffold.experiment.binarise.dictionary import NO_RESAMPLING, make_dictionaries
 from mt_scaffold.experiment.commands import arguments as shared
 
 EXAMPLES = """\
@@ -19,7 +19,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     shared.add_segmentation(parser)
     shared.add_limits(parser)
     parser.add_argument(
-        "--with-dropout", action="store_true", help="with the subwords that only dropout and sampling can produce, too"
+        "--with-dropout", action="store_true", help="with what dropout or sampling can make of the training words, too"
     )
     parser.add_argument("--output", "-o", required=True, metavar="FOLDER", help="where dict.LANGUAGE.txt are written")
     parser.add_argument("--num-workers", type=int, default=1, metavar="N", help="threads, -1: all cores (default: 1)")
@@ -27,13 +27,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Run the command."""
+    segmentation = shared.segmentation(options)
     make_dictionaries(
         options.train,
         options.output,
         options.source_lang,
         options.target_lang,
-        shared.segmentation(options),
+        segmentation,
         shared.limits(options),
-        options.with_dropout,
+        segmentation.resamplings if options.with_dropout else NO_RESAMPLING,
         options.num_workers,
     )

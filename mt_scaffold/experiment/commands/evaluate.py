@@ -4,11 +4,18 @@ from __future__ import annotations
 
 import argparse
 
-from mt_scaffold.experiment.evaluation.bits_per_byte import evaluate
+from mt_scaffold.corpus.documents import DOCUMENT_FORMATS
+from mt_scaffold.errors import UsageError
+from mt_scaffold.experiment.evaluation.bits_per_byte import evaluate, evaluate_folder
 
 EXAMPLES = """\
 mt-scaffold evaluate --checkpoint averaged.pt --data binarised --output scores.json
+mt-scaffold evaluate --model pythia-410m --documents test.jsonl --positions 1024 --output scores.json
 """
+
+# What goes with one kind of model only.
+_OF_CHECKPOINT = ("data", "split")
+_OF_FOLDER = ("documents", "format", "field", "positions", "trust_remote_code")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -19,9 +26,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "model's positions is read in windows that overlap (--context-window). The perplexity per token is not "
         "comparable between vocabularies."
     )
-    parser.add_argument("--checkpoint", required=True, metavar="FILE", help="a checkpoint of the language model")
-    parser.add_argument("--data", "-d", required=True, metavar="FOLDER", help="what binarise-documents made")
-    parser.add_argument("--split", default="test", metavar="NAME", help="train, valid or test (default: test)")
+    parser.add_argument("--checkpoint", metavar="FILE", help="a checkpoint of the language model")
+    parser.add_argument("--data", "-d", metavar="FOLDER", help="with --checkpoint: what binarise-documents made")
+    parser.add_argument("--split", metavar="NAME", help="with --data: train, valid or test (default: test)")
+    parser.add_argument("--model", metavar="FOLDER", help="or a causal model of transformers, with its tokenizer")
+    parser.add_argument("--documents", nargs="+", metavar="FILE", help="with --model: the raw documents to score it on")
+    parser.add_argument("--format", choices=DOCUMENT_FORMATS, help="of --documents (default: by the file's name)")
+    parser.add_argument("--field", metavar="NAME", help="of JSONL and Parquet: where the text is (default: text)")
+    parser.add_argument(
+        "--positions", type=int, metavar="N", help="with --model: read at most N tokens at once (default: all it can)"
+    )
+    parser.add_argument(
+        "--trust-remote-code", action="store_true", help="with --model: let it run the Python files in its folder"
+    )
     parser.add_argument("--output", "-o", required=True, metavar="FILE", help="the scores, as JSON")
     parser.add_argument(
         "--context-window",
@@ -44,19 +61,23 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Run the command and show the scores."""
-    scores = evaluate(
-        options.checkpoint,
-        options.data,
-        options.output,
-        options.split,
-        context_window=options.context_window,
-        max_tokens=options.max_tokens,
-        gpus=options.gpus,
-        system=options.system,
-        test_set=options.test_set,
-        seed=options.seed,
-        synthetic=options.synthetic,
-    )
+    names = ("context_window", "max_tokens", "gpus", "system", "test_set", "seed", "synthetic")
+    common = {name: getattr(options, name) for name in names}
+    if (options.model is None) == (options.checkpoint is None):
+        raise UsageError("evaluate: give either --checkpoint and --data, or --model and --documents")
+    given, other = ("checkpoint", _OF_FOLDER) if options.model is None else ("model", _OF_CHECKPOINT)
+    for name in other:
+        if getattr(options, name):
+            raise UsageError(f"evaluate: --{name.replace('_', '-')} does not go with --{given}; leave it out")
+    if options.model is None:
+        if options.data is None:
+            raise UsageError("evaluate: with --checkpoint, give --data")
+        scores = evaluate(options.checkpoint, options.data, options.output, options.split or "test", **common)
+    else:
+        if not options.documents:
+            raise UsageError("evaluate: with --model, give --documents")
+        own = {name: getattr(options, name) for name in ("format", "field", "positions", "trust_remote_code")}
+        scores = evaluate_folder(options.model, options.documents, options.output, **own, **common)
     if scores.synthetic:
         print("synthetic data")
     print(f"bits per byte: {scores.bits_per_byte:.4f}  {scores.signature}")

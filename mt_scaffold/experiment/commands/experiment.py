@@ -26,20 +26,25 @@ _OPTIONS = {
     "checkpoint": ("NAME", "one of the last checkpoints, by itself: last-1 is the newest"),
     "chunk": ("K-of-N", "the K-th of N parts of the text"),
     "codes": ("NAME", "the name of codes, without the suffix of their file"),
+    "data": ("NAME", "the name of data folders and dictionaries"),
     "gpus": ("N", "GPUs (of each node; 0: all for a training, else one if there is one)"),
     "language": ("CODE", "one of the languages"),
     "launcher": ("NAME", "what starts a process per GPU: fairseq, torchrun or srun"),
     "nodes": ("N", "nodes to train on"),
     "num-workers": ("N", "threads or processes"),
     "part": ("PART", "train, valid or a test set"),
-    "segmentation": ("NAME", "the name of a segmentation, that of its folder of data"),
+    "segmentation": ("NAME", "the name of a segmentation"),
     "shard": ("K-of-N", "the K-th of N shards of the training documents"),
+    "systems": ("NAME,...", "the systems to show (default: all)"),
     "test-set": ("NAME", "one of the test sets"),
 }
 # The names that an experiment has of each kind.
 _NAMES: dict[str, Callable[[Layout[Any]], Iterable[str]]] = {
     "codes": lambda layout: made_codes(layout.config),
-    "segmentation": lambda layout: {layout.segmentation_of(system) for system in layout.config.systems},
+    "data": lambda layout: [
+        name for each in layout.config.systems for name in (layout.data_of(each), layout.test_data_of(each))
+    ],
+    "segmentation": lambda layout: [layout.segmentation_of(system) for system in layout.config.systems],
     "part": lambda layout: layout.parts,
     "test-set": lambda layout: layout.config.test_sets,
 }
@@ -49,7 +54,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the steps; the options of each are the arguments of its function."""
     parser.description = (
         "Run one step of an experiment, as the workflow does: it reads the configuration in the experiment's folder, "
-        "and finds its input and output there. To run a whole experiment, see mt-scaffold snakefile."
+        "and finds its input and output there. To run a whole experiment, see mt-scaffold run."
     )
     steps = parser.add_subparsers(dest="step", metavar="STEP", required=True)
     for name, step in STEPS.items():

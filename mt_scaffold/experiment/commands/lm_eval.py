@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import os
-import sys
 
 from mt_scaffold.errors import UsageError
-from mt_scaffold.experiment.evaluation.lm_eval import PAPER_TASKS, format_harness, run_harness
+from mt_scaffold.experiment.evaluation.harness.paper_tasks import PAPER_TASKS
+from mt_scaffold.experiment.evaluation.harness.scores import format_harness
+from mt_scaffold.experiment.evaluation.lm_eval import run_harness
 from mt_scaffold.experiment.training.average import last_checkpoints
 
 EXAMPLES = """\
@@ -19,7 +19,13 @@ mt-scaffold lm-eval --checkpoints model/checkpoints --last 5 --data binarised --
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     parser.add_argument(
-        "--checkpoint", "-c", nargs="+", default=[], metavar="FILE", help="a checkpoint; of several, the mean counts"
+        "--checkpoint",
+        "-c",
+        nargs="+",
+        default=[],
+        metavar="FILE",
+        help="a checkpoint of --arch llama or gpt_neox, or the folder of a causal model of transformers; of several, "
+        "the mean counts",
     )
     parser.add_argument("--checkpoints", metavar="FOLDER", help="or the folder that fairseq-train saved them in")
     parser.add_argument(
@@ -35,7 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="with --checkpoints: those within epochs, not at their ends, and the final one",
     )
-    parser.add_argument("--data", required=True, metavar="FOLDER", help="the data folder of the training")
+    parser.add_argument("--data", metavar="FOLDER", help="of checkpoints: the data folder of the training")
     parser.add_argument(
         "--tasks",
         nargs="+",
@@ -55,6 +61,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--include-path", nargs="+", default=[], metavar="FOLDER", help="folders with tasks of your own"
     )
     parser.add_argument(
+        "--storycloze", metavar="FOLDER", help="the files of StoryCloze (cloze_test_{val,test}__spring2016*.csv)"
+    )
+    parser.add_argument(
         "--limit", type=int, metavar="N", help="ask only the first N questions of each task, to try out"
     )
     parser.add_argument("--batch-size", type=int, metavar="N", help="requests at once (default: 16)")
@@ -65,6 +74,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--samples", metavar="FILE", help="write the log-likelihoods too, one line of JSON per question"
     )
+    parser.add_argument("--system", metavar="NAME", help="the system, for compare (default: the training's folder)")
+    parser.add_argument("--seed", type=int, default=1, help="the training's random seed, for compare (default: 1)")
     parser.add_argument("--output", "-o", required=True, metavar="FILE", help="the scores, as JSON")
 
 
@@ -72,8 +83,6 @@ def run(options: argparse.Namespace) -> None:
     """Run the command and show the scores."""
     if bool(options.checkpoint) == bool(options.checkpoints):
         raise UsageError("lm-eval: give either checkpoints by name, or --checkpoints with their folder")
-    if not sys.stderr.isatty():
-        os.environ.setdefault("TQDM_DISABLE", "1")
     checkpoints = options.checkpoint or last_checkpoints(options.checkpoints, options.last, by_updates=options.updates)
     result = run_harness(
         checkpoints,
@@ -82,10 +91,13 @@ def run(options: argparse.Namespace) -> None:
         options.output,
         num_fewshot=options.num_fewshot,
         include_path=options.include_path,
+        storycloze=options.storycloze,
         limit=options.limit,
         batch_size=options.batch_size,
         gpus=options.gpus,
         download=options.download,
         samples=options.samples,
+        system=options.system,
+        seed=options.seed,
     )
     print(format_harness(result), end="")

@@ -16,7 +16,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "changed. After an update of mt-scaffold or SentencePiece, give it a new folder."
     )
     parser.add_argument("config", metavar="CONFIG", help="the YAML file of the study")
-    parser.add_argument("--output", "-o", required=True, metavar="FOLDER", help="where cells, tables and figures go")
+    parser.add_argument("--output", "-o", required=True, metavar="FOLDER", help="page, tables, figures and cells")
     parser.add_argument(
         "--texts", default=".", metavar="FOLDER", help="the folder of the files that CONFIG names (default: this one)"
     )
@@ -24,7 +24,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> None:
-    """Run the command and print where the results are."""
+    """Run the command and print the path of the page."""
     from mt_scaffold.experiment.study import study
 
     print(study(options.config, options.output, options.texts, options.jobs))

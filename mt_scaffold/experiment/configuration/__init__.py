@@ -8,7 +8,7 @@ names the file, the line and the key.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -20,6 +20,7 @@ from mt_scaffold.experiment.configuration.language_model import LanguageModelCon
 from mt_scaffold.experiment.configuration.limits import Limits
 from mt_scaffold.experiment.configuration.systems import (
     CodesSetting,
+    DataSetting,
     Learn,
     SegmentationSetting,
     System,
@@ -35,6 +36,7 @@ from mt_scaffold.experiment.runtime.schema import (
     show,
     without_none,
 )
+from mt_scaffold.segment.resampling import Resampling
 
 _LANGUAGE = r"[A-Za-z]+([_-][A-Za-z0-9]+)*"
 _LANGUAGE_SAYS = "a language code such as en"
@@ -169,23 +171,41 @@ class Config:
         """The codes of all systems, by name, each once."""
         return {codes.name: codes for setting in self.segmentations.values() for codes in setting.codes}
 
-    def is_resampled(self, segmentation: str) -> bool:
-        """Return whether any system with this segmentation resamples; its dictionary then serves both kinds."""
-        return any(
-            system.resamples and self.segmentation(name).name == segmentation for name, system in self.systems.items()
-        )
+    def data_setting(self, system: str) -> DataSetting:
+        """Return what a system's dictionaries and binarised data are made with."""
+        source, target = self.systems[system].resamplings
+        languages = (self.languages.source, self.languages.target)
+        return DataSetting(self.segmentation(system), (source.reach, target.reach), languages)
+
+    @property
+    def data_settings(self) -> dict[str, DataSetting]:
+        """Those of all systems, by name, each once."""
+        return {setting.name: setting for setting in map(self.data_setting, self.systems)}
+
+    def resamplings_of(self, data: str) -> tuple[Resampling, Resampling]:
+        """Return how the training text of the systems with this data (``DataSetting.name``) is resampled on each side.
+
+        The amounts are those of one of the systems: what resampling can make of words is the same for all.
+        """
+        system = next(each for name, each in self.systems.items() if self.data_setting(name).name == data)
+        source, target = system.resamplings
+        return source, target
 
     def baseline_of(self, system: str) -> str | None:
         """Return the system that a system is tested against; None for the experiment's baseline itself."""
         own = self.systems[system].baseline or self.baseline
         return None if own == system else own
 
-    def tokenise_for(self, part: str) -> Tokenise:
-        """Return how ``part`` (``train``, ``valid`` or a test set) is tokenised: all of them lowercased, or none."""
+    def tokenise_for(self, part: str, side: str = "source") -> Tokenise:
+        """Return how one side of ``part`` (``train``, ``valid`` or a test set) is tokenised.
+
+        All parts are lowercased, or none.
+        """
+        common = self.tokenise.of_side(side)
         if self.data.archives is not None and part in self.data.archives.tests:
-            own = self.data.archives.tests[part].tokenise or self.tokenise
-            return dataclasses.replace(own, lowercase=self.tokenise.lowercase)
-        return self.tokenise
+            own = (self.data.archives.tests[part].tokenise or self.tokenise).of_side(side)
+            return dataclasses.replace(own, lowercase=common.lowercase)
+        return common
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain dictionaries, lists and scalars, without unset keys; parse_config reads them back."""
@@ -199,33 +219,17 @@ class Config:
 Experiment = Config | LanguageModelConfig
 
 
-def load_experiment(
-    path: PathLike, overrides: Mapping[str, Any] | None = None, only: Sequence[str] | None = None
-) -> Experiment:
+def load_experiment(path: PathLike, overrides: Mapping[str, Any] | None = None) -> Experiment:
     """Read and check the experiment configuration in ``path`` (YAML, UTF-8), of the ``task`` that it names.
 
     overrides: values that replace those of the file, nested as they are there: ``{"data": {"sample": 500}}``.
-    only: names of systems; the others are left out, as though the file did not have them.
     Raises UsageError for a syntax error, a key that is unknown, missing or duplicate, and for a value of the wrong
     type or out of range; MTScaffoldError where the file cannot be read.
     """
     document, lines = yaml_file.read(path)
-    if not overrides and only is None:
+    if not overrides:
         return parse_experiment(document, str(path), lines)
-    document = yaml_file.merged(document, overrides or {})
-    if only is not None:
-        document = _with_systems(document, only, str(path))
-    return parse_experiment(document, f"{path} with --config")
-
-
-def _with_systems(document: dict[str, Any], only: Sequence[str], origin: str) -> dict[str, Any]:
-    """Return a configuration with no other systems than these; UsageError where it has no such system."""
-    systems = document.get("systems")
-    if not isinstance(systems, Mapping):
-        return document  # for parse_experiment to refuse
-    if unknown := [name for name in only if name not in systems]:
-        raise UsageError(f"{origin}: only: no system '{unknown[0]}' (there are {', '.join(map(str, systems))})")
-    return document | {"systems": {name: value for name, value in systems.items() if name in only}}
+    return parse_experiment(yaml_file.merged(document, overrides), f"{path} with --config")
 
 
 def load_config(path: PathLike, overrides: Mapping[str, Any] | None = None) -> Config:

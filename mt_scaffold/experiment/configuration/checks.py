@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from mt_scaffold.errors import UsageError
-from mt_scaffold.experiment.configuration.data import DATA_KINDS, UNKNOWN, ArchiveData, Data, DataFile
+from mt_scaffold.experiment.configuration.data import DATA_KINDS, SIDES, UNKNOWN, ArchiveData, Data, DataFile
 from mt_scaffold.experiment.configuration.training import check_training
 from mt_scaffold.experiment.configuration.translating import check_translating
 from mt_scaffold.experiment.runtime.schema import WrongValue, nearest
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 RESERVED_NAMES = (
     *("raw", "words", "codes", "vocabularies", "dictionaries", "subwords", "binarised", "test-sets"),
     *("logs", "figures", "config.yaml", "data-report.json", "statistics.json", "report.html", "bytes-per-token.txt"),
-    *("comparison.txt", "comparison.md", "comparison.json", "comparison.csv"),
+    *("comparison.txt", "comparison.md", "comparison.tex", "comparison.json", "comparison.csv"),
 )
 
 
@@ -38,9 +38,11 @@ def check(config: Config) -> None:
     if config.data.archives is not None:
         _check_archives(config.data.archives)
         for name, test in config.data.archives.tests.items():
-            if test.tokenise is not None and test.tokenise.lowercase and not config.tokenise.lowercase:
-                key = f"data.archives.tests.{name}.tokenise.lowercase"
-                raise WrongValue(key, "the systems train on cased words; set tokenise.lowercase, for all of the text")
+            tokenise = test.tokenise or config.tokenise
+            for side in SIDES:
+                if tokenise.of_side(side).lowercase and not config.tokenise.of_side(side).lowercase:
+                    problem = "the systems train on cased words; set tokenise.lowercase, for all of the text"
+                    raise WrongValue(f"data.archives.tests.{name}.tokenise.lowercase", problem)
     if config.data.files is not None:
         corpora = {"train": config.data.files.train, "valid": config.data.files.valid or []}
         corpora |= {f"tests.{name}": pairs for name, pairs in config.data.files.tests.items()}

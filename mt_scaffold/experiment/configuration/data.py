@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Literal
+import dataclasses
+from dataclasses import KW_ONLY, dataclass, field
+from typing import Any, Literal
 
-from mt_scaffold.experiment.runtime.schema import bounds
+from mt_scaffold.experiment.runtime.schema import WrongValue, bounds, build_dataclass, join_key, show
+
+SIDES = ("source", "target")
 
 # A name becomes a folder or a file name, so it starts with a letter or digit (not as in ".." or "-x").
 # The stems of the synthetic lexicon: nouns, verbs, adjectives and names (data/synthetic.py).
@@ -71,7 +74,10 @@ class Tokenise:
     """How raw text becomes words (mt_scaffold.experiment.data.tokenise).
 
     ``straight_apostrophes`` first turns the right single quotation mark (U+2019) into an apostrophe; ``lowercase``
-    lowercases the words.
+    lowercases the words. ``check`` refuses text that looks tokenised or segmented already.
+
+    ``none``: the text is words already, between spaces, and stays as it is; ``tokenise: none`` in YAML is short for it.
+    ``source``, ``target``: what is different on one side (``tokenise: {source: none}``).
     """
 
     normalise_punctuation: bool = True
@@ -79,6 +85,33 @@ class Tokenise:
     aggressive_dash_splitting: bool = True
     straight_apostrophes: bool = False
     lowercase: bool = False
+    _: KW_ONLY
+    check: bool = True
+    none: bool = False
+    source: Tokenise | None = None
+    target: Tokenise | None = None
+
+    @classmethod
+    def from_keys(cls, value: Any, key: str = "") -> Tokenise:
+        """Return what a YAML file says; a side has the keys of both sides but for those it gives itself."""
+        if value == "none":
+            return cls(none=True)
+        if not isinstance(value, dict):
+            raise WrongValue(key, f"must be none or 'key: value' lines, not {show(value)}")
+        common = {name: entry for name, entry in value.items() if name not in SIDES}
+        sides = {name: entry for name, entry in value.items() if name in SIDES and entry is not None}
+        for name, entry in sides.items():
+            if isinstance(entry, dict):
+                if nested := next((each for each in SIDES if entry.get(each) is not None), None):
+                    raise WrongValue(f"{join_key(key, name)}.{nested}", "a side has no sides; remove it")
+                sides[name] = common | entry
+        made: Tokenise = build_dataclass(cls, common | sides, key)
+        return made
+
+    def of_side(self, side: str) -> Tokenise:
+        """Return how one side is tokenised (``source`` or ``target``)."""
+        own: Tokenise | None = getattr(self, side)
+        return dataclasses.replace(self if own is None else own, source=None, target=None)
 
 
 @dataclass(frozen=True)

@@ -170,6 +170,29 @@ class Samples:
 
 
 @dataclass(frozen=True)
+class HarnessTasks:
+    """The tasks of lm-evaluation-harness that every model is asked.
+
+    names: the harness' or the paper's, ``paper`` for all of the latter. num_fewshot: how many solved questions precede
+    each; the mean over several counts. last_checkpoints: a training's score is the mean over its last ones, each by
+    itself; 0: the score of the averaged model. include_path: folders with the user's tasks. storycloze: the folder of
+    the user's files of StoryCloze. limit: only the first questions. batch_size: requests at once. download: fetch data
+    that is not in the local cache. paper_setting: of a comparison, the setting in the paper's tables whose figures are
+    shown beside.
+    """
+
+    names: list[str] = field(metadata=bounds(filled=True))
+    num_fewshot: list[int] = field(default_factory=lambda: [0], metadata=bounds(least=0, filled=True))
+    last_checkpoints: int = field(default=0, metadata=bounds(least=0))
+    include_path: list[str] = field(default_factory=list)
+    storycloze: str | None = None
+    limit: int | None = field(default=None, metadata=bounds(least=1))
+    batch_size: int | None = field(default=None, metadata=bounds(least=1))
+    download: bool = False
+    paper_setting: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
 class LanguageModelConfig:
     """One experiment with language models, complete: every default filled in, every value checked."""
 
@@ -192,6 +215,12 @@ class LanguageModelConfig:
     average: Average = field(default_factory=lambda: Average(last=1))
     evaluate: Evaluate = field(default_factory=Evaluate)
     samples: Samples = field(default_factory=Samples)
+    tasks: HarnessTasks | None = None
+
+    @property
+    def wanted_checkpoints(self) -> int:
+        """How many of a training's last checkpoints are averaged or asked tasks."""
+        return max(self.average.last, 0 if self.tasks is None else self.tasks.last_checkpoints)
 
     @property
     def synthetic(self) -> bool:

@@ -23,8 +23,9 @@ from mt_scaffold.experiment.runtime.schema import WrongValue, nearest
 # Folders and files in experiments/NAME beside the folders of the systems.
 RESERVED_NAMES = (
     *("documents", "counts", "codes", "binarised", "test-sets", "logs", "figures"),
-    *("config.yaml", "documents.json", "prompts.txt", "statistics.json", "statistics.txt"),
-    *("comparison.txt", "comparison.md", "comparison.json", "comparison.csv"),
+    *("config.yaml", "documents.json", "prompts.txt", "statistics.json", "statistics.txt", "report.html"),
+    *("comparison.txt", "comparison.md", "comparison.tex", "comparison.json", "comparison.csv"),
+    *("tasks.txt", "tasks.md", "tasks.tex", "tasks.json", "tasks.csv", "tasks.html"),
 )
 # Options of fairseq's schedulers that train.schedule decides.
 _SCHEDULED = ("lr-scheduler", "lr-period-updates", "lr-shrink", "t-mult", "total-num-update")
@@ -82,6 +83,7 @@ def check(config: LanguageModelConfig) -> None:
         raise WrongValue("baseline", f"no system is called {config.baseline}{nearest(config.baseline, config.systems)}")
     _check_comparisons(config)
     _check_training(config)
+    _check_tasks(config)
     if len(set(config.seeds)) < len(config.seeds):
         raise WrongValue("seeds", "duplicate seed; list each seed once")
 
@@ -151,4 +153,20 @@ def _check_training(config: LanguageModelConfig) -> None:
             if "end-learning-rate" in options:
                 raise WrongValue(f"{key}.options.end-learning-rate", "with train.schedule the last rate is min-lr")
     for name in config.systems:
-        check_kept(config.train.all_options | own.get(name, {}), config.average, config.average.last)
+        check_kept(config.train.all_options | own.get(name, {}), config.average, config.wanted_checkpoints)
+
+
+def _check_tasks(config: LanguageModelConfig) -> None:
+    if config.tasks is None:
+        return
+    for key in ("names", "num_fewshot"):
+        values = getattr(config.tasks, key)
+        if len(set(values)) < len(values):
+            raise WrongValue(f"tasks.{key}", "duplicate entry; list each once")
+    for name in config.tasks.paper_setting:
+        if name not in config.comparisons:
+            hint = nearest(name, config.comparisons)
+            raise WrongValue(f"tasks.paper_setting.{name}", f"no comparison is called {name}{hint}")
+    # The harness runs models of transformers, which fairseq's own are not.
+    if config.train.all_options.get("arch") == "transformer_lm":
+        raise WrongValue("train.options.arch", "tasks need a model of transformers; use llama, or remove tasks")

@@ -12,6 +12,8 @@ from mt_scaffold.errors import MTScaffoldError
 from mt_scaffold.experiment.configuration.language_model import LanguageModelConfig
 from mt_scaffold.experiment.configuration.layout import Layout, Run, training_section
 
+TASK_KINDS = ("txt", "md", "tex", "json", "csv", "html")
+
 
 @dataclass(frozen=True)
 class LanguageModelLayout(Layout[LanguageModelConfig]):
@@ -19,7 +21,6 @@ class LanguageModelLayout(Layout[LanguageModelConfig]):
 
     task = "language_modeling"
     experiments = "experiments with language models"
-    resampled = ".text"
 
     # -- documents
 
@@ -74,6 +75,22 @@ class LanguageModelLayout(Layout[LanguageModelConfig]):
         """Return the name of a system's codes, which are all of its segmentation."""
         return self.config.codes_of(system).name
 
+    def data_of(self, system: str) -> str:
+        """Return the name of a system's codes, and with ``.text`` that of documents to be segmented in training."""
+        return self.segmentation_of(system) + (".text" if self.resamples(system) else "")
+
+    def test_data_of(self, system: str) -> str:
+        """Return the name of a system's codes, which all ids follow from."""
+        return self.segmentation_of(system)
+
+    def setting_of(self, data: str) -> tuple[str, bool]:
+        """Return the codes behind the name of a data folder, and whether its documents are kept as text."""
+        settings = {name: (name, False) for name in self.config.all_codes}
+        settings |= {
+            self.data_of(each): (self.segmentation_of(each), self.resamples(each)) for each in self.config.systems
+        }
+        return settings[data]
+
     def resamples(self, system: str) -> bool:
         """Return whether a system's training documents are segmented again in every epoch."""
         return self.config.systems[system].resamples
@@ -104,6 +121,26 @@ class LanguageModelLayout(Layout[LanguageModelConfig]):
         other = self.config.comparisons[run.comparison].text_of
         return None if other is None else self.training_report(Run(self.config.baseline, run.seed, other))
 
+    # -- tasks
+
+    def task_scores(self, run: Run) -> Path:
+        """The answers of a model to the tasks of lm-evaluation-harness."""
+        return self.training(run, "tasks.json")
+
+    def task_comparison(self, kind: str) -> Path:
+        """The comparison of all systems on the tasks in one of TASK_KINDS."""
+        return self.folder / f"tasks.{kind}"
+
+    @property
+    def task_files(self) -> list[Path]:
+        """The files of the user's tasks and of StoryCloze: what is asked changes with them."""
+        tasks = self.config.tasks
+        if tasks is None:
+            return []
+        folders = [*tasks.include_path, *([] if tasks.storycloze is None else [tasks.storycloze])]
+        found = (path for folder in folders for path in sorted(Path(folder).rglob("*")))
+        return [path for path in found if path.is_file() and path.suffix != ".pyc"]
+
     @property
     def vocabulary_table(self) -> Path:
         """The statistics of the vocabularies as a table."""
@@ -133,10 +170,24 @@ class LanguageModelLayout(Layout[LanguageModelConfig]):
                 return config.samples.prompts
             case "sample":
                 return {key: value for key, value in whole["samples"].items() if key != "prompts"}
+            case "evaluate-tasks":
+                asked = {
+                    key: value
+                    for key, value in whole.get("tasks", {}).items()
+                    if key not in ("batch_size", "paper_setting")
+                }
+                return [asked, config.synthetic, config.average.by]
+            case "compare-tasks":
+                return [*self._compared(), whole.get("tasks", {}).get("paper_setting")]
             case "compare":
-                baselines = [config.baseline_of(system) for system in config.systems]
-                return [self.title, baselines, list(whole["comparisons"]), config.evaluate.bootstrap_samples]
+                return self._compared()
         return None
+
+    def _compared(self) -> list[Any]:
+        """Return the values of the configuration that every comparison depends on."""
+        config = self.config
+        baselines = [config.baseline_of(system) for system in config.systems]
+        return [self.title, baselines, list(config.comparisons), config.evaluate.bootstrap_samples]
 
 
 def existing_files(patterns: Sequence[str]) -> list[Path]:

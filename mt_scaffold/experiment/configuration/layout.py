@@ -5,13 +5,14 @@ An argument that names a system, a part, a test set and so on may also be a Snak
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, Generic, Self, TypeVar
+from typing import Any, ClassVar, Generic, NamedTuple, Self, TypeVar
 
 from mt_scaffold.corpus.files import PathLike, make_folder, write_text
 from mt_scaffold.errors import MTScaffoldError, UsageError
@@ -21,7 +22,7 @@ from mt_scaffold.experiment.runtime.locks import Lock, take_lock
 from mt_scaffold.experiment.runtime.provenance import versions
 from mt_scaffold.methods.bpe import MethodWithCodes
 
-COMPARISON_KINDS = ("txt", "md", "json", "csv")
+COMPARISON_KINDS = ("txt", "md", "tex", "json", "csv")
 CONFIG = "config.yaml"
 # In the folder of a training.
 CHECKPOINTS, TRAINING_COMMAND, TRAINING_LOG, TRAINING_REPORT = (
@@ -73,8 +74,6 @@ class Layout(ABC, Generic[AnyConfig]):
     # The task's name in a configuration, and what its experiments are called in an error.
     task: ClassVar[str]
     experiments: ClassVar[str]
-    # What follows the name of a data folder whose training set is segmented again in every epoch.
-    resampled: ClassVar[str]
 
     @classmethod
     def of(cls, folder: PathLike, config: Experiment) -> Self:
@@ -91,6 +90,18 @@ class Layout(ABC, Generic[AnyConfig]):
         """
         return cls.of(folder, read_folder(folder))
 
+    def of_systems(self, systems: Collection[str]) -> Self:
+        """Return the layout as it is for some of the systems: their trainings, scores and results."""
+        chosen: Any = {name: system for name, system in self.config.systems.items() if name in systems}
+        return dataclasses.replace(self, config=dataclasses.replace(self.config, systems=chosen))
+
+    def showing(self, systems: str) -> Self:
+        """Return the layout of the systems that results are made of: their names, separated by commas; none: of all."""
+        names = systems.split(",") if systems else list(self.config.systems)
+        if unknown := [name for name in names if name not in self.config.systems]:
+            raise UsageError(f"{self.config_file}: no system is called {unknown[0]}")
+        return self.of_systems(names)
+
     @property
     def parts(self) -> list[str]:
         """``train``, ``valid`` and the test sets."""
@@ -106,7 +117,7 @@ class Layout(ABC, Generic[AnyConfig]):
         return self.folder / "logs" / f"{name}.log"
 
     def step_report(self, name: str) -> Path:
-        """The step report of a data step: ``get-data``, ``tokenise-PART.LANGUAGE``, ``clean-PART``."""
+        """The report of a step: ``get-data``, ``tokenise-PART.LANGUAGE``, ``clean-PART``, ``learn-CODES``."""
         return self.folder / "logs" / f"{name}.json"
 
     # -- codes and binarised data
@@ -122,23 +133,35 @@ class Layout(ABC, Generic[AnyConfig]):
 
     @abstractmethod
     def segmentation_of(self, system: str) -> str:
-        """Return the name of a system's segmentation; systems with the same one share their data folders."""
+        """Return the name of a system's segmentation."""
+
+    @abstractmethod
+    def data_of(self, system: str) -> str:
+        """Return the name of what a system is trained on; systems with the same one share their data folder."""
+
+    @abstractmethod
+    def test_data_of(self, system: str) -> str:
+        """Return the name of what a system's models are tested on; systems with the same one share test sets."""
 
     @abstractmethod
     def resamples(self, system: str) -> bool:
         """Return whether a system's training text is segmented again in every epoch."""
 
-    def binarised(self, segmentation: str, resampled: bool = False) -> Path:
+    def binarised(self, data: str) -> Path:
         """The fairseq data folder that is trained on: ids, or text for the systems that resample."""
-        return self.folder / "binarised" / (f"{segmentation}{self.resampled}" if resampled else segmentation)
+        return self.folder / "binarised" / data
 
     def binarised_of(self, system: str) -> Path:
         """The fairseq data folder that a system is trained on."""
-        return self.binarised(self.segmentation_of(system), self.resamples(system))
+        return self.binarised(self.data_of(system))
 
-    def binarised_test(self, segmentation: str, test: str) -> Path:
-        """The fairseq data folder of a test set, which all systems with a segmentation share."""
-        return self.folder / "test-sets" / test / segmentation
+    def binarised_test(self, data: str, test: str) -> Path:
+        """The fairseq data folder of a test set."""
+        return self.folder / "test-sets" / test / data
+
+    def binarised_test_of(self, system: str, test: str) -> Path:
+        """The fairseq data folder of a test set for a system."""
+        return self.binarised_test(self.test_data_of(system), test)
 
     # -- trainings and scores
 
@@ -210,6 +233,11 @@ class Layout(ABC, Generic[AnyConfig]):
         return self.folder / "statistics.json"
 
     @property
+    def report(self) -> Path:
+        """The HTML report."""
+        return self.folder / "report.html"
+
+    @property
     def figures(self) -> Path:
         """The folder of the figures."""
         return self.folder / "figures"
@@ -249,16 +277,26 @@ def read_folder(folder: PathLike) -> Experiment:
     return load_experiment(place / CONFIG)
 
 
-def plan_experiment(
-    configurations: Sequence[PathLike], settings: Mapping[str, Any]
-) -> tuple[Path, Experiment, Path | None]:
-    """Return the folder of an experiment to run, its configuration, and its download cache (None: the default one).
+class Plan(NamedTuple):
+    """An experiment to run: its folder, its configuration, the systems to train, its download cache (None: default).
+
+    What systems share is decided by the whole configuration, whichever of them are trained.
+    """
+
+    folder: Path
+    experiment: Experiment
+    systems: list[str]
+    cache: Path | None
+
+
+def plan_experiment(configurations: Sequence[PathLike], settings: Mapping[str, Any]) -> Plan:
+    """Return what Snakemake is asked to run.
 
     configurations: exactly one configuration file. settings: the values of ``--config``, as text or already typed:
-    ``output`` (folder; default: experiments/NAME), ``cache``, ``sample``, ``batch``, ``only`` (one or more systems:
-    the others are left out), and any section of the configuration, whose values replace those of the file.
+    ``output`` (folder; default: experiments/NAME), ``cache``, ``sample``, ``batch``, ``only`` (one or more systems to
+    train; default: all), and any section of the configuration, whose values replace those of the file.
 
-    Raises UsageError as load_experiment does.
+    Raises UsageError as load_experiment does, and for a system that there is not.
     """
     if len(configurations) != 1:
         raise UsageError("give one experiment: --configfile configs/NAME.yaml")
@@ -270,19 +308,21 @@ def plan_experiment(
             inner = given.get(section, {})
             # Anything but a mapping is left for load_experiment to refuse.
             given[section] = {**inner, key: value} if isinstance(inner, Mapping) else inner
-    config = load_experiment(configurations[0], given, _names(only))
+    config = load_experiment(configurations[0], given)
     folder = Path(str(output or f"experiments/{config.name}"))
-    return folder, config, None if cache is None else Path(str(cache))
+    return Plan(folder, config, _chosen(only, config), None if cache is None else Path(str(cache)))
 
 
-def _names(only: object) -> list[str] | None:
-    """Return the systems that ``--config only`` names; None where it is not given."""
+def _chosen(only: object, config: Experiment) -> list[str]:
+    """Return the systems that ``--config only`` names, in the order of the configuration; all where it is not given."""
     if only is None:
-        return None
+        return list(config.systems)
     names = [only] if isinstance(only, str) else only
     if not isinstance(names, list) or not names or not all(isinstance(name, str) for name in names):
         raise UsageError("--config only: give one or more systems, such as only='[bpe, scaffold]'")
-    return names
+    if unknown := [name for name in names if name not in config.systems]:
+        raise UsageError(f"--config only: no system '{unknown[0]}' (there are {', '.join(config.systems)})")
+    return [name for name in config.systems if name in names]
 
 
 def training_section(train: Mapping[str, Any]) -> dict[str, Any]:

@@ -14,7 +14,7 @@ class Limits:
 
     joined_dictionary: one dictionary for both sides, limited by ``nwordssrc`` and ``thresholdsrc``. nwordssrc,
     nwordstgt: the size of a dictionary, with fairseq's four special symbols (-1: all subwords). thresholdsrc,
-    thresholdtgt: the frequency that a subword must have. What is added for BPE-dropout is beyond these limits.
+    thresholdtgt: the frequency that a subword must have. What resampling adds is beyond these limits.
     padding_factor: the size is padded to a multiple of this.
     """
 

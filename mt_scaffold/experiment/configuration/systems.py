@@ -13,14 +13,13 @@ from typing import Any, ClassVar, Literal, NamedTuple
 
 from mt_scaffold.corpus.glossaries import GlossaryIsolator
 from mt_scaffold.errors import UsageError
+from mt_scaffold.experiment.configuration.data import SIDES
 from mt_scaffold.experiment.configuration.training import SystemTrain
 from mt_scaffold.experiment.runtime.schema import WrongValue, bounds, build, join_key, nearest, show
 from mt_scaffold.methods import Method, make_method, methods
 from mt_scaffold.methods.bpe import MethodWithCodes
 from mt_scaffold.segment.inference import INFERENCES, MERGES
 from mt_scaffold.segment.resampling import NONE, RESAMPLINGS, Resampling
-
-SIDES = ("source", "target")
 
 
 def check_glossary(glossary: str) -> None:
@@ -333,7 +332,7 @@ def with_what_they_are_made_of(codes: Mapping[str, CodesSetting]) -> dict[str, C
 
 @dataclass(frozen=True)
 class SegmentationSetting:
-    """How a system segments both sides; systems with equal ones share dictionaries and binarised data."""
+    """How a system segments both sides."""
 
     source: CodesSetting
     target: CodesSetting
@@ -359,6 +358,33 @@ class SegmentationSetting:
         if self.glossaries:
             name += "-glossaries" + hashlib.sha256("\0".join(self.glossaries).encode()).hexdigest()[:6]
         return name + (f"-{self.inference}" if self.inference != MERGES else "")
+
+
+@dataclass(frozen=True)
+class DataSetting:
+    """What the dictionaries and the binarised data of systems are made with; those with equal ones share them.
+
+    reach: what resampling can make of the words of source and target (``Resampling.reach``), which dictionaries add.
+    """
+
+    segmentation: SegmentationSetting
+    reach: tuple[str, str]
+    languages: tuple[str, str]
+
+    @property
+    def resampled(self) -> bool:
+        """Whether the training text is kept as words, to be segmented again in every epoch."""
+        return any(self.reach)
+
+    @property
+    def name(self) -> str:
+        """That of the segmentation, and what varies it: ``bpe-4000``, ``bpe-4000.dropout``, ``bpe-4000.dropout-en``."""
+        if self.reach[0] == self.reach[1]:
+            suffixes = [self.reach[0]] if self.resampled else []
+        else:
+            sides = zip(self.reach, self.languages, strict=True)
+            suffixes = [f"{reach}-{language}" for reach, language in sides if reach]
+        return ".".join([self.segmentation.name, *suffixes])
 
 
 def segmentation_of(system: System, learn: Learn, languages: tuple[str, str]) -> SegmentationSetting:

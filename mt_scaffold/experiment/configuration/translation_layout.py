@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from mt_scaffold.experiment.configuration import Config
-from mt_scaffold.experiment.configuration.data import DATA_KINDS
+from mt_scaffold.experiment.configuration.data import DATA_KINDS, SIDES
 from mt_scaffold.experiment.configuration.layout import Layout, Run, training_section
 
 
@@ -19,7 +19,6 @@ class TranslationLayout(Layout[Config]):
 
     task = "translation"
     experiments = "translation experiments"
-    resampled = ".words"
 
     @property
     def source(self) -> str:
@@ -69,6 +68,18 @@ class TranslationLayout(Layout[Config]):
         """Return the name of a system's segmentation (``SegmentationSetting.name``)."""
         return self.config.segmentation(system).name
 
+    def data_of(self, system: str) -> str:
+        """Return the name of a system's dictionaries and data (``DataSetting.name``)."""
+        return self.config.data_setting(system).name
+
+    def test_data_of(self, system: str) -> str:
+        """Return the name of a system's dictionaries and data: test sets have the ids of its dictionaries."""
+        return self.data_of(system)
+
+    def segmentation_behind(self, data: str) -> str:
+        """Return the name of the segmentation behind a name of dictionaries and data."""
+        return self.config.data_settings[data].segmentation.name
+
     def resamples(self, system: str) -> bool:
         """Return whether a system's training text is segmented again in every epoch."""
         return self.config.systems[system].resamples
@@ -77,13 +88,13 @@ class TranslationLayout(Layout[Config]):
         """The subwords of the training text of a language with their frequencies, for a vocabulary threshold."""
         return self.folder / "vocabularies" / f"{segmentation}.{language}"
 
-    def dictionaries(self, segmentation: str) -> Path:
-        """The folder of a segmentation's dictionaries."""
-        return self.folder / "dictionaries" / segmentation
+    def dictionaries(self, data: str) -> Path:
+        """The folder of dictionaries (``data_of``)."""
+        return self.folder / "dictionaries" / data
 
-    def dictionary(self, segmentation: str, language: str) -> Path:
+    def dictionary(self, data: str, language: str) -> Path:
         """The dictionary of a language, which may be that of both."""
-        return self.dictionaries(segmentation) / f"dict.{language}.txt"
+        return self.dictionaries(data) / f"dict.{language}.txt"
 
     def subwords(self, segmentation: str, part: str, language: str) -> Path:
         """The text of a part as subwords, for people: no step reads it."""
@@ -122,22 +133,18 @@ class TranslationLayout(Layout[Config]):
         """Bytes per token beside the paper's."""
         return self.folder / "bytes-per-token.txt"
 
-    @property
-    def report(self) -> Path:
-        """The HTML report."""
-        return self.folder / "report.html"
-
     def _sections(self, step: str, *names: Any) -> object:
         config, whole = self.config, self.config.to_dict()
         match step:
             case "get-data":
                 return [_data_of(whole["data"], *names), whole["languages"]]
             case "tokenise":
-                return dataclasses.asdict(config.tokenise_for(*names))
+                (part,) = names
+                return [dataclasses.asdict(config.tokenise_for(part, side)) for side in SIDES]
             case "clean":
                 return [whole["clean"], config.data.valid_every, config.data.valid_cut]
             case "dictionary":
-                return [whole["binarise"], config.is_resampled(*names)]
+                return whole["binarise"]
             case "train":
                 (run,) = names
                 system = config.systems[run.system]
@@ -150,7 +157,8 @@ class TranslationLayout(Layout[Config]):
             case "translate":
                 return whole["translate"]
             case "score":
-                return [config.score.metrics, config.score.comet]
+                words = [config.tokenise_for(test, side).none for test in names or config.test_sets for side in SIDES]
+                return [config.score.metrics, config.score.comet, words]
             case "compare":
                 baselines = [config.baseline_of(system) for system in config.systems]
                 shown = [whole.get("compare_with"), whole.get("paper"), self.title]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from mt_scaffold.corpus.files import PathLike, open_input
@@ -60,6 +60,30 @@ def typed(value: Any) -> Any:
         return yaml.safe_load(value)
     except (yaml.YAMLError, ValueError) as error:
         raise UsageError(f"--config: '{value}' is not valid YAML; quote special characters") from error
+
+
+def settings_from(assignments: Sequence[str]) -> dict[str, Any]:
+    """Return the sections that ``KEY=VALUE`` assignments change; a key is dotted, and a value is YAML.
+
+    >>> settings_from(["train.options.lr=0.001", "train.batch=small", "seeds=[1, 2]"])
+    {'train': {'options': {'lr': 0.001}, 'batch': 'small'}, 'seeds': [1, 2]}
+
+    Raises UsageError for one without a key or an equals sign, or whose value is not YAML, and where one key is within
+    another.
+    """
+    sections: dict[str, Any] = {}
+    for assignment in assignments:
+        key, equals, value = assignment.partition("=")
+        *outer, last = key.split(".")
+        if not equals or not all([*outer, last]):
+            raise UsageError(f"--set {assignment}: write KEY=VALUE, such as train.options.lr=0.001")
+        place = sections
+        for name in outer:
+            place = place.setdefault(name, {})
+            if not isinstance(place, dict):
+                raise UsageError(f"--set {assignment}: {name} has another value already; set each key once")
+        place[last] = typed(value)
+    return sections
 
 
 def merged(document: Mapping[str, Any], overrides: Mapping[str, Any]) -> dict[str, Any]:

@@ -92,6 +92,15 @@ class Rules:
         return " ".join((words.lower() if self._choices.lowercase else words).split())
 
 
+def tokeniser_of(language: str, choices: Tokenise = DEFAULT) -> Callable[[str], str]:
+    """Return what makes words of a line; with ``choices.none``, they are between its white space already."""
+    return _as_words if choices.none else Tokeniser(language, choices)
+
+
+def _as_words(line: str) -> str:
+    return " ".join(line.split())
+
+
 def _substitute(substitutions: Iterable[tuple[re.Pattern[str], str]], text: str) -> str:
     if _NORMALISED.search(text):
         for expression, by in substitutions:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from mt_scaffold.experiment.runtime.result_warnings import ResultWarning
+
 Pairs = Iterable[tuple[bytes, bytes]]
 
 
@@ -70,11 +72,15 @@ class Overlap:
             for name, test in self._tests.items()
         }
 
-    def warnings(self) -> list[str]:
-        """Return one line for each test set that shares sentences with the training data."""
+    def warnings(self) -> list[ResultWarning]:
+        """Return a warning for each test set that shares sentences with the training data."""
         return [
-            f"{name}: of its {count.lines} sentences, {count.source_in_train} occur in the training data as a "
-            f"source, {count.target_in_train} as a target, {count.pair_in_train} with the same translation"
+            ResultWarning(
+                "test-in-train",
+                name,
+                f"of {count.lines:,}, {count.source_in_train:,} as a source, {count.target_in_train:,} as a target, "
+                f"{count.pair_in_train:,} with the same translation",
+            )
             for name, count in self.counts().items()
             if count.source_in_train or count.target_in_train
         ]

@@ -14,10 +14,12 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from mt_scaffold.corpus.files import PathLike, explain_os_error, make_folder, open_input, open_output
+from mt_scaffold.corpus.input_checks import BYTE_ORDER_MARK
 from mt_scaffold.corpus.text import read_pairs, word_count
 from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.configuration import Config, Languages
 from mt_scaffold.experiment.configuration.data import (
+    SIDES,
     ArchiveData,
     ArchivePair,
     ArchiveTest,
@@ -30,6 +32,7 @@ from mt_scaffold.experiment.data.download import default_cache, fetch
 from mt_scaffold.experiment.data.markup import Markup, plain_lines
 from mt_scaffold.experiment.data.overlap import Overlap, Pairs, TestOverlap
 from mt_scaffold.experiment.data.synthetic import sentence_pairs
+from mt_scaffold.experiment.runtime.result_warnings import ResultWarning, print_warnings
 
 # The name of a corpus, and its parts in order, each with its origin.
 Corpus = tuple[str, Iterable[tuple[str, Pairs]]]
@@ -71,7 +74,7 @@ class RawReport:
     parts: dict[str, list[RawPart]] = field(default_factory=dict)
     generator: Generator | None = field(default=None, metadata={"omit_none": True})
     test_overlap: dict[str, TestOverlap] = field(default_factory=dict)
-    warnings: list[str] = field(default_factory=list)
+    warnings: list[ResultWarning] = field(default_factory=list)
 
 
 def get_data(
@@ -79,9 +82,10 @@ def get_data(
 ) -> RawReport:
     """Write the raw text of ``config`` to ``output_dir`` and return its origin and size.
 
-    Writes ``{train,valid,TEST}.{SOURCE,TARGET}`` (UTF-8, unchanged but for an LF at the end of every line, and markup
-    that the configuration names); the folder is created where needed. There is no ``valid`` where cleaning takes it
-    out of the training text (``data.valid_every``). ``cache`` is the download cache (default: default_cache()).
+    Writes ``{train,valid,TEST}.{SOURCE,TARGET}`` (UTF-8, unchanged but for an LF at the end of every line, a byte order
+    mark at the start of a file, and markup that the configuration names); the folder is created where needed. There is
+    no ``valid`` where cleaning takes it out of the training text (``data.valid_every``). ``cache`` is the download
+    cache (default: default_cache()).
     With ``parts``, only these are written. Where a test set is among them but ``train`` is not, the sentences that
     occur in both are counted in the training text of an earlier call or, where there is none, in its source again.
     Raises UsageError for a part that the configuration does not have; MTScaffoldError for a file that cannot be
@@ -105,6 +109,7 @@ def get_data(
         for name, text in _corpora(config, members, Path(cache) if cache is not None else None):
             if name == "train" and name not in wanted and not config.synthetic:
                 text = _written_before(folder, config.languages) or text
+            text = _without_marks(text)
             if name == "train" or name in wanted:
                 text = overlap.watch(name, text)
             if name in wanted:
@@ -118,11 +123,25 @@ def get_data(
     report.test_overlap = overlap.counts()
     report.warnings = overlap.warnings()
     if other_tags:
-        counts = ", ".join(f"<{tag}> {count}" for tag, count in other_tags.items())
-        report.warnings.append(f"lines with a tag that the markup does not name are kept as sentences: {counts}")
-    for warning in report.warnings:
-        print(f"mt-scaffold: warning: {warning}", file=sys.stderr)
+        report.warnings += [ResultWarning("markup", f"<{tag}>", f"{count:,}") for tag, count in other_tags.items()]
+    print_warnings(report.warnings)
     return report
+
+
+def _without_marks(parts: Iterable[tuple[str, Pairs]]) -> Iterator[tuple[str, Pairs]]:
+    """Yield the same parts without the byte order mark that a file may begin with, and say so."""
+    for origin, pairs in parts:
+        yield origin, _without_mark(origin, pairs)
+
+
+def _without_mark(origin: str, pairs: Pairs) -> Iterator[tuple[bytes, bytes]]:
+    for number, pair in enumerate(pairs):
+        if number == 0:
+            for side, line in zip(SIDES, pair, strict=True):
+                if line.startswith(BYTE_ORDER_MARK):
+                    print(f"mt-scaffold: {origin}, {side}: removed a byte order mark (U+FEFF)", file=sys.stderr)
+            pair = (pair[0].removeprefix(BYTE_ORDER_MARK), pair[1].removeprefix(BYTE_ORDER_MARK))
+        yield pair
 
 
 def _written_before(folder: Path, languages: Languages) -> list[tuple[str, Pairs]]:

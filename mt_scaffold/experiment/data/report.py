@@ -10,6 +10,7 @@ from mt_scaffold.corpus.files import PathLike
 from mt_scaffold.experiment.data.clean import CleanReport
 from mt_scaffold.experiment.data.parallel import RawReport
 from mt_scaffold.experiment.data.tokenise import TokeniseReport
+from mt_scaffold.experiment.runtime.result_warnings import ResultWarning
 from mt_scaffold.experiment.runtime.results import read_result
 
 
@@ -19,11 +20,13 @@ class DataReport:
 
     raw: what get_data returns. tokenise: step report by PART.LANGUAGE. clean: step report by part (train and valid).
     A validation set that was held out of the training text is only in ``clean``, as the ``held_out`` of ``train``.
+    warnings: of all steps.
     """
 
     raw: RawReport = field(metadata={"key": "get-data"})
     tokenise: dict[str, TokeniseReport]
     clean: dict[str, CleanReport]
+    warnings: list[ResultWarning] = field(default_factory=list)
 
 
 def gather_reports(
@@ -41,8 +44,7 @@ def gather_reports(
         first.parts |= other.parts
         first.test_overlap |= other.test_overlap
         first.warnings += [warning for warning in other.warnings if warning not in first.warnings]
-    return DataReport(
-        first,
-        {name: read_result(TokeniseReport, path) for name, path in tokenised.items()},
-        {part: read_result(CleanReport, path) for part, path in cleaned.items()},
-    )
+    words = {name: read_result(TokeniseReport, path) for name, path in tokenised.items()}
+    warnings = [*first.warnings, *(warning for report in words.values() for warning in report.warnings)]
+    kept = {part: read_result(CleanReport, path) for part, path in cleaned.items()}
+    return DataReport(first, words, kept, [*dict.fromkeys(warnings)])

@@ -11,14 +11,14 @@ import contextlib
 import dataclasses
 import functools
 import io
+import itertools
 import os
 import shutil
 import signal
-import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import BinaryIO
 
 from mt_scaffold.corpus.files import (
@@ -34,7 +34,9 @@ from mt_scaffold.corpus.files import (
 from mt_scaffold.corpus.text import not_utf8
 from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.configuration.data import Tokenise
-from mt_scaffold.experiment.data.moses import DEFAULT, Tokeniser
+from mt_scaffold.experiment.data.moses import DEFAULT, tokeniser_of
+from mt_scaffold.experiment.data.preprocessed import Preprocessed, lines_look_tokenised
+from mt_scaffold.experiment.runtime.result_warnings import ResultWarning, print_warnings
 from mt_scaffold.options import worker_count
 
 # Bytes of a text that a worker takes at a time, but for the rest of the last line.
@@ -49,6 +51,7 @@ class TokeniseReport:
     lines: int
     words: int
     sacremoses: str
+    warnings: list[ResultWarning] = field(default_factory=list)
 
 
 def tokenise(
@@ -64,14 +67,14 @@ def tokenise(
 
     A line ends at LF only; other line breaks within it (CR, U+0085, U+2028, form feed) become spaces, so that no later
     step can split the line there. An empty line stays empty. The output does not depend on ``num_workers`` (processes).
-    An output whose name ends in ``.gz`` is compressed.
+    An output whose name ends in ``.gz`` is compressed. With ``choices.none`` the words are what white space separates.
+    The report warns of an unknown language, and of text that looks tokenised or segmented already.
     ``chunk`` (k, n) takes the k-th of n parts of an uncompressed file, cut at line ends into about equal numbers of
     bytes: the outputs for (1, n) to (n, n) concatenated are the output for the whole file, also as ``.gz``.
     Raises MTScaffoldError for bytes that are not UTF-8, with file, line and byte; UsageError for fewer than 1 worker
     or an impossible chunk.
     """
     num_workers = worker_count(num_workers)
-    warn_of_unknown(language)
     if not 1 <= chunk[0] <= chunk[1]:
         raise UsageError(f"chunk {chunk[0]}-of-{chunk[1]}: give K-of-N with K from 1 to N")
     refuse_overwriting([output_path], [input_path])
@@ -80,9 +83,10 @@ def tokenise(
         raise UsageError(f"{name}: a chunk needs an uncompressed file as input; decompress it first")
     import sacremoses
 
-    make_tokeniser = functools.partial(Tokeniser, language, choices)
-    name = "standard input" if input_path is None else str(input_path)
+    make_tokeniser = functools.partial(tokeniser_of, language, choices)
+    name = shown = "standard input" if input_path is None else str(input_path)
     lines = words = start = 0
+    warnings = [] if choices.none else warnings_of(language)
     size = None
     compressed = output_path is not None and compression_of(output_path) == "gzip"
     with _input(input_path) as source, _output(output_path) as target:
@@ -91,13 +95,18 @@ def tokenise(
             # Counting the lines before the chunk would mean reading them all.
             name, size = f"{name} from byte {start}", end - start
         blocks = _blocks(source, start, size)
+        if not start:
+            blocks, found = _looked_at(blocks)
+            if found is not None and not found.allowed(choices):
+                warnings.append(ResultWarning("preprocessed", os.path.basename(shown), str(found)))
+        print_warnings(warnings)
         for tokenised in _in_order(_Work(make_tokeniser, name, compressed), blocks, num_workers):
             target.write(tokenised.content)
             lines += tokenised.lines
             words += tokenised.words
         if compressed and not lines:
             target.write(gzipped(b""))
-    return TokeniseReport(language, lines, words, sacremoses.__version__)
+    return TokeniseReport(language, lines, words, sacremoses.__version__, warnings)
 
 
 def gather_chunks(
@@ -115,7 +124,8 @@ def gather_chunks(
             with open(chunk, "rb") as source:
                 shutil.copyfileobj(source, target, 1 << 20)
     lines, words = sum(report.lines for report in reports), sum(report.words for report in reports)
-    return dataclasses.replace(reports[0], lines=lines, words=words)
+    warnings = dict.fromkeys(warning for report in reports for warning in report.warnings)
+    return dataclasses.replace(reports[0], lines=lines, words=words, warnings=[*warnings])
 
 
 def detokenise(lines: Iterable[str], language: str) -> list[str]:
@@ -136,14 +146,17 @@ def has_rules(language: str) -> bool:
     return language in {*NonbreakingPrefixes().available_langs.values(), "ja", "ko", "cjk"}
 
 
-def warn_of_unknown(language: str) -> None:
-    """Warn of a language without rules."""
-    if not has_rules(language):
-        print(
-            f"mt-scaffold: warning: sacremoses has no rules for the language '{language}' and uses those of English; "
-            "give a code such as en, de or fr",
-            file=sys.stderr,
-        )
+def warnings_of(language: str) -> list[ResultWarning]:
+    """Return the warning of a language without rules."""
+    return [] if has_rules(language) else [ResultWarning("language", language)]
+
+
+def _looked_at(blocks: Iterator[_Block]) -> tuple[Iterator[_Block], Preprocessed | None]:
+    """Return the same blocks, and what shows that the first holds no raw text."""
+    first = next(blocks, None)
+    if first is None:
+        return iter(()), None
+    return itertools.chain([first], blocks), lines_look_tokenised(io.BytesIO(first.content))
 
 
 def _input(path: PathLike | None) -> contextlib.AbstractContextManager[BinaryIO]:
@@ -197,12 +210,12 @@ class _Tokenised:
 class _Work:
     """What turns a block into words. name: of the text. compressed: whether the output is."""
 
-    make_tokeniser: Callable[[], Tokeniser]
+    make_tokeniser: Callable[[], Callable[[str], str]]
     name: str
     compressed: bool
 
     @functools.cached_property
-    def tokeniser(self) -> Tokeniser:
+    def tokeniser(self) -> Callable[[str], str]:
         return self.make_tokeniser()
 
     def __call__(self, block: _Block) -> _Tokenised:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -11,6 +11,7 @@ from typing import Any
 from mt_scaffold.corpus.files import PathLike
 from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.binarise.data_folder import read_documents_folder, read_ids, text_offsets
+from mt_scaffold.experiment.inference.causal_model import encode_documents, load_folder
 from mt_scaffold.experiment.inference.language_model import LanguageModel, inputs_of, load_model, log_probabilities
 from mt_scaffold.experiment.runtime.provenance import versions
 from mt_scaffold.experiment.runtime.results import write_result
@@ -97,28 +98,103 @@ def evaluate(
     if not len(offsets) == len(texts) == described.documents + 1 or len(ids) != described.tokens:
         raise MTScaffoldError(f"{data}: {split}: its files do not belong together; run mt-scaffold binarise-documents")
     model = load_model(checkpoint, data, binarised, gpus)
+    return _score(
+        model,
+        ids,
+        offsets,
+        [int(each) for each in texts[1:] - texts[:-1]],
+        output,
+        context_window=context_window,
+        max_tokens=max_tokens,
+        system=system or training_name(checkpoint),
+        test_set=test_set or Path(data).resolve().name,
+        seed=seed,
+        synthetic=synthetic,
+        data_sha256=binarised.sha256[split],
+        vocabulary=binarised.vocabulary,
+        n_vocab=binarised.n_vocab,
+    )
+
+
+def evaluate_folder(
+    folder: PathLike,
+    documents: Sequence[PathLike],
+    output: PathLike,
+    *,
+    format: str | None = None,
+    field: str | None = None,
+    positions: int | None = None,
+    context_window: int | None = None,
+    max_tokens: int = 4096,
+    gpus: int = 0,
+    trust_remote_code: bool = False,
+    system: str | None = None,
+    test_set: str | None = None,
+    seed: int = 1,
+    synthetic: bool = False,
+) -> LanguageModelScores:
+    """Score a causal model of transformers, with its tokenizer, on raw documents; otherwise as ``evaluate``.
+
+    folder: what ``save_pretrained`` wrote. documents, format, field: as for ``Documents``; empty ones are left out.
+    Each document begins after the model's bos_token (or eos_token where it has none), and its eos_token ends it.
+    positions: fewer than the model has, to compare it with one that has fewer. trust_remote_code: let it run the Python
+    files in its folder.
+
+    Raises MTScaffoldError as ``load_folder`` does, for documents that are not UTF-8, and for text that the tokenizer
+    has no tokens for; UsageError as ``evaluate`` does.
+    """
+    if max_tokens < 1:
+        raise UsageError(f"--max-tokens {max_tokens}: must be 1 or more")
+    model = load_folder(folder, gpus, positions, trust_remote_code)
+    read = encode_documents(model, documents, format, field)
+    return _score(
+        model.language_model,
+        read.ids,
+        read.offsets,
+        read.bytes,
+        output,
+        context_window=context_window,
+        max_tokens=max_tokens,
+        system=system or Path(folder).resolve().name,
+        test_set=test_set or Path(documents[0]).name.partition(".")[0],
+        seed=seed,
+        synthetic=synthetic,
+        data_sha256=read.sha256,
+        vocabulary=model.vocabulary,
+        n_vocab=model.n_vocab,
+    )
+
+
+def _score(
+    model: LanguageModel,
+    ids: Any,
+    offsets: Any,
+    sizes: list[int],
+    output: PathLike,
+    *,
+    context_window: int | None,
+    max_tokens: int,
+    **described: Any,
+) -> LanguageModelScores:
+    """Score documents (ids, and where each begins) of ``sizes`` bytes, and write what is ``described`` with them."""
     overlap = model.positions // 2 if context_window is None else context_window
     if not 0 <= overlap < model.positions:
         raise UsageError(
             f"--context-window {overlap}: the model has {model.positions} positions; give 0 to {model.positions - 1}"
         )
     bits = document_bits(model, ids, offsets, overlap, max_tokens)
-    total = math.fsum(bits)
-    size = int(texts[-1] - texts[0])
+    total, size, tokens = math.fsum(bits), sum(sizes), len(ids)
     from mt_scaffold import __version__
 
     scores = LanguageModelScores(
-        system=system or _system_of(checkpoint),
-        test_set=test_set or Path(data).resolve().name,
-        seed=seed,
-        synthetic=synthetic,
+        **described,
         bits_per_byte=total / size,
         bits=total,
         bytes=size,
-        tokens=described.tokens,
-        documents=described.documents,
-        bytes_per_token=size / described.tokens,
-        perplexity_per_token=2 ** (total / described.tokens) if total / described.tokens < 1000 else math.inf,
+        tokens=tokens,
+        documents=len(sizes),
+        bytes_per_token=size / tokens,
+        perplexity_per_token=2 ** (total / tokens) if total / tokens < 1000 else math.inf,
         note=NOT_COMPARABLE,
         signature=f"bpb|end:yes|positions:{model.positions}|context:{overlap}|version:{__version__}",
         context=(
@@ -126,17 +202,14 @@ def evaluate(
             f"them, and at most {model.positions}"
         ),
         model_sha256=model.sha256,
-        data_sha256=binarised.sha256[split],
-        vocabulary=binarised.vocabulary,
-        n_vocab=binarised.n_vocab,
         versions=versions(),
-        by_document=Documents(bits, [int(each) for each in texts[1:] - texts[:-1]]),
+        by_document=Documents(bits, sizes),
     )
     write_result(output, scores)
     return scores
 
 
-def _system_of(checkpoint: PathLike) -> str:
+def training_name(checkpoint: PathLike) -> str:
     """Return the name of the folder of the training that a checkpoint belongs to."""
     folder = Path(checkpoint).resolve().parent
     return folder.parent.name if folder.name == "checkpoints" else folder.name
@@ -162,7 +235,9 @@ def document_bits(model: LanguageModel, ids: Any, offsets: Any, context_window: 
         pairs = []
         for window in batch:
             document = ids[offsets[window.document] : offsets[window.document + 1]].astype("int64")
-            pairs.append((inputs_of(document)[window.begin : window.end], document[window.begin : window.end]))
+            pairs.append(
+                (inputs_of(document, model.start)[window.begin : window.end], document[window.begin : window.end])
+            )
         for window, found in zip(batch, log_probabilities(model, pairs), strict=True):
             scored = found[window.scored - window.begin :].astype("float64")
             bits[window.document] -= float(scored.sum()) / math.log(2)

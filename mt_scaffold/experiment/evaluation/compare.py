@@ -6,10 +6,13 @@ import math
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
+from pathlib import Path
 from typing import NamedTuple
 
 from mt_scaffold.corpus.files import PathLike, write_text
 from mt_scaffold.errors import MTScaffoldError, UsageError
+from mt_scaffold.experiment.binarise.data_folder import DictionaryUse
+from mt_scaffold.experiment.binarise.pairs_as_ids import DESCRIPTION
 from mt_scaffold.experiment.configuration import Published
 from mt_scaffold.experiment.evaluation.comparison import (
     Checkpoints,
@@ -20,10 +23,17 @@ from mt_scaffold.experiment.evaluation.comparison import (
     Spread,
     Training,
 )
-from mt_scaffold.experiment.evaluation.comparison_tables import as_csv, as_text
+from mt_scaffold.experiment.evaluation.comparison_tables import as_csv, as_latex, as_text
 from mt_scaffold.experiment.evaluation.measures import Labelled, Measure, Runs, Scored, measure_of
-from mt_scaffold.experiment.evaluation.significance import RANDOM_SEED, Difference, compare_trainings, corrected
+from mt_scaffold.experiment.evaluation.significance import (
+    RANDOM_SEED,
+    TRAININGS_FOR_P,
+    Difference,
+    compare_trainings,
+    corrected,
+)
 from mt_scaffold.experiment.runtime.provenance import versions
+from mt_scaffold.experiment.runtime.result_warnings import ResultWarning, read_warnings
 from mt_scaffold.experiment.runtime.results import read_result, write_result
 from mt_scaffold.experiment.training.train import TrainingReport
 
@@ -46,7 +56,9 @@ def compare(
     *,
     baselines: Mapping[str, str] = {},
     trainings: Sequence[Labelled] = (),
+    dictionaries: Mapping[str, DictionaryUse | None] = {},
     measure: Measure | None = None,
+    reports: Sequence[PathLike] = (),
 ) -> Comparison:
     """Compare each system in the files that ``score`` or ``evaluate`` wrote with its baseline.
 
@@ -62,11 +74,14 @@ def compare(
 
     Scores of single checkpoints (``score(checkpoint=...)``) are summed up next to those of the final models.
     ``published`` are scores from elsewhere, shown next to ours with the difference and marked as theirs. ``trainings``:
-    training.json files with the systems they are of, whose figures make a second table.
+    training.json files with the systems they are of, whose figures make a second table; ``dictionaries``: of systems.
 
-    With ``output`` the comparison is written to ``output.txt``, ``.md``, ``.json`` and ``.csv``. Raises MTScaffoldError
-    where score files are not as they were written, or not of the same references or documents; UsageError where two
-    are for the same run, or a baseline has no scores.
+    The warnings in scores, trainings and ``reports`` (files of other steps, or the data folders of test sets) stand
+    above the tables, with one of fewer than three seeds.
+
+    With ``output`` the comparison is written to ``output.txt``, ``.md``, ``.tex``, ``.json`` and ``.csv``. Raises
+    MTScaffoldError where score files are not as they were written, or not of the same references or documents;
+    UsageError where two are for the same run, or a baseline has no scores.
     """
     if samples < 2:
         raise UsageError(f"compare: the number of bootstrap samples must be 2 or more, not {samples}")
@@ -76,7 +91,7 @@ def compare(
     measure = measure or measure_of(labelled)
     several = list(map(measure.read, labelled))
     runs, single = _by_row(several)
-    against = _baselines(runs, baseline, baselines)
+    against = baselines_of([(key.group, key.system) for key in runs], baseline, baselines)
     known = {(key.group, key.system) for key in runs}
     for each in trainings:
         if (each.group, each.system) not in known:
@@ -110,7 +125,7 @@ def compare(
         comparisons={name: len(found) for name, found in tests.items()},
         rows=rows,
         trainings=[
-            training_of(str(each.system), each.path, each.group or None)
+            training_of(str(each.system), each.path, each.group or None, dictionaries.get(str(each.system)))
             for each in sorted(trainings, key=lambda each: (groups.index(each.group), systems.index(str(each.system))))
         ],
         published=_beside(published, rows),
@@ -118,15 +133,50 @@ def compare(
         not_comparable=[name for name, kind in measure.metrics.items() if not kind.comparable],
         versions=versions(),
         engines=measure.engines(several),
+        warnings=[*_few_seeds(runs), *_warnings(several, trainings, reports)],
     )
     if not comparison.metrics:
         raise MTScaffoldError("compare: the score files have no metric in common; score again with the same --metrics")
     if output is not None:
         write_text(f"{output}.txt", as_text(comparison))
         write_text(f"{output}.md", as_text(comparison, markdown=True))
+        write_text(f"{output}.tex", as_latex(comparison))
         write_text(f"{output}.csv", as_csv(comparison))
         write_result(f"{output}.json", comparison)
     return comparison
+
+
+def _few_seeds(runs: Mapping[_Key, Runs]) -> list[ResultWarning]:
+    fewest: dict[str, int] = {}
+    for key, trained in runs.items():
+        fewest[key.system] = min(fewest.get(key.system, len(trained)), len(trained))
+    few = {system: seeds for system, seeds in fewest.items() if seeds < TRAININGS_FOR_P}
+    return [
+        ResultWarning("few-seeds", system, f"{seeds} seed{'s' if seeds > 1 else ''}") for system, seeds in few.items()
+    ]
+
+
+def _warnings(
+    several: Iterable[Scored], trainings: Iterable[Labelled], reports: Iterable[PathLike]
+) -> list[ResultWarning]:
+    """Return the warnings in the reports of all steps; those of a training, or its scores, with its name."""
+    found = [warning for path in reports for warning in read_warnings(_report_in(path))]
+    for each in trainings:
+        seed = read_result(TrainingReport, each.path).seed
+        found += read_warnings(each.path, _named(each.group, str(each.system), seed))
+    for scored in several:
+        if scored.checkpoint is None:
+            found += read_warnings(scored.path, _named(scored.group, scored.system, scored.seed))
+    return [*dict.fromkeys(found)]
+
+
+def _named(group: str, system: str, seed: int) -> str:
+    """Return a training as warnings name it."""
+    return f"{f'{group}: ' if group else ''}{system}, seed {seed}"
+
+
+def _report_in(path: PathLike) -> Path:
+    return Path(path) / DESCRIPTION if Path(path).is_dir() else Path(path)
 
 
 def _by_row(several: Iterable[Scored]) -> tuple[dict[_Key, Runs], dict[_Key, list[Scored]]]:
@@ -152,12 +202,12 @@ def _test_sets(runs: Iterable[_Key]) -> list[str]:
     return list(dict.fromkeys(key.test_set for key in runs))
 
 
-def _baselines(runs: Iterable[_Key], baseline: str, baselines: Mapping[str, str]) -> dict[str, str | None]:
+def baselines_of(runs: Sequence[tuple[str, str]], baseline: str, baselines: Mapping[str, str]) -> dict[str, str | None]:
     """Return each system's baseline (None: its own), the default baseline first, the others in the order given.
 
-    Raises UsageError where a system's group has no scores of its baseline.
+    runs: the group and the system of each. Raises UsageError where a system's group has no scores of its baseline.
     """
-    ordered = sorted(dict.fromkeys(key.system for key in runs), key=lambda system: system != baseline)
+    ordered = sorted(dict.fromkeys(system for _, system in runs), key=lambda system: system != baseline)
     for name in (baseline, *baselines.values(), *baselines):
         if name not in ordered:
             role = "system" if name in baselines and name not in baselines.values() else "baseline"
@@ -165,7 +215,7 @@ def _baselines(runs: Iterable[_Key], baseline: str, baselines: Mapping[str, str]
                 f"compare: the {role} {name} is not among the systems with scores: {', '.join(ordered)}; choose one"
             )
     against = {system: baselines.get(system, baseline) for system in ordered}
-    in_group = {(key.group, key.system) for key in runs}
+    in_group = set(runs)
     for group, system in in_group:
         if (group, against[system]) not in in_group:
             raise UsageError(
@@ -242,7 +292,9 @@ def _test(
     return {name: corrected(found[name]) for name in measure.metrics if name in found}, over_documents
 
 
-def training_of(system: str, path: PathLike, group: str | None = None) -> Training:
+def training_of(
+    system: str, path: PathLike, group: str | None = None, dictionary: DictionaryUse | None = None
+) -> Training:
     """Return what a training of ``system`` cost and saw, from its report (``train`` writes it).
 
     Raises MTScaffoldError if the report cannot be read.
@@ -259,6 +311,7 @@ def training_of(system: str, path: PathLike, group: str | None = None) -> Traini
         stop=report.stop,
         hours=report.seconds / 3600,
         group=group,
+        dictionary=dictionary,
     )
 
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from mt_scaffold.experiment.binarise.data_folder import DictionaryUse
 from mt_scaffold.experiment.configuration import Published
 from mt_scaffold.experiment.evaluation.document_tests import PairedSeeds
 from mt_scaffold.experiment.evaluation.metrics import KINDS, MODEL_METRICS
 from mt_scaffold.experiment.evaluation.significance import LEVEL, RANDOM_SEED, TRAININGS_FOR_P, Difference
+from mt_scaffold.experiment.runtime.result_warnings import ResultWarning, lines_of
 
 _FEW_DOCUMENTS = 20
 SYNTHETIC_NOTE = "SYNTHETIC DATA: generated text; these figures say nothing about any real language."
@@ -91,7 +93,7 @@ class Training:
     """What one training cost and saw; None where it is not known.
 
     subwords, text_bytes: seen in training, of source and target together. stop: what ended it (``updates``, ``epochs``,
-    ``tokens``, ``text``, ``patience``).
+    ``tokens``, ``text``, ``patience``). dictionary: how its dictionaries fit the text.
     """
 
     system: str
@@ -104,6 +106,7 @@ class Training:
     stop: str | None
     hours: float
     group: str | None = field(default=None, metadata={"omit_none": True})
+    dictionary: DictionaryUse | None = field(default=None, metadata={"omit_none": True})
 
 
 @dataclass(frozen=True)
@@ -120,7 +123,7 @@ class Comparison:
 
     baseline: of all systems that have none of their own. bootstrap_samples, random_seed: of the tests. comparisons:
     how many tests there are in each metric. engines: what translated (``CTranslate2 4.8.5, int8``),
-    where it was not fairseq alone.
+    where it was not fairseq alone. warnings: what limits the result, by all steps.
     """
 
     title: str
@@ -136,6 +139,12 @@ class Comparison:
     not_comparable: list[str]
     versions: dict[str, str]
     engines: list[str] | None = field(default=None, metadata={"omit_none": True})
+    warnings: list[ResultWarning] = field(default_factory=list)
+
+    @property
+    def shown_warnings(self) -> list[str]:
+        """What limits the result, as sentences, which stand above every table."""
+        return lines_of(self.warnings)
 
     @property
     def metrics(self) -> list[str]:
@@ -176,7 +185,22 @@ class Comparison:
         if any(not KINDS[name].comparable for name in self.metrics):
             notes.append("*: not comparable with scores from elsewhere; it depends on the tokeniser.")
         tests = [row.tests[self.main_metric] for row in self.rows if self.main_metric in row.tests]
-        return [*notes, *self._notes_on_tests(tests)]
+        return [*notes, *self._notes_on_tests(tests), *self._notes_on_dictionaries()]
+
+    def _notes_on_dictionaries(self) -> list[str]:
+        uses = {each.system: each.dictionary for each in self.trainings if each.dictionary is not None}
+        if not uses:
+            return []
+        notes = [
+            (
+                "Entries: of each dictionary, without fairseq's own symbols and padding; never occur: of them, in the "
+                "training text without resampling, in which <unk> is counted, too."
+            )
+        ]
+        bound = [system for system, use in uses.items() if use.unknown]
+        if bound:
+            notes.append(f"A limit of the dictionary binds (binarise): {', '.join(bound)}.")
+        return notes
 
     def _notes_on_documents(self) -> list[str]:
         what = "-log2 p of all tokens, the end of each document included, by the bytes of the raw documents"
@@ -207,11 +231,19 @@ class Comparison:
 
 
 def notes_on_tests(
-    tests: Sequence[Difference], label: str, samples: int, fewest: int, *, digits: int = 2, units: str = "sentences"
+    tests: Sequence[Difference],
+    label: str,
+    samples: int,
+    fewest: int,
+    *,
+    digits: int = 2,
+    units: str = "sentences",
+    family: str = "in one metric",
 ) -> list[str]:
-    """Return what a reader must know of the tests in one metric, as sentences.
+    """Return what a reader must know of the tests that are corrected together, as sentences.
 
-    label: of the metric. fewest: trainings of a system. units: what the segments of this test set are.
+    label: of the metric. fewest: trainings of a system. units: what the segments of this test set are. family: which of
+    the table's tests these are.
     """
     if not tests:
         return []
@@ -222,7 +254,7 @@ def notes_on_tests(
     if over_trainings:
         notes += [
             f"p: two-sided, of Student's t (Welch, Satterthwaite) over trainings and {units} together, {drawn}.",
-            f"p, Holm: corrected for the {_comparisons(over_trainings)} of this table in one metric (Holm 1979).",
+            f"p, Holm: corrected for the {_comparisons(over_trainings)} of this table {family} (Holm 1979).",
         ]
         if fewest < 5:
             notes.append(
@@ -244,7 +276,7 @@ def notes_on_tests(
         if len(over_segments) / (samples + 1) > LEVEL:
             notes.append(
                 f"{samples} resamples are too few for {_comparisons(over_segments)}: no corrected p can reach {LEVEL}; "
-                "raise score.bootstrap_samples."
+                "raise bootstrap_samples."
             )
     for which in (over_trainings, over_segments):
         if not which:

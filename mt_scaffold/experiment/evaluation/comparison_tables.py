@@ -7,6 +7,7 @@ import io
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
 
+from mt_scaffold.experiment.binarise.data_folder import DictionaryUse
 from mt_scaffold.experiment.evaluation.comparison import (
     SYNTHETIC_NOTE,
     Checkpoints,
@@ -17,7 +18,7 @@ from mt_scaffold.experiment.evaluation.comparison import (
 )
 from mt_scaffold.experiment.evaluation.metrics import KINDS, LABELS
 from mt_scaffold.experiment.evaluation.significance import Difference, p_columns, shown_p
-from mt_scaffold.tables import format_table
+from mt_scaffold.tables import format_table, latex, latex_table
 
 
 def as_text(comparison: Comparison, markdown: bool = False) -> str:
@@ -32,21 +33,27 @@ def as_text(comparison: Comparison, markdown: bool = False) -> str:
     if comparison.published:
         parts.append("Published elsewhere (THEIRS: copied from the papers, not measured here):")
         parts.append(_published_table(comparison.published))
-    return laid_out(comparison.title, comparison.synthetic, parts, comparison.notes, comparison.signatures, markdown)
+    about = (comparison.title, comparison.synthetic, comparison.shown_warnings)
+    return laid_out(*about, parts, comparison.notes, comparison.signatures, markdown)
 
 
 def laid_out(
     title: str,
     synthetic: bool,
+    warnings: Sequence[str],
     parts: Iterable[str | Sequence[Sequence[str]]],
     notes: Iterable[str],
-    signatures: Mapping[str, str],
+    signatures: Mapping[str, str] = {},
     markdown: bool = False,
 ) -> str:
-    """Return a comparison as one text: its title, its parts (paragraphs, and tables as rows) and its notes."""
+    """Return a comparison as one text: its title, warnings, parts (paragraphs, and tables as rows) and notes."""
     blocks = [title] if title else []
     if synthetic:
         blocks.append(f"**{SYNTHETIC_NOTE}**" if markdown else SYNTHETIC_NOTE)
+    if warnings:
+        # Markdown would take <unk> for HTML.
+        lines = [f"> **Warning:** {line.replace('<', '&lt;')}\n>" for line in warnings]
+        blocks.append("\n".join(lines).removesuffix("\n>") if markdown else _warned(warnings))
     blocks += [
         part if isinstance(part, str) else format_table(part, markdown, figures=False).rstrip("\n") for part in parts
     ]
@@ -55,6 +62,31 @@ def laid_out(
     if markdown:
         notes = [f"- {note.replace('*:', chr(92) + '*:')}" for note in notes]
     return "\n\n".join([*blocks, "\n".join(notes)]) + "\n"
+
+
+def _warned(warnings: Iterable[str]) -> str:
+    return "\n".join(f"Warning: {line}" for line in warnings)
+
+
+def as_latex(comparison: Comparison) -> str:
+    """Return the table of the main metric, and that of the others, in LaTeX, for the package booktabs.
+
+    What limits the result stands above each, as in the text, and the notes below as comments.
+    """
+    tables = [(main_table(comparison), len(_names(comparison)))]
+    if len(comparison.metrics) > 1 or comparison.of_documents:
+        tables.append((other_metrics_table(comparison), len(_names(comparison))))
+    above = [SYNTHETIC_NOTE] if comparison.synthetic else []
+    above += [f"Warning: {line}" for line in comparison.shown_warnings]
+    blocks = []
+    for number, (rows, left) in enumerate(tables):
+        blocks.append("\\begin{table}\n\\centering")
+        if comparison.title and number == 0:
+            blocks.append(rf"\caption{{{latex(comparison.title)}}}")
+        blocks += [rf"\parbox{{\linewidth}}{{\small {latex(line)}}}\par" for line in above]
+        blocks += [latex_table(rows, left).rstrip("\n"), r"\end{table}"]
+    notes = [*comparison.notes, *(f"{name}: {signature}" for name, signature in comparison.signatures.items())]
+    return "\n".join([*blocks, *(f"% {note}" for note in notes)]) + "\n"
 
 
 def main_table(comparison: Comparison) -> list[list[str]]:
@@ -160,6 +192,8 @@ def trainings_table(comparison: Comparison) -> list[list[str]]:
     subwords = "tokens seen" if comparison.of_documents else "subwords seen"
     table = [["group"] * grouped + ["system", "seed", "parameters", "updates", "epochs", subwords]]
     table[0] += ["text seen, MB", "stopped by", "hours"]
+    dictionaries = any(training.dictionary for training in comparison.trainings)
+    table[0] += ["entries", "never occur", "<unk> in train", "<unk> in tests"] if dictionaries else []
     for training in comparison.trainings:
         counts = (training.parameters, training.updates, training.epochs, training.subwords)
         # A demonstration of language models reads less than a megabyte.
@@ -167,8 +201,16 @@ def trainings_table(comparison: Comparison) -> list[list[str]]:
         megabytes = "" if training.text_bytes is None else f"{training.text_bytes / 1e6:,.{digits}f}"
         line = [training.group or ""] * grouped + [training.system, str(training.seed)]
         line += ["" if count is None else f"{count:,}" for count in counts]
-        table.append([*line, megabytes, training.stop or "", f"{training.hours:.2f}"])
+        line += [megabytes, training.stop or "", f"{training.hours:.2f}"]
+        table.append([*line, *(_dictionary_cells(training.dictionary) if dictionaries else [])])
     return table
+
+
+def _dictionary_cells(use: DictionaryUse | None) -> list[str]:
+    if use is None:
+        return [""] * 4
+    several = [" + ".join(f"{number:,}" for number in numbers) for numbers in (use.entries, use.unused)]
+    return [*several, f"{use.unknown:,}", " + ".join(f"{number:,}" for number in use.unknown_tests.values())]
 
 
 def as_csv(comparison: Comparison) -> str:

@@ -1,103 +1,73 @@
 """Checkpoints of a language model → their scores on the tasks of lm-evaluation-harness (``lm_eval``).
 
-The harness asks the questions and counts; ``lm_eval_model.py`` answers them. The paper evaluates with it, reports the
-mean over 0-shot and 5-shot, and of the last five checkpoints (sections "Common Sense Reasoning", "Evaluation").
+The harness asks the questions and counts, and its ``hf`` model answers them (``lm_eval_model.py``). The paper evaluates
+with it, reports the mean over 0-shot and 5-shot, and of the last five checkpoints (sections "Common Sense Reasoning",
+"Evaluation").
 """
 
 from __future__ import annotations
 
+import contextlib
+import hashlib
 import importlib.metadata
 import json
 import logging
 import os
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+import sys
+import tempfile
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from statistics import fmean
 from typing import Any
 
 from mt_scaffold.corpus.files import Output, PathLike, writing_to
 from mt_scaffold.errors import MTScaffoldError, UsageError
+from mt_scaffold.experiment.evaluation.bits_per_byte import training_name
+from mt_scaffold.experiment.evaluation.harness.paper_tasks import PAPER_TASKS
+from mt_scaffold.experiment.evaluation.harness.scores import HarnessScores, Questions, TaskScore, as_line, is_mean
+from mt_scaffold.experiment.evaluation.harness.story_cloze import TASK as STORY_CLOZE
+from mt_scaffold.experiment.evaluation.harness.story_cloze import write_story_cloze
+from mt_scaffold.experiment.runtime.hugging_face import import_transformers
 from mt_scaffold.experiment.runtime.provenance import versions
 from mt_scaffold.experiment.runtime.results import write_result
-from mt_scaffold.tables import format_table
 
-# The paper's tasks, as it calls them, and their names in the harness.
-PAPER_TASKS = {
-    "BoolQ": "boolq",
-    "HellaSwag": "hellaswag",
-    "OpenBookQA": "openbookqa",
-    "PIQA": "piqa",
-    "SIQA": "social_iqa",
-    "StoryCloze": "storycloze_2016",
-    "Winogrande": "winogrande",
-    "TriviaQA": "triviaqa",
-    "WebQuestions": "webqs",
-}
 _PAPER = "paper"
 _OFFLINE = ("HF_HUB_OFFLINE", "HF_DATASETS_OFFLINE", "HF_EVALUATE_OFFLINE")
 _CHATTY = ("lm_eval", "datasets", "filelock", "fsspec", "httpx", "huggingface_hub", "urllib3")
 _FEWSHOT_SEED = 1234  # the harness' own
 
 
-@dataclass(frozen=True)
-class TaskScore:
-    """What a task's metric is, for each checkpoint in the order of ``HarnessScores.checkpoints``, and its mean.
-
-    metric: the harness' name, with its filter where that is not "none". documents: the questions that were asked.
-    standard_errors: the harness', None where it has none for this metric.
-    """
-
-    task: str
-    metric: str
-    num_fewshot: int
-    documents: int
-    mean: float
-    values: list[float]
-    standard_errors: list[float | None]
-
-
-@dataclass(frozen=True)
-class HarnessScores:
-    """The scores of the checkpoints of one model.
-
-    checkpoints: their paths, as given. limit: the number of documents that each task was cut to, None for all.
-    task_versions: the harness' version of each task.
-    """
-
-    checkpoints: list[str]
-    data: str
-    limit: int | None
-    scores: list[TaskScore]
-    task_versions: dict[str, str]
-    versions: dict[str, str]
-
-
 def run_harness(
     checkpoints: Sequence[PathLike],
-    data: PathLike,
+    data: PathLike | None,
     tasks: Sequence[str],
     output: PathLike,
     *,
     num_fewshot: Sequence[int] = (0,),
     include_path: Sequence[PathLike] = (),
+    storycloze: PathLike | None = None,
     limit: int | None = None,
     batch_size: int | None = None,
     gpus: int = 0,
     download: bool = False,
     samples: Output | None = None,
+    system: str | None = None,
+    seed: int = 1,
+    synthetic: bool = False,
 ) -> HarnessScores:
     """Run tasks of the harness on each of ``checkpoints``, and write the scores to ``output`` as JSON.
 
-    data: the data folder that the model was trained on. tasks: names of the harness, or the paper's names
+    checkpoints: fairseq's, of an architecture of transformers, or folders of causal models. data: the data folder that
+    checkpoints were trained on. tasks: names of the harness, or the paper's names
     (PAPER_TASKS), all of which "paper" stands for. num_fewshot: how many solved questions precede each; a task that
-    fixes their number keeps it, and is run once. include_path: folders with further tasks, as YAML. limit: ask only the
-    first questions of each task. batch_size: requests at once. gpus: as for ``load_model``. download: fetch what is not
-    in the local cache of Hugging Face; otherwise the network is not used. samples: a file for one line of JSON per
-    question, with the log-likelihood of each choice.
+    fixes their number keeps it, and is run once. include_path: folders with further tasks, as YAML. storycloze: the
+    folder of the user's files of StoryCloze. limit: ask only the first questions of each task. batch_size: requests at
+    once. gpus: as for ``load_model``. download: fetch what is not in the local cache of Hugging Face; otherwise the
+    network is not used. samples: a file for one line of JSON per question, with the log-likelihood of each choice.
+    system, seed, synthetic: what the scores are called; default of system: the name of the checkpoint's training.
 
-    Raises MTScaffoldError where a checkpoint or data cannot be loaded, and without ``lm_eval``; UsageError for a task
-    that it does not know.
+    A task that cannot be loaded is left out; the scores name it with the reason. Raises MTScaffoldError where none can
+    be loaded, where a checkpoint or data cannot, and without ``lm_eval``; UsageError for a task that it does not know.
     """
     if not checkpoints:
         raise UsageError("no checkpoints given; name one or more")
@@ -106,31 +76,31 @@ def run_harness(
     if limit is not None and limit < 1:
         raise UsageError(f"the number of questions (--limit) must be 1 or more, not {limit}")
     _prepare(download)
-    from mt_scaffold.experiment.evaluation.lm_eval_model import HarnessModel
-
-    manager = _task_manager(tasks, [os.fspath(path) for path in include_path])
-    names = task_names(tasks, manager.all_tasks)
     runs: dict[tuple[str, str, int], list[tuple[float, float | None]]] = {}
+    questions: dict[tuple[str, int], Questions] = {}
     documents: dict[str, int] = {}
     task_versions: dict[str, str] = {}
+    not_run: dict[str, str] = {}
     lines = []
-    for checkpoint in checkpoints:
-        model = HarnessModel(checkpoint, data, batch_size, gpus)
-        done: set[tuple[str, int]] = set()
-        for shots in num_fewshot:
-            found = _evaluate(model, manager, names, shots, limit, download, done)
-            # A group whose tasks differ in it has none of its own.
-            fresh = {task: found["n-shot"].get(task, shots) for task in found["results"]}
-            fresh = {task: number for task, number in fresh.items() if (task, number) not in done}
-            for task, number in fresh.items():
-                for metric, value, error in _figures(found["results"][task]):
-                    runs.setdefault((task, metric, number), []).append((value, error))
-            done |= fresh.items()
-            documents |= {task: count["effective"] for task, count in found["n-samples"].items()}
-            task_versions |= {task: str(version) for task, version in found["versions"].items()}
-            for task, asked in found["samples"].items():
-                if task in fresh:
-                    lines += [_sample(checkpoint, task, fresh[task], entry) for entry in asked]
+    with _tasks(tasks, include_path, storycloze) as (manager, names):
+        for checkpoint in checkpoints:
+            model = _model(checkpoint, data, batch_size, gpus)
+            done: set[tuple[str, int]] = set()
+            for shots in num_fewshot:
+                found = _evaluate(model, manager, names, shots, limit, download, done, not_run)
+                # A group whose tasks differ in it has none of its own.
+                fresh = {task: found["n-shot"].get(task, shots) for task in found["results"]}
+                fresh = {task: number for task, number in fresh.items() if (task, number) not in done}
+                for task, number in fresh.items():
+                    figures = _figures(found["results"][task])
+                    for metric, value, error in figures:
+                        runs.setdefault((task, metric, number), []).append((value, error))
+                    if asked := found["samples"].get(task):
+                        lines += [_sample(checkpoint, task, number, entry) for entry in asked]
+                        _add(questions, _questions(task, number, asked, figures))
+                done |= fresh.items()
+                documents |= {task: count["effective"] for task, count in found["n-samples"].items()}
+                task_versions |= {task: str(version) for task, version in found["versions"].items()}
     scores = [
         TaskScore(
             task,
@@ -143,9 +113,20 @@ def run_harness(
         )
         for (task, metric, shots), values in runs.items()
     ]
-    paths = [os.fspath(path) for path in checkpoints]
     used = versions() | {"lm_eval": importlib.metadata.version("lm_eval")}
-    result = HarnessScores(paths, os.fspath(data), limit, scores, task_versions, used)
+    result = HarnessScores(
+        system=training_name(checkpoints[-1]) if system is None else system,
+        seed=seed,
+        synthetic=synthetic,
+        checkpoints=[os.fspath(path) for path in checkpoints],
+        data="" if data is None else os.fspath(data),
+        limit=limit,
+        scores=scores,
+        questions=list(questions.values()),
+        task_versions=task_versions,
+        versions=used,
+        not_run=not_run,
+    )
     if samples is not None:
         with writing_to(samples) as stream:
             stream.write("".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines).encode())
@@ -153,13 +134,44 @@ def run_harness(
     return result
 
 
+def check_tasks(
+    tasks: Sequence[str], include_path: Sequence[PathLike] = (), storycloze: PathLike | None = None
+) -> None:
+    """Raise what ``run_harness`` would for tasks that the harness does not know, folders that are missing, and without
+    the harness. This takes seconds, and loads no data.
+    """
+    _prepare(download=False)
+    with _tasks(tasks, include_path, storycloze):
+        pass
+
+
+def _model(checkpoint: PathLike, data: PathLike | None, batch_size: int | None, gpus: int) -> Any:
+    from mt_scaffold.experiment.evaluation.lm_eval_model import HarnessModel
+
+    return HarnessModel(checkpoint, data, batch_size, gpus)
+
+
+@contextlib.contextmanager
+def _tasks(
+    tasks: Sequence[str], include_path: Sequence[PathLike], storycloze: PathLike | None
+) -> Iterator[tuple[Any, list[str]]]:
+    """Yield the harness' index of tasks, and its names of the tasks; those of the user's files exist meanwhile."""
+    folders = [os.fspath(path) for path in include_path]
+    with tempfile.TemporaryDirectory() as temporary:
+        if storycloze is not None:
+            write_story_cloze(storycloze, temporary)
+            folders.append(temporary)
+        manager = _task_manager(tasks, folders)
+        yield manager, task_names(tasks, manager.all_tasks)
+
+
 def task_names(tasks: Sequence[str], known: Sequence[str]) -> list[str]:
     """Return the harness' names of tasks, each once; UsageError for one that is not among ``known``."""
-    by_paper = {name.lower(): task for name, task in PAPER_TASKS.items()}
+    by_paper = {name.lower(): each.task for name, each in PAPER_TASKS.items()}
     names: list[str] = []
     for task in tasks:
         if task == _PAPER:
-            names += PAPER_TASKS.values()
+            names += [each.task for each in PAPER_TASKS.values()]
             continue
         name = task if task in known else by_paper.get(task.lower(), task)
         if name not in known:
@@ -174,14 +186,18 @@ def task_names(tasks: Sequence[str], known: Sequence[str]) -> list[str]:
 
 
 def _prepare(download: bool) -> None:
-    """Import the harness, with Hugging Face's libraries that it uses off the network, and their logs quiet."""
+    """Import the harness, with Hugging Face's libraries that it uses off the network, and their logs and bars quiet."""
     for name in _OFFLINE:
         # They look at these once, when they are imported.
         os.environ[name] = "0" if download else "1"
+    if not sys.stderr.isatty():
+        os.environ.setdefault("TQDM_DISABLE", "1")
     for name in _CHATTY:
         logging.getLogger(name).setLevel(logging.ERROR)
     try:
         import lm_eval  # noqa: F401
+
+        import_transformers("lm-eval")
     except ImportError as error:
         raise MTScaffoldError(f"lm-eval: {error}; pip install '.[harness]', or make venv for everything") from error
 
@@ -208,19 +224,25 @@ def _evaluate(
     limit: int | None,
     download: bool,
     done: Collection[tuple[str, int]],
+    not_run: dict[str, str],
 ) -> dict[str, Any]:
-    """Return the harness' results with one number of solved questions, but for tasks that are ``done`` with it."""
+    """Return the harness' results with one number of solved questions, but for tasks that are ``done`` with it.
+
+    A task that cannot be loaded is added to ``not_run``, with the reason. Raises MTScaffoldError where no task is left.
+    """
     from lm_eval.evaluator import evaluate
 
     loaded: dict[str, Any] = {"tasks": {}, "groups": {}}
     for name in names:
+        if name in not_run:
+            continue
         try:
             found = manager.load([name])
-        except (OSError, ValueError, LookupError) as error:
-            # What datasets raises: ConnectionError offline, FileNotFoundError or DatasetNotFoundError.
-            what = str(error).strip().partition("\n")[0] or type(error).__name__
-            advice = "check its YAML and data" if download else "add --download to fetch them, or check its YAML"
-            raise MTScaffoldError(f"task {name}: its data cannot be loaded ({what}); {advice}") from error
+        except Exception as error:  # A task brings its own code and data, and may fail in any way.
+            not_run[name] = _reason(name, error, download)
+            if len(not_run) == len(names):
+                raise MTScaffoldError("; ".join(f"task {task}: {why}" for task, why in not_run.items())) from error
+            continue
         for task in found["tasks"].values():
             # 0 in a task's own YAML means that it must have none.
             if task.get_config("num_fewshot") != 0:
@@ -236,6 +258,19 @@ def _evaluate(
     return result
 
 
+def _reason(task: str, error: Exception, download: bool) -> str:
+    """Return why a task cannot be run, and what to do about it."""
+    what = str(error).strip().partition("\n")[0] or type(error).__name__
+    advice = "check its YAML and data" if download else "add --download to fetch them, or check its YAML"
+    if task == STORY_CLOZE:
+        advice = "name the folder of its files (--storycloze)"
+    return f"its data cannot be loaded ({what}); {advice}"
+
+
+def _metric_name(metric: str, filtered: str) -> str:
+    return metric if filtered == "none" else f"{metric} ({filtered})"
+
+
 def _figures(metrics: Mapping[str, Any]) -> list[tuple[str, float, float | None]]:
     """The metrics of a task, with their standard errors, from the harness' keys such as ``acc,none``."""
     found = []
@@ -244,9 +279,57 @@ def _figures(metrics: Mapping[str, Any]) -> list[tuple[str, float, float | None]
         if not filtered or metric.endswith("_stderr") or isinstance(value, str | bool) or value is None:
             continue
         error = metrics.get(f"{metric}_stderr,{filtered}")
-        name = metric if filtered == "none" else f"{metric} ({filtered})"
-        found.append((name, float(value), float(error) if isinstance(error, int | float) else None))
+        found.append(
+            (_metric_name(metric, filtered), float(value), float(error) if isinstance(error, int | float) else None)
+        )
     return found
+
+
+def _questions(
+    task: str,
+    num_fewshot: int,
+    entries: Sequence[Mapping[str, Any]],
+    figures: Iterable[tuple[str, float, float | None]],
+) -> Questions:
+    """Return the answers of one checkpoint to a task: of each metric that is a mean over its questions."""
+    by_filter: dict[str, list[Mapping[str, Any]]] = {}
+    for entry in entries:
+        by_filter.setdefault(entry["filter"], []).append(entry)
+    first = next(iter(by_filter.values()))
+    asked = "".join(f"{entry['doc_hash']} {entry['prompt_hash']} {entry['target_hash']}\n" for entry in first)
+    mean_of = {name: mean for name, mean, _ in figures}
+    answers = {}
+    for filtered, several in by_filter.items():
+        for metric in several[0]["metrics"]:
+            name, values = _metric_name(metric, filtered), [_number(entry[metric]) for entry in several]
+            known = [value for value in values if value is not None]
+            if name in mean_of and len(known) == len(first) == len(values) and is_mean(mean_of[name], known):
+                answers[name] = [as_line(known)]
+    ids = " ".join(str(entry["doc_id"]) for entry in first)
+    return Questions(task, num_fewshot, ids, hashlib.sha256(asked.encode()).hexdigest(), answers)
+
+
+def _number(value: object) -> float | None:
+    if isinstance(value, str):
+        return None
+    try:
+        return float(value)  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        return None
+
+
+def _add(questions: dict[tuple[str, int], Questions], found: Questions) -> None:
+    """Add the answers of a further checkpoint to those of the others."""
+    known = questions.setdefault((found.task, found.num_fewshot), found)
+    if known is found:
+        return
+    if known.sha256 != found.sha256:
+        raise MTScaffoldError(f"task {found.task}: asks each checkpoint something else; make its questions fixed")
+    for metric in list(known.answers):
+        if metric in found.answers:
+            known.answers[metric] += found.answers[metric]
+        else:
+            del known.answers[metric]
 
 
 def _sample(checkpoint: PathLike, task: str, num_fewshot: int, entry: Mapping[str, Any]) -> dict[str, Any]:
@@ -261,17 +344,3 @@ def _sample(checkpoint: PathLike, task: str, num_fewshot: int, entry: Mapping[st
         "responses": entry["filtered_resps"],
         **{metric: entry[metric] for metric in entry["metrics"]},
     }
-
-
-def format_harness(result: HarnessScores) -> str:
-    """Return the scores as a table: one row per task and metric, the means over the checkpoints, and over the shots."""
-    shots = sorted({score.num_fewshot for score in result.scores})
-    rows: dict[tuple[str, str], dict[int, float]] = {}
-    for score in result.scores:
-        rows.setdefault((score.task, score.metric), {})[score.num_fewshot] = score.mean
-    several = len(shots) > 1
-    table = [["task", "metric", *(f"{number}-shot" for number in shots), *(["mean"] if several else [])]]
-    for (task, metric), values in rows.items():
-        cells = [f"{values[number]:.4f}" if number in values else "" for number in shots]
-        table.append([task, metric, *cells, *([f"{fmean(values.values()):.4f}"] if several else [])])
-    return format_table(table)

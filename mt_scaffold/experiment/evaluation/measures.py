@@ -272,10 +272,15 @@ def _bits(runs: Runs) -> list[list[float]]:
 def measure_of(scores: Iterable[Labelled]) -> Measure:
     """Return the measure of score files, by what the first one holds; raise MTScaffoldError where it cannot be read."""
     for labelled in scores:
-        with open_input(labelled.path) as stream:
-            try:
-                found = json.loads(stream.read())
-            except ValueError:
-                break
-        return BitsPerByte() if isinstance(found, dict) and "bits_per_byte" in found else TranslationScores()
+        return BitsPerByte() if "bits_per_byte" in keys_of(labelled.path) else TranslationScores()
     return TranslationScores()
+
+
+def keys_of(path: PathLike) -> list[str]:
+    """Return the keys of a file of JSON, none where it holds anything else; raise MTScaffoldError as reading does."""
+    with open_input(path) as stream:
+        try:
+            found = json.loads(stream.read())
+        except ValueError:
+            return []
+    return list(found) if isinstance(found, dict) else []

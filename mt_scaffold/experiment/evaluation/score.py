@@ -5,9 +5,8 @@ from __future__ import annotations
 import os
 import re
 import statistics
-import sys
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,8 @@ from mt_scaffold.corpus.files import PathLike
 from mt_scaffold.corpus.text import check_parallel, read_lines
 from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.configuration import Config
-from mt_scaffold.experiment.data.tokenise import has_rules, warn_of_unknown
+from mt_scaffold.experiment.configuration.data import SIDES
+from mt_scaffold.experiment.data.tokenise import detokenise, has_rules, warnings_of
 from mt_scaffold.experiment.evaluation.comet_scores import comet_scores
 from mt_scaffold.experiment.evaluation.metrics import (
     DEFAULT_METRICS,
@@ -24,7 +24,9 @@ from mt_scaffold.experiment.evaluation.metrics import (
     sacrebleu_metric,
     split_compounds,
 )
+from mt_scaffold.experiment.evaluation.translation_checks import check_translations
 from mt_scaffold.experiment.runtime.provenance import sha256, versions
+from mt_scaffold.experiment.runtime.result_warnings import ResultWarning, print_warnings
 from mt_scaffold.experiment.runtime.results import write_result
 
 
@@ -69,6 +71,7 @@ class Scores:
     metrics: dict[str, Metric]
     files: dict[str, ScoredFile]
     versions: dict[str, str]
+    warnings: list[ResultWarning] = field(default_factory=list)
 
     @property
     def references(self) -> list[str]:
@@ -108,6 +111,10 @@ def score(
     published figure only where nothing was normalised: a warning, and ``words:joined`` in their signature, say so.
     These three metrics are marked as not comparable.
 
+    A reference that the configuration says is tokenised already (``tokenise: none``) is detokenised first, as the
+    hypothesis was, and so is such a source; the signatures and a warning say so. Further warnings are of translations
+    much longer or shorter than the reference, and of those that repeat.
+
     ``comet``, a checkpoint, adds ``comet`` (against the first reference); it needs ``source``, the raw source text.
     ``metrics``: what to compute; default: ``bleu``, ``chrf``, ``chrf++``, and ``tokenised_bleu`` and its split where
     their input is given.
@@ -129,16 +136,29 @@ def score(
     files |= {"hypothesis_words": hypothesis_words, **words} if hypothesis_words is not None else {}
     files |= {"source": source} if comet is not None and source is not None else {}
     texts = _read_parallel(files)
+    named = test_set or Path(references["reference"]).name
+    detokenised = detokenised_sides(config, named)
+    for side, names in (("target", [*references]), ("source", ["source"])):
+        for name in names if side in detokenised else ():
+            if config is not None and name in texts:
+                texts[name] = detokenise(texts[name], getattr(config.languages, side))
     inputs = {"text": [texts[name] for name in ("hypothesis", *references)]}
     if hypothesis_words is not None:
         inputs["words"] = [texts[name] for name in ("hypothesis_words", *words)]
     if language is not None or "words" in inputs:
         inputs["moses"] = inputs["words" if language is None else "text"]
     chosen = _chosen(metrics, inputs)
+    warnings = []
     if any(METRICS[name].input == "moses" for name in chosen):
-        _warn(language)
+        warnings += _warnings_of(language)
         inputs["moses"] = [moses_words(side, language) for side in inputs["moses"]]
     found = {name: _metric(name, inputs[METRICS[name].input], language, checkpoint is None) for name in chosen}
+    warnings += check_translations(texts["hypothesis"], texts["reference"], named)
+    if "target" in detokenised:
+        warnings.append(ResultWarning("tokenised-reference", named))
+        for name in found.keys() - {"tokenised_bleu"}:
+            found[name] = replace(found[name], signature=f"{found[name].signature}|reference:detokenised")
+    print_warnings(warnings)
     if comet is not None:
         if source is None:
             raise UsageError("score: COMET also reads the source text; give --source")
@@ -146,7 +166,7 @@ def score(
     folder = Path(output).resolve().parent
     scores = Scores(
         system=system or Path(hypothesis).name,
-        test_set=test_set or Path(references["reference"]).name,
+        test_set=named,
         seed=seed,
         checkpoint=checkpoint,
         synthetic=synthetic or (config is not None and config.synthetic),
@@ -158,6 +178,7 @@ def score(
             for name, path in files.items()
         },
         versions=versions(),
+        warnings=warnings,
     )
     write_result(output, scores)
     return scores
@@ -169,15 +190,13 @@ def _suffix(reference: PathLike) -> str | None:
     return suffix if has_rules(suffix) else None
 
 
-def _warn(language: str | None) -> None:
-    if language is not None:
-        warn_of_unknown(language)
-    else:
-        print(
-            "mt-scaffold: warning: the target language is not known, so tokenised BLEU with compounds split or in "
-            "lower case is of the words given: not the published figure where they were normalised; give --language",
-            file=sys.stderr,
-        )
+def detokenised_sides(config: Config | None, test_set: str) -> list[str]:
+    """Return the sides of a test set that were words already, and are scored as ordinary text."""
+    return [] if config is None else [side for side in SIDES if config.tokenise_for(test_set, side).none]
+
+
+def _warnings_of(language: str | None) -> list[ResultWarning]:
+    return [ResultWarning("unknown-target", "give --language")] if language is None else warnings_of(language)
 
 
 def _named(name: str, paths: PathLike | Sequence[PathLike] | None) -> dict[str, PathLike]:

@@ -5,9 +5,10 @@
 - SIGUSR1, which has fairseq-train save and end (stopping.py)
 - ``--bpe scaffold_bpe`` (bpe.py)
 - ``--task translation_resumable`` (translation.py, resumable.py)
-- ``--task translation_bpe_dropout`` (task.py, dataset.py)
-- ``--task language_modeling_resumable`` (language_modeling.py, blocks.py)
+- ``--task translation_bpe_dropout`` (translation_dropout.py, dataset.py)
+- ``--task language_modeling_resumable`` (language_modeling.py)
 - ``--task language_modeling_bpe_dropout`` (language_modeling_dropout.py)
+- ``--arch llama`` and ``--arch gpt_neox`` (architectures.py)
 """
 
 from .mixed_precision import make_exact
@@ -18,4 +19,11 @@ make_safe()
 make_exact()
 make_stoppable()
 
-from . import bpe, language_modeling, language_modeling_dropout, translation, translation_dropout  # noqa: E402, F401
+from . import (  # noqa: E402
+    architectures,  # noqa: F401
+    bpe,  # noqa: F401
+    language_modeling,  # noqa: F401
+    language_modeling_dropout,  # noqa: F401
+    translation,  # noqa: F401
+    translation_dropout,  # noqa: F401
+)

@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from fairseq.data import Dictionary, LanguagePairDataset, data_utils
 
-from mt_scaffold.experiment.binarise.words import WordsFile
+from mt_scaffold.experiment.binarise.pairs_as_words import WordsFile
 from mt_scaffold.experiment.training.epoch_lengths import draw_lengths
 from mt_scaffold.segment.resampling import NONE, Resampling
 from mt_scaffold.segment.segmenter import SentenceEncoder

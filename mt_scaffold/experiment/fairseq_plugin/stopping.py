@@ -1,6 +1,6 @@
 """A training that is asked to stop saves after the update in flight and ends, without validating.
 
-SIGUSR1 asks it, sent to any of its processes, or the file of mt_scaffold.experiment.training.stop_request.
+SIGUSR1 asks it, sent to any of its processes, Ctrl-C, or the file of mt_scaffold.experiment.training.stop_request.
 """
 
 import functools
@@ -19,6 +19,7 @@ import torch
 from fairseq import checkpoint_utils
 from fairseq.distributed import utils as distributed
 
+from mt_scaffold.experiment.training.progress import PROGRESS_FILE, ProgressNotes, share_done
 from mt_scaffold.experiment.training.stop_request import STOP_FILE, StopRequest
 
 logger = logging.getLogger(__name__)
@@ -57,6 +58,7 @@ class _Stop:
 
 
 _stop = _Stop()
+_notes = ProgressNotes()
 
 
 def make_stoppable() -> None:
@@ -69,9 +71,19 @@ def make_stoppable() -> None:
         if original is not None and not hasattr(original, "__wrapped__"):
             names["validate_and_save"] = functools.wraps(original)(functools.partial(_validate_and_save, original))
         in_main_thread = threading.current_thread() is threading.main_thread()
-        # Where mt-scaffold train takes the signal, it is ignored here.
+        # Where mt-scaffold train takes the signals, SIGUSR1 is ignored here, and SIGINT comes from PyTorch only.
         if original is not None and in_main_thread and signal.getsignal(signal.SIGUSR1) is signal.SIG_DFL:
             signal.signal(signal.SIGUSR1, _ask)
+            if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+                signal.signal(signal.SIGINT, _interrupt)
+
+
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    """Take Ctrl-C, which a terminal sends to every process: a second one ends the first of them, and so the others."""
+    parent = multiprocessing.parent_process()
+    if _stop.asked if parent is None else os.getppid() != parent.pid:
+        raise KeyboardInterrupt
+    _ask(number, frame)
 
 
 def _ask(number: int, frame: FrameType | None) -> None:
@@ -95,6 +107,8 @@ def _validate_and_save(
     losses, ends = validate_and_save(cfg, trainer, task, epoch_itr, valid_subsets, end_of_epoch)
     master = distributed.is_master(cfg.distributed_training)
     request = StopRequest(os.environ[STOP_FILE]) if master and STOP_FILE in os.environ else None
+    if master and PROGRESS_FILE in os.environ:
+        _notes.note(os.environ[PROGRESS_FILE], lambda: _share_done(cfg, trainer.get_num_updates(), epoch_itr))
     _stop.asked |= request is not None and request.made
     if not _stop.agreed(trainer.device) or ends:
         return losses, ends
@@ -112,3 +126,13 @@ def _validate_and_save(
         what = "the same command resumes the training" if saved else "nothing was saved that it could resume from"
         logger.info(f"stopped on request after update {updates}; {what}")
     return losses, True
+
+
+def _share_done(cfg: Any, updates: int, epoch_itr: Any) -> float:
+    """Return how much of a training is done, by whichever of its limits is nearest."""
+    epochs = epoch_itr.epoch - 1 + epoch_itr.iterations_in_epoch / max(1, len(epoch_itr))
+    reached = [(updates, cfg.optimization.max_update), (epochs, cfg.optimization.max_epoch)]
+    if hasattr(epoch_itr, "seen"):
+        subwords, text = epoch_itr.seen.tolist()
+        reached += [(subwords, cfg.task.stop_tokens), (text, cfg.task.stop_text)]
+    return share_done(reached)

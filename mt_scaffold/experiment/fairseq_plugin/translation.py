@@ -9,7 +9,7 @@ from fairseq.data import Dictionary
 from fairseq.tasks import register_task
 from fairseq.tasks.translation import TranslationConfig, TranslationTask
 
-from mt_scaffold.experiment.binarise.parallel import DESCRIPTION, read_binarised
+from mt_scaffold.experiment.binarise.pairs_as_ids import DESCRIPTION, read_binarised
 
 from .resumable import Counts, ExperimentConfig, ExperimentTask, ResumableTask
 from .text_bytes import sentence_bytes

@@ -13,11 +13,13 @@ from fairseq.data import Dictionary
 from fairseq.tasks import register_task
 from omegaconf import II
 
+from mt_scaffold.corpus.count import count_words
 from mt_scaffold.corpus.text import check_parallel
 from mt_scaffold.errors import MTScaffoldError, UsageError
-from mt_scaffold.experiment.binarise.parallel import read_binarised
+from mt_scaffold.experiment.binarise.dictionary import added_by
+from mt_scaffold.experiment.binarise.pairs_as_ids import read_binarised
+from mt_scaffold.experiment.binarise.pairs_as_words import WordsFile
 from mt_scaffold.experiment.binarise.segmentation import CODES, Segmentation, joint_segmentation, stored_segmentation
-from mt_scaffold.experiment.binarise.words import WordsFile
 from mt_scaffold.experiment.training.epoch_lengths import LengthsSample
 from mt_scaffold.experiment.training.epoch_sample import SharedSamples
 from mt_scaffold.segment.inference import MERGES, inference_of
@@ -144,6 +146,8 @@ class TranslationBPEDropoutTask(ExperimentTranslationTask):
             )
         folder = self._folder(epoch if training else 1)
         encoders = self._encoders or self._make_encoders(self._folder(1))
+        for side in (SOURCE, TARGET) if training else ():
+            self._check_dictionary(folder, side)
         source, target = (
             SegmentedText(
                 WordsFile(self._words_path(folder, split, side)),
@@ -203,8 +207,7 @@ class TranslationBPEDropoutTask(ExperimentTranslationTask):
         """Return what the lengths of the training set in ``epoch`` depend on."""
         cfg, folder = self.cfg, self._folder(epoch)
         words = [str(self._words_path(folder, cfg.train_subset, side)) for side in (SOURCE, TARGET)]
-        languages = (cfg.source_lang, cfg.target_lang)
-        dictionaries = [str(self._folder(1) / f"dict.{language}.txt") for language in languages]
+        dictionaries = [str(self._folder(1) / f"dict.{language}.txt") for language in self._languages]
         return LengthsSample(
             self._segmentation(self._folder(1)),
             (words[SOURCE], words[TARGET]),
@@ -229,21 +232,39 @@ class TranslationBPEDropoutTask(ExperimentTranslationTask):
 
     def _make_encoders(self, folder: Path) -> tuple[SentenceEncoder, SentenceEncoder]:
         """Return the encoders of source and target, one for both with a joint dictionary; kept for every subset."""
-        segmentation = self._segmentation(folder)
-        segmenters = segmentation.segmenters()
-        dictionaries = (self.src_dict, self.tgt_dict)
-        for side, (bpe, dictionary) in enumerate(zip(segmenters, dictionaries, strict=True)):
-            missing = [form for form in bpe.surface_forms() if form not in dictionary.indices]
-            if missing:
-                raise MTScaffoldError(
-                    f"{segmentation.codes[side]}: gives {len(missing)} subwords that are not in the dictionary of "
-                    f"{folder} (such as '{missing[0]}'); make it with mt-scaffold binarise-words and these codes"
-                )
+        segmenters = self._segmentation(folder).segmenters()
         source = segmenters[SOURCE].encoder(self.src_dict.indices, self.src_dict.unk())
         same = segmenters[SOURCE] is segmenters[TARGET] and self.src_dict == self.tgt_dict
         target = source if same else segmenters[TARGET].encoder(self.tgt_dict.indices, self.tgt_dict.unk())
         self._encoders = source, target
         return self._encoders
+
+    def _check_dictionary(self, folder: Path, side: int) -> None:
+        """Raise MTScaffoldError where a side's resampling gives subwords that have no id, though the limits allow it.
+
+        Which kinds do not is in the folder's description; of another separator or codes it has to be found out.
+        """
+        resampling, language = self.resampling_of(side), self._languages[side]
+        if not resampling:
+            return
+        if self.cfg.bpe_codes or self.cfg.bpe_separator is not None:
+            segmenter = self._segmentation(folder).segmenters()[side]
+            counts = count_words(self._words_path(folder, self.cfg.train_subset, side))
+            covered = not added_by([resampling], segmenter, counts, (self.src_dict, self.tgt_dict)[side].indices)
+        else:
+            known = (read_binarised(folder).resampling or {}).get(language, [])
+            # A dropout of 1 leaves the characters, which any other does, too.
+            covered = resampling.reach in known or resampling.reach.removesuffix("-1") in known
+        if not covered:
+            title = RESAMPLINGS[resampling.name].title
+            raise MTScaffoldError(
+                f"{folder}: its dictionary of {language} lacks subwords that {title} makes of the training words, "
+                "which would be <unk>; make folder and dictionary with mt-scaffold binarise-words and these codes"
+            )
+
+    @property
+    def _languages(self) -> tuple[str, str]:
+        return self.cfg.source_lang, self.cfg.target_lang
 
     def _words_path(self, folder: Path, split: str, side: int) -> Path:
         source, target = self.cfg.source_lang, self.cfg.target_lang

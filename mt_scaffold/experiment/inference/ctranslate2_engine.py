@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from mt_scaffold.errors import MTScaffoldError, UsageError
+from mt_scaffold.experiment.binarise.binarised_format import read_sentences
 from mt_scaffold.experiment.binarise.dictionary import END_ID, UNKNOWN_ID, read_ids
-from mt_scaffold.experiment.binarise.mmap_dataset import read_sentences
-from mt_scaffold.experiment.binarise.parallel import Binarised
+from mt_scaffold.experiment.binarise.pairs_as_ids import Binarised
+from mt_scaffold.experiment.binarise.pairs_as_words import WordsFile
 from mt_scaffold.experiment.binarise.segmentation import stored_segmentation
-from mt_scaffold.experiment.binarise.words import WordsFile
 from mt_scaffold.experiment.configuration.limits import SPECIAL_SYMBOLS
 from mt_scaffold.experiment.inference.export_ctranslate2 import check_installed, write_model
 from mt_scaffold.experiment.inference.model_files import TranslationModel

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 from mt_scaffold.corpus.files import PathLike
 from mt_scaffold.corpus.manifest import raw_digest
 from mt_scaffold.errors import MTScaffoldError, UsageError
-from mt_scaffold.experiment.binarise.parallel import appears_complete, refuse_other_content
+from mt_scaffold.experiment.binarise.pairs_as_ids import appears_complete, refuse_other_content
 from mt_scaffold.experiment.configuration.data import Tokenise
 from mt_scaffold.experiment.configuration.limits import SPECIAL_SYMBOLS
 from mt_scaffold.experiment.configuration.translating import Quantization

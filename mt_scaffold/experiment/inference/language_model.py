@@ -22,13 +22,29 @@ _LOGITS_AT_ONCE = 1 << 25
 
 @dataclass(frozen=True)
 class LanguageModel:
-    """A model on a device, ready for inference. positions: how many tokens it takes at once. sha256: of its file."""
+    """A model on a device, ready for inference.
+
+    positions: how many tokens it takes at once. sha256: of its file. start: the id that it reads before a document.
+    """
 
     model: Any
     device: Any
     positions: int
     symbols: int
     sha256: str
+    start: int = END_ID
+
+
+def device_of(gpus: int) -> Any:
+    """Return the GPU that PyTorch sees, else the CPU; with ``gpus`` = 1, MTScaffoldError where there is none."""
+    import torch
+
+    if gpus not in (0, 1):
+        raise UsageError(f"--gpus {gpus}: one GPU is used; give 1, or 0 for one if there is one")
+    on_gpu = sees_gpu()
+    if gpus and not on_gpu:
+        raise MTScaffoldError(f"--gpus {gpus}: PyTorch finds no GPU on this machine: {no_gpu_message()}")
+    return torch.device("cuda" if on_gpu else "cpu")
 
 
 def load_model(checkpoint: PathLike, data: PathLike, binarised: BinarisedDocuments, gpus: int = 0) -> LanguageModel:
@@ -40,19 +56,12 @@ def load_model(checkpoint: PathLike, data: PathLike, binarised: BinarisedDocumen
     Raises MTScaffoldError where the checkpoint is missing, damaged or could run code, where it is not of a language
     model, or of another vocabulary than that of ``data``; and where a GPU is requested but there is none.
     """
-    import torch
-
-    if gpus not in (0, 1):
-        raise UsageError(f"--gpus {gpus}: one GPU is used; give 1, or 0 for one if there is one")
-    on_gpu = sees_gpu()
-    if gpus and not on_gpu:
-        raise MTScaffoldError(f"--gpus {gpus}: PyTorch finds no GPU on this machine: {no_gpu_message()}")
+    device = device_of(gpus)
     if not Path(checkpoint).is_file():
         raise MTScaffoldError(f"{checkpoint}: no such model; make it with mt-scaffold train or average")
     state = load_checkpoint(checkpoint)
     _check_vocabulary(checkpoint, state, data, binarised)
     model = _build(checkpoint, state, data)
-    device = torch.device("cuda" if on_gpu else "cpu")
     model = model.float().to(device).eval()
     return LanguageModel(model, device, int(model.max_positions()), binarised.symbols, raw_digest(checkpoint))
 
@@ -76,6 +85,8 @@ def _build(checkpoint: PathLike, state: dict[str, Any], data: PathLike) -> Any:
     from fairseq.models.transformer_lm import TransformerLanguageModel
 
     utils.import_user_module(argparse.Namespace(user_dir=str(user_dir())))
+    from mt_scaffold.experiment.fairseq_plugin.architectures import ARCHITECTURES, CausalModel
+
     task = _task_of(state)
     if not task.startswith("language_modeling"):
         raise MTScaffoldError(f"{checkpoint}: a model of the task {task}; give one of a language model")
@@ -88,10 +99,9 @@ def _build(checkpoint: PathLike, state: dict[str, Any], data: PathLike) -> Any:
                 "and the --padding-factor of the training data"
             ) from error
         raise
-    if not isinstance(models[0], TransformerLanguageModel):
-        raise MTScaffoldError(
-            f"{checkpoint}: a {type(models[0]).__name__}; only models of transformer_lm are evaluated"
-        )
+    if not isinstance(models[0], TransformerLanguageModel | CausalModel):
+        known = ", ".join(("transformer_lm", *ARCHITECTURES))
+        raise MTScaffoldError(f"{checkpoint}: a {type(models[0]).__name__}; only models of {known} are evaluated")
     return models[0]
 
 
@@ -144,8 +154,8 @@ def _of_targets(model: LanguageModel, sources: Any, targets: Any) -> Any:
     return torch.cat(parts).view(targets.shape)
 
 
-def inputs_of(document: Any) -> Any:
-    """Return what a model reads to predict a document (ids): ``</s>``, then all but its last token."""
+def inputs_of(document: Any, start: int = END_ID) -> Any:
+    """Return what a model reads to predict a document (ids): ``</s>`` (``start``), then all but its last token."""
     import numpy
 
-    return numpy.concatenate([[END_ID], document[:-1]]).astype(numpy.int64)
+    return numpy.concatenate([[start], document[:-1]]).astype(numpy.int64)

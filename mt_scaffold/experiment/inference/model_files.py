@@ -87,13 +87,13 @@ def system_files(experiment: PathLike, system: str, seed: int | None = None) -> 
     if not setting.kind.has_codes:
         title = setting.kind.title
         raise UsageError(f"{experiment}: {system} has a {title} model, and only systems with codes can be exported")
-    dictionaries = tuple(layout.dictionary(setting.name, language) for language in layout.languages)
+    dictionaries = tuple(layout.dictionary(layout.data_of(system), language) for language in layout.languages)
     return ModelFiles(
         layout.averaged(Run(system, chosen)),
         layout.languages,
         (dictionaries[0], dictionaries[1]),
         segmentation_in(layout, setting.name),
-        config.tokenise,
+        config.tokenise.of_side("source"),
     )
 
 

@@ -12,8 +12,8 @@ from typing import get_args
 
 from mt_scaffold.corpus.files import PathLike, make_folder, open_input, write_text
 from mt_scaffold.errors import MTScaffoldError, UsageError
-from mt_scaffold.experiment.binarise.parallel import Binarised, generation_arguments, read_binarised
-from mt_scaffold.experiment.binarise.segmenters import join
+from mt_scaffold.experiment.binarise.joining import join
+from mt_scaffold.experiment.binarise.pairs_as_ids import Binarised, generation_arguments, read_binarised
 from mt_scaffold.experiment.configuration.translating import Engine
 from mt_scaffold.experiment.inference import ctranslate2_engine
 from mt_scaffold.experiment.inference.model_files import data_folder_files, read_model

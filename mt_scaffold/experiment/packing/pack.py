@@ -11,7 +11,7 @@ from typing import Any
 from mt_scaffold.corpus.files import PathLike, write_text
 from mt_scaffold.corpus.manifest import MANIFEST, raw_digest
 from mt_scaffold.errors import MTScaffoldError, UsageError
-from mt_scaffold.experiment.binarise.parallel import appears_complete, copy_dictionaries, refuse_other_content
+from mt_scaffold.experiment.binarise.pairs_as_ids import appears_complete, copy_dictionaries, refuse_other_content
 from mt_scaffold.experiment.configuration import Config
 from mt_scaffold.experiment.configuration.layout import CONFIG, Run, read_folder
 from mt_scaffold.experiment.configuration.systems import CodesSetting
@@ -127,13 +127,13 @@ def pack(system: PathLike, output: PathLike | None = None, seed: int | None = No
         tied = write_weights(model.parameters, folder / WEIGHTS)
         write_result(folder / OPTIONS, plain_options(model))
         stored = files.segmentation.store(folder, layout.languages)
-        copy_dictionaries(layout.dictionaries(layout.segmentation_of(name)), folder, layout.languages)
+        copy_dictionaries(layout.dictionaries(layout.data_of(name)), folder, layout.languages)
         shutil.copyfile(layout.config_file, folder / EXPERIMENT)
         others = [WEIGHTS, OPTIONS, EXPERIMENT, *map(dictionary_name, layout.languages)]
         manifest = Manifest(
             source=layout.source,
             target=layout.target,
-            tokenise=config.tokenise,
+            tokenise=config.tokenise.of_side("source"),
             translate=search,
             tied=tied,
             test_sets=_test_sets(layout, name, seed),
@@ -197,7 +197,7 @@ def _test_sets(layout: TranslationLayout, system: str, seed: int) -> dict[str, P
                 for metric, each in scores.metrics.items()
             },
             digests,
-            None if choices == layout.config.tokenise else choices,
+            None if choices == layout.config.tokenise.of_side("source") else choices,
         )
     return found
 

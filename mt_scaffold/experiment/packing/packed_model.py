@@ -27,7 +27,7 @@ from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.binarise.dictionary import END_ID, UNKNOWN_ID, read_ids
 from mt_scaffold.experiment.binarise.segmentation import STORED, stored_segmentation
 from mt_scaffold.experiment.configuration.data import Tokenise
-from mt_scaffold.experiment.data.moses import Tokeniser
+from mt_scaffold.experiment.data.moses import tokeniser_of
 from mt_scaffold.experiment.data.tokenise import detokenise
 from mt_scaffold.experiment.runtime.child_processes import begin_child
 from mt_scaffold.experiment.runtime.fairseq import no_gpu_message, sees_gpu, user_dir
@@ -270,7 +270,7 @@ class PackedModel:
                 known = ", ".join(sets) or "none"
                 raise UsageError(f"--test-set {test_set}: {folder} knows no such test set (known: {known})")
             choices = sets[test_set].tokenise or choices
-        self._tokenise = Tokeniser(self.manifest.source, choices)
+        self._tokenise = tokeniser_of(self.manifest.source, choices)
         self.device = _device_of(device)
         self._search = _Search(Path(folder), self.manifest, self.device, beam, lenpen)
         search = self.manifest.translate

@@ -291,12 +291,12 @@ def grid_over_sizes(rows: Sequence[Sequence[Panel]], path: PathLike, note: str =
     return drawing.svg
 
 
-def training_curves(trainings: Trainings, path: PathLike, note: str = "") -> Path:
+def training_curves(trainings: Trainings, path: PathLike, note: str = "", per_byte: bool | None = None) -> Path:
     """Plot training loss (dashed) and validation loss against updates, a thin line for each training.
 
-    The loss is per byte of text where all trainings have that.
+    per_byte: whether the loss is per byte of text, not per token; None where all trainings have that.
     """
-    per_byte = has_curve(trainings, "valid_bits_per_byte")
+    per_byte = has_curve(trainings, "valid_bits_per_byte") if per_byte is None else per_byte
     ending, unit = ("_bits_per_byte", "byte of text") if per_byte else ("", "token")
     kinds = ((f"valid{ending}", "-"), (f"train{ending}", "--"))
     with _Drawing(path, note) as drawing:

@@ -39,8 +39,10 @@ from mt_scaffold.experiment.configuration.language_model_layout import LanguageM
 from mt_scaffold.experiment.configuration.layout import Run
 from mt_scaffold.experiment.configuration.systems import CodesSetting
 from mt_scaffold.experiment.configuration.translation_layout import TranslationLayout
+from mt_scaffold.experiment.data.tokenise import detokenise
 from mt_scaffold.experiment.evaluation.comparison import SYNTHETIC_NOTE, Comparison
 from mt_scaffold.experiment.evaluation.metrics import KINDS
+from mt_scaffold.experiment.evaluation.score import detokenised_sides
 from mt_scaffold.experiment.report import figures
 from mt_scaffold.experiment.report.embeddings import Embeddings, Spread, read_embeddings, spread
 from mt_scaffold.experiment.runtime.provenance import versions
@@ -98,14 +100,15 @@ class Statistics:
     embeddings: list[Spread]
 
 
-def statistics(experiment: PathLike) -> Statistics:
-    """Measure a finished translation experiment (a folder that the workflow wrote) and draw its figures.
+def statistics(layout: TranslationLayout) -> Statistics:
+    """Measure the systems of a translation experiment that are finished and draw its figures.
+
+    layout: of these systems, in the folder that the workflow wrote.
 
     Writes ``statistics.json`` and ``figures/`` in the folder, and returns the content of the former.
 
     Raises MTScaffoldError where the experiment is not finished, or one of its files is missing or malformed.
     """
-    layout = TranslationLayout.read(experiment)
     config = layout.config
     counts = {language: count_words(layout.words("train", language)) for language in layout.languages}
     joint = WordCounts()
@@ -160,6 +163,8 @@ def _intervals(layout: TranslationLayout) -> list[figures.Interval]:
     intervals = []
     for test in layout.config.test_sets:
         references = read_lines(layout.raw(test, layout.target))
+        if "target" in detokenised_sides(layout.config, test):
+            references = detokenise(references, layout.target)
         for run in layout.runs:
             score, half_width = bootstrap_interval(read_lines(layout.translation(run, test)), references)
             intervals.append(figures.Interval(test, run.system, int(run.seed), score, half_width))
@@ -189,7 +194,7 @@ def _models(layout: TranslationLayout, compared: VocabularyComparison) -> dict[s
             continue
         marked = {"tokens Scaffold-BPE removes": removed} if segmentation.name == compared.bpe else {"new tokens": new}
         checkpoint = layout.averaged(Run(system, layout.config.seeds[0]))
-        models[system] = read_embeddings(checkpoint, layout.dictionary(segmentation.name, layout.source), marked)
+        models[system] = read_embeddings(checkpoint, layout.dictionary(layout.data_of(system), layout.source), marked)
     return models
 
 
@@ -384,33 +389,33 @@ class VocabularySummary:
 
 @dataclass(frozen=True)
 class LanguageModelStatistics:
-    """The measurements of an experiment beside its bits per byte. figures: relative to its folder."""
+    """The measurements of an experiment beside its bits per byte, and the figures of its report."""
 
     experiment: str
     synthetic: bool
     vocabularies: list[VocabularySummary]
-    figures: list[str]
+    figures: list[Figure]
     versions: dict[str, str]
 
 
-def language_model_statistics(experiment: PathLike) -> LanguageModelStatistics:
+def language_model_statistics(layout: LanguageModelLayout) -> LanguageModelStatistics:
     """Measure the vocabularies of an experiment with language models, by the counts in its data folders.
+
+    layout: of the systems to measure.
 
     Writes ``statistics.json``, ``statistics.txt`` and ``figures/``, and returns the content of the first. Raises
     MTScaffoldError where a data folder is missing or malformed.
     """
-    layout = LanguageModelLayout.read(experiment)
     config = layout.config
     folders = {config.codes_of(system).name: layout.binarised_of(system) for system in config.systems}
     frequencies = {name: token_counts(folder) for name, folder in folders.items()}
     make_folder(layout.figures)
     note = SYNTHETIC_NOTE if config.synthetic else ""
-    figure = figures.token_frequencies(frequencies, layout.figures / "token-frequencies", note)
     result = LanguageModelStatistics(
         experiment=config.name,
         synthetic=config.synthetic,
         vocabularies=[summarise_documents(name, folder, frequencies[name]) for name, folder in folders.items()],
-        figures=[figure.relative_to(layout.folder).as_posix()],
+        figures=_draw_language_models(layout, frequencies, note),
         versions=versions(),
     )
     write_text(
@@ -418,6 +423,41 @@ def language_model_statistics(experiment: PathLike) -> LanguageModelStatistics:
     )
     write_result(layout.statistics, result)
     return result
+
+
+def _draw_language_models(
+    layout: LanguageModelLayout, frequencies: Mapping[str, Sequence[int]], note: str
+) -> list[Figure]:
+    """Draw every figure and return them in the order of the page."""
+    config, folder = layout.config, layout.figures
+    systems = [*config.systems]
+    drawn: list[Figure] = []
+
+    def show(section: str, svg: Path, caption: str) -> None:
+        drawn.append(Figure(section, svg.relative_to(layout.folder).as_posix(), caption))
+
+    if layout.comparison("json").exists():
+        comparison = read_result(Comparison, layout.comparison("json"))
+        if svg := draw_differences(comparison, folder / "differences", note, systems):
+            show("scores", svg, f"{DIFFERENCES} Bits per byte: below 0 is better.")
+    for name in config.comparisons:
+        curves = {
+            system: [
+                read_result(TrainingReport, layout.training_report(layout.run_in(name, system, seed))).curves
+                for seed in config.seeds
+            ]
+            for system in systems
+        }
+        if figures.has_curve(curves, "valid_bits_per_byte"):
+            svg = figures.training_curves(curves, folder / f"bits-per-byte-{name}", note, per_byte=True)
+            show("training", svg, f"{name}: training and validation loss in bits per byte, whatever the tokens.")
+        if any(points for each in curves.values() for training in each for points in training.values()):
+            svg = figures.training_curves(curves, folder / f"loss-{name}", note, per_byte=False)
+            show("training", svg, f"{name}: the same in bits per token, which do not compare between vocabularies.")
+    places = first_places({system: layout.segmentation_of(system) for system in systems}, frequencies)
+    svg = figures.token_frequencies(frequencies, folder / "token-frequencies", note, places)
+    show("vocabularies", svg, "Sorted token frequencies in the training documents.")
+    return drawn
 
 
 def token_counts(folder: PathLike) -> list[int]:

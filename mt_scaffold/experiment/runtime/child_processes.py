@@ -15,6 +15,8 @@ import sys
 from collections.abc import Sequence
 
 _PR_SET_PDEATHSIG = 1
+# While a child is started.
+BLOCKED = (signal.SIGUSR1, signal.SIGINT)
 
 
 def begin_child() -> None:
@@ -24,10 +26,11 @@ def begin_child() -> None:
 
 
 def child_command(command: Sequence[str]) -> list[str]:
-    """Return the command of a child of this process that is ended with it and ignores SIGUSR1.
+    """Return the command of a child of this process that is ended with it, ignores SIGUSR1 and gets no Ctrl-C.
 
-    Both hold for any program, also one that is not in Python: what a process has set before exec, it keeps. Start it
-    with SIGUSR1 blocked (``signal.pthread_sigmask``), so that none reaches the child before it is ignored.
+    It leads a process group, to which a terminal does not send its Ctrl-C. All of this holds for any program, also one
+    that is not in Python: what a process has set before exec, it keeps. Start it with those of BLOCKED blocked
+    (``signal.pthread_sigmask``), so that none reaches the child before that.
     """
     # -I -S: nothing but Python's own modules, which takes some milliseconds.
     return [sys.executable, "-I", "-S", os.path.abspath(__file__), str(os.getpid()), *command]
@@ -43,9 +46,13 @@ def _become(parent: int, command: Sequence[str]) -> None:
     _end_with_parent(signal.SIGTERM)
     if os.getppid() != parent:  # it died before
         sys.exit("the process that starts this one has ended")
+    os.setpgid(0, 0)
     # What is ignored stays ignored in all that the command starts.
     signal.signal(signal.SIGUSR1, signal.SIG_IGN)
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGUSR1])
+    # A Ctrl-C of before is dropped.
+    on_interrupt = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, BLOCKED)
+    signal.signal(signal.SIGINT, on_interrupt)
     try:
         os.execvp(command[0], list(command))
     except OSError as error:

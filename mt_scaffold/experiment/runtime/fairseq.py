@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import importlib.util
-import json
 import os
 import re
 import shlex
 import signal
 import subprocess
 import sys
+import threading
 from collections import deque
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
+from types import FrameType
 
 from mt_scaffold.corpus.files import PathLike, explain_os_error
 from mt_scaffold.errors import MTScaffoldError, UsageError
-from mt_scaffold.experiment.runtime.child_processes import child_command
+from mt_scaffold.experiment.runtime.child_processes import BLOCKED, child_command
 
 _LOG_END = 25
 _PYTHON = (sys.executable, "-P")
@@ -59,25 +61,6 @@ def refuse_options(arguments: Sequence[str], own: Collection[str], program: str)
             raise UsageError(f"{program}: --{name} is set by mt-scaffold itself; remove it from the options")
 
 
-def check_options(options: Iterable[tuple[str, Sequence[str]]]) -> None:
-    """Raise UsageError where fairseq's own parser rejects the options of a program (``train``, ``generate``).
-
-    This needs no data and takes some seconds; without fairseq nothing is checked.
-    """
-    if importlib.util.find_spec("fairseq") is None:
-        return
-    parsers = {"train": "get_training_parser", "generate": "get_generation_parser"}
-    calls = [
-        (program, parsers[program], ["data", "--user-dir", str(user_dir()), *arguments])
-        for program, arguments in options
-    ]
-    command = [*_PYTHON, "-c", _PARSE, json.dumps(calls)]
-    parsing = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True)
-    if parsing.returncode:
-        last = parsing.stderr.rstrip().rpartition("\n")[2]
-        raise UsageError(_refusal(parsing.stderr) or f"fairseq cannot parse its options ({last}); correct them")
-
-
 def _refusal(text: str) -> str | None:
     """Return the last error of fairseq's parser in ``text``, without its list of choices."""
     refusals = re.findall(r"^(?:fairseq-)?(\w+)(?:\.py)?: error: (.*)", text, re.MULTILINE)
@@ -85,16 +68,6 @@ def _refusal(text: str) -> str | None:
         return None
     program, cause = refusals[-1]
     return f"fairseq-{program}: {cause.partition(' (choose from ')[0]}"
-
-
-# The parser's error starts with sys.argv[0].
-_PARSE = """
-import json, sys
-from fairseq import options
-for program, parser, arguments in json.loads(sys.argv[1]):
-    sys.argv[0] = "fairseq-" + program
-    options.parse_args_and_arch(getattr(options, parser)(), arguments)
-"""
 
 
 def has_gpu_device() -> bool:
@@ -209,14 +182,14 @@ def run_command(
 ) -> None:
     """Run the ``command`` of a fairseq program to completion, appending its output to the file ``log``.
 
-    ``variables`` are added to its environment. It ignores SIGUSR1, which is for mt-scaffold, and ends with this process
-    (on Linux, however that ends), so that no orphaned training survives. Raises MTScaffoldError where fairseq is not
-    installed, and, with the end of the log, where the program fails.
+    ``variables`` are added to its environment. It ignores SIGUSR1 and gets no Ctrl-C, which are for mt-scaffold, and
+    ends with this process (on Linux, however that ends), so that no orphaned training survives. Raises MTScaffoldError
+    where fairseq is not installed, and, with the end of the log, where the program fails.
     """
     if importlib.util.find_spec("fairseq_cli") is None:
         raise MTScaffoldError("fairseq is not installed; run make venv in the source folder (see README.md)")
     environment = {**os.environ, "PYTHONHASHSEED": "0", **(variables or {})}
-    unblocked = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR1])
+    unblocked = signal.pthread_sigmask(signal.SIG_BLOCK, BLOCKED)
     try:
         with open(log, "ab") as stream:
             stream.write(f"$ {shlex.join(command)}\n".encode())
@@ -234,7 +207,8 @@ def run_command(
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, unblocked)
     try:
-        status = process.wait()
+        with _paused_together(process):
+            status = process.wait()
     except BaseException:
         process.terminate()
         process.wait()
@@ -244,6 +218,30 @@ def run_command(
             raise UsageError(f"{refusal}; whole log: {log}")
         how = f"exit status {status}" if status > 0 else f"signal {-status}"
         raise MTScaffoldError(f"fairseq-{program} failed ({how}); whole log: {log}; it ends:\n{log_end(log)}")
+
+
+@contextlib.contextmanager
+def _paused_together(process: subprocess.Popen[bytes]) -> Iterator[None]:
+    """Within the block, pause a program together with this process on Ctrl-Z, which a terminal sends to this one only.
+
+    In the main thread only, because signals come to no other.
+    """
+    if threading.current_thread() is not threading.main_thread() or signal.getsignal(signal.SIGTSTP) != signal.SIG_DFL:
+        yield
+        return
+
+    def pause(number: int, frame: FrameType | None) -> None:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGSTOP)
+        os.kill(os.getpid(), signal.SIGSTOP)
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGCONT)
+
+    signal.signal(signal.SIGTSTP, pause)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTSTP, signal.SIG_DFL)
 
 
 def log_end(log: PathLike, lines: int = _LOG_END, indent: str = "  | ") -> str:

@@ -71,7 +71,7 @@ def build(kind: Any, value: Any, key: str = "", limits: Mapping[str, Any] = {}) 
         return from_keys(value, key)
     origin = typing.get_origin(kind)
     if dataclasses.is_dataclass(kind):
-        return _build_dataclass(kind, value, key)
+        return build_dataclass(kind, value, key)
     if kind == OptionValue:
         return _build_option(value, key)
     if origin in (types.UnionType, typing.Union):
@@ -104,7 +104,8 @@ def build(kind: Any, value: Any, key: str = "", limits: Mapping[str, Any] = {}) 
     return _build_scalar(kind, value, key, limits)
 
 
-def _build_dataclass(kind: Any, value: Any, key: str) -> Any:
+def build_dataclass(kind: Any, value: Any, key: str) -> Any:
+    """Do the same for the fields of a dataclass, even where it has a ``from_keys`` that calls this."""
     if not isinstance(value, dict):
         raise WrongValue(key, f"must be 'key: value' lines, not {show(value)}")
     hints = typing.get_type_hints(kind)

@@ -28,6 +28,7 @@ from mt_scaffold.experiment.study.drawing import draw
 from mt_scaffold.experiment.study.generalisation import GeneralisationCell, measure_generalisation
 from mt_scaffold.experiment.study.held_out import HeldOutCell, measure_held_out
 from mt_scaffold.experiment.study.methods import applies
+from mt_scaffold.experiment.study.page import write_page
 from mt_scaffold.experiment.study.tables import write_tables
 from mt_scaffold.experiment.study.texts import TRAIN, CountedText, count_text
 from mt_scaffold.options import worker_count
@@ -64,13 +65,13 @@ class _Job:
 
 
 def study(config: PathLike, output: PathLike, texts: PathLike = ".", jobs: int = 1) -> Path:
-    """Measure every cell of an intrinsic study that is not there yet; write tables and figures.
+    """Measure every cell of an intrinsic study that is not there yet; write tables, figures and a page.
 
     config: the YAML file (``Study`` is its schema). output: the folder of the study. texts: the folder of the files
     that it names. jobs: processes side by side, -1 for all cores.
 
-    Returns the folder: ``cells/``, ``generalisation/`` and ``held-out/`` as JSON, ``*.csv``, ``figures/`` as SVG and
-    PNG, and ``config.yaml`` with versions and the digests of the texts.
+    Returns the page ``report.html``. Next to it are ``cells/``, ``generalisation/`` and ``held-out/`` as JSON,
+    ``*.csv``, ``figures/``, and ``config.yaml`` with versions and the digests of the texts.
 
     Raises UsageError for a configuration that does not fit, MTScaffoldError where a text cannot be read.
     """
@@ -100,9 +101,9 @@ def study(config: PathLike, output: PathLike, texts: PathLike = ".", jobs: int =
         measured = [read_result(Cell, job.path) for job in cells]
         compared = [read_result(GeneralisationCell, job.path) for job in comparisons]
         write_tables(measured, compared, [read_result(HeldOutCell, job.path) for job in trials], folder)
-        draw(settings, measured, compared, folder / "figures")
+        figures = draw(settings, measured, compared, folder / "figures")
         _write_config(settings, paths, folder / "config.yaml")
-    return folder
+        return write_page(settings, measured, figures, folder)
 
 
 def _cells(settings: Study, texts: Mapping[str, CountedText], folder: Path) -> list[_Job]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +13,14 @@ from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.configuration import Config, Experiment
 from mt_scaffold.experiment.configuration.systems import CodesSetting, with_what_they_are_made_of
 from mt_scaffold.experiment.configuration.translation_layout import TranslationLayout
+from mt_scaffold.experiment.runtime.result_warnings import ResultWarning, print_warnings
 from mt_scaffold.methods import Trimmed
 from mt_scaffold.methods.learn import learn as learn_with
 from mt_scaffold.methods.trimming import SAME, trim
 from mt_scaffold.segment.inference import inference_of
+
+# The characters of a dictionary, about.
+_CHARACTERS = 300
 
 
 def learned_from(layout: TranslationLayout, codes: str) -> list[Path]:
@@ -89,6 +94,13 @@ def check_codes(config: Experiment, of_bytes: bool = False) -> None:
                 raise UsageError(f"systems.{name}.{key}: {path}: not of bytes; learn codes with --pretokenise")
 
 
+def dictionary_size(codes: CodesSetting) -> int:
+    """Return about how many entries the dictionary of some codes will have: what is merged, and characters."""
+    if codes.file is not None:
+        return len(Codes.read(codes.file).merges) + _CHARACTERS
+    return int(getattr(codes.method, "symbols", 0)) + _CHARACTERS
+
+
 def copy_codes(source: PathLike, output: PathLike) -> None:
     """Copy a codes file from elsewhere. Raises MTScaffoldError where it is not one."""
     codes = Codes.read(source)
@@ -97,7 +109,31 @@ def copy_codes(source: PathLike, output: PathLike) -> None:
         stream.write(codes.text)
 
 
-def learn(setting: CodesSetting, output: PathLike, num_workers: int, text: Mapping[str, Any]) -> None:
+@dataclass(frozen=True)
+class LearnReport:
+    """The outcome of learning some codes. symbols: asked for. tokens: normal merged tokens in the codes; None: none."""
+
+    codes: str
+    method: str
+    symbols: int
+    tokens: int | None = field(metadata={"omit_none": True})
+    warnings: list[ResultWarning] = field(default_factory=list)
+
+
+def _report(name: str, method: str, symbols: int, learned: Any, with_base_symbols: bool = False) -> LearnReport:
+    tokens = None
+    if hasattr(learned, "codes"):
+        merges = learned.codes.merges
+        tokens = len(merges) if all(merge.normal for merge in merges) else len(learned.codes.normal)
+    warnings = []
+    if learned.exhausted and tokens is not None:
+        base = " and the base symbols" if with_base_symbols else ""
+        warnings.append(ResultWarning("few-tokens", name, f"{tokens:,}{base} of {symbols:,}"))
+    print_warnings(warnings)
+    return LearnReport(name, method, symbols, tokens, warnings)
+
+
+def learn(name: str, setting: CodesSetting, output: PathLike, num_workers: int, text: Mapping[str, Any]) -> LearnReport:
     """Learn codes, or another model; text: the arguments of ``learn`` that say what to learn from.
 
     With ``dev``, the texts that languages are compared on.
@@ -105,15 +141,17 @@ def learn(setting: CodesSetting, output: PathLike, num_workers: int, text: Mappi
     assert setting.method is not None
     text = dict(text)
     method = setting.method.with_settings(dev=text.pop("dev")) if "dev" in text else setting.method
-    learn_with(method=method, outfile=output, num_workers=num_workers, **text)
+    learned = learn_with(method=method, outfile=output, num_workers=num_workers, **text)
+    return _report(name, method.name, method.amount, learned, getattr(method, "total_symbols", False))
 
 
 def trim_codes(
-    setting: CodesSetting, untrimmed: PathLike, output: PathLike, num_workers: int, text: Mapping[str, Any]
-) -> None:
+    name: str, setting: CodesSetting, untrimmed: PathLike, output: PathLike, num_workers: int, text: Mapping[str, Any]
+) -> LearnReport:
     """Trim the vocabulary of codes; text: as of ``learn``."""
     method = setting.method
     assert isinstance(method, Trimmed)
     refill: dict[str, Any] = {"refill": SAME, "min_frequency": method.min_frequency} if method.refill else {}
     which = {key: text[key] for key in ("documents", "counts") if key in text}
-    trim(untrimmed, outfile=output, below=method.below, num_workers=num_workers, **refill, **which)
+    trimmed = trim(untrimmed, outfile=output, below=method.below, num_workers=num_workers, **refill, **which)
+    return _report(name, method.name, len(Codes.read(untrimmed).normal), trimmed)

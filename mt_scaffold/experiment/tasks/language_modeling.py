@@ -12,15 +12,18 @@ from mt_scaffold.corpus.files import PathLike, write_text
 from mt_scaffold.corpus.text import read_lines
 from mt_scaffold.errors import UsageError
 from mt_scaffold.experiment.binarise.data_folder import read_documents_folder
-from mt_scaffold.experiment.binarise.parallel import DESCRIPTION
+from mt_scaffold.experiment.binarise.pairs_as_ids import DESCRIPTION
 from mt_scaffold.experiment.configuration.language_model import LanguageModelConfig
-from mt_scaffold.experiment.configuration.language_model_layout import LanguageModelLayout
+from mt_scaffold.experiment.configuration.language_model_layout import TASK_KINDS, LanguageModelLayout
 from mt_scaffold.experiment.configuration.layout import TRAINED_ON, Run
 from mt_scaffold.experiment.runtime.fairseq import gpus_in_all, option_arguments
+from mt_scaffold.experiment.runtime.fairseq_options import Call
 from mt_scaffold.experiment.runtime.results import write_result
 from mt_scaffold.experiment.runtime.schema import OptionValue
-from mt_scaffold.experiment.tasks.codes import check_codes
+from mt_scaffold.experiment.tasks import benchmarks
+from mt_scaffold.experiment.tasks.codes import check_codes, dictionary_size
 from mt_scaffold.experiment.tasks.task import Comparable, Step, Task
+from mt_scaffold.experiment.tasks.training_text import TrainingText, documents
 from mt_scaffold.experiment.training.language_model_options import (
     OWN_TASKS,
     check_averaging,
@@ -93,7 +96,7 @@ def evaluate(layout: LanguageModelLayout, run: Run, test_set: str, gpus: int = 0
 
     scores = evaluate(
         layout.averaged(run),
-        layout.binarised_test(layout.segmentation_of(run.system), test_set),
+        layout.binarised_test_of(run.system, test_set),
         layout.scores(run, test_set),
         **_evaluation(layout.config),
         gpus=gpus,
@@ -139,6 +142,13 @@ def sample(layout: LanguageModelLayout, run: Run, gpus: int = 0) -> None:
     write_text(layout.samples(run), format_samples(samples))
 
 
+def report(layout: LanguageModelLayout) -> None:
+    """Make the report page of the finished experiment."""
+    from mt_scaffold.experiment.report.html.language_models import language_model_report
+
+    language_model_report(layout.folder, layout.report)
+
+
 class LanguageModeling(Task[LanguageModelLayout]):
     """Language models of raw documents, scored in bits per byte."""
 
@@ -152,6 +162,9 @@ class LanguageModeling(Task[LanguageModelLayout]):
         "evaluate": evaluate,
         "prompts": prompts,
         "sample": sample,
+        "evaluate-tasks": benchmarks.evaluate_tasks,
+        "compare-tasks": benchmarks.compare_tasks,
+        "report": report,
     }
 
     def check_plan(self, layout: LanguageModelLayout) -> None:
@@ -160,25 +173,37 @@ class LanguageModeling(Task[LanguageModelLayout]):
             layout.files(part)
         shards(layout)
         _evaluation(layout.config)
+        benchmarks.check_plan(layout)
         # Once a data folder exists, whether the trainings on it will save the checkpoints that are averaged.
         for trained, comparison in layout.config.trainings:
             if ((data := layout.binarised_of(trained)) / DESCRIPTION).exists():
                 check_averaging(layout.config, trained, comparison, read_documents_folder(data))
 
-    def fairseq_calls(self, layout: LanguageModelLayout) -> list[tuple[str, list[str]]]:
+    def training_text(self, layout: LanguageModelLayout) -> TrainingText:
+        return documents(layout)
+
+    def fairseq_calls(self, layout: LanguageModelLayout) -> list[Call]:
         calls = []
         for system, comparison in layout.config.trainings:
             options = option_arguments(training_options(layout.config, system, comparison))
-            calls.append(("train", ["--task", OWN_TASKS[layout.resamples(system)], *options]))
+            sizes, seeds = [dictionary_size(layout.config.codes_of(system))], len(layout.config.seeds)
+            calls.append(Call("train", ["--task", OWN_TASKS[layout.resamples(system)], *options], sizes, seeds))
         return calls
 
+    def check_start(self, layout: LanguageModelLayout) -> None:
+        benchmarks.check_names(layout)
+
     def results(self, layout: LanguageModelLayout) -> list[Path]:
-        return layout.every_run(layout.samples) if layout.config.samples.prompts else []
+        files = [*map(layout.task_comparison, TASK_KINDS)] if layout.config.tasks is not None else []
+        samples = layout.every_run(layout.samples) if layout.config.samples.prompts else []
+        return [layout.report, *files, *samples]
 
     def closing_words(self, layout: LanguageModelLayout) -> list[str]:
-        table = layout.vocabulary_table
-        lines = [table.read_text(encoding="utf-8")] if table.exists() else []
-        return [*lines, f"All results are in {layout.folder} (see docs/language_models.md)."]
+        tables = [layout.vocabulary_table]
+        if layout.config.tasks is not None:
+            tables.insert(0, layout.task_comparison("txt"))
+        lines = [table.read_text(encoding="utf-8") for table in tables if table.exists()]
+        return [*lines, f"All results are in {layout.folder}; open {layout.report} in a browser."]
 
     def learned_from(self, layout: LanguageModelLayout, codes: str) -> list[Path]:
         return [layout.counts]
@@ -186,29 +211,25 @@ class LanguageModeling(Task[LanguageModelLayout]):
     def learning(self, layout: LanguageModelLayout, codes: str) -> dict[str, Any]:
         return {"counts": [layout.counts], "prune": layout.config.prepare.prune, **words_of(layout.config)}
 
-    def binarised_from(self, layout: LanguageModelLayout, segmentation: str, *parts: str) -> list[Path]:
-        return [*(path for part in parts for path in layout.files(part)), layout.codes(segmentation)]
+    def binarised_from(self, layout: LanguageModelLayout, data: str, *parts: str) -> list[Path]:
+        codes, _ = layout.setting_of(data)
+        return [*(path for part in parts for path in layout.files(part)), layout.codes(codes)]
 
     def binarise(
-        self,
-        layout: LanguageModelLayout,
-        segmentation: str,
-        output: Path,
-        parts: Sequence[str],
-        resampled: bool,
-        workers: int,
+        self, layout: LanguageModelLayout, data: str, output: Path, parts: Sequence[str], workers: int
     ) -> None:
         from mt_scaffold.experiment.binarise.documents import binarise_documents
 
+        codes, keep_text = layout.setting_of(data)
         texts = {part if part in TRAINED_ON else "test": layout.patterns(part) for part in parts}
         form, field = layout.format
         binarise_documents(
             output,
-            layout.codes(segmentation),
+            layout.codes(codes),
             **texts,
             format=form,
             field=field,
-            keep_text=resampled,
+            keep_text=keep_text,
             padding_factor=layout.config.binarise.padding_factor,
             num_workers=workers,
         )
@@ -249,9 +270,10 @@ class LanguageModeling(Task[LanguageModelLayout]):
         return layout.config.evaluate.bootstrap_samples
 
     def measured(self, layout: LanguageModelLayout) -> list[Path]:
-        return list(dict.fromkeys(map(layout.binarised_of, layout.config.systems)))
+        folders = dict.fromkeys(map(layout.binarised_of, layout.config.systems))
+        return [*folders, *layout.every_run(layout.training_report)]
 
     def statistics(self, layout: LanguageModelLayout) -> None:
         from mt_scaffold.experiment.report.statistics import language_model_statistics
 
-        language_model_statistics(layout.folder)
+        language_model_statistics(layout)

@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, TypeVar
 from mt_scaffold.corpus.files import PathLike
 from mt_scaffold.experiment.configuration import Published
 from mt_scaffold.experiment.configuration.layout import Layout, Run
+from mt_scaffold.experiment.runtime.fairseq_options import Call
 from mt_scaffold.experiment.runtime.schema import OptionValue
+from mt_scaffold.experiment.tasks.training_text import TrainingText
 from mt_scaffold.experiment.training.resuming import Start
 
 if TYPE_CHECKING:
@@ -50,11 +52,18 @@ class Task(ABC, Generic[AnyLayout]):
         """Raise MTScaffoldError for what would show only after hours, where it can be known before anything runs."""
 
     @abstractmethod
-    def fairseq_calls(self, layout: AnyLayout) -> list[tuple[str, list[str]]]:
+    def fairseq_calls(self, layout: AnyLayout) -> list[Call]:
         """Return the programs of fairseq that will run, each with its options; raise UsageError for wrong ones."""
+
+    @abstractmethod
+    def training_text(self, layout: AnyLayout) -> TrainingText:
+        """Return what is known of the text."""
 
     def check_ends(self, layout: AnyLayout) -> None:
         """Raise UsageError for a training without an end."""
+
+    def check_start(self, layout: AnyLayout) -> None:
+        """Raise MTScaffoldError for what takes seconds to check, once, before the first step."""
 
     @abstractmethod
     def results(self, layout: AnyLayout) -> list[Path]:
@@ -75,14 +84,12 @@ class Task(ABC, Generic[AnyLayout]):
         """Return the arguments of ``learn_bpe`` and ``trim`` that say which text some codes are learned from."""
 
     @abstractmethod
-    def binarised_from(self, layout: AnyLayout, segmentation: str, *parts: str) -> list[Path]:
-        """Return the files that a data folder of these parts is made of."""
+    def binarised_from(self, layout: AnyLayout, data: str, *parts: str) -> list[Path]:
+        """Return the files that a data folder of these parts is made of (data: its name)."""
 
     @abstractmethod
-    def binarise(
-        self, layout: AnyLayout, segmentation: str, output: Path, parts: Sequence[str], resampled: bool, workers: int
-    ) -> None:
-        """Make a data folder; resampled: keep the training text, to be segmented again in every epoch."""
+    def binarise(self, layout: AnyLayout, data: str, output: Path, parts: Sequence[str], workers: int) -> None:
+        """Make a data folder; where the systems resample, it keeps the training text."""
 
     # -- trainings
 
@@ -122,6 +129,13 @@ class Task(ABC, Generic[AnyLayout]):
     @abstractmethod
     def samples(self, layout: AnyLayout) -> int:
         """Return the number of bootstrap resamples."""
+
+    def reports(self, layout: AnyLayout) -> list[Path]:
+        """Return the step reports, and the data folders, whose warnings stand above the comparison.
+
+        Those of codes, trainings and scores are there for every task.
+        """
+        return []
 
     def published(self, layout: AnyLayout) -> Sequence[Published]:
         """Return scores from elsewhere, to be shown next to ours."""

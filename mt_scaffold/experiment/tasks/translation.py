@@ -2,34 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import functools
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from mt_scaffold.corpus.documents import Documents
 from mt_scaffold.corpus.files import PathLike, open_output
 from mt_scaffold.errors import UsageError
-from mt_scaffold.experiment.binarise.dictionary import make_dictionaries
-from mt_scaffold.experiment.binarise.parallel import DESCRIPTION, Binarised, binarise
+from mt_scaffold.experiment.binarise.dictionary import SidesResampling, make_dictionaries
+from mt_scaffold.experiment.binarise.pairs_as_ids import DESCRIPTION, Binarised, binarise
 from mt_scaffold.experiment.binarise.segmentation import segmentation_in
 from mt_scaffold.experiment.configuration import Config, Published
+from mt_scaffold.experiment.configuration.data import SIDES
 from mt_scaffold.experiment.configuration.layout import TRAINED_ON, Run
 from mt_scaffold.experiment.configuration.training import STOP_OPTIONS
 from mt_scaffold.experiment.configuration.translation_layout import TranslationLayout
-from mt_scaffold.experiment.data.report import DataReport, gather_reports
+from mt_scaffold.experiment.data.preprocessed import refuse_preprocessed
+from mt_scaffold.experiment.data.report import gather_reports
 from mt_scaffold.experiment.data.tokenise import TokeniseReport, gather_chunks, tokenise
 from mt_scaffold.experiment.inference.ctranslate2_engine import parse_search
 from mt_scaffold.experiment.inference.export_ctranslate2 import check_installed
 from mt_scaffold.experiment.report.paper import papers_codes
 from mt_scaffold.experiment.runtime.fairseq import gpus_in_all, option_arguments
+from mt_scaffold.experiment.runtime.fairseq_options import Call
 from mt_scaffold.experiment.runtime.results import read_result, write_result
 from mt_scaffold.experiment.runtime.schema import OptionValue
-from mt_scaffold.experiment.tasks.codes import check_codes, check_packages, compared_on, learned_from
+from mt_scaffold.experiment.tasks.codes import check_codes, check_packages, compared_on, dictionary_size, learned_from
 from mt_scaffold.experiment.tasks.task import Step, Task
+from mt_scaffold.experiment.tasks.training_text import TrainingText, parallel_text
 from mt_scaffold.experiment.training.averaging_check import check_averaging, number_of
 from mt_scaffold.experiment.training.resuming import Start
 from mt_scaffold.experiment.training.train import plan_start
 from mt_scaffold.experiment.training.translation_options import OWN_TASKS, training_options
+from mt_scaffold.segment.resampling import Resampling
 
 if TYPE_CHECKING:
     from mt_scaffold.experiment.evaluation.measures import Measure
@@ -61,8 +67,10 @@ def tokenise_part(
     elif part == "valid":
         output = layout.uncleaned(part, language)
     number, _, count = chunk.partition("-of-")
-    choices = layout.config.tokenise_for(part)
+    choices = layout.config.tokenise_for(part, SIDES[layout.languages.index(language)])
     raw, place = layout.raw(part, language), (int(number), int(count))
+    if number == "1":
+        refuse_preprocessed(raw, choices)
     write_result(report, tokenise(raw, output, language, choices, chunk=place, num_workers=num_workers))
 
 
@@ -195,17 +203,23 @@ def segment(layout: TranslationLayout, segmentation: str, part: str, language: s
     )
 
 
-def dictionary(layout: TranslationLayout, segmentation: str, num_workers: int = 1) -> None:
-    """Make fairseq's dictionaries of a segmentation from the training words."""
+def dictionary(layout: TranslationLayout, data: str, num_workers: int = 1) -> None:
+    """Make the dictionaries of the systems with the same data."""
     make_dictionaries(
         layout.words_prefix("train"),
-        layout.dictionaries(segmentation),
+        layout.dictionaries(data),
         *layout.languages,
-        segmentation_in(layout, segmentation),
+        segmentation_in(layout, layout.segmentation_behind(data)),
         layout.config.binarise,
-        layout.config.is_resampled(segmentation),
+        _kinds(layout.config.resamplings_of(data)),
         num_workers,
     )
+
+
+def _kinds(resamplings: tuple[Resampling, Resampling]) -> SidesResampling:
+    """Return the kinds of resampling of each side: one or none."""
+    source, target = ([each] if each else [] for each in resamplings)
+    return source, target
 
 
 # -- models → translations → scores → report
@@ -217,7 +231,7 @@ def translate(layout: TranslationLayout, run: Run, test_set: str, checkpoint: st
 
     section = layout.config.translate
     translate(
-        layout.binarised_test(layout.segmentation_of(run.system), test_set),
+        layout.binarised_test_of(run.system, test_set),
         test_set,
         layout.checkpoint(run, checkpoint) if checkpoint else layout.averaged(run),
         layout.training(run, "translations") / checkpoint,
@@ -251,11 +265,11 @@ def score(layout: TranslationLayout, run: Run, test_set: str, checkpoint: str = 
         print(f"{name}: {metric.score:.2f}  {metric.signature}")
 
 
-def compression(layout: TranslationLayout) -> None:
+def compression(layout: TranslationLayout, systems: str = "") -> None:
     """Set the bytes per token of the codes next to the paper's."""
     from mt_scaffold.experiment.report.paper import write_compression
 
-    write_compression(layout)
+    write_compression(layout.of_systems(systems.split(",")) if systems else layout)
 
 
 def report(layout: TranslationLayout) -> None:
@@ -290,15 +304,20 @@ class Translation(Task[TranslationLayout]):
         check_packages(layout.config)
         check_averaging(layout.config)
 
-    def fairseq_calls(self, layout: TranslationLayout) -> list[tuple[str, list[str]]]:
+    def training_text(self, layout: TranslationLayout) -> TrainingText:
+        return parallel_text(layout.config)
+
+    def fairseq_calls(self, layout: TranslationLayout) -> list[Call]:
         config = layout.config
         if config.translate.engine == "ctranslate2":
             check_installed()
             parse_search(option_arguments(config.translate.options))
-        calls = [("generate", ["--task", OWN_TASKS[0], *option_arguments(config.translate.options)])]
+        calls = [Call("generate", ["--task", OWN_TASKS[0], *option_arguments(config.translate.options)])]
         for name, system in config.systems.items():
             options = option_arguments(training_options(config, name))
-            calls.append(("train", ["--task", OWN_TASKS[system.resamples], *options]))
+            sizes = [dictionary_size(codes) for codes in config.segmentation(name).codes]
+            sizes = [sum(sizes)] if config.binarise.joined_dictionary else [sizes[0], sizes[-1]]
+            calls.append(Call("train", ["--task", OWN_TASKS[system.resamples], *options], sizes, len(config.seeds)))
         return calls
 
     def check_ends(self, layout: TranslationLayout) -> None:
@@ -320,9 +339,6 @@ class Translation(Task[TranslationLayout]):
 
     def closing_words(self, layout: TranslationLayout) -> list[str]:
         lines = [layout.compression.read_text(encoding="utf-8")] if layout.compression.exists() else []
-        if layout.data_report.exists():
-            warnings = read_result(DataReport, layout.data_report).raw.warnings
-            lines += [f"Warning: {warning}" for warning in warnings]
         results = f"All results are in {layout.folder} (see docs/architecture.md)"
         return [*lines, f"{results}; open {layout.report} in a browser."]
 
@@ -335,31 +351,26 @@ class Translation(Task[TranslationLayout]):
             return {"documents": [Documents([path]) for path in words], "dev": development}
         return {"documents": Documents(words)}
 
-    def binarised_from(self, layout: TranslationLayout, segmentation: str, *parts: str) -> list[Path]:
+    def binarised_from(self, layout: TranslationLayout, data: str, *parts: str) -> list[Path]:
         words = [layout.words(part, language) for part in parts for language in layout.languages]
-        dictionaries = [layout.dictionary(segmentation, language) for language in layout.languages]
-        return [*words, *segmented_with(layout, segmentation, *layout.languages), *dictionaries]
+        dictionaries = [layout.dictionary(data, language) for language in layout.languages]
+        return [*words, *segmented_with(layout, layout.segmentation_behind(data), *layout.languages), *dictionaries]
 
-    def binarise(
-        self,
-        layout: TranslationLayout,
-        segmentation: str,
-        output: Path,
-        parts: Sequence[str],
-        resampled: bool,
-        workers: int,
-    ) -> None:
-        from mt_scaffold.experiment.binarise.words import binarise_words
+    def binarise(self, layout: TranslationLayout, data: str, output: Path, parts: Sequence[str], workers: int) -> None:
+        from mt_scaffold.experiment.binarise.pairs_as_words import binarise_words
 
-        make = binarise_words if resampled else binarise
+        train, resampling = "train" in parts, layout.config.resamplings_of(data)
+        make: Callable[..., object] = binarise
+        if train and any(resampling):
+            make = functools.partial(binarise_words, resamplings=_kinds(resampling))
         make(
             output,
             *layout.languages,
-            segmentation_in(layout, segmentation),
-            layout.words_prefix("train") if "train" in parts else None,
+            segmentation_in(layout, layout.segmentation_behind(data)),
+            layout.words_prefix("train") if train else None,
             layout.words_prefix("valid") if "valid" in parts else None,
             [layout.words_prefix(part) for part in parts if part not in TRAINED_ON],
-            layout.dictionaries(segmentation),
+            layout.dictionaries(data),
             num_workers=workers,
         )
 
@@ -386,6 +397,11 @@ class Translation(Task[TranslationLayout]):
     def samples(self, layout: TranslationLayout) -> int:
         return layout.config.score.bootstrap_samples
 
+    def reports(self, layout: TranslationLayout) -> list[Path]:
+        config = layout.config
+        tests = [layout.binarised_test(name, test) for name in config.segmentations for test in config.test_sets]
+        return [layout.data_report, *tests]
+
     def published(self, layout: TranslationLayout) -> Sequence[Published]:
         from mt_scaffold.experiment.report.paper import published_scores
 
@@ -401,10 +417,10 @@ class Translation(Task[TranslationLayout]):
             *layout.every_run(layout.translation, tests),
             *layout.every_run(layout.training_report),
             *(layout.averaged(Run(system, seed)) for system in config.systems),
-            *(layout.dictionary(name, layout.source) for name in config.segmentations),
+            *(layout.dictionary(name, layout.source) for name in config.data_settings),
         ]
 
     def statistics(self, layout: TranslationLayout) -> None:
         from mt_scaffold.experiment.report.statistics import statistics
 
-        statistics(layout.folder)
+        statistics(layout)

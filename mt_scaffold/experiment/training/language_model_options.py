@@ -70,8 +70,8 @@ def training_options(
             processes = train.batch_gpus if gpus is None else max(1, gpus)
             updates = updates_until(rule, limit, options, processes, data)
         options = _scheduled(train.schedule, options, updates)
-    options |= averaging_options(config.average, config.average.last)
-    options |= kept_checkpoints(config.average, options, config.average.last)
+    options |= averaging_options(config.average, config.wanted_checkpoints)
+    options |= kept_checkpoints(config.average, options, config.wanted_checkpoints)
     return options | resampling_options(config.systems[system].resamplings)
 
 
@@ -114,7 +114,7 @@ def check_averaging(config: LanguageModelConfig, system: str, comparison: str, d
         return
     split = data.splits["train"]
     updates = updates_until("tokens", split.tokens, options, config.train.batch_gpus, data)
-    check_checkpoints(options, Epoch(updates, split.tokens, split.bytes), config.average.last)
+    check_checkpoints(options, Epoch(updates, split.tokens, split.bytes), config.wanted_checkpoints)
 
 
 def tokens_per_byte(data: PathLike, dropout: float) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 import shlex
 import zipfile
@@ -14,17 +15,19 @@ from mt_scaffold.errors import MTScaffoldError
 from mt_scaffold.experiment.configuration.layout import CHECKPOINTS, TRAINING_COMMAND
 from mt_scaffold.experiment.runtime.checkpoints import load_checkpoint
 
+# When the training ends.
+_ENDS = "max-epoch max-update stop-time-hours stop-min-lr stop-tokens stop-text patience"
 # Options that leave both the batches and what is learned from them as they are; docs/fairseq.md lists them.
 _MAY_CHANGE = {
     f"--{name}"
     for group in (
-        # when the training ends
-        "max-epoch max-update stop-time-hours stop-min-lr stop-tokens stop-text patience average-last average-by",
+        _ENDS,
         # when it is validated, and in which batches
         "validate-interval validate-interval-updates validate-after-updates",
         "max-tokens-valid batch-size-valid max-sentences-valid",
         "disable-validation max-valid-steps fixed-validation-seed",
         # what is saved and kept
+        "average-last average-by",
         "save-interval save-interval-updates no-epoch-checkpoints write-checkpoints-asynchronously save-async",
         "keep-interval-updates keep-interval-updates-pattern keep-last-epochs keep-best-checkpoints",
         # the log
@@ -141,6 +144,16 @@ def check_resumable(training: PathLike, new: Start) -> None:
             f"{training}: holds a training that was started with different settings ({', '.join(changed)}; see "
             "command.txt there); delete the folder to train from scratch, or choose another"
         )
+
+
+def ended_with(training: PathLike, new: Start) -> bool:
+    """Return whether a training that has ended was started with these settings, on any number of processes."""
+    old = read_start(training)
+    if old is None:
+        return True  # its checkpoints were removed, so that nothing tells
+    ends = [f"--{name}" for name in _ENDS.split()]
+    same_end = all(old.options.get(name) == new.options.get(name) for name in ends)
+    return same_end and not _changes(old, dataclasses.replace(new, processes=None))
 
 
 def _knows_its_batch(training: Path) -> bool:

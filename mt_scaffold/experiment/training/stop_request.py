@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 import threading
@@ -22,6 +23,12 @@ class StoppedOnRequest(MTScaffoldError):
     """A training was asked to stop and can be resumed (exit status 75, EX_TEMPFAIL: try again later)."""
 
     exit_status = 75
+
+
+class Interrupted(StoppedOnRequest):
+    """A training was asked to stop with Ctrl-C, and can be resumed (the exit status of a shell for SIGINT)."""
+
+    exit_status = 128 + signal.SIGINT
 
 
 class StopRequest:
@@ -62,24 +69,44 @@ class StopRequest:
 
 
 class _Signal:
-    """What SIGUSR1 does: ask the training that runs to stop; without one, end this process."""
+    """SIGUSR1 and Ctrl-C: ask the training that runs to stop; without one, end this process."""
 
     def __init__(self, training: PathLike) -> None:
         self.training = training
         self.running: StopRequest | None = None
+        self.interrupted = False
 
-    def __call__(self, number: int, frame: FrameType | None) -> None:
+    def request(self, number: int, frame: FrameType | None) -> None:
+        """Take SIGUSR1."""
         if self.running is None:
             raise StoppedOnRequest(f"{self.training}: stopped on request, not in training; the same command resumes it")
+        self._ask(self.running)
+
+    def interrupt(self, number: int, frame: FrameType | None) -> None:
+        """Take Ctrl-C; a second one ends at once."""
+        if self.running is None or self.interrupted:
+            raise KeyboardInterrupt
+        self.interrupted = True
+        # Not print, which the signal may have come in the middle of.
+        os.write(2, b"mt-scaffold: saving after this update; Ctrl-C again ends at once\n")
+        self._ask(self.running)
+
+    def _ask(self, running: StopRequest) -> None:
         try:
-            self.running.make()
+            running.make()
         except OSError as error:
             # Raised here, it would end the training.
-            print(f"mt-scaffold: {self.running.path}: {error.strerror}; cannot stop the training", file=sys.stderr)
+            print(f"mt-scaffold: {running.path}: {error.strerror}; cannot stop the training", file=sys.stderr)
+
+    def stopped(self, updates: int) -> StoppedOnRequest:
+        """Return the error with which a training ends that has stopped after this many updates."""
+        if self.interrupted:
+            return Interrupted(f"{self.training}: interrupted after update {updates}; the same command resumes")
+        return StoppedOnRequest(f"{self.training}: stopped on request after update {updates}; the same command resumes")
 
     @contextmanager
     def stops_training(self) -> Iterator[StopRequest]:
-        """Have the signal stop the training that runs in the block."""
+        """Have the signals stop the training that runs in the block."""
         request = StopRequest.of(self.training)
         request.withdraw()
         self.running = request
@@ -91,13 +118,20 @@ class _Signal:
 
 @contextmanager
 def stopped_by_signal(training: PathLike) -> Iterator[_Signal]:
-    """Within the block, stop on SIGUSR1 with StoppedOnRequest, in the main thread (signals come to no other)."""
+    """Within the block, stop on SIGUSR1 with StoppedOnRequest, and on Ctrl-C with Interrupted once a training runs.
+
+    In the main thread only, because signals come to no other.
+    """
     taken = _Signal(training)
     if threading.current_thread() is not threading.main_thread():
         yield taken
         return
-    before = signal.signal(signal.SIGUSR1, taken)
+    before = {signal.SIGUSR1: signal.signal(signal.SIGUSR1, taken.request)}
+    # A shell script has the programs that it starts in the background ignore Ctrl-C.
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        before[signal.SIGINT] = signal.signal(signal.SIGINT, taken.interrupt)
     try:
         yield taken
     finally:
-        signal.signal(signal.SIGUSR1, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)

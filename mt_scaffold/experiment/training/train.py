@@ -8,7 +8,7 @@ import shutil
 import sys
 import zipfile
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,7 @@ from mt_scaffold.experiment.binarise.data_folder import (
     read_data_folder,
     subsets,
 )
-from mt_scaffold.experiment.binarise.parallel import DESCRIPTION, Binarised
+from mt_scaffold.experiment.binarise.pairs_as_ids import DESCRIPTION, Binarised
 from mt_scaffold.experiment.configuration.layout import (
     CHECKPOINTS,
     TRAINING_COMMAND,
@@ -49,10 +49,12 @@ from mt_scaffold.experiment.runtime.fairseq import (
 )
 from mt_scaffold.experiment.runtime.locks import locked
 from mt_scaffold.experiment.runtime.provenance import sha256, versions
+from mt_scaffold.experiment.runtime.result_warnings import ResultWarning, print_warnings
 from mt_scaffold.experiment.runtime.results import write_result
 from mt_scaffold.experiment.training.averaging_check import number_of
+from mt_scaffold.experiment.training.progress import PROGRESS_FILE, progress_file
 from mt_scaffold.experiment.training.resuming import Start, check_resumable, options_of, write_start
-from mt_scaffold.experiment.training.stop_request import STOP_FILE, StoppedOnRequest, StopRequest, stopped_by_signal
+from mt_scaffold.experiment.training.stop_request import STOP_FILE, StopRequest, stopped_by_signal
 from mt_scaffold.experiment.training.training_log import parameters_in_log, read_training_log
 
 _OWN_OPTIONS = {"save-dir", "seed", "source-lang", "target-lang", "user-dir", "cpu", "restore-file"}
@@ -87,6 +89,7 @@ class TrainingReport:
     text_bytes: int | None = None
     stop: str = "other"
     valid_metric: str = "loss"
+    warnings: list[ResultWarning] = field(default_factory=list)
 
 
 def train(
@@ -109,7 +112,8 @@ def train(
     ``output`` gets ``command.txt`` (the exact command), ``train.log``, ``checkpoints/``, and at the end
     ``training.json`` (what is returned). A training that was stopped resumes from its last checkpoint; one that was
     started with other data, or with options that change what is learned, is refused before anything is touched. On
-    SIGUSR1 the training saves after the update in flight and ends with StoppedOnRequest.
+    SIGUSR1 the training saves after the update in flight and ends with StoppedOnRequest, on Ctrl-C with Interrupted; on
+    a second Ctrl-C it ends at once.
 
     Raises MTScaffoldError where fairseq fails, with the end of its log, where the data folder has no training set, and
     where GPUs are requested but there are none; UsageError for an option that is set here, for ``--patience`` on the
@@ -138,7 +142,9 @@ def train(
             if "--reset-optimizer" not in chosen:
                 check_optimiser(output / CHECKPOINTS / "checkpoint_last.pt")
             with on_signal.stops_training() as request:
-                _run(start.command, output / TRAINING_LOG, request, "--cpu" in start.options)
+                updates = _run(start.command, output / TRAINING_LOG, request, "--cpu" in start.options)
+            if updates is not None:
+                raise on_signal.stopped(updates)
         report = _report(output, seed, chosen)
         write_result(output / TRAINING_REPORT, report)
     return report
@@ -210,20 +216,21 @@ def _has_made_its_updates(checkpoints: Path, options: dict[str, str]) -> bool:
     return limit > 0 and last.exists() and updates_made(load_checkpoint(last), last) >= limit
 
 
-def _run(command: Sequence[str], log: Path, request: StopRequest, on_cpu: bool) -> None:
-    """Run fairseq-train; where this package's own task refuses something, its one line is the error."""
+def _run(command: Sequence[str], log: Path, request: StopRequest, on_cpu: bool) -> int | None:
+    """Run fairseq-train; where this package's own task refuses something, its one line is the error.
+
+    Returns the updates after which it has stopped on request, None where it ran to completion.
+    """
     variables = {name: os.environ.get(name, value) for name, value in _KEEPS_MEMORY.items()} if on_cpu else {}
     begin = log.stat().st_size if log.exists() else 0
     failure = None
     try:
-        run_command("train", command, log, {STOP_FILE: str(request.path), **variables})
+        variables |= {STOP_FILE: str(request.path), PROGRESS_FILE: str(progress_file(log.parent))}
+        run_command("train", command, log, variables)
     except MTScaffoldError as error:
         failure = error
     updates = request.withdraw()
-    if updates is not None:
-        message = f"{log.parent}: stopped on request after update {updates}; the same command resumes it"
-        raise StoppedOnRequest(message) from failure
-    if failure is not None:
+    if failure is not None and updates is None:
         with open(log, "rb") as stream:
             stream.seek(begin)
             text = stream.read().decode("utf-8", "replace")
@@ -231,6 +238,7 @@ def _run(command: Sequence[str], log: Path, request: StopRequest, on_cpu: bool) 
             kind = UsageError if refused[1] == "UsageError" else MTScaffoldError
             raise kind(f"{refused[2]}; whole log: {log}") from failure
         raise failure
+    return updates
 
 
 def _mend_last_checkpoint(checkpoints: Path) -> None:
@@ -261,11 +269,16 @@ def _report(output: Path, seed: int, options: dict[str, str]) -> TrainingReport:
     seen = iterator.get("seen", {})
     # At the end of an epoch fairseq's iterator is already at the start of the next.
     reached = {"updates": updates_made(state, last), "epochs": iterator["epoch"] - 1}
+    valid_loss, best = extra.get("val_loss"), extra.get("best")
+    warnings = []
+    if best is not None and valid_loss == best:
+        warnings.append(ResultWarning("not-converged", "", f"update {reached['updates']:,}"))
+    print_warnings(warnings)
     return TrainingReport(
         seed=seed,
         **reached,
-        valid_loss=extra.get("val_loss"),
-        best_valid_loss=extra.get("best"),
+        valid_loss=valid_loss,
+        best_valid_loss=best,
         parameters=parameters_in_log(output / TRAINING_LOG) or _count_parameters(state["model"]),
         seconds=round(float(extra.get("previous_training_time", 0.0)), 1),
         versions=versions(),
@@ -275,6 +288,7 @@ def _report(output: Path, seed: int, options: dict[str, str]) -> TrainingReport:
         text_bytes=seen.get("text_bytes"),
         stop=_stop(reached | {"tokens": seen.get("subwords"), "text": seen.get("text_bytes")}, iterator, options),
         valid_metric=options.get("--best-checkpoint-metric", "loss"),
+        warnings=warnings,
     )
 
 

@@ -9,17 +9,20 @@ from __future__ import annotations
 import dataclasses
 import math
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 from mt_scaffold.corpus.files import write_text
 from mt_scaffold.errors import MTScaffoldError, UsageError
+from mt_scaffold.experiment.binarise.data_folder import DictionaryUse, dictionary_use
 from mt_scaffold.experiment.configuration.layout import COMPARISON_KINDS, TRAINED_ON, Layout, Run
-from mt_scaffold.experiment.runtime.fairseq import check_options, gpus_in_all, option_arguments, sees_gpu
+from mt_scaffold.experiment.runtime.fairseq import gpus_in_all, option_arguments, sees_gpu
+from mt_scaffold.experiment.runtime.fairseq_options import Call, Checked, check_options
+from mt_scaffold.experiment.runtime.results import write_result
 from mt_scaffold.experiment.tasks import TASKS, codes, task_of
 from mt_scaffold.experiment.tasks.task import Step
-from mt_scaffold.experiment.training.resuming import check_resumable, read_start
+from mt_scaffold.experiment.training.resuming import check_resumable, ended_with, read_start
 
 AnyLayout = Layout[Any]
 
@@ -30,14 +33,16 @@ AnyLayout = Layout[Any]
 def learn(layout: AnyLayout, codes_name: str, num_workers: int = 1) -> None:
     """Learn codes, or another model."""
     setting, text = codes.made_codes(layout.config)[codes_name], task_of(layout.config).learning(layout, codes_name)
-    codes.learn(setting, layout.codes(codes_name), num_workers, text)
+    report = codes.learn(codes_name, setting, layout.codes(codes_name), num_workers, text)
+    write_result(layout.step_report(f"learn-{codes_name}"), report)
 
 
 def trim(layout: AnyLayout, codes_name: str, num_workers: int = 1) -> None:
     """Trim the vocabulary of learned codes."""
     setting, text = codes.made_codes(layout.config)[codes_name], task_of(layout.config).learning(layout, codes_name)
     untrimmed = layout.codes(codes.untrimmed_codes(layout.config, codes_name))
-    codes.trim_codes(setting, untrimmed, layout.codes(codes_name), num_workers, text)
+    report = codes.trim_codes(codes_name, setting, untrimmed, layout.codes(codes_name), num_workers, text)
+    write_result(layout.step_report(f"learn-{codes_name}"), report)
 
 
 def copy_codes(layout: AnyLayout, codes_name: str) -> None:
@@ -48,16 +53,14 @@ def copy_codes(layout: AnyLayout, codes_name: str) -> None:
     codes.copy_codes(file, layout.codes(codes_name))
 
 
-def binarise(layout: AnyLayout, segmentation: str, resampled: bool = False, num_workers: int = 1) -> None:
-    """Make the data folder that is trained on; with --resampled, to be segmented again in every epoch."""
-    output = layout.binarised(segmentation, resampled)
-    task_of(layout.config).binarise(layout, segmentation, output, TRAINED_ON, resampled, num_workers)
+def binarise(layout: AnyLayout, data: str, num_workers: int = 1) -> None:
+    """Make a data folder that is trained on."""
+    task_of(layout.config).binarise(layout, data, layout.binarised(data), TRAINED_ON, num_workers)
 
 
-def binarise_test_set(layout: AnyLayout, segmentation: str, test_set: str, num_workers: int = 1) -> None:
+def binarise_test_set(layout: AnyLayout, data: str, test_set: str, num_workers: int = 1) -> None:
     """Make the data folder of a test set."""
-    output = layout.binarised_test(segmentation, test_set)
-    task_of(layout.config).binarise(layout, segmentation, output, [test_set], False, num_workers)
+    task_of(layout.config).binarise(layout, data, layout.binarised_test(data, test_set), [test_set], num_workers)
 
 
 # -- trainings
@@ -95,12 +98,13 @@ def strip_optimizer(layout: AnyLayout, run: Run) -> None:
 # -- results
 
 
-def compare(layout: AnyLayout) -> None:
-    """Compare the scores of all systems, with significance."""
+def compare(layout: AnyLayout, systems: str = "") -> None:
+    """Compare the scores of systems, with significance."""
     from mt_scaffold.experiment.evaluation.compare import compare
     from mt_scaffold.experiment.evaluation.comparison_tables import as_text
     from mt_scaffold.experiment.evaluation.measures import Labelled
 
+    layout = layout.showing(systems)
     task, config = task_of(layout.config), layout.config
     compared = task.compared(layout)
     comparison = compare(
@@ -114,16 +118,33 @@ def compare(layout: AnyLayout) -> None:
         layout.folder / "comparison",
         task.samples(layout),
         layout.title,
-        task.published(layout),
+        [each for each in task.published(layout) if each.beside in config.systems],
         baselines={name: system.baseline for name, system in config.systems.items() if system.baseline is not None},
         trainings=[Labelled(group, run.system, layout.training_report(run)) for group, run in compared],
+        dictionaries={name: _dictionary_use(layout, name) for name in config.systems},
         measure=task.measure(),
+        reports=reports(layout),
     )
     print(as_text(comparison), end="")
 
 
-def statistics(layout: AnyLayout) -> None:
+def _dictionary_use(layout: AnyLayout, system: str) -> DictionaryUse | None:
+    tests = {test: layout.binarised_test_of(system, test) for test in layout.config.test_sets}
+    return dictionary_use(layout.binarised_of(system), tests)
+
+
+def reports(layout: AnyLayout) -> list[Path]:
+    """Return the step reports, and the data folders, whose warnings the comparison shows.
+
+    Beyond those of the trainings and of their scores.
+    """
+    made = [*codes.learned_codes(layout.config), *codes.trimmed_codes(layout.config)]
+    return [*(layout.step_report(f"learn-{name}") for name in made), *task_of(layout.config).reports(layout)]
+
+
+def statistics(layout: AnyLayout, systems: str = "") -> None:
     """Measure the experiment and draw its figures."""
+    layout = layout.showing(systems)
     task_of(layout.config).statistics(layout)
 
 
@@ -181,16 +202,34 @@ def gpus_per_node(gpus: int, nodes: int) -> int:
     return gpus // nodes
 
 
-def check_fairseq_options(layout: AnyLayout) -> None:
-    """Raise UsageError for an option that fairseq or the engine does not accept, and for a training without an end.
+# What check_fairseq_options has accepted in this process: mt-scaffold run checks before Snakemake does.
+_accepted: dict[str, Checked] = {}
 
-    Those of every system are checked, before anything runs.
+
+def check_fairseq_options(layout: AnyLayout) -> tuple[list[Call], Checked]:
+    """Check the options of every system, before anything runs, and return them, each different one once.
+
+    Raises UsageError for an option that fairseq or the engine does not accept, for a model that cannot be built, and
+    for a training without an end.
     """
     task = task_of(layout.config)
-    calls = task.fairseq_calls(layout)
-    # Most trainings differ in nothing that fairseq's parser sees.
-    check_options([call for number, call in enumerate(calls) if call not in calls[:number]])
+    calls = list[Call]()
+    for call in task.fairseq_calls(layout):
+        # Most trainings differ in nothing that fairseq's parser sees.
+        same = next((each for each in calls if dataclasses.replace(each, trainings=call.trainings) == call), None)
+        if same is None:
+            calls.append(call)
+        else:
+            calls[calls.index(same)] = dataclasses.replace(same, trainings=same.trainings + call.trainings)
+    if (key := repr(calls)) not in _accepted:
+        _accepted[key] = check_options(calls)
     task.check_ends(layout)
+    return calls, _accepted[key]
+
+
+def check_start(layout: AnyLayout) -> None:
+    """Raise MTScaffoldError for what the task can check only in seconds, once, before the first step."""
+    task_of(layout.config).check_start(layout)
 
 
 def check_trainings(layout: AnyLayout, planned: Iterable[tuple[Run, int]], elsewhere: bool = False) -> None:
@@ -211,25 +250,63 @@ def check_trainings(layout: AnyLayout, planned: Iterable[tuple[Run, int]], elsew
         check_resumable(folder, start)
 
 
+def shown_systems(layout: AnyLayout, chosen: Sequence[str]) -> list[str]:
+    """Return the systems that results are made of: those that are to run, and the others that are finished.
+
+    Raises UsageError where one of them would have no baseline to be tested against.
+    """
+    others = {name for name in layout.config.systems if name not in chosen and is_finished(layout, name)}
+    shown = [name for name in layout.config.systems if name in chosen or name in others]
+    for name in shown:
+        # Where the baseline of a finished system is not there, the table cannot hold that system.
+        for baseline in (layout.config.baseline, layout.config.baseline_of(name)):
+            if baseline is not None and baseline not in shown:
+                what = f"the baseline of {name}" if baseline != layout.config.baseline else "the baseline"
+                raise UsageError(f"--config only: {baseline} is {what}, and not finished; name it, too")
+    return shown
+
+
+def is_finished(layout: AnyLayout, system: str) -> bool:
+    """Return whether all trainings of a system have ended and been scored, with the settings that it has now."""
+    task, whole = task_of(layout.config), layout.of_systems([system])
+    wanted = [*whole.every_run(whole.training_report), *whole.every_run(whole.averaged), *whole.every_scores()]
+    if not all(path.exists() for path in wanted):
+        return False
+    for run in whole.runs:
+        try:
+            start = task.plan_start(layout, run, 0)
+            if start is not None and not ended_with(layout.training(run), start):
+                return False
+        except MTScaffoldError:  # which running it would show
+            return False
+    return True
+
+
 def check_rebuilding(layout: AnyLayout, planned: Iterable[str]) -> None:
-    """Raise MTScaffoldError where a plan would rebuild the data that a training was started on.
+    """Raise MTScaffoldError where a plan would rebuild what a training was made of, whether it is to run or not.
 
     planned: the outputs of all jobs that are to run. The training could not resume on other data, and a model would no
     longer be described by what lies next to it.
     """
-    outputs = {*map(str, planned)}
+    outputs, task = {*map(str, planned)}, task_of(layout.config)
     for run in layout.runs:
-        data = str(layout.binarised_of(run.system))
-        if data in outputs and read_start(layout.training(run)) is not None:
+        if read_start(layout.training(run)) is None:
+            continue
+        made_of = task.binarised_from(layout, layout.data_of(run.system), *TRAINED_ON)
+        made_of = [layout.binarised_of(run.system), *made_of]
+        rebuilt = [path for path in made_of if str(path) in outputs]
+        if rebuilt:
             raise MTScaffoldError(
-                f"{data}: would be rebuilt, but {layout.training(run)} was trained on it; restore the configuration "
-                "that it was made with (systems that segment alike share a dictionary: name the same ones with only), "
-                "or work in another folder (--config output=FOLDER)"
+                f"{rebuilt[0]}: would be rebuilt, but {layout.training(run)} was trained on it: the configuration has "
+                f"changed, or another version of mt-scaffold made the folder (see {layout.config_file}); restore "
+                "them, or work in another folder (--output FOLDER)"
             )
 
 
-def closing_words(layout: AnyLayout) -> str:
-    """Return what a finished run prints: the comparison, and where the results are."""
+def closing_words(layout: AnyLayout, shown: Sequence[str]) -> str:
+    """Return what a finished run prints: the comparison, the systems that it lacks, and where the results are."""
     comparison = layout.comparison("txt")
     lines = [comparison.read_text(encoding="utf-8")] if comparison.exists() else []
+    if missing := [name for name in layout.config.systems if name not in shown]:
+        lines.append(f"Not compared, because only= leaves them out and they are not finished: {', '.join(missing)}\n")
     return "\n".join([*lines, *task_of(layout.config).closing_words(layout)])

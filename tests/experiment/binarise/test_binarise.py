@@ -6,17 +6,26 @@ from pathlib import Path
 import pytest
 from fork_server import ForkServer
 
+from mt_scaffold.corpus.count import count_words
 from mt_scaffold.errors import MTScaffoldError, UsageError
-from mt_scaffold.experiment.binarise.dictionary import make_dictionaries, read_dictionary
-from mt_scaffold.experiment.binarise.parallel import binarise, read_binarised
+from mt_scaffold.experiment.binarise.dictionary import (
+    NO_RESAMPLING,
+    SidesResampling,
+    make_dictionaries,
+    read_dictionary,
+)
+from mt_scaffold.experiment.binarise.pairs_as_ids import binarise, read_binarised
 from mt_scaffold.experiment.binarise.segmentation import Segmentation, joint_segmentation
 from mt_scaffold.experiment.configuration.limits import Limits
 from mt_scaffold.experiment.data.synthetic import sentence_pairs
 from mt_scaffold.methods.learn import learn_bpe
 from mt_scaffold.segment.apply import apply_bpe
+from mt_scaffold.segment.resampling import Resampling
 from mt_scaffold.vocabulary import get_vocab
 
 pytest.importorskip("fairseq_cli", reason="needs the extra 'fairseq'")
+
+DROPOUT = (Resampling("dropout", 0.1),)
 
 
 def make(words: Path, output: Path, tests: tuple[Path, ...] = (), languages: tuple[str, str] = ("en", "de")) -> None:
@@ -129,24 +138,48 @@ def test_large_dictionaries_have_larger_ids(fairseq_programs: ForkServer, tmp_pa
     assert (tmp_path / "ours" / "valid.en-de.en.bin").stat().st_size == 4 * 2 * 42000
 
 
-def test_one_dictionary_for_systems_with_and_without_dropout(text: Path, tmp_path: Path) -> None:
+def forms_of(folder: Path, language: str) -> list[str]:
+    """The subwords of a dictionary, without padding."""
+    return [form for form, _ in read_dictionary(folder / f"dict.{language}.txt") if "madeup" not in form]
+
+
+def test_dropout_adds_what_it_makes_of_the_words_and_nothing_else(text: Path, tmp_path: Path) -> None:
     """The subwords that occur keep their ids and order; what only dropout can give comes after them."""
     segmentation = joint_segmentation(text / "codes")
     make_dictionaries(text / "train", tmp_path / "plain", "en", "de", segmentation)
-    make_dictionaries(text / "train", tmp_path / "dropout", "en", "de", segmentation, dropout=True)
+    make_dictionaries(text / "train", tmp_path / "dropout", "en", "de", segmentation, resamplings=(DROPOUT, DROPOUT))
     plain, dropout = (
         [entry for entry in read_dictionary(tmp_path / name / "dict.en.txt") if "madeup" not in entry[0]]
         for name in ("plain", "dropout")
     )
     assert dropout[: len(plain)] == plain and len(dropout) > len(plain)
     assert {count for _, count in dropout[len(plain) :]} == {0}
+    source, _ = segmentation.segmenters()
+    words = count_words(paths=[text / "train.en", text / "train.de"])
+    assert {form for form, _ in dropout} == {*source.reachable(words, 0.1)}
+
+
+def test_each_side_has_what_its_own_resampling_makes_of_its_own_words(text: Path, tmp_path: Path) -> None:
+    """With separate dictionaries, forms of the other language would be classes that never occur."""
+    segmentation = joint_segmentation(text / "codes")
+    limits = Limits(joined_dictionary=False)
+    kinds: dict[str, SidesResampling] = {"plain": ((), ()), "both": (DROPOUT, DROPOUT), "target": ((), DROPOUT)}
+    for name, sides in kinds.items():
+        make_dictionaries(text / "train", tmp_path / name, "en", "de", segmentation, limits, sides)
+    source, _ = segmentation.segmenters()
+    for language in ("en", "de"):
+        made = source.reachable(count_words(text / f"train.{language}"), 0.1)
+        assert {*forms_of(tmp_path / "both", language)} == {*made}
+    assert forms_of(tmp_path / "target", "en") == forms_of(tmp_path / "plain", "en")
+    assert forms_of(tmp_path / "target", "de") == forms_of(tmp_path / "both", "de")
 
 
 def test_another_dictionary_is_other_data_even_where_no_id_changes(text: Path, tmp_path: Path) -> None:
     """A training that was started before the dictionary grew must not be resumed: its embeddings are too few."""
     segmentation = joint_segmentation(text / "codes")
     for name in ("plain", "dropout"):
-        make_dictionaries(text / "train", tmp_path / name, "en", "de", segmentation, dropout=name == "dropout")
+        sides = (DROPOUT, DROPOUT) if name == "dropout" else NO_RESAMPLING
+        make_dictionaries(text / "train", tmp_path / name, "en", "de", segmentation, resamplings=sides)
         folder = tmp_path / f"{name}.data"
         binarise(folder, "en", "de", segmentation, text / "train", dictionaries=tmp_path / name)
     plain, dropout = (tmp_path / f"{name}.data" for name in ("plain", "dropout"))
@@ -155,14 +188,14 @@ def test_another_dictionary_is_other_data_even_where_no_id_changes(text: Path, t
 
 
 def test_a_limited_dictionary_keeps_rare_characters_unknown_with_dropout_too(text: Path, tmp_path: Path) -> None:
-    """What the codes can give always has an id; a character that is left out is not let in again by dropout."""
-    limits = Limits(nwordssrc=250)
+    """What the codes make of the words always has an id; a character that is left out is not let in by dropout."""
+    limits = Limits(nwordssrc=150)
     segmentation = joint_segmentation(text / "codes")
-    make_dictionaries(text / "train", tmp_path, "en", "de", segmentation, limits, dropout=True)
-    forms = {form for form, _ in read_dictionary(tmp_path / "dict.en.txt")}
+    make_dictionaries(text / "train", tmp_path, "en", "de", segmentation, limits, (DROPOUT, DROPOUT))
+    forms = {*forms_of(tmp_path, "en")}
     source, _ = segmentation.segmenters()
-    assert set(source.surface_forms()) <= forms
-    assert "🙂" not in forms and "🙂@@" not in forms
+    made = {*source.reachable(count_words(paths=[text / "train.en", text / "train.de"]), 0.1)}
+    assert "🙂" in made - forms and (made - forms).isdisjoint(source.surface_forms()) and forms <= made
 
 
 def test_a_test_set_is_binarised_by_itself_with_the_dictionaries_of_the_training(

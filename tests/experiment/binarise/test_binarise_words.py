@@ -11,12 +11,13 @@ pytest.importorskip("numpy", reason="needs the extra 'fairseq'")
 
 from mt_scaffold.corpus.count import count_words
 from mt_scaffold.errors import MTScaffoldError, UsageError
-from mt_scaffold.experiment.binarise.dictionary import dropout_forms, format_dictionary, limited
-from mt_scaffold.experiment.binarise.parallel import read_binarised
+from mt_scaffold.experiment.binarise.dictionary import added_by, format_dictionary, limited
+from mt_scaffold.experiment.binarise.pairs_as_ids import read_binarised
+from mt_scaffold.experiment.binarise.pairs_as_words import WordsFile, binarise_words
 from mt_scaffold.experiment.binarise.segmentation import CODES, joint_segmentation
-from mt_scaffold.experiment.binarise.words import WordsFile, binarise_words
 from mt_scaffold.methods.learn import learn_bpe
 from mt_scaffold.segment.apply import BPE
+from mt_scaffold.segment.resampling import Resampling
 
 TEXT = ["low lower lowest", "", "newest 🙂 wide", "</s> <unk> low", "wider\u00a0new"]
 
@@ -57,16 +58,16 @@ def test_the_folder_records_its_contents(text: Path) -> None:
 
 @pytest.mark.parametrize("algorithm", ["bpe", "scaffold"])
 def test_the_dictionary_holds_whatever_dropout_can_give(algorithm: str) -> None:
-    """It contains characters of no merge (🙂) and symbols that look like fairseq's own, in both positions."""
+    """It contains characters of no merge (🙂) and symbols that look like fairseq's own, where the words have them."""
     bpe = BPE(learn_bpe(lines=TEXT * 2, num_symbols=12, algorithm=algorithm).text)
     counts = count_words(lines=TEXT)
     occurring = limited(dict(bpe.count_subwords(counts).items()))
-    entries = occurring | dict.fromkeys(dropout_forms(bpe, counts, occurring), 0) | occurring
+    entries = occurring | dict.fromkeys(added_by([Resampling("dropout", 0.5)], bpe, counts, occurring), 0)
     for dropout in (0, 0.3, 0.7, 1):
         for seed in range(50):
             for line in TEXT:
                 assert set(bpe.segment(line, dropout, seed).split(" ")) - {""} <= entries.keys()
-    assert {"🙂", "🙂@@", "\u00a0", "\u00a0@@", "w", "w@@"} <= entries.keys()
+    assert {"🙂", "\u00a0@@", "w", "w@@"} <= entries.keys() and "🙂@@" not in entries
     values = list(entries.values())
     assert values == sorted(values, reverse=True) and values[0] > 1 and values[-1] == 0
 
@@ -81,7 +82,8 @@ def test_the_dictionary_holds_what_ends_before_a_glossary(dropout: float, sampli
     occurring = dict(bpe.count_subwords(counts).items())
     drawn = [bpe.segment(line, dropout, seed, uniform_sampling=sampling) for seed in range(100)]
     given = {subword for each in drawn for subword in each.split(" ")}
-    assert given <= {*dropout_forms(bpe, counts, occurring), *occurring}
+    kinds = [Resampling("dropout", dropout), Resampling("uniform_sampling", sampling)]
+    assert given <= {*added_by(kinds, bpe, counts, occurring), *occurring}
     assert f"ba{separator}" in given - occurring.keys()
 
 

@@ -73,7 +73,7 @@ def test_systems_share_the_model_that_is_the_same(tmp_path: Path) -> None:
     assert made[models[1]].method == Unigram(symbols=50, total_symbols=True)
     drawn = training_options(config, "drawn")
     assert drawn["sampling-alpha"] == 0.2 and "sampling-alpha" not in training_options(config, "unigram")
-    assert config.is_resampled("unigram-100") and not config.is_resampled(names[-1])
+    assert config.data_setting("drawn").name == "unigram-100.sampling" and names[-1] in config.data_settings
     layout = TranslationLayout(tmp_path, config)
     assert [path.name for path in layout.codes_of("sides")] == [f"{name}.model" for name in models[1:]]
     assert layout.codes("bpe-100-min5").suffix == ".codes"
@@ -102,9 +102,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """{train,valid}.{en,de} (60 and 10 pairs), unigram.model, and the data folders ``words`` and ``ids``."""
     pytest.importorskip("sentencepiece", reason="needs the extra 'unigram'")
     pytest.importorskip("fairseq_cli", reason="needs the extra 'fairseq'")
-    from mt_scaffold.experiment.binarise.parallel import binarise
+    from mt_scaffold.experiment.binarise.pairs_as_ids import binarise
+    from mt_scaffold.experiment.binarise.pairs_as_words import binarise_words
     from mt_scaffold.experiment.binarise.segmentation import joint_segmentation
-    from mt_scaffold.experiment.binarise.words import binarise_words
     from mt_scaffold.experiment.data.synthetic import sentence_pairs
     from mt_scaffold.methods import Unigram
     from mt_scaffold.methods.learn import learn
@@ -124,7 +124,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_a_data_folder_says_how_its_subwords_are_joined(folder: Path) -> None:
     """Both kinds do; folders of codes are described as before."""
-    from mt_scaffold.experiment.binarise.parallel import read_binarised
+    from mt_scaffold.experiment.binarise.pairs_as_ids import read_binarised
 
     for kind in ("words", "ids"):
         binarised = read_binarised(folder / kind)

@@ -24,14 +24,14 @@ WMT14 = ROOT / "configs" / "wmt14_en_de.yaml"
 
 
 def plan(*configurations: Path, **settings: object) -> TranslationLayout:
-    folder, config, _ = plan_experiment(configurations or (DEMO,), settings)
+    folder, config, *_ = plan_experiment(configurations or (DEMO,), settings)
     return TranslationLayout.of(folder, config)
 
 
 def test_settings_replace_values_of_the_file() -> None:
     """Settings come as Snakemake passes them: numbers as text within braces, and the short names."""
     settings = {"output": "elsewhere", "cache": "kept", "sample": "7", "train": {"options": {"lr": "0.1"}}}
-    folder, config, cache = plan_experiment([DEMO], settings)
+    folder, config, _, cache = plan_experiment([DEMO], settings)
     layout = TranslationLayout.of(folder, config)
     assert (layout.folder, cache) == (Path("elsewhere"), Path("kept"))
     assert (layout.config.data.sample, layout.config.train.options["lr"]) == (7, 0.1)
@@ -74,7 +74,7 @@ def test_no_two_files_of_an_experiment_have_one_path() -> None:
         *(layout.raw(part, language), layout.words(part, language), layout.uncleaned(part, language)),
         *(layout.chunk(language, "{item}"), layout.chunk(language, "{item}", "json"), layout.codes("{codes}")),
         *(layout.vocabulary(name, language), layout.dictionaries(name), layout.dictionary(name, language)),
-        *(layout.subwords(name, part, language), layout.binarised(name), layout.binarised(name, resampled=True)),
+        *(layout.subwords(name, part, language), layout.binarised(name)),
         *(layout.binarised_test(name, test), layout.checkpoint(run, "{checkpoint}")),
         layout.scores(run, test, "{checkpoint}"),
         layout.translation(run, test, "words", "{checkpoint}"),
@@ -157,7 +157,7 @@ def test_an_opened_experiment_is_locked_and_read_back(tmp_path: Path) -> None:
         layout.open()
     layout.open().close()
     assert TranslationLayout.read(layout.folder) == layout
-    assert closing_words(layout).startswith(f"All results are in {layout.folder}")
+    assert closing_words(layout, [*layout.config.systems]).startswith(f"All results are in {layout.folder}")
 
 
 def test_a_folder_that_cannot_be_made_is_one_line(tmp_path: Path) -> None:
@@ -191,16 +191,16 @@ def test_options_of_the_steps_follow_the_configuration() -> None:
         "bpe-uniform-sampling-tgt": 0.1,
     }
     assert [system.resamples for system in (bpe, uniform, mixed)] == [False, True, True]
-    # The dictionary of a segmentation is made again once a system with it resamples, and its texts are not tokenised.
+    # A system that resamples has a dictionary and data of its own, and leaves those of others as they are.
     plain, resampled = (
         dataclasses.replace(layout, config=dataclasses.replace(config, systems={"bpe": system}, baseline="bpe"))
         for system in (bpe, uniform)
     )
-    name = plain.segmentation_of("bpe")
-    assert plain.depends_on("dictionary", name) != resampled.depends_on("dictionary", name)
+    assert plain.data_of("bpe") == plain.segmentation_of("bpe") == resampled.segmentation_of("bpe")
+    assert plain.depends_on("dictionary") == resampled.depends_on("dictionary")
     assert plain.depends_on("tokenise", "train") == resampled.depends_on("tokenise", "train")
     assert layout.depends_on("tokenise", "train") != layout.depends_on("tokenise", "newstest2014")
-    assert resampled.binarised_of("bpe").name.endswith(".words")
+    assert resampled.binarised_of("bpe").name == f"{plain.data_of('bpe')}.uniform"
     assert gpus_per_node(16, 2) == 8
     with pytest.raises(UsageError, match="3 GPUs cannot be shared by 2 nodes"):
         gpus_per_node(3, 2)

@@ -114,6 +114,11 @@ def test_held_out_documents_are_the_test_set(tmp_path: Path) -> None:
         ("name: small", "name: small\nsamples: {prompts: [\"a\\nb\"]}", 3, "samples.prompts[0]: a prompt is a si"),
         ("name: small", "name: small\nprepare: {max_memory: much}", 3, "prepare.max_memory: "),
         ("name: small", "name: small\naverage: {last: 2, by: updates}", 3, "average.by: updates needs save-interval"),
+        ("name: small", "name: small\ntasks: {num_fewshot: [0]}", 3, "tasks.names: missing"),
+        ("name: small", "name: small\ntasks: {names: [piqa, piqa]}", 3, "tasks.names: duplicate entry; list each once"),
+        ("name: small", "name: small\ntasks: {names: [a]}", 20, "train.options.arch: tasks need a model of"),
+        ("name: small", "name: small\ntasks: {names: [a], num_fewshot: [-1]}", 3, "tasks.num_fewshot[0]: must be 0 or"),
+        ("name: small", "name: small\ntasks: {names: [a], paper_setting: {x: 1B}}", 3, "tasks.paper_setting.x: no com"),
     ],
 )  # fmt: skip
 def test_a_wrong_value_is_one_line_with_file_line_and_key(
@@ -140,17 +145,18 @@ def test_each_task_has_its_own_commands(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "parameters"),
     [
-        ("lm_468m", [468_576_256]),
-        ("lm_1b", [1_205_342_208]),
-        ("lm_7b", [6_739_931_136]),
-        ("lm_small", [33_420_288, 41_612_288, 57_996_288]),
+        ("lm_468m", [468_255_744]),
+        ("lm_1b", [1_204_914_176]),
+        ("lm_7b", [6_738_481_152]),
+        ("lm_small", [33_505_792, 41_697_792, 58_081_792]),
         ("lm_mdn", [2_017_664, 3_041_664]),
     ],
 )
 def test_the_recipes_models_have_the_sizes_that_their_comments_say(name: str, parameters: list[int]) -> None:
-    """The paper's 468M, 1.2B and 6.7B follow from the widths that were inferred, with fairseq's layers."""
+    """The paper's 468M, 1.2B and 6.7B follow from LLaMA's block and the widths that were inferred."""
     torch = pytest.importorskip("torch", reason="needs the extra 'fairseq'")
     pytest.importorskip("fairseq", reason="needs the extra 'fairseq'")
+    pytest.importorskip("transformers", reason="needs the extra 'transformers'")
     from fairseq.data import Dictionary
     from fairseq_training import fairseq_config
 
@@ -167,6 +173,7 @@ def test_the_recipes_models_have_the_sizes_that_their_comments_say(name: str, pa
         dictionary.indices = {str(number): number for number in range(size + 4 + -(size + 4) % 8)}
         dictionary.symbols = list(dictionary.indices)
         found.add(_parameters(torch, model, dictionary))
+    print(f"{name}: {sorted(found)} parameters")
     assert sorted(found) == parameters
     text = (CONFIGS / f"{name}.yaml").read_text(encoding="utf-8")
     assert all(f"{number:,}" in text for number in parameters)
@@ -174,12 +181,12 @@ def test_the_recipes_models_have_the_sizes_that_their_comments_say(name: str, pa
 
 def _parameters(torch: Any, model: Any, dictionary: Any) -> int:
     """Count the parameters of a language model without making any."""
-    from fairseq.models.transformer_lm import TransformerLanguageModel
+    from fairseq.models import ARCH_MODEL_REGISTRY
 
     class Task:
         source_dictionary = target_dictionary = dictionary
 
     Task.source_dictionary = Task.target_dictionary = dictionary
     with torch.device("meta"):
-        built = TransformerLanguageModel.build_model(model, Task())
+        built = ARCH_MODEL_REGISTRY[model._name].build_model(model, Task())
     return sum(parameter.numel() for parameter in built.parameters())

@@ -18,7 +18,7 @@ from learning import learn_with
 from mt_scaffold.corpus.documents import Documents
 from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.binarise.data_folder import BinarisedDocuments, Split
-from mt_scaffold.experiment.binarise.parallel import DESCRIPTION
+from mt_scaffold.experiment.binarise.pairs_as_ids import DESCRIPTION
 from mt_scaffold.experiment.configuration import parse_experiment
 from mt_scaffold.experiment.configuration.language_model import LanguageModelConfig
 from mt_scaffold.experiment.configuration.language_model_layout import LanguageModelLayout
@@ -54,7 +54,7 @@ def small(**changes: Any) -> LanguageModelConfig:
 
 
 def plan_layout(configurations: list[Path], settings: dict[str, Any]) -> LanguageModelLayout:
-    folder, config, _ = plan_experiment(configurations, settings)
+    folder, config, *_ = plan_experiment(configurations, settings)
     return LanguageModelLayout.of(folder, config)
 
 
@@ -69,7 +69,7 @@ def test_no_two_files_of_an_experiment_have_one_path() -> None:
     assert run == Run("{system}", "{seed}", "{comparison}")
     paths = [
         *(layout.documents("{part}"), layout.documents_report, layout.counted("{item}"), layout.counts),
-        *(layout.codes("{codes}"), layout.binarised("{codes}"), layout.binarised("{codes}", resampled=True)),
+        *(layout.codes("{codes}"), layout.binarised("{codes}")),
         *(layout.binarised_test("{codes}", "{test}"), layout.training_report(run), layout.checkpoints(run)),
         *(layout.averaged(run), layout.stripped(run), layout.scores(run, "{test}"), layout.samples(run)),
         *(layout.prompts, layout.config_file, layout.statistics, layout.vocabulary_table, layout.figures),
@@ -109,7 +109,7 @@ def test_a_layout_is_read_back_and_each_task_has_its_own(tmp_path: Path) -> None
         TranslationLayout.of("x", layout.config)
     with pytest.raises(UsageError, match="task: translation: only experiments with language models have this"):
         plan_layout([DEMO.with_name("demo.yaml")], {})
-    assert plan_experiment([DEMO], {"cache": "kept"})[2] == Path("kept")
+    assert plan_experiment([DEMO], {"cache": "kept"}).cache == Path("kept")
 
 
 def test_generated_documents_follow_from_the_seed_alone(tmp_path: Path) -> None:
@@ -347,3 +347,15 @@ def test_options_of_the_steps_follow_the_configuration() -> None:
     for options, says in (({"beam": 4}, "beam: unknown option"), ({"max-tokens": "x"}, "must be a whole number")):
         with pytest.raises(UsageError, match=rf"evaluate\.options\..*{says}"):
             task.check_plan(LanguageModelLayout(Path("x"), small(evaluate={"options": options})))
+
+
+def test_as_many_checkpoints_are_kept_as_are_asked_tasks() -> None:
+    """A training keeps the last ones for the tasks, too; which tasks there are changes no training."""
+    config = small(tasks={"names": ["piqa"], "last_checkpoints": 3}, average={"last": 2})
+    options = training_options(config, "bpe", "equal_tokens")
+    assert (options["average-last"], options["keep-last-epochs"]) == (3, 3)
+    layouts = [LanguageModelLayout(Path("x"), small(tasks={"names": [name]})) for name in ("piqa", "boolq")]
+    run = layouts[0].runs[0]
+    for step, names, alike in (("train", (run,), True), ("evaluate-tasks", (), False), ("compare-tasks", (), True)):
+        first, second = (layout.depends_on(step, *names) for layout in layouts)
+        assert (first == second) == alike, step

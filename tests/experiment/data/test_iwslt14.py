@@ -25,6 +25,7 @@ from mt_scaffold.experiment.configuration.data import Tokenise
 from mt_scaffold.experiment.data.markup import Markup, plain_lines
 from mt_scaffold.experiment.data.moses import Tokeniser
 from mt_scaffold.experiment.data.parallel import get_data
+from mt_scaffold.experiment.runtime.result_warnings import ResultWarning
 
 CONFIG = CONFIGS / "iwslt14_de_en.yaml"
 # Every value as fairseq's examples/translation has it.
@@ -192,7 +193,7 @@ def test_an_unknown_tag_is_kept_and_reported(tmp_path: Path) -> None:
     config["data"]["archives"]["train"][0]["archive"] = {"url": "http://localhost/other.tgz", "sha256": "unknown"}
     report = get_data(parse_config(config), tmp_path / "raw", tmp_path)
     assert report.corpora["train"].lines == 31
-    assert any("kept as sentences: <speaker> 2" in warning for warning in report.warnings)
+    assert ResultWarning("markup", "<speaker>", "2") in report.warnings
 
 
 def test_a_sample_counts_sentences_not_lines_of_markup(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import math
 import re
@@ -16,12 +17,13 @@ pytest.importorskip("fairseq_cli", reason="needs the extra 'fairseq'")
 pytest.importorskip("snakemake", reason="needs the extra 'workflow'")
 
 import yaml
-from fork_server import ForkServer, Snakemake
+from fork_server import SNAKEFILE, ForkServer, Snakemake
 from wmt14_archives import CONFIGS, derived_config, make_archives
 
 from mt_scaffold.errors import UsageError
-from mt_scaffold.experiment.binarise.parallel import binarise
+from mt_scaffold.experiment.binarise.pairs_as_ids import binarise
 from mt_scaffold.experiment.binarise.segmentation import joint_segmentation
+from mt_scaffold.experiment.commands.arguments import add_settings, settings
 from mt_scaffold.experiment.configuration import Config, load_config, parse_config
 from mt_scaffold.experiment.configuration.layout import plan_experiment
 from mt_scaffold.experiment.configuration.training import Train
@@ -261,7 +263,7 @@ def test_the_whole_at_small_scale_without_a_network(
     assert report["tokenise"]["train.en"]["lines"] == 50 * archives
     assert report["clean"]["train"]["pairs_read"] == 50 * archives
     assert report["get-data"]["test_overlap"]["newstest2014"]["pair_in_train"] >= 1
-    assert "Warning: newstest2014: of its 20 sentences," in done.stdout
+    assert "the training text: newstest2014 (of 20, " in done.stdout
     assert "\u2019" in (out / "raw" / f"newstest2014.{target}").read_text()
     assert ("\u2019" in (out / "words" / f"newstest2014.{target}").read_text()) == (target == "de")
     left = sorted(path.name for path in (out / "words").iterdir() if path.is_file())
@@ -314,7 +316,7 @@ def run_workflow(
 def test_a_dry_run_shows_the_whole_graph(snakemake: Snakemake, tmp_path: Path, name: str) -> None:
     """It works with a cluster's profile too, and leaves nothing behind."""
     options = ["--configfile", str(CONFIGS / f"wmt14_en_{name}.yaml"), "--config", f"output={tmp_path / 'out'}"]
-    options += ["--profile", str(CONFIGS / "profiles" / "slurm")]
+    options += ["--profile", str(SNAKEFILE.parent / "profiles" / "slurm")]
     done = snakemake.run(tmp_path, "-n", "--quiet", "rules", *options)
     counts = dict(line.split() for line in done.stdout.splitlines() if len(line.split()) == 2 and line[-1].isdigit())
     assert counts["train"] == counts["score"] == "4" and counts["compare"] == counts["compression"] == "1"
@@ -322,9 +324,11 @@ def test_a_dry_run_shows_the_whole_graph(snakemake: Snakemake, tmp_path: Path, n
     assert not (tmp_path / "out").exists()
 
 
-def settings_of(command: str) -> dict[str, str]:
-    """What follows ``--config`` in a command of docs/wmt14.md."""
-    return dict(each.split("=", 1) for each in shlex.split(command.removeprefix("--config ")))
+def settings_of(command: str) -> dict[str, Any]:
+    """The settings of options of mt-scaffold run, in a command of docs/wmt14.md."""
+    parser = argparse.ArgumentParser()
+    add_settings(parser)
+    return settings(parser.parse_args(["config.yaml", *shlex.split(command)]))
 
 
 @pytest.mark.parametrize("name", list(OF_CONFIG))
@@ -333,10 +337,10 @@ def test_every_documented_command_leaves_enough_epochs_to_average(name: str) -> 
     from mt_scaffold.experiment.training.averaging_check import check_averaging
 
     text = (ROOT / "docs" / "wmt14.md").read_text(encoding="utf-8")
-    commands = re.findall(r"`(--config [^`]+)`", text)
-    assert sum("sample=" in command for command in commands) == 2 and len(commands) >= 6
+    commands = re.findall(r"`(--(?:batch|output|sample|set) [^`]+)`", text)
+    assert sum("--sample" in command for command in commands) == 2 and len(commands) >= 6
     for command in ("", *commands):
-        _, config, _ = plan_experiment([CONFIGS / f"wmt14_en_{name}.yaml"], settings_of(command) if command else {})
+        _, config, *_ = plan_experiment([CONFIGS / f"wmt14_en_{name}.yaml"], settings_of(command) if command else {})
         assert isinstance(config, Config)
         check_averaging(config)
 

@@ -7,6 +7,7 @@ import math
 import re
 import sys
 from pathlib import Path
+from statistics import fmean, stdev
 from typing import Any
 
 import pytest
@@ -17,20 +18,22 @@ pytest.importorskip("fairseq_cli", reason="needs the extra 'fairseq'")
 import lm_eval.tasks
 import torch
 from fairseq_training import fairseq_train
-from language_models import POSITIONS, TINY_LM, binarise, documents_of, learn_codes, write_documents
+from language_models import POSITIONS, TINY_LLAMA, binarise, documents_of, learn_codes, write_documents
 from lm_eval.api.instance import Instance
+from lm_eval.api.model import LM
+from scipy.special import stdtr
 
 from mt_scaffold.cli import main
 from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.binarise.byte_vocabulary import Vocabulary
-from mt_scaffold.experiment.evaluation.bits_per_byte import LanguageModelScores, evaluate
-from mt_scaffold.experiment.evaluation.lm_eval import (
-    PAPER_TASKS,
-    HarnessScores,
-    run_harness,
-    task_names,
-)
+from mt_scaffold.experiment.evaluation import lm_eval as lm_eval_runner
+from mt_scaffold.experiment.evaluation.bits_per_byte import evaluate_folder
+from mt_scaffold.experiment.evaluation.harness.compare import compare_tasks
+from mt_scaffold.experiment.evaluation.harness.paper_tasks import PAPER_TASKS
+from mt_scaffold.experiment.evaluation.harness.scores import HarnessScores, format_harness
+from mt_scaffold.experiment.evaluation.lm_eval import run_harness, task_names
 from mt_scaffold.experiment.evaluation.lm_eval_model import HarnessModel
+from mt_scaffold.experiment.inference.export_transformers import export_transformers
 from mt_scaffold.experiment.runtime.results import read_result
 
 END = 2
@@ -69,7 +72,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         stream.write("Ein Haus.\nKinder am See\n" + "Das Kind und der Hund gehen an den Fluss. " * 6 + "\n")
     codes = learn_codes(found, "codes", 100)
     data = binarise(found, "data", codes, ["train", "valid", "test"])
-    options = [*TINY_LM, "--task", "language_modeling_resumable", "--seed", "3", "--max-update", "12"]
+    options = [*TINY_LLAMA, "--task", "language_modeling_resumable", "--seed", "3", "--max-update", "12"]
     saving = ["--save-dir", str(found / "model"), "--save-interval-updates", "6", "--disable-validation"]
     fairseq_train([str(data), *options, *saving])
     (found / "tasks").mkdir()
@@ -94,6 +97,9 @@ class ByHand:
 
         self.model = checkpoint_utils.load_model_ensemble_and_task([str(checkpoint)], {"data": str(data)})[0][0].eval()
         self.vocabulary = Vocabulary(data / "bpe.codes")
+        # The rows of the dictionary that an exported model has.
+        self.kept = torch.zeros(self.model.decoder.model.config.vocab_size, dtype=torch.bool)
+        self.kept[[1, END, *range(4, 4 + len(self.vocabulary.tokens))]] = True
 
     def ids(self, text: str) -> list[int]:
         ids: list[int] = self.vocabulary.encode([text.encode()])[0][:-1].tolist()
@@ -101,7 +107,8 @@ class ByHand:
 
     def scores(self, row: list[int]) -> torch.Tensor:
         with torch.no_grad():
-            return torch.log_softmax(self.model(torch.tensor([row]))[0][0].double(), dim=1)
+            logits = self.model(torch.tensor([row]))[0][0].double()
+        return torch.log_softmax(logits.masked_fill(~self.kept, -math.inf), dim=1)
 
     def likelihood(self, context: str, continuation: str) -> float:
         """The sum of log p of what follows the context's tokens, in the last POSITIONS + 1 tokens of all."""
@@ -155,13 +162,14 @@ def instance(kind: Any, *arguments: object) -> Instance:
 def test_rolling_likelihoods_are_the_bits_of_evaluate(folder: Path, checkpoints: list[Path]) -> None:
     """A document's bits per byte are the same from both, but for its end, which the harness does not count."""
     data = folder / "data"
-    evaluate(checkpoints[1], data, folder / "bits.json", "test")
-    bits = read_result(LanguageModelScores, folder / "bits.json").by_document.bits
     model = ByHand(checkpoints[1], data)
-    texts = [document.decode("utf-8", "replace") for document in documents_of(folder / "test")]
-    kept = [number for number, text in enumerate(texts) if len(model.ids(text)) < POSITIONS and "\ufffd" not in text]
+    texts = [document.decode() for document in documents_of(folder / "test") if b"\xff" not in document]
+    (folder / "utf8").write_text("".join(f"{text}\n" for text in texts), encoding="utf-8")
+    export_transformers(checkpoints[1], data, folder / "exported")
+    bits = evaluate_folder(folder / "exported", [folder / "utf8"], folder / "bits.json").by_document.bits
+    kept = [number for number, text in enumerate(texts) if len(model.ids(text)) < POSITIONS]
     assert len(kept) >= 2
-    found = HarnessModel(checkpoints[1], data, batch_size=3).loglikelihood_rolling(
+    found = HarnessModel(folder / "exported", batch_size=3).loglikelihood_rolling(
         [instance("loglikelihood_rolling", text) for text in texts]
     )
     for number in kept:
@@ -181,7 +189,7 @@ def test_rolling_likelihoods_are_the_bits_of_evaluate(folder: Path, checkpoints:
 
 
 def test_requests_at_the_edges(folder: Path, checkpoints: list[Path]) -> None:
-    """Nothing to predict has probability 1; a continuation that merges into the context is scored by itself."""
+    """A continuation that merges into the context is scored by itself, and one that is too long is refused."""
     data = folder / "data"
     model, hand = HarnessModel(checkpoints[0], data), ByHand(checkpoints[0], data)
     merged = next(token for token in hand.vocabulary.tokens[256:] if token.isascii() and token.isalpha()).decode()
@@ -189,11 +197,9 @@ def test_requests_at_the_edges(folder: Path, checkpoints: list[Path]) -> None:
     if len(hand.ids(context)) > 1:
         context, rest = merged[0], merged[1]
     assert len(hand.ids(context + rest)) == 1
-    pairs = [("", ""), ("Ein Haus", ""), (context, rest)]
-    found = model.loglikelihood([instance("loglikelihood", *pair) for pair in pairs])
-    assert found[:2] == [(0.0, True), (0.0, True)]
+    found = model.loglikelihood([instance("loglikelihood", context, rest)])
     row = [END, *hand.ids(context), *hand.ids(rest)]
-    assert found[2][0] == pytest.approx(hand.scores(row[:-1])[-1, row[-1]].item(), abs=1e-4)
+    assert found[0][0] == pytest.approx(hand.scores(row[:-1])[-1, row[-1]].item(), abs=1e-4)
     with pytest.raises(UsageError, match="positions"):
         model.loglikelihood([instance("loglikelihood", "Ein", " Haus" * 100)])
 
@@ -202,9 +208,6 @@ def test_generation_is_greedy_up_to_a_stop(folder: Path, checkpoints: list[Path]
     """Each token is the likeliest one after all before it, whatever other requests are in the batch."""
     data = folder / "data"
     model, hand = HarnessModel(checkpoints[1], data, batch_size=3), ByHand(checkpoints[1], data)
-    text = [False] * 4 + [True] * len(hand.vocabulary.tokens)
-    text += [False] * (hand.model.decoder.embed_tokens.num_embeddings - len(text))
-    text[END] = True
     most = 7
     long = "Das Kind und der Hund und das Haus und die Katze am"
     contexts, written = [], []
@@ -212,7 +215,7 @@ def test_generation_is_greedy_up_to_a_stop(folder: Path, checkpoints: list[Path]
         ids = [END, *hand.ids(context)][-(POSITIONS - most + 1) :]
         start, margin = len(ids), math.inf
         while len(ids) < start + most:
-            scores = hand.scores(ids)[-1].masked_fill(~torch.tensor(text), -math.inf)
+            scores = hand.scores(ids)[-1]
             (best, second), (likeliest, _) = scores.topk(2)
             margin = min(margin, float(best - second))
             if (token := int(likeliest)) == END:
@@ -230,8 +233,6 @@ def test_generation_is_greedy_up_to_a_stop(folder: Path, checkpoints: list[Path]
     stopped = options | {"until": ["\u65e5", stop]}
     (cut,) = model.generate_until([instance("generate_until", contexts[written.index(longest)], stopped)])
     assert cut == longest[: longest.index(stop)]
-    with pytest.raises(UsageError, match="greedily"):
-        model.generate_until([instance("generate_until", "x", options | {"do_sample": True, "temperature": 0.7})])
 
 
 def test_tasks_by_name() -> None:
@@ -240,8 +241,9 @@ def test_tasks_by_name() -> None:
     folders = "super_glue/boolq hellaswag openbookqa piqa siqa storycloze winogrande triviaqa webqs".split()
     texts = [path.read_text(encoding="utf-8") for name in folders for path in (tasks / name).glob("*.yaml")]
     known = [name for text in texts for name in re.findall(r"^task: (\S+)$", text, re.MULTILINE)]
-    assert set(PAPER_TASKS.values()) <= set(known)
-    assert task_names(["paper"], known) == list(PAPER_TASKS.values()) and len(PAPER_TASKS) == 9
+    papers = [each.task for each in PAPER_TASKS.values()]
+    assert set(papers) <= set(known)
+    assert task_names(["paper"], known) == papers and len(papers) == 9
     assert task_names(["SIQA", "boolq", "social_iqa"], known) == ["social_iqa", "boolq"]
     with pytest.raises(UsageError, match="no task 'bollq'"):
         task_names(["bollq"], known)
@@ -285,6 +287,148 @@ def test_data_that_are_not_here(folder: Path, checkpoints: list[Path]) -> None:
     with pytest.raises(MTScaffoldError, match="no such folder"):
         run_harness(checkpoints[:1], folder / "data", ["absent"], output, include_path=[folder / "none"])
     assert not output.exists()
+
+
+class Invented(LM):  # type: ignore[misc]  # lm_eval has no types
+    """A model with invented likelihoods: it prefers the right choice where the question ends in a word of ``likes``."""
+
+    def __init__(self, likes: str) -> None:
+        super().__init__()
+        self.likes = likes.split()
+
+    def loglikelihood(self, requests: list[Instance], **options: object) -> list[tuple[float, bool]]:
+        found = []
+        for request in requests:
+            context, continuation = (str(part) for part in request.args)
+            right = "right" in continuation
+            # By the character too, so that acc and acc_norm agree.
+            a_character = -2.0 if not right else -1.0 if context.split()[-1] in self.likes else -9.0
+            found.append((a_character * len(continuation) if right else a_character * 8, False))
+        return found
+
+    def loglikelihood_rolling(self, requests: list[Instance], **options: object) -> list[float]:
+        raise NotImplementedError
+
+    def generate_until(self, requests: list[Instance], **options: object) -> list[str]:
+        raise NotImplementedError
+
+
+def invented_tasks(folder: Path) -> None:
+    """Write two tasks, ``north`` of eight questions and ``south`` of six; the right choice is the longer one."""
+    folder.mkdir()
+    for task, count in (("north", 8), ("south", 6)):
+        questions = [
+            {"text": f"{task} q{number}", "choices": ["wrong", "the right one"], "answer": 1} for number in range(count)
+        ]
+        lines = "".join(json.dumps(question) + "\n" for question in questions)
+        (folder / f"{task}.jsonl").write_text(lines, encoding="utf-8")
+        yaml = YAML.format(name=task, data=folder / f"{task}.jsonl")
+        (folder / f"{task}.yaml").write_text(yaml, encoding="utf-8")
+
+
+# What the models of two systems know, by seed, and their accuracies in percent of each task.
+KNOWN = {
+    "bpe": ("q0 q1", "q0 q1 q2", "q0"),
+    "scaffold": ("q0 q1 q2 q3 q4", "q0 q1 q2 q4", "q0 q1 q2 q3 q4 q5"),
+}
+
+
+def test_models_with_invented_likelihoods_come_to_a_known_table(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two tasks, three models of each of two systems: what each knows decides accuracies, differences, p and Holm."""
+    invented_tasks(tmp_path / "tasks")
+    monkeypatch.setattr(lm_eval_runner, "_model", lambda checkpoint, *_: Invented(Path(checkpoint).read_text()))
+    files = []
+    for system, several in KNOWN.items():
+        for seed, known in enumerate(several, start=1):
+            checkpoint = tmp_path / f"{system}-{seed}.pt"
+            checkpoint.write_text(known)
+            path = tmp_path / f"{system}-{seed}.json"
+            options: dict[str, Any] = {"include_path": [tmp_path / "tasks"], "system": system, "seed": seed}
+            found = run_harness([checkpoint], "data", ["north", "south"], path, **options)
+            answers = {each.task: each.answers for each in found.questions}
+            right = [f"q{number}" in known.split() for number in range(8)]
+            assert answers["north"]["acc"] == [" ".join(str(int(each)) for each in right)]
+            assert answers["south"]["acc"] == [" ".join(str(int(each)) for each in right[:6])]
+            files.append(path)
+    comparison = compare_tasks(files, "bpe", samples=4000)
+    for task, count in (("north", 8), ("south", 6)):
+        expected = {
+            system: [100 * len(set(known.split())) / count for known in several] for system, several in KNOWN.items()
+        }
+        rows = {row.system: row for row in comparison.rows if row.task == task}
+        for system, values in expected.items():
+            assert list(rows[system].scores["acc"].by_seed.values()) == pytest.approx(values)
+        difference = fmean(expected["scaffold"]) - fmean(expected["bpe"])
+        for metric in ("acc", "acc_norm"):
+            test = rows["scaffold"].tests[metric]
+            assert test.difference == pytest.approx(difference)
+            # No smaller than the error from the trainings alone, and of the paired answers no larger than from both.
+            trainings = sum(stdev(values) ** 2 / 3 for values in expected.values())
+            marks = {
+                system: [fmean(f"q{number}" in known.split() for known in several) for number in range(count)]
+                for system, several in KNOWN.items()
+            }
+            paired = [100 * (ours - theirs) for ours, theirs in zip(marks["scaffold"], marks["bpe"], strict=True)]
+            questions = stdev(paired) ** 2 / count
+            assert trainings**0.5 <= test.standard_error <= (trainings + 1.05 * questions) ** 0.5
+            assert test.p is not None and test.p_holm is not None and test.freedom is not None
+            assert test.p == pytest.approx(2 * stdtr(test.freedom, -abs(difference) / test.standard_error))
+    tests = [row.tests["acc_norm"] for row in comparison.rows if row.system == "scaffold"]
+    p_values = sorted(test.p for test in tests if test.p is not None)
+    assert sorted(test.p_holm for test in tests if test.p_holm is not None) == pytest.approx(
+        [2 * p_values[0], max(2 * p_values[0], p_values[1])]
+    )
+
+
+def test_a_task_that_cannot_be_loaded_costs_no_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is named with the reason, whatever its code raises, and is tried once; the others have their answers."""
+    invented_tasks(tmp_path / "tasks")
+    broken = YAML.format(name="broken", data=tmp_path / "absent.jsonl")
+    (tmp_path / "tasks" / "broken.yaml").write_text(broken, encoding="utf-8")
+    code = broken.replace("task: broken", "task: code").replace(
+        "doc_to_target: answer", "doc_to_target: !function no.f"
+    )
+    (tmp_path / "tasks" / "code.yaml").write_text(code, encoding="utf-8")
+    (tmp_path / "story.py").write_text("import datasets\n", encoding="utf-8")
+    script = re.sub(r"dataset_path: json\ndataset_kwargs:(\n +.*)+", f"dataset_path: {tmp_path}/story.py", broken)
+    script = script.replace("task: broken", "task: script")
+    (tmp_path / "tasks" / "script.yaml").write_text(script, encoding="utf-8")
+    monkeypatch.setattr(lm_eval_runner, "_model", lambda *_: Invented("q1"))
+    output, options = tmp_path / "scores.json", {"include_path": [tmp_path / "tasks"], "num_fewshot": (0,)}
+    found = run_harness(["a.pt", "b.pt"], "data", ["broken", "north", "code", "script"], output, **options)  # type: ignore[arg-type]
+    assert [each.task for each in found.questions] == ["north"] and len(found.questions[0].answers["acc"]) == 2
+    assert list(found.not_run) == ["broken", "code", "script"]
+    # What StoryCloze's own data set comes to.
+    assert "Dataset scripts are no longer supported" in found.not_run["script"]
+    assert re.search(r"its data cannot be loaded \(.*absent\.jsonl.*\); add --download", found.not_run["broken"])
+    assert "module 'no'" in found.not_run["code"]
+    printed = format_harness(read_result(HarnessScores, output))
+    assert "Not run: broken: its data cannot be loaded" in printed and re.search(r"^north +acc ", printed, re.MULTILINE)
+
+
+def test_story_cloze_is_read_from_the_users_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its loading script is refused; the CSV files that its authors send have the documents."""
+    heading = "InputStoryid,InputSentence1,InputSentence2,InputSentence3,InputSentence4,"
+    heading += "RandomFifthSentenceQuiz1,RandomFifthSentenceQuiz2,AnswerRightEnding\n"
+    names = {"val": 3, "test": 2}
+    for split, count in names.items():
+        rows = [
+            f'id{number},"One, two.",Two.,Three.,four q{number},"wrong, though",the right one,2\n'
+            for number in range(count)
+        ]
+        file = tmp_path / f"cloze_test_{split}__spring2016 - cloze_test_ALL_{split}.csv"
+        file.write_text(heading + "".join(rows), encoding="utf-8")
+    monkeypatch.setattr(lm_eval_runner, "_model", lambda *_: Invented("q1"))
+    monkeypatch.setenv("HF_DATASETS_CACHE", str(tmp_path / "cache"))
+    output = tmp_path / "scores.json"
+    found = run_harness(["a.pt"], "data", ["storycloze_2016"], output, storycloze=tmp_path)
+    # The second story is known; of the first, the shorter ending is likelier.
+    assert [(each.task, each.answers) for each in found.questions] == [("storycloze_2016", {"acc": ["0 1"]})]
+    (tmp_path / "cloze_test_val__spring2016 - cloze_test_ALL_val.csv").unlink()
+    with pytest.raises(MTScaffoldError, match=r"no file is called cloze_test_val__spring2016\*\.csv"):
+        run_harness(["a.pt"], "data", ["storycloze_2016"], output, storycloze=tmp_path)
 
 
 def test_without_the_harness(folder: Path, checkpoints: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -162,7 +162,7 @@ def test_without_a_language_what_dashes_split_is_joined_again(
     found = score(files[0], files[1], tmp_path / "scores.json", files[2], files[3]).metrics["tokenised_bleu_split"]
     assert found.score == pytest.approx(published_bleu(outputs, HYPHENS), abs=1e-9)
     assert "words:joined" in found.signature
-    assert "the target language is not known" in capsys.readouterr().err
+    assert "The target language is not known" in capsys.readouterr().err
     # A file name that ends in a language is as good as the option.
     german = files[1].rename(tmp_path / "ref.de")
     found = score(files[0], german, tmp_path / "scores.json").metrics["tokenised_bleu_split"]

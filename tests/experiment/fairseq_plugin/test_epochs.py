@@ -23,8 +23,8 @@ from fairseq_training import fairseq_train, load_plugin
 pytest.importorskip("fairseq_cli", reason="needs the extra 'fairseq'")
 
 from mt_scaffold.errors import MTScaffoldError
+from mt_scaffold.experiment.binarise.pairs_as_words import binarise_words
 from mt_scaffold.experiment.binarise.segmentation import joint_segmentation, stored_segmentation
-from mt_scaffold.experiment.binarise.words import binarise_words
 from mt_scaffold.experiment.runtime.results import to_json
 from mt_scaffold.experiment.training import epoch_lengths, epoch_sample
 from mt_scaffold.experiment.training.epoch_lengths import LengthsSample

@@ -15,10 +15,10 @@ from test_average import Malicious
 
 from mt_scaffold.cli import main
 from mt_scaffold.errors import MTScaffoldError, UsageError
-from mt_scaffold.experiment.binarise.mmap_dataset import read_sentences
-from mt_scaffold.experiment.binarise.parallel import binarise
+from mt_scaffold.experiment.binarise.binarised_format import read_sentences
+from mt_scaffold.experiment.binarise.pairs_as_ids import binarise
+from mt_scaffold.experiment.binarise.pairs_as_words import binarise_words
 from mt_scaffold.experiment.binarise.segmentation import joint_segmentation
-from mt_scaffold.experiment.binarise.words import binarise_words
 from mt_scaffold.experiment.configuration.data import Tokenise
 from mt_scaffold.experiment.configuration.limits import Limits
 from mt_scaffold.experiment.inference.ctranslate2_engine import Search, parse_search, translate_sentences

@@ -61,7 +61,7 @@ def experiment(
 
     The model has clear choices, so that a sentence has the same translation in any batch.
     """
-    from mt_scaffold.experiment.binarise.parallel import binarise
+    from mt_scaffold.experiment.binarise.pairs_as_ids import binarise
     from mt_scaffold.experiment.binarise.segmentation import joint_segmentation
     from mt_scaffold.experiment.configuration.layout import write_config
     from mt_scaffold.experiment.data.tokenise import tokenise

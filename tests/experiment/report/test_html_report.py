@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import html
 import html.parser
 import json
 import random
@@ -15,8 +16,9 @@ from urllib.parse import unquote
 import pytest
 from segmenting import ALPHABET, hard_text, hard_words
 
-from mt_scaffold import BPE, MTScaffoldError, learn_bpe
+from mt_scaffold import BPE, Codes, MTScaffoldError, learn_bpe
 from mt_scaffold.cli import main
+from mt_scaffold.corpus.text import bytes_to_notation
 
 for needed in ("jinja2", "matplotlib", "sacrebleu", "sacremoses", "torch", "yaml"):
     pytest.importorskip(needed)
@@ -27,8 +29,10 @@ from mt_scaffold.experiment.data.parallel import RawCorpus, RawReport  # noqa: E
 from mt_scaffold.experiment.data.report import DataReport  # noqa: E402
 from mt_scaffold.experiment.data.tokenise import TokeniseReport  # noqa: E402
 from mt_scaffold.experiment.evaluation.compare import compare  # noqa: E402
+from mt_scaffold.experiment.evaluation.comparison import Comparison  # noqa: E402
 from mt_scaffold.experiment.evaluation.score import score  # noqa: E402
 from mt_scaffold.experiment.inference.model_files import system_files  # noqa: E402
+from mt_scaffold.experiment.report import html as pages  # noqa: E402
 from mt_scaffold.experiment.report import paper  # noqa: E402
 from mt_scaffold.experiment.report.html import (  # noqa: E402
     _examples,
@@ -37,9 +41,10 @@ from mt_scaffold.experiment.report.html import (  # noqa: E402
     html_report,
 )
 from mt_scaffold.experiment.report.statistics import _by_size, statistics  # noqa: E402
-from mt_scaffold.experiment.runtime.results import write_result  # noqa: E402
+from mt_scaffold.experiment.runtime.result_warnings import KINDS  # noqa: E402
+from mt_scaffold.experiment.runtime.results import read_result, write_result  # noqa: E402
 from mt_scaffold.experiment.training.train import TrainingReport  # noqa: E402
-from mt_scaffold.methods import Unigram  # noqa: E402
+from mt_scaffold.methods import Scaffold, Unigram  # noqa: E402
 from mt_scaffold.methods.learn import learn  # noqa: E402
 
 CHROMIUM = next(
@@ -97,7 +102,7 @@ def experiment(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for number, system in enumerate(("bpe", "scaffold", "scaffold+dropout")):
         bpe = BPE(layout.codes_of(system)[0])
         forms = sorted(bpe.surface_forms())
-        dictionary = layout.dictionary(layout.segmentation_of(system), "en")
+        dictionary = layout.dictionary(layout.data_of(system), "en")
         write(dictionary, "".join(f"{form} 1\n" for form in forms))
         for seed in (1, 2):
             run = folder / system / f"seed-{seed}"
@@ -245,6 +250,15 @@ def test_page_shows_what_the_experiment_found(page: Path, experiment: Path) -> N
     assert text.count("<svg ") == len(list((experiment / "figures").glob("*.svg")))
 
 
+def test_warnings_stand_above_the_scores(page: Path, experiment: Path) -> None:
+    """Two seeds are too few for p, and the page says so before it shows a figure."""
+    text = html.unescape(page.read_text(encoding="utf-8"))
+    warnings = read_result(Comparison, experiment / "comparison.json").shown_warnings
+    assert any(line.startswith(KINDS["few-seeds"]) for line in warnings)
+    for line in warnings:
+        assert text.index("<h2>Scores</h2>") < text.index(line) < text.index("<table>")
+
+
 def test_unfinished_experiment_is_reported(tmp_path: Path) -> None:
     """One line names the folder and what to do; nothing is written."""
     (tmp_path / "config.yaml").write_text(CONFIG)
@@ -275,7 +289,7 @@ def test_a_training_without_logged_epochs_has_no_curve(experiment: Path, tmp_pat
     for path in copy.glob("*/seed-*/training.json"):
         training = json.loads(path.read_text()) | {"curves": {"train": [], "valid": []}}
         path.write_text(json.dumps(training))
-    drawn = statistics(copy).figures
+    drawn = statistics(TranslationLayout.read(copy)).figures
     assert drawn and not [figure for figure in drawn if figure.section == "training"]
     assert "training.svg" not in html_report(copy).read_text(encoding="utf-8")
 
@@ -408,3 +422,62 @@ def test_word_box_segments_as_apply_bpe(page: Path, experiment: Path, tmp_path: 
             path = TranslationLayout.read(experiment).codes_of(algorithm)[0]
             bpe = BPE(codes[algorithm].encode("utf-8") if codes else path)
             assert shown[number].split("\n") == [bpe.segment(line) for line in lines]
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium to run the word box in")
+@pytest.mark.parametrize(
+    ("pretokenise", "digits"),
+    [("gpt2", False), ("gpt2", True), ("cl100k", False), ("o200k", False), ("spaces", False)],
+)
+def test_word_box_of_language_models_segments_as_encode(tmp_path: Path, pretokenise: str, digits: bool) -> None:
+    """Lines typed into the box come out as the tokens of BPE.encode, for the pre-tokenisers that the page knows."""
+    from mt_scaffold.experiment.report.html.language_models import as_notation, javascript_pattern
+    from mt_scaffold.experiment.report.html.parts import script_json
+
+    lines = [*hard_text(3, 60).split("\n"), "I'LL say it's 2023, won't we?  Two  spaces", "naïve café 東京 😀"]
+    learned = learn(
+        method=Scaffold(400), lines=lines, pretokenise=pretokenise, split_digits=digits, byte_level=True
+    ).text
+    bpe = BPE(learned)
+    pattern = None if pretokenise == "spaces" else javascript_pattern(pretokenise)
+    # Those that JavaScript and Unicode's White_Space disagree on are left out.
+    typed = [line for line in lines if not re.search(r"[\x00\r\x1c-\x1f\x85\ufeff]", line)]
+    boxes = [
+        {"systems": ["a"], "codes": as_notation(Codes(learned)), "bytes": True, "pattern": pattern, "digits": digits}
+    ]
+    script = (Path(pages.__file__).parent / "word_box.js").read_text(encoding="utf-8")
+    page = tmp_path / "page.html"
+    page.write_text(
+        f"""<!DOCTYPE html><meta charset="utf-8"><textarea id="word-box"></textarea><div id="segmented-0"></div>
+        <script type="application/json" id="codes" data-end-of-word="</w>" data-separator="@@">
+        {script_json(boxes)}</script>
+        <script>{script}</script><pre id="outcome"></pre><script>
+        const line = makeLineSegmenter(JSON.parse(document.getElementById("codes").textContent)[0]);
+        const pieces = {json.dumps(typed).replace("<", chr(92) + "u003c")}.map((each) => line(each).map((p) => p.text));
+        document.getElementById("outcome").textContent = encodeURIComponent(JSON.stringify(pieces));
+        </script>""",
+        encoding="utf-8",
+    )
+    assert CHROMIUM is not None
+    command = [CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path / 'profile'}"]
+    command += ["--virtual-time-budget=20000", "--dump-dom", page.as_uri()]
+    found = subprocess.run(command, capture_output=True, check=True, timeout=120).stdout.decode("utf-8")
+    outcome = re.search(r'<pre id="outcome">([^<]*)</pre>', found)
+    assert outcome is not None
+
+    def readable(token: bytes) -> str:
+        try:
+            return token.decode("utf-8").replace(" ", "␣").replace("\n", "⏎").replace("\t", "⇥")
+        except UnicodeDecodeError:
+            return bytes_to_notation(token)
+
+    shown = json.loads(unquote(outcome[1]))
+    for line, pieces in zip(typed, shown, strict=True):
+        if pattern is None:
+            subwords = [each for each in bpe.segment(line.encode()).split(b" ") if each]
+            ends = ["@@" if each.endswith(b"@@") else "" for each in subwords]
+            assert pieces == [
+                readable(each.removesuffix(b"@@")) + end for each, end in zip(subwords, ends, strict=True)
+            ]
+            continue
+        assert pieces == [readable(bpe.tokens[id]) for id in bpe.encode(line)], line

@@ -310,6 +310,9 @@ def test_a_study_resumes(folder: Path, tmp_path: Path, monkeypatch: pytest.Monke
     compared = sorted(path.stem for path in (out / "generalisation" / "small").glob("*.json"))
     assert compared == ["every-1-min-2-20", "every-1-min-2-60", "every-1-min-3-20", "every-2-min-2-20"]
     assert "sha256" in (out / "config.yaml").read_text(encoding="utf-8")
+    page = (out / "report.html").read_text(encoding="utf-8")
+    value = next(row["bytes_per_token"] for row in rows if row["method"] == "greedy" and row["on"] == "unseen")
+    assert all(part in page for part in ("N = 60", "Bytes per token, held-out part", f"{float(value):.3f}", "sha256"))
 
     tables = {path: path.read_bytes() for path in out.glob("*.csv")}
     calls: list[str] = []
@@ -401,7 +404,7 @@ def test_figures_have_every_method_and_no_incomplete_size(
     config = tmp_path / "study.yaml"
     config.write_text(YAML.replace("sizes: [20, 60]", "sizes: [20, 5000]"))
     monkeypatch.setattr(running, "draw", lambda *arguments: [])
-    out = study(config, tmp_path / "out", folder)
+    out = study(config, tmp_path / "out", folder).parent
     grids: dict[str, list[list[Panel]]] = {}
     monkeypatch.setattr(drawing, "grid_over_sizes", lambda rows, path: grids.setdefault(path.name, rows))
     cells = [read_result(Cell, path) for path in out.glob("cells/*/*.json")]

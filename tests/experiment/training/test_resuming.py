@@ -208,7 +208,8 @@ def test_a_stop_within_an_update_of_other_processes_is_refused(command: list[str
 
 def scaffold_train(data: Path, output: Path, *options: str) -> subprocess.Popen[str]:
     arguments = ["train", "--data", str(data), "--output", str(output), "--seed", "7", "--", *TINY_MODEL, *options]
-    return subprocess.Popen([sys.executable, "-m", "mt_scaffold", *arguments], stderr=subprocess.PIPE, text=True)
+    command = [sys.executable, "-m", "mt_scaffold", *arguments]
+    return subprocess.Popen(command, stderr=subprocess.PIPE, text=True, process_group=0)
 
 
 def test_a_training_on_request_ends_with_status_75_and_resumes(tiny_data: Path, tmp_path: Path) -> None:
@@ -222,12 +223,71 @@ def test_a_training_on_request_ends_with_status_75_and_resumes(tiny_data: Path, 
         assert process.wait(timeout=100) == 75
         assert process.stderr is not None
         (line,) = process.stderr.read().splitlines()
-    found = re.fullmatch(r"mt-scaffold: .*: stopped on request after update (\d+); the same command resumes it", line)
+    found = re.fullmatch(r"mt-scaffold: .*: stopped on request after update (\d+); the same command resumes", line)
     assert found and not (tmp_path / "training.json").exists() and not (tmp_path / "stop-requested").exists()
     end = int(found[1]) + 5
     report = train(tiny_data, tmp_path, [*TINY_MODEL, *options, "--max-update", str(end)], seed=7)
     log = (tmp_path / "train.log").read_text()
     assert report.updates == end and f"@ {found[1]} updates)" in log and log.count("begin training epoch 1\n") == 1
+
+
+@pytest.mark.parametrize("precision", ["fp32", "bf16"])
+def test_ctrl_c_saves_within_the_update_and_the_model_ends_as_though_undisturbed(
+    tiny_data: Path, tmp_path: Path, precision: str
+) -> None:
+    """A terminal sends it to every process of its group; what is lost with each would be up to a whole epoch."""
+    options = [*TINY_MODEL, *PRECISIONS[precision], "--num-workers", "1", "--disable-validation", "--max-update", "40"]
+    options.append("--no-epoch-checkpoints")
+    train(tiny_data, tmp_path / "whole", options, seed=7)
+    with scaffold_train(tiny_data, tmp_path / "stopped", *options[len(TINY_MODEL) :]) as process:
+        wait_for(tmp_path / "stopped" / "train.log", "begin training epoch 1", process)
+        os.killpg(process.pid, signal.SIGINT)
+        assert process.wait(timeout=100) == 128 + signal.SIGINT
+        assert process.stderr is not None
+        first, last = process.stderr.read().splitlines()
+    assert first == "mt-scaffold: saving after this update; Ctrl-C again ends at once"
+    found = re.fullmatch(r"mt-scaffold: .*: interrupted after update (\d+); the same command resumes", last)
+    log = (tmp_path / "stopped" / "train.log").read_text()
+    assert found and int(found[1]) < 40 and "Traceback" not in log
+    train(tiny_data, tmp_path / "stopped", options, seed=7)
+    assert f"@ {found[1]} updates)" in (tmp_path / "stopped" / "train.log").read_text()
+    models = [state(tmp_path / name / "checkpoints")["model"] for name in ("whole", "stopped")]
+    assert all(torch.equal(models[0][name], models[1][name]) for name in models[0])
+
+
+def test_a_second_ctrl_c_ends_a_training_at_once(tiny_data: Path, tmp_path: Path) -> None:
+    """The first waits for the update in flight, here one that never ends, because its process is stopped."""
+    with scaffold_train(tiny_data, tmp_path, "--max-update", "100000") as process:
+        wait_for(tmp_path / "train.log", "begin training epoch 1", process)
+        (_, training, *_) = processes_below(process.pid)
+        os.kill(training, signal.SIGSTOP)
+        os.killpg(process.pid, signal.SIGINT)
+        assert process.stderr is not None and "Ctrl-C again" in process.stderr.readline()
+        assert process.poll() is None
+        os.killpg(process.pid, signal.SIGINT)
+        os.kill(training, signal.SIGCONT)
+        assert process.wait(timeout=60) == 128 + signal.SIGINT and process.stderr.read() == ""
+    assert not Path(f"/proc/{training}").exists()
+
+
+def test_ctrl_z_pauses_a_training_too(tiny_data: Path, tmp_path: Path) -> None:
+    """It is in a process group of its own, to which the terminal sends nothing."""
+    with scaffold_train(tiny_data, tmp_path, "--max-update", "100000") as process:
+        wait_for(tmp_path / "train.log", "begin training epoch 1", process)
+        (_, training, *_) = processes_below(process.pid)
+        os.kill(process.pid, signal.SIGTSTP)
+        wait_for_state(process.pid, "T")
+        wait_for_state(training, "T")
+        os.kill(process.pid, signal.SIGCONT)
+        wait_for_state(training, "SR")
+        process.kill()
+
+
+def wait_for_state(pid: int, states: str) -> None:
+    deadline = time.monotonic() + 30
+    while Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in states:
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
 
 
 def wait_for(log: Path, text: str, process: subprocess.Popen[str]) -> None:

@@ -13,6 +13,7 @@ from fork_server import Snakemake
 
 pytest.importorskip("snakemake", reason="needs the extra 'workflow'")
 pytest.importorskip("fairseq_cli", reason="needs the extra 'fairseq'")
+pytest.importorskip("lm_eval", reason="needs the extra 'harness'")
 
 CONFIGURATION = """
 task: language_modeling
@@ -30,11 +31,9 @@ comparisons:
 train:
   schedule: cosine
   options:
-    arch: transformer_lm
+    arch: llama
     decoder-layers: 1
     decoder-embed-dim: 16
-    decoder-input-dim: 16
-    decoder-output-dim: 16
     decoder-ffn-embed-dim: 16
     decoder-attention-heads: 2
     tokens-per-sample: 64
@@ -44,7 +43,28 @@ train:
     warmup-updates: 2
 evaluate: {bootstrap_samples: 50}
 samples: {prompts: ["La ", "1843"], length: 5}
+tasks: {names: [long, short], include_path: [invented]}
 """
+TASK = """
+task: {name}
+dataset_path: json
+dataset_kwargs: {{data_files: {{test: invented/{name}.jsonl}}}}
+test_split: test
+output_type: multiple_choice
+doc_to_text: "{{{{text}}}}"
+doc_to_choice: ["a word", "{name} words"]
+doc_to_target: answer
+metric_list: [{{metric: acc}}, {{metric: acc_norm}}]
+"""
+
+
+def write_tasks(folder: Path) -> None:
+    """Write the invented tasks of the configuration."""
+    (folder / "invented").mkdir(exist_ok=True)
+    for name, count in (("long", 6), ("short", 4)):
+        (folder / "invented" / f"{name}.yaml").write_text(TASK.format(name=name))
+        lines = "".join(json.dumps({"text": f"La {number}", "answer": number % 2}) + "\n" for number in range(count))
+        (folder / "invented" / f"{name}.jsonl").write_text(lines)
 
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
@@ -56,6 +76,8 @@ def run(snakemake: Snakemake) -> Run:
 
     def run_in(folder: Path, text: str = CONFIGURATION, *more: str) -> subprocess.CompletedProcess[str]:
         (folder / "tiny.yaml").write_text(text)
+        if not (folder / "invented").exists():
+            write_tasks(folder)
         return snakemake.run(folder, "--configfile", str(folder / "tiny.yaml"), "--cores", "2", *more)
 
     return run_in
@@ -68,11 +90,10 @@ def planned(dry: subprocess.CompletedProcess[str]) -> dict[str, int]:
 
 @pytest.fixture(scope="module")
 def experiment(run: Run, tmp_path_factory: pytest.TempPathFactory) -> dict[str, object]:
-    """The tiny experiment, run to its tables; of the samples only one, to be quick."""
+    """The tiny experiment, run to its report."""
     folder = tmp_path_factory.mktemp("workflow")
     output = folder / "experiments" / "tiny"
-    targets = ["comparison.txt", "statistics.json", "scaffold/equal_text/seed-1/samples.txt"]
-    done = run(folder, CONFIGURATION, *(f"experiments/tiny/{name}" for name in targets))
+    done = run(folder, CONFIGURATION)
     return {"folder": folder, "output": output, "done": done}
 
 
@@ -107,6 +128,26 @@ def test_documents_come_to_tables_of_bits_per_byte(experiment: dict[str, object]
     assert "\nLa " in samples and "\n1843" in samples
 
 
+def test_every_model_is_asked_the_tasks(experiment: dict[str, object]) -> None:
+    """One table of both tasks and both comparisons, in every form; each training's answers lie in its folder."""
+    done, output = experiment["done"], experiment["output"]
+    assert isinstance(done, subprocess.CompletedProcess) and isinstance(output, Path)
+    table = (output / "tasks.txt").read_text(encoding="utf-8")
+    assert table in done.stdout and "synthetic" in table.lower()
+    heading = r"^group +task +system +questions +acc +acc_norm +compared .* questions only +questions only, Holm$"
+    assert re.search(heading, table, re.MULTILINE), table
+    for comparison in ("equal_tokens", "equal_text"):
+        for task, count in (("long", 6), ("short", 4)):
+            assert re.search(
+                rf"^{comparison} +{task} +bpe +{count} +\d+\.\d\d +\d+\.\d\d +acc_norm *$", table, re.MULTILINE
+            )
+            assert re.search(rf"^{comparison} +{task} +scaffold +{count} .* bpe +[+-]\d", table, re.MULTILINE), table
+    comparisons = json.loads((output / "tasks.json").read_text())
+    assert comparisons["comparisons"] == {"main": 4, "acc": 4} and not comparisons["not_compared"]
+    assert len(list(output.glob("*/*/seed-1/tasks.json"))) == 3
+    assert {path.suffix for path in output.glob("tasks.*")} == {".txt", ".md", ".tex", ".json", ".csv", ".html"}
+
+
 def test_the_learning_rate_has_fallen_to_its_end(experiment: dict[str, object]) -> None:
     """The schedule is as long as the training, which the data decides."""
     output = experiment["output"]
@@ -132,10 +173,33 @@ def test_the_statistics_are_those_of_the_command(experiment: dict[str, object]) 
 
 
 def test_a_finished_experiment_has_nothing_left_to_do(run: Run, experiment: dict[str, object]) -> None:
-    """Running it again repeats nothing but what was not asked for before: two samples."""
+    """Running it again repeats nothing."""
     folder = experiment["folder"]
     assert isinstance(folder, Path)
-    assert planned(run(folder, CONFIGURATION, "--dry-run")) == {"sample": 2, "all": 1, "total": 3}
+    assert planned(run(folder, CONFIGURATION, "--dry-run")) == {}
+
+
+def test_language_models_get_a_page(experiment: dict[str, object], tmp_path: Path) -> None:
+    """It has what the page of translation has: table, differences, curves of both losses, statistics, samples, codes.
+
+    The command makes the same page as the step.
+    """
+    from mt_scaffold.cli import main
+
+    output = experiment["output"]
+    assert isinstance(output, Path)
+    page = (output / "report.html").read_text(encoding="utf-8")
+    assert main(["report", str(output), "--output", str(tmp_path / "page.html")]) == 0
+    assert (tmp_path / "page.html").read_text(encoding="utf-8") == page
+    drawn = {path.stem for path in (output / "figures").glob("*.svg")}
+    kinds = {f"{kind}-{name}" for kind in ("bits-per-byte", "loss") for name in ("equal_tokens", "equal_text")}
+    assert drawn == {"differences", "token-frequencies", *kinds}
+    assert page.count("<svg ") == len(drawn) and "SYNTHETIC" in page
+    for part in ("bits per byte", "Rényi efficiency", "prompt 2", "scaffold, equal_text", "segmented-1", "tiny"):
+        assert part in page, part
+    assert "http://" not in re.sub(
+        r"http://www\.w3\.org/\S*|http://purl\.org/\S*|http://creativecommons\.org/\S*", "", page
+    )
 
 
 @pytest.mark.parametrize(
@@ -144,8 +208,9 @@ def test_a_finished_experiment_has_nothing_left_to_do(run: Run, experiment: dict
         (("symbols: 360", "symbols: 350"), {"learn", "binarise", "train", "statistics"}, {"count_words"}),
         (("documents: 60", "documents: 61"), {"get_documents", "count_words", "train"}, set()),
         (("tokens: 4000", "tokens: 5000"), {"train", "evaluate", "compare"}, {"binarise"}),
-        (("samples: 50", "samples: 60"), {"compare"}, {"evaluate", "statistics"}),
+        (("samples: 50", "samples: 60"), {"compare", "compare_tasks", "report"}, {"evaluate", "evaluate_tasks"}),
         (("length: 5", "length: 6"), {"sample"}, {"evaluate", "average"}),
+        (("[long, short]", "[short]"), {"evaluate_tasks", "compare_tasks"}, {"evaluate", "average", "compare"}),
     ],
     ids=lambda value: value[1] if isinstance(value, tuple) else "",
 )
@@ -179,6 +244,9 @@ def test_a_training_that_cannot_resume_is_named_before_anything_is_deleted(
         (("lr: 0.01", "lrr: 0.01"), "fairseq-train: unrecognized arguments: --lrr"),
         (("synthetic: {documents: 60, valid: 3, test: 8, stems: 60, clauses: 1, sentences: 5}",
           "documents: {train: [none], valid: [none], tests: {a: [none]}}"), "none: no such file"),
+        (("[long, short]", "[long, sort]"), "lm_eval has no task 'sort'"),
+        (("[invented]", "[missing]"), "tasks\\.include_path: missing: no such folder"),
+        (("[invented]}", "[invented], paper_setting: {equal_text: 5B}}"), "tasks\\.paper_setting\\.equal_text: 5B: n"),
     ],
 )  # fmt: skip
 def test_an_error_is_one_line_before_anything_is_done(
@@ -207,7 +275,7 @@ def test_every_step_of_a_scattered_experiment_with_dropout_is_planned(run: Run, 
     dry = run(tmp_path, text + "seeds: [1, 2]\n", "--dry-run", "-p")
     steps = planned(dry)
     assert (steps["learn"], steps["trim"]) == (2, 1)
-    assert "get_documents" not in steps and (steps["count_words"], steps["binarise_resampled"]) == (2, 1)
+    assert "get_documents" not in steps and (steps["count_words"], steps["binarise"]) == (2, 2)
     assert (steps["train"], steps["evaluate"], steps["binarise_test_set"]) == (6, 12, 4)
     assert "    input: b.jsonl.gz\n" in dry.stdout
     assert re.search(r"    input: a\.jsonl\.gz, b\.jsonl\.gz, valid\.jsonl\.gz, \S+\.codes\n", dry.stdout)

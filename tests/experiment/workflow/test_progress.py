@@ -1,17 +1,21 @@
-"""The display of a running workflow: one moving line on a terminal, one line per step in a log."""
+"""The display of a running workflow: one line per step with the time left, on a terminal above a moving line."""
 
 import os
 import pty
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
-from paths import ROOT
 
 pytest.importorskip("snakemake", reason="needs the extra 'workflow'")
 
-SCRIPTS = ROOT / "scripts"
+from mt_scaffold.experiment.workflow.progress import Progress, Step, trained
+
+# What mt-scaffold run does.
+PROGRAM = "import sys; from mt_scaffold.experiment.workflow import display; display.register(); "
+PROGRAM += "from snakemake.cli import main; main(sys.argv[1:])"
 SNAKEFILE = """
 rule all:
     input: "bpe/training.json"
@@ -27,33 +31,27 @@ onsuccess: print("the closing words")
 """
 
 
-@pytest.fixture
-def scripts(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The folder of the logger on the path of this process."""
-    monkeypatch.syspath_prepend(str(SCRIPTS))
-
-
-def workflow(folder: Path, command: str = "touch {output}") -> tuple[list[str], dict[str, str]]:
-    """The command line and the environment of a workflow of two steps."""
+def workflow(folder: Path, command: str = "touch {output}") -> list[str]:
+    """The command line of a workflow of two steps."""
     (folder / "Snakefile").write_text(SNAKEFILE.replace("COMMAND", command))
-    arguments = [sys.executable, "-m", "snakemake", "--cores", "1", "--logger", "steps"]
-    return arguments, os.environ | {"PYTHONPATH": f"{SCRIPTS}{os.pathsep}{SCRIPTS.parent}"}
+    return [sys.executable, "-c", PROGRAM, "--cores", "1", "--logger", "mt-scaffold"]
 
 
 def test_a_log_has_one_line_per_step(tmp_path: Path) -> None:
-    """Each finished step with its number and time, then the workflow's closing words, and nothing of Snakemake's."""
-    arguments, environment = workflow(tmp_path)
-    done = subprocess.run(arguments, cwd=tmp_path, env=environment, capture_output=True, text=True, check=True)
+    """Each finished step with its number, time and the time left, then the closing words; nothing of Snakemake's."""
+    arguments = workflow(tmp_path)
+    done = subprocess.run(arguments, cwd=tmp_path, capture_output=True, text=True, check=True)
     *steps, closing = done.stdout.splitlines()
     assert [line.rpartition(":")[0] for line in steps] == ["[1/2] get data", "[2/2] train bpe"]
+    assert steps[0].endswith(" left") and not steps[1].endswith(" left")
     assert closing == "the closing words" and done.stderr == ""
 
 
-def test_a_terminal_has_one_moving_line_with_the_time_left(tmp_path: Path) -> None:
-    """The line is written over and over, and gone when the closing words are printed."""
-    arguments, environment = workflow(tmp_path)
+def test_a_terminal_has_a_moving_line_with_the_time_left_below_the_steps(tmp_path: Path) -> None:
+    """It is written over and over, and gone when the closing words are printed; what is not known is no "?"."""
+    arguments = workflow(tmp_path)
     leader, follower = pty.openpty()
-    with subprocess.Popen(arguments, cwd=tmp_path, env=environment, stdout=follower, stderr=follower) as process:
+    with subprocess.Popen(arguments, cwd=tmp_path, stdout=follower, stderr=follower) as process:
         os.close(follower)
         written = b""
         try:
@@ -64,20 +62,20 @@ def test_a_terminal_has_one_moving_line_with_the_time_left(tmp_path: Path) -> No
             pass
         os.close(leader)
     assert process.returncode == 0
-    moving, _, closing = written.decode().rpartition("\r \r" if b"\r \r" in written else " \r")
-    assert closing == "the closing words\r\n"
-    assert "\n" not in moving and "left: get data" in moving and "left: train bpe" in moving
+    shown = [line.rstrip("\r").rpartition("\r")[2] for line in written.decode().split("\n")]
+    assert [line.partition(":")[0] for line in shown if line.startswith("[")] == ["[1/2] get data", "[2/2] train bpe"]
+    assert shown[-2] == "the closing words" and shown[-1] == ""
+    assert " left: train bpe" in written.decode() and "?" not in written.decode()
 
 
 def test_a_failed_step_is_shown_with_the_end_of_its_log(tmp_path: Path) -> None:
     """So that the reader need not look for the log."""
-    arguments, environment = workflow(tmp_path, command="exit 3")
-    failed = subprocess.run(arguments, cwd=tmp_path, env=environment, capture_output=True, text=True)
+    arguments = workflow(tmp_path, command="exit 3")
+    failed = subprocess.run(arguments, cwd=tmp_path, capture_output=True, text=True)
     assert failed.returncode == 1
     assert "get data: failed; the end of get-data.log:\nhello\n" in failed.stdout
 
 
-@pytest.mark.usefixtures("scripts")
 @pytest.mark.parametrize(
     ("limit", "log", "expected"),
     [
@@ -94,37 +92,62 @@ def test_a_failed_step_is_shown_with_the_end_of_its_log(tmp_path: Path) -> None:
 )
 def test_a_trainings_progress_comes_from_its_log(tmp_path: Path, limit: str, log: str, expected: float) -> None:
     """By epochs or by updates, whichever limit the command has; without one it is unknown."""
-    from snakemake_logger_plugin_steps.progress import trained
-
     assert trained(tmp_path) == 0
     (tmp_path / "command.txt").write_text(f"python -m fairseq_cli.train data {limit}\n# data: abc\n")
     (tmp_path / "train.log").write_text(f"begin training\n{log}\n")
     assert trained(tmp_path) == expected
 
 
-@pytest.mark.usefixtures("scripts")
-def test_a_resumed_training_counts_what_is_left_of_it(tmp_path: Path) -> None:
-    """The time left follows from this run's speed, to which an earlier run's epochs contribute nothing."""
-    from snakemake_logger_plugin_steps.progress import Progress, Step
+def test_a_training_notes_its_progress_after_every_update(tiny_data: Path, tmp_path: Path) -> None:
+    """Its log is silent for as long as --log-interval says, here for ever; the share is exact, for tokens too."""
+    pytest.importorskip("fairseq_cli", reason="needs the extra 'fairseq'")
+    from conftest import TINY_MODEL
 
-    (tmp_path / "command.txt").write_text("train --max-epoch 10\n")
-    (tmp_path / "train.log").write_text("| INFO | train | epoch 008 |\n")
+    from mt_scaffold.experiment.training.train import train
+
+    options = [*TINY_MODEL, "--disable-validation", "--no-epoch-checkpoints", "--log-interval", "100000"]
+    train(tiny_data, tmp_path / "updates", [*options, "--max-update", "3"])
+    # The first update is always noted, later ones once per second.
+    assert 0.3 < trained(tmp_path / "updates") <= 1
+    train(tiny_data, tmp_path / "tokens", [*options, "--stop-tokens", "2000"])
+    assert 0.1 < trained(tmp_path / "tokens") <= 1
+
+
+def resumed(folder: Path) -> tuple[Progress, Step]:
+    """A run that starts a training of which 80 % are done, after ten steps of earlier runs."""
+    (folder / "command.txt").write_text("train --max-epoch 10\n")
+    (folder / "train.log").write_text("| INFO | train | epoch 008 |\n")
     progress = Progress()
     progress.plan({"train": 1, "all": 1})
-    step = Step("train", {"system": "bpe", "seed": "1"}, [str(tmp_path / "training.json")])
+    progress.note_earlier({"clean": 10})
+    step = Step("train", {"system": "bpe", "seed": "1"}, [str(folder / "training.json")])
     progress.start(step)
-    assert str(step) == "train bpe, seed 1" and progress.done() == 0 and progress.steps == 1
+    return progress, step
+
+
+def test_a_resumed_run_shows_what_earlier_runs_have_done(tmp_path: Path) -> None:
+    """It said 0 % again after every Ctrl-C."""
+    progress, step = resumed(tmp_path)
+    assert str(step) == "train bpe, seed 1" and (progress.steps, progress.earlier) == (1, 10)
+    assert progress.done() == pytest.approx(90 / 110)
     (tmp_path / "train.log").write_text("| INFO | train | epoch 009 |\n")
-    assert progress.done() == pytest.approx(0.5)
+    assert progress.done() == pytest.approx(100 / 110)
     progress.finish(step)
-    assert progress.done() == 1
+    assert progress.done() == 1 and progress.left() == 0
 
 
-@pytest.mark.usefixtures("scripts")
+def test_the_time_left_follows_from_the_speed_of_this_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What an earlier run has trained took no time of this one."""
+    monkeypatch.setattr(time, "monotonic", lambda: 1000.0)
+    progress, _ = resumed(tmp_path)
+    assert progress.left() is None
+    (tmp_path / "train.log").write_text("| INFO | train | epoch 009 |\n")
+    monkeypatch.setattr(time, "monotonic", lambda: 1060.0)
+    assert progress.left() == pytest.approx(60)
+
+
 def test_a_step_that_is_tried_again_runs_once(tmp_path: Path) -> None:
     """A training that its time limit ended is submitted again; the failed one is no longer shown as running."""
-    from snakemake_logger_plugin_steps.progress import Progress, Step
-
     progress = Progress()
     progress.plan({"train": 1})
     first, again = (Step("train", {"system": "bpe"}, [str(tmp_path / "training.json")]) for _ in range(2))

@@ -107,7 +107,7 @@ def test_codes_are_checked_with_their_inference_before_anything_runs(tmp_path: P
         (["average", "--system", "bpe", "--seed", "1", "--comparison", "x"], "has no run bpe-x-1"),
         (["get-documents"], "task: translation: has no step get-documents"),
         (["learn", "--codes", "none-5"], "no codes are called none-5"),
-        (["dictionary", "--segmentation", "none"], "no segmentation is called none"),
+        (["dictionary", "--data", "none"], "no data is called none"),
     ],
 )
 def test_what_an_experiment_does_not_have_is_named(

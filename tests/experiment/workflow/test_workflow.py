@@ -205,8 +205,8 @@ def test_a_finished_experiment_has_nothing_left_to_do(run: Run, experiment: dict
         (("last: 2", "last: 1"), {"average", "translate", "report"}, {"train"}),
         (("beam: 1", "beam: 2"), {"translate", "score", "statistics"}, {"average"}),
         (("seeds: [1]", "seeds: [1, 2]"), {"train", "compare", "statistics"}, {"binarise"}),
-        (("samples: 20", "samples: 30"), {"compare", "report"}, {"score", "statistics"}),
-        (("a rehearsal", "another one"), {"compare", "report"}, {"statistics"}),
+        (("samples: 20", "samples: 30"), {"compare", "statistics", "report"}, {"score", "translate"}),
+        (("a rehearsal", "another one"), {"compare", "report"}, {"score", "translate"}),
     ],
     ids=lambda value: value[1] if isinstance(value, tuple) else "",
 )
@@ -309,16 +309,71 @@ def test_a_training_that_cannot_resume_is_named_before_anything_is_deleted(
 def test_a_plan_that_would_rebuild_the_data_of_a_finished_training_is_refused(
     run: Run, experiment: dict[str, object]
 ) -> None:
-    """A system with dropout, added later, would change the dictionary of finished trainings: days are at stake."""
+    """Other words would be other data for finished trainings, whether they are to run or not: days are at stake."""
     folder, output = experiment["folder"], experiment["output"]
     assert isinstance(folder, Path) and isinstance(output, Path)
     before = times(output)
-    added = CONFIGURATION.replace("baseline: bpe", "  drop: {algorithm: bpe, dropout: 0.1}\nbaseline: bpe")
-    refused = run(folder, added)
+    refused = run(folder, CONFIGURATION.replace("max_ratio: 4.0", "max_ratio: 3.5"))
     lines = [line for line in refused.stdout.splitlines() if line.startswith("mt-scaffold: ")]
     assert refused.returncode == 1 and len(lines) == 1 and "Traceback" not in refused.stdout
-    assert re.search(r"/binarised/bpe-150: would be rebuilt, but \S+/bpe/seed-1 was trained on it; restore", lines[0])
+    assert re.search(r"/binarised/bpe-150: would be rebuilt, but \S+/bpe/seed-1 was trained on it: ", lines[0])
     assert times(output) == before and (output / "bpe" / "seed-1" / "training.json").exists()
+
+
+def test_a_system_with_dropout_can_be_added_to_a_finished_experiment(run: Run, experiment: dict[str, object]) -> None:
+    """It has a dictionary and data of its own, so that nothing of the others is made again."""
+    folder = experiment["folder"]
+    assert isinstance(folder, Path)
+    added = CONFIGURATION.replace("baseline: bpe", "  drop: {algorithm: bpe, dropout: 0.1}\nbaseline: bpe")
+    dry = run(folder, added, "--dry-run")
+    planned = dict(re.findall(r"^(\w+) +(\d+)$", dry.stdout, re.MULTILINE))
+    once = {name: planned[name] for name in ("dictionary", "binarise", "binarise_test_set", "train", "score")}
+    assert set(once.values()) == {"1"} and "learn" not in planned, dry.stdout
+    assert "binarised/bpe-150.dropout" in dry.stdout and not re.search(r"output: \S+/binarised/bpe-150$", dry.stdout)
+
+
+def trained(output: Path, systems: tuple[str, ...]) -> dict[str, int]:
+    """When the files of systems, and what they share, were written."""
+    shared = ("words", "codes", "dictionaries", "binarised", "test-sets")
+    return {path: time for part in (*shared, *systems) for path, time in times(output / part).items()}
+
+
+def test_two_systems_first_then_four_then_two_again(run: Run, tmp_path: Path) -> None:
+    """`only` chooses what runs; what a finished training was made of, and what it made, stays as it is."""
+    text = CONFIGURATION.replace("baseline: bpe", "  bpe_drop: {algorithm: bpe, dropout: 0.1}\n"
+        "  scaffold_drop: {algorithm: scaffold, dropout: 0.1}\nbaseline: bpe")  # fmt: skip
+    text = text.replace(f"max-epoch: {EPOCHS}", "max-epoch: 1").replace("last: 2", "last: 1")
+    output, first = tmp_path / "experiments" / "tiny", ("bpe", "scaffold")
+
+    def shown() -> set[str]:
+        return {row["system"] for row in json.loads((output / "comparison.json").read_text())["rows"]}
+
+    alone = run(tmp_path, text, "--dry-run", "--config", "only=scaffold")
+    assert alone.returncode == 2 and "only: bpe is the baseline, and not finished; name it, too" in alone.stdout
+    only = ("--config", "only=[bpe, scaffold]")
+    two = run(tmp_path, text, *only)
+    assert two.returncode == 0, two.stdout
+    assert shown() == {*first} and "not finished: bpe_drop, scaffold_drop" in two.stdout
+    assert not list(output.glob("*_drop")) and {path.name for path in (output / "binarised").iterdir()} == {
+        "bpe-150",
+        "scaffold-150",
+    }
+    before = trained(output, first)
+    dry = run(tmp_path, text, "--dry-run")
+    jobs = re.findall(r"^ *(?:output|wildcards): .*", dry.stdout, re.MULTILINE)
+    assert not [job for job in jobs if re.search(r"system=(bpe|scaffold)(,|$)", job)], dry.stdout
+    four = run(tmp_path, text)
+    assert four.returncode == 0, four.stdout
+    assert shown() == {*first, "bpe_drop", "scaffold_drop"}
+    assert before.items() <= trained(output, first).items()
+    all_files = times(output)
+    # What is finished stays in the table, so that there is nothing to do; and a change elsewhere runs nothing of it.
+    again = run(tmp_path, text, *only)
+    assert again.returncode == 0 and "Nothing to be done" in again.stdout, again.stdout
+    assert times(output) == all_files
+    longer = run(tmp_path, text.replace("max-epoch: 1", "max-epoch: 2"), "--dry-run", *only)
+    trainings = re.findall(r"wildcards: system=(\w+), seed=1$", longer.stdout, re.MULTILINE)
+    assert longer.returncode == 0 and {*trainings} == {*first}, longer.stdout
 
 
 def test_two_runs_do_not_work_in_one_folder(run: Run, experiment: dict[str, object]) -> None:

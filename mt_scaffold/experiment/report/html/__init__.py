@@ -1,20 +1,14 @@
-"""A finished experiment → the report, one self-contained HTML page that renders what earlier steps have computed.
-
-The page is built from ``page.html.jinja``, ``page.css`` and ``word_box.js`` in this folder.
-"""
+"""A finished translation experiment → the report, one self-contained HTML page of what earlier steps have computed."""
 
 from __future__ import annotations
 
-import itertools
-import json
-import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from mt_scaffold.analysis.stats import table
-from mt_scaffold.corpus.files import PathLike, open_input, shown, write_text
-from mt_scaffold.corpus.text import END_OF_WORD, SEPARATOR, decode, read_lines, surface_form
+from mt_scaffold.corpus.files import PathLike, write_text
+from mt_scaffold.corpus.text import END_OF_WORD, SEPARATOR, read_lines, surface_form
 from mt_scaffold.corpus.vocabulary_file import read_vocabulary
 from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.configuration.layout import Run
@@ -22,9 +16,9 @@ from mt_scaffold.experiment.configuration.translation_layout import TranslationL
 from mt_scaffold.experiment.data.clean import CleanReport
 from mt_scaffold.experiment.data.report import DataReport
 from mt_scaffold.experiment.evaluation.comparison import SYNTHETIC_NOTE, Comparison
-from mt_scaffold.experiment.evaluation.comparison_tables import checkpoints_table, main_table, other_metrics_table
+from mt_scaffold.experiment.report.html.parts import check_finished, figures, render, score_tables, script_json, text
 from mt_scaffold.experiment.report.paper import COMPRESSION_NOTE, compression, own_text, read_paper
-from mt_scaffold.experiment.report.statistics import Figure, Statistics
+from mt_scaffold.experiment.report.statistics import Statistics
 from mt_scaffold.experiment.runtime.results import read_result
 from mt_scaffold.experiment.training.train import TrainingReport
 from mt_scaffold.segment.inference import MERGES
@@ -33,48 +27,36 @@ from mt_scaffold.segment.segmenter import Segmenter
 
 # What chooses checkpoint_best.pt (TrainingReport.valid_metric).
 _VALID_METRICS = {"loss": "loss", "bleu": "BLEU", "bits_per_byte": "loss per byte"}
-_SECTIONS = ("scores", "training", "vocabularies", "embeddings")
 
 
 def html_report(experiment: PathLike, output: PathLike | None = None, examples: int = 20) -> Path:
     """Write the report of a finished experiment (a folder that the workflow wrote) and return its path.
+
+    It shows the systems that were compared.
 
     output: the report (default: ``report.html`` in the folder). examples: the number of sentences to show, spread
     evenly over the first test set.
 
     Raises MTScaffoldError where the experiment is not finished or one of its files is missing or malformed.
     """
-    import jinja2
-
     if examples < 0:
         raise UsageError(f"report: the number of examples must be 0 or more, not {examples}")
     layout = TranslationLayout.read(experiment)
-    for path, step in (
-        (layout.comparison("json"), "run the experiment to completion"),
-        (layout.statistics, "run the step statistics"),
-    ):
-        if not path.exists():
-            raise MTScaffoldError(f"{layout.folder}: has no {path.name}; {step} first")
-    config = layout.config
+    check_finished(layout)
     page = Path(output) if output is not None else layout.report
     comparison = read_result(Comparison, layout.comparison("json"))
+    layout = layout.of_systems({row.system for row in comparison.rows})
+    config = layout.config
     statistics = read_result(Statistics, layout.statistics)
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("mt_scaffold.experiment.report.html", ""),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    here = Path(__file__).parent
     boxes = _word_boxes(layout)
     runs = _runs(layout)
     segmentations = config.segmentations.values()
-    text = environment.get_template("page.html.jinja").render(
+    content = render(
+        "translation.html.jinja",
         config=config,
         synthetic_note=SYNTHETIC_NOTE if config.synthetic else "",
         comparison=comparison,
-        score_tables=_score_tables(comparison),
+        score_tables=score_tables(comparison),
         data=_data_rows(layout),
         statistics=statistics,
         statistics_table=table(statistics.stats),
@@ -82,16 +64,14 @@ def html_report(experiment: PathLike, output: PathLike | None = None, examples: 
         paper_text=own_text(config),
         compression=compression(config, {each.codes: each.bytes_per_token for each in statistics.stats}),
         compression_note=COMPRESSION_NOTE,
-        figures=_figures(layout, statistics.figures),
+        figures=figures(layout, statistics.figures),
         examples=_examples(layout, examples),
         runs=runs,
         valid_metric=_valid_metric(runs),
-        config_text=_text(layout.config_file),
+        config_text=text(layout.config_file),
         surface=surface_form,
         end_of_word=END_OF_WORD,
         separator=SEPARATOR,
-        css=(here / "page.css").read_text(encoding="utf-8"),
-        script=(here / "word_box.js").read_text(encoding="utf-8"),
         segmentation_of={name: config.segmentation(name) for name in config.systems},
         resampling_of={name: description(system.resamplings) for name, system in config.systems.items()},
         systems_of_codes=[box["systems"] for box in boxes],
@@ -100,33 +80,10 @@ def html_report(experiment: PathLike, output: PathLike | None = None, examples: 
         without_codes=[*dict.fromkeys(each.kind.title for each in segmentations if not each.kind.has_codes)],
         other_inference=any(each.inference != MERGES for each in segmentations),
         has_sides=any(len(codes.languages) == 1 for codes in config.all_codes.values()),
-        codes_json=_script_json(boxes),
+        codes_json=script_json(boxes),
     )
-    write_text(page, text)
+    write_text(page, content)
     return page
-
-
-def _text(path: Path) -> str:
-    with open_input(path) as stream:
-        return decode(stream.read(), shown(path))
-
-
-def _score_tables(comparison: Comparison) -> list[dict[str, Any]]:
-    """Return the tables of the scores: heading, rows in groups of one test set, and the columns that hold names."""
-    tables: list[tuple[str, list[list[str]], tuple[int, ...]]] = [("", main_table(comparison), (1, 3))]
-    if len(comparison.metrics) > 1:
-        tables.append(("Other metrics", other_metrics_table(comparison), (1,)))
-    if any(row.checkpoints for row in comparison.rows):
-        tables.append(("Single checkpoints beside the final model", checkpoints_table(comparison), (1,)))
-    return [
-        {
-            "title": title,
-            "heading": rows[0],
-            "groups": [list(group) for _, group in itertools.groupby(rows[1:], key=lambda row: row[0])],
-            "left": left,
-        }
-        for title, rows, left in tables
-    ]
 
 
 def _data_rows(layout: TranslationLayout) -> list[dict[str, Any]]:
@@ -169,31 +126,6 @@ def _held_out_row(cleaned: CleanReport) -> dict[str, Any]:
         "kept_words": cleaned.words_kept,
         "dropped": cleaned.dropped,
     }
-
-
-def _figures(layout: TranslationLayout, figures: Sequence[Figure]) -> dict[str, list[dict[str, Any]]]:
-    """Return the figures of each section of the page: SVGs to inline, with their captions."""
-    return {
-        section: [
-            {"svg": _inline(layout.folder / figure.file), "caption": figure.caption, "wide": figure.wide}
-            for figure in figures
-            if figure.section == section
-        ]
-        for section in _SECTIONS
-    }
-
-
-def _inline(svg: Path) -> Any:
-    """Return an SVG to inline in the page: in the colour of the page's text, and with ids that are unique there."""
-    from markupsafe import Markup
-
-    text = _text(svg)
-    text = text[text.index("<svg") :].replace("#000000", "currentColor")
-    # matplotlib leaves text without a colour, which means black.
-    text = text.replace("<svg ", '<svg role="img" fill="currentColor" ', 1)
-    name = re.sub(r"\W", "-", svg.stem)
-    text = re.sub(r'(\bid="|url\(#|href="#)', rf"\g<1>{name}-", text)
-    return Markup(text)
 
 
 def _examples(layout: TranslationLayout, number: int) -> list[dict[str, Any]]:
@@ -266,11 +198,4 @@ def _word_boxes(layout: TranslationLayout) -> list[dict[str, Any]]:
             continue
         # For codes of each side, those of the source: it is what the examples show.
         systems.setdefault(layout.codes_of(system)[0], []).append(system)
-    return [{"systems": names, "codes": _text(path)} for path, names in systems.items()]
-
-
-def _script_json(value: Any) -> Any:
-    """Return JSON for a script element, escaped so that nothing in it can close the element."""
-    from markupsafe import Markup
-
-    return Markup(json.dumps(value, ensure_ascii=False).replace("<", "\\u003c"))
+    return [{"systems": names, "codes": text(path)} for path, names in systems.items()]

@@ -1,6 +1,6 @@
 "use strict";
 // Segments typed words with the codes in the page, as in apply-bpe: Algorithm 2 of the Scaffold-BPE paper, or the events
-// of PickyBPE in their order.
+// of PickyBPE in their order. Symbols are characters, or bytes in GPT-2's notation.
 
 const {endOfWord: END_OF_WORD, separator: SEPARATOR} = document.getElementById("codes").dataset;
 
@@ -18,24 +18,53 @@ function merge(symbols, left, right) {
   return merged;
 }
 
+// GPT-2's character for each byte: those that are printable stand for themselves, the others follow U+00FF.
+const NOTATION = [];
+for (let byte = 0, others = 256; byte < 256; byte++) {
+  const printable = (byte > 32 && byte < 127) || (byte > 160 && byte !== 173);
+  NOTATION.push(String.fromCodePoint(printable ? byte : others++));
+}
+const BYTES = new Map(NOTATION.map((character, byte) => [character, byte]));
+
+// What bytes stand for, for people; those that are not whole characters stay in the notation.
+function readable(notation) {
+  try {
+    const bytes = Uint8Array.from(notation, (character) => BYTES.get(character));
+    const text = new TextDecoder("utf-8", {fatal: true, ignoreBOM: true}).decode(bytes);
+    return text.replaceAll(" ", "␣").replaceAll("\n", "⏎").replaceAll("\t", "⇥");
+  } catch {
+    return notation;
+  }
+}
+
 // The subwords of a word as segmented text shows them.
-function surface(pieces) {
+function surface(pieces, shown) {
   return pieces.map((piece, i) => {
     const last = i + 1 === pieces.length;
-    return {...piece, text: last ? piece.text.slice(0, -END_OF_WORD.length) : piece.text + SEPARATOR};
+    return {...piece, text: last ? shown(piece.text.slice(0, -END_OF_WORD.length)) : shown(piece.text) + SEPARATOR};
   });
 }
 
-function baseSymbols(word) {
-  const symbols = Array.from(word);
-  symbols[symbols.length - 1] += END_OF_WORD;
-  return symbols;
+// A line → its pieces.
+function makeLineSegmenter({codes, bytes, pattern, digits}) {
+  const ends = !pattern, segment = makeSegmenter(codes, ends);
+  const shown = bytes ? readable : (text) => text;
+  function pieces(word) {
+    const symbols = bytes ? Array.from(new TextEncoder().encode(word), (byte) => NOTATION[byte]) : Array.from(word);
+    if (!ends) return segment(symbols).map((piece) => ({...piece, text: shown(piece.text)}));
+    symbols[symbols.length - 1] += END_OF_WORD;
+    return surface(segment(symbols), shown);
+  }
+  if (!ends) {
+    const divided = (word) => (digits ? word.split(/(\p{N})/u).filter((part) => part) : [word]);
+    return (line) => (line.match(new RegExp(pattern, "gu")) ?? []).flatMap(divided).flatMap(pieces);
+  }
+  return (line) => line.replace(/^[\r ]+|[\r ]+$/g, "").split(" ").filter((word) => word).flatMap(pieces);
 }
 
 function makePickySegmenter(codes) {
   const events = codes.split("\n").slice(1).filter((line) => line).map((line) => line.split(" "));
-  return function segment(word) {
-    let symbols = baseSymbols(word);
+  return function segment(symbols) {
     for (const event of events) {
       if (event.length === 2) {
         if (symbols.includes(event[0])) symbols = merge(symbols, ...event);
@@ -44,11 +73,12 @@ function makePickySegmenter(codes) {
         symbols = symbols.flatMap((symbol) => (symbol === token ? pieces : [symbol]));
       }
     }
-    return surface(symbols.map((text) => ({text, demolished: false})));
+    return symbols.map((text) => ({text, demolished: false}));
   };
 }
 
-function makeSegmenter(codes) {
+// ends: whether the last symbol of a word carries "</w>".
+function makeSegmenter(codes, ends) {
   if (codes.startsWith("#version: 0.4 picky")) return makePickySegmenter(codes);
   const rank = new Map();         // "left right" → position in the file
   const derivations = new Map();  // token → the merges that make it
@@ -73,7 +103,7 @@ function makeSegmenter(codes) {
       for (const {left, right, position} of derivations.get(token)) {
         const result = [...demolish(left), ...demolish(right)];
         // A cut within "</w>" is possible only where the text spells it out.
-        const cuts = token.endsWith(END_OF_WORD) && right.length <= END_OF_WORD.length ? 1 : 0;
+        const cuts = ends && token.endsWith(END_OF_WORD) && right.length <= END_OF_WORD.length ? 1 : 0;
         const key = [cuts, result.length, position];
         const differs = best ? key.findIndex((value, i) => value !== best.key[i]) : 0;
         if (!best || (differs >= 0 && key[differs] < best.key[differs])) best = {key, result};
@@ -83,9 +113,8 @@ function makeSegmenter(codes) {
     return demolished.get(token);
   }
 
-  // A word → its subwords: the text of each, and whether it comes from a scaffold token.
-  return function segment(word) {
-    let symbols = baseSymbols(word);
+  // The symbols of a word → its subwords: the text of each, and whether it comes from a scaffold token.
+  return function segment(symbols) {
     for (;;) {
       let lowest = Infinity, found = null;
       for (let i = 0; i + 1 < symbols.length; i++) {
@@ -98,8 +127,7 @@ function makeSegmenter(codes) {
       if (!found) break;
       symbols = merge(symbols, ...found);
     }
-    return surface(symbols.flatMap(
-      (symbol) => demolish(symbol).map((text) => ({text, demolished: scaffold.has(symbol)}))));
+    return symbols.flatMap((symbol) => demolish(symbol).map((text) => ({text, demolished: scaffold.has(symbol)})));
   };
 }
 
@@ -107,15 +135,14 @@ function startWordBox() {
   const boxes = JSON.parse(document.getElementById("codes").textContent);
   const input = document.getElementById("word-box");
   const rows = boxes.map((box, number) => (
-    {segment: makeSegmenter(box.codes), output: document.getElementById("segmented-" + number)}));
+    {segment: makeLineSegmenter(box), output: document.getElementById("segmented-" + number)}));
   function show() {
-    const lines = input.value.split("\n").map(
-      (line) => line.replace(/^[\r ]+|[\r ]+$/g, "").split(" ").filter((word) => word));
+    const lines = input.value.split("\n");
     for (const {segment, output} of rows) {
       output.replaceChildren();
-      lines.forEach((words, number) => {
+      lines.forEach((line, number) => {
         if (number) output.append("\n");
-        words.flatMap(segment).forEach((piece, i) => {
+        segment(line).forEach((piece, i) => {
           if (i) output.append(" ");
           const span = document.createElement("span");
           span.textContent = piece.text;

@@ -1,5 +1,6 @@
 # The rules of language modelling: from documents to counted words, from models to bits per byte and samples.
 
+from mt_scaffold.experiment.configuration.language_model_layout import TASK_KINDS
 from mt_scaffold.experiment.tasks import language_modeling
 
 SHARDS = experiment.prepare.shards
@@ -35,7 +36,7 @@ rule gather_counts:
 
 rule evaluate:
     input:
-        lambda wildcards: layout.binarised_test(layout.segmentation_of(wildcards.system), wildcards.test),
+        lambda wildcards: layout.binarised_test_of(wildcards.system, wildcards.test),
         layout.averaged(RUN),
     output: layout.scores(RUN, "{test}")
     params: run=run_flags, depends_on=layout.depends_on("evaluate")
@@ -61,3 +62,36 @@ rule sample:
     threads: SHARE
     resources: gpu=0
     shell: "{STEP} sample {CONFIG} {params.run} --gpus {resources.gpu} > {log:q} 2>&1"
+
+
+# A model's answers to all tasks of lm-evaluation-harness; a task whose data cannot be loaded is named in the scores.
+rule evaluate_tasks:
+    input:
+        lambda wildcards: layout.binarised_of(wildcards.system),
+        layout.averaged(RUN),
+        layout.task_files,
+    output: layout.task_scores(RUN)
+    params: run=run_flags, depends_on=layout.depends_on("evaluate-tasks")
+    log: layout.log(f"evaluate-tasks-{RUN.name}")
+    threads: SHARE
+    resources: gpu=0
+    shell: "{STEP} evaluate-tasks {CONFIG} {params.run} --gpus {resources.gpu} > {log:q} 2>&1"
+
+
+rule compare_tasks:
+    input: shown.every_run(shown.task_scores)
+    output: [layout.task_comparison(kind) for kind in TASK_KINDS]
+    params: depends_on=shown.depends_on("compare-tasks"), systems=SHOWN
+    log: layout.log("compare-tasks")
+    shell: "{STEP} compare-tasks {CONFIG} {params.systems} > {log:q} 2>&1"
+
+
+rule report:
+    input:
+        [layout.comparison("json"), layout.statistics, layout.figures],
+        [layout.codes(layout.segmentation_of(system)) for system in shown.config.systems],
+        shown.every_run(shown.training_report),
+        shown.every_run(shown.samples) if experiment.samples.prompts else [],
+    output: layout.report
+    log: layout.log("report")
+    shell: "{STEP} report {CONFIG} > {log:q} 2>&1"

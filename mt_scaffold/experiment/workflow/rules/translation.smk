@@ -108,7 +108,9 @@ rule report_data:
 
 # A model that is no codes file has another suffix.
 use rule learn as learn_model with:
-    output: layout.model(f"{{codes,{steps.one_of(codes.learned_codes(experiment, Unigram.suffix))}}}", Unigram.suffix)
+    output:
+        layout.model(f"{{codes,{steps.one_of(codes.learned_codes(experiment, Unigram.suffix))}}}", Unigram.suffix),
+        layout.step_report(f"learn-{{codes,{steps.one_of(codes.learned_codes(experiment, Unigram.suffix))}}}"),
 
 
 # For a vocabulary threshold: the frequencies of the subwords in the training text of one language.
@@ -140,13 +142,12 @@ rule segment:
 rule dictionary:
     input:
         [layout.words("train", lang) for lang in LANGUAGES],
-        lambda wildcards: translation.segmented_with(layout, wildcards.segmentation, *LANGUAGES),
-    output: [layout.dictionary("{segmentation}", lang) for lang in LANGUAGES]
-    params: depends_on=lambda wildcards: layout.depends_on("dictionary", wildcards.segmentation)
-    log: layout.log("dictionary-{segmentation}")
+        lambda wildcards: translation.segmented_with(layout, layout.segmentation_behind(wildcards.data), *LANGUAGES),
+    output: [layout.dictionary("{data}", lang) for lang in LANGUAGES]
+    params: depends_on=layout.depends_on("dictionary")
+    log: layout.log("dictionary-{data}")
     threads: HALF
-    shell:
-        "{STEP} dictionary {CONFIG} --segmentation {wildcards.segmentation:q} --num-workers {threads} > {log:q} 2>&1"
+    shell: "{STEP} dictionary {CONFIG} --data {wildcards.data:q} --num-workers {threads} > {log:q} 2>&1"
 
 
 # -- models → translations → scores → the HTML report
@@ -154,7 +155,7 @@ rule dictionary:
 
 rule translate:
     input:
-        lambda wildcards: layout.binarised_test(layout.segmentation_of(wildcards.system), wildcards.test),
+        lambda wildcards: layout.binarised_test_of(wildcards.system, wildcards.test),
         layout.averaged(RUN),
         layout.words("{test}", SRC),
     output:
@@ -175,7 +176,7 @@ rule score:
         layout.words("{test}", TGT),
         [layout.raw("{test}", lang) for lang in LANGUAGES],
     output: layout.scores(RUN, "{test}")
-    params: run=run_flags, depends_on=layout.depends_on("score"), checkpoint=""
+    params: run=run_flags, depends_on=lambda wildcards: layout.depends_on("score", wildcards.test), checkpoint=""
     log: layout.log(f"score-{RUN.name}-{{test}}")
     shell: "{STEP} score {CONFIG} {params.run} --test-set {wildcards.test:q} {params.checkpoint} > {log:q} 2>&1"
 
@@ -190,7 +191,7 @@ use rule average as take_checkpoint with:
 
 use rule translate as translate_checkpoint with:
     input:
-        lambda wildcards: layout.binarised_test(layout.segmentation_of(wildcards.system), wildcards.test),
+        lambda wildcards: layout.binarised_test_of(wildcards.system, wildcards.test),
         layout.checkpoint(RUN, "{checkpoint}"),
         layout.words("{test}", SRC),
     output:
@@ -206,7 +207,10 @@ use rule score as score_checkpoint with:
         layout.words("{test}", TGT),
         [layout.raw("{test}", lang) for lang in LANGUAGES],
     output: layout.scores(RUN, "{test}", "{checkpoint}")
-    params: run=run_flags, depends_on=layout.depends_on("score"), checkpoint="--checkpoint {checkpoint}"
+    params:
+        run=run_flags,
+        depends_on=lambda wildcards: layout.depends_on("score", wildcards.test),
+        checkpoint="--checkpoint {checkpoint}",
     log: layout.log(f"score-{RUN.name}-{{test}}-{{checkpoint}}")
 
 
@@ -214,19 +218,20 @@ use rule score as score_checkpoint with:
 rule compression:
     input:
         [layout.words("train", lang) for lang in LANGUAGES],
-        [layout.codes(name) for name in translation.papers_codes(experiment).values()],
+        [layout.codes(name) for name in translation.papers_codes(shown.config).values()],
     output: layout.compression
+    params: systems=SHOWN
     log: layout.log("compression")
-    shell: "{STEP} compression {CONFIG} > {log:q} 2>&1"
+    shell: "{STEP} compression {CONFIG} {params.systems} > {log:q} 2>&1"
 
 
 rule report:
     input:
         [layout.comparison("json"), layout.data_report, layout.statistics, layout.figures],
-        [layout.codes(name) for name in experiment.all_codes],
+        [layout.codes(name) for name in shown.config.all_codes],
         [layout.words(TESTS[0], SRC), layout.raw(TESTS[0], SRC), layout.raw(TESTS[0], TGT)],
-        layout.every_run(layout.translation, TESTS[:1]),
-        layout.every_run(layout.training_report),
+        shown.every_run(shown.translation, TESTS[:1]),
+        shown.every_run(shown.training_report),
     output: layout.report
     log: layout.log("report")
     shell: "{STEP} report {CONFIG} > {log:q} 2>&1"

@@ -1,0 +1,98 @@
+#include "segment/reachable.hpp"
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+#include "text/alphabet.hpp"
+
+namespace mt_scaffold {
+
+std::vector<bool> mergeable_tokens(const MergeTable& table, const std::vector<Split>& splits, bool in_order) {
+  const size_t lines = table.merged_of_rank.size();
+  std::vector<bool> found(table.texts.size());
+  for (size_t token = 0; token < found.size(); ++token)
+    found[token] = is_base_symbol(table.texts[static_cast<int32_t>(token)], table.alphabet);
+  const auto follow = [&](size_t line) {
+    const MergeTable::Pair pair = table.pair_of_rank[line];
+    if (found[static_cast<size_t>(pair.left)] && found[static_cast<size_t>(pair.right)])
+      found[static_cast<size_t>(table.merged_of_rank[line])] = true;
+  };
+  if (!in_order) {
+    // What is merged is shorter than what it makes.
+    std::vector<size_t> shortest_first(lines);
+    std::iota(shortest_first.begin(), shortest_first.end(), size_t{0});
+    const auto size_of = [&](size_t line) { return table.texts[table.merged_of_rank[line]].size(); };
+    std::stable_sort(shortest_first.begin(), shortest_first.end(),
+                     [&](size_t a, size_t b) { return size_of(a) < size_of(b); });
+    for (const size_t line : shortest_first) follow(line);
+    return found;
+  }
+  auto split = splits.begin();
+  for (size_t line = 0; line < lines; ++line) {
+    follow(line);
+    for (; split != splits.end() && split->after <= line + 1; ++split)
+      found[static_cast<size_t>(table.texts.find(split->token))] = false;
+  }
+  return found;
+}
+
+Reachable::Reachable(const MergeTable& table, std::string separator, const std::vector<bool>& tokens,
+                     const Expansions* expansions)
+    : table_(table), separator_(std::move(separator)), expansions_(expansions), seen_tokens_(table.texts.size()) {
+  for (size_t token = 0; token < tokens.size(); ++token) {
+    const std::string_view text = table.texts[static_cast<int32_t>(token)];
+    if (!tokens[token] || is_base_symbol(text, table.alphabet)) continue;
+    // A text that spells out "</w>" has it inside words, too.
+    tokens_.add(text,
+                is_marked(text, table.alphabet) ? TokenTrie::kAnywhere : TokenTrie::place_of(text, table.alphabet));
+  }
+}
+
+void Reachable::add(std::string_view word, bool ends_word) {
+  const Alphabet alphabet = table_.alphabet;
+  marked_.assign(word);
+  if (alphabet.end_of_word) marked_ += kEndOfWord;
+  for (size_t begin = 0; begin < word.size();) {
+    uint32_t symbol = 0;
+    const size_t next = begin + first_symbol(word.substr(begin), alphabet, symbol);
+    if (is_new(seen_symbols_, symbol, next == word.size(), ends_word))
+      add_form(word.substr(begin, next - begin), next == word.size() && ends_word);
+    tokens_.for_each_token(marked_, word.size(), begin, [&](size_t found) {
+      const int32_t token = table_.texts.find(std::string_view(marked_).substr(begin, found - begin));
+      const size_t end = std::min(found, word.size());
+      const bool at_end = end == word.size();
+      if (!is_new(seen_tokens_, static_cast<uint32_t>(token), at_end, ends_word)) return;
+      size_t at = begin;
+      if (expansions_) {
+        const auto& by_token = at_end && !expansions_->last.empty() ? expansions_->last : expansions_->inner;
+        const Expansion& pieces = by_token[static_cast<size_t>(token)];
+        for (size_t k = 0; k + 1 < pieces.size(); ++k) {
+          const size_t size = table_.texts[pieces[k]].size();
+          add_form(word.substr(at, size), false);
+          at += size;
+        }
+      }
+      add_form(word.substr(at, end - at), at_end && ends_word);
+    });
+    begin = next;
+  }
+}
+
+void Reachable::add_whole(std::string_view part, bool ends_word) { add_form(part, ends_word); }
+
+void Reachable::add_form(std::string_view text, bool ends_word) {
+  std::string form(text);
+  if (!ends_word && table_.alphabet.end_of_word) form += separator_;
+  if (seen_forms_.insert(form).second) forms_.push_back(std::move(form));
+}
+
+bool Reachable::is_new(std::vector<uint8_t>& seen, uint32_t number, bool at_end, bool ends_word) {
+  if (number >= seen.size()) seen.resize(number + 1);
+  const auto place = static_cast<uint8_t>(!at_end ? 1 : ends_word ? 2 : 4);
+  if (seen[number] & place) return false;
+  seen[number] |= place;
+  return true;
+}
+
+}  // namespace mt_scaffold

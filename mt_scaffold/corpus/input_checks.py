@@ -1,0 +1,87 @@
+"""What the beginning of a text shows: subwords already, a byte order mark."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterable
+from typing import BinaryIO
+
+from mt_scaffold.corpus.files import compression_of, open_input
+from mt_scaffold.corpus.inputs import Begun, source_name
+from mt_scaffold.corpus.text import SEPARATOR
+
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+# SentencePiece begins every word with it.
+_WORD_START = "\u2581".encode()
+# As much as a pipe holds, and far more than it takes to tell.
+_LOOKED_AT = 1 << 16
+# Of the words, how many must look like a part of one. Few codes leave so few words split, and raw text has none.
+_SPLIT, _STARTED = 0.01, 0.5
+
+
+def looks_segmented(text: bytes, separator: str = SEPARATOR) -> str | None:
+    """Return a subword of a text that has been segmented already; None where it has not been.
+
+    That is one word in a hundred that ends in ``@@`` or ``separator``, or every second that begins with SentencePiece's
+    U+2581.
+
+    >>> looks_segmented(b"Schaff@@ ell@@ en sind keine"), looks_segmented(b"@@ -1,3 +1,3 @@")
+    ('Schaff@@', None)
+    """
+    words = text.split()
+    ends = tuple({mark.encode("utf-8", "surrogateescape") for mark in (SEPARATOR, separator) if mark})
+    split = [word for word in words if word.endswith(ends) and word.strip(b"@") and word not in ends]
+    started = [word for word in words if word.startswith(_WORD_START)]
+    for found, share in ((split, _SPLIT), (started, _STARTED)):
+        if found and len(found) >= share * len(words):
+            return found[0].decode("utf-8", "replace")
+    return None
+
+
+def warn_of_inputs(sources: Iterable[str | BinaryIO], separator: str = SEPARATOR) -> list[str | BinaryIO | Begun]:
+    """Warn, once for each, of inputs that are segmented already or begin with a byte order mark.
+
+    Only their beginnings are read. Returns the inputs to read instead: what was taken of a pipe comes first there.
+    """
+    found = [_beginning(source) for source in sources]
+    for source, text in found:
+        if text.startswith(BYTE_ORDER_MARK):
+            _warn(
+                f"{source_name(source)}: begins with a byte order mark (U+FEFF), which becomes part of the first word"
+            )
+        if (subword := looks_segmented(text, separator)) is not None:
+            _warn(f"{source_name(source)}: looks segmented already (such as '{subword}'); give it words")
+    return [source for source, _ in found]
+
+
+def warn_of_separator(separator: str) -> None:
+    """Warn of an empty separator."""
+    if not separator:
+        _warn("the separator is empty, so that the words cannot be joined again; leave --separator out")
+
+
+def _warn(what: str) -> None:
+    print(f"warning: {what}", file=sys.stderr)
+
+
+def _beginning(source: str | BinaryIO) -> tuple[str | BinaryIO | Begun, bytes]:
+    """Return the first bytes of a text, and what to read it from now; none of a terminal or an unreadable file."""
+    try:
+        if isinstance(source, str):
+            if not os.path.isfile(source):
+                return source, b""
+            if not compression_of(source):
+                with open(source, "rb", buffering=0) as plain:
+                    return source, plain.read(_LOOKED_AT)
+            with open_input(source) as stream:
+                return source, stream.read(_LOOKED_AT)
+        descriptor = source.fileno()
+        if os.isatty(descriptor):
+            return source, b""
+        if source.seekable():
+            return source, os.pread(descriptor, _LOOKED_AT, os.lseek(descriptor, 0, os.SEEK_CUR))
+        begun = Begun(descriptor, source_name(source))
+        return begun, begun.taken
+    except OSError:
+        return source, b""  # whoever reads it says why it cannot be read

@@ -1,0 +1,228 @@
+"""Words → a fairseq data folder: the dictionaries, and the ids of the subwords of every sentence, memory-mapped.
+
+The files are those of fairseq-preprocess on the segmented text, byte for byte, made without it and without the text of
+the subwords. Two things differ on purpose: fairseq would split a word at a Unicode space inside it, and take a subword
+spelt ``</s>`` or ``<unk>`` for its own symbol.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from mt_scaffold.corpus.files import PathLike, explain_os_error, make_folder, open_input, open_output
+from mt_scaffold.corpus.manifest import raw_digest
+from mt_scaffold.corpus.text import check_parallel
+from mt_scaffold.errors import MTScaffoldError, UsageError
+from mt_scaffold.experiment.binarise.binarised_format import Counts, write_ids
+from mt_scaffold.experiment.binarise.dictionary import NO_LIMITS, make_dictionaries, read_ids
+from mt_scaffold.experiment.binarise.segmentation import Segmentation
+from mt_scaffold.experiment.configuration.limits import Limits
+from mt_scaffold.experiment.runtime.provenance import sha256
+from mt_scaffold.experiment.runtime.result_warnings import ResultWarning, print_warnings
+from mt_scaffold.experiment.runtime.results import read_result, write_result
+from mt_scaffold.options import worker_count
+
+DESCRIPTION = "binarised.json"
+
+
+@dataclass(frozen=True)
+class Binarised:
+    """What a data folder holds.
+
+    source, target: the languages. pairs: the sentence pairs of each subset. sha256: the digest of each text and
+    dictionary, so that a training is not resumed with other ones (and of the segmentation, where it is stored).
+    storage: ``ids``, or ``words`` (``pairs_as_words.py``), segmented as they are read.
+    counts: subset → language → what its text consists of. separator: what every subword but a word's last ends in.
+    word_start: what the first subword of a word begins with instead, where none ends in the separator.
+    resampling: language → the kinds of resampling (``Resampling.reach``) that give no subword of its training words
+    without an id, where the text is stored as words.
+    """
+
+    source: str
+    target: str
+    pairs: dict[str, int]
+    sha256: dict[str, str]
+    storage: str
+    counts: dict[str, dict[str, Counts]]
+    separator: str
+    word_start: str | None = field(default=None, metadata={"omit_none": True})
+    resampling: dict[str, list[str]] | None = field(default=None, metadata={"omit_none": True})
+    warnings: list[ResultWarning] = field(default_factory=list)
+
+    @property
+    def languages(self) -> tuple[str, str]:
+        """Source and target language."""
+        return self.source, self.target
+
+
+def binarise(
+    output: PathLike,
+    source: str,
+    target: str,
+    segmentation: Segmentation,
+    train: PathLike | None = None,
+    valid: PathLike | None = None,
+    tests: Sequence[PathLike] = (),
+    dictionaries: PathLike | None = None,
+    limits: Limits = NO_LIMITS,
+    num_workers: int = 1,
+) -> Binarised:
+    """Make the fairseq data folder ``output`` for the task ``translation`` (or ``translation_resumable``).
+
+    ``train``, ``valid`` and each of ``tests`` are prefixes: ``words/train`` stands for the files ``words/train.SOURCE``
+    and ``words/train.TARGET``, one sentence per line, words separated by spaces. A test set becomes the subset of the
+    same name. ``dictionaries`` is a folder with ``dict.LANGUAGE.txt`` (of ``make_dictionaries``, or an earlier data
+    folder); without it they are made from ``train``, within ``limits``. A subword that is not in its dictionary becomes
+    ``<unk>``, and the description counts it. ``num_workers``: threads, -1 for all cores.
+
+    The folder appears only once it is complete, with ``binarised.json`` (its description); an earlier data folder is
+    replaced. Raises MTScaffoldError where sides differ in length, or a file is missing, empty, not UTF-8 or holds a
+    carriage return; UsageError for a test set whose name fairseq would misread, and without anything to binarise.
+    """
+    output = Path(output)
+    prefixes = subset_prefixes(train, valid, tests, source, target)
+    if train is None and dictionaries is None:
+        raise UsageError("binarise: without a training set, give the folder of the dictionaries (--dictionaries)")
+    refuse_other_content(output, DESCRIPTION)
+    threads = worker_count(num_workers)
+    with appears_complete(output) as folder:
+        if dictionaries is None:
+            assert train is not None
+            make_dictionaries(train, folder, source, target, segmentation, limits, num_workers=num_workers)
+        else:
+            copy_dictionaries(Path(dictionaries), folder, (source, target))
+        digests = dictionary_digests(folder, (source, target))
+        ids = {language: read_ids(folder / f"dict.{language}.txt") for language in (source, target)}
+        segmenters = dict(zip((source, target), segmentation.segmenters(), strict=True))
+        pairs: dict[str, int] = {}
+        counts: dict[str, dict[str, Counts]] = {}
+        for subset, prefix in prefixes.items():
+            counts[subset] = {}
+            for language, bpe in segmenters.items():
+                path = Path(f"{prefix}.{language}")
+                stored = folder / f"{subset}.{source}-{target}.{language}"
+                counts[subset][language] = write_ids(path, stored, bpe, ids[language], threads)
+                digests[f"{subset}.{language}"] = sha256(path)
+            lines = [counts[subset][language].lines for language in (source, target)]
+            check_parallel(f"{prefix}.{source}", lines[0], f"{prefix}.{target}", lines[1])
+            pairs[subset] = lines[0]
+        binarised = Binarised(
+            source, target, pairs, digests, "ids", counts, segmentation.separator, segmentation.word_start
+        )
+        binarised.warnings.extend(_unknown_symbols(output.name, counts))
+        print_warnings(binarised.warnings)
+        write_description(folder, binarised)
+    return binarised
+
+
+def _unknown_symbols(name: str, counts: Mapping[str, Mapping[str, Counts]]) -> list[ResultWarning]:
+    """Return the warnings of test sets whose subwords the dictionaries lack. name: of the data folder."""
+    return [
+        ResultWarning("unknown", f"{subset}.{language}, {name}", f"{each.unknown:,} of {each.subwords:,} subwords")
+        for subset, sides in counts.items()
+        if subset not in ("train", "valid")
+        for language, each in sides.items()
+        if each.unknown
+    ]
+
+
+@contextlib.contextmanager
+def appears_complete(output: Path) -> Iterator[Path]:
+    """Give a temporary folder, which takes the place of ``output`` when the block ends without an error."""
+    try:
+        make_folder(output.parent)
+        temporary = Path(tempfile.mkdtemp(prefix=f".{output.name}.", suffix=".part", dir=output.parent))
+    except OSError as error:
+        raise explain_os_error(error, output.parent) from error
+    try:
+        yield temporary
+        temporary.chmod(0o755)
+        shutil.rmtree(output, ignore_errors=True)
+        temporary.rename(output)
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+
+
+def copy_dictionaries(dictionaries: Path, folder: Path, languages: Sequence[str]) -> None:
+    """Copy the dictionary of each language into a data folder."""
+    for language in languages:
+        name = f"dict.{language}.txt"
+        with open_input(dictionaries / name) as stream, open_output(folder / name) as copy:
+            copy.write(stream.read())
+
+
+def dictionary_digests(folder: Path, languages: Sequence[str]) -> dict[str, str]:
+    """Return the SHA-256 digest of each dictionary in a data folder, by the name of its file."""
+    return {name: raw_digest(folder / name) for name in (f"dict.{language}.txt" for language in languages)}
+
+
+def subset_prefixes(
+    train: PathLike | None, valid: PathLike | None, tests: Sequence[PathLike], source: str, target: str
+) -> dict[str, Path]:
+    """Return the prefix of the files of each subset.
+
+    Raises UsageError for a test set whose name fairseq would misread, where both languages are the same, and where
+    there is no text at all.
+    """
+    if source == target:
+        raise UsageError(f"source and target are the same language: {source}; give two languages")
+    prefixes = {name: Path(prefix) for name, prefix in (("train", train), ("valid", valid)) if prefix is not None}
+    for test in map(Path, tests):
+        # fairseq reads train, train1, train2 and so on as one training set.
+        if re.fullmatch(r"train\d*|valid\d*", test.name) or test.name in prefixes:
+            raise UsageError(
+                f"{test}: a test set cannot be called {test.name}, which fairseq treats as another subset; rename it"
+            )
+        if "," in os.fspath(test):
+            raise UsageError(f"{test}: fairseq splits the names of test sets at commas; rename the file or its folder")
+        prefixes[test.name] = test
+    if not prefixes:
+        raise UsageError("nothing to binarise: give --train, --valid or --test")
+    return prefixes
+
+
+def refuse_other_content(output: Path, own: str) -> None:
+    """Raise MTScaffoldError where ``output`` is a file, or a folder with content but without the file ``own``."""
+    if output.exists() and not output.is_dir():
+        raise MTScaffoldError(f"{output}: a file; choose a new folder")
+    if output.exists() and any(output.iterdir()) and not (output / own).exists():
+        raise MTScaffoldError(f"{output}: this folder holds something else; choose a new one")
+
+
+def write_description(folder: Path, binarised: Binarised) -> None:
+    """Write the description of a data folder into it."""
+    write_result(folder / DESCRIPTION, binarised)
+
+
+def read_binarised(folder: PathLike) -> Binarised:
+    """Return what a data folder holds; raise MTScaffoldError where mt-scaffold did not make it."""
+    description = Path(folder) / DESCRIPTION
+    if not Path(folder).exists():
+        raise MTScaffoldError(f"{folder}: no such folder; make it with mt-scaffold binarise")
+    if not description.exists():
+        raise MTScaffoldError(
+            f"{folder}: not a folder that mt-scaffold binarise made (no {DESCRIPTION} in it); make it with mt-scaffold "
+            "binarise or binarise-words"
+        )
+    return read_result(Binarised, description)
+
+
+def task_arguments(binarised: Binarised, options: Sequence[str]) -> list[str]:
+    """Return the options that choose the fairseq task for a folder, unless ``options`` name one."""
+    if any(option.split("=")[0] == "--task" for option in options):
+        return []
+    return ["--task", "translation_bpe_dropout" if binarised.storage == "words" else "translation_resumable"]
+
+
+def generation_arguments(binarised: Binarised, options: Sequence[str]) -> list[str]:
+    """Return the options that choose the task of fairseq-generate, as ``task_arguments``, and its batches."""
+    task = task_arguments(binarised, options)
+    # Else they depend on the references, too, and the sum of floats depends on what is batched together.
+    return [*task, "--batch-by-source"] if "translation_resumable" in task else task

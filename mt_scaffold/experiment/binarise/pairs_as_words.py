@@ -1,0 +1,198 @@
+"""Words → a fairseq data folder that is segmented during training: the text itself, an index, and the dictionaries.
+
+For each subset and language, a folder holds ``SUBSET.SOURCE-TARGET.LANGUAGE.words`` (one sentence per line, UTF-8) and
+beside it ``.words.npy`` (the byte offset of each line, int64), both memory-mapped by the task
+``translation_bpe_dropout``; the segmentation (``bpe.codes``); and the dictionaries.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import mmap
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from mt_scaffold.corpus.count import count_words
+from mt_scaffold.corpus.files import PathLike, explain_os_error, make_folder, open_input, open_output
+from mt_scaffold.corpus.text import check_parallel
+from mt_scaffold.errors import MTScaffoldError, UsageError
+from mt_scaffold.experiment.binarise.binarised_format import Counts, carriage_return, empty_text
+from mt_scaffold.experiment.binarise.dictionary import (
+    NO_LIMITS,
+    SidesResampling,
+    added_by,
+    make_dictionaries,
+    read_ids,
+)
+from mt_scaffold.experiment.binarise.pairs_as_ids import (
+    DESCRIPTION,
+    Binarised,
+    copy_dictionaries,
+    dictionary_digests,
+    refuse_other_content,
+    subset_prefixes,
+    write_description,
+)
+from mt_scaffold.experiment.binarise.segmentation import STORED, Segmentation
+from mt_scaffold.experiment.configuration.limits import Limits
+from mt_scaffold.experiment.runtime.provenance import digest_of
+
+if TYPE_CHECKING:
+    import numpy
+
+_BLOCK = 1 << 22
+
+
+def binarise_words(
+    output: PathLike,
+    source: str,
+    target: str,
+    segmentation: Segmentation,
+    train: PathLike | None = None,
+    valid: PathLike | None = None,
+    tests: Sequence[PathLike] = (),
+    dictionaries: PathLike | None = None,
+    limits: Limits = NO_LIMITS,
+    resamplings: SidesResampling | None = None,
+    num_workers: int = 1,
+) -> Binarised:
+    """Make the fairseq data folder ``output`` for the task ``translation_bpe_dropout``.
+
+    The arguments are those of ``binarise``, and ``resamplings``: the kinds of each side that the training can have
+    (default: all that there are). The segmentation is copied into the folder. Dictionaries that are made here hold
+    whatever these can make of the training words (``make_dictionaries``). Which kinds have an id for all that they make
+    is recorded, whoever made the dictionaries: a training with another kind is refused.
+
+    The same call resumes an interrupted run: complete files are kept, and ``binarised.json``, without which the folder
+    is not accepted, is written last.
+
+    Raises MTScaffoldError where sides differ in length, a file is empty, not UTF-8 or holds a carriage return, or the
+    codes are malformed; UsageError for a test set whose name fairseq would misread.
+    """
+    output = Path(output)
+    prefixes = subset_prefixes(train, valid, tests, source, target)
+    if train is None and dictionaries is None:
+        raise UsageError("binarise-words: without a training set, give the folder of the dictionaries (--dictionaries)")
+    refuse_other_content(output, STORED)
+    # Malformed codes are reported before anything is written.
+    segmenters = segmentation.segmenters()
+    make_folder(output)
+    try:
+        (output / DESCRIPTION).unlink(missing_ok=True)
+    except OSError as error:
+        raise explain_os_error(error, output) from error
+    languages = (source, target)
+    resamplings = segmentation.resamplings if resamplings is None else resamplings
+    digests = segmentation.store(output, languages)
+
+    if dictionaries is not None:
+        copy_dictionaries(Path(dictionaries), output, languages)
+    else:
+        assert train is not None
+        make_dictionaries(train, output, source, target, segmentation, limits, resamplings, num_workers)
+    digests |= dictionary_digests(output, languages)
+    ids = {language: read_ids(output / f"dict.{language}.txt") for language in languages}
+
+    pairs: dict[str, int] = {}
+    counts: dict[str, dict[str, Counts]] = {}
+    covered: dict[str, list[str]] = {}
+    for subset, prefix in prefixes.items():
+        counts[subset] = {}
+        for language, bpe, kinds in zip(languages, segmenters, resamplings, strict=True):
+            text = Path(f"{prefix}.{language}")
+            stored = output / f"{subset}.{source}-{target}.{language}.words"
+            digests[f"{subset}.{language}"], copied = _store(text, stored)
+            # Counting also reports where a text is not UTF-8.
+            words = count_words(text, num_workers=num_workers)
+            subwords = bpe.count_subwords(words)
+            known = sum(count for form, count in subwords.items() if form in ids[language] and bpe.can_have_id(form))
+            if subset == "train":
+                covered[language] = [each.reach for each in kinds if not added_by([each], bpe, words, ids[language])]
+            counts[subset][language] = replace(copied, subwords=subwords.total(), unknown=subwords.total() - known)
+        lines = [counts[subset][language].lines for language in languages]
+        check_parallel(f"{prefix}.{source}", lines[0], f"{prefix}.{target}", lines[1])
+        pairs[subset] = lines[0]
+    binarised = Binarised(
+        source, target, pairs, digests, "words", counts, segmentation.separator, segmentation.word_start, covered
+    )
+    write_description(output, binarised)
+    return binarised
+
+
+class WordsFile:
+    """The lines of a stored text, memory-mapped: nothing is read before it is needed."""
+
+    def __init__(self, path: PathLike) -> None:
+        import numpy
+
+        self.path = os.fspath(path)
+        try:
+            self._begins = numpy.load(f"{self.path}.npy", mmap_mode="r", allow_pickle=False)
+            with open(path, "rb") as stream:
+                self._text = mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ)
+        except OSError as error:
+            raise explain_os_error(error, error.filename or path) from error
+        except ValueError as error:
+            raise _damaged(self.path) from error
+        if self._begins.ndim != 1 or len(self._begins) < 2 or self._begins[-1] != len(self._text):
+            raise _damaged(self.path)
+
+    def __len__(self) -> int:
+        return len(self._begins) - 1
+
+    def lines(self, indices: Sequence[int] | numpy.ndarray) -> list[bytes]:
+        """Return the lines with these numbers (from 0), without their line ends."""
+        import numpy
+
+        numbers = numpy.asarray(indices)
+        begins, ends = self._begins[numbers].tolist(), self._begins[numbers + 1].tolist()
+        return [self._text[begin : end - 1] for begin, end in zip(begins, ends, strict=True)]
+
+
+def _damaged(path: str) -> MTScaffoldError:
+    return MTScaffoldError(f"{path}: not as binarise-words stored it; run mt-scaffold binarise-words again")
+
+
+def _store(source: Path, stored: Path) -> tuple[str, Counts]:
+    """Copy a text and index it, unless that is done, and return its SHA-256 digest and what it consists of."""
+    import numpy
+
+    index = Path(f"{stored}.npy")
+    try:
+        done = WordsFile(stored) if stored.exists() and index.exists() else None
+    except MTScaffoldError:
+        done = None
+    if done and (digest := digest_of(_blocks(source))) == digest_of(_blocks(stored)):
+        return digest, Counts(len(done), stored.stat().st_size)
+    index.unlink(missing_ok=True)
+    sha256, begins, position = hashlib.sha256(), [numpy.zeros(1, numpy.int64)], 0
+    with open_output(stored) as stream:
+        for block in _blocks(source):
+            if b"\r" in block:
+                line = sum(map(len, begins)) + block[: block.index(b"\r")].count(b"\n")
+                raise carriage_return(source, line)
+            begins.append(numpy.flatnonzero(numpy.frombuffer(block, numpy.uint8) == ord("\n")) + (position + 1))
+            position += len(block)
+            sha256.update(block)
+            stream.write(block)
+    if position == 0:
+        stored.unlink()
+        raise empty_text(source)
+    offsets = numpy.concatenate(begins)
+    with open_output(index) as stream:
+        numpy.save(stream, offsets, allow_pickle=False)
+    return sha256.hexdigest(), Counts(len(offsets) - 1, position)
+
+
+def _blocks(path: Path) -> Iterator[bytes]:
+    """Yield the bytes of a text, with an LF where its last line lacks one."""
+    last = b"\n"
+    with open_input(path) as stream:
+        while block := stream.read(_BLOCK):
+            last = block
+            yield block
+    if not last.endswith(b"\n"):
+        yield b"\n"

@@ -1,0 +1,89 @@
+"""Whether text that is about to be tokenised has been tokenised, or even segmented, already."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+from mt_scaffold.corpus.files import PathLike, open_input
+from mt_scaffold.corpus.input_checks import looks_segmented
+from mt_scaffold.errors import MTScaffoldError
+from mt_scaffold.experiment.configuration.data import Tokenise
+
+# The lines that are looked at, and how many of them must hold a mark.
+_LINES, _SHARE = 2000, 0.01
+# Moses' escapes where Moses writes them: as words, or at one end of a word (l&apos; 's). Raw text from XML has others,
+# such as &amp;, and has these within words.
+_ESCAPED = re.compile(
+    rb"(?:^| )(?:@-@|@/@|&(?:apos|quot|#124|#91|#93);)(?: |$)|(?:^| )&apos;(?:s|t|m|d|re|ve|ll)(?: |$)"
+    rb"|[^ ]&apos;(?: |$)"
+)
+# Full stops and commas after a space, and those after a word: raw text in no language puts a space before them.
+_APART, _ATTACHED = re.compile(rb"(?<= )[.,](?= |$)"), re.compile(rb"(?<=[^ .,])[.,](?= |$)")
+_MARKS_APART, _ENOUGH_MARKS = 0.8, 10
+
+
+@dataclass(frozen=True)
+class Preprocessed:
+    """What shows that a text is no raw text any more. found: of ``lines`` looked at, those that show it."""
+
+    kind: Literal["tokenised", "segmented"]
+    lines: int
+    found: int
+    example: str
+
+    def __str__(self) -> str:
+        such = f" (such as '{self.example}')" if self.example else ""
+        return f"looks {self.kind} already{such}, by {self.found:,} of its first {self.lines:,} lines"
+
+    def allowed(self, choices: Tokenise) -> bool:
+        """Whether a configuration says that the text is such."""
+        return choices.none and self.kind == "tokenised"
+
+    @property
+    def way_on(self) -> str:
+        """What to do about it, as the end of a message."""
+        if self.kind == "segmented":
+            return "give the text before segmentation, since every system segments it itself"
+        return (
+            "write tokenise: none (for one side: tokenise: {source: none}), give the raw text, or write "
+            "tokenise: {check: false} to tokenise it all the same"
+        )
+
+
+def refuse_preprocessed(path: PathLike, choices: Tokenise) -> None:
+    """Raise MTScaffoldError where raw text is tokenised or segmented already, unless ``choices`` allow that."""
+    if choices.check and (found := looks_tokenised(path)) is not None and not found.allowed(choices):
+        raise MTScaffoldError(f"{path}: {found}; {found.way_on}")
+
+
+def looks_tokenised(path: PathLike) -> Preprocessed | None:
+    """Return what shows that a text (plain or ``.gz``, one sentence per line) is tokenised or segmented already.
+
+    None for raw text. Only the first 2,000 lines are read. Segmented: subword-nmt's ``@@`` or SentencePiece's U+2581.
+    Tokenised: Moses' escapes and ``@-@`` in one line of a hundred, or nearly every full stop and comma after a space.
+    Raises MTScaffoldError where the file cannot be read.
+    """
+    with open_input(path) as stream:
+        return lines_look_tokenised(stream)
+
+
+def lines_look_tokenised(lines: Iterable[bytes]) -> Preprocessed | None:
+    """Do the same for the lines of a text, of which the first 2,000 are taken."""
+    first = [line.strip() for line in itertools.islice(lines, _LINES)]
+    if (subword := looks_segmented(b"\n".join(first))) is not None:
+        mark = subword.encode()[-2:] + b" " if subword.endswith("@@") else "\u2581".encode()
+        return Preprocessed("segmented", len(first), sum(mark in line for line in first), subword)
+    escaped = [match for line in first if (match := _ESCAPED.search(line))]
+    if escaped and len(escaped) >= _SHARE * len(first):
+        example = escaped[0][0].decode("utf-8", "replace").strip()
+        return Preprocessed("tokenised", len(first), len(escaped), example)
+    apart = [bool(_APART.search(line)) for line in first]
+    marks = sum(len(_APART.findall(line)) for line in first)
+    attached = sum(len(_ATTACHED.findall(line)) for line in first)
+    if marks >= _ENOUGH_MARKS and marks >= _MARKS_APART * (marks + attached):
+        return Preprocessed("tokenised", len(first), sum(apart), " .")
+    return None

@@ -1,0 +1,151 @@
+"""A comparison of systems on tasks: what ``compare_tasks`` writes, and its tables read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from mt_scaffold.experiment.evaluation.comparison import Spread, notes_on_tests
+from mt_scaffold.experiment.evaluation.harness.scores import not_run_lines
+from mt_scaffold.experiment.evaluation.significance import Difference
+
+# The paper's figures are means of these, over its last five checkpoints.
+_PAPER_SHOTS, _PAPER_CHECKPOINTS = [0, 5], 5
+_FEW_QUESTIONS = 20
+
+
+@dataclass(frozen=True)
+class TaskRow:
+    """One system on one task, in one group of systems that are compared (None: there are no groups).
+
+    paper_name: what the paper calls the task, where it has it. baseline: what the system was tested against; None for
+    the baseline itself. questions: of the task. num_fewshot, checkpoints: over which a training's score is the mean:
+    the numbers of solved questions, and this many checkpoints. main: the metric that is compared first, and stands next
+    to the paper's figure; why: the reason. scores: in percent, by metric. tests: by metric, in percentage points; empty
+    for the baseline, and for a task of one question.
+    """
+
+    group: str | None = field(metadata={"omit_none": True})
+    task: str
+    paper_name: str | None = field(metadata={"omit_none": True})
+    system: str
+    baseline: str | None = field(metadata={"omit_none": True})
+    seeds: list[int]
+    questions: int
+    num_fewshot: list[int]
+    checkpoints: int
+    main: str
+    why: str
+    scores: dict[str, Spread]
+    tests: dict[str, Difference]
+
+
+@dataclass(frozen=True)
+class PaperFigures:
+    """The paper's two figures on a task, in percent, with our systems of the same kind.
+
+    group: of ours; None: all are in one. table: the beginning of the caption, and the setting.
+    """
+
+    group: str | None = field(metadata={"omit_none": True})
+    task: str
+    table: str
+    bpe: float
+    scaffold: float
+    our_bpe: str
+    our_scaffold: str
+
+
+@dataclass(frozen=True)
+class TaskComparison:
+    """All systems on all tasks, with what a reader needs to interpret the figures.
+
+    comparisons: how many tests there are in the main metric of each task, and in each other one. not_compared: the
+    tasks without a row, each with the reason. paper: the paper's figures that ours are shown beside.
+    """
+
+    title: str
+    synthetic: bool
+    baseline: str
+    bootstrap_samples: int
+    random_seed: int
+    comparisons: dict[str, int]
+    rows: list[TaskRow]
+    paper: list[PaperFigures]
+    not_compared: dict[str, str]
+    limit: int | None
+    task_versions: dict[str, str]
+    versions: dict[str, str]
+
+    @property
+    def metrics(self) -> list[str]:
+        """The metrics of any task, ``acc`` and ``acc_norm`` first."""
+        found = dict.fromkeys(metric for row in self.rows for metric in row.scores)
+        return sorted(found, key=lambda metric: (metric not in ("acc", "acc_norm"), metric))
+
+    def row(self, group: str | None, task: str, system: str) -> TaskRow | None:
+        """Return the row of a system on a task; None where there is none."""
+        wanted = (group, task, system)
+        return next((row for row in self.rows if (row.group, row.task, row.system) == wanted), None)
+
+    @property
+    def notes(self) -> list[str]:
+        """What a reader must know of the figures and the tests, as sentences."""
+        seeds = sorted({seed for row in self.rows for seed in row.seeds})
+        spread = "; mean ± standard deviation over the seeds" if len(seeds) > 1 else "; one training per system"
+        notes = [f"Percent of the questions. Seeds: {', '.join(map(str, seeds))}{spread}."]
+        notes += [f"{what}." for what in _averaged(self.rows)]
+        if self.limit is not None:
+            notes.append(f"Only the first {self.limit} questions of each task were asked (limit): a try, no result.")
+        few = {row.task: row.questions for row in self.rows if row.questions < _FEW_QUESTIONS}
+        notes += [f"{task} has {number} question{'s' if number > 1 else ''}: rough." for task, number in few.items()]
+        notes += [f"Compared first, {row.main}: {tasks}: {row.why}." for tasks, row in _reasons(self.rows)]
+        notes += self._notes_on_tests()
+        notes += [f"Not compared: {line.removeprefix('Not run: ')}" for line in not_run_lines(self.not_compared)]
+        if self.paper:
+            notes.append(
+                "THEIRS: copied from the paper, whose figures are means of 0-shot and 5-shot, over its last five "
+                f"checkpoints; the metric of each is inferred as said above.{self._unlike_the_paper()}"
+            )
+        return notes
+
+    def _notes_on_tests(self) -> list[str]:
+        tests = [row.tests[row.main] for row in self.rows if row.main in row.tests]
+        fewest = min((len(row.seeds) for row in self.rows), default=0)
+        return notes_on_tests(
+            tests, "points", self.bootstrap_samples, fewest, units="questions", family="in the metric compared first"
+        )
+
+    def _unlike_the_paper(self) -> str:
+        shown = {figures.task for figures in self.paper}
+        ours = {(tuple(row.num_fewshot), row.checkpoints) for row in self.rows if row.task in shown}
+        alike = ours <= {(tuple(_PAPER_SHOTS), _PAPER_CHECKPOINTS)}
+        return "" if alike else " Ours are not (see above), so that they do not compare."
+
+
+def _averaged(rows: Iterable[TaskRow]) -> list[str]:
+    """Return over what the scores of the trainings are means, with the tasks where these differ."""
+    kinds: dict[str, list[str]] = {}
+    for row in rows:
+        shots = " and ".join(f"{number}-shot" for number in row.num_fewshot)
+        several = f", mean over {row.checkpoints} checkpoints of each training" if row.checkpoints > 1 else ""
+        mean = "mean of " if len(row.num_fewshot) > 1 else ""
+        kinds.setdefault(f"{mean}{shots}{several}", []).append(row.task)
+    found = []
+    for what, tasks in kinds.items():
+        names = "" if len(kinds) == 1 else f"{', '.join(dict.fromkeys(tasks))}: "
+        found.append(names + (what if names else what[0].upper() + what[1:]))
+    return found
+
+
+def _reasons(rows: Iterable[TaskRow]) -> list[tuple[str, TaskRow]]:
+    """Return a row for each reason of a choice of metric, with the names of the tasks that have it."""
+    found: dict[tuple[str, str], dict[str, TaskRow]] = {}
+    for row in rows:
+        found.setdefault((row.main, row.why), {})[row.task] = row
+    return [(", ".join(tasks), next(iter(tasks.values()))) for tasks in found.values()]
+
+
+def main_tests(rows: Sequence[TaskRow]) -> list[Difference]:
+    """Return the tests in the metric of each task that is compared first."""
+    return [row.tests[row.main] for row in rows if row.main in row.tests]

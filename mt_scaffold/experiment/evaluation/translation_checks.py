@@ -1,0 +1,55 @@
+"""What is wrong with translations at a glance: their length, and words that repeat."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from mt_scaffold.experiment.runtime.result_warnings import ResultWarning
+
+# The length of all translations, by that of their references in characters, and the share of translations that repeat,
+# beyond which a reader must know of it.
+_SHORTEST, _LONGEST = 0.8, 1.25
+_REPEATING = 0.01
+# Words, or a part of a word, four times or more in a row; of so few characters that the search takes linear time.
+_REPETITION = re.compile(r"(?<!\S)(\S[^\n]{0,39}? )\1{3,}|(\S{1,20}?)\2{3,}")
+_LETTER = re.compile(r"[^\W\d_]")
+# A single letter is drawn out, as in "sooo", more often.
+_DRAWN_OUT = 8
+
+
+def check_translations(hypotheses: Sequence[str], references: Sequence[str], about: str) -> list[ResultWarning]:
+    """Return warnings of translations that are much longer or shorter than their references, or that repeat.
+
+    hypotheses, references: detokenised, one sentence each. about: the test set.
+
+    >>> [str(each) for each in check_translations(["s to to to to"], ["the sea"], "test")]
+    ['test (1.86 times as long)', "test (1 of 1, such as 'to to to to')"]
+    """
+    warnings = []
+    length, expected = (sum(map(len, side)) for side in (hypotheses, references))
+    if expected and not _SHORTEST <= length / expected <= _LONGEST:
+        warnings.append(ResultWarning("length", about, f"{length / expected:.2f} times as long"))
+    repeating = [
+        found
+        for hypothesis, reference in zip(hypotheses, references, strict=True)
+        if (found := repetition(hypothesis)) and not repetition(reference)
+    ]
+    if repeating and len(repeating) >= _REPEATING * len(hypotheses):
+        example = min(repeating, key=len)
+        example = example if len(example) <= 40 else f"{example[:40]}…"
+        figure = f"{len(repeating):,} of {len(hypotheses):,}, such as '{example}'"
+        warnings.append(ResultWarning("repetition", about, figure))
+    return warnings
+
+
+def repetition(sentence: str) -> str | None:
+    """Return what stands in a sentence four times in a row or more, as it stands there; None where nothing does.
+
+    >>> repetition("he wants to to to to go"), repetition("10000000 ..... sooo"), repetition("hahahaha")
+    ('to to to to', None, 'hahahaha')
+    """
+    for found in _REPETITION.finditer(f"{sentence} "):
+        if _LETTER.search(found[0]) and (found[1] or len(found[2]) > 1 or len(found[0]) >= _DRAWN_OUT):
+            return found[0].strip()
+    return None

@@ -1,0 +1,145 @@
+"""A causal language model of transformers in a folder, with its tokenizer, as this package computes with models."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from mt_scaffold.corpus.files import PathLike
+from mt_scaffold.corpus.manifest import raw_digest
+from mt_scaffold.errors import MTScaffoldError, UsageError
+from mt_scaffold.experiment.binarise.documents import blocks_of, digest_block, non_empty_documents
+from mt_scaffold.experiment.inference.language_model import LanguageModel, device_of
+from mt_scaffold.experiment.runtime.hugging_face import import_transformers
+
+
+@dataclass(frozen=True)
+class CausalModel:
+    """A model and its tokenizer. end: the id after a document. vocabulary: a digest of the tokens and their ids."""
+
+    language_model: LanguageModel
+    tokenizer: Any
+    end: int
+    vocabulary: str
+    n_vocab: int
+
+
+@dataclass(frozen=True)
+class EncodedDocuments:
+    """The ids of documents, each with its end, where each begins, and the bytes of each; sha256: of the documents."""
+
+    ids: Any
+    offsets: Any
+    bytes: list[int]
+    sha256: str
+
+
+class _Decoder:
+    """A model of transformers in the place of fairseq's decoder: what it computes are logits already."""
+
+    def __init__(self, model: Any) -> None:
+        self._model = model
+
+    def __call__(self, tokens: Any, features_only: bool = True) -> tuple[Any]:
+        return (self._model(tokens, use_cache=False).logits,)
+
+    def output_layer(self, logits: Any) -> Any:
+        return logits
+
+
+class _Network:
+    def __init__(self, model: Any) -> None:
+        self.decoder = _Decoder(model)
+
+
+def load_folder(
+    folder: PathLike, gpus: int = 0, positions: int | None = None, trust_remote_code: bool = False
+) -> CausalModel:
+    """Load a causal model, in fp32, and its tokenizer from a folder of transformers; nothing is downloaded.
+
+    gpus: as for ``load_model``. positions: how many tokens it takes at once; None for all that its configuration says.
+
+    Raises MTScaffoldError where the folder is missing, or holds no such model or no tokenizer with an end of text;
+    UsageError for more positions than it has.
+    """
+    import torch
+
+    place = Path(folder)
+    if not (place / "config.json").is_file():
+        raise MTScaffoldError(f"{folder}: no config.json; give a folder that transformers' save_pretrained wrote")
+    device = device_of(gpus)
+    library = import_transformers("evaluate --model")
+    # Makes our tokenizer known.
+    import mt_scaffold.integrations.transformers  # noqa: F401
+
+    options: dict[str, Any] = {"local_files_only": True, "trust_remote_code": trust_remote_code}
+    try:
+        tokenizer = library.AutoTokenizer.from_pretrained(str(place), **options)
+        model = library.AutoModelForCausalLM.from_pretrained(str(place), dtype=torch.float32, **options)
+    except (OSError, ValueError, KeyError, RuntimeError) as error:
+        what = str(error).strip().partition("\n")[0]
+        raise MTScaffoldError(f"{folder}: transformers cannot load it ({what}); check what the folder holds") from error
+    end = tokenizer.eos_token_id
+    if end is None:
+        raise MTScaffoldError(f"{folder}: its tokenizer has no eos_token, which ends a document; set one and save it")
+    start = end if tokenizer.bos_token_id is None else tokenizer.bos_token_id
+    most = getattr(model.config, "max_position_embeddings", None) or tokenizer.model_max_length
+    if positions is not None and not 1 <= positions <= most:
+        raise UsageError(f"--positions {positions}: the model has {most}; give 1 to {most}")
+    files = sorted([*place.glob("*.safetensors"), *place.glob("*.bin")])
+    digest = hashlib.sha256("".join(raw_digest(path) for path in files).encode()).hexdigest()
+    tokens = json.dumps(sorted(tokenizer.get_vocab().items()), ensure_ascii=False)
+    symbols = int(model.get_output_embeddings().weight.shape[0])
+    network = _Network(model.to(device).eval())
+    return CausalModel(
+        LanguageModel(network, device, positions or int(most), symbols, digest, start),
+        tokenizer,
+        end,
+        hashlib.sha256(tokens.encode("utf-8", "surrogatepass")).hexdigest(),
+        len(tokenizer),
+    )
+
+
+def encode_documents(
+    model: CausalModel, documents: Sequence[PathLike], format: str | None, field: str | None
+) -> EncodedDocuments:
+    """Return the ids of the documents that are not empty, by the tokenizer of a model.
+
+    Raises MTScaffoldError for a document that is not UTF-8, or has something that the tokenizer has no token for.
+    """
+    import numpy
+
+    digest = hashlib.sha256()
+    rows: list[Any] = []
+    sizes: list[int] = []
+    for block in blocks_of(non_empty_documents(documents, format, field)):
+        digest_block(digest, block)
+        texts = [_text(document, len(sizes) + number) for number, document in enumerate(block, start=1)]
+        encoded = model.tokenizer(
+            texts, add_special_tokens=False, return_attention_mask=False, split_special_tokens=True, verbose=False
+        )
+        for number, row in enumerate(encoded["input_ids"], start=len(sizes) + 1):
+            if model.tokenizer.unk_token_id is not None and model.tokenizer.unk_token_id in row:
+                raise MTScaffoldError(
+                    f"document {number}: the tokenizer has no token for some of it, so that bits per byte would leave "
+                    "text out; evaluate on other text, or a model whose tokenizer has bytes"
+                )
+            rows.append(numpy.array([*row, model.end], numpy.int64))
+        sizes += map(len, block)
+    if not rows:
+        raise MTScaffoldError("no document to evaluate on: all are empty; give other files")
+    offsets = numpy.concatenate([[0], numpy.cumsum([len(row) for row in rows])])
+    return EncodedDocuments(numpy.concatenate(rows), offsets, sizes, digest.hexdigest())
+
+
+def _text(document: bytes, number: int) -> str:
+    try:
+        return document.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise MTScaffoldError(
+            f"document {number}: not UTF-8 (byte 0x{document[error.start]:02X} at offset {error.start}); convert it"
+        ) from None

@@ -1,0 +1,104 @@
+"""What the pages of all tasks share: their template language, figures to inline, tables and texts."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from mt_scaffold.corpus.files import open_input, shown
+from mt_scaffold.corpus.text import decode
+from mt_scaffold.errors import MTScaffoldError
+from mt_scaffold.experiment.configuration.layout import Layout
+from mt_scaffold.experiment.evaluation.comparison import Comparison
+from mt_scaffold.experiment.evaluation.comparison_tables import checkpoints_table, main_table, other_metrics_table
+from mt_scaffold.experiment.report.statistics import Figure
+
+_SECTIONS = ("scores", "training", "vocabularies", "embeddings")
+
+
+def render(template: str, **values: Any) -> str:
+    """Return a page of this folder's templates; its styles and the script of its word box come with it."""
+    import jinja2
+
+    here = Path(__file__).parent
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(here),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    own = {"css": text(here / "page.css"), "script": text(here / "word_box.js")}
+    return environment.get_template(template).render(**own, **values)
+
+
+def check_finished(layout: Layout[Any]) -> None:
+    """Raise MTScaffoldError where an experiment has no comparison or statistics yet."""
+    for path, step in (
+        (layout.comparison("json"), "run the experiment to completion"),
+        (layout.statistics, "run the step statistics"),
+    ):
+        if not path.exists():
+            raise MTScaffoldError(f"{layout.folder}: has no {path.name}; {step} first")
+
+
+def text(path: Path) -> str:
+    """Return the text of a file; MTScaffoldError where it is not UTF-8."""
+    with open_input(path) as stream:
+        return decode(stream.read(), shown(path))
+
+
+def score_tables(comparison: Comparison) -> list[dict[str, Any]]:
+    """Return the tables of the scores: heading, rows in groups of one test set, and the columns that hold names."""
+    # The columns of names: test set or group first, then what stands before the scores.
+    names = tuple(range(1, main_table(comparison)[0].index("system") + 1))
+    tables: list[tuple[str, list[list[str]], tuple[int, ...]]] = [("", main_table(comparison), (*names, names[-1] + 2))]
+    if len(comparison.metrics) > 1:
+        tables.append(("Other metrics", other_metrics_table(comparison), names))
+    if any(row.checkpoints for row in comparison.rows):
+        tables.append(("Single checkpoints beside the final model", checkpoints_table(comparison), names))
+    return [
+        {
+            "title": title,
+            "heading": rows[0],
+            "groups": [list(group) for _, group in itertools.groupby(rows[1:], key=lambda row: row[0])],
+            "left": left,
+        }
+        for title, rows, left in tables
+    ]
+
+
+def figures(layout: Layout[Any], figures: Sequence[Figure]) -> dict[str, list[dict[str, Any]]]:
+    """Return the figures of each section of the page: SVGs to inline, with their captions."""
+    return {
+        section: [
+            {"svg": inline(layout.folder / figure.file), "caption": figure.caption, "wide": figure.wide}
+            for figure in figures
+            if figure.section == section
+        ]
+        for section in _SECTIONS
+    }
+
+
+def inline(svg: Path) -> Any:
+    """Return an SVG to inline in the page: in the colour of the page's text, and with ids that are unique there."""
+    from markupsafe import Markup
+
+    content = text(svg)
+    content = content[content.index("<svg") :].replace("#000000", "currentColor")
+    # matplotlib leaves text without a colour, which means black.
+    content = content.replace("<svg ", '<svg role="img" fill="currentColor" ', 1)
+    name = re.sub(r"\W", "-", svg.stem)
+    content = re.sub(r'(\bid="|url\(#|href="#)', rf"\g<1>{name}-", content)
+    return Markup(content)
+
+
+def script_json(value: Any) -> Any:
+    """Return JSON for a script element, escaped so that nothing in it can close the element."""
+    from markupsafe import Markup
+
+    return Markup(json.dumps(value, ensure_ascii=False).replace("<", "\\u003c"))

@@ -1,0 +1,240 @@
+"""Check fairseq's options without data: its own parser reads them, and the model is built without memory for weights.
+
+As a program, the part that imports fairseq: it reads calls from standard input and prints what it found, as JSON.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import json
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+from mt_scaffold.errors import UsageError
+from mt_scaffold.experiment.runtime.fairseq import user_dir
+from mt_scaffold.experiment.runtime.schema import nearest
+
+_PARSERS = {"train": "get_training_parser", "generate": "get_generation_parser"}
+
+
+class WrongOption(UsageError):
+    """An option that fairseq or a model does not accept; ``option`` is its name without dashes, "" if not known."""
+
+    def __init__(self, message: str, option: str) -> None:
+        super().__init__(message)
+        self.option = option
+
+
+@dataclass(frozen=True)
+class Call:
+    """A program of fairseq (``train``, ``generate``) with its options; of ``train``, the sizes of its dictionaries.
+
+    dictionaries: of source and target, of about that many entries; one number where both are the same dictionary, or
+    of a language model. None: the model is not built. trainings: how many have these options.
+    """
+
+    program: str
+    options: Sequence[str]
+    dictionaries: Sequence[int] | None = None
+    trainings: int = 0
+
+
+@dataclass(frozen=True)
+class Checked:
+    """The number of parameters of each call's model, None where none was built, and what one core does.
+
+    flops: floating-point operations per second of a matrix product; None without fairseq.
+    """
+
+    parameters: Sequence[int | None]
+    flops: float | None
+
+
+def check_options(calls: Iterable[Call]) -> Checked:
+    """Check options, and return what is known of the models.
+
+    Raises WrongOption where fairseq's own parser rejects an option, with the nearest that it knows, for a value that is
+    not a number where one is needed, and where the model, optimiser or schedule cannot be built. This needs no data and
+    takes some seconds; without fairseq nothing is checked.
+    """
+    calls = list(calls)
+    if importlib.util.find_spec("fairseq") is None:
+        return Checked([None] * len(calls), None)
+    request = [[call.program, [*call.options], call.dictionaries] for call in calls]
+    return _checked(_answer_of_process(request))
+
+
+def _answer_of_process(request: list[Any]) -> Any:
+    # -P: a file called random.py in the current folder must not shadow Python's own.
+    command = [sys.executable, "-P", "-m", __spec__.name if __spec__ else __name__]
+    done = subprocess.run(command, input=json.dumps(request), capture_output=True, text=True)
+    if done.returncode in (-signal.SIGINT, 128 + signal.SIGINT):
+        raise KeyboardInterrupt
+    try:
+        return json.loads(done.stdout.rstrip("\n").rpartition("\n")[2])
+    except ValueError:
+        last = done.stderr.rstrip().rpartition("\n")[2]
+        raise UsageError(f"fairseq cannot parse its options ({last}); correct them") from None
+
+
+def _checked(answer: Any) -> Checked:
+    if "refused" in answer:
+        raise WrongOption(*answer["refused"])
+    return Checked(answer["parameters"], answer["flops"])
+
+
+# -- in a process that imports fairseq
+
+
+class _Refused(Exception):
+    """What is wrong, and with which option (without dashes, "" if not known)."""
+
+    def __init__(self, message: str, option: str = "") -> None:
+        super().__init__(message)
+        self.option = option
+
+
+def _answer(calls: list[Any]) -> dict[str, Any]:
+    parameters = []
+    for program, arguments, dictionaries in calls:
+        try:
+            parsed = _parse(program, arguments)
+            parameters.append(None if dictionaries is None else _build(parsed, dictionaries))
+        except _Refused as refused:
+            return {"refused": [f"fairseq-{program}: {refused}", refused.option]}
+    return {"parameters": parameters, "flops": _flops() if any(parameters) else None}
+
+
+def _flops() -> float:
+    """Return how many floating-point operations one core does in a second of matrix products."""
+    import torch
+
+    torch.set_num_threads(1)
+    size = 384
+    matrix = torch.ones(size, size)
+    products, begin = 0, time.perf_counter()
+    while (seconds := time.perf_counter() - begin) < 0.1:
+        matrix @ matrix
+        products += 1
+    return 2.0 * size**3 * products / seconds
+
+
+def _parse(program: str, arguments: list[str]) -> Any:
+    """Return what fairseq's parser makes of the arguments."""
+    from fairseq import options
+
+    parser = getattr(options, _PARSERS[program])()
+
+    def refuse(message: str) -> NoReturn:
+        raise _named(message, parser)
+
+    parser.error = refuse
+    arguments = ["data", "--user-dir", str(user_dir()), *arguments]
+    sys.argv[:] = [f"fairseq-{program}"]
+    try:
+        return options.parse_args_and_arch(parser, arguments)
+    except _Refused:
+        raise
+    except Exception as error:
+        # fairseq evaluates the values of some options as Python, and argparse names none of them.
+        for name, value in _values(arguments):
+            action = parser._option_string_actions.get(name)
+            if action is not None and callable(action.type):
+                try:
+                    action.type(value)
+                except Exception:
+                    raise _Refused(f"argument {name}: not a number: '{value}'", name.lstrip("-")) from None
+        raise _Refused(f"cannot parse its options ({error})") from None
+
+
+def _named(message: str, parser: Any) -> _Refused:
+    """Return an error of the parser with the option's name, and the nearest that it knows."""
+    if found := re.match(r"unrecognized arguments: (.*)", message):
+        unknown = [word for word in found[1].split() if word.startswith("--")]
+        name = unknown[0] if unknown else found[1]
+        known = {option.lstrip("-"): option for option in parser._option_string_actions if option.startswith("--")}
+        hint = nearest(name.partition("=")[0].lstrip("-"), known) if unknown else ""
+        hint = f"; did you mean --{hint.rpartition(' ')[2][:-1]}?" if hint.startswith("; did") else ""
+        return _Refused(f"unrecognized arguments: {' '.join(unknown) or found[1]}{hint}", name.lstrip("-"))
+    if found := re.match(r"argument (--[\w-]+)(\S*): invalid choice: '?([^']*)'? \(choose from", message):
+        choices = parser._option_string_actions[found[1]].choices
+        hint = nearest(found[3], dict.fromkeys(map(str, choices)))
+        hint = hint if hint.startswith("; did") else ""
+        return _Refused(f"argument {found[1]}{found[2]}: invalid choice: '{found[3]}'{hint}", found[1].lstrip("-"))
+    option = re.match(r"argument (--[\w-]+)", message)
+    return _Refused(message.partition(" (choose from ")[0], option[1].lstrip("-") if option else "")
+
+
+def _values(arguments: list[str]) -> list[tuple[str, str]]:
+    """Return each option with its values, one at a time."""
+    found, name = [], ""
+    for argument in arguments:
+        if argument.startswith("--"):
+            name = argument
+        elif name:
+            found.append((name, argument))
+    return found
+
+
+def _build(parsed: Any, dictionaries: list[int]) -> int:
+    """Return the number of parameters of the model of parsed options, with its optimiser and schedule built, too."""
+    import types
+
+    import torch
+    from fairseq import models, optim
+    from fairseq.data import Dictionary
+    from fairseq.dataclass.utils import convert_namespace_to_omegaconf
+    from fairseq.optim import lr_scheduler
+
+    made = []
+    for size in dictionaries:
+        made.append(Dictionary())
+        for number in range(max(0, size - len(made[-1]))):
+            made[-1].add_symbol(f"{number}")
+    task = types.SimpleNamespace(
+        source_dictionary=made[0], target_dictionary=made[-1], dictionary=made[0], output_dictionary=made[0]
+    )
+    _check_heads(parsed)
+    try:
+        config = convert_namespace_to_omegaconf(parsed)
+        with torch.device("meta"):
+            model = models.build_model(config.model, task)
+    except Exception as error:
+        raise _Refused(f"the model cannot be built: {_one_line(error)}") from None
+    one = torch.nn.Parameter(torch.zeros(1))
+    try:
+        optimizer = optim.build_optimizer(config.optimizer, [one])
+        optimizer.optimizer  # noqa: B018  what some build on first use
+        lr_scheduler.build_lr_scheduler(config.lr_scheduler, optimizer)
+    except Exception as error:
+        raise _Refused(f"the optimiser or its schedule cannot be built: {_one_line(error)}") from None
+    return sum(parameter.numel() for parameter in model.parameters())
+
+
+def _check_heads(parsed: Any) -> None:
+    """Refuse heads that do not divide the width of their layers, which fairseq asserts without a name."""
+    for side in ("encoder", "decoder"):
+        width, heads = (getattr(parsed, f"{side}_{name}", None) for name in ("embed_dim", "attention_heads"))
+        if isinstance(width, int) and isinstance(heads, int) and (heads < 1 or width % heads):
+            raise _Refused(
+                f"{heads} {side}-attention-heads do not divide {side}-embed-dim {width}; change one of them",
+                f"{side}-attention-heads",
+            )
+
+
+def _one_line(error: Exception) -> str:
+    return " ".join(str(error).split()) or type(error).__name__
+
+
+if __name__ == "__main__":
+    # fairseq and what it imports may print.
+    with contextlib.redirect_stdout(sys.stderr):
+        answered = _answer(json.load(sys.stdin))
+    print(json.dumps(answered))

@@ -1,0 +1,93 @@
+"""Warnings: what limits a result.
+
+A step writes them into its report, as ``warnings``. ``compare`` reads them out of every report, and they stand above
+its tables. A new kind is a line in KINDS, and a ResultWarning in the report of the step that finds it.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from mt_scaffold.corpus.files import PathLike, open_input
+from mt_scaffold.errors import MTScaffoldError
+from mt_scaffold.experiment.runtime.schema import WrongValue, bounds, build
+
+# The kinds of warnings, in the order in which they are shown, each with what it says.
+KINDS = {
+    "not-converged": "The last validation is the best, so more updates would have given better models",
+    "few-seeds": "Fewer than three seeds, which cannot show how far trainings differ by chance",
+    "few-tokens": "Fewer tokens were learned than asked for, as no other pair in the text is frequent enough",
+    "language": "The tokeniser has no rules for a language and uses those of English",
+    "unknown-target": "The target language is not known, so tokenised BLEU with compounds split or in lower case is of "
+    "the words given: not the published figure where they were normalised",
+    "preprocessed": "Text looks tokenised or segmented already, and was tokenised again",
+    "tokenised-reference": "References were tokenised already; scores are of their detokenised form, and not "
+    "comparable with scores from elsewhere",
+    "markup": "Lines with a tag that the markup does not name are kept as sentences",
+    "test-in-train": "Test sentences occur in the training text",
+    "unknown": "A test set has symbols that are not in the dictionary, and become <unk>",
+    "length": "Translations are much longer or shorter than the reference",
+    "repetition": "Translations repeat themselves",
+}
+# A line of a table's warnings names so many of what they are about.
+_SHOWN = 6
+
+
+@dataclass(frozen=True)
+class ResultWarning:
+    """One thing that limits a result.
+
+    kind: one of KINDS. about: what it is about, such as a test set, codes, or a system with its seed; in the report of
+    a training or of its scores, what beyond the training. figure: how much of it there is, such as ``31 of 1,000``.
+    """
+
+    kind: str = field(metadata=bounds(pattern="|".join(KINDS), pattern_says="a kind of warning"))
+    about: str
+    figure: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.about} ({self.figure})" if self.about and self.figure else self.about or self.figure
+
+
+def lines_of(warnings: Iterable[ResultWarning]) -> list[str]:
+    """Return warnings as sentences for people: one of each kind, with what it is about.
+
+    >>> lines_of([ResultWarning("unknown", "test.en", "3 of 90 subwords"), ResultWarning("unknown", "test.de")])
+    ['A test set has symbols that are not in the dictionary, and become <unk>: test.en (3 of 90 subwords); test.de.']
+    """
+    by_kind: dict[str, dict[str, None]] = {kind: {} for kind in KINDS}
+    for warning in warnings:
+        by_kind[warning.kind][str(warning)] = None
+    return [f"{KINDS[kind]}: {_listed([*about])}." for kind, about in by_kind.items() if about]
+
+
+def _listed(about: Sequence[str]) -> str:
+    more = f"; and {len(about) - _SHOWN} more" if len(about) > _SHOWN else ""
+    return "; ".join(about[:_SHOWN]) + more
+
+
+def print_warnings(warnings: Iterable[ResultWarning]) -> None:
+    """Print the warnings of a step to stderr."""
+    for line in lines_of(warnings):
+        print(f"mt-scaffold: warning: {line}", file=sys.stderr)
+
+
+def read_warnings(path: PathLike, about: str = "") -> list[ResultWarning]:
+    """Return the warnings in a step report, whatever step wrote it.
+
+    about: what is set before what each is about. Raises MTScaffoldError where the file is not a step report.
+    """
+    with open_input(path) as stream:
+        content = stream.read()
+    try:
+        report = json.loads(content)
+        entries = report.get("warnings", []) if isinstance(report, dict) else None
+        warnings: list[ResultWarning] = build(list[ResultWarning], entries, "warnings")
+    except (ValueError, RecursionError, WrongValue) as error:
+        problem = str(error) if isinstance(error, WrongValue) else f"not JSON: {error}"
+        raise MTScaffoldError(f"{Path(path)}: {problem}; run the step that writes this file again") from error
+    return [ResultWarning(each.kind, ", ".join(filter(None, [about, each.about])), each.figure) for each in warnings]

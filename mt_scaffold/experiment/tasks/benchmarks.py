@@ -1,0 +1,138 @@
+"""The tasks of lm-evaluation-harness in an experiment: every model asked, all systems compared."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from mt_scaffold.errors import MTScaffoldError, UsageError
+from mt_scaffold.experiment.configuration.language_model import HarnessTasks, LanguageModelConfig
+from mt_scaffold.experiment.configuration.language_model_layout import LanguageModelLayout
+from mt_scaffold.experiment.configuration.layout import Run
+from mt_scaffold.experiment.evaluation.harness.comparison import PaperFigures
+from mt_scaffold.experiment.evaluation.harness.paper_tasks import PAPER_TASKS
+from mt_scaffold.experiment.report.paper import read_paper
+
+
+def tasks_of(config: LanguageModelConfig) -> HarnessTasks:
+    """Return the section ``tasks``; raise UsageError for an experiment without one."""
+    if config.tasks is None:
+        raise UsageError("the configuration has no tasks; add the section tasks with their names")
+    return config.tasks
+
+
+def check_plan(layout: LanguageModelLayout) -> None:
+    """Raise MTScaffoldError for folders of tasks that are missing, UsageError for an unknown setting of the paper."""
+    tasks = layout.config.tasks
+    if tasks is None:
+        return
+    for folder in tasks.include_path:
+        if not Path(folder).is_dir():
+            raise MTScaffoldError(f"tasks.include_path: {folder}: no such folder; give that of your tasks")
+    if tasks.storycloze is not None:
+        from mt_scaffold.experiment.evaluation.harness.story_cloze import story_cloze_files
+
+        story_cloze_files(tasks.storycloze)
+    known = dict.fromkeys(score.setting for score in read_paper().language_models)
+    for comparison, setting in tasks.paper_setting.items():
+        if setting not in known:
+            raise UsageError(
+                f"tasks.paper_setting.{comparison}: {setting}: not a setting of the paper's tables; choose one of "
+                f"{', '.join(known)}"
+            )
+
+
+def check_names(layout: LanguageModelLayout) -> None:
+    """Raise UsageError for a task that the harness does not know, MTScaffoldError without the harness."""
+    if (tasks := layout.config.tasks) is not None:
+        from mt_scaffold.experiment.evaluation.lm_eval import check_tasks
+
+        check_tasks(tasks.names, tasks.include_path, tasks.storycloze)
+
+
+def evaluate_tasks(layout: LanguageModelLayout, run: Run, gpus: int = 0) -> None:
+    """Ask a model the tasks of lm-evaluation-harness."""
+    from mt_scaffold.experiment.evaluation.harness.scores import format_harness
+    from mt_scaffold.experiment.evaluation.lm_eval import run_harness
+    from mt_scaffold.experiment.training.average import last_checkpoints
+
+    tasks, checkpoints = tasks_of(layout.config), [layout.averaged(run)]
+    if tasks.last_checkpoints:
+        by_updates = layout.config.average.by == "updates"
+        checkpoints = last_checkpoints(layout.checkpoints(run), tasks.last_checkpoints, by_updates=by_updates)
+    scores = run_harness(
+        checkpoints,
+        layout.binarised_of(run.system),
+        tasks.names,
+        layout.task_scores(run),
+        num_fewshot=tasks.num_fewshot,
+        include_path=tasks.include_path,
+        storycloze=tasks.storycloze,
+        limit=tasks.limit,
+        batch_size=tasks.batch_size,
+        gpus=gpus,
+        download=tasks.download,
+        system=run.system,
+        seed=int(run.seed),
+        synthetic=layout.config.synthetic,
+    )
+    print(format_harness(scores), end="")
+
+
+def compare_tasks(layout: LanguageModelLayout, systems: str = "") -> None:
+    """Compare all systems on the tasks of lm-evaluation-harness, with significance."""
+    from mt_scaffold.experiment.evaluation.harness.compare import compare_tasks
+    from mt_scaffold.experiment.evaluation.harness.tables import as_text
+    from mt_scaffold.experiment.evaluation.measures import Labelled
+    from mt_scaffold.experiment.report.html.tasks_page import tasks_page
+
+    layout = layout.showing(systems)
+    config = layout.config
+    comparison = compare_tasks(
+        [
+            Labelled(group, system, layout.task_scores(layout.run_in(group, system, seed)))
+            for group in config.comparisons
+            for system in config.systems
+            for seed in config.seeds
+        ],
+        config.baseline,
+        layout.folder / "tasks",
+        config.evaluate.bootstrap_samples,
+        layout.title,
+        baselines={name: system.baseline for name, system in config.systems.items() if system.baseline is not None},
+        paper=paper_figures(config),
+    )
+    tasks_page(comparison, layout.task_comparison("html"))
+    print(as_text(comparison), end="")
+
+
+def paper_figures(config: LanguageModelConfig) -> list[PaperFigures]:
+    """Return the paper's figures for the comparisons of an experiment that name them (``tasks.paper_setting``).
+
+    They stand beside our first systems of the same kind, with the vocabulary of the codes section and without
+    dropout; none where there are no such two.
+    """
+    ours = [_plain(config, algorithm) for algorithm in ("bpe", "scaffold")]
+    if config.tasks is None or None in ours:
+        return []
+    return [
+        PaperFigures(
+            group=comparison,
+            task=PAPER_TASKS[score.benchmark].task,
+            table=f"{score.table}: {score.setting}" if score.setting not in score.table else score.table,
+            bpe=float(score.bpe),
+            scaffold=float(score.scaffold),
+            our_bpe=str(ours[0]),
+            our_scaffold=str(ours[1]),
+        )
+        for comparison, setting in config.tasks.paper_setting.items()
+        for score in read_paper().language_models
+        if score.setting == setting
+    ]
+
+
+def _plain(config: LanguageModelConfig, algorithm: str) -> str | None:
+    for name, system in config.systems.items():
+        of_the_kind = system.method is not None and system.method.name == algorithm
+        if of_the_kind and not system.resamples and "symbols" in system.shared:
+            return name
+    return None

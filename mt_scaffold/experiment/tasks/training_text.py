@@ -1,0 +1,173 @@
+"""The text of an experiment as far as it is on this machine: what is missing or unequal, its sizes, and estimates."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from mt_scaffold.corpus.files import compression_of, open_input
+from mt_scaffold.errors import MTScaffoldError
+from mt_scaffold.experiment.configuration import Config
+from mt_scaffold.experiment.configuration.data import SIDES, FileData, ParallelFiles
+from mt_scaffold.experiment.configuration.language_model_layout import LanguageModelLayout, existing_files
+from mt_scaffold.experiment.data.preprocessed import looks_tokenised
+
+# By these a size is estimated: bytes per subword, of lines and of what gzip or zstd compress to one, and what is read
+# at a time. Texts of more bytes are not counted.
+_BYTES_PER_SUBWORD, _BYTES_PER_LINE, _COMPRESSION, _READ = 4.0, 100, 3, 1 << 20
+_MOST_COUNTED = 2 << 30
+
+
+@dataclass
+class TrainingText:
+    """What is known of an experiment's text before anything runs.
+
+    described: lines for people. problems: keys of the configuration, each with what is wrong. warnings: what may be.
+    size: bytes of the training text, about. subwords: of it, those of the longer side of pairs, which max-tokens
+    limits. None: not known, because it is not on this machine yet.
+    """
+
+    described: list[str] = field(default_factory=list)
+    problems: list[tuple[str, str]] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+    size: int | None = None
+    subwords: float | None = None
+
+
+def parallel_text(config: Config) -> TrainingText:
+    """Return what is known of the text of a translation experiment; nothing is downloaded."""
+    found = TrainingText()
+    if config.data.files is not None:
+        _look_at_files(config, config.data.files, found)
+    elif config.data.synthetic is not None:
+        pairs = min(config.data.synthetic.pairs, config.data.sample or config.data.synthetic.pairs)
+        found.described.append(f"train: {pairs:,} generated pairs")
+        found.size, found.subwords = 2 * pairs * _BYTES_PER_LINE // 2, pairs * _BYTES_PER_LINE / 2 / _BYTES_PER_SUBWORD
+    else:
+        found.described.append("the text is in archives, which are downloaded")
+    if (expected := config.train.expected) is not None:
+        share = min(1.0, (config.data.sample or expected.pairs) / expected.pairs)
+        found.subwords = expected.subwords * share
+        found.size = round((expected.text or 2 * expected.subwords * _BYTES_PER_SUBWORD) * share)
+    return found
+
+
+def documents(layout: LanguageModelLayout) -> TrainingText:
+    """Return what is known of the documents of language models."""
+    found, data = TrainingText(), layout.config.data
+    if data.documents is None:
+        assert data.synthetic is not None
+        count = min(data.synthetic.documents, data.sample or data.synthetic.documents)
+        found.size = count * data.synthetic.sentences * _BYTES_PER_LINE // 2
+        found.described.append(f"train: {count:,} generated documents")
+    else:
+        for part, patterns in [("train", data.documents.train), ("valid", data.documents.valid or [])]:
+            try:
+                paths = [path for pattern in patterns for path in _expanded(pattern)]
+            except MTScaffoldError as error:
+                found.problems.append((f"data.documents.{part}", str(error)))
+                continue
+            size = sum(path.stat().st_size * (_COMPRESSION if compression_of(path) else 1) for path in paths)
+            if paths:
+                found.described.append(f"{part}: {len(paths)} files, {shown_size(size)}")
+            if part == "train":
+                found.size = size
+    found.subwords = None if found.size is None else found.size / _BYTES_PER_SUBWORD
+    return found
+
+
+def _expanded(pattern: str) -> list[Path]:
+    return existing_files([pattern])
+
+
+def shown_size(size: float) -> str:
+    """Return a size as people read it.
+
+    >>> shown_size(1_500_000), shown_size(900), shown_size(20_300_000_000)
+    ('1.5 MB', '1 kB', '20 GB')
+    """
+    for unit, of in (("GB", 1e9), ("MB", 1e6)):
+        if size >= of:
+            return f"{size / of:.{1 if size < 10 * of else 0}f} {unit}"
+    return f"{max(1, round(size / 1000))} kB"
+
+
+def _look_at_files(config: Config, files: FileData, found: TrainingText) -> None:
+    corpora = {"train": files.train, "valid": files.valid or []}
+    corpora |= {f"tests.{name}": pairs for name, pairs in files.tests.items()}
+    for corpus, pairs in corpora.items():
+        lines, sizes, known = 0, [0, 0], bool(pairs)
+        for number, pair in enumerate(pairs):
+            key = f"data.files.{corpus}[{number}]"
+            missing = [*_missing(pair, key)]
+            found.problems += missing
+            if missing or pair.source.path is None or pair.target.path is None:
+                known = False
+                continue
+            paths = [Path(pair.source.path), Path(pair.target.path)]
+            found.warnings += _swapped(config, paths)
+            try:
+                counts = [_lines(path) for path in paths]
+            except MTScaffoldError as error:
+                found.problems.append((key, str(error)))
+                known = False
+                continue
+            for side, path in zip(SIDES, paths, strict=True):
+                choices, seen = config.tokenise_for(corpus.removeprefix("tests."), side), looks_tokenised(path)
+                if choices.check and seen is not None and not seen.allowed(choices):
+                    found.problems.append((f"{key}.{side}.path", f"{path}: {seen}; {seen.way_on}"))
+            if None not in counts and counts[0] != counts[1]:
+                says = f"{paths[0]} has {counts[0]:,} lines, but {paths[1]} {counts[1]:,}; line i must translate line i"
+                found.problems.append((key, says))
+            if counts[0] == 0:
+                found.problems.append((f"{key}.source", f"{paths[0]}: empty; give a text"))
+            lines += counts[0] or round(paths[0].stat().st_size / _BYTES_PER_LINE)
+            for number, path in enumerate(paths):
+                sizes[number] += path.stat().st_size * (_COMPRESSION if compression_of(path) else 1)
+        if known:
+            share = 1.0
+            if corpus == "train" and config.data.sample is not None:
+                share = min(1.0, config.data.sample / max(1, lines))
+            languages = (config.languages.source, config.languages.target)
+            of_each = " and ".join(
+                f"{shown_size(size * share)} {name}" for size, name in zip(sizes, languages, strict=True)
+            )
+            found.described.append(f"{corpus.removeprefix('tests.')}: {round(lines * share):,} pairs, {of_each}")
+            if corpus == "train":
+                found.size, found.subwords = round(sum(sizes) * share), max(sizes) * share / _BYTES_PER_SUBWORD
+        elif any(pair.source.url for pair in pairs):
+            found.described.append(f"{corpus.removeprefix('tests.')}: downloaded")
+
+
+def _missing(pair: ParallelFiles, key: str) -> Iterator[tuple[str, str]]:
+    for side, file in (("source", pair.source), ("target", pair.target)):
+        if file.path is not None and not os.path.isfile(file.path):
+            what = "a folder; give a file" if os.path.isdir(file.path) else "no such file; correct the path"
+            yield f"{key}.{side}.path", f"{file.path}: {what} (relative to {os.getcwd()})"
+        elif file.path is not None and not os.access(file.path, os.R_OK):
+            yield f"{key}.{side}.path", f"{file.path}: permission denied"
+
+
+def _swapped(config: Config, paths: list[Path]) -> list[str]:
+    """Warn where the names of the files say the two languages the other way round."""
+    languages = (config.languages.source, config.languages.target)
+    endings = tuple(path.name.removesuffix(".gz").rpartition(".")[2] for path in paths)
+    if endings == languages[::-1]:
+        return [f"{paths[0]} is read as {languages[0]}, and {paths[1]} as {languages[1]}; are they swapped?"]
+    return []
+
+
+def _lines(path: Path) -> int | None:
+    """Return the lines of a text; None where it is too large to be counted at once."""
+    return None if path.stat().st_size > _MOST_COUNTED else count_lines(path)
+
+
+def count_lines(path: Path) -> int:
+    """Return the lines of a text; raise MTScaffoldError where it cannot be read."""
+    lines, last = 0, b"\n"
+    with open_input(path) as stream:
+        while block := stream.read(_READ):
+            lines, last = lines + block.count(b"\n"), block[-1:]
+    return lines + (last != b"\n")

@@ -1,0 +1,138 @@
+"""A Snakemake logger: one line per finished step with the time left, on a terminal above a line that moves.
+
+Snakemake finds a logger by the name of a top-level package; ``mt-scaffold run`` registers this one itself. Warnings and
+errors are always shown, a failed step with the end of its log.
+"""
+
+from __future__ import annotations
+
+import logging
+import shutil
+import sys
+import threading
+from typing import Any
+
+from snakemake_interface_logger_plugins.base import LogHandlerBase
+from snakemake_interface_logger_plugins.common import LogEvent
+from snakemake_interface_logger_plugins.registry import LoggerPluginRegistry
+from tqdm import tqdm
+
+from mt_scaffold.experiment.workflow.interrupting import interruption
+from mt_scaffold.experiment.workflow.progress import Progress, Step, duration, end_of, finished_earlier
+
+# What Snakemake knows this logger as.
+NAME = "mt-scaffold"
+
+# Seconds between two looks at the logs of the trainings, and lines shown of the log of a failed step.
+_INTERVAL, _LINES = 1.0, 20
+_BAR = "{percentage:3.0f}%|{bar}| {elapsed}, {desc}"
+
+
+def register() -> None:
+    """Have Snakemake know this logger."""
+    LoggerPluginRegistry().register_plugin(f"snakemake_logger_plugin_{NAME}", sys.modules[__name__])
+
+
+class LogHandler(LogHandlerBase):
+    """Shows what Snakemake reports; its thread keeps the line moving while no step ends."""
+
+    writes_to_stream = True
+    writes_to_file = False
+    has_filter = True
+    has_formatter = True
+    needs_rulegraph = False
+
+    def __post_init__(self) -> None:
+        self._progress = Progress()
+        self._steps: dict[int, Step] = {}
+        self._bar: Any = None
+        self._moving = threading.Lock()
+        self._ended = threading.Event()
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Show one record; an error in here must not stop the workflow."""
+        try:
+            with self._moving:
+                self._show(record, getattr(record, "event", None))
+        except Exception:
+            self.handleError(record)
+
+    def close(self) -> None:
+        """Remove the moving line."""
+        self._ended.set()
+        with self._moving:
+            self._close_bar()
+        super().close()
+
+    def _show(self, record: Any, event: LogEvent | None) -> None:
+        if event == LogEvent.RUN_INFO:
+            self._progress.plan({rule: count for rule, count in record.stats.items() if rule != "total"})
+            if sys.stdout.isatty() and not self.common_settings.dryrun:
+                self._open_bar()
+        elif event == LogEvent.JOB_INFO:
+            step = Step(record.rule_name, record.wildcards or {}, record.output or [])
+            self._steps[record.jobid] = step
+            if self.common_settings.dryrun:
+                self._print(str(step))
+            else:
+                self._progress.start(step)
+                self._move()
+        elif event == LogEvent.JOB_FINISHED:
+            self._finish(self._steps[record.job_id])
+        elif event == LogEvent.JOB_ERROR:
+            step = self._steps[record.jobid]
+            self._progress.fail(step)
+            for log in record.log or ["no log"]:
+                self._print(f"{step}: failed; the end of {log}:\n{end_of(log, _LINES)}")
+        elif record.levelno >= logging.WARNING or (record.msg or "").startswith("Nothing to be done"):
+            self._print(record.getMessage())
+
+    def _finish(self, step: Step) -> None:
+        self._progress.finish(step)
+        if step.counts:
+            left = self._progress.left() if self._progress.finished < self._progress.steps else None
+            more = "" if left is None else f"; {duration(left)} left"
+            self._progress.note_earlier(finished_earlier)
+            earlier = self._progress.earlier
+            number = f"[{earlier + self._progress.finished}/{earlier + self._progress.steps}]"
+            self._print(f"{number} {step}: {duration(step.seconds)}{more}")
+        if self._progress.finished < self._progress.steps:
+            self._move()
+        else:
+            # Now, because the Snakefile prints its closing words next.
+            self._close_bar()
+
+    def _print(self, text: str) -> None:
+        if self._bar is not None:
+            self._bar.clear()
+        print(text, flush=True)
+
+    def _open_bar(self) -> None:
+        if self._bar is None and self._progress.steps:
+            # A delay, so that it is not shown before it is known what earlier runs have done.
+            self._bar = tqdm(total=1.0, bar_format=_BAR, leave=False, file=sys.stdout, nrows=2, delay=0.001)
+            threading.Thread(target=self._keep_moving, daemon=True).start()
+
+    def _keep_moving(self) -> None:
+        while not self._ended.wait(_INTERVAL):
+            with self._moving:
+                self._move()
+
+    def _move(self) -> None:
+        if interruption.asked:
+            self._close_bar()
+        if self._bar is not None:
+            self._progress.note_earlier(finished_earlier)
+            left = self._progress.left()
+            when = "time left not known yet" if left is None else f"{duration(left)} left"
+            what = "; ".join(map(str, self._progress.running)) or "starting"
+            self._bar.set_description_str(f"{when}: {what}", refresh=False)
+            # Not dynamic_ncols, which shows nothing where the terminal does not tell its size.
+            self._bar.ncols = shutil.get_terminal_size().columns
+            self._bar.n = self._progress.done()
+            self._bar.refresh()
+
+    def _close_bar(self) -> None:
+        if self._bar is not None:
+            self._bar.close()
+            self._bar = None

@@ -1,0 +1,434 @@
+"""A first configuration for one's own files: commented, with what was found in them, ready to run."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from mt_scaffold.corpus.files import PathLike, compression_of, write_text
+from mt_scaffold.corpus.text import read_pairs, word_count
+from mt_scaffold.errors import MTScaffoldError, UsageError
+from mt_scaffold.experiment.configuration import load_experiment
+from mt_scaffold.experiment.configuration.data import SIDES
+from mt_scaffold.experiment.configuration.language_model_layout import existing_files
+from mt_scaffold.experiment.data.preprocessed import looks_tokenised
+from mt_scaffold.experiment.tasks.training_text import count_lines
+
+_LANGUAGE = re.compile(r"[a-z]{2,3}([_-][A-Za-z0-9]+)*")
+# The names of validation and test sets next to a training text.
+_VALID, _TEST = ("valid", "val", "dev"), re.compile(r"(test|newstest|tst)[\w.+-]*")
+# The lines by which the ratio of lengths is chosen.
+_LOOKED_AT = 2000
+_RATIOS = (1.5, 3.0, 9.0)
+
+
+@dataclass(frozen=True)
+class Model:
+    """A size of model for an amount of text: up to so many pairs. says: where it can be trained."""
+
+    up_to: float
+    symbols: int
+    options: str
+    says: str
+
+
+_TRANSFORMER = """\
+    optimizer: adam
+    adam-betas: (0.9, 0.98)
+    lr-scheduler: inverse_sqrt
+    criterion: label_smoothed_cross_entropy
+    label-smoothing: 0.1"""
+_MODELS = (
+    Model(
+        60_000,
+        4000,
+        """\
+    arch: transformer
+    share-all-embeddings: true
+    encoder-layers: 3
+    encoder-embed-dim: 128
+    encoder-ffn-embed-dim: 256
+    encoder-attention-heads: 4
+    decoder-layers: 3
+    decoder-embed-dim: 128
+    decoder-ffn-embed-dim: 256
+    decoder-attention-heads: 4
+    dropout: 0.2
+    lr: 0.003
+    warmup-updates: 600
+    warmup-init-lr: 1e-7
+    clip-norm: 1.0
+    max-tokens: 1600      # subwords of an update, of the longer side""",
+        "small enough for a CPU",
+    ),
+    Model(
+        1_000_000,
+        10000,
+        """\
+    arch: transformer_iwslt_de_en
+    share-all-embeddings: true
+    dropout: 0.3
+    weight-decay: 0.0001
+    lr: 0.0005
+    warmup-updates: 4000
+    max-tokens: 4096      # subwords of an update, of the longer side""",
+        "for a GPU",
+    ),
+    Model(
+        float("inf"),
+        32000,
+        """\
+    arch: transformer_wmt_en_de
+    share-all-embeddings: true
+    dropout: 0.1
+    lr: 0.0007
+    warmup-updates: 4000
+    warmup-init-lr: 1e-7
+    max-tokens: 4096      # subwords of an update on one GPU, of the longer side
+    update-freq: 8        # updates' batches on one GPU; 1 on eight of them""",
+        "for several GPUs",
+    ),
+)
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two files of parallel text, of which line i of one translates line i of the other."""
+
+    source: str
+    target: str
+
+
+@dataclass(frozen=True)
+class ParallelTexts:
+    """One's own parallel text: pairs of training files, a validation set (None: held out) and test sets by name."""
+
+    train: Sequence[Pair]
+    valid: Pair | None = None
+    tests: Mapping[str, Pair] = field(default_factory=dict)
+    languages: tuple[str, str] | None = None
+
+
+@dataclass(frozen=True)
+class Written:
+    """A configuration that was written, what was found in the files, and warnings."""
+
+    path: Path
+    found: list[str]
+    warnings: list[str]
+
+
+def init_translation(texts: ParallelTexts, output: PathLike | None = None) -> Written:
+    """Write the configuration of a translation experiment (default: SOURCE_TARGET.yaml).
+
+    Languages come from the endings of the files where they are not given, and validation and test sets from files next
+    to the training text: ``valid``, ``val`` or ``dev``, and ``test``. Raises UsageError for text without a test set or
+    with unequal numbers of lines, and for a file that exists; MTScaffoldError where a text cannot be read.
+    """
+    languages = texts.languages or _languages(texts.train[0])
+    beside = dict(_beside(texts.train[0], languages))
+    valid = texts.valid or next((beside[name] for name in _VALID if name in beside), None)
+    tests = dict(texts.tests) or {name: pair for name, pair in beside.items() if _TEST.fullmatch(name)}
+    if not tests:
+        raise UsageError(
+            f"{texts.train[0].source}: no test set next to it (test.{languages[0]}, test.{languages[1]}); give one "
+            "with --test SOURCE TARGET, or split one off the training text"
+        )
+    path = _output(output, "_".join(languages))
+    found, warnings, tokenised = list[str](), list[str](), set[str]()
+    pairs = 0
+    for name, pair in [
+        *(("train", each) for each in texts.train),
+        *([("valid", valid)] if valid else []),
+        *tests.items(),
+    ]:
+        count, states = _look_at_pair(pair)
+        pairs += count if name == "train" else 0
+        shown = " and ".join(f"{language} {state}" for language, state in zip(languages, states, strict=True))
+        found.append(f"{name}: {count:,} pairs, {shown}: {pair.source}, {pair.target}")
+        for state, text in zip(states, (pair.source, pair.target), strict=True):
+            if state == "segmented":
+                raise UsageError(f"{text}: looks segmented already (@@); give the words, join undoes the segmentation")
+            if state == "tokenised" and name == "train":
+                tokenised.add(text)
+            elif state == "tokenised" and not tokenised:
+                warnings.append(f"{text}: looks tokenised already, but the training text does not; give the raw text")
+    ratio, kept = _ratio(texts.train[0])
+    model = next(each for each in _MODELS if pairs <= each.up_to)
+    # From little text no more tokens than these can be learned.
+    size = sum(Path(path).stat().st_size for pair in texts.train for path in (pair.source, pair.target))
+    symbols = min(model.symbols, max(200, size // 10_000 * 100))
+    values = {
+        "name": path.stem,
+        "source": languages[0],
+        "target": languages[1],
+        "found": _comments(found),
+        "train": "".join(_pair_lines(pair) for pair in texts.train).rstrip("\n"),
+        "valid": f"    valid:\n{_pair_lines(valid)}" if valid else "",
+        "held_out": "" if valid else _HELD_OUT.format(every=max(10, pairs // 2000)),
+        "tests": "".join(f"      {name}:\n{_pair_lines(pair, 8)}" for name, pair in tests.items()).rstrip("\n"),
+        "tokenise": _tokenise([any(vars(pair)[side] in tokenised for pair in texts.train) for side in SIDES]),
+        "ratio": ratio,
+        "kept": f"{kept:.0%}".replace("%", " %"),
+        "symbols": symbols,
+        "size": model.says,
+        "options": f"{model.options}\n{_TRANSFORMER}",
+    }
+    return _write(path, _TRANSLATION.format(**values), found, warnings)
+
+
+def init_documents(
+    train: Sequence[str],
+    valid: Sequence[str] = (),
+    test: Sequence[str] = (),
+    output: PathLike | None = None,
+) -> Written:
+    """Write the configuration of an experiment with language models (default: documents.yaml).
+
+    train, valid, test: paths and globs. Without valid and test, documents are held out for both. Raises UsageError
+    where only one of the two is given, and for a file that exists; MTScaffoldError where a text cannot be read.
+    """
+    if bool(valid) != bool(test):
+        raise UsageError("give both --valid and --test, or neither: documents are then held out for both")
+    path = _output(output, "documents")
+    found, size = list[str](), 0
+    for name, patterns in (("train", train), ("valid", valid), ("test", test)):
+        files = existing_files(list(patterns))
+        if not files:
+            continue
+        bytes_of = sum(file.stat().st_size * (3 if compression_of(file) else 1) for file in files)
+        size += bytes_of if name == "train" else 0
+        count = sum(count_lines(file) for file in files) if not str(files[0]).endswith(".parquet") else None
+        documents = "" if count is None else f", {count:,} documents (lines)"
+        found.append(f"{name}: {len(files)} files, {bytes_of / 1e6:,.1f} MB{documents}")
+    tokens = max(1, size // 4)
+    small = size < 50_000_000
+    held_out = "" if valid else "  # Two of every so many documents: one for validation, one for the test set.\n"
+    held_out += "" if valid else "  held_out_every: 100\n"
+    values = {
+        "name": path.stem,
+        "found": _comments(found),
+        "train": ", ".join(map(_quoted, train)),
+        "valid": f"    valid: [{', '.join(map(_quoted, valid))}]\n" if valid else "",
+        "tests": f"    tests: {{test: [{', '.join(map(_quoted, test))}]}}\n" if test else "",
+        "held_out": held_out,
+        "symbols": 4000 if small else 32000,
+        "tokens": max(100_000, tokens * 4),
+        "size": "small enough for a CPU" if small else "for a GPU",
+        "layers": 4 if small else 12,
+        "width": 128 if small else 768,
+        "inner": 512 if small else 3072,
+        "heads": 4 if small else 12,
+        "length": 128 if small else 1024,
+        "batch": 16 if small else 8,
+        "rate": 0.003 if small else 0.0006,
+        "warmup": 100 if small else 500,
+    }
+    return _write(path, _DOCUMENTS.format(**values), found, [])
+
+
+def _write(path: Path, text: str, found: list[str], warnings: list[str]) -> Written:
+    write_text(path, text)
+    try:
+        load_experiment(path)
+    except UsageError:
+        path.unlink()
+        raise
+    return Written(path, found, warnings)
+
+
+def _output(output: PathLike | None, name: str) -> Path:
+    path = Path(output or f"{name}.yaml")
+    if path.exists():
+        raise UsageError(f"{path}: exists already; choose another name with --output, or remove it")
+    return path
+
+
+def _languages(pair: Pair) -> tuple[str, str]:
+    endings = tuple(Path(path.removesuffix(".gz")).suffix.lstrip(".") for path in (pair.source, pair.target))
+    if not all(map(_LANGUAGE.fullmatch, endings)) or endings[0] == endings[1]:
+        raise UsageError(
+            f"{pair.source}, {pair.target}: their endings name no two languages; give them, as in --languages en de"
+        )
+    return endings[0], endings[1]
+
+
+def _beside(train: Pair, languages: tuple[str, str]) -> Iterator[tuple[str, Pair]]:
+    """Yield the name and the files of each other parallel text in the folder of the training text."""
+    for path in sorted(Path(train.source).parent.iterdir()):
+        for ending in (f".{languages[0]}", f".{languages[0]}.gz"):
+            name = path.name.removesuffix(ending)
+            other = path.with_name(name + ending.replace(languages[0], languages[1], 1))
+            if path.name.endswith(ending) and other.is_file() and os.fspath(path) != train.source:
+                yield name, Pair(os.fspath(path), os.fspath(other))
+
+
+def _look_at_pair(pair: Pair) -> tuple[int, tuple[str, str]]:
+    """Return the number of pairs, and of each side whether it is raw, tokenised or segmented."""
+    counts = [count_lines(Path(path)) for path in (pair.source, pair.target)]
+    if counts[0] != counts[1]:
+        raise UsageError(
+            f"{pair.source} has {counts[0]:,} lines, but {pair.target} {counts[1]:,}; line i must translate line i"
+        )
+    if not counts[0]:
+        raise UsageError(f"{pair.source}: empty; give a text")
+    return counts[0], (_state(pair.source), _state(pair.target))
+
+
+def _state(path: str) -> str:
+    """Return what a text looks like: raw, tokenised or segmented."""
+    found = looks_tokenised(path)
+    return "raw" if found is None else found.kind
+
+
+def _tokenise(tokenised: Sequence[bool]) -> str:
+    """Return the section for sides whose training text is tokenised already, nothing where none is."""
+    if not any(tokenised):
+        return ""
+    said = "none" if all(tokenised) else f"{{{SIDES[tokenised.index(True)]}: none}}"
+    return f"# This text is tokenised already: its words are between spaces.\ntokenise: {said}\n\n"
+
+
+def _ratio(pair: Pair) -> tuple[float, float]:
+    """Return the ratio of lengths up to which pairs are kept, one that keeps most of them, and the share it keeps."""
+    ratios = []
+    for (source, target), _ in zip(read_pairs(pair.source, pair.target), range(_LOOKED_AT), strict=False):
+        counts = sorted((word_count(source), word_count(target)))
+        if counts[0]:
+            ratios.append(counts[1] / counts[0])
+    if not ratios:
+        raise MTScaffoldError(f"{pair.source}: no words in its first lines; give another text")
+    for ratio in _RATIOS:
+        kept = sum(each <= ratio for each in ratios) / len(ratios)
+        if kept >= 0.9:
+            break
+    return ratio, kept
+
+
+def _comments(found: Sequence[str]) -> str:
+    return "\n".join(f"#   {line}" for line in found)
+
+
+def _pair_lines(pair: Pair, indent: int = 6) -> str:
+    space = " " * indent
+    return f"{space}- source: {{path: {_quoted(pair.source)}}}\n{space}  target: {{path: {_quoted(pair.target)}}}\n"
+
+
+def _quoted(path: str) -> str:
+    """Return a path as YAML has it within brackets."""
+    return path if re.fullmatch(r"[A-Za-z0-9_./][A-Za-z0-9_./+-]*", path) else json.dumps(path, ensure_ascii=False)
+
+
+_HELD_OUT = """\
+  # Every so manieth pair of the training text is the validation set.
+  valid_every: {every}
+"""
+_TRANSLATION = """\
+# A translation experiment: mt-scaffold check FILE, then mt-scaffold run FILE. It was written by mt-scaffold init, which
+# found:
+{found}
+name: {name}              # its folder is experiments/NAME
+languages: {{source: {source}, target: {target}}}
+
+# Line i of a source file translates line i of its target file. Paths are relative to the folder that you start in.
+data:
+  files:
+    train:
+{train}
+{valid}    tests:
+{tests}
+{held_out}  # sample: 2000          # only the first 2,000 pairs, to rehearse everything
+
+{tokenise}# Pairs to keep, by words: with this ratio of lengths, {kept} of the first pairs.
+clean: {{min_tokens: 1, max_tokens: 250, max_ratio: {ratio}}}
+
+# Joint codes, learned from the words of both sides of train. For Scaffold-BPE, symbols counts the normal tokens.
+codes: {{symbols: {symbols}}}
+
+# The systems to compare: a name, and how it segments. Each is tested against the baseline.
+systems:
+  bpe: {{algorithm: bpe}}
+  scaffold: {{algorithm: scaffold}}
+  # scaffold+dropout: {{algorithm: scaffold, dropout: 0.1}}
+baseline: bpe
+# Each system is trained once per seed; with fewer than three, chance may be larger than the difference.
+seeds: [1, 2, 3]
+
+# A transformer, {size}.
+train:
+  # Options of fairseq-train, without the dashes.
+  options:
+{options}
+  # The end: so many epochs, or earlier where BLEU of the validation set has not improved for ten.
+  stop: {{epochs: 40}}
+  patience: 10
+  patience_on: bleu
+
+# Average the checkpoints of the last epochs.
+average: {{last: 5}}
+# Options of fairseq-generate, without the dashes.
+translate: {{options: {{beam: 5, lenpen: 1.0, max-tokens: 4000}}}}
+score: {{metrics: [bleu, chrf]}}
+"""
+_DOCUMENTS = """\
+# An experiment with language models: mt-scaffold check FILE, then mt-scaffold run FILE. It was written by mt-scaffold
+# init, which found:
+{found}
+task: language_modeling
+name: {name}              # its folder is experiments/NAME
+
+# Paths and globs, relative to the folder that you start in. Of plain text every line is a document.
+data:
+  documents:
+    train: [{train}]
+{valid}{tests}    # format: files       # every file is a document
+{held_out}  # sample: 1000          # only the first 1,000 documents, to rehearse everything
+
+# Codes of bytes, learned after GPT-2's pre-tokenisation; with total_symbols the 256 bytes are among the symbols.
+codes: {{symbols: {symbols}, total_symbols: true, pretokenise: gpt2}}
+
+# The systems to compare: a name, and how it segments. Each is tested against the baseline.
+systems:
+  bpe: {{algorithm: bpe}}
+  scaffold: {{algorithm: scaffold}}
+baseline: bpe
+# Each system is trained once per comparison and seed; with fewer than three, chance may be larger than the difference.
+seeds: [1, 2, 3]
+
+# When the trainings end: after as many tokens (about four times the text), or as much text as the baseline saw then.
+comparisons:
+  equal_tokens: {{tokens: {tokens}}}
+  equal_text: {{text_of: equal_tokens}}
+
+# A transformer, {size}.
+train:
+  # After the warm-up the learning rate falls along half a cosine, to the last update of each training.
+  schedule: cosine
+  # Options of fairseq-train, without the dashes.
+  options:
+    arch: transformer_lm
+    share-decoder-input-output-embed: true
+    decoder-layers: {layers}
+    decoder-embed-dim: {width}
+    decoder-input-dim: {width}
+    decoder-output-dim: {width}
+    decoder-ffn-embed-dim: {inner}
+    decoder-attention-heads: {heads}
+    decoder-normalize-before: true
+    dropout: 0.1
+    tokens-per-sample: {length}
+    batch-size: {batch}        # samples of an update
+    optimizer: adam
+    adam-betas: (0.9, 0.95)
+    weight-decay: 0.1
+    clip-norm: 1.0
+    lr: {rate}
+    warmup-updates: {warmup}
+
+# The last checkpoint by itself.
+average: {{last: 1}}
+"""

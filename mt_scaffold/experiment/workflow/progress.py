@@ -1,0 +1,167 @@
+"""How far a workflow is: its steps, weighted by what they cost, and how much of each running training is done."""
+
+from __future__ import annotations
+
+import itertools
+import re
+import shlex
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from mt_scaffold.experiment.configuration.layout import TRAINING_COMMAND, TRAINING_LOG
+from mt_scaffold.experiment.training.progress import read_progress
+
+# What the steps of a rule cost in relation to each other; a training's share is so large because the rest is short.
+_COST = {"train": 100.0, "translate": 10.0, "statistics": 10.0, "average": 3.0, "binarise": 3.0}
+_OTHER_COST = 1.0
+# A target without a command, such as the first rule of a Snakefile.
+_NO_STEPS = {"all"}
+_WITHIN = r"\bepoch (\d+):\s+(\d+) / (\d+)"
+# How many steps of each rule earlier runs have finished: the Snakefile knows, in the process of the display.
+finished_earlier: dict[str, int] = {}
+# More than fairseq logs in an update, so that the tail holds the last line whole.
+_TAIL = 8192
+
+
+def duration(seconds: float) -> str:
+    """Return a time as one reads it: ``duration(75) == "1 min 15 s"``."""
+    minutes, seconds = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    if hours:
+        return f"{hours} h {minutes} min"
+    return f"{minutes} min {seconds} s" if minutes else f"{seconds} s"
+
+
+def end_of(log: str | Path, lines: int) -> str:
+    """Return the last lines of a log; what is wrong with it where it cannot be read."""
+    try:
+        return "\n".join(Path(log).read_text(encoding="utf-8", errors="replace").splitlines()[-lines:])
+    except OSError as error:
+        return f"({error.strerror})"
+
+
+def trained(folder: Path) -> float:
+    """Return how much of a training is done, from 0 to 1, by what it has noted, or else by its command and log.
+
+    Tasks other than this package's note nothing. Returns 0 where nothing says.
+    """
+    if (noted := read_progress(folder)) is not None:
+        return noted
+    try:
+        command = shlex.split((folder / TRAINING_COMMAND).read_text(encoding="utf-8"), comments=True)
+        with (folder / TRAINING_LOG).open("rb") as stream:
+            stream.seek(max(0, stream.seek(0, 2) - _TAIL))
+            log = stream.read().decode("utf-8", "replace")
+    except (OSError, ValueError):
+        return 0.0
+    numbers = {name: int(value) for name, value in itertools.pairwise(command) if value.isdecimal() and int(value)}
+    limits = {name: numbers[name] for name in ("--max-epoch", "--max-update") if name in numbers}
+    # Language models end by tokens or text; their schedule is as long as the training.
+    if "--max-update" not in limits and {"--stop-tokens", "--stop-text"} & numbers.keys():
+        period, warmup = numbers.get("--lr-period-updates", 0), numbers.get("--warmup-updates", 0)
+        if scheduled := period + warmup if period else numbers.get("--total-num-update", 0):
+            limits["--max-update"] = scheduled
+    parts = []
+    if "--max-update" in limits and (updates := re.findall(r"\bnum_updates[=\s]+(\d+)", log)):
+        parts.append(int(updates[-1]) / limits["--max-update"])
+    if "--max-epoch" in limits:
+        # Within an epoch "epoch 003:  200 / 250 loss=...", at its end "| train | epoch 003 | ...".
+        within = [int(epoch) - 1 + int(now) / int(of) for epoch, now, of in re.findall(_WITHIN, log) if int(of)]
+        ends = [float(epoch) for epoch in re.findall(r"\| train \| epoch (\d+)", log)]
+        if within or ends:
+            parts.append(max([*within, *ends]) / limits["--max-epoch"])
+    return min(1.0, max(parts, default=0.0))
+
+
+@dataclass
+class Step:
+    """One job of the workflow: its rule, wildcards and output files."""
+
+    rule: str
+    wildcards: Mapping[str, str]
+    outputs: Iterable[str] = ()
+    began: float = field(default_factory=time.monotonic)
+    seconds: float = 0.0
+    # What an earlier run had already done, in shares of the step.
+    before: float = 0.0
+
+    def __str__(self) -> str:
+        values = [f"seed {value}" if name == "seed" else str(value) for name, value in self.wildcards.items()]
+        return " ".join([self.rule.replace("_", " "), ", ".join(values)]).strip()
+
+    @property
+    def counts(self) -> bool:
+        """Whether it does anything."""
+        return self.rule not in _NO_STEPS
+
+    @property
+    def cost(self) -> float:
+        """What it costs in relation to the others."""
+        return _OTHER_COST if self.counts and self.rule not in _COST else _COST.get(self.rule, 0.0)
+
+    @property
+    def folder(self) -> Path:
+        """The folder of its first output."""
+        return Path(next(iter(self.outputs), ".")).parent
+
+
+class Progress:
+    """The steps of one run of the workflow, and those that earlier runs have finished."""
+
+    def __init__(self) -> None:
+        self.running: list[Step] = []
+        self.steps = self.finished = self.earlier = 0
+        self._cost = self._paid = self._shown = 0.0
+        # Of the steps of earlier runs, and of what these had done of the steps that this run has finished.
+        self._earlier_cost = self._resumed_cost = 0.0
+        self._began = time.monotonic()
+
+    def plan(self, counts: Mapping[str, int]) -> None:
+        """Take the number of steps of each rule, those still to be run."""
+        steps = [Step(rule, {}) for rule, count in counts.items() for _ in range(count)]
+        self.steps = self.finished + sum(step.counts for step in steps)
+        self._cost = self._paid + sum(step.cost for step in steps)
+
+    def note_earlier(self, counts: Mapping[str, int]) -> None:
+        """Take the number of steps of each rule that earlier runs have finished."""
+        steps = [Step(rule, {}) for rule, count in counts.items() for _ in range(count)]
+        self.earlier = sum(step.counts for step in steps)
+        self._earlier_cost = sum(step.cost for step in steps)
+
+    def start(self, step: Step) -> None:
+        """Note that a step runs now."""
+        step.before = trained(step.folder) if step.rule == "train" else 0.0
+        self.running.append(step)
+
+    def finish(self, step: Step) -> None:
+        """Note that a step has ended."""
+        self.running.remove(step)
+        step.seconds = time.monotonic() - step.began
+        self.finished += step.counts
+        self._paid += step.cost
+        self._resumed_cost += step.cost * step.before
+
+    def fail(self, step: Step) -> None:
+        """Note that a step has failed; Snakemake may start it again."""
+        self.running = [each for each in self.running if each is not step]
+
+    def done(self) -> float:
+        """Return the share of the whole cost that is paid, by earlier runs too, from 0 to 1, never less than before."""
+        running = sum(step.cost * trained(step.folder) for step in self.running if step.rule == "train")
+        whole = self._earlier_cost + self._cost
+        self._shown = max(self._shown, min(1.0, (self._earlier_cost + self._paid + running) / (whole or 1.0)))
+        return self._shown
+
+    def left(self) -> float | None:
+        """Return the seconds that are left, by the speed of this run; None where it has done nothing yet.
+
+        What earlier runs had done of the trainings and other steps contributes nothing to the speed.
+        """
+        trainings = [step for step in self.running if step.rule == "train"]
+        resumed = self._resumed_cost + sum(step.cost * step.before for step in trainings)
+        paid = self._paid + sum(step.cost * max(step.before, trained(step.folder)) for step in trainings)
+        if paid - resumed <= 0:
+            return None
+        return (time.monotonic() - self._began) * max(0.0, self._cost - paid) / (paid - resumed)

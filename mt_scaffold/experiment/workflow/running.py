@@ -1,0 +1,102 @@
+"""Run an experiment with Snakemake, from an installed package too: check it, then show one line per step."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from mt_scaffold.cores import usable_cores
+from mt_scaffold.corpus.files import PathLike
+from mt_scaffold.errors import MTScaffoldError, UsageError
+from mt_scaffold.experiment.workflow import snakefile
+
+_PROFILES = snakefile().parent / "profiles"
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What is chosen for one run of an experiment.
+
+    cores: None for all that this process may use, or those of the profile. profile: a folder, or the name of one: of
+    the current folder, of its ``profiles``, of this package (``slurm``, ``local``), or of Snakemake's own.
+    config: what ``--config`` of Snakemake takes (plan_experiment). more: further arguments of Snakemake.
+    """
+
+    cores: int | None = None
+    profile: str | None = None
+    dry_run: bool = False
+    config: Mapping[str, Any] = field(default_factory=dict)
+    more: Sequence[str] = ()
+
+
+def snakemake_arguments(configuration: PathLike, settings: Settings) -> list[str]:
+    """Return the arguments of Snakemake for a run of the experiment in ``configuration``.
+
+    Raises UsageError for a profile that does not exist.
+    """
+    from mt_scaffold.experiment.workflow.display import NAME
+
+    # More comes first: --config would take the names of files that follow it.
+    arguments = [*settings.more, "--snakefile", str(snakefile()), "--configfile", str(configuration), "--logger", NAME]
+    # Given here, because Snakemake prints a line about each profile that it finds itself.
+    arguments += ["--workflow-profile", "none", *_default_options()]
+    if settings.cores is not None:
+        arguments += ["--cores", str(settings.cores)]
+    elif settings.profile is None:
+        arguments += ["--cores", str(usable_cores())]
+    if settings.profile is not None:
+        arguments += ["--profile", str(_profile(settings.profile))]
+    if settings.dry_run:
+        arguments.append("--dry-run")
+    if settings.config:
+        arguments += ["--config", *(f"{key}={json.dumps(value)}" for key, value in settings.config.items())]
+    return arguments
+
+
+def _default_options() -> list[str]:
+    """Return the options of the workflow's own profile."""
+    import yaml
+
+    given = yaml.safe_load((_PROFILES / "default" / "config.yaml").read_text(encoding="utf-8"))
+    return [f"--{name}" if value is True else f"--{name}={value}" for name, value in given.items()]
+
+
+def _profile(name: str) -> Path | str:
+    """Return the folder of a profile, or the name of one of Snakemake's; UsageError for one that does not exist."""
+    from snakemake.cli import get_profile_dir
+
+    if get_profile_dir(name) is not None:
+        return name
+    for folder in (Path("profiles"), _PROFILES):
+        if (folder / name / "config.yaml").is_file():
+            return folder / name
+    ours = ", ".join(sorted(path.name for path in _PROFILES.iterdir() if path.name != "default"))
+    raise UsageError(f"--profile {name}: no folder with a config.yaml, and none of {ours}; see docs/cluster.md")
+
+
+def run_experiment(configuration: PathLike, settings: Settings) -> int:
+    """Check the experiment in ``configuration``, run it, and return the exit status: 130 after Ctrl-C.
+
+    Raises MTScaffoldError for what the check finds, before anything runs.
+    """
+    from snakemake.cli import main
+
+    from mt_scaffold.experiment.workflow import display
+    from mt_scaffold.experiment.workflow.checking import check_experiment
+    from mt_scaffold.experiment.workflow.interrupting import STATUS_INTERRUPTED, interruption
+
+    arguments = snakemake_arguments(configuration, settings)
+    print(check_experiment(configuration, settings.config).as_text(), flush=True)
+    display.register()
+    try:
+        main(arguments)
+    except SystemExit as ended:
+        if interruption.asked:
+            return STATUS_INTERRUPTED
+        if isinstance(ended.code, str):
+            raise MTScaffoldError(ended.code) from None
+        return ended.code or 0
+    return 0

@@ -1,0 +1,132 @@
+"""Ids of many texts in one array → what a tokenizer of transformers returns: padded matrices, or Python's lists."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy
+
+
+class Texts(NamedTuple):
+    """The ids of texts: those of text i are ``ids[offsets[i]:offsets[i + 1]]`` (integers).
+
+    spans: where each id begins and ends in its text, in characters (ids × 2), or None.
+    """
+
+    ids: Any
+    offsets: Any
+    spans: Any = None
+
+    def truncated(self, length: int, left: bool) -> Texts:
+        """Return the first ``length`` ids of each text, or the last (``left``: those on the left are cut off)."""
+        sizes = numpy.diff(self.offsets)
+        place = numpy.arange(len(self.ids)) - numpy.repeat(self.offsets[:-1], sizes)
+        kept = place >= numpy.repeat(sizes - length, sizes) if left else place < length
+        offsets = numpy.concatenate([[0], numpy.cumsum(numpy.minimum(sizes, length))])
+        return Texts(self.ids[kept], offsets, None if self.spans is None else self.spans[kept])
+
+
+@dataclass(frozen=True)
+class Padding:
+    """How short rows are filled. width: at least that, and at least the longest row, rounded up to ``multiple``."""
+
+    id: int
+    width: int
+    multiple: int
+    left: bool
+
+
+def matrices(
+    texts: Texts, before: list[int], after: list[int], padding: Padding | None, special_mask: bool = True
+) -> dict[str, Any]:
+    """Return arrays of texts × width, with the ids ``before`` and ``after`` each; all texts of one length, or padded.
+
+    The keys are those of transformers: input_ids, attention_mask, special_tokens_mask, and offset_mapping
+    (texts × width × 2; 0, 0 for what is no text).
+    """
+    sizes = numpy.diff(texts.offsets)
+    inside = sizes + len(before) + len(after)
+    width = int(inside.max(initial=0))
+    if padding is not None:
+        width = -(-max(width, padding.width) // padding.multiple) * padding.multiple
+    shape = (len(sizes), width)
+    columns = numpy.arange(width, dtype=numpy.int32)
+    ends = inside.astype(numpy.int32)[:, None]
+    left = padding is not None and padding.left
+    if not before and not after and (inside == width).all():
+        ids, read = texts.ids.astype(numpy.int64).reshape(shape), numpy.ones(shape, numpy.int64)
+        body = numpy.ones(shape if special_mask or texts.spans is not None else (0, 0), bool)
+    else:
+        first = width - ends if left else numpy.zeros_like(ends)
+        read = columns >= first if left else columns < ends
+        ids = numpy.full(shape, 0 if padding is None else padding.id, numpy.int64)
+        body = read
+        if before or after:
+            body = read.copy()
+            rows = numpy.arange(len(sizes))[:, None]
+            for special, begin in ((before, first), (after, first + ends - len(after))):
+                places = rows, begin + numpy.arange(len(special))
+                ids[places], body[places] = special, False
+        ids[body] = texts.ids
+    found = {"input_ids": ids, "attention_mask": read.astype(numpy.int64, copy=False)}
+    if special_mask:
+        found["special_tokens_mask"] = (~body).astype(numpy.int64)
+    if texts.spans is not None:
+        found["offset_mapping"] = numpy.zeros((*shape, 2), numpy.int64)
+        found["offset_mapping"][body] = texts.spans
+    return found
+
+
+def lists(texts: Texts, before: list[int], after: list[int], special_mask: bool = True) -> dict[str, list[Any]]:
+    """Return the same as Python's lists, one for each text, without padding."""
+    every, bounds = texts.ids.tolist(), texts.offsets.tolist()
+    pairs = list(itertools.pairwise(bounds))
+    if before or after:
+        ids = [[*before, *every[begin:end], *after] for begin, end in pairs]
+    else:
+        ids = [every[begin:end] for begin, end in pairs]
+    found: dict[str, list[Any]] = {"input_ids": ids, "attention_mask": [[1] * len(row) for row in ids]}
+    if special_mask:
+        found["special_tokens_mask"] = [
+            [1] * len(before) + [0] * (end - begin) + [1] * len(after) for begin, end in pairs
+        ]
+    if texts.spans is not None:
+        spans = list(map(tuple, texts.spans.tolist()))
+        found["offset_mapping"] = [
+            [(0, 0)] * len(before) + spans[begin:end] + [(0, 0)] * len(after) for begin, end in pairs
+        ]
+    return found
+
+
+def byte_spans(text: str, sizes: Any) -> Any:
+    """Return which characters of a text tokens hold a byte of (tokens × 2); sizes: their bytes, of the whole text.
+
+    A character that several tokens share is in the span of each.
+    """
+    ends = numpy.cumsum(sizes)
+    begins = ends - sizes
+    if text.isascii():
+        return numpy.stack([begins, ends], axis=1)
+    data = numpy.frombuffer(text.encode("utf-8"), numpy.uint8)
+    # The character that each byte belongs to.
+    character = numpy.cumsum((data & 0xC0) != 0x80) - 1
+    return numpy.stack([character[begins], character[ends - 1] + 1], axis=1)
+
+
+def word_spans(text: str, pieces: list[str]) -> Any:
+    """Return where each piece begins and ends in a text that they make up, but for spaces and line ends between them.
+
+    Raises ValueError where they do not.
+    """
+    found = numpy.zeros((len(pieces), 2), numpy.int64)
+    place = 0
+    for number, piece in enumerate(pieces):
+        while not text.startswith(piece, place):
+            if text[place : place + 1] not in (" ", "\n", "\r") or place >= len(text):
+                raise ValueError(f"'{piece}' is not at character {place} of the text")
+            place += 1
+        found[number] = place, place + len(piece)
+        place += len(piece)
+    return found

@@ -1,0 +1,27 @@
+#!/usr/bin/env bash
+# The paper's translation experiment on WMT'14 English–French, from nothing to the table: BPE and Scaffold-BPE, each with
+# and without BPE-dropout, in the setup of Ott et al. 2018. docs/wmt14.md has choices, hours and disk.
+#
+#   scripts/wmt14_en_fr.sh [OPTION ...]       options of mt-scaffold run
+#
+#   PROFILE=slurm scripts/wmt14_en_fr.sh      on a cluster (default: local, one machine with 8 GPUs)
+#   scripts/wmt14_en_fr.sh --sample 20000 --batch small --output experiments/rehearsal \
+#       --set average.last=2 --set train.batches.small.options.max-update=400      a rehearsal
+#
+# Stop it whenever you like; the same command resumes it.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+config=configs/wmt14_en_fr.yaml
+# Must be seen by all nodes of a cluster.
+export MT_SCAFFOLD_CACHE=${MT_SCAFFOLD_CACHE:-$PWD/data-cache}
+
+# 1. The environment: mt-scaffold, PyTorch and fairseq, unless it is there.
+make --silent venv
+export PATH="$PWD/.venv/bin:$PATH"
+
+# 2. The text, checked against its digests; only this step needs the network.
+mt-scaffold get-data --config "$config" --fetch-only
+
+# 3. Words, codes, data, trainings, translations and scores. The last thing that it prints is the table, which
+#    experiments/wmt14_en_fr/comparison.txt has, too.
+mt-scaffold run "$config" --profile "${PROFILE:-local}" "$@"

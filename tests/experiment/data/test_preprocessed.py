@@ -1,0 +1,162 @@
+"""Text that has been tokenised or segmented before is recognised, and raw text is not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("sacremoses", reason="needs the extra 'workflow'")
+
+from mt_scaffold.corpus.text import read_lines
+from mt_scaffold.errors import MTScaffoldError, UsageError
+from mt_scaffold.experiment.configuration import parse_config
+from mt_scaffold.experiment.configuration.data import Tokenise
+from mt_scaffold.experiment.configuration.translation_layout import TranslationLayout
+from mt_scaffold.experiment.data.moses import Tokeniser
+from mt_scaffold.experiment.data.parallel import get_data
+from mt_scaffold.experiment.data.preprocessed import looks_tokenised
+from mt_scaffold.experiment.runtime.result_warnings import read_warnings
+from mt_scaffold.experiment.tasks.translation import tokenise_part
+
+
+@pytest.mark.parametrize(
+    ("line", "kind", "example"),
+    [
+        ("He isn &apos;t here today", "tokenised", "&apos;t"),
+        ("a well @-@ known man", "tokenised", "@-@"),
+        ("l&apos; homme est là", "tokenised", "l&apos;"),
+        ("A man , in a hat , runs .", "tokenised", " ."),
+        ("Schaff@@ ell@@ ösung", "segmented", "Schaff@@"),
+        ("▁Schaff ell ▁ist ▁hier", "segmented", "▁Schaff"),
+        ("Hello, world: this isn't a well-known man.", None, None),
+        ("Est-ce vrai ? Non : jamais !", None, None),
+        ("He said &quot;no&quot;, didn&apos;t he?", None, None),
+        ("Q &amp; A: 1 &lt; 2", None, None),
+        ("@@ -1,3 +1,3 @@", None, None),
+        ("你好，世界。", None, None),
+    ],
+)
+def test_tells_raw_text_from_words_and_subwords(
+    tmp_path: Path, line: str, kind: str | None, example: str | None
+) -> None:
+    """Raw text is never refused for what is ordinary in it; Moses' words and subwords always are found."""
+    path = tmp_path / "text.en"
+    path.write_text(f"{line}\n" * 10, encoding="utf-8")
+    found = looks_tokenised(path)
+    assert (found and found.kind, found and found.example) == (kind, example)
+    if found is not None:
+        assert (found.lines, found.found) == (10, 10)
+
+
+def test_a_stray_escape_is_no_tokenised_text(tmp_path: Path) -> None:
+    """One line in a thousand that quotes an escape does not make a text tokenised."""
+    path = tmp_path / "text.en"
+    path.write_text("It's raw text, really.\n" * 999 + "Moses writes @-@ here.\n", encoding="utf-8")
+    assert looks_tokenised(path) is None
+
+
+SMALL: dict[str, Any] = {
+    "name": "small",
+    "languages": {"source": "en", "target": "de"},
+    "data": {
+        "files": {
+            "train": [{"source": {"path": "train.en"}, "target": {"path": "train.de"}}],
+            "valid": [{"source": {"path": "valid.en"}, "target": {"path": "valid.de"}}],
+            "tests": {"test": [{"source": {"path": "test.en"}, "target": {"path": "test.de"}}]},
+        }
+    },
+    "codes": {"symbols": 10},
+    "systems": {"bpe": {"algorithm": "bpe"}},
+    "baseline": "bpe",
+    "train": {"options": {"arch": "transformer", "max-epoch": 1}},
+}
+WORDS, RAW = "He isn &apos;t here , Tom .\n", "He isn't here, Tom.\n"
+
+
+def experiment(folder: Path, **changes: Any) -> TranslationLayout:
+    """Return an experiment whose validation text is there: words in English, raw text in German."""
+    layout = TranslationLayout(folder, parse_config(SMALL | changes))
+    for name in ("raw", "words", "logs"):
+        (folder / name).mkdir()
+    for language, text in (("en", WORDS), ("de", RAW)):
+        layout.raw("valid", language).write_text(text * 10, encoding="utf-8")
+    return layout
+
+
+def test_tokenised_text_is_refused_with_the_way_on(tmp_path: Path) -> None:
+    """Before, it was tokenised again: &apos; became &amp; apos ; and nothing said so."""
+    layout = experiment(tmp_path)
+    with pytest.raises(MTScaffoldError, match=r"valid\.en: looks tokenised already .*&apos;t.*write tokenise: none"):
+        tokenise_part(layout, "valid", "en")
+    tokenise_part(layout, "valid", "de")
+
+
+@pytest.mark.parametrize("section", ["none", {"source": "none"}])
+def test_tokenise_none_keeps_the_words(tmp_path: Path, section: object) -> None:
+    """On both sides or one, words are what white space separates, and the other side is tokenised."""
+    layout = experiment(tmp_path, tokenise=section)
+    for language in ("en", "de"):
+        tokenise_part(layout, "valid", language)
+    assert read_lines(layout.uncleaned("valid", "en")) == [WORDS.rstrip("\n")] * 10
+    expected = RAW if section == "none" else Tokeniser("de")(RAW)
+    assert read_lines(layout.uncleaned("valid", "de")) == [expected.rstrip("\n")] * 10
+    assert layout.config == parse_config(layout.config.to_dict())
+
+
+def test_segmented_text_is_refused_whatever_the_configuration_says(tmp_path: Path) -> None:
+    """Words are no subwords: with tokenise: none, too, systems would segment subwords."""
+    layout = experiment(tmp_path, tokenise="none")
+    layout.raw("valid", "en").write_text("He is n@@ o@@ t here\n" * 10, encoding="utf-8")
+    with pytest.raises(MTScaffoldError, match=r"looks segmented already \(such as 'n@@'\).*before segmentation"):
+        tokenise_part(layout, "valid", "en")
+
+
+def test_what_looks_tokenised_can_be_tokenised_with_a_warning(tmp_path: Path) -> None:
+    """The check can be wrong; whoever leaves it out finds a warning above the table."""
+    layout = experiment(tmp_path, tokenise={"check": False})
+    tokenise_part(layout, "valid", "en")
+    assert [each.kind for each in read_warnings(layout.step_report("tokenise-valid.en"))] == ["preprocessed"]
+
+
+@pytest.mark.parametrize(
+    ("section", "says"),
+    [
+        ("off", "tokenise: must be none or 'key: value' lines, not 'off'"),
+        ({"source": {"target": "none"}}, r"tokenise\.source\.target: a side has no sides"),
+        ({"lowercased": True}, r"tokenise\.lowercased: unknown key; did you mean lowercase\?"),
+    ],
+)
+def test_a_wrong_section_is_named(section: object, says: str) -> None:
+    """As every wrong key is."""
+    with pytest.raises(UsageError, match=says):
+        parse_config(SMALL | {"tokenise": section})
+
+
+def test_a_side_has_the_settings_of_both_but_for_its_own() -> None:
+    """lowercase: true is for both sides, and so is what a side does not change."""
+    config = parse_config(SMALL | {"tokenise": {"lowercase": True, "target": {"normalise_punctuation": False}}})
+    assert config.tokenise_for("test", "source") == Tokenise(lowercase=True)
+    assert config.tokenise_for("test", "target") == Tokenise(normalise_punctuation=False, lowercase=True)
+
+
+def test_get_data_removes_byte_order_marks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Each file may begin with one, and no word does afterwards."""
+    monkeypatch.chdir(tmp_path)
+    for part in ("train", "valid", "test"):
+        for language in ("en", "de"):
+            mark = "\ufeff" if (part, language) in (("train", "de"), ("test", "en")) else ""
+            Path(f"{part}.{language}").write_text(f"{mark}{part} {language}\n\ufeffa\n", encoding="utf-8")
+    get_data(parse_config(SMALL), tmp_path / "raw")
+    for part in ("train", "valid", "test"):
+        for language in ("en", "de"):
+            written = (tmp_path / "raw" / f"{part}.{language}").read_text(encoding="utf-8")
+            assert written == f"{part} {language}\n\ufeffa\n"
+    notices = [line for line in capsys.readouterr().err.splitlines() if "byte order mark" in line]
+    assert notices == [
+        "mt-scaffold: test.en, source: removed a byte order mark (U+FEFF)",
+        "mt-scaffold: train.en, target: removed a byte order mark (U+FEFF)",
+    ]

@@ -1,0 +1,218 @@
+"""What limits a result stands above its table, in every form: a step reports it, and the comparison shows it."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("sacrebleu", reason="needs the extra 'workflow'")
+
+from mt_scaffold.experiment.binarise.pairs_as_ids import DESCRIPTION, binarise
+from mt_scaffold.experiment.binarise.segmentation import joint_segmentation
+from mt_scaffold.experiment.configuration import Config, parse_config
+from mt_scaffold.experiment.configuration.systems import CodesSetting
+from mt_scaffold.experiment.data.parallel import RawReport
+from mt_scaffold.experiment.data.report import gather_reports
+from mt_scaffold.experiment.data.tokenise import tokenise
+from mt_scaffold.experiment.evaluation.compare import compare
+from mt_scaffold.experiment.evaluation.comparison import Comparison
+from mt_scaffold.experiment.evaluation.comparison_tables import as_latex, as_text
+from mt_scaffold.experiment.evaluation.measures import Labelled
+from mt_scaffold.experiment.evaluation.score import Scores, score
+from mt_scaffold.experiment.evaluation.translation_checks import check_translations, repetition
+from mt_scaffold.experiment.runtime.result_warnings import KINDS, ResultWarning, lines_of, read_warnings
+from mt_scaffold.experiment.runtime.results import read_result, write_result
+from mt_scaffold.experiment.tasks.codes import learn
+from mt_scaffold.experiment.training.train import TrainingReport
+from mt_scaffold.methods import PlainBPE, Scaffold
+
+REFERENCES = ["Der Hund läuft im Haus.", "Die Katze schläft im Garten.", "Das Haus und der Garten."]
+CONFIGURATION = {
+    "name": "small",
+    "languages": {"source": "en", "target": "de"},
+    "data": {"synthetic": {}},
+    "codes": {"symbols": 10},
+    "systems": {"bpe": {"algorithm": "bpe"}},
+    "baseline": "bpe",
+    "train": {"options": {"arch": "transformer", "max-epoch": 1}},
+}
+
+
+def configuration(**changes: Any) -> Config:
+    return parse_config(CONFIGURATION | changes)
+
+
+def scored(folder: Path, system: str, seed: int, translations: list[str]) -> Path:
+    """Score translations of REFERENCES."""
+    (folder / "ref.de").write_text("".join(f"{line}\n" for line in REFERENCES), encoding="utf-8")
+    hypothesis, path = folder / f"{system}-{seed}.de", folder / f"{system}-{seed}.json"
+    hypothesis.write_text("".join(f"{line}\n" for line in translations), encoding="utf-8")
+    score(hypothesis, folder / "ref.de", path, system=system, test_set="test", seed=seed, metrics=["bleu"])
+    return path
+
+
+def training(folder: Path, seed: int, *warnings: ResultWarning) -> Path:
+    path = folder / f"training-{seed}.json"
+    curves: dict[str, list[tuple[float, float]]] = {"train": [], "valid": []}
+    report = TrainingReport(seed, 400, 1, 4.5, 4.5, 9, 60.0, {}, "fairseq-train", curves, warnings=[*warnings])
+    write_result(path, report)
+    return path
+
+
+def kinds(warnings: list[ResultWarning]) -> list[str]:
+    return [warning.kind for warning in warnings]
+
+
+def test_every_form_has_the_warnings_above_the_table(tmp_path: Path) -> None:
+    """Text, Markdown, LaTeX and JSON carry what the scores, the trainings and the reports of other steps say."""
+    paths = [scored(tmp_path, "bpe", 1, REFERENCES), scored(tmp_path, "scaffold", 1, ["s to to to to"] * 3)]
+    report = tmp_path / "learn.json"
+    report.write_text('{"codes": "x", "warnings": [{"kind": "few-tokens", "about": "x", "figure": "2 of 9"}]}')
+    folder = tmp_path / "data"
+    folder.mkdir()
+    unknown = {"kind": "unknown", "about": "test.de, x", "figure": "3 of 90 subwords"}
+    (folder / DESCRIPTION).write_text(json.dumps({"warnings": [unknown]}))
+    late = training(tmp_path, 1, ResultWarning("not-converged", "", "update 400"))
+    trainings = [Labelled("", "scaffold", late)]
+    comparison = compare(
+        paths,
+        "bpe",
+        tmp_path / "table",
+        samples=10,
+        trainings=trainings,
+        reports=[report, folder, tmp_path / "learn.json"],
+    )
+    assert read_result(Comparison, tmp_path / "table.json") == comparison
+    expected = [
+        f"{KINDS['not-converged']}: scaffold, seed 1 (update 400).",
+        f"{KINDS['few-seeds']}: bpe (1 seed); scaffold (1 seed).",
+        f"{KINDS['few-tokens']}: x (2 of 9).",
+        f"{KINDS['unknown']}: test.de, x (3 of 90 subwords).",
+        f"{KINDS['length']}: scaffold, seed 1, test (0.52 times as long).",
+        f"{KINDS['repetition']}: scaffold, seed 1, test (3 of 3, such as 'to to to to').",
+    ]
+    assert comparison.shown_warnings == expected
+    text, markdown, latex = ((tmp_path / f"table.{kind}").read_text() for kind in ("txt", "md", "tex"))
+    for line in expected:
+        assert text.index(f"Warning: {line}") < text.index("\ntest set")
+        assert markdown.index(f"> **Warning:** {line.replace('<', '&lt;')}") < markdown.index("| test set")
+        assert latex.index(f"Warning: {line}".replace("<unk>", "$<$unk$>$")) < latex.index(r"\begin{tabular}")
+    assert latex.count(r"\begin{table}") == latex.count(r"\end{table}") >= 1
+    assert kinds([each for each in comparison.warnings if each.kind == "few-tokens"]) == ["few-tokens"]
+
+
+def test_a_sound_result_has_no_warning(tmp_path: Path) -> None:
+    """Three seeds, and translations like their references."""
+    paths = [scored(tmp_path, system, seed, REFERENCES) for system in ("bpe", "scaffold") for seed in (1, 2, 3)]
+    trainings = [Labelled("", "bpe", training(tmp_path, seed)) for seed in (1, 2, 3)]
+    comparison = compare(paths, "bpe", samples=10, trainings=trainings)
+    assert comparison.warnings == []
+    assert "Warning" not in as_text(comparison) + as_text(comparison, markdown=True) + as_latex(comparison)
+
+
+def test_latex_escapes_what_is_its_own(tmp_path: Path) -> None:
+    """A title or a system with % or _ gives a table that LaTeX can set, and its notes are comments."""
+    comparison = compare([scored(tmp_path, "a_b", 1, REFERENCES)], "a_b", samples=10, title="50 % & more")
+    lines = as_latex(comparison).splitlines()
+    assert r"\caption{50 \% \& more}" in lines
+    assert any(line.startswith(r"test & a\_b & 100.00") for line in lines)
+    end = lines.index(r"\end{table}")
+    assert all(line.startswith("% ") for line in lines[end + 1 :])
+
+
+@pytest.mark.parametrize(
+    ("sentence", "found"),
+    [
+        ("he wants to to to to go", "to to to to"),
+        (
+            "the man is on the man is on the man is on the man is on",
+            "the man is on the man is on the man is on the man is on",
+        ),
+        ("hahahahaha", "hahahahaha"),
+        ("tomato to to to", None),
+        ("10000000 , , , , soooo", None),
+        ("He had had it, and that that was that.", None),
+    ],
+)
+def test_repetition_is_four_times_the_same(sentence: str, found: str | None) -> None:
+    """What a model that has learned nothing writes, and no ordinary sentence."""
+    assert repetition(sentence) == found
+
+
+def test_a_repetition_in_the_reference_is_no_fault(tmp_path: Path) -> None:
+    """Nor is one translation in two hundred that repeats."""
+    assert check_translations(["ha ha ha ha ha"], ["ha ha ha ha ha"], "test") == []
+    assert check_translations(["a b"] * 199 + ["to to to to"], ["a b"] * 199 + ["to go there"], "test") == []
+
+
+def test_a_training_whose_best_validation_is_the_last_has_not_converged(tmp_path: Path, tiny_model: Path) -> None:
+    """The report of a training that improved to its end says so, in terms that a comparison reads."""
+    report = read_result(TrainingReport, tiny_model / "training.json")
+    assert report.valid_loss is not None
+    late = report.valid_loss == report.best_valid_loss
+    assert kinds(report.warnings) == ["not-converged"] * late
+    assert kinds(read_warnings(tiny_model / "training.json", "bpe, seed 1")) == ["not-converged"] * late
+
+
+@pytest.mark.parametrize("method", [PlainBPE, Scaffold])
+def test_codes_with_fewer_tokens_than_asked_for_say_so(tmp_path: Path, method: Any) -> None:
+    """The figure is of what the method's number counts."""
+    (tmp_path / "text").write_text("low low lower lowest\n" * 3, encoding="utf-8")
+    config = configuration(systems={"bpe": {"algorithm": method.name}}, codes={"symbols": 1})
+    (setting,) = config.all_codes.values()
+    assert isinstance(setting, CodesSetting)
+    text = {"paths": [tmp_path / "text"]}
+    assert learn("few", setting, tmp_path / "codes", 1, text).warnings == []
+    many = dataclasses.replace(setting, method=method(symbols=2_000_000))
+    report = learn("many", many, tmp_path / "codes", 1, text)
+    assert report.warnings == [ResultWarning("few-tokens", "many", f"{report.tokens} of 2,000,000")]
+    assert report.tokens
+
+
+def test_unknown_symbols_of_a_test_set_are_counted(tmp_path: Path) -> None:
+    """A character that the training text lacks becomes <unk>, and the data folder says how often."""
+    (tmp_path / "codes").write_text("#version: 0.2\nl o\n", encoding="utf-8")
+    for name, text in (("train.en", "lo w\n"), ("train.de", "lo w\n"), ("test.en", "lo z\n"), ("test.de", "lo w\n")):
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    segmentation = joint_segmentation(tmp_path / "codes")
+    made = binarise(tmp_path / "bpe", "en", "de", segmentation, tmp_path / "train", tests=[tmp_path / "test"])
+    unknown = made.counts["test"]["en"]
+    expected = ResultWarning("unknown", "test.en, bpe", f"{unknown.unknown} of {unknown.subwords} subwords")
+    assert made.warnings == [expected] == read_warnings(tmp_path / "bpe" / DESCRIPTION)
+
+
+def test_the_data_report_has_the_warnings_of_its_steps(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A language without rules, tokenised text and test sentences in the training text: each once."""
+    (tmp_path / "raw.qq").write_text("He isn &apos;t here\n" * 20, encoding="utf-8")
+    write_result(tmp_path / "words.json", tokenise(tmp_path / "raw.qq", tmp_path / "words", "qq"))
+    error = capsys.readouterr().err
+    assert f"mt-scaffold: warning: {KINDS['language']}: qq." in error
+    assert f"mt-scaffold: warning: {KINDS['preprocessed']}: raw.qq (" in error
+    raw = RawReport("small", False, warnings=[ResultWarning("test-in-train", "test", "1 of 9")])
+    write_result(tmp_path / "raw.json", raw)
+    words = {"train.qq": tmp_path / "words.json", "valid.qq": tmp_path / "words.json"}
+    report = gather_reports([tmp_path / "raw.json"] * 2, words, {})
+    assert kinds(report.warnings) == ["test-in-train", "language", "preprocessed"]
+
+
+def test_a_tokenised_reference_is_detokenised_and_said_to_be(tmp_path: Path) -> None:
+    """With tokenise: none, hypothesis and reference are ordinary text, and the signature and a warning say why."""
+    words = ["Der Hund läuft &quot; schnell &quot; .", "Ja , gut ."]
+    (tmp_path / "ref.de").write_text("".join(f"{line}\n" for line in words), encoding="utf-8")
+    (tmp_path / "out.de").write_text('Der Hund läuft "schnell".\nJa, gut.\n', encoding="utf-8")
+    config = configuration(tokenise={"target": "none"})
+    found = score(tmp_path / "out.de", tmp_path / "ref.de", tmp_path / "s.json", metrics=["bleu"], config=config)
+    assert found.metrics["bleu"].score == pytest.approx(100)
+    assert found.metrics["bleu"].signature.endswith("|reference:detokenised")
+    assert kinds(found.warnings) == ["tokenised-reference"]
+    assert read_result(Scores, tmp_path / "s.json") == found
+
+
+def test_many_of_a_kind_are_one_line() -> None:
+    """Eighteen trainings do not make eighteen lines, and the report has them all the same."""
+    (line,) = lines_of(ResultWarning("not-converged", f"bpe, seed {seed}") for seed in range(1, 19))
+    assert line.endswith("bpe, seed 6; and 12 more.")

@@ -1,0 +1,166 @@
+"""Models of transformers as fairseq trains them: their sizes, exact resuming, several processes, a second one."""
+
+import json
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import fairseq_training
+import pytest
+from fairseq_training import Step, fairseq_config, fairseq_train, load_plugin
+from fork_server import ForkServer
+from language_models import TINY_LLAMA, binarise, learn_codes, one_thread, write_documents
+
+pytest.importorskip("fairseq_cli", reason="needs the extra 'fairseq'")
+pytest.importorskip("transformers", reason="needs the extra 'transformers'")
+
+import torch
+from fairseq.data import Dictionary
+
+from mt_scaffold.errors import UsageError
+from mt_scaffold.experiment.runtime.checkpoints import load_checkpoint
+
+TASK = ["--task", "language_modeling_resumable", "--disable-validation"]
+PRECISIONS = {"fp32": [], "bf16": ["--bf16"]}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def plugin() -> Iterator[None]:
+    load_plugin()
+    with one_thread():
+        yield
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("documents")
+    write_documents(folder)
+    return binarise(folder, "data", learn_codes(folder, "codes"))
+
+
+def dictionary_of(symbols: int) -> Any:
+    """A dictionary of that many symbols, fairseq's own among them."""
+    dictionary = Dictionary()
+    for number in range(symbols - len(dictionary)):
+        dictionary.add_symbol(str(number))
+    return dictionary
+
+
+def built(arguments: list[str], symbols: int, device: str = "cpu") -> Any:
+    """The model that fairseq-train would train."""
+    from mt_scaffold.experiment.fairseq_plugin.architectures import CausalModel
+
+    options = fairseq_config(["data", *TASK, *arguments]).model
+
+    class Task:
+        source_dictionary = target_dictionary = dictionary_of(symbols)
+
+    with torch.device(device):
+        kind = next(kind for kind in CausalModel.__subclasses__() if kind.model_type == arguments[1])
+        return kind.build_model(options, Task())
+
+
+@pytest.mark.parametrize(
+    ("layers", "width", "heads", "feed_forward", "parameters"),
+    [
+        (24, 1024, 16, 4096, 468_239_360),
+        (16, 2048, 8, 8192, 1_204_881_408),
+        (32, 4096, 32, 11008, 6_738_415_616),
+    ],
+)
+def test_the_papers_models_have_the_papers_sizes(
+    layers: int, width: int, heads: int, feed_forward: int, parameters: int
+) -> None:
+    """468M, 1.2B and 6.7B with 32,000 rows: LLaMA's block, with Pythia's dimensions (and LLaMA-7B's)."""
+    options = f"--arch llama --decoder-layers {layers} --decoder-embed-dim {width} --decoder-attention-heads {heads}"
+    model = built([*options.split(), "--decoder-ffn-embed-dim", str(feed_forward)], 32_000, "meta")
+    assert sum(parameter.numel() for parameter in model.parameters()) == parameters
+
+
+@pytest.mark.parametrize("precision", PRECISIONS)
+@pytest.mark.parametrize("arch", ["llama", "gpt_neox"])
+def test_a_training_that_is_stopped_resumes_bit_for_bit(data: Path, tmp_path: Path, arch: str, precision: str) -> None:
+    """Losses, and every parameter in the end; with dropout, within an epoch, and with fp32 copies of bf16."""
+    arguments = [str(data), *TINY_LLAMA, *TASK, *PRECISIONS[precision], "--arch", arch, "--seed", "3"]
+    whole = fairseq_train([*arguments, "--max-update", "22", "--save-dir", str(tmp_path / "whole")])
+    stopped = fairseq_train([*arguments, "--max-update", "6", "--save-dir", str(tmp_path / "resumed")])
+    resumed = fairseq_train([*arguments, "--max-update", "22", "--save-dir", str(tmp_path / "resumed")])
+    assert len(stopped) == 6 and stopped + resumed == whole and whole[-1].loss < whole[0].loss
+    one, other = (load_checkpoint(tmp_path / name / "checkpoint_last.pt") for name in ("whole", "resumed"))
+    assert len(one["model"]) > 10 and one["model"].keys() == other["model"].keys()
+    assert all(torch.equal(one["model"][name], other["model"][name]) for name in one["model"])
+
+
+def in_two_processes(server: ForkServer, arguments: list[str], folder: Path) -> list[list[Step]]:
+    """The steps of each of two processes that share a training on the CPU."""
+    with socket.socket() as free:
+        free.bind(("localhost", 0))
+        port = free.getsockname()[1]
+    shared = ["--distributed-world-size", "2", "--distributed-backend", "gloo", "--distributed-no-spawn"]
+    shared += ["--distributed-init-method", f"tcp://localhost:{port}", "--ddp-backend", "legacy_ddp"]
+    processes = []
+    for rank in (0, 1):
+        own = [str(folder / str(rank)), *arguments, *shared, "--distributed-rank", str(rank)]
+        processes.append(server.start([fairseq_training.__file__, *own], folder, folder / f"{rank}.log"))
+    assert [server.wait(process) for process in processes] == [0, 0], (folder / "0.log").read_text()[-2000:]
+    return [[Step(*step) for step in json.loads((folder / str(rank)).read_text())] for rank in (0, 1)]
+
+
+def test_two_processes_train_as_one_with_twice_the_batch(
+    fairseq_programs: ForkServer, data: Path, tmp_path: Path
+) -> None:
+    """The parameters after 12 updates differ by less than 1e-5 of their size."""
+    arguments = [str(data), *TINY_LLAMA, *TASK, "--dropout", "0", "--seed", "3", "--max-update", "12"]
+    two = in_two_processes(fairseq_programs, [*arguments, "--save-dir", str(tmp_path / "two")], tmp_path)
+    one = fairseq_train([*arguments, "--update-freq", "2", "--save-dir", str(tmp_path / "one")])
+    assert [step.ids for steps in zip(*two, strict=True) for step in steps][: len(one)] == [step.ids for step in one]
+    models = [load_checkpoint(tmp_path / name / "checkpoint_last.pt")["model"] for name in ("one", "two")]
+    for name, expected in models[0].items():
+        assert (models[1][name] - expected).norm() <= 1e-5 * expected.norm(), name
+
+
+def test_padding_and_later_tokens_change_nothing(data: Path) -> None:
+    """fairseq pads on the right with a symbol of the dictionary; a state gives what the whole text gives."""
+    model = built(TINY_LLAMA, 300).eval()
+    tokens = torch.randint(4, 300, (2, 20))
+    padded = torch.cat([tokens, torch.full((2, 7), 1)], dim=1)
+    with torch.no_grad():
+        whole = model(tokens, src_lengths=torch.tensor([20, 20]))[0]
+        assert torch.allclose(model(padded)[0][:, :20], whole, atol=1e-6)
+        state: dict[str, Any] = {}
+        steps = [model(tokens[:, :end], incremental_state=state)[0][:, -1] for end in range(1, 21)]
+        assert torch.allclose(torch.stack(steps, dim=1), whole, atol=1e-5)
+        model.decoder.reorder_incremental_state(state, torch.tensor([1, 0]))
+        more = torch.cat([tokens, tokens[:, :1]], dim=1)
+        expected = model(more)[0][[1, 0], -1]
+        assert torch.allclose(model(more[[1, 0]], incremental_state=state)[0][:, -1], expected, atol=1e-5)
+        model.make_generation_fast_()
+        assert torch.equal(model(tokens)[0], whole)
+    assert (model.decoder.model.get_input_embeddings().weight[1] == 0).all()
+
+
+def test_rotary_positions_stay_in_fp32(data: Path) -> None:
+    """In bf16, the 200th position of a fast frequency would be that of its neighbours."""
+    model = built(TINY_LLAMA, 300)
+    before = {name: buffer.clone() for name, buffer in model.named_buffers()}
+    for name, buffer in model.to(torch.bfloat16).named_buffers():
+        assert buffer.dtype == before[name].dtype and torch.equal(buffer, before[name])
+    assert {parameter.dtype for parameter in model.parameters()} == {torch.bfloat16}
+
+
+def test_activations_can_be_computed_again(data: Path, tmp_path: Path) -> None:
+    """That saves memory and changes no loss."""
+    arguments = [str(data), *TINY_LLAMA, *TASK, "--max-update", "6", "--no-save"]
+    assert fairseq_train([*arguments, "--checkpoint-activations"]) == fairseq_train(arguments)
+
+
+def test_other_settings_are_transformers_own_or_refused() -> None:
+    """A model with grouped keys and values has fewer parameters; a setting with a typing error has no effect."""
+    grouped = built([*TINY_LLAMA, "--model-settings", '{"num_key_value_heads": 1}'], 300)
+    plain = built(TINY_LLAMA, 300)
+    sizes = [sum(parameter.numel() for parameter in model.parameters()) for model in (grouped, plain)]
+    assert sizes[1] - sizes[0] == 2 * 16 * 8
+    for settings, message in (('{"head": 1}', "'head' is set by another"), ("{", "not JSON"), ("[1]", r"'\[1\]' is")):
+        with pytest.raises(UsageError, match=message):
+            built([*TINY_LLAMA, "--model-settings", settings], 300)

@@ -1,0 +1,140 @@
+"""A language model out as transformers loads it: the same logits and continuations, rows and tokenizer that fit."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from fairseq_training import fairseq_train, load_plugin
+from language_models import (
+    POSITIONS,
+    TINY_LLAMA,
+    TINY_LM,
+    binarise,
+    documents_of,
+    learn_codes,
+    one_thread,
+    write_documents,
+)
+
+pytest.importorskip("fairseq_cli", reason="needs the extra 'fairseq'")
+pytest.importorskip("transformers", reason="needs the extra 'transformers'")
+
+import torch
+
+from mt_scaffold.cli import main
+from mt_scaffold.errors import MTScaffoldError
+from mt_scaffold.experiment.binarise.byte_vocabulary import FIRST_ID, Vocabulary
+from mt_scaffold.experiment.binarise.data_folder import read_documents_folder
+from mt_scaffold.experiment.inference.export_transformers import export_transformers
+from mt_scaffold.experiment.inference.language_model import inputs_of, load_model
+from mt_scaffold.experiment.inference.sample import Sampling, sample
+from mt_scaffold.experiment.runtime.hugging_face import import_transformers
+
+TRAINED = ["--task", "language_modeling_resumable", "--disable-validation", "--max-update", "40", "--seed", "3"]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def plugin() -> Iterator[None]:
+    load_plugin()
+    with one_thread():
+        yield
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("documents")
+    write_documents(folder)
+    return binarise(folder, "data", learn_codes(folder, "codes"), ["train", "valid", "test"])
+
+
+def trained(data: Path, save: Path, *options: str) -> Path:
+    fairseq_train([str(data), *TINY_LLAMA, *TRAINED, "--save-dir", str(save), *options])
+    return save / "checkpoint_last.pt"
+
+
+@pytest.fixture(scope="module")
+def checkpoint(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return trained(data, tmp_path_factory.mktemp("model"))
+
+
+@pytest.fixture(scope="module")
+def folder(data: Path, checkpoint: Path) -> Path:
+    exported = checkpoint.parent / "exported"
+    assert main(["export", "transformers", "-m", str(checkpoint), "-d", str(data), "-o", str(exported)]) in (None, 0)
+    return exported
+
+
+@pytest.mark.parametrize(
+    "options",
+    [[], ["--share-decoder-input-output-embed"], ["--arch", "gpt_neox"], ["--bf16"]],
+    ids=["llama", "tied", "gpt_neox", "bf16"],
+)
+def test_the_logits_are_those_of_the_checkpoint(data: Path, tmp_path: Path, options: list[str]) -> None:
+    """Of every token and the end of a document, within 1e-5, for tied embeddings and a second architecture, too."""
+    checkpoint = trained(data, tmp_path / "model", *options, "--max-update", "4")
+    exported = export_transformers(checkpoint, data, tmp_path / "exported")
+    library = import_transformers("this test")
+    model = library.AutoModelForCausalLM.from_pretrained(tmp_path / "exported", dtype=torch.float32).eval()
+    tokenizer = library.AutoTokenizer.from_pretrained(tmp_path / "exported")
+    loaded = load_model(checkpoint, data, read_documents_folder(data))
+    vocabulary = Vocabulary(data / "bpe.codes")
+    kept = [*range(FIRST_ID, FIRST_ID + len(vocabulary.tokens)), 2, 1]
+    assert exported.rows == len(tokenizer) == model.config.vocab_size == len(kept)
+    assert exported.dropped[:2] == ["<s>", "<unk>"]
+    assert len(exported.dropped) + len(kept) == loaded.symbols
+    for document in documents_of(data.parent / "test"):
+        ids, _ = vocabulary.encode([document])
+        text = document.decode("utf-8", "ignore")
+        if text.encode() != document:
+            continue
+        inputs = tokenizer(text, return_tensors="pt", truncation=True)
+        with torch.no_grad():
+            found = model(**inputs).logits[0]
+            expected = loaded.model(torch.as_tensor(inputs_of(ids))[None, :POSITIONS])[0][0][:, kept]
+        assert len(found) == min(len(ids), POSITIONS)
+        assert (found - expected).abs().max() < 1e-5
+    # fairseq writes the parameters of bf16 as fp32.
+    assert json.loads((tmp_path / "exported" / "config.json").read_text())["dtype"] == "float32"
+
+
+def test_the_likeliest_continuations_are_the_same(data: Path, checkpoint: Path, folder: Path) -> None:
+    """Of 20 prompts, by generate() with its cache and by ``mt-scaffold sample``, in a process of its own."""
+    text = b" ".join(documents_of(data.parent / "valid")).decode("utf-8", "ignore").split()
+    prompts = [" ".join(text[place : place + 1 + place % 4]) for place in range(20)]
+    expected = sample(checkpoint, data, prompts, length=12, sampling=Sampling(temperature=0))
+    program = f"""
+import json
+from mt_scaffold.experiment.runtime.hugging_face import import_transformers
+library = import_transformers("")
+tokenizer = library.AutoTokenizer.from_pretrained({str(folder)!r}, trust_remote_code=True)
+model = library.AutoModelForCausalLM.from_pretrained({str(folder)!r})
+for prompt in json.loads({json.dumps(prompts)!r}):
+    inputs = tokenizer(prompt, return_tensors="pt")
+    ids = model.generate(**inputs, max_new_tokens=12, do_sample=False)[0].tolist()
+    before = tokenizer.decode(inputs["input_ids"][0], skip_special_tokens=True)
+    print(json.dumps(tokenizer.decode(ids, skip_special_tokens=True)[len(before):]))
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr[-2000:]
+    found = [json.loads(line) for line in done.stdout.splitlines()]
+    assert found == [each.text for each in expected] and len(set(found)) > 3
+
+
+def test_what_is_dropped_is_said(
+    data: Path, checkpoint: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A reader can tell why the exported model has fewer parameters; the folder of something else is left alone."""
+    arguments = ["export", "transformers", "-m", str(checkpoint), "-d", str(data), "-o", str(tmp_path / "out")]
+    main(arguments)
+    assert "rows of embeddings; dropped, because they stand for no text: <s>, <unk>, " in capsys.readouterr().out
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "file").touch()
+    with pytest.raises(MTScaffoldError):
+        export_transformers(checkpoint, data, tmp_path / "mine")
+    fairseq_train([str(data), *TINY_LM, *TRAINED, "--max-update", "1", "--save-dir", str(tmp_path / "other")])
+    with pytest.raises(MTScaffoldError, match="transformers has no such model; train one with --arch llama"):
+        export_transformers(tmp_path / "other" / "checkpoint_last.pt", data, tmp_path / "other-out")
+    assert not (tmp_path / "other-out").exists()

@@ -1,0 +1,108 @@
+"""``mt-scaffold init``: a configuration for one's own files, with what was found in them."""
+
+from pathlib import Path
+
+import pytest
+
+from mt_scaffold.errors import UsageError
+from mt_scaffold.experiment.configuration import Config, load_experiment
+from mt_scaffold.experiment.configuration.language_model import LanguageModelConfig
+from mt_scaffold.experiment.workflow.initial import Pair, ParallelTexts, init_documents, init_translation
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Parallel texts of a user, with names as users have them."""
+    monkeypatch.chdir(tmp_path)
+    for name, lines in {"train": 100, "dev": 10, "test": 5, "newstest2014": 7}.items():
+        write(f"{name}.en", "A dog isn't a cat.\n" * lines)
+        write(f"{name}.de", "Ein Hund ist keine Katze.\n" * lines)
+
+
+def write(path: str, text: str) -> None:
+    Path(path).write_text(text, encoding="utf-8")
+
+
+def parallel(source: str = "train.en", target: str = "train.de") -> ParallelTexts:
+    return ParallelTexts([Pair(source, target)])
+
+
+def test_a_translation_experiment_is_ready_to_run_from_two_files() -> None:
+    """Languages and the other sets come from the names; the sizes are in a comment, and a file is never replaced."""
+    written = init_translation(parallel())
+    config, text = load_experiment(written.path), written.path.read_text(encoding="utf-8")
+    assert isinstance(config, Config) and config.data.files is not None and config.data.files.valid is not None
+    assert (config.name, config.languages.source, config.languages.target) == ("en_de", "en", "de")
+    assert config.data.files.valid[0].source.path == "dev.en" and config.test_sets == ["newstest2014", "test"]
+    assert "#   train: 100 pairs, en raw and de raw: train.en, train.de\n" in text and not written.warnings
+    assert len(config.seeds) == 3 and set(config.systems) == {"bpe", "scaffold"}
+    with pytest.raises(UsageError, match=r"en_de\.yaml: exists already; choose another name with --output"):
+        init_translation(parallel())
+
+
+def test_without_a_validation_set_pairs_are_held_out() -> None:
+    """But a test set must be given: its sentences must never have been trained on."""
+    for name in ("dev.en", "dev.de"):
+        Path(name).unlink()
+    config = load_experiment(init_translation(parallel(), "ours.yaml").path)
+    assert isinstance(config, Config) and config.data.valid_every == 10 and config.name == "ours"
+    for path in Path().glob("*test*"):
+        path.unlink()
+    with pytest.raises(UsageError, match=r"no test set next to it .*--test SOURCE TARGET"):
+        init_translation(parallel(), "other.yaml")
+    given = ParallelTexts([Pair("train.en", "train.de")], tests={"mine": Pair("train.en", "train.de")})
+    assert load_experiment(init_translation(given, "other.yaml").path).test_sets == ["mine"]
+
+
+def test_text_that_is_tokenised_is_not_tokenised_again_and_segmented_text_refused() -> None:
+    """Tokenised again, &apos; becomes three words; segmented text has no words to compare systems on."""
+    write("train.en", "A dog isn &apos;t a cat .\n" * 100)
+    written = init_translation(parallel(), "tokenised.yaml")
+    assert written.found[0].startswith("train: 100 pairs, en tokenised and de raw")
+    config = load_experiment(written.path)
+    assert isinstance(config, Config)
+    assert [config.tokenise.of_side(side).none for side in ("source", "target")] == [True, False]
+    write("train.de", "Ein Hund , &quot; sagt er &quot; , ist keine Katze .\n" * 100)
+    assert "\ntokenise: none\n" in init_translation(parallel(), "both.yaml").path.read_text(encoding="utf-8")
+    write("train.en", "A do@@ g is@@ n't a cat .\n" * 100)
+    with pytest.raises(UsageError, match=r"train\.en: looks segmented already"):
+        init_translation(parallel(), "segmented.yaml")
+    write("train.en", "A dog isn't a cat.\n" * 100)
+    write("train.de", "Ein Hund ist keine Katze.\n" * 100)
+    write("test.en", "A dog isn &apos;t a cat .\n" * 5)
+    assert "test.en: looks tokenised already, but the training" in init_translation(parallel(), "raw.yaml").warnings[0]
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "says"),
+    [
+        ("train.en", "dev.de", r"train\.en has 100 lines, but dev\.de 10"),
+        ("train.en", "train.en", "name no two languages; give them, as in --languages en de"),
+    ],
+)
+def test_texts_that_are_no_pair_are_named(source: str, target: str, says: str) -> None:
+    """Before a file is written."""
+    with pytest.raises(UsageError, match=says):
+        init_translation(parallel(source, target))
+    assert not list(Path().glob("*.yaml"))
+
+
+def test_a_path_that_yaml_would_read_otherwise_is_quoted() -> None:
+    """A space, a colon or a comma is part of a name."""
+    Path("my, texts: 1").mkdir()
+    for name in ("train.en", "train.de", "test.en", "test.de"):
+        Path(name).rename(Path("my, texts: 1", name))
+    config = load_experiment(init_translation(parallel("my, texts: 1/train.en", "my, texts: 1/train.de")).path)
+    assert isinstance(config, Config) and config.data.files is not None
+    assert config.data.files.train[0].source.path == "my, texts: 1/train.en"
+
+
+def test_language_models_are_ready_to_run_from_documents() -> None:
+    """Documents are held out for validation and test where none are given; the amount follows from the text."""
+    config = load_experiment(init_documents(["train.*"]).path)
+    assert isinstance(config, LanguageModelConfig) and config.data.documents is not None
+    assert config.data.documents.train == ["train.*"] and config.data.held_out_every == 100
+    given = load_experiment(init_documents(["train.en"], ["dev.en"], ["test.en"], "lm.yaml").path)
+    assert given.test_sets == ["test"] and given.name == "lm"
+    with pytest.raises(UsageError, match="give both --valid and --test, or neither"):
+        init_documents(["train.en"], ["dev.en"], output="more.yaml")

@@ -1,0 +1,221 @@
+"""Batches of MTScaffoldTokenizer: as transformers' own code makes them, offsets, chats, text that comes id by id."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy
+import pytest
+
+from mt_scaffold import BPE, UsageError, learn_bpe
+
+pytest.importorskip("transformers", reason="comes with the extra 'transformers'")
+
+from transformers import PreTrainedTokenizer
+
+from mt_scaffold.integrations.tokenizers import to_tokenizers
+from mt_scaffold.integrations.transformers import MTScaffoldTokenizer
+
+TEXTS = [
+    "a small house",
+    "",
+    "  two  spaces \n and\r\n lines\t\n",
+    "Größe 12345 — 東京 🙂👩‍👩‍👧 e\u0301",
+    "the house <|end|> and <|end|><|end|>",
+    "it's </w> a</w>b @@ x@@ y",
+]
+WORDS = ["a small house", "", "das Haus  ist größer ", "low lower x@@ y", "a </s> b", " @@ a@@ @@"]
+
+
+@pytest.fixture(scope="module")
+def tokenizers(tiny_words: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, MTScaffoldTokenizer]:
+    """One for each kind of codes and algorithm."""
+    folder = tmp_path_factory.mktemp("codes")
+    train = [tiny_words / "train.en", tiny_words / "train.de"]
+    found = {}
+    for algorithm in ("bpe", "scaffold"):
+        kinds: dict[str, dict[str, Any]] = {
+            "gpt2": {"pretokenise": "gpt2"},
+            "bytes": {"byte_level": True},
+            "points": {},
+        }
+        for kind, options in kinds.items():
+            path = folder / f"{kind}-{algorithm}"
+            learn_bpe(paths=train, outfile=path, num_symbols=150, algorithm=algorithm, **options)
+            special: dict[str, Any] = (
+                {} if kind == "points" else {"eos_token": "<|end|>", "pad_token": "<|pad|>", "bos_token": "<|end|>"}
+            )
+            found[path.name] = MTScaffoldTokenizer(path, **special, prepend_bos=kind == "gpt2")
+    return found
+
+
+def texts_of(name: str) -> list[str]:
+    return WORDS if name.startswith("points") else TEXTS
+
+
+OPTIONS: list[dict[str, Any]] = [
+    {},
+    {"padding": True, "return_tensors": "np"},
+    {"padding": "max_length", "max_length": 40, "truncation": True, "return_special_tokens_mask": True},
+    {"padding": True, "pad_to_multiple_of": 8, "padding_side": "left", "return_tensors": "np"},
+    {"truncation": True, "max_length": 4, "return_length": True, "return_attention_mask": False},
+    {"truncation": "only_second", "max_length": 4, "verbose": False},
+    {"add_special_tokens": False, "split_special_tokens": True},
+]
+
+
+@pytest.mark.parametrize("options", OPTIONS, ids=range(len(OPTIONS)))
+def test_a_batch_is_what_transformers_makes_of_each_text(
+    tokenizers: dict[str, MTScaffoldTokenizer], options: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Padding, truncation, masks and special tokens: the same arrays and lists, for every kind of codes."""
+    fast = {name: tokenizer(texts_of(name), **options) for name, tokenizer in tokenizers.items()}
+    one = {name: tokenizer(texts_of(name)[0], **options) for name, tokenizer in tokenizers.items()}
+    monkeypatch.setattr(MTScaffoldTokenizer, "_encode_plus", PreTrainedTokenizer._encode_plus)
+    for name, tokenizer in tokenizers.items():
+        for found, expected in (
+            (fast[name], tokenizer(texts_of(name), **options)),
+            (one[name], tokenizer(texts_of(name)[0], **options)),
+        ):
+            assert found.keys() == expected.keys()
+            for key in expected:
+                assert (
+                    numpy.array_equal(found[key], expected[key])
+                    if "return_tensors" in options
+                    else (found[key] == expected[key])
+                ), (name, key)
+
+
+@pytest.mark.parametrize("side", ["left", "right"])
+def test_texts_are_truncated_on_the_side_that_is_set(tokenizers: dict[str, MTScaffoldTokenizer], side: str) -> None:
+    """The end of a long prompt is what a model continues."""
+    tokenizer = tokenizers["gpt2-bpe"]
+    whole = tokenizer("a small house and another one", add_special_tokens=False)["input_ids"]
+    tokenizer.truncation_side, before = side, tokenizer.truncation_side
+    try:
+        cut = tokenizer("a small house and another one", truncation=True, max_length=5)["input_ids"]
+    finally:
+        tokenizer.truncation_side = before
+    assert cut == [tokenizer.bos_token_id, *(whole[-4:] if side == "left" else whole[:4])]
+
+
+@pytest.mark.parametrize("kind", ["gpt2", "points"])
+def test_offsets_are_those_of_tokenizers(
+    tokenizers: dict[str, MTScaffoldTokenizer], tiny_words: Path, kind: str
+) -> None:
+    """On plain BPE codes, which that library has as well; characters of several bytes and odd spaces are among them."""
+    tokenizer = tokenizers[f"{kind}-bpe"]
+    other = to_tokenizers(
+        tokenizer.init_kwargs["codes_file"] if "codes_file" in tokenizer.init_kwargs else _codes(tokenizer)
+    )
+    texts = [text for text in texts_of(kind) if "<|" not in text and "</s>" not in text and "@@" not in text]
+    texts += (tiny_words / "train.de").read_text(encoding="utf-8").splitlines()[:300]
+    found = tokenizer(texts, return_offsets_mapping=True, add_special_tokens=False)
+    for encoding, offsets in zip(
+        other.encode_batch(texts, add_special_tokens=False), found["offset_mapping"], strict=True
+    ):
+        assert encoding.offsets == offsets
+
+
+def _codes(tokenizer: MTScaffoldTokenizer) -> Any:
+    return tokenizer._source.codes
+
+
+@pytest.mark.parametrize("name", ["gpt2-scaffold", "bytes-scaffold", "points-scaffold", "points-bpe"])
+def test_offsets_are_where_plain_python_finds_the_subwords(
+    tokenizers: dict[str, MTScaffoldTokenizer], tiny_words: Path, name: str
+) -> None:
+    """Each token's characters hold its bytes, in order, and only spaces are between two of them."""
+    tokenizer = tokenizers[name]
+    texts = texts_of(name) + (tiny_words / "train.de").read_text(encoding="utf-8").splitlines()[:300]
+    found = tokenizer(texts, return_offsets_mapping=True, add_special_tokens=False, return_tensors=None)
+    for text, ids, offsets in zip(texts, found["input_ids"], found["offset_mapping"], strict=True):
+        place = 0
+        data = text.encode()
+        for number, (begin, end) in zip(ids, offsets, strict=True):
+            piece = tokenizer.decode([number])
+            if "\ufffd" in piece or name.startswith("bytes"):
+                place = max(place, end)
+                continue
+            if tokenizer.convert_ids_to_tokens(number) == "<unk>":
+                assert end > begin
+            else:
+                assert text[begin:end] == (piece.removesuffix("@@") if text[begin:end] != piece else piece)
+            assert text[place:begin].strip(" \r\n") == "" or "<" in text
+            place = max(place, end)
+        spanned = sum(len(text[begin:end].encode()) for begin, end in offsets)
+        assert spanned >= len(data) - sum(map(text.count, " \r\n")) if name != "gpt2-scaffold" else spanned >= len(data)
+
+
+def test_special_tokens_in_a_text_have_their_place(tokenizers: dict[str, MTScaffoldTokenizer]) -> None:
+    """In a padded array, too; what surrounds a text has none, and pairs of texts are refused."""
+    tokenizer = tokenizers["gpt2-scaffold"]
+    text = "the house <|end|> and"
+    found = tokenizer([text, "a"], return_offsets_mapping=True, padding=True, return_tensors="np")
+    ids, offsets = found["input_ids"][0].tolist(), found["offset_mapping"][0].tolist()
+    place = ids.index(tokenizer.eos_token_id, 1)
+    assert text[slice(*offsets[place])] == "<|end|>" and offsets[0] == [0, 0]
+    assert found["offset_mapping"][1, 2:].tolist() == [[0, 0]] * (len(ids) - 2)
+    with pytest.raises(UsageError, match="return_offsets_mapping: is there for texts only"):
+        tokenizer("a", "b", return_offsets_mapping=True)
+
+
+def test_dropout_is_the_same_in_any_batch(tokenizers: dict[str, MTScaffoldTokenizer]) -> None:
+    """A text's tokens depend on seed, epoch and text, as those of ``tokenize`` do, and its offsets fit them."""
+    for name, tokenizer in tokenizers.items():
+        texts = ["a small house and another small house", "the houses"]
+        tokenizer.set_dropout(0.5, seed=3)
+        found = tokenizer(texts, add_special_tokens=False, return_offsets_mapping=True)
+        plain = [tokenizer.convert_tokens_to_ids(tokenizer.tokenize(text)) for text in texts]
+        tokenizer.set_dropout(0)
+        assert found["input_ids"] == plain, name
+        for text, offsets in zip(texts, found["offset_mapping"], strict=True):
+            assert "".join(text[begin:end] for begin, end in offsets).replace(" ", "") == text.replace(" ", "")
+
+
+def test_a_chat_becomes_the_ids_of_its_template(tokenizers: dict[str, MTScaffoldTokenizer]) -> None:
+    """Special tokens of the template are single ids, and the texts between them are segmented."""
+    tokenizer = tokenizers["gpt2-scaffold"]
+    template = "{% for each in messages %}<|end|>{{ each.role }}: {{ each.content }}\n{% endfor %}"
+    chat = [{"role": "user", "content": "a small house"}, {"role": "assistant", "content": "größer"}]
+    text = "<|end|>user: a small house\n<|end|>assistant: größer\n"
+    assert tokenizer.apply_chat_template(chat, chat_template=template, tokenize=False) == text
+    ids = tokenizer.apply_chat_template(chat, chat_template=template, return_dict=False)
+    assert ids.count(tokenizer.eos_token_id) == 2 and tokenizer.decode(ids) == text
+    assert ids == tokenizer(text, add_special_tokens=False)["input_ids"]
+
+
+@pytest.mark.parametrize("name", ["gpt2-scaffold", "bytes-bpe", "points-scaffold"])
+def test_a_stream_of_ids_is_the_text_in_parts(tokenizers: dict[str, MTScaffoldTokenizer], name: str) -> None:
+    """Half a character is held back until it is whole, half a word of codes of code points as well."""
+    tokenizer = tokenizers[name]
+    for text in texts_of(name):
+        ids = tokenizer(text, add_special_tokens=False)["input_ids"]
+        stream = tokenizer.decode_stream()
+        parts = [stream.step(number) for number in ids]
+        assert not any("\ufffd" in part for part in parts)
+        assert "".join(parts) + stream.end() == tokenizer.decode(ids)
+    if name == "gpt2-scaffold":
+        stream = tokenizer.decode_stream(skip_special_tokens=True)
+        ids = [*BPE(_codes(tokenizer)).encode("🙂")[:2], tokenizer.eos_token_id]
+        assert [stream.step(number) for number in ids[:2]] == ["", ""]
+        assert stream.step(ids[2]) + stream.end() == "\ufffd"
+
+
+def test_ten_megabytes_take_one_call(
+    tokenizers: dict[str, MTScaffoldTokenizer], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A batch goes through the core at once, special tokens in some of its texts or not: never text by text."""
+    tokenizer = tokenizers["gpt2-scaffold"]
+    calls = []
+    encode_batch = BPE.encode_batch
+
+    def counted(*arguments: Any, **named: Any) -> Any:
+        calls.append(arguments)
+        return encode_batch(*arguments, **named)
+
+    monkeypatch.setattr(BPE, "encode_batch", counted)
+    monkeypatch.setattr(MTScaffoldTokenizer, "_tokenize", None)
+    tokenizer(["a house", "a <|end|> house"] * 50, padding=True, return_tensors="np")
+    assert len(calls) == 1

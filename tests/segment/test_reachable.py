@@ -1,0 +1,113 @@
+"""What resampling can make of words: exactly that, by enumerating every outcome in plain Python."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from awkward_words import word_counts
+from hypothesis import given
+from hypothesis import strategies as st
+from learning import learn_with
+from segmenting import CHARACTERS, MODE_NAMES, MODES, Mode, picky_reference_of, reference_of
+from test_uniform_sampling import sampler_of
+
+from mt_scaffold import BPE, UsageError, count_words
+from mt_scaffold.corpus.text import END_OF_WORD
+from mt_scaffold.segment.resampling import NONE, Resampling
+
+SEPARATOR = "@@"
+
+
+def forms(segmentation: tuple[str, ...]) -> set[str]:
+    """The subwords of a word as text shows them."""
+    *inner, last = segmentation
+    return {*(piece + SEPARATOR for piece in inner), last.removesuffix(END_OF_WORD)}
+
+
+def enumerated(codes: bytes, words: list[str], dropout: float) -> set[str]:
+    """Every subword of every outcome of dropout, each merge at each step dropped or not."""
+    reference = picky_reference_of(codes) if b" picky" in codes.split(b"\n")[0] else reference_of(codes)
+    outcomes = (outcome for word in words for outcome in reference.dropout_distribution(word, dropout).items())
+    return {form for outcome, probability in outcomes if probability for form in forms(outcome)}
+
+
+def reached(codes: bytes, words: list[str], resampling: Resampling, **options: object) -> set[str]:
+    return resampling.reachable(BPE(codes, **options), count_words(lines=[" ".join(words)]))  # type: ignore[arg-type]
+
+
+@given(
+    word_counts.filter(lambda counts: max(map(len, counts)) <= 6 and "<" not in "".join(counts)),
+    st.integers(1, 12),
+    st.sampled_from(["bpe", "scaffold", "picky"]),
+)
+def test_dropout_makes_these_subwords_and_no_others(counts: dict[str, int], symbols: int, algorithm: str) -> None:
+    """A dictionary has an entry for each of them, and no other: neither <unk> nor classes that never occur."""
+    text = " ".join(word for word, count in counts.items() for _ in range(count))
+    codes = learn_with(lines=[text], num_symbols=symbols, min_frequency=1, algorithm=algorithm).text
+    words = [*counts]
+    assert reached(codes, words, Resampling("dropout", 0.3)) == enumerated(codes, words, 0.3)
+    assert reached(codes, words, Resampling("dropout", 1)) == enumerated(codes, words, 1)
+    assert reached(codes, words, NONE) == set()
+
+
+@given(
+    st.lists(st.tuples(st.text("ab", min_size=1, max_size=3), st.text("ab", min_size=1, max_size=2)), max_size=6),
+    st.lists(st.text("ab", min_size=1, max_size=6), min_size=1, max_size=2),
+    st.lists(st.booleans(), min_size=6, max_size=6),
+)
+def test_codes_in_any_order_and_with_tokens_that_nothing_makes(
+    pairs: list[tuple[str, str]], words: list[str], final: list[bool]
+) -> None:
+    """Codes may be from elsewhere: a line whose left side no other line makes is never followed."""
+    lines = [
+        f"{left} {right}{END_OF_WORD if last else ''}\n" for (left, right), last in zip(pairs, final, strict=False)
+    ]
+    codes = f"#version: 0.2\n{''.join(dict.fromkeys(lines))}".encode()
+    assert reached(codes, words, Resampling("dropout", 0.5)) == enumerated(codes, words, 0.5)
+
+
+@given(word_counts.filter(lambda counts: max(map(len, counts)) <= 6), st.integers(1, 12))
+def test_uniform_sampling_makes_every_normal_token_that_a_word_holds(counts: dict[str, int], symbols: int) -> None:
+    """As the reference enumerates the segmentations into them and single characters."""
+    text = " ".join(word for word, count in counts.items() for _ in range(count))
+    codes = learn_with(lines=[text], num_symbols=symbols, min_frequency=1, algorithm="scaffold").text
+    sampler = sampler_of(codes)
+    expected = {form for word in counts for each in sampler.distribution(word) for form in forms(each)}
+    assert reached(codes, [*counts], Resampling("uniform_sampling", 0.5)) == expected
+
+
+@pytest.mark.parametrize("resampling", [Resampling("dropout", 0.4), Resampling("uniform_sampling", 1)])
+@pytest.mark.parametrize("inference", ["merges", "longest-merge"])
+def test_vocabulary_glossaries_and_inference_are_those_of_segmenting(resampling: Resampling, inference: str) -> None:
+    """What a filter splits is not reached, a glossary stays whole, and what ends before one does not end a word."""
+    codes = b"#version: 0.2\na b\nab a\nb a</w>\nab ab</w>\naba b</w>\n"
+    words = ["abab", "abaXba", "Xab", "bXX"]
+    options = {"vocab": ["ab@@", "ba", "aba@@", "X@@"], "glossaries": ["X"], "inference": inference}
+    bpe = BPE(codes, **options)  # type: ignore[arg-type]
+    key: dict[str, Any] = {resampling.name: resampling.amount}
+    drawn = {form for word in words for seed in range(400) for form in bpe.segment(word, seed=seed, **key).split()}
+    assert reached(codes, words, resampling, **options) == drawn
+    assert "X@@" in drawn and "abab" not in drawn
+
+
+@pytest.mark.parametrize("mode", MODES, ids=MODE_NAMES)
+def test_sampled_text_holds_nothing_else(mode: Mode) -> None:
+    """With symbols of bytes, words that spell out </w> and characters of no merge; nothing drawn is left out."""
+    lines = ["low</w>er lower 日本 äöü lowest", "new</w> newer </w>"] * 3
+    codes = learn_with(lines=lines, num_symbols=25, min_frequency=1, algorithm="scaffold", **mode.options).text
+    text = [*lines[:2], "lowew zzz 🙂"]
+    bpe = BPE(codes)
+    found = set(bpe.reachable(count_words(lines=text, **({} if mode.end_of_word else mode.options)), 0.5))
+    for seed in range(300):
+        for line in text:
+            assert {*bpe.segment(line, 0.5, seed).split()} <= found
+    assert (mode != CHARACTERS) or {"🙂", "z@@", "z"} <= found
+
+
+def test_inference_without_merges_has_no_dropout() -> None:
+    """There is nothing to skip, and so nothing to ask."""
+    bpe = BPE(b"#version: 0.2\na b\n", inference="greedy")
+    with pytest.raises(UsageError, match="greedy inference merges nothing"):
+        bpe.reachable(count_words(lines=["ab"]), 0.1)
+    assert {*bpe.reachable(count_words(lines=["abb"]), uniform_sampling=0.1)} == {"ab@@", "a@@", "b@@", "b"}
