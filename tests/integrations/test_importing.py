@@ -273,7 +273,8 @@ def test_what_numbers_tokens_by_rank_refuses_imported_ids(corpus: Path, tmp_path
     transformers = pytest.importorskip("mt_scaffold.integrations.transformers")
     vocabulary = pytest.importorskip("mt_scaffold.experiment.binarise.byte_vocabulary")
     codes = tmp_path / "codes"
-    assert main(["import", str(MAKERS["tiktoken"](corpus)), "--output", str(codes)]) == 0
+    path = str(MAKERS["tiktoken"](corpus))
+    assert main(["import", path, "--pretokenise", "cl100k", "--output", str(codes)]) == 0
     with pytest.raises(UsageError, match="numbers tokens by rank"):
         transformers.MTScaffoldTokenizer(str(codes))
     with pytest.raises(UsageError, match="numbers tokens by rank"):
