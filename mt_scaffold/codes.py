@@ -15,7 +15,7 @@ from mt_scaffold.errors import UsageError
 from mt_scaffold.options import check_merges
 
 if TYPE_CHECKING:
-    from mt_scaffold.corpus.manifest import CodesUsed
+    from mt_scaffold.manifest import CodesUsed
 
 
 class Merge(NamedTuple):
@@ -184,7 +184,7 @@ class Codes:
         """What a manifest says of these codes, of which the first ``merges`` are used; -1 for all."""
         import hashlib
 
-        from mt_scaffold.corpus.manifest import CodesUsed
+        from mt_scaffold.manifest import CodesUsed
 
         return CodesUsed(os.path.basename(self.name), hashlib.sha256(self.text).hexdigest(), len(self.first(merges)))
 

@@ -7,8 +7,8 @@ import sys
 
 from mt_scaffold.commands.arguments import add_codes, add_merges
 from mt_scaffold.errors import UsageError
-from mt_scaffold.integrations.exporting import TARGETS, export_codes
 from mt_scaffold.integrations.tokenizers import EXACT, PATTERN_CHOICES, export_tokenizers
+from mt_scaffold.integrations.vocabularies.exporting import TARGETS, export_codes
 
 EXAMPLES = """\
 mt-scaffold export-tokenizers --codes codes --output tokenizer.json --check corpus.tok

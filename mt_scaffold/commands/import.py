@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 import sys
 
-from mt_scaffold.corpus.manifest import manifest_path
-from mt_scaffold.integrations.importing import FORMATS, import_codes
+from mt_scaffold.integrations.vocabularies.importing import FORMATS, import_codes
+from mt_scaffold.manifest import manifest_path
 
 EXAMPLES = """\
 mt-scaffold import tokenizer.json --output model.codes --check corpus.txt

@@ -17,8 +17,8 @@ from mt_scaffold.corpus.text import END_OF_WORD, SEPARATOR, bytes_to_notation, i
 from mt_scaffold.corpus.vocabulary_file import SPECIAL_SYMBOLS
 from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.integrations import oniguruma
-from mt_scaffold.integrations.patterns import FIRST_CL100K, PUBLISHED
 from mt_scaffold.integrations.sides import byte_tokens, code_tokens, read_tokens
+from mt_scaffold.integrations.vocabularies.patterns import FIRST_CL100K, PUBLISHED
 from mt_scaffold.options import check_choice
 from mt_scaffold.segment.apply import BPE
 from mt_scaffold.segment.ids import check_special_tokens

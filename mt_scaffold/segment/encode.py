@@ -16,7 +16,8 @@ from mt_scaffold.corpus.documents import DocumentInput, Documents
 from mt_scaffold.corpus.files import Output, PathLike, explain_os_error, refuse_overwriting, shown, writing_to
 from mt_scaffold.corpus.id_files import DTYPES, IdFile, IdsWriter, id_width, index_path, read_index, writing_ids
 from mt_scaffold.corpus.inputs import TextFile, core_input
-from mt_scaffold.corpus.manifest import (
+from mt_scaffold.errors import MTScaffoldError, SpecialTokenError, UsageError
+from mt_scaffold.manifest import (
     Manifest,
     codes_used,
     manifest_path,
@@ -24,7 +25,6 @@ from mt_scaffold.corpus.manifest import (
     read_manifest,
     write_manifest,
 )
-from mt_scaffold.errors import MTScaffoldError, SpecialTokenError, UsageError
 from mt_scaffold.options import (
     check_choice,
     check_dropout,

@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 from mt_scaffold.codes import Codes
 from mt_scaffold.corpus.files import PathLike
-from mt_scaffold.corpus.manifest import Manifest, write_manifest
 from mt_scaffold.corpus.text import notation_to_bytes
 from mt_scaffold.errors import UsageError
+from mt_scaffold.manifest import Manifest, write_manifest
 from mt_scaffold.segment.apply import BPE
 from mt_scaffold.segment.numbering import Numbering, numbering_of, ordinary_tokens, write_numbered
 

@@ -9,7 +9,9 @@ from typing import Any, Self
 
 from mt_scaffold.codes import Codes
 from mt_scaffold.corpus.files import PathLike, open_output, shown
-from mt_scaffold.corpus.manifest import (
+from mt_scaffold.corpus.text import bytes_to_notation, is_base_symbol, notation_to_bytes
+from mt_scaffold.errors import MTScaffoldError, UsageError
+from mt_scaffold.manifest import (
     Manifest,
     codes_used,
     manifest_path,
@@ -17,8 +19,6 @@ from mt_scaffold.corpus.manifest import (
     read_manifest,
     write_manifest,
 )
-from mt_scaffold.corpus.text import bytes_to_notation, is_base_symbol, notation_to_bytes
-from mt_scaffold.errors import MTScaffoldError, UsageError
 
 _KIND, _REMEDY = "codes", "import the codes again, or remove the manifest to number tokens by rank"
 # Whether a space comes before a text, in the order of the core.

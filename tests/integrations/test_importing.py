@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 
 from mt_scaffold import BPE, Codes, MTScaffoldError, UsageError, learn_bpe
 from mt_scaffold.cli import main
-from mt_scaffold.integrations import fastbpe, sentencepiece, tiktoken
-from mt_scaffold.integrations.importing import format_of, segmentation
-from mt_scaffold.integrations.merging import applied_merges, merges_of_ranks
+from mt_scaffold.integrations.vocabularies import fastbpe, sentencepiece, tiktoken
+from mt_scaffold.integrations.vocabularies.importing import format_of, segmentation
+from mt_scaffold.integrations.vocabularies.merging import applied_merges, merges_of_ranks
 from mt_scaffold.segment.numbering import Numbering, numbering_of, write_numbered
 
 _WORDS = "the lower newest wider naïve schöne Häuser déjà 日本語 日本 café 😀 x1 2023 It's".split()
@@ -114,7 +114,7 @@ MAKERS = {
 
 
 def _imported(path: Path) -> tuple[Any, Any]:
-    from mt_scaffold.integrations import importing
+    from mt_scaffold.integrations.vocabularies import importing
 
     reader = importing._reader(format_of(path))
     options = ("gpt2", {"<|end|>": 1000}) if format_of(path) == "tiktoken" else (None, None)
@@ -235,7 +235,7 @@ def test_ranks_with_a_token_that_no_merge_makes_are_refused(tmp_path: Path) -> N
 @settings(max_examples=300, deadline=None)
 @given(st.lists(st.tuples(st.text("ab", min_size=1, max_size=3), st.text("ab", min_size=1, max_size=3)), max_size=8))
 def test_merges_that_are_left_out_are_never_applied(merges: list[tuple[str, str]]) -> None:
-    """The claim of integrations/merging.py, against merging one place at a time with all merges."""
+    """The claim of integrations/vocabularies/merging.py, against merging one place at a time with all merges."""
     order = {pair: rank for rank, pair in reversed(list(enumerate(merges)))}
 
     def merged(text: str, ranks: dict[tuple[str, str], int]) -> list[str]:

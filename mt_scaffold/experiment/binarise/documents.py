@@ -16,12 +16,12 @@ from typing import IO, Any
 from mt_scaffold.corpus.documents import Documents
 from mt_scaffold.corpus.files import PathLike, open_input, open_output, write_text
 from mt_scaffold.corpus.id_files import id_width, writing_ids
-from mt_scaffold.corpus.manifest import raw_digest
 from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.binarise.byte_vocabulary import Vocabulary
 from mt_scaffold.experiment.binarise.data_folder import DICTIONARY, BinarisedDocuments, Split, codes_of, id_type
 from mt_scaffold.experiment.binarise.pairs_as_ids import DESCRIPTION, appears_complete, refuse_other_content
 from mt_scaffold.experiment.runtime.results import write_result
+from mt_scaffold.manifest import raw_digest
 from mt_scaffold.options import worker_count
 
 _BYTES_AT_ONCE = 1 << 23

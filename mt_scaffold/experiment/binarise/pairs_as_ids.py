@@ -17,7 +17,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from mt_scaffold.corpus.files import PathLike, explain_os_error, make_folder, open_input, open_output
-from mt_scaffold.corpus.manifest import raw_digest
 from mt_scaffold.corpus.text import check_parallel
 from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.binarise.binarised_format import Counts, write_ids
@@ -27,6 +26,7 @@ from mt_scaffold.experiment.configuration.limits import Limits
 from mt_scaffold.experiment.runtime.provenance import sha256
 from mt_scaffold.experiment.runtime.result_warnings import ResultWarning, print_warnings
 from mt_scaffold.experiment.runtime.results import read_result, write_result
+from mt_scaffold.manifest import raw_digest
 from mt_scaffold.options import worker_count
 
 DESCRIPTION = "binarised.json"

@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from mt_scaffold.corpus.files import PathLike, open_input, open_output
-from mt_scaffold.corpus.manifest import raw_digest
 from mt_scaffold.corpus.text import SEPARATOR
 from mt_scaffold.corpus.vocabulary_file import read_vocabulary
 from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.configuration.translation_layout import TranslationLayout
 from mt_scaffold.experiment.runtime.results import read_result, write_result
+from mt_scaffold.manifest import raw_digest
 from mt_scaffold.methods import Method, method_of_file
 from mt_scaffold.segment.inference import MERGES, inference_of
 from mt_scaffold.segment.resampling import Resampling, every_resampling

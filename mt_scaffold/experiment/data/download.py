@@ -13,11 +13,11 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from mt_scaffold.corpus.files import PathLike, explain_os_error, write_text
-from mt_scaffold.corpus.manifest import raw_digest
 from mt_scaffold.errors import MTScaffoldError
 from mt_scaffold.experiment.configuration.data import UNKNOWN, Archive, DataFile
 from mt_scaffold.experiment.runtime.locks import locked
 from mt_scaffold.experiment.runtime.provenance import digest_of
+from mt_scaffold.manifest import raw_digest
 
 CACHE_VARIABLE = "MT_SCAFFOLD_CACHE"
 TIMEOUT_SECONDS = 60

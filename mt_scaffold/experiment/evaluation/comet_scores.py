@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from mt_scaffold.corpus.files import PathLike
-from mt_scaffold.corpus.manifest import raw_digest
 from mt_scaffold.errors import MTScaffoldError
+from mt_scaffold.manifest import raw_digest
 
 
 def comet_scores(

@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from mt_scaffold.corpus.files import PathLike
-from mt_scaffold.corpus.manifest import raw_digest
 from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.binarise.documents import blocks_of, digest_block, non_empty_documents
 from mt_scaffold.experiment.inference.language_model import LanguageModel, device_of
 from mt_scaffold.experiment.runtime.hugging_face import import_transformers
+from mt_scaffold.manifest import raw_digest
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from mt_scaffold.corpus.files import PathLike
-from mt_scaffold.corpus.manifest import raw_digest
 from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.binarise.pairs_as_ids import appears_complete, refuse_other_content
 from mt_scaffold.experiment.configuration.data import Tokenise
@@ -24,6 +23,7 @@ from mt_scaffold.experiment.configuration.translating import Quantization
 from mt_scaffold.experiment.inference.model_files import ModelFiles, TranslationModel, read_model
 from mt_scaffold.experiment.runtime.provenance import versions
 from mt_scaffold.experiment.runtime.results import write_result
+from mt_scaffold.manifest import raw_digest
 
 if TYPE_CHECKING:
     import numpy

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 from mt_scaffold.corpus.files import PathLike
-from mt_scaffold.corpus.manifest import raw_digest
 from mt_scaffold.corpus.text import bytes_to_notation
 from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.binarise.byte_vocabulary import FIRST_ID, Vocabulary
@@ -22,6 +21,7 @@ from mt_scaffold.experiment.runtime.hugging_face import import_transformers
 from mt_scaffold.experiment.runtime.provenance import versions
 from mt_scaffold.experiment.runtime.results import write_result
 from mt_scaffold.experiment.runtime.schema import nearest
+from mt_scaffold.manifest import raw_digest
 
 DESCRIPTION = "mt_scaffold.json"
 # What </s> and <pad> are called there; fairseq's names may be tokens of the codes.

@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from mt_scaffold.corpus.files import PathLike
-from mt_scaffold.corpus.manifest import raw_digest
 from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.binarise.data_folder import BinarisedDocuments
 from mt_scaffold.experiment.binarise.dictionary import END_ID
 from mt_scaffold.experiment.runtime.checkpoints import load_checkpoint
 from mt_scaffold.experiment.runtime.fairseq import no_gpu_message, sees_gpu, user_dir
+from mt_scaffold.manifest import raw_digest
 
 _LOGITS_AT_ONCE = 1 << 25
 

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 from mt_scaffold.corpus.files import PathLike, write_text
-from mt_scaffold.corpus.manifest import MANIFEST, raw_digest
 from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.binarise.pairs_as_ids import appears_complete, copy_dictionaries, refuse_other_content
 from mt_scaffold.experiment.configuration import Config
@@ -42,6 +41,7 @@ from mt_scaffold.experiment.runtime.checkpoints import tied
 from mt_scaffold.experiment.runtime.provenance import versions
 from mt_scaffold.experiment.runtime.results import read_result, to_plain, write_result
 from mt_scaffold.experiment.training.train import TrainingReport
+from mt_scaffold.manifest import MANIFEST, raw_digest
 from mt_scaffold.segment.inference import MERGES
 from mt_scaffold.segment.resampling import description
 

@@ -19,9 +19,8 @@ from pathlib import Path
 from types import SimpleNamespace, TracebackType
 from typing import Any, BinaryIO, Self
 
-from mt_scaffold.corpus import manifest as manifests
+from mt_scaffold import manifest as manifests
 from mt_scaffold.corpus.files import PathLike, open_input
-from mt_scaffold.corpus.manifest import MANIFEST
 from mt_scaffold.corpus.text import join_subwords, not_utf8
 from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.binarise.dictionary import END_ID, UNKNOWN_ID, read_ids
@@ -33,6 +32,7 @@ from mt_scaffold.experiment.runtime.child_processes import begin_child
 from mt_scaffold.experiment.runtime.fairseq import no_gpu_message, sees_gpu, user_dir
 from mt_scaffold.experiment.runtime.results import to_plain
 from mt_scaffold.experiment.runtime.schema import OptionValue, WrongValue, bounds, build
+from mt_scaffold.manifest import MANIFEST
 from mt_scaffold.options import worker_count
 
 WEIGHTS, OPTIONS, EXPERIMENT, CARD = "model.safetensors", "config.json", "experiment.yaml", "README.md"

@@ -18,11 +18,11 @@ from typing import IO, Any, NamedTuple
 import numpy as np
 
 from mt_scaffold.corpus.files import explain_os_error
-from mt_scaffold.corpus.manifest import raw_digest
 from mt_scaffold.errors import MTScaffoldError
 from mt_scaffold.experiment.binarise.byte_vocabulary import Vocabulary
 from mt_scaffold.experiment.binarise.data_folder import codes_of, id_type, text_offsets
 from mt_scaffold.experiment.runtime.results import to_json
+from mt_scaffold.manifest import raw_digest
 
 _BYTES_AT_ONCE = 1 << 23
 # Less text takes less time to segment than a process to start.

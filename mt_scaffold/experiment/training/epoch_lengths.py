@@ -12,12 +12,12 @@ from typing import IO, Any
 
 import numpy as np
 
-from mt_scaffold.corpus.manifest import raw_digest
 from mt_scaffold.errors import MTScaffoldError
 from mt_scaffold.experiment.binarise.dictionary import UNKNOWN_ID, read_ids
 from mt_scaffold.experiment.binarise.pairs_as_words import WordsFile
 from mt_scaffold.experiment.binarise.segmentation import Segmentation
 from mt_scaffold.experiment.runtime.results import to_json
+from mt_scaffold.manifest import raw_digest
 from mt_scaffold.segment.resampling import Resampling
 from mt_scaffold.segment.segmenter import SentenceEncoder
 

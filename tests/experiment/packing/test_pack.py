@@ -382,7 +382,7 @@ def test_a_manifest_leads_to_no_file_outside_and_options_to_no_path(packed: Path
         content = b"null" if entry is None else json.dumps(json.loads((folder / name).read_text()) | entry).encode()
         spoil(name, content)(folder)
         manifest = json.loads((folder / "manifest.json").read_text())
-        from mt_scaffold.corpus.manifest import raw_digest
+        from mt_scaffold.manifest import raw_digest
 
         manifest_with(files=manifest["files"] | {name: raw_digest(folder / name)})(folder)
         with pytest.raises(MTScaffoldError, match=says):

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from mt_scaffold.codes import Codes
 from mt_scaffold.corpus.text import bytes_to_notation
 from mt_scaffold.errors import MTScaffoldError
-from mt_scaffold.integrations.merging import first_out_of_order
+from mt_scaffold.integrations.vocabularies.merging import first_out_of_order
 from mt_scaffold.segment.numbering import Numbering, Spaces, ordinary_tokens
 
 # What stands for a space in pieces of SentencePiece.

@@ -16,8 +16,8 @@ from mt_scaffold.codes import Codes
 from mt_scaffold.corpus.files import PathLike, read_file, shown
 from mt_scaffold.corpus.text import bytes_to_notation, notation_to_bytes
 from mt_scaffold.errors import MTScaffoldError, UsageError
-from mt_scaffold.integrations.imported import SPACE, Imported, Original, of_pieces, refused
-from mt_scaffold.integrations.merging import merges_of_ranks
+from mt_scaffold.integrations.vocabularies.imported import SPACE, Imported, Original, of_pieces, refused
+from mt_scaffold.integrations.vocabularies.merging import merges_of_ranks
 from mt_scaffold.segment.numbering import Numbering, Spaces, ordinary_tokens
 
 _NORMAL, _UNKNOWN, _CONTROL, _USER_DEFINED, _UNUSED, _BYTE = range(1, 7)

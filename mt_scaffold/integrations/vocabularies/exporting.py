@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mt_scaffold.codes import Codes, CodesSource
 from mt_scaffold.corpus.files import PathLike, open_output, refuse_overwriting
-from mt_scaffold.integrations import fastbpe, sentencepiece, tiktoken
+from mt_scaffold.integrations.vocabularies import fastbpe, sentencepiece, tiktoken
 from mt_scaffold.options import check_choice
 from mt_scaffold.segment.numbering import numbering_of
 

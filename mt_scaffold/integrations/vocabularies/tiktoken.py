@@ -14,8 +14,8 @@ from mt_scaffold.corpus.files import PathLike, read_file, shown
 from mt_scaffold.corpus.pretokenise import PATTERNS
 from mt_scaffold.corpus.text import bytes_to_notation, notation_to_bytes
 from mt_scaffold.errors import MTScaffoldError, UsageError
-from mt_scaffold.integrations.imported import Imported, Original, codes_of_merges, ids_of_bytes, refused
-from mt_scaffold.integrations.merging import merges_of_ranks
+from mt_scaffold.integrations.vocabularies.imported import Imported, Original, codes_of_merges, ids_of_bytes, refused
+from mt_scaffold.integrations.vocabularies.merging import merges_of_ranks
 from mt_scaffold.segment.numbering import Numbering, ordinary_tokens
 
 _END, _FIM = "<|endoftext|>", ("<|fim_prefix|>", "<|fim_middle|>", "<|fim_suffix|>")

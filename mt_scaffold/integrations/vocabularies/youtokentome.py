@@ -10,8 +10,8 @@ from collections.abc import Mapping
 
 from mt_scaffold.corpus.files import PathLike, read_file, shown
 from mt_scaffold.errors import MTScaffoldError, UsageError
-from mt_scaffold.integrations.imported import SPACE, Imported, Original, of_pieces
-from mt_scaffold.integrations.merging import applied_merges
+from mt_scaffold.integrations.vocabularies.imported import SPACE, Imported, Original, of_pieces
+from mt_scaffold.integrations.vocabularies.merging import applied_merges
 from mt_scaffold.segment.numbering import Spaces
 
 _SPECIAL = ("<UNK>", "<PAD>", "<BOS>", "<EOS>")

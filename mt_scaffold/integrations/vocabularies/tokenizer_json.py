@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from mt_scaffold.corpus.files import PathLike, read_file, shown
 from mt_scaffold.corpus.text import decode, notation_to_bytes
 from mt_scaffold.errors import MTScaffoldError, UsageError
-from mt_scaffold.integrations.imported import (
+from mt_scaffold.integrations.vocabularies.imported import (
     SPACE,
     Imported,
     Original,
@@ -20,8 +20,8 @@ from mt_scaffold.integrations.imported import (
     of_pieces,
     refused,
 )
-from mt_scaffold.integrations.merging import applied_merges
-from mt_scaffold.integrations.patterns import PUBLISHED
+from mt_scaffold.integrations.vocabularies.merging import applied_merges
+from mt_scaffold.integrations.vocabularies.patterns import PUBLISHED
 from mt_scaffold.segment.numbering import Numbering, Spaces
 
 _BYTE = re.compile(r"<0x([0-9A-F]{2})>")

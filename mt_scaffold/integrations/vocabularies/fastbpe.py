@@ -8,7 +8,7 @@ from mt_scaffold.codes import Codes
 from mt_scaffold.corpus.files import PathLike, read_file, shown
 from mt_scaffold.corpus.text import decode
 from mt_scaffold.errors import MTScaffoldError, UsageError
-from mt_scaffold.integrations.imported import Imported, Original
+from mt_scaffold.integrations.vocabularies.imported import Imported, Original
 
 
 def read(path: PathLike, pretokeniser: str | None = None, special: Mapping[str, int] | None = None) -> Imported:

@@ -1,0 +1,1 @@
+"""Vocabularies of other programs, in and out: a module for each format."""
