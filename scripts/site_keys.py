@@ -59,6 +59,20 @@ markup: The markup around the sentences of both files; without it, a line is a s
 sacrebleu: A test set that sacreBLEU knows, by its name there. | wmt14/full
 normalise_punctuation: Normalise punctuation as Moses does. | true
 remove_nonprinting: Remove characters that are not printed. | true
+check: Refuse text that looks tokenised or segmented already. | false
+none: Take the text as it is: words between spaces. | true
+Tokenise.source: What is different for the source side. | none
+Tokenise.target: What is different for the target side. | none
+tasks: The tasks of lm-evaluation-harness that every model is asked. | {names: [piqa], num_fewshot: [0, 5]}
+names: The tasks, by the harness's names or those of the user's own. | [hellaswag, piqa]
+num_fewshot: How many solved questions stand before each question. | [0, 5]
+last_checkpoints: How many of the last checkpoints are asked; 0 asks the averaged model instead. | 5
+include_path: Folders with the user's own tasks. | [my_tasks]
+storycloze: The folder with the CSV files of StoryCloze. | corpora/storycloze
+limit: Ask only so many questions of each task, for a rehearsal. | 100
+batch_size: Questions that a model reads at once. | 16
+download: Download data that is not in the local cache. | true
+paper_setting: The setting in the paper's tables that a comparison repeats. | {equal_tokens: 468M}
 aggressive_dash_splitting: Split words at dashes, as "-a" of Moses' tokeniser. | true
 straight_apostrophes: Turn U+2019 into an apostrophe first. | false
 lowercase: Lowercase the words. | false

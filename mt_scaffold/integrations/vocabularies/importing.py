@@ -39,7 +39,7 @@ class _Reader(Protocol):
 
 
 def _reader(format: str) -> _Reader:
-    module = importlib.import_module(f"mt_scaffold.integrations.{format.replace('.', '_')}")
+    module = importlib.import_module(f"mt_scaffold.integrations.vocabularies.{format.replace('.', '_')}")
     return cast(_Reader, module)
 
 
