@@ -399,8 +399,8 @@ class Translation(Task[TranslationLayout]):
 
     def reports(self, layout: TranslationLayout) -> list[Path]:
         config = layout.config
-        tests = [layout.binarised_test(name, test) for name in config.segmentations for test in config.test_sets]
-        return [layout.data_report, *tests]
+        tests = [layout.binarised_test_of(system, test) for system in config.systems for test in config.test_sets]
+        return [layout.data_report, *dict.fromkeys(tests)]
 
     def published(self, layout: TranslationLayout) -> Sequence[Published]:
         from mt_scaffold.experiment.report.paper import published_scores

@@ -42,7 +42,7 @@ SMALL: dict[str, Any] = {
     "systems": {"bpe": {"algorithm": "bpe"}, "drop": {"algorithm": "bpe", "dropout": 0.1}},
     "baseline": "bpe",
     "comparisons": {"equal_tokens": {"tokens": 10240}, "equal_text": {"text_of": "equal_tokens"}},
-    "train": {"options": {"arch": "transformer_lm", "tokens-per-sample": 64, "batch-size": 8, "lr": 0.1}},
+    "train": {"options": {"arch": "llama", "tokens-per-sample": 64, "batch-size": 8, "lr": 0.1}},
 }
 DATA = BinarisedDocuments("language_modeling", {"train": Split(90, 20000, 5000)}, "ids", 304, 300, "", {})
 

@@ -126,8 +126,8 @@ def test_the_variants_in_the_comments_are_what_they_say(name: str) -> None:
     from mt_scaffold.experiment.training.averaging_check import check_averaging
 
     path = CONFIGS / f"wmt14_en_{name}.yaml"
-    commands = re.findall(r"^ *#   (--config .+)$", path.read_text(encoding="utf-8"), re.MULTILINE)
-    planned = [plan_experiment([path], settings_of(command))[1] for command in commands]
+    commands = re.findall(r"^ *#   (--set .+)$", path.read_text(encoding="utf-8"), re.MULTILINE)
+    planned = [plan_experiment([path], settings_of(command)).experiment for command in commands]
     variants = [config for config in planned if isinstance(config, Config)]
     assert len(variants) == 2
     for variant in variants:

@@ -21,6 +21,7 @@ pytest.importorskip("fairseq_cli", reason="needs the extra 'fairseq'")
 from mt_scaffold.experiment.runtime.checkpoints import load_checkpoint
 from mt_scaffold.experiment.runtime.results import read_result
 from mt_scaffold.experiment.training.average import last_checkpoints
+from mt_scaffold.experiment.training.progress import PROGRESS_FILE
 from mt_scaffold.experiment.training.stop_request import STOP_FILE, StopRequest
 from mt_scaffold.experiment.training.train import TrainingReport, _run, plan_start, train
 
@@ -59,7 +60,7 @@ def test_on_a_cpu_memory_is_kept_unless_the_user_says_otherwise(
     for on_cpu in (True, False):
         _run(["true"], tmp_path / "train.log", StopRequest(tmp_path / "stop"), on_cpu)
     assert seen[0]["MALLOC_MMAP_MAX_"] == "0" and seen[0]["MALLOC_TOP_PAD_"] == "4096"
-    assert [*seen[1]] == [STOP_FILE]
+    assert {*seen[1]} == {STOP_FILE, PROGRESS_FILE}
 
 
 def test_a_stopped_training_resumes_to_the_very_same_model(tiny_data: Path, tiny_model: Path, tmp_path: Path) -> None:

@@ -460,7 +460,7 @@ def test_trimmed_and_greedy_systems_have_their_codes_and_dictionaries(run: Run, 
 
 
 def test_a_unigram_system_has_its_model_and_dictionary(run: Run, tmp_path: Path) -> None:
-    """With and without sampling they share both, and the dictionary has every piece of the model."""
+    """They share the model; with sampling, a dictionary has the other pieces that sampling makes of the words, too."""
     pytest.importorskip("sentencepiece", reason="needs the extra 'unigram'")
     from mt_scaffold.methods.unigram_segmenter import UnigramSegmenter
 
@@ -469,10 +469,13 @@ def test_a_unigram_system_has_its_model_and_dictionary(run: Run, tmp_path: Path)
     done = run(tmp_path, text, "--until", "dictionary", "--config", f"output={tmp_path}/out")
     assert done.returncode == 0, done.stdout
     dictionaries = {path.name for path in (tmp_path / "out" / "dictionaries").iterdir()}
-    assert dictionaries == {"bpe-150", "unigram-150"}
-    forms = UnigramSegmenter(tmp_path / "out" / "codes" / "unigram-150.model").surface_forms()
-    entries = {form for form, _ in read_dictionary(tmp_path / "out" / "dictionaries" / "unigram-150" / "dict.en.txt")}
-    assert sum(len(form) > 1 for form in forms) == 150 and entries.issuperset(forms)
+    assert dictionaries == {"bpe-150", "unigram-150", "unigram-150.sampling"}
+    forms = {*UnigramSegmenter(tmp_path / "out" / "codes" / "unigram-150.model").surface_forms()}
+    plain, sampled = (
+        {form for form, _ in read_dictionary(tmp_path / "out" / "dictionaries" / name / "dict.en.txt")} & forms
+        for name in ("unigram-150", "unigram-150.sampling")
+    )
+    assert sum(len(form) > 1 for form in forms) == 150 and plain < sampled
 
 
 def test_a_dry_run_leaves_nothing_behind(run: Run, tmp_path: Path) -> None:
