@@ -69,7 +69,7 @@ class Learner {
       merges_.push_back({a, b, token});
       text_.replace(text_.pairs.find_or_add(a, b), token);
       make_normal(token, a, b);
-      // What Scaffold-BPE goes on from stays: it is neither marked nor counted.
+      // A given token stays: it is neither marked nor counted.
       if (algorithm_ == Algorithm::kScaffold) tokens_[token].state = TokenState::kBase;
     }
     if (algorithm_ == Algorithm::kScaffold) normal_ = 0;

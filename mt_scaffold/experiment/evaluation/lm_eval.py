@@ -88,7 +88,7 @@ def run_harness(
             done: set[tuple[str, int]] = set()
             for shots in num_fewshot:
                 found = _evaluate(model, manager, names, shots, limit, download, done, not_run)
-                # A group whose tasks differ in it has none of its own.
+                # A group whose tasks differ in it has no fixed number.
                 fresh = {task: found["n-shot"].get(task, shots) for task in found["results"]}
                 fresh = {task: number for task, number in fresh.items() if (task, number) not in done}
                 for task, number in fresh.items():

@@ -44,7 +44,7 @@ def check_translations(hypotheses: Sequence[str], references: Sequence[str], abo
 
 
 def repetition(sentence: str) -> str | None:
-    """Return what stands in a sentence four times in a row or more, as it stands there; None where nothing does.
+    """Return what stands in a sentence four times in a row or more; None where nothing does.
 
     >>> repetition("he wants to to to to go"), repetition("10000000 ..... sooo"), repetition("hahahaha")
     ('to to to to', None, 'hahahaha')

@@ -269,7 +269,7 @@ def _test(
             resampled = _resampled({system: found[metric] for system, found in there.items()}, samples)
             for system in there:
                 if (other := against[system]) is not None:
-                    # sacreBLEU's p is of its own resamples only.
+                    # This p is of sacreBLEU's resamples only.
                     difference = replace(compare_trainings(resampled[system], resampled[other]), sacrebleu_p=None)
                     into = main if metric == first[task][0] else others.setdefault(metric, {})
                     into[_Key(group, task, system)] = difference
