@@ -164,9 +164,9 @@ nb::list encode_text(Ids& self, nb::handle text, const std::string& special, dou
   std::vector<int32_t> ids;
   {
     nb::gil_scoped_release released;
-    const EncodedDocuments encoded =
-        self.encoder->encode(texts.views(), specials(special), {index}, -1, {p, seed, epoch, uniform}, 1,
-                             [](size_t) { return std::string(); }, continued);
+    const EncodedDocuments encoded = self.encoder->encode(
+        texts.views(), specials(special), {index}, -1, {p, seed, epoch, uniform}, 1,
+        [](size_t) { return std::string(); }, continued);
     ids.resize(static_cast<size_t>(encoded.offsets.back()));
     encoded.copy(reinterpret_cast<char*>(ids.data()), sizeof(int32_t), 1);
   }
@@ -256,18 +256,17 @@ void bind_ids(nb::module_& module) {
           "__init__",
           [](Ids* self, std::shared_ptr<Segmenter> segmenter, std::shared_ptr<Pretokeniser> pretokeniser,
              std::vector<std::string> special, uint32_t multiple, std::vector<int32_t> numbers,
-             std::vector<std::pair<int32_t, nb::bytes>> others, int32_t unknown, bool metaspace, bool words, unsigned prefix,
-             bool prefix_each) {
-            Numbering numbering{std::move(numbers), {}, unknown, metaspace, words, static_cast<Numbering::Prefix>(prefix),
-                                prefix_each};
+             std::vector<std::pair<int32_t, nb::bytes>> others, int32_t unknown, bool metaspace, bool words,
+             unsigned prefix, bool prefix_each) {
+            Numbering numbering{
+                std::move(numbers), {}, unknown, metaspace, words, static_cast<Numbering::Prefix>(prefix), prefix_each};
             for (const auto& [id, bytes] : others)
               numbering.others.emplace_back(id, std::string(bytes.c_str(), bytes.size()));
             const Numbering* const given = numbering.ids.empty() ? nullptr : &numbering;
             nb::gil_scoped_release released;
             const bool end_of_word = segmenter->alphabet().end_of_word;
-            auto tokens =
-                std::make_shared<const TokenIds>(end_of_word, segmenter->merged_tokens(), std::move(special),
-                                                 multiple, given);
+            auto tokens = std::make_shared<const TokenIds>(end_of_word, segmenter->merged_tokens(), std::move(special),
+                                                           multiple, given);
             auto dictionary = std::make_shared<const Dictionary>(tokens->dictionary(segmenter->separator()));
             auto applier = std::make_shared<Applier>(segmenter, nullptr, pretokeniser, TableLimits(),
                                                      std::move(dictionary), Applier::kSpellOut);

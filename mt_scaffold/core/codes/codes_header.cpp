@@ -72,15 +72,16 @@ CodesHeader parse_words(std::string_view rest) {
     } else if (is_published(word) && header.pretokeniser.empty()) {
       header.pretokeniser = word;
     } else {
-      throw InputError(
-          "'" + shown(word) + "' is no " + (header.pretokeniser.empty() ? "pre-tokeniser" : "option") +
-          " of codes that this mt-scaffold knows; expected '" + std::string(kPretokenisedLine) +
-          "', then gpt2, cl100k, o200k, metaspace, metaspace-runs or pattern=..., perhaps with split-digits before a pattern or after "
-          "a name; update mt-scaffold, or learn the codes again");
+      throw InputError("'" + shown(word) + "' is no " + (header.pretokeniser.empty() ? "pre-tokeniser" : "option") +
+                       " of codes that this mt-scaffold knows; expected '" + std::string(kPretokenisedLine) +
+                       "', then gpt2, cl100k, o200k, metaspace, metaspace-runs or pattern=..., perhaps with "
+                       "split-digits before a pattern or after "
+                       "a name; update mt-scaffold, or learn the codes again");
     }
   }
   if (header.pretokeniser.empty())
-    throw InputError("a pre-tokeniser is missing; expected gpt2, cl100k, o200k, metaspace, metaspace-runs or pattern=...");
+    throw InputError(
+        "a pre-tokeniser is missing; expected gpt2, cl100k, o200k, metaspace, metaspace-runs or pattern=...");
   return header;
 }
 

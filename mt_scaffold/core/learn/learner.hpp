@@ -20,8 +20,8 @@ struct LearnOptions {
   Algorithm algorithm = Algorithm::kScaffold;
   Alphabet alphabet = {};
   uint64_t symbols = 10000;  // merges (BPE), normal merged tokens (Scaffold-BPE) or merged tokens that stand (PickyBPE)
-  int64_t min_frequency = 2;      // at least 1
-  double threshold = 0.9;         // of PickyBPE, above 0
+  int64_t min_frequency = 2;  // at least 1
+  double threshold = 0.9;     // of PickyBPE, above 0
   // Merges to begin with, not for PickyBPE; with BPE they count among `symbols`, with Scaffold-BPE they stay normal.
   std::vector<Merge> given = {};
 };

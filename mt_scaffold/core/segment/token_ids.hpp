@@ -27,13 +27,13 @@ enum class Special : uint8_t { kText, kAllowed, kRefused };
 struct Numbering {
   enum class Prefix : uint8_t { kNone, kAlways, kUnlessThere };
 
-  std::vector<int32_t> ids;      // of each token in the order of TokenIds, special tokens last; -1: none
+  std::vector<int32_t> ids;  // of each token in the order of TokenIds, special tokens last; -1: none
   std::vector<std::pair<int32_t, std::string>> others;  // ids that only decoding knows, and their bytes
-  int32_t unknown = -1;          // the id of what has none, once for several in a row; -1 if all have one
-  bool metaspace = false;        // U+2581 means a space
-  bool words = false;            // every word, between whitespace of ASCII and U+2581, begins with one space
+  int32_t unknown = -1;           // the id of what has none, once for several in a row; -1 if all have one
+  bool metaspace = false;         // U+2581 means a space
+  bool words = false;             // every word, between whitespace of ASCII and U+2581, begins with one space
   Prefix prefix = Prefix::kNone;  // whether a space comes before the text, which decoding takes off
-  bool prefix_each = false;      // and before what follows a special token
+  bool prefix_each = false;       // and before what follows a special token
 };
 
 class TokenIds {

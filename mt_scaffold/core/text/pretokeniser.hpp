@@ -15,7 +15,8 @@ class Pretokeniser {
   // Returns the ends of a document's words by a pattern that the core has no matcher for; may be called by any thread.
   using Split = std::function<std::vector<size_t>(std::string_view document)>;
 
-  // `name` is gpt2, cl100k, o200k, metaspace or metaspace-runs. With `split_digits` every number character then becomes a separate word.
+  // `name` is gpt2, cl100k, o200k, metaspace or metaspace-runs. With `split_digits` every number character then becomes
+  // a separate word.
   Pretokeniser(std::string_view name, bool split_digits);
   Pretokeniser(Split split, bool split_digits) : split_(std::move(split)), split_digits_(split_digits) {}
 
