@@ -61,12 +61,17 @@ def fairseq_train(arguments: list[str], signal_at: int = 0) -> list[Step]:
 
 
 def train_on_cpu(arguments: list[str]) -> None:
-    """Run fairseq-train on the CPU, keeping nothing."""
+    """Run fairseq-train on the CPU, keeping nothing, not even the plug-in's handlers of signals."""
     from fairseq.distributed import utils as distributed
     from fairseq_cli import train
 
     config = fairseq_config([*arguments, "--cpu", "--no-progress-bar", "--required-batch-size-multiple", "1"])
-    distributed.call_main(config, train.main)
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGUSR1, signal.SIGINT)}
+    try:
+        distributed.call_main(config, train.main)
+    finally:
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
 
 
 if __name__ == "__main__":
