@@ -285,7 +285,7 @@ class Ids(metaclass=_Class):
         append: int = -1,
         uniform: float = 0.0,
     ) -> tuple[bytearray, bytearray]: ...
-    # Writes the ids of each line, and the number of ids of each (int32).
+    # Writes the ids of each line, and the number of ids of each (int32); returns the bytes of the lines.
     def encode_lines(
         self,
         input: _Input,
@@ -301,7 +301,7 @@ class Ids(metaclass=_Class):
         workers: int = 1,
         progress: _Progress = None,
         uniform: float = 0.0,
-    ) -> None: ...
+    ) -> int: ...
     # Ids are a sequence of integers or a buffer of them.
     def decode(self, ids: Any) -> bytes: ...
     def decode_with_starts(self, ids: Any) -> tuple[bytes, list[int]]: ...

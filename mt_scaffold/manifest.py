@@ -13,7 +13,7 @@ import os
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from mt_scaffold.corpus.files import PathLike, explain_os_error, open_input, shown, write_text
+from mt_scaffold.corpus.files import PathLike, explain_os_error, open_input, open_stored, shown, write_text
 from mt_scaffold.errors import MTScaffoldError
 
 FORMAT = 1
@@ -69,18 +69,23 @@ def manifest_path(path: PathLike) -> str:
 def raw_digest(path: PathLike, kind: str = "sha256") -> str:
     """Return the digest of a file as stored, in hexadecimal. Raises MTScaffoldError where it cannot be read."""
     try:
-        with open(path, "rb") as stream:
+        with open_stored(path) as stream:
             return hashlib.file_digest(stream, kind).hexdigest()
     except OSError as error:
         raise explain_os_error(error, path) from error
 
 
-def write_manifest(path: PathLike, manifest: Manifest) -> None:
-    """Write a manifest, completely or not at all. Raises MTScaffoldError where the file cannot be written."""
+def manifest_text(manifest: Manifest) -> str:
+    """Return a manifest as it is written."""
     from mt_scaffold import __version__
 
     header = dict(zip(_HEADER, (FORMAT, manifest.kind, __version__, manifest.files), strict=True))
-    write_text(path, json.dumps(header | manifest.content, indent=2, ensure_ascii=False) + "\n")
+    return json.dumps(header | manifest.content, indent=2, ensure_ascii=False) + "\n"
+
+
+def write_manifest(path: PathLike, manifest: Manifest) -> None:
+    """Write a manifest, completely or not at all. Raises MTScaffoldError where the file cannot be written."""
+    write_text(path, manifest_text(manifest))
 
 
 def read_manifest(path: PathLike, kind: str, remedy: str) -> Manifest:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 _SECONDS_BETWEEN_UPDATES = 0.5
 
@@ -34,4 +34,79 @@ def progress_line(what: str, unit: str = "bytes") -> Iterator[Callable[[int], No
         yield show
     finally:
         if shown:
+            print(file=sys.stderr)
+
+
+class ShardsProgress:
+    """How far shards are, on a terminal: those that are finished, the speed of this process, and the time left.
+
+    sizes: of each shard, as it is stored. show: shows a line; None where there is no terminal.
+    """
+
+    def __init__(self, what: str, sizes: Sequence[int], show: Callable[[str], None] | None) -> None:
+        self._what, self._sizes, self._show = what, sizes, show
+        self._start = time.monotonic()
+        self._left = dict(enumerate(sizes))
+        self._before: int | None = None
+        # Bytes of text: of the shards that this process has encoded, and of the one that it encodes.
+        self._encoded = self._now = 0
+        self._stored = self._size = 0  # the same, as stored
+
+    def encoding(self, number: int) -> Callable[[int], None] | None:
+        """Return a function that takes the bytes of text of this shard that have been encoded."""
+        self._encoded, self._now = self._encoded + self._now, 0
+        self._stored, self._size = self._stored + self._size, self._sizes[number]
+        return None if self._show is None else self._advance
+
+    def _advance(self, done: int) -> None:
+        self._now = done
+        self._update()
+
+    def finished(self, number: int) -> None:
+        """Take note of a shard that is finished, by whichever process."""
+        self._left.pop(number, None)
+
+    def _update(self) -> None:
+        if self._show is None:
+            return
+        if self._before is None:  # what an earlier run has finished took this one no time
+            self._before = sum(self._left.values())
+        elapsed = time.monotonic() - self._start
+        done = self._encoded + self._now
+        line = (
+            f"{self._what}: {len(self._sizes) - len(self._left)} of {len(self._sizes)} shards, {done / 1e6:,.0f} MB, "
+            f"{done / 1e6 / max(elapsed, 1e-3):,.0f} MB/s"
+        )
+        # As much of the shard as its text would take if it were compressed as those before.
+        begun = min(self._size, self._now * self._stored / self._encoded) if self._encoded else 0
+        left = sum(self._left.values()) - begun
+        if finished := self._before - left:
+            line += f", {_duration(elapsed * left / finished)} left"
+        self._show(line)
+
+
+def _duration(seconds: float) -> str:
+    minutes = round(seconds / 60)
+    return f"{seconds:.0f} s" if minutes < 2 else f"{minutes} min" if minutes < 120 else f"{minutes / 60:.1f} h"
+
+
+@contextlib.contextmanager
+def shards_line(what: str, sizes: Sequence[int]) -> Iterator[ShardsProgress]:
+    """Give the progress of shards of these sizes, in stored bytes, shown on one line of stderr if it is a terminal."""
+    if sys.stderr is None or not sys.stderr.isatty():
+        yield ShardsProgress(what, sizes, None)
+        return
+    last, longest = 0.0, 0
+
+    def show(line: str) -> None:
+        nonlocal last, longest
+        if (now := time.monotonic()) - last < _SECONDS_BETWEEN_UPDATES:
+            return
+        last, longest = now, max(longest, len(line))
+        print(f"\r{line:<{longest}} ", end="", file=sys.stderr, flush=True)
+
+    try:
+        yield ShardsProgress(what, sizes, show)
+    finally:
+        if longest:
             print(file=sys.stderr)

@@ -28,7 +28,7 @@ EXTRAS = {
     "": "documents",
     "analysis": "documents",
     "commands": "completion",
-    "corpus": "documents",
+    "corpus": "documents remote",
     "integrations": "transformers vocabularies",
     "methods": "unigram",
     "segment": "documents",
@@ -46,8 +46,8 @@ EXTRAS = {
     "experiment.training": "workflow fairseq",
     "experiment.workflow": "workflow",
 }
-# Declared because they are run, or imported by lm_eval's model of transformers, not by the package.
-RUN = {"accelerate", "snakemake_executor_plugin_slurm"}
+# Declared because they are run, or imported by lm_eval's model of transformers or by fsspec, not by the package.
+RUN = {"accelerate", "gcsfs", "huggingface_hub", "s3fs", "snakemake_executor_plugin_slurm"}
 # What pip can only compile, so that no extra has it; who asks for it is told.
 COMPILED = {"fastBPE", "youtokentome"}
 # What a distribution is imported as, where the name differs.

@@ -14,11 +14,17 @@ from mt_scaffold.commands.arguments import (
 )
 from mt_scaffold.corpus.documents import DOCUMENT_FORMATS
 from mt_scaffold.corpus.id_files import DTYPES
+from mt_scaffold.errors import UsageError
 from mt_scaffold.segment.encode import IN_TEXT, encode_documents
+from mt_scaffold.segment.shards.check import check_shards
+from mt_scaffold.segment.shards.encode import encode_shards
+from mt_scaffold.segment.shards.folders import is_folder
 
 EXAMPLES = """\
 mt-scaffold encode --codes codes --input 'shards/*.jsonl.zst' --append '<|endoftext|>' --special '<|endoftext|>' \\
     --output train.bin
+mt-scaffold encode --codes codes --input 'shards/*.jsonl.zst' --append '<|endoftext|>' --output ids/
+mt-scaffold encode --codes codes --output ids/ --check
 """
 
 
@@ -38,8 +44,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--output",
         "-o",
         required=True,
-        metavar="NAME.bin",
-        help="the ids; NAME.idx says where each document begins, NAME.manifest.json with which codes they were made",
+        metavar="PATH",
+        help="NAME.bin for all ids, with NAME.idx, which says where each document begins, and NAME.manifest.json, "
+        "which says with which codes they were made; or a folder (one that exists, or a name that ends in /) for these "
+        "files of each input: the same command resumes, and several processes can share the folder",
+    )
+    parser.add_argument(
+        "--check", action="store_true", help="check the files of the folder --output, instead of encoding"
     )
     parser.add_argument(
         "--format",
@@ -74,7 +85,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> None:
-    encode_documents(
+    into_folder = is_folder(options.output)
+    if options.check:
+        if not into_folder:
+            raise UsageError("--check is for the folder of shards that --output names")
+        found = check_shards(options.codes, options.output, options.merges)
+        print(
+            f"{options.output}: {found.shards:,} shards, {found.documents:,} documents, {found.ids:,} ids of "
+            f"{found.bytes:,} bytes: as written"
+        )
+        return
+    encode = encode_shards if into_folder else encode_documents
+    encode(
         options.codes,
         input_paths(options),
         options.output,

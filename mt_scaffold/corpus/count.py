@@ -18,6 +18,7 @@ from mt_scaffold.corpus.files import (
     refuse_overwriting,
     shown,
     stream_name,
+    temporary_folder,
     writing_to,
 )
 from mt_scaffold.corpus.header import CodesHeader
@@ -27,7 +28,6 @@ from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.options import check_prune, memory_size, worker_count
 from mt_scaffold.progress import progress_line
 
-_TEMPORARY = "MT_SCAFFOLD_TMP"
 # Count files that are open at the same time.
 _MOST_OPEN = 200
 
@@ -286,18 +286,3 @@ def _loaded(counted: _core.CountedWords, header: CodesHeader, limit: int, prune:
 def _written(counted: _core.CountedWords, header: CodesHeader, stream: Writable) -> tuple[int, int]:
     with progress_line("writing counts", "words") as show:
         return counted.write((stream_name(stream, "output"), stream), header.for_core, show)
-
-
-def temporary_folder() -> str:
-    """Return the folder for what does not fit into memory: MT_SCAFFOLD_TMP, or else the system's (TMPDIR, /tmp).
-
-    Raises MTScaffoldError where MT_SCAFFOLD_TMP is not a folder.
-    """
-    given = os.environ.get(_TEMPORARY)
-    if not given:
-        import tempfile
-
-        return tempfile.gettempdir()
-    if not os.path.isdir(given):
-        raise MTScaffoldError(f"{_TEMPORARY} is {given}, which is no folder; create it, or name another")
-    return given

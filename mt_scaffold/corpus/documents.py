@@ -16,6 +16,7 @@ from typing import NamedTuple, Protocol, cast
 from mt_scaffold import _core
 from mt_scaffold.corpus.files import compression_of, shown
 from mt_scaffold.corpus.inputs import TextFile, core_input, lone_surrogate, source_name
+from mt_scaffold.corpus.storage.remote import is_remote, remote_matches
 from mt_scaffold.errors import MTScaffoldError, UsageError
 
 # Plain text with a document per line, or with one per file; JSON objects, one per line; tables.
@@ -202,9 +203,12 @@ def expanded(path: TextFile) -> list[TextFile]:
     name = os.fspath(path)
     if not any(character in name for character in "*?[") or os.path.lexists(name):
         return [path]
-    import glob
+    if is_remote(name):
+        found = remote_matches(name)
+    else:
+        import glob
 
-    found = sorted(match for match in glob.iglob(name, recursive=True) if not os.path.isdir(match))
+        found = sorted(match for match in glob.iglob(name, recursive=True) if not os.path.isdir(match))
     if not found:
         raise MTScaffoldError(f"{shown(path)}: no file matches this pattern; check the folder and the ending")
     return list(found)

@@ -1,5 +1,6 @@
 """Reading inputs and writing outputs: the one place that opens files for the commands.
 
+A path may be a URL of a store that fsspec knows (``s3://``; see ``storage.remote``).
 A name that ends in ``.gz`` or ``.zst`` means a compressed file. An output is written beside its final name and renamed
 when complete, so that a killed run never leaves half a file under the final name.
 """
@@ -17,6 +18,7 @@ import zlib
 from collections.abc import Iterable, Iterator
 from typing import BinaryIO, Protocol, TypeVar, cast
 
+from mt_scaffold.corpus.storage.remote import is_remote, open_remote, store_of, upload
 from mt_scaffold.errors import MTScaffoldError, UsageError
 
 PathLike = str | os.PathLike[str]
@@ -44,6 +46,7 @@ class WritableText(Protocol):
 # A path (``.gz`` and ``.zst`` too), or a file open for bytes or text.
 Output = PathLike | Writable | WritableText
 
+_TEMPORARY = "MT_SCAFFOLD_TMP"
 # Compresses enough and is fast.
 _GZIP_LEVEL = 3
 # Names for files that this process has open: writing to such a name must neither replace nor truncate the file.
@@ -73,16 +76,21 @@ def compression_of(path: PathLike) -> str | None:
     return "gzip" if name.endswith(".gz") else "zstd" if name.endswith(".zst") else None
 
 
+def open_stored(path: PathLike) -> io.BufferedReader:
+    """Open a file, or a URL, for reading its bytes as they are stored. Raises OSError, for a URL MTScaffoldError."""
+    return open_remote(path) if isinstance(path, str) and is_remote(path) else open(path, "rb")
+
+
 @contextlib.contextmanager
 def open_input(path: PathLike) -> Iterator[BinaryIO]:
-    """Open ``path`` for reading bytes, decompressed where the name ends in ``.gz`` or ``.zst``.
+    """Open a path or URL for reading bytes, decompressed where the name ends in ``.gz`` or ``.zst``.
 
     Raises MTScaffoldError where the file is missing, unreadable, or not the complete gzip or zstd file that its name
     promises, and where ``.zst`` needs a package that is not installed.
     """
     compression = compression_of(path)
     try:
-        stream = cast(BinaryIO, open(path, "rb"))  # noqa: SIM115  # the block that closes it is not under this try
+        stream = cast(BinaryIO, open_stored(path))  # the block that closes it is not under this try
         if compression is not None:
             # Lines of a decompressing stream alone are slow.
             stream = cast(BinaryIO, io.BufferedReader(_decompressing(stream, compression, shown(path)), 1 << 17))
@@ -100,7 +108,7 @@ def open_input(path: PathLike) -> Iterator[BinaryIO]:
 
 def _decompressing(stream: BinaryIO, compression: str, name: str) -> io.RawIOBase:
     if compression == "zstd":
-        from mt_scaffold.corpus.zstd import ZstdReader
+        from mt_scaffold.corpus.storage.zstd import ZstdReader
 
         return ZstdReader(stream, name)
     import gzip
@@ -123,7 +131,8 @@ def open_output(path: PathLike, compress: bool = True) -> Iterator[BinaryIO]:
 
     A ``.gz`` or ``.zst`` file is compressed, without name and time, so that the same bytes give the same file;
     ``compress=False`` is for bytes that are compressed already. A path that exists and is not a regular file
-    (``/dev/null``, a named pipe, ``/dev/fd/N``) is written to directly.
+    (``/dev/null``, a named pipe, ``/dev/fd/N``) is written to directly. What goes to a URL is kept in the temporary
+    folder until it is complete.
 
     Raises MTScaffoldError where the folder is missing or the disk is full.
     """
@@ -133,7 +142,7 @@ def open_output(path: PathLike, compress: bool = True) -> Iterator[BinaryIO]:
             yield stream
             return
         if compression == "zstd":
-            from mt_scaffold.corpus.zstd import compressing
+            from mt_scaffold.corpus.storage.zstd import compressing
 
             with compressing(stream, shown(path)) as compressed:
                 yield compressed
@@ -153,6 +162,15 @@ def gzipped(content: bytes) -> bytes:
 
 @contextlib.contextmanager
 def _open_plain_output(path: PathLike) -> Iterator[BinaryIO]:
+    if isinstance(path, str) and is_remote(path):
+        import tempfile
+
+        store_of(path)  # what is missing is reported now
+        with tempfile.NamedTemporaryFile(dir=temporary_folder()) as stream:
+            yield cast(BinaryIO, stream)
+            stream.flush()
+            upload(stream.name, path)
+        return
     if (in_place := _open_in_place(path)) is not None:
         try:
             with in_place:
@@ -296,3 +314,18 @@ def write_text(path: PathLike, text: str) -> None:
     """Write ``text`` as UTF-8 to ``path``, completely or not at all."""
     with open_output(path) as stream:
         stream.write(text.encode("utf-8"))
+
+
+def temporary_folder() -> str:
+    """Return the folder for what does not fit into memory: MT_SCAFFOLD_TMP, or else the system's (TMPDIR, /tmp).
+
+    Raises MTScaffoldError where MT_SCAFFOLD_TMP is not a folder.
+    """
+    given = os.environ.get(_TEMPORARY)
+    if not given:
+        import tempfile
+
+        return tempfile.gettempdir()
+    if not os.path.isdir(given):
+        raise MTScaffoldError(f"{_TEMPORARY} is {given}, which is no folder; create it, or name another")
+    return given

@@ -12,6 +12,7 @@ from typing import BinaryIO, cast
 
 from mt_scaffold import _core
 from mt_scaffold.corpus.files import PathLike, Readable, Writable, compression_of, open_input, shown, stream_name
+from mt_scaffold.corpus.storage.remote import is_remote
 from mt_scaffold.errors import MTScaffoldError, UsageError
 
 # A path (``.gz`` too), or a file open for bytes or text.
@@ -196,7 +197,7 @@ def core_input(source: TextFile) -> Iterator[_core._Input]:
     name = source_name(source)
     if isinstance(source, str | os.PathLike):
         with open_input(source) as stream:
-            yield name, stream if compression_of(source) else stream.fileno()
+            yield name, stream if compression_of(source) or is_remote(source) else stream.fileno()
         return
     if isinstance(source, Begun):
         yield name, (source.take(), source.fileno())

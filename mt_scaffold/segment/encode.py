@@ -8,14 +8,24 @@ import os
 import sys
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from itertools import pairwise
-from typing import BinaryIO, NamedTuple, cast
+from typing import Any, BinaryIO, NamedTuple, cast
 
 from mt_scaffold.codes import Codes, CodesSource
 from mt_scaffold.corpus.documents import DocumentInput, Documents
-from mt_scaffold.corpus.files import Output, PathLike, explain_os_error, refuse_overwriting, shown, writing_to
+from mt_scaffold.corpus.files import (
+    Output,
+    PathLike,
+    explain_os_error,
+    refuse_overwriting,
+    shown,
+    temporary_folder,
+    writing_to,
+)
 from mt_scaffold.corpus.id_files import DTYPES, IdFile, IdsWriter, id_width, index_path, read_index, writing_ids
 from mt_scaffold.corpus.inputs import TextFile, core_input
+from mt_scaffold.corpus.storage.remote import is_remote, remove_remote, store_of, upload
 from mt_scaffold.errors import MTScaffoldError, SpecialTokenError, UsageError
 from mt_scaffold.manifest import (
     Manifest,
@@ -42,7 +52,7 @@ from mt_scaffold.segment.ids import check_special_tokens
 IN_TEXT = ("refuse", "token", "text")
 DECODED_FORMATS = ("lines", "files", "jsonl")
 # The kind of the manifest next to a pair of files of ids, and what to do about a damaged one.
-_IDS, _REMEDY = "ids", "encode the text again, or remove the manifest to decode without it"
+IDS, REMEDY = "ids", "encode the text again, or remove the manifest to decode without it"
 # Ids decoded at once.
 _BATCH = 1 << 20
 # Documents encoded at once, in bytes.
@@ -50,10 +60,11 @@ _BATCH_BYTES = 1 << 22
 
 
 class Encoded(NamedTuple):
-    """What ``encode_documents`` has written."""
+    """What ``encode_documents`` has written; bytes: of the documents."""
 
     documents: int
     ids: int
+    bytes: int
     n_vocab: int
     dtype: str
 
@@ -104,55 +115,214 @@ def encode_documents(
     Raises as ``BPE``, ``Documents`` and ``BPE.encode`` do, with file and line or row; UsageError for a type that is too
     small and an output that is an input. An output path is only created when complete.
     """
-    check_choice("treatment of special tokens", in_text, IN_TEXT)
-    special = _special(special_tokens, append)
-    read = Codes.of(codes)
-    bpe = BPE(read, merges, special_tokens=special)
+    encoder = DocumentEncoder(
+        codes,
+        merges=merges,
+        dtype=dtype,
+        special_tokens=special_tokens,
+        append=append,
+        in_text=in_text,
+        dropout=dropout,
+        seed=seed,
+        epoch=epoch,
+        num_workers=num_workers,
+        uniform_sampling=uniform_sampling,
+    )
     documents = Documents(paths, format, field)
-    width = id_width(bpe.n_vocab, dtype)
-    uniform = check_uniform_sampling(uniform_sampling, check_dropout(dropout))
-    check_epoch(epoch, seed, dropout or uniform)
-    warn_of_epoch(epoch, dropout or uniform)
     manifest = manifest_path(outfile)
     refuse_overwriting([outfile, index_path(outfile), manifest], [codes, *documents.sources])
-    options = _Options(
-        {"refuse": "2", "token": "1", "text": "0"}[in_text] * len(bpe.special_tokens),
-        width,
-        -1 if append is None else bpe.special_tokens[append],
-        dropout,
-        core_seed(seed) if dropout or uniform else 0,
-        epoch,
-        worker_count(num_workers),
-        uniform,
-    )
-    with progress_line("encoding") as show, writing_ids(outfile, width) as writer:
-        for each in documents.inputs:
-            first = writer.sizes.tell() // 4
-            if each.format == "lines":
-                _encode_lines(bpe, each, writer, first, options, show)
-            else:
-                _encode_each(bpe, documents, each, writer, first, options)
-        number = writer.sizes.tell() // 4
-        ids = writer.ids.tell() // width
-        # An old one would be of other ids, were this process to end between here and the new one.
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(manifest)
-    encoded = Encoded(number, ids, bpe.n_vocab, next(name for name in DTYPES if DTYPES[name] == width))
-    _write_manifest(manifest, outfile, read, merges, bpe, append, encoded)
+    with contextlib.ExitStack() as stack:
+        show = stack.enter_context(progress_line("encoding"))
+        local = stack.enter_context(_uploaded(os.fspath(outfile))) if is_remote(outfile) else outfile
+        encoded = encoder.encode(documents, documents.inputs, local, show=show, before=lambda: _remove(manifest))
+        write_manifest(manifest_path(local), encoder.manifest(local, encoded))
     return encoded
 
 
-def _write_manifest(
-    manifest: str, outfile: PathLike, codes: Codes, merges: int, bpe: BPE, append: str | None, encoded: Encoded
-) -> None:
-    content = {
-        "codes": codes.used(merges)._asdict(),
-        "special_tokens": bpe.special_tokens,
-        "append": append,
-        **encoded._asdict(),
-    }
-    files = {os.path.basename(path): raw_digest(path) for path in (os.fspath(outfile), index_path(outfile))}
-    write_manifest(manifest, Manifest(_IDS, files, content))
+def _remove(manifest: str) -> None:
+    """An old one would be of other ids, were this process to end before it writes the new one."""
+    if is_remote(manifest):
+        remove_remote(manifest)
+        return
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(manifest)
+
+
+@contextlib.contextmanager
+def _uploaded(url: str) -> Iterator[str]:
+    """Give a path to write a pair of files and its manifest to, which are uploaded if the block ends without error."""
+    import tempfile
+
+    store_of(url)  # what is missing is reported now
+    parent, _, name = url.rpartition("/")
+    with tempfile.TemporaryDirectory(dir=temporary_folder()) as folder:
+        path = os.path.join(folder, name)
+        yield path
+        for each in (path, index_path(path), manifest_path(path)):
+            upload(each, f"{parent}/{os.path.basename(each)}")
+
+
+class DocumentEncoder:
+    """Encodes documents into pairs of files, all with the same codes and settings.
+
+    The arguments, and the errors that they raise, are those of ``encode_documents``. codes: as read. n_vocab, dtype: of
+    the ids. random: whether a document's ids depend on its index.
+    """
+
+    def __init__(
+        self,
+        codes: CodesSource,
+        *,
+        merges: int = -1,
+        dtype: str | None = None,
+        special_tokens: Sequence[str] = (),
+        append: str | None = None,
+        in_text: str = "refuse",
+        dropout: float = 0,
+        seed: int | None = None,
+        epoch: int = 0,
+        num_workers: int | None = None,
+        uniform_sampling: float = 0,
+    ) -> None:
+        check_choice("treatment of special tokens", in_text, IN_TEXT)
+        special = _special(special_tokens, append)
+        self.codes = Codes.of(codes)
+        self._bpe = BPE(self.codes, merges, special_tokens=special)
+        self._width = id_width(self._bpe.n_vocab, dtype)
+        uniform = check_uniform_sampling(uniform_sampling, check_dropout(dropout))
+        self.random = bool(dropout or uniform)
+        check_epoch(epoch, seed, dropout or uniform)
+        warn_of_epoch(epoch, dropout or uniform)
+        self._made_with = {
+            "codes": self.codes.used(merges)._asdict(),
+            "special_tokens": self._bpe.special_tokens,
+            "append": append,
+        }
+        self._options = _Options(
+            {"refuse": "2", "token": "1", "text": "0"}[in_text] * len(self._bpe.special_tokens),
+            self._width,
+            -1 if append is None else self._bpe.special_tokens[append],
+            dropout,
+            core_seed(seed) if self.random else 0,
+            epoch,
+            worker_count(num_workers),
+            uniform,
+        )
+
+    @property
+    def made_with(self) -> dict[str, Any]:
+        """What the ids depend on besides the documents, as manifests have it."""
+        return {**self._made_with, "n_vocab": self._bpe.n_vocab, "dtype": self._dtype}
+
+    @property
+    def _dtype(self) -> str:
+        return next(name for name in DTYPES if DTYPES[name] == self._width)
+
+    def encode(
+        self,
+        documents: Documents,
+        inputs: Iterable[DocumentInput],
+        outfile: PathLike,
+        *,
+        first: int = 0,
+        show: Callable[[int], object] | None = None,
+        before: Callable[[], object] = lambda: None,
+    ) -> Encoded:
+        """Encode some of the inputs of ``documents`` into ``NAME.bin`` and ``NAME.idx``.
+
+        first: the index of the first document. show: is called with the bytes of text that have been encoded.
+        before: is called before the files appear.
+        """
+        with writing_ids(outfile, self._width) as writer:
+            done = 0
+            for each in inputs:
+                index = first + writer.sizes.tell() // 4
+                seen = None if show is None else partial(_shown_after, show, done)
+                encode = self._encode_lines if each.format == "lines" else self._encode_each
+                done += encode(documents, each, writer, index, seen)
+            number = writer.sizes.tell() // 4
+            ids = writer.ids.tell() // self._width
+            before()
+        return Encoded(number, ids, done, self._bpe.n_vocab, self._dtype)
+
+    def manifest(self, outfile: PathLike, encoded: Encoded) -> Manifest:
+        """Return the manifest of a pair of files."""
+        files = {os.path.basename(path): raw_digest(path) for path in (os.fspath(outfile), index_path(outfile))}
+        return Manifest(IDS, files, {**self._made_with, **encoded._asdict()})
+
+    def _encode_lines(
+        self,
+        _: Documents,
+        each: DocumentInput,
+        writer: IdsWriter,
+        first: int,
+        show: Callable[[int], object] | None,
+    ) -> int:
+        """Encode one input and return the bytes of its documents; the core reads and writes by itself."""
+        options = self._options
+        with core_input(each.source) as opened:
+            for stream in (writer.ids, writer.sizes):
+                stream.flush()
+            try:
+                done = self._bpe.ids_in_core.encode_lines(
+                    opened,
+                    (writer.name, writer.ids.fileno()),
+                    (writer.index_name, writer.sizes.fileno()),
+                    options.special,
+                    first,
+                    *options[1:-1],
+                    show,
+                    options.uniform,
+                )
+            except SpecialTokenError as error:
+                raise _in_document(str(error)) from None
+        for stream in (writer.ids, writer.sizes):
+            stream.seek(0, os.SEEK_END)
+        return done
+
+    def _encode_each(
+        self,
+        documents: Documents,
+        each: DocumentInput,
+        writer: IdsWriter,
+        first: int,
+        show: Callable[[int], object] | None,
+    ) -> int:
+        """Encode one input and return the bytes of its documents."""
+        options = self._options
+        start, done = first, 0
+        blank = array("q")
+        for batch in _in_batches(documents.documents_of(each, blank)):
+            indices = range(start, start + len(batch)) if self.random else ()
+            try:
+                ids, offsets = self._bpe.ids_in_core.encode_batch(
+                    batch,
+                    options.special,
+                    indices,
+                    options.dropout,
+                    options.seed,
+                    options.epoch,
+                    options.workers,
+                    options.width,
+                    options.append,
+                    options.uniform,
+                )
+            except SpecialTokenError as error:
+                number, message = str(error).removeprefix("text ").split(": ", 1)
+                place = _place(each, start - first + int(number) + 1, blank)
+                raise _in_document(f"{place}: {message}") from None
+            writer.ids.write(ids)
+            starts = array("q", offsets)
+            writer.sizes.write(array("i", (end - begin for begin, end in pairwise(starts))))
+            start += len(batch)
+            done += sum(map(len, batch))
+            if show is not None:
+                show(done)
+        return done
+
+
+def _shown_after(show: Callable[[int], object], before: int, done: int) -> None:
+    show(before + done)
 
 
 def _expected_tokens(
@@ -172,16 +342,16 @@ def _expected_tokens(
             file=sys.stderr,
         )
         return special, append
-    manifest = read_manifest(path, _IDS, _REMEDY)
+    manifest = read_manifest(path, IDS, REMEDY)
     index = index_path(infile)
     if os.path.exists(index) and raw_digest(index) not in manifest.files.values():
-        raise MTScaffoldError(f"{shown(path)}: not the manifest of {shown(index)} (sha256 mismatch); {_REMEDY}")
-    given, theirs = codes.used(merges), codes_used(path, manifest, _REMEDY)
+        raise MTScaffoldError(f"{shown(path)}: not the manifest of {shown(index)} (sha256 mismatch); {REMEDY}")
+    given, theirs = codes.used(merges), codes_used(path, manifest, REMEDY)
     if not given.same_as(theirs):
         raise UsageError(f"{shown(infile)}: encoded with {theirs}, not with {given}; decode with those codes")
     recorded, ending = manifest.content.get("special_tokens"), manifest.content.get("append")
     if not isinstance(recorded, dict) or not (ending is None or ending in recorded):
-        raise MTScaffoldError(f"{shown(path)}: special_tokens: must be tokens and their ids; {_REMEDY}")
+        raise MTScaffoldError(f"{shown(path)}: special_tokens: must be tokens and their ids; {REMEDY}")
     if not special:
         return list(recorded), ending
     if special != list(recorded):
@@ -196,65 +366,6 @@ def _expected_tokens(
 def _special(tokens: Sequence[str], append: str | None) -> list[str]:
     special = check_special_tokens(tokens)
     return special if append is None or append in special else [*special, append]
-
-
-def _encode_lines(
-    bpe: BPE,
-    each: DocumentInput,
-    writer: IdsWriter,
-    first: int,
-    options: _Options,
-    show: Callable[[int], object] | None,
-) -> None:
-    """The core reads and writes by itself."""
-    with core_input(each.source) as opened:
-        for stream in (writer.ids, writer.sizes):
-            stream.flush()
-        try:
-            bpe.ids_in_core.encode_lines(
-                opened,
-                (writer.name, writer.ids.fileno()),
-                (writer.index_name, writer.sizes.fileno()),
-                options.special,
-                first,
-                *options[1:-1],
-                show,
-                options.uniform,
-            )
-        except SpecialTokenError as error:
-            raise _in_document(str(error)) from None
-    for stream in (writer.ids, writer.sizes):
-        stream.seek(0, os.SEEK_END)
-
-
-def _encode_each(
-    bpe: BPE, documents: Documents, each: DocumentInput, writer: IdsWriter, first: int, options: _Options
-) -> None:
-    start = first
-    blank = array("q")
-    for batch in _in_batches(documents.documents_of(each, blank)):
-        indices = range(start, start + len(batch)) if options.dropout or options.uniform else ()
-        try:
-            ids, offsets = bpe.ids_in_core.encode_batch(
-                batch,
-                options.special,
-                indices,
-                options.dropout,
-                options.seed,
-                options.epoch,
-                options.workers,
-                options.width,
-                options.append,
-                options.uniform,
-            )
-        except SpecialTokenError as error:
-            number, message = str(error).removeprefix("text ").split(": ", 1)
-            place = _place(each, start - first + int(number) + 1, blank)
-            raise _in_document(f"{place}: {message}") from None
-        writer.ids.write(ids)
-        starts = array("q", offsets)
-        writer.sizes.write(array("i", (end - begin for begin, end in pairwise(starts))))
-        start += len(batch)
 
 
 def _place(each: DocumentInput, number: int, blank: Iterable[int]) -> str:

@@ -20,7 +20,7 @@ from learning import learn_with
 
 from mt_scaffold import Documents, _core, count_words, learn_bpe, merge_counts, write_counts
 from mt_scaffold.cli import main
-from mt_scaffold.corpus.count import temporary_folder
+from mt_scaffold.corpus.files import temporary_folder
 from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.options import memory_size
 

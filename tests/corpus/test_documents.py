@@ -178,7 +178,7 @@ def test_zst_of_several_frames(tmp_path: Path) -> None:
 def test_zst_with_a_long_window_and_a_high_ratio(tmp_path: Path) -> None:
     """``zstd --long`` is how large shards are packed; a gigabyte of one letter must not be decompressed at once."""
     zstd = zstd_module()
-    from mt_scaffold.corpus.zstd import ZstdReader
+    from mt_scaffold.corpus.storage.zstd import ZstdReader
 
     parameter = zstd.CompressionParameter
     options = {parameter.compression_level: 1, parameter.window_log: 28, parameter.enable_long_distance_matching: 1}

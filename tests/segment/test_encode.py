@@ -64,7 +64,7 @@ def test_the_files_hold_what_bpe_gives(folder: Path, tmp_path: Path) -> None:
     done = encode_documents(codes, [folder / "lines.txt"], tmp_path / "a.bin", append=END, num_workers=1)
     assert ids_of(tmp_path / "a.bin") == [[*bpe.encode(line), bpe.special_tokens[END]] for line in LINES]
     total = (tmp_path / "a.bin").stat().st_size // 2
-    assert done == (len(LINES), total, bpe.n_vocab, "uint16")
+    assert done == (len(LINES), total, sum(len(line.encode()) for line in LINES), bpe.n_vocab, "uint16")
     for name, field in (("lines.txt", None), ("lines.gz", None), ("objects.jsonl", "body")):
         encode_documents(codes, [folder / name], tmp_path / "b.bin", field=field, append=END, num_workers=3)
         for ending in (".bin", ".idx"):

@@ -300,8 +300,8 @@ void bind_ids(nb::module_& module) {
             const std::unique_ptr<Sink> ids_sink = make_sink(ids), sizes_sink = make_sink(sizes);
             const Tick tick = make_tick(std::move(progress));
             nb::gil_scoped_release released;
-            self.encoder->encode_lines(reader, *ids_sink, *sizes_sink, specials(special), first, width, append,
-                                       {p, seed, epoch, uniform}, workers, tick);
+            return self.encoder->encode_lines(reader, *ids_sink, *sizes_sink, specials(special), first, width, append,
+                                              {p, seed, epoch, uniform}, workers, tick);
           },
           nb::arg("input"), nb::arg("ids"), nb::arg("sizes"), nb::arg("special"), nb::arg("first") = 0,
           nb::arg("width") = 4, nb::arg("append") = -1, nb::arg("dropout") = 0.0, nb::arg("seed") = 0,

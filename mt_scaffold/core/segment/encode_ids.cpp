@@ -281,13 +281,14 @@ class SplitSink : public Sink {
 
 }  // namespace
 
-void IdEncoder::encode_lines(BlockReader& reader, Sink& ids, Sink& sizes, const std::vector<Special>& special,
-                             uint64_t first, size_t width, int32_t append, const Dropout& dropout, unsigned workers,
-                             const Tick& tick) const {
+uint64_t IdEncoder::encode_lines(BlockReader& reader, Sink& ids, Sink& sizes, const std::vector<Special>& special,
+                                 uint64_t first, size_t width, int32_t append, const Dropout& dropout,
+                                 unsigned workers, const Tick& tick) const {
   struct alignas(128) State {
     std::unique_ptr<Texts> texts;
     std::vector<int32_t> sizes;
     OutputBuffer ids, output;
+    uint64_t bytes = 0;
   };
   std::vector<State> states(workers);
   for (State& state : states) state.texts = std::make_unique<Texts>(*applier_, *ids_, special, dropout);
@@ -307,6 +308,7 @@ void IdEncoder::encode_lines(BlockReader& reader, Sink& ids, Sink& sizes, const 
           state.texts->append(
               line, 0, [&] { return *block.name + ": line " + std::to_string(index + 1) + ": "; }, state.ids);
           if (append >= 0) Texts::append_id(append, state.ids);
+          state.bytes += line.size();
           const size_t now = state.ids.size() / sizeof(int32_t);
           state.sizes.push_back(static_cast<int32_t>(now - seen));
           seen = now;
@@ -320,6 +322,9 @@ void IdEncoder::encode_lines(BlockReader& reader, Sink& ids, Sink& sizes, const 
         result = state.output.view();
       },
       tick);
+  uint64_t bytes = 0;
+  for (const State& state : states) bytes += state.bytes;
+  return bytes;
 }
 
 }  // namespace mt_scaffold

@@ -1,0 +1,174 @@
+"""Count, learn from and encode 10 GB of generated JSONL, and print the time, speed and peak memory of each step.
+
+    python benchmarks/ten_gigabytes.py FOLDER [--gigabytes 10] [--shards 20] [--memory 1500M] [--symbols 32000]
+
+FOLDER takes the text and, besides, about half as much for the ids. What is there already is used; remove it by hand.
+
+The text has words of random syllables with Zipfian frequencies (exponent 1.05, Mandelbrot's offset 2.7), one in a
+hundred of them joined to the next one, which gives new words for ever, as compounds and names do. Documents have 400
+words in the middle (log-normal). It is the same for the same seed and number of shards.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import platform
+import subprocess
+import sys
+import time
+from concurrent.futures import ProcessPoolExecutor
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy
+
+TYPES = 500_000
+EXPONENT, OFFSET = 1.05, 2.7
+# Ranks are drawn from this many equal parts of the whole frequency.
+PARTS = 1 << 22
+ONSETS = "b br ch d dr f fl g gr h j k kl l m n p pr qu r s sch sp st t tr v w z".split()
+VOWELS = "a a a e e e e i i i o o u u ä ö ü ei au ie ea ou".split()
+CODAS = ["", "", "", "n", "n", "r", "s", "t", "l", "m", "ng", "nd", "st", "ck", "rt", "tion"]
+# What follows a word, with its probability; a capital follows a full stop.
+ENDINGS = {" ": 0.86, ", ": 0.05, ". ": 0.045, "": 0.01, ".\\n\\n": 0.01, "; ": 0.01, " (": 0.0075, ") ": 0.0075}
+MEDIAN, SPREAD = 400, 0.9
+BATCH = 2_000_000
+END = "<|endoftext|>"
+
+
+@cache
+def vocabulary() -> list[str]:
+    """Words by rank, the frequent ones short; each is unique."""
+    draw = numpy.random.default_rng(5)
+    words: dict[str, None] = {}
+    while len(words) < TYPES:
+        syllables = 1 + int(min(5, draw.poisson(0.11 * numpy.log2(1 + len(words)))))
+        word = "".join(
+            ONSETS[draw.integers(len(ONSETS))] + VOWELS[draw.integers(len(VOWELS))] for _ in range(syllables)
+        )
+        words.setdefault(word + CODAS[draw.integers(len(CODAS))])
+    return list(words)
+
+
+@cache
+def forms() -> numpy.ndarray[Any, Any]:
+    """Each word with each ending, then the same with a capital."""
+    endings = list(ENDINGS)
+    lower = [word + ending for word in vocabulary() for ending in endings]
+    return numpy.array([*lower, *(form[0].upper() + form[1:] for form in lower)], dtype=object)
+
+
+@cache
+def parts() -> tuple[numpy.ndarray[Any, Any], numpy.ndarray[Any, Any]]:
+    """The first rank of each part, and how many there are in it."""
+    weights = (numpy.arange(TYPES) + 1 + OFFSET) ** -EXPONENT
+    ends = numpy.cumsum(weights) / weights.sum()
+    edges = numpy.searchsorted(ends, numpy.arange(PARTS + 1) / PARTS).clip(max=TYPES - 1)
+    return edges[:-1], numpy.diff(edges) + 1
+
+
+def write_shard(path: Path, size: int, seed: int) -> int:
+    """Write documents of about ``size`` bytes; return how many bytes there are."""
+    if path.exists():
+        return path.stat().st_size
+    draw = numpy.random.default_rng(seed)
+    first, many = parts()
+    shares = numpy.cumsum(list(ENDINGS.values()))
+    stops = numpy.array([ending.startswith(".") for ending in ENDINGS])
+    written = 0
+    part = path.with_name(f".{path.name}")
+    with open(part, "w", encoding="utf-8") as stream:
+        while written < size:
+            chosen = draw.integers(PARTS, size=BATCH)
+            ranks = first[chosen] + (draw.random(BATCH) * many[chosen]).astype(numpy.int64)
+            ending = numpy.searchsorted(shares, draw.random(BATCH) * shares[-1]).clip(max=len(ENDINGS) - 1)
+            capital = numpy.concatenate([[True], stops[ending[:-1]]])
+            words = forms()[ranks * len(ENDINGS) + ending + capital * (TYPES * len(ENDINGS))].tolist()
+            start = 0
+            while start < BATCH and written < size:
+                end = start + 1 + int(draw.lognormal(numpy.log(MEDIAN), SPREAD))
+                line = f'{{"text": "{"".join(words[start:end])}"}}\n'
+                stream.write(line)
+                written += len(line.encode())
+                start = end
+    part.rename(path)
+    return path.stat().st_size
+
+
+class Step(NamedTuple):
+    """A command that has run: seconds, bytes of its largest process, and what it printed last."""
+
+    name: str
+    seconds: float
+    peak: int
+    said: str
+
+
+def run(name: str, arguments: list[str]) -> Step:
+    """Run mt-scaffold; its memory is that of the process, with what it has mapped."""
+    print(f"$ mt-scaffold {' '.join(arguments)}", file=sys.stderr, flush=True)
+    start = time.perf_counter()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "mt_scaffold", *arguments], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    )
+    assert process.stdout is not None
+    said = process.stdout.read()
+    _, status, usage = os.wait4(process.pid, 0)
+    if status:
+        sys.exit(f"{name}: {said}")
+    return Step(name, time.perf_counter() - start, usage.ru_maxrss * 1024, (said.strip().splitlines() or [""])[-1])
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
+    parser.add_argument("folder", type=Path, metavar="FOLDER")
+    parser.add_argument("--gigabytes", type=float, default=10)
+    parser.add_argument("--shards", type=int, default=20)
+    parser.add_argument("--memory", default="1500M", help="for counting")
+    parser.add_argument("--prune", type=int, default=5, help="for learning")
+    parser.add_argument("--symbols", type=int, default=32000)
+    parser.add_argument("--cores", type=int, default=len(os.sched_getaffinity(0)))
+    parser.add_argument("--generate", action="store_true", help="only write the text")
+    options = parser.parse_args()
+    text = options.folder / "text"
+    text.mkdir(parents=True, exist_ok=True)
+    size = int(options.gigabytes * 1e9 / options.shards)
+    paths = [text / f"{number:03}.jsonl" for number in range(options.shards)]
+    vocabulary(), forms(), parts()  # before the processes are forked
+    with ProcessPoolExecutor(options.cores) as pool:
+        total = sum(pool.map(write_shard, paths, [size] * len(paths), range(len(paths))))
+    if options.generate:
+        return
+    counts, codes, ids = (str(options.folder / name) for name in ("words.counts", "codes", "ids/"))
+    threads = ["--num-workers", str(options.cores)]
+    words = ["--pretokenise", "gpt2"]
+    limit = ["--max-memory", options.memory]
+    inputs = ["--input", f"{text}/*.jsonl"]
+    load = os.getloadavg()[0]
+    steps = [
+        run("count", ["count-words", *inputs, *words, *limit, *threads, "--output", counts]),
+        run(
+            "learn",
+            [
+                *("learn-bpe", "--counts", counts, "--symbols", str(options.symbols), *limit),
+                *("--prune", str(options.prune), *threads, "--output", codes),
+            ],
+        ),
+        run("encode", ["encode", "--codes", codes, *inputs, "--append", END, *threads, "--output", ids]),
+        run("check", ["encode", "--codes", codes, "--output", ids, "--check"]),
+    ]
+    with open(counts, "rb") as stream:
+        stream.seek(-100, os.SEEK_END)
+        _, types, tokens = stream.read().split()[-3:]
+    print(f"{total / 1e9:.2f} GB of JSONL in {options.shards} files, {int(tokens):,} words, {int(types):,} distinct")
+    print(f"{platform.processor() or platform.machine()}, {options.cores} cores, load before: {load:.1f}\n")
+    print("| step | seconds | MB/s | peak memory |\n|---|---|---|---|")
+    for step in steps:
+        print(f"| {step.name} | {step.seconds:,.0f} | {total / 1e6 / step.seconds:,.0f} | {step.peak / 1e9:.2f} GB |")
+    print(f"\n{steps[1].said}\n{steps[-1].said}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""How bytes are stored: compressed as ``.zst``, or in a store that fsspec reads."""

@@ -1,0 +1,170 @@
+"""Files named by URLs, ``s3://bucket/name``, in stores that fsspec knows: S3, Google Cloud Storage, the Hub, memory.
+
+Credentials, endpoints and other settings are those of fsspec (``~/.config/fsspec``, ``FSSPEC_S3_ENDPOINT_URL``) and of
+each store's package (``AWS_ACCESS_KEY_ID``).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from mt_scaffold.errors import MTScaffoldError
+
+_URL = re.compile(r"([a-z][a-z0-9+.-]+)://")
+# How much is fetched at a time.
+_BLOCK = 1 << 23
+# Stores in which, of several that create a file at the same time, exactly one succeeds.
+_EXCLUSIVE = {"abfs", "az", "file", "gcs", "gs", "local", "memory", "s3", "s3a"}
+
+
+def is_remote(path: object) -> bool:
+    """Return whether a path is a URL, such as ``s3://bucket/name``.
+
+    >>> is_remote("s3://bucket/train.jsonl.zst"), is_remote("train.jsonl.zst")
+    (True, False)
+    """
+    return isinstance(path, str) and _URL.match(path) is not None
+
+
+def creates_exclusively(url: str) -> bool:
+    """Return whether processes that share the store can rely on ``create_remote`` succeeding for one of them only."""
+    protocol = _URL.match(url)
+    return protocol is not None and protocol[1] in _EXCLUSIVE
+
+
+@contextlib.contextmanager
+def _explained(url: str) -> Iterator[None]:
+    """Turn every error of a store into one line: each has exceptions that no common class unites."""
+    try:
+        yield
+    except (MTScaffoldError, FileExistsError):
+        raise
+    except FileNotFoundError as error:
+        raise MTScaffoldError(f"{url}: no such file") from error
+    except Exception as error:
+        reason = getattr(error, "strerror", None) or str(error).strip() or type(error).__name__
+        raise MTScaffoldError(f"{url}: {reason.splitlines()[0]}") from error
+
+
+def store_of(url: str) -> tuple[Any, str]:
+    """Return the file system of fsspec for a URL, and the path within it.
+
+    Raises MTScaffoldError where fsspec, or its package for the store, is not installed.
+    """
+    try:
+        import fsspec.core
+    except ModuleNotFoundError as error:
+        raise MTScaffoldError(
+            f"{url}: URLs need the Python package fsspec: in the source folder, pip install '.[remote]'"
+        ) from error
+    with _explained(url):
+        try:
+            # Other processes change what is there.
+            store, path = fsspec.core.url_to_fs(url, use_listings_cache=False)
+        except ImportError as error:
+            reason = str(error).rstrip(".").splitlines()[0]
+            raise MTScaffoldError(f"{url}: {reason}: in the source folder, pip install '.[remote]'") from error
+    return store, path
+
+
+def open_remote(url: str) -> io.BufferedReader:
+    """Open a file for reading bytes, as stored. Raises MTScaffoldError where it cannot be read, then or later."""
+    store, path = store_of(url)
+    with _explained(url):
+        return io.BufferedReader(_RemoteFile(store.open(path, "rb", block_size=_BLOCK), url), 1 << 18)
+
+
+class _RemoteFile(io.RawIOBase):
+    def __init__(self, stream: Any, url: str) -> None:
+        self._stream = stream
+        self.name = url
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return bool(self._stream.seekable())
+
+    def readinto(self, buffer: Any, /) -> int:
+        with _explained(self.name):
+            data = self._stream.read(len(buffer))
+        buffer[: len(data)] = data
+        return len(data)
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET, /) -> int:
+        with _explained(self.name):
+            return int(self._stream.seek(offset, whence))
+
+    def tell(self) -> int:
+        return int(self._stream.tell())
+
+    def close(self) -> None:
+        if not self.closed:
+            self._stream.close()
+        super().close()
+
+
+def remote_matches(url: str) -> list[str]:
+    """Return the files that a glob in a URL matches, as URLs, sorted."""
+    store, path = store_of(url)
+    with _explained(url):
+        found = store.glob(path, detail=True)
+        return sorted(store.unstrip_protocol(name) for name, each in found.items() if each["type"] != "directory")
+
+
+def remote_size(url: str) -> int | None:
+    """Return the size of a file in bytes, or None if there is none."""
+    store, path = store_of(url)
+    with _explained(url):
+        try:
+            return int(store.info(path)["size"])
+        except FileNotFoundError:
+            return None
+
+
+def remote_names(url: str) -> set[str]:
+    """Return the names of the files in a folder; none if there is no such folder."""
+    store, path = store_of(url)
+    with _explained(url):
+        try:
+            found = store.ls(path, detail=True)
+        except FileNotFoundError:
+            return set()
+        return {each["name"].rstrip("/").rpartition("/")[2] for each in found if each["type"] != "directory"}
+
+
+def upload(local: str, url: str) -> None:
+    """Copy a file to a URL, where it appears when complete."""
+    store, path = store_of(url)
+    with _explained(url):
+        store.put_file(local, path)
+
+
+def write_remote(url: str, content: bytes) -> None:
+    """Write a small file, in place of one that is there."""
+    store, path = store_of(url)
+    with _explained(url):
+        store.pipe_file(path, content)
+
+
+def create_remote(url: str, content: bytes) -> bool:
+    """Write a small file unless it exists; return whether it did not. See ``creates_exclusively``."""
+    store, path = store_of(url)
+    try:
+        with _explained(url):
+            store.pipe_file(path, content, mode="create")
+    except FileExistsError:
+        return False
+    return True
+
+
+def remove_remote(url: str) -> None:
+    """Remove a file, if it is there."""
+    store, path = store_of(url)
+    with _explained(url), contextlib.suppress(FileNotFoundError):
+        store.rm_file(path)

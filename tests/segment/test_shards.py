@@ -1,0 +1,444 @@
+"""``encode`` into a folder: a pair of files per input, resumed, shared, checked, and in stores that fsspec knows."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import os
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from killed_shards import END, SHARDS, digests, encoding, kill_often, write_inputs
+
+from mt_scaffold import learn_bpe
+from mt_scaffold.cli import main
+from mt_scaffold.corpus.count import write_counts
+from mt_scaffold.corpus.documents import Documents
+from mt_scaffold.errors import MTScaffoldError, UsageError
+from mt_scaffold.progress import ShardsProgress
+from mt_scaffold.segment.encode import encode_documents
+from mt_scaffold.segment.shards import claims
+from mt_scaffold.segment.shards.check import check_shards
+from mt_scaffold.segment.shards.claims import Claims
+from mt_scaffold.segment.shards.encode import encode_shards
+from mt_scaffold.segment.shards.folders import CLAIMS, folder_at
+
+STORE = "memory://shards"
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with codes and shards of JSONL."""
+    folder = tmp_path_factory.mktemp("shards")
+    write_inputs(folder, 300)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def encoded(corpus: Path) -> Path:
+    """The shards, encoded."""
+    encode_shards(corpus / "codes", [corpus / "in" / "*.jsonl"], corpus / "encoded", append=END)
+    return corpus / "encoded"
+
+
+@pytest.fixture
+def copy(encoded: Path, tmp_path: Path) -> Path:
+    """A copy of the encoded shards, to damage."""
+    for path in encoded.iterdir():
+        (tmp_path / path.name).write_bytes(path.read_bytes())
+    return tmp_path
+
+
+def again(corpus: Path, folder: Path, **settings: Any) -> None:
+    """Encode the shards as in ``encoded``, but for ``settings``."""
+    encode_shards(corpus / "codes", [corpus / "in" / "*.jsonl"], folder, **{"append": END, **settings})
+
+
+def test_each_shard_is_what_encode_writes(corpus: Path, encoded: Path, tmp_path: Path) -> None:
+    """The pair of an input is the same as by itself, for any number of threads; the manifest has digests and totals."""
+    total = {"documents": 0, "ids": 0, "bytes": 0}
+    for path in sorted((corpus / "in").iterdir()):
+        found = encode_documents(corpus / "codes", [path], tmp_path / f"{path.stem}.bin", append=END)
+        assert found.bytes == sum(len(document) for document in Documents([path]))
+        total = {name: count + getattr(found, name) for name, count in total.items()}
+    alone = digests(tmp_path)
+    assert len(alone) == 3 * SHARDS and alone.items() < digests(encoded).items()
+    manifest = json.loads((encoded / "manifest.json").read_text())
+    assert manifest["kind"] == "shards" and total.items() < manifest.items()
+    assert manifest["files"] == {name: digest for name, digest in alone.items() if not name.endswith(".json")}
+    again(corpus, tmp_path / "threads", num_workers=3)
+    assert digests(tmp_path / "threads") == digests(encoded)
+
+
+def test_bytes_are_those_of_documents(corpus: Path, tmp_path: Path) -> None:
+    """Whatever the format and the end of the file, so that tokens per byte can be compared."""
+    texts = ["one", "", "two \r", "three"]
+    (tmp_path / "a.txt").write_bytes("\n".join(texts).encode())
+    (tmp_path / "b.jsonl").write_text("".join(json.dumps({"text": text}) + "\n" for text in texts))
+    for name in ("a.txt", "b.jsonl"):
+        assert encode_documents(corpus / "codes", [tmp_path / name], tmp_path / "ids.bin").bytes == 13
+
+
+def test_shards_are_named_after_inputs(corpus: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """By their folders where these differ; inputs of one name, and standard input, are refused."""
+    for name in ("de/00.jsonl", "en/00.jsonl", "en/more/train.en"):
+        (tmp_path / "in" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "in" / name).write_text('{"text": "a"}\n')
+    encode_shards(corpus / "codes", [tmp_path / "in" / "**" / "*.*"], tmp_path / "out")
+    assert {path.name for path in (tmp_path / "out").glob("*.bin")} == {
+        *("de.00.bin", "en.00.bin", "en.more.train.en.bin")
+    }
+    (tmp_path / "in" / "de" / "00.txt").write_text("b")
+    command = ["encode", f"--codes={corpus / 'codes'}", f"--output={tmp_path}/other/", "--input"]
+    assert main([*command, f"{tmp_path}/in/de/*"]) == 2
+    assert main([*command, "-"]) == 2
+    assert main([*command, f"{tmp_path}/in/de"]) == 1
+    errors = capsys.readouterr().err.splitlines()
+    assert len(errors) == 3 and "would be the shard 00, as" in errors[0] and "not a file" in errors[2]
+    assert not (tmp_path / "other").exists()
+
+
+def test_the_same_command_encodes_only_what_is_missing(corpus: Path, copy: Path, encoded: Path) -> None:
+    """Finished shards are neither read nor written again."""
+    (copy / "03.manifest.json").unlink()
+    before = {path.name: path.stat().st_mtime_ns for path in copy.iterdir()}
+    time.sleep(0.01)
+    again(corpus, copy)
+    after = {path.name: path.stat().st_mtime_ns for path in copy.iterdir()}
+    changed = {name for name in after if before.get(name) != after[name]}
+    assert changed == {"03.bin", "03.idx", "03.manifest.json"} and digests(copy) == digests(encoded)
+
+
+@pytest.mark.parametrize(
+    ("settings", "problem"),
+    [
+        ({"merges": 200}, r"codes \(sha256 .*, \d+ merges\), not with codes \(sha256 .*, 200 merges\)"),
+        ({"append": None}, "special_tokens"),
+        ({"dtype": "uint32"}, 'dtype "uint16", not "uint32"'),
+        ({"in_text": "text"}, "in_text"),
+        ({"dropout": 0.1, "seed": 1}, "dropout 0, not 0.1"),
+        ({"dropout": 0.1}, "need --seed"),
+        ({"field": "body"}, "field"),
+    ],
+    ids=lambda value: "-".join(value) if isinstance(value, dict) else "",
+)
+def test_other_settings_are_refused(corpus: Path, encoded: Path, settings: dict[str, Any], problem: str) -> None:
+    """A folder holds ids of one kind."""
+    before = digests(encoded)
+    with pytest.raises(UsageError, match=problem):
+        again(corpus, encoded, **settings)
+    assert digests(encoded) == before
+
+
+def test_other_inputs_are_refused(corpus: Path, encoded: Path, tmp_path: Path) -> None:
+    """Neither more nor fewer inputs, nor one that has changed, can go into the same folder; nor over other files."""
+    for path in (corpus / "in").iterdir():
+        (tmp_path / path.name).write_bytes(path.read_bytes())
+    files = sorted(tmp_path.iterdir())
+    for inputs, problem in ((files[1:], "with the input of 00, too"), (files[::-1], "in another order")):
+        with pytest.raises(UsageError, match=problem):
+            encode_shards(corpus / "codes", inputs, encoded, append=END)
+    (tmp_path / "more.jsonl").write_text("")
+    with pytest.raises(UsageError, match="without the input more"):
+        encode_shards(corpus / "codes", [tmp_path / "*.jsonl"], encoded, append=END)
+    (tmp_path / "04.jsonl").write_text('{"text": "changed"}\n')
+    with pytest.raises(UsageError, match=r"when 04\.jsonl had [\d,]+ bytes, not 20"):
+        encode_shards(corpus / "codes", files, encoded, append=END)
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "00.bin").write_text("mine")
+    with pytest.raises(UsageError, match=r"00\.bin: exists, without a manifest\.json"):
+        again(corpus, tmp_path / "out")
+    assert (tmp_path / "out" / "00.bin").read_text() == "mine"
+
+
+def test_dropout_depends_on_the_seed_alone(corpus: Path, tmp_path: Path) -> None:
+    """Shards are sampled by their number, not by which process has which; two equal shards differ."""
+    (tmp_path / "in").mkdir()
+    for name in ("a", "b"):
+        (tmp_path / "in" / f"{name}.txt").write_text("low lower lowest newer newest\n" * 20)
+    for workers in (1, 2):
+        settings: dict[str, Any] = {"dropout": 0.5, "seed": 3, "num_workers": workers}
+        encode_shards(corpus / "codes", [tmp_path / "in" / "*"], tmp_path / f"out{workers}", **settings)
+    assert digests(tmp_path / "out1") == digests(tmp_path / "out2")
+    assert (tmp_path / "out1" / "a.bin").read_bytes() != (tmp_path / "out1" / "b.bin").read_bytes()
+
+
+def damage(path: Path) -> None:
+    """Change one bit in the middle of a file."""
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 1
+    path.write_bytes(content)
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "problem"),
+    [
+        ("03.bin", damage, "03.bin: not as it was written \\(sha256 mismatch\\)"),
+        ("03.idx", damage, "03.idx: not as it was written \\(sha256 mismatch\\)"),
+        ("03.bin", lambda path: os.truncate(path, 100), "03.bin: truncated: 100 of [\\d,]+ bytes"),
+        ("03.idx", lambda path: os.truncate(path, 100), "03.idx: not as it was written"),
+        ("03.idx", Path.unlink, "03.idx: missing"),
+        ("03.manifest.json", Path.unlink, "1 of 10 are not finished, 03 first"),
+        ("03.manifest.json", damage, "03.manifest.json: "),
+    ],
+)
+def test_check_finds_damage(
+    corpus: Path, copy: Path, encoded: Path, capsys: pytest.CaptureFixture[str], name: str, change: Any, problem: str
+) -> None:
+    """And names the file; following what it says mends the folder."""
+    command = ["encode", f"--codes={corpus / 'codes'}", f"--output={copy}", "--check"]
+    assert main(command) == 0
+    assert "10 shards, 3,000 documents" in capsys.readouterr().out
+    change(copy / name)
+    assert main(command) == 1
+    assert re.search(problem, errors := capsys.readouterr().err), errors
+    (copy / "03.manifest.json").unlink(missing_ok=True)
+    again(corpus, copy)
+    assert main(command) == 0 and digests(copy) == digests(encoded)
+
+
+def test_check_refuses_other_codes(corpus: Path, copy: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Of the folder as a whole, and of one shard that was copied into it."""
+    learn_bpe(corpus / "text", corpus / "other", 100, pretokenise="gpt2")
+    with pytest.raises(UsageError, match="encoded with codes .*, not with other"):
+        check_shards(corpus / "other", copy)
+    encode_documents(corpus / "other", [corpus / "in" / "05.jsonl"], copy / "05.bin", append=END)
+    with pytest.raises(MTScaffoldError, match="1 of 10 shards are damaged"):
+        check_shards(corpus / "codes", copy)
+    assert "05.manifest.json: encoded with other" in capsys.readouterr().err
+    with pytest.raises(MTScaffoldError, match="encoded with other"):
+        again(corpus, copy)
+    with pytest.raises(MTScaffoldError, match=r"no manifest\.json, and so not a folder of shards"):
+        check_shards(corpus / "codes", corpus / "in")
+
+
+def test_kills_leave_no_trace(tmp_path: Path) -> None:
+    """Killed at random moments and started again, two processes end with the bytes of one that was left alone."""
+    write_inputs(tmp_path, 1000)
+    killed, _ = kill_often(tmp_path, "out/", 4, seed=1, processes=2)
+    assert killed == 4
+
+
+def test_processes_share_a_folder(tmp_path: Path) -> None:
+    """Each takes shards that no other has; all return when all shards are finished, without a notice of a dead one."""
+    write_inputs(tmp_path, 2000)
+    processes = [encoding(tmp_path, "out/") for _ in range(3)]
+    for process in processes:
+        message = process.communicate()[1]
+        assert process.returncode == 0, message
+        assert "again" not in message
+    encode_shards(tmp_path / "codes", [tmp_path / "in" / "*.jsonl"], tmp_path / "alone", append=END)
+    assert digests(tmp_path / "out") == digests(tmp_path / "alone")
+
+
+def test_a_claim_ends_with_its_process(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A live process keeps its shard, and a dead one loses it to the first that notices."""
+    program = (
+        "import sys\n"
+        "from mt_scaffold.segment.shards.claims import Claims\n"
+        "from mt_scaffold.segment.shards.folders import folder_at\n"
+        f"with Claims(folder_at({str(tmp_path)!r})).claim('00'):\n"
+        "    print('mine', flush=True)\n"
+        "    sys.stdin.read()\n"
+    )
+    command = [sys.executable, "-c", program]
+    holder = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert holder.stdout is not None and holder.stdout.readline() == "mine\n"
+    first, second = Claims(folder_at(tmp_path)), Claims(folder_at(tmp_path))
+    with first.claim("00") as claim:
+        assert claim is None
+    holder.kill()
+    holder.wait()
+    with first.claim("00") as claim, second.claim("00") as other:
+        assert claim is not None and claim.holds() and other is None
+    assert f"00: process {holder.pid} on" in capsys.readouterr().err
+    assert not [*(tmp_path / CLAIMS).iterdir()]
+
+
+def test_a_claim_of_another_machine_ends_when_it_stays_silent(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """While it is touched, nobody takes it; the holder that was only slow notices that it was taken."""
+    monkeypatch.setattr(claims, "STALE_SECONDS", 0.2)
+    monkeypatch.setattr(claims, "HEARTBEAT_SECONDS", 0.02)
+    elsewhere = Claims(folder_at(tmp_path))
+    elsewhere._own = elsewhere._own._replace(machine="elsewhere", host="node7", pid=1)
+    here = Claims(folder_at(tmp_path))
+    with elsewhere.claim("00") as slow:
+        assert slow is not None
+        for _ in range(10):
+            time.sleep(0.04)
+            with here.claim("00") as claim:
+                assert claim is None
+        slow._ended.set()  # its heart stops
+        deadline = time.monotonic() + 10
+        while time.monotonic() < deadline and slow.holds():
+            with here.claim("00") as claim:
+                assert claim is None or not slow.holds()
+            if claim is not None:
+                break
+            time.sleep(0.04)
+        assert claim is not None
+    assert "00: process 1 on node7 has given no sign for 0 s" in capsys.readouterr().err
+
+
+def test_progress_has_shards_speed_and_time_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Shards that were finished before took this process no time."""
+    now = 100.0
+    monkeypatch.setattr(time, "monotonic", lambda: now)
+    lines: list[str] = []
+    progress = ShardsProgress("encoding", [10_000_000] * 4, lines.append)
+    progress.finished(0)
+    for number in (1, 2):
+        show = progress.encoding(number)
+        assert show is not None
+        now += 5
+        show(15_000_000)
+        now += 5
+        show(30_000_000)
+        progress.finished(number)
+    assert lines == [
+        "encoding: 1 of 4 shards, 15 MB, 3 MB/s",
+        "encoding: 1 of 4 shards, 30 MB, 3 MB/s",
+        "encoding: 2 of 4 shards, 45 MB, 3 MB/s, 15 s left",
+        "encoding: 2 of 4 shards, 60 MB, 3 MB/s, 10 s left",
+    ]
+
+
+@pytest.fixture
+def memory(corpus: Path) -> Iterator[Any]:
+    """The store memory://, with the shards in memory://shards/in."""
+    fsspec = pytest.importorskip("fsspec", reason="comes with the extra 'remote'")
+    store = fsspec.filesystem("memory")
+    store.pipe({f"/shards/in/{path.name}": path.read_bytes() for path in (corpus / "in").iterdir()})
+    yield store
+    store.rm("/shards", recursive=True)
+
+
+def contents(store: Any, folder: str) -> dict[str, bytes]:
+    """The files of a folder in a store, without those that end in .manifest.json, by name."""
+    return {name.rpartition("/")[2]: store.cat_file(name) for name in store.find(folder)}
+
+
+def test_a_store_takes_shards(corpus: Path, encoded: Path, memory: Any) -> None:
+    """Inputs, codes and outputs are URLs; the bytes are those of a folder, and --check reads them."""
+    memory.pipe_file("/shards/codes", (corpus / "codes").read_bytes())
+    for _ in range(2):
+        encode_shards(f"{STORE}/codes", [f"{STORE}/in/*.jsonl"], f"{STORE}/out/", append=END)
+        assert contents(memory, "/shards/out") == {path.name: path.read_bytes() for path in encoded.iterdir()}
+        memory.rm_file("/shards/out/07.manifest.json")
+    with pytest.raises(MTScaffoldError, match="1 of 10 are not finished, 07 first"):
+        check_shards(corpus / "codes", f"{STORE}/out")
+    encode_shards(f"{STORE}/codes", [f"{STORE}/in/*.jsonl"], f"{STORE}/out/", append=END)
+    assert check_shards(corpus / "codes", f"{STORE}/out").shards == SHARDS
+    memory.pipe_file("/shards/out/02.bin", memory.cat_file("/shards/out/02.bin")[:-2])
+    with pytest.raises(MTScaffoldError, match="1 of 10 shards are damaged"):
+        check_shards(corpus / "codes", f"{STORE}/out")
+
+
+def test_every_command_reads_and_writes_stores(corpus: Path, memory: Any, tmp_path: Path) -> None:
+    """Counting, learning and a single pair of files: compressed text and Parquet too, as from a disk."""
+    pyarrow = pytest.importorskip("pyarrow", reason="comes with the extra 'documents'")
+    parquet = pytest.importorskip("pyarrow.parquet", reason="comes with the extra 'documents'")
+    source = corpus / "in" / "00.jsonl"
+    table = pyarrow.table({"text": [document.decode() for document in Documents([source])]})
+    buffer = io.BytesIO()
+    parquet.write_table(table, buffer)
+    memory.pipe_file("/shards/a.parquet", buffer.getvalue())
+    with open(source, "rb") as stream:
+        memory.pipe_file("/shards/a.jsonl.gz", gzip.compress(stream.read()))
+    write_counts(tmp_path / "counts", documents=Documents([source]), pretokenise="gpt2")
+    for name in ("a.parquet", "a.jsonl.gz"):
+        write_counts(f"{STORE}/counts", documents=Documents([f"{STORE}/{name}"]), pretokenise="gpt2")
+        assert memory.cat_file("/shards/counts") == (tmp_path / "counts").read_bytes()
+    options = ["--symbols", "50", "--pretokenise", "gpt2", "--output"]
+    assert main(["learn-bpe", "--input", f"{STORE}/in/*.jsonl", *options, f"{STORE}/learnt"]) == 0
+    assert main(["learn-bpe", "--input", f"{corpus}/in/*.jsonl", *options, str(tmp_path / "learnt")]) == 0
+    assert memory.cat_file("/shards/learnt") == (tmp_path / "learnt").read_bytes()
+    for output in (f"{STORE}/pair/00.bin", f"{tmp_path}/00.bin"):
+        assert main(["encode", f"--codes={corpus / 'codes'}", "--input", str(source), "--output", output]) == 0
+    pair = {path.name: path.read_bytes() for path in tmp_path.glob("00.*")}
+    assert len(pair) == 3 and contents(memory, "/shards/pair") == pair
+
+
+@pytest.mark.parametrize(
+    ("url", "problem"),
+    [
+        ("memory://shards/none.txt", "memory://shards/none.txt: no such file"),
+        ("memory://shards/none*", "no file matches this pattern"),
+        ("nowhere://x/y", "Protocol not known: nowhere"),
+        ("hdfs://x/y", "hdfs://x/y: "),
+    ],
+)
+def test_what_a_store_cannot_do_is_one_line(
+    memory: Any, corpus: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], url: str, problem: str
+) -> None:
+    """Each store has its own exceptions, and a user wants none of them."""
+    output = f"{tmp_path}/out/"
+    assert main(["encode", f"--codes={corpus / 'codes'}", "--input", url, "--output", output]) == 1
+    (line,) = capsys.readouterr().err.splitlines()
+    assert problem in line and not (tmp_path / "out").exists()
+
+
+def test_without_fsspec_a_line_says_what_to_install(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The base installation has no fsspec; a store without its package says which."""
+    command = ["count-words", "--output", str(tmp_path / "counts"), "--input"]
+    with monkeypatch.context() as patch:
+        for name in [name for name in sys.modules if name.split(".")[0] == "fsspec"]:
+            patch.delitem(sys.modules, name)
+        patch.setitem(sys.modules, "fsspec", None)
+        assert main([*command, "s3://bucket/text"]) == 1
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "s3://bucket/text: URLs need the Python package fsspec" in line and "'.[remote]'" in line
+
+
+@pytest.fixture
+def s3(corpus: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    """An S3 server on loopback, with the shards in s3://bucket/in."""
+    s3fs = pytest.importorskip("s3fs", reason="comes with the extra 'remote'")
+    server_of = pytest.importorskip("moto.server", reason="comes with the extra 'dev'")
+    server = server_of.ThreadedMotoServer("127.0.0.1", port=0, verbose=False)
+    server.start()
+    host, port = server.get_host_and_port()
+    for name, value in {
+        "AWS_ENDPOINT_URL": f"http://{host}:{port}",
+        "AWS_ACCESS_KEY_ID": "test",
+        "AWS_SECRET_ACCESS_KEY": "test",
+        "AWS_DEFAULT_REGION": "us-east-1",
+    }.items():
+        monkeypatch.setenv(name, value)
+    s3fs.S3FileSystem.clear_instance_cache()
+    store = s3fs.S3FileSystem()
+    store.mkdir("bucket")
+    store.pipe({f"bucket/in/{path.name}": path.read_bytes() for path in (corpus / "in").iterdir()})
+    yield store
+    server.stop()
+    s3fs.S3FileSystem.clear_instance_cache()
+
+
+def test_processes_share_a_folder_in_s3(corpus: Path, encoded: Path, s3: Any) -> None:
+    """Claims are objects that S3 lets only one process create; the others take over that of a killed one."""
+    options = [f"--codes={corpus / 'codes'}", "--input", "s3://bucket/in/*.jsonl", "--append", END]
+    command = [sys.executable, "-m", "mt_scaffold", "encode", *options, "--output", "s3://bucket/out"]
+    killed = subprocess.Popen(command, stderr=subprocess.DEVNULL)
+    while not s3.exists("bucket/out/.claims"):
+        time.sleep(0.05)
+        s3.invalidate_cache()
+    killed.kill()
+    killed.wait()
+    processes = [subprocess.Popen(command, stderr=subprocess.PIPE, text=True) for _ in range(2)]
+    for process in processes:
+        message = process.communicate()[1]
+        assert process.returncode == 0, message
+    s3.invalidate_cache()
+    assert contents(s3, "bucket/out") == {path.name: path.read_bytes() for path in encoded.iterdir()}
+    assert main([*command[3:4], *options[:1], "--output", "s3://bucket/out", "--check"]) == 0
