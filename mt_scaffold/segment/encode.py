@@ -14,7 +14,16 @@ from typing import BinaryIO, NamedTuple, cast
 from mt_scaffold.codes import Codes, CodesSource
 from mt_scaffold.corpus.documents import DocumentInput, Documents
 from mt_scaffold.corpus.files import Output, PathLike, explain_os_error, refuse_overwriting, shown, writing_to
-from mt_scaffold.corpus.id_files import DTYPES, IdFile, IdsWriter, id_width, index_path, read_index, writing_ids
+from mt_scaffold.corpus.id_files import (
+    DTYPES,
+    INDEXES,
+    IdFile,
+    IdsWriter,
+    id_width,
+    index_path,
+    read_index,
+    writing_ids,
+)
 from mt_scaffold.corpus.inputs import TextFile, core_input
 from mt_scaffold.errors import MTScaffoldError, SpecialTokenError, UsageError
 from mt_scaffold.manifest import (
@@ -78,6 +87,7 @@ def encode_documents(
     field: str | None = None,
     merges: int = -1,
     dtype: str | None = None,
+    index: str = "fairseq",
     special_tokens: Sequence[str] = (),
     append: str | None = None,
     in_text: str = "refuse",
@@ -93,6 +103,7 @@ def encode_documents(
 
     codes, merges: as for ``BPE``; their symbols must be bytes. paths, format, field: as for ``Documents``.
     outfile: a path that ends in ``.bin``. dtype: ``uint16`` or ``uint32``; None for the smaller one that fits.
+    index: the program that reads ``NAME.idx``, ``fairseq`` or ``megatron``, for which ids of 4 bytes are ``int32``.
     special_tokens: as for ``BPE``. append: a token to end every document with; a special token if it is not one yet.
     in_text: whether a special token that a document spells out is an error (``refuse``), its id (``token``) or text
         like any other (``text``).
@@ -105,6 +116,7 @@ def encode_documents(
     small and an output that is an input. An output path is only created when complete.
     """
     check_choice("treatment of special tokens", in_text, IN_TEXT)
+    check_choice("index", index, INDEXES)
     special = _special(special_tokens, append)
     read = Codes.of(codes)
     bpe = BPE(read, merges, special_tokens=special)
@@ -125,7 +137,7 @@ def encode_documents(
         worker_count(num_workers),
         uniform,
     )
-    with progress_line("encoding") as show, writing_ids(outfile, width) as writer:
+    with progress_line("encoding") as show, writing_ids(outfile, width, index) as writer:
         for each in documents.inputs:
             first = writer.sizes.tell() // 4
             if each.format == "lines":
