@@ -13,7 +13,7 @@ from mt_scaffold.commands.arguments import (
     input_paths,
 )
 from mt_scaffold.corpus.documents import DOCUMENT_FORMATS
-from mt_scaffold.corpus.id_files import DTYPES
+from mt_scaffold.corpus.id_files import DTYPES, INDEXES
 from mt_scaffold.errors import UsageError
 from mt_scaffold.segment.encode import IN_TEXT, encode_documents
 from mt_scaffold.segment.shards.check import check_shards
@@ -61,6 +61,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--field", metavar="NAME", help="the key or column of the text in JSONL and Parquet (default: text)"
     )
     parser.add_argument("--dtype", choices=DTYPES, help="type of an id (default: the smaller one that fits)")
+    parser.add_argument(
+        "--index",
+        choices=INDEXES,
+        default="fairseq",
+        help="the program that reads NAME.idx; for Megatron, ids of 4 bytes are int32 (default: %(default)s)",
+    )
     add_special_tokens(parser, "end every document with this token, such as '<|endoftext|>'")
     parser.add_argument(
         "--in-text",
@@ -104,6 +110,7 @@ def run(options: argparse.Namespace) -> None:
         field=options.field,
         merges=options.merges,
         dtype=options.dtype,
+        index=options.index,
         special_tokens=options.special,
         append=options.append,
         in_text=options.in_text,

@@ -1,7 +1,8 @@
 """Files of ids: ``X.bin``, the ids of all documents, as nanoGPT maps it, and ``X.idx``, where each begins.
 
 ``X.bin`` is nothing but the ids, unsigned integers of 2 or 4 bytes, little-endian. The pair is fairseq's
-memory-mapped data set (``--dataset-impl mmap``).
+memory-mapped data set (``--dataset-impl mmap``) or, with another index, Megatron's ``IndexedDataset``. Both indices
+begin with the same bytes; their lengths tell them apart.
 """
 
 from __future__ import annotations
@@ -21,11 +22,32 @@ from mt_scaffold.errors import MTScaffoldError, UsageError
 
 _MAGIC = b"MMIDIDX\x00\x00"
 _VERSION = 1
-_HEADER = struct.Struct("<9sQBQ")
-# fairseq's numbers for unsigned integers, by their bytes.
-_CODES = {2: 8, 4: 9}
 _BLOCK = 1 << 16
 DTYPES = {"uint16": 2, "uint32": 4}
+INDEXES = ("fairseq", "megatron")
+
+
+class _Layout(NamedTuple):
+    """How a program lays out its index.
+
+    header: magic number, version, type of the ids and their sequences; for Megatron also how many bounds of documents
+    follow the sizes (int32 each) and starts (int64 each) of the sequences.
+    codes: the program's number for the type of the ids, by their bytes.
+    """
+
+    program: str
+    header: struct.Struct
+    codes: dict[int, int]
+
+    def length(self, sequences: int, bounds: int) -> int:
+        return self.header.size + 12 * sequences + 8 * bounds
+
+
+# For Megatron, ids of 4 bytes are signed; none needs the last bit.
+_LAYOUTS = {
+    "fairseq": _Layout("fairseq", struct.Struct("<9sQBQ"), {2: 8, 4: 9}),
+    "megatron": _Layout("Megatron", struct.Struct("<9sQBQQ"), {2: 8, 4: 4}),
+}
 
 
 def id_width(n_vocab: int, dtype: str | None = None) -> int:
@@ -50,12 +72,14 @@ def index_path(path: PathLike) -> str:
     return name.removesuffix(".bin") + ".idx"
 
 
-def write_index(stream: BinaryIO, width: int, documents: int, sizes: Iterator[bytes]) -> None:
-    """Write fairseq's index for ids of ``width`` bytes; sizes: the numbers of ids (int32), twice over, in any blocks.
+def write_index(stream: BinaryIO, width: int, documents: int, sizes: Iterator[bytes], index: str = "fairseq") -> None:
+    """Write an index for ids of ``width`` bytes; sizes: the numbers of ids (int32), twice over, in any blocks.
 
     They are needed once as they are and once to be summed, so the iterator gives them all, then all of them again.
     """
-    stream.write(_HEADER.pack(_MAGIC, _VERSION, _CODES[width], documents))
+    layout = _LAYOUTS[index]
+    bounds = (documents + 1,) if index == "megatron" else ()
+    stream.write(layout.header.pack(_MAGIC, _VERSION, layout.codes[width], documents, *bounds))
     left = 4 * documents
     while left > 0:
         block = next(sizes)
@@ -66,6 +90,13 @@ def write_index(stream: BinaryIO, width: int, documents: int, sizes: Iterator[by
         starts = array("q", accumulate((width * size for size in array("i", block)), initial=start))
         start = starts.pop()
         stream.write(starts)
+    stream.writelines(_document_bounds(*bounds))
+
+
+def _document_bounds(count: int = 0) -> Iterator[array[int]]:
+    """Each document is one sequence for Megatron."""
+    for start in range(0, count, _BLOCK):
+        yield array("q", range(start, min(start + _BLOCK, count)))
 
 
 class IdsWriter(NamedTuple):
@@ -81,20 +112,22 @@ class IdsWriter(NamedTuple):
 
 
 @contextlib.contextmanager
-def writing_ids(path: PathLike, width: int) -> Iterator[IdsWriter]:
+def writing_ids(path: PathLike, width: int, index: str = "fairseq") -> Iterator[IdsWriter]:
     """Write ``NAME.bin`` and ``NAME.idx``, which take these names only if the block ends without an error.
+
+    index: the program that reads the index, one of ``INDEXES``.
 
     Memory is bounded whatever the number of documents. Raises UsageError unless ``path`` ends in ``.bin``.
     """
     assert sys.byteorder == "little" and array("i").itemsize == 4
-    index = index_path(path)
+    beside = index_path(path)
     folder = os.path.dirname(os.path.realpath(path))
-    with open_output(path) as ids, open_output(index) as stream, tempfile.TemporaryFile(dir=folder) as sizes:
-        writer = IdsWriter(ids, cast(BinaryIO, sizes), shown(path), shown(index))
+    with open_output(path) as ids, open_output(beside) as stream, tempfile.TemporaryFile(dir=folder) as sizes:
+        writer = IdsWriter(ids, cast(BinaryIO, sizes), shown(path), shown(beside))
         yield writer
         sizes.flush()
         length = sizes.seek(0, os.SEEK_END)
-        write_index(stream, width, length // 4, _twice(cast(BinaryIO, sizes)))
+        write_index(stream, width, length // 4, _twice(cast(BinaryIO, sizes)), index)
 
 
 def _twice(stream: BinaryIO) -> Iterator[bytes]:
@@ -105,17 +138,21 @@ def _twice(stream: BinaryIO) -> Iterator[bytes]:
 
 
 class IdFile(NamedTuple):
-    """A file of ids: ``width`` bytes each; the sizes of its documents, as blocks of int32."""
+    """A file of ids: ``width`` bytes each; the sizes of its documents, as blocks of int32.
+
+    header: bytes of the index before the sizes.
+    """
 
     path: str
     index_file: str
     width: int
     documents: int
+    header: int
 
     def sizes(self) -> Iterator[array[int]]:
         """Yield the number of ids of each document, some 65,536 at a time."""
         with open(self.index_file, "rb") as stream:
-            stream.seek(_HEADER.size)
+            stream.seek(self.header)
             left = self.documents
             while left > 0:
                 block = array("i", stream.read(4 * min(left, _BLOCK)))
@@ -123,28 +160,51 @@ class IdFile(NamedTuple):
                 left -= len(block)
 
 
-def read_index(path: PathLike) -> IdFile:
-    """Return what the index beside ``X.bin`` says.
+def read_index(path: PathLike, index: str | None = None) -> IdFile:
+    """Return what the index beside ``X.bin`` says; index: the program that must be able to read it, None for any.
 
-    Raises MTScaffoldError where it is missing, malformed, or of another file than ``X.bin``.
+    Raises MTScaffoldError where it is missing, malformed, another program's, or of another file than ``X.bin``.
     """
-    index = index_path(path)
+    beside = index_path(path)
     try:
-        with open(index, "rb") as stream:
-            header = stream.read(_HEADER.size)
+        with open(beside, "rb") as stream:
+            header = stream.read(_LAYOUTS["megatron"].header.size)
             length = stream.seek(0, os.SEEK_END)
         ids = os.path.getsize(path)
     except OSError as error:
         raise MTScaffoldError(f"{error.filename}: {error.strerror}") from error
-    if len(header) < _HEADER.size or header[:9] != _MAGIC:
-        raise MTScaffoldError(f"{shown(index)}: not an index of ids, as mt-scaffold encode and fairseq write it")
-    _, version, code, documents = _HEADER.unpack(header)
-    width = {code: width for width, code in _CODES.items()}.get(code)
-    if version != _VERSION or width is None:
-        raise MTScaffoldError(f"{shown(index)}: ids of fairseq's type {code}; only uint16 and uint32 are read")
-    if length != _HEADER.size + 12 * documents:
-        raise MTScaffoldError(f"{shown(index)}: incomplete; encode the text again")
-    found = IdFile(os.fspath(path), index, width, documents)
+    if length < _LAYOUTS["fairseq"].header.size or header[:9] != _MAGIC:
+        raise MTScaffoldError(f"{shown(beside)}: not an index of ids, as mt-scaffold encode and fairseq write it")
+    _, version, code, documents, bounds = _LAYOUTS["megatron"].header.unpack(header.ljust(34, b"\0"))
+    # Megatron's is the longer one for as many sequences, whatever its bounds.
+    lengths = [_LAYOUTS["fairseq"].length(documents, 0), _LAYOUTS["megatron"].length(documents, bounds)]
+    written = INDEXES[lengths.index(length)] if length in lengths else None
+    layout = _LAYOUTS[written or "fairseq"]
+    if written and index not in (None, written):
+        raise MTScaffoldError(
+            f"{shown(beside)}: an index for {layout.program}, not for {_LAYOUTS[str(index)].program}; encode the text "
+            f"again with --index {index}"
+        )
+    width = {code: width for width, code in layout.codes.items()}.get(code)
+    if version != _VERSION or (width is None and (written or code not in _LAYOUTS["megatron"].codes.values())):
+        raise MTScaffoldError(
+            f"{shown(beside)}: ids of {layout.program}'s type {code}; only those of mt-scaffold encode are read"
+        )
+    if width is None or not written:
+        raise MTScaffoldError(f"{shown(beside)}: incomplete; encode the text again")
+    found = IdFile(os.fspath(path), beside, width, documents, layout.header.size)
+    if written == "megatron" and not _one_sequence_each(beside, documents, bounds):
+        raise MTScaffoldError(
+            f"{shown(beside)}: its documents are of several sequences; only those of one sequence each are read"
+        )
     if sum(map(sum, found.sizes())) * width != ids:
-        raise MTScaffoldError(f"{shown(index)}: not the index of {shown(path)}, which has {ids:,} bytes")
+        raise MTScaffoldError(f"{shown(beside)}: not the index of {shown(path)}, which has {ids:,} bytes")
     return found
+
+
+def _one_sequence_each(index_file: str, sequences: int, bounds: int) -> bool:
+    with open(index_file, "rb") as stream:
+        stream.seek(_LAYOUTS["megatron"].length(sequences, 0))
+        return bounds == sequences + 1 and all(
+            stream.read(8 * len(block)) == block.tobytes() for block in _document_bounds(bounds)
+        )

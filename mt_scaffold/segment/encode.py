@@ -23,7 +23,16 @@ from mt_scaffold.corpus.files import (
     temporary_folder,
     writing_to,
 )
-from mt_scaffold.corpus.id_files import DTYPES, IdFile, IdsWriter, id_width, index_path, read_index, writing_ids
+from mt_scaffold.corpus.id_files import (
+    DTYPES,
+    INDEXES,
+    IdFile,
+    IdsWriter,
+    id_width,
+    index_path,
+    read_index,
+    writing_ids,
+)
 from mt_scaffold.corpus.inputs import TextFile, core_input
 from mt_scaffold.corpus.storage.remote import is_remote, remove_remote, store_of, upload
 from mt_scaffold.errors import MTScaffoldError, SpecialTokenError, UsageError
@@ -89,6 +98,7 @@ def encode_documents(
     field: str | None = None,
     merges: int = -1,
     dtype: str | None = None,
+    index: str = "fairseq",
     special_tokens: Sequence[str] = (),
     append: str | None = None,
     in_text: str = "refuse",
@@ -104,6 +114,7 @@ def encode_documents(
 
     codes, merges: as for ``BPE``; their symbols must be bytes. paths, format, field: as for ``Documents``.
     outfile: a path that ends in ``.bin``. dtype: ``uint16`` or ``uint32``; None for the smaller one that fits.
+    index: the program that reads ``NAME.idx``, ``fairseq`` or ``megatron``, for which ids of 4 bytes are ``int32``.
     special_tokens: as for ``BPE``. append: a token to end every document with; a special token if it is not one yet.
     in_text: whether a special token that a document spells out is an error (``refuse``), its id (``token``) or text
         like any other (``text``).
@@ -119,6 +130,7 @@ def encode_documents(
         codes,
         merges=merges,
         dtype=dtype,
+        index=index,
         special_tokens=special_tokens,
         append=append,
         in_text=in_text,
@@ -175,6 +187,7 @@ class DocumentEncoder:
         *,
         merges: int = -1,
         dtype: str | None = None,
+        index: str = "fairseq",
         special_tokens: Sequence[str] = (),
         append: str | None = None,
         in_text: str = "refuse",
@@ -185,9 +198,11 @@ class DocumentEncoder:
         uniform_sampling: float = 0,
     ) -> None:
         check_choice("treatment of special tokens", in_text, IN_TEXT)
+        check_choice("index", index, INDEXES)
         special = _special(special_tokens, append)
         self.codes = Codes.of(codes)
         self._bpe = BPE(self.codes, merges, special_tokens=special)
+        self._index = index
         self._width = id_width(self._bpe.n_vocab, dtype)
         uniform = check_uniform_sampling(uniform_sampling, check_dropout(dropout))
         self.random = bool(dropout or uniform)
@@ -233,7 +248,7 @@ class DocumentEncoder:
         first: the index of the first document. show: is called with the bytes of text that have been encoded.
         before: is called before the files appear.
         """
-        with writing_ids(outfile, self._width) as writer:
+        with writing_ids(outfile, self._width, self._index) as writer:
             done = 0
             for each in inputs:
                 index = first + writer.sizes.tell() // 4

@@ -20,7 +20,7 @@ from mt_scaffold import BPE
 from mt_scaffold.cli import main
 from mt_scaffold.corpus.count import count_words
 from mt_scaffold.corpus.header import CodesHeader
-from mt_scaffold.corpus.id_files import id_width
+from mt_scaffold.corpus.id_files import id_width, read_index
 from mt_scaffold.errors import MTScaffoldError, SpecialTokenError, UsageError
 from mt_scaffold.methods import Scaffold
 from mt_scaffold.segment.encode import decode_documents, encode_documents
@@ -268,6 +268,61 @@ def test_what_cannot_be_decoded(folder: Path, tmp_path: Path) -> None:
         encode_documents(codes, [tmp_path / "a.jsonl"], tmp_path / "y.bin", special_tokens=END)
     ids.unlink()
     fails("x.bin: No such file or directory")
+
+
+def megatron_index(dtype_code: int, sizes: list[int], width: int) -> bytes:
+    """Megatron's index of documents of one sequence each, after the reader of its IndexedDataset: 34 bytes of header
+    (the bounds of documents are one more than these), sizes, starts in bytes, bounds in sequences.
+    """
+    starts = numpy.cumsum([0, *sizes], dtype="<i8")[:-1] * width
+    header = b"MMIDIDX\0\0" + struct.pack("<QBQQ", 1, dtype_code, len(sizes), len(sizes) + 1)
+    return b"".join(
+        [header, numpy.array(sizes, "<i4").tobytes(), starts.tobytes(), numpy.arange(len(sizes) + 1).tobytes()]
+    )
+
+
+@pytest.mark.parametrize(("dtype", "code"), [(None, 8), ("uint32", 4)])
+def test_an_index_for_megatron(folder: Path, tmp_path: Path, dtype: str | None, code: int) -> None:
+    """The layout is Megatron's, int32 above uint16; the ids are those beside fairseq's index, and decode reads both."""
+    codes, text = folder / "codes", folder / "lines.txt"
+    encode_documents(codes, [text], tmp_path / "fairseq.bin", append=END, dtype=dtype)
+    encode_documents(codes, [text], tmp_path / "megatron.bin", append=END, dtype=dtype, index="megatron")
+    ids = (tmp_path / "megatron.bin").read_bytes()
+    assert ids == (tmp_path / "fairseq.bin").read_bytes()
+    width = 2 if dtype is None else 4
+    sizes = [len(document) for document in ids_of(tmp_path / "fairseq.bin", f"u{width}")]
+    assert (tmp_path / "megatron.idx").read_bytes() == megatron_index(code, sizes, width)
+    for name in ("fairseq", "megatron"):
+        decode_documents(codes, tmp_path / f"{name}.bin", tmp_path / name)
+        assert (tmp_path / name).read_bytes() == text.read_bytes()
+
+
+def test_the_index_of_another_program_is_refused_by_name(folder: Path, tmp_path: Path) -> None:
+    """Both begin with the same bytes; documents of several sequences and an index cut anywhere are errors, too."""
+    ids, index = tmp_path / "x.bin", tmp_path / "x.idx"
+    for number in (0, 1, 300):
+        (tmp_path / "a").write_text("a b\n" * number)
+        for written, other in (("fairseq", "megatron"), ("megatron", "fairseq")):
+            encode_documents(folder / "codes", [tmp_path / "a"], ids, index=written)
+            assert read_index(ids, written).documents == read_index(ids).documents == number
+            with pytest.raises(
+                MTScaffoldError, match=rf"(?i)x.idx: an index for {written}, not for {other}; .* --index {other}"
+            ):
+                read_index(ids, other)
+    with pytest.raises(UsageError, match="no index 'gpt'; choose one of fairseq, megatron"):
+        encode_documents(folder / "codes", [tmp_path / "a"], ids, index="gpt")
+    for code in (4, 8):
+        whole = megatron_index(code, [1, 2, 3], 4 if code == 4 else 2)
+        ids.write_bytes(bytes(6 * (4 if code == 4 else 2)))
+        index.write_bytes(whole)
+        assert [list(block) for block in read_index(ids).sizes()] == [[1, 2, 3]]
+        for length in range(26, len(whole)):
+            index.write_bytes(whole[:length])
+            with pytest.raises(MTScaffoldError, match=r"x.idx: (incomplete|not the index of|ids of fairseq's type 4)"):
+                read_index(ids)
+        index.write_bytes(whole[:-16] + struct.pack("<qq", 1, 3))
+        with pytest.raises(MTScaffoldError, match="documents are of several sequences"):
+            read_index(ids)
 
 
 def test_no_documents_are_no_ids(folder: Path, tmp_path: Path) -> None:

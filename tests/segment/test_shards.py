@@ -122,6 +122,7 @@ def test_the_same_command_encodes_only_what_is_missing(corpus: Path, copy: Path,
         ({"merges": 200}, r"codes \(sha256 .*, \d+ merges\), not with codes \(sha256 .*, 200 merges\)"),
         ({"append": None}, "special_tokens"),
         ({"dtype": "uint32"}, 'dtype "uint16", not "uint32"'),
+        ({"index": "megatron"}, 'index "fairseq", not "megatron"'),
         ({"in_text": "text"}, "in_text"),
         ({"dropout": 0.1, "seed": 1}, "dropout 0, not 0.1"),
         ({"dropout": 0.1}, "need --seed"),
@@ -207,7 +208,7 @@ def test_check_finds_damage(
 def test_check_refuses_other_codes(corpus: Path, copy: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Of the folder as a whole, and of one shard that was copied into it."""
     learn_bpe(corpus / "text", corpus / "other", 100, pretokenise="gpt2")
-    with pytest.raises(UsageError, match="encoded with codes .*, not with other"):
+    with pytest.raises(UsageError, match=r"encoded with codes .*, not with other"):
         check_shards(corpus / "other", copy)
     encode_documents(corpus / "other", [corpus / "in" / "05.jsonl"], copy / "05.bin", append=END)
     with pytest.raises(MTScaffoldError, match="1 of 10 shards are damaged"):

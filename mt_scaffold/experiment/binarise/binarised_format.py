@@ -69,7 +69,7 @@ def read_sentences(path: Path) -> list[list[int]]:
     """
     import numpy
 
-    found = read_index(path.with_name(f"{path.name}.bin"))
+    found = read_index(path.with_name(f"{path.name}.bin"), "fairseq")
     ids = numpy.fromfile(found.path, f"<u{found.width}").tolist()
     sentences, begin = [], 0
     for size in itertools.chain.from_iterable(found.sizes()):

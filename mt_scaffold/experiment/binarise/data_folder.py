@@ -169,9 +169,9 @@ def read_ids(path: PathLike) -> tuple[Any, Any]:
     """
     import numpy
 
-    found = read_index(f"{path}.bin")
+    found = read_index(f"{path}.bin", "fairseq")
     offsets = numpy.zeros(found.documents + 1, numpy.int64)
     if not found.documents:
-        raise MTScaffoldError(f"{found.index}: no document; run mt-scaffold binarise-documents again")
+        raise MTScaffoldError(f"{found.index_file}: no document; run mt-scaffold binarise-documents again")
     numpy.cumsum(numpy.concatenate([numpy.asarray(sizes) for sizes in found.sizes()]), out=offsets[1:])
     return numpy.memmap(found.path, f"<u{found.width}", "r"), offsets

@@ -62,7 +62,7 @@ def encode_shards(
         raise UsageError("dropout and uniform sampling into a folder need --seed, by which all shards are sampled")
     documents = Documents(paths, format, field)
     shards = shards_of(documents)
-    chosen = {"in_text": "refuse", "dropout": 0, "uniform_sampling": 0, "seed": None, "epoch": 0}
+    chosen = {"index": "fairseq", "in_text": "refuse", "dropout": 0, "uniform_sampling": 0, "seed": None, "epoch": 0}
     chosen = {name: settings.get(name, default) for name, default in chosen.items()}
     plan = plan_of(encoder.made_with, {"format": format, "field": field, **chosen}, shards)
     place = folder_at(folder)
