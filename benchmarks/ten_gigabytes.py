@@ -4,8 +4,8 @@
 
 FOLDER takes the text and, besides, about half as much for the ids. What is there already is used; remove it by hand.
 
-The text has words of random syllables with Zipfian frequencies (exponent 1.05, Mandelbrot's offset 2.7), one in a
-hundred of them joined to the next one, which gives new words for ever, as compounds and names do. Documents have 400
+The text has words of random syllables with Zipfian frequencies (exponent 1.05, Mandelbrot's offset 2.7), one in 85
+of them joined to the next one, which gives new words for ever, as compounds and names do. Documents have 400
 words in the middle (log-normal). It is the same for the same seed and number of shards.
 """
 
@@ -31,33 +31,46 @@ PARTS = 1 << 22
 ONSETS = "b br ch d dr f fl g gr h j k kl l m n p pr qu r s sch sp st t tr v w z".split()
 VOWELS = "a a a e e e e i i i o o u u ä ö ü ei au ie ea ou".split()
 CODAS = ["", "", "", "n", "n", "r", "s", "t", "l", "m", "ng", "nd", "st", "ck", "rt", "tion"]
-# What follows a word, with its probability; a capital follows a full stop.
-ENDINGS = {" ": 0.86, ", ": 0.05, ". ": 0.045, "": 0.01, ".\\n\\n": 0.01, "; ": 0.01, " (": 0.0075, ") ": 0.0075}
+# What follows a word, how often in 256 times; a capital follows a full stop.
+ENDINGS = {" ": 221, ", ": 13, ". ": 11, ".\\n\\n": 2, "; ": 2, " (": 2, ") ": 2, "": 3}
 MEDIAN, SPREAD = 400, 0.9
-BATCH = 2_000_000
+BATCH = 500_000
+BEGIN, BETWEEN, LAST = '{"text": "', '."}\n{"text": "', '."}\n'
 END = "<|endoftext|>"
 
 
-@cache
-def vocabulary() -> list[str]:
-    """Words by rank, the frequent ones short; each is unique."""
+class Pieces(NamedTuple):
+    """Strings as arrays: their bytes, one after the other, and where each begins and how long it is."""
+
+    text: numpy.ndarray[Any, Any]
+    starts: numpy.ndarray[Any, Any]
+    sizes: numpy.ndarray[Any, Any]
+
+
+def words_by_rank() -> list[str]:
+    """The frequent words are short; each is unique."""
     draw = numpy.random.default_rng(5)
     words: dict[str, None] = {}
     while len(words) < TYPES:
-        syllables = 1 + int(min(5, draw.poisson(0.11 * numpy.log2(1 + len(words)))))
-        word = "".join(
-            ONSETS[draw.integers(len(ONSETS))] + VOWELS[draw.integers(len(VOWELS))] for _ in range(syllables)
+        count = min(TYPES, 1000 + 2 * len(words)) - len(words)
+        syllables = 1 + draw.poisson(0.11 * numpy.log2(1 + len(words)), count).clip(max=5)
+        onsets, vowels = (
+            iter(draw.integers(len(parts), size=int(syllables.sum())).tolist()) for parts in (ONSETS, VOWELS)
         )
-        words.setdefault(word + CODAS[draw.integers(len(CODAS))])
+        for number, coda in zip(syllables.tolist(), draw.integers(len(CODAS), size=count).tolist(), strict=True):
+            word = "".join([ONSETS[next(onsets)] + VOWELS[next(vowels)] for _ in range(number)])
+            words.setdefault(word + CODAS[coda])
     return list(words)
 
 
 @cache
-def forms() -> numpy.ndarray[Any, Any]:
-    """Each word with each ending, then the same with a capital."""
-    endings = list(ENDINGS)
-    lower = [word + ending for word in vocabulary() for ending in endings]
-    return numpy.array([*lower, *(form[0].upper() + form[1:] for form in lower)], dtype=object)
+def pieces() -> Pieces:
+    """Words, words with a capital, endings, and what is between two documents."""
+    words = words_by_rank()
+    strings = [each.encode() for each in (*words, *(word.capitalize() for word in words), *ENDINGS, BETWEEN)]
+    sizes = numpy.array([len(each) for each in strings], dtype=numpy.int32)
+    starts = numpy.cumsum(sizes, dtype=numpy.int32) - sizes
+    return Pieces(numpy.frombuffer(b"".join(strings), dtype=numpy.uint8), starts, sizes)
 
 
 @cache
@@ -66,33 +79,46 @@ def parts() -> tuple[numpy.ndarray[Any, Any], numpy.ndarray[Any, Any]]:
     weights = (numpy.arange(TYPES) + 1 + OFFSET) ** -EXPONENT
     ends = numpy.cumsum(weights) / weights.sum()
     edges = numpy.searchsorted(ends, numpy.arange(PARTS + 1) / PARTS).clip(max=TYPES - 1)
-    return edges[:-1], numpy.diff(edges) + 1
+    return edges[:-1].astype(numpy.int32), (numpy.diff(edges) + 1).astype(numpy.float32)
+
+
+def documents(draw: numpy.random.Generator) -> bytes:
+    """Some documents, without the beginning of the first one and the end of the last one."""
+    first, many = parts()
+    chosen = draw.integers(PARTS, size=BATCH, dtype=numpy.uint32)
+    ranks = first[chosen] + (draw.random(BATCH, dtype=numpy.float32) * many[chosen]).astype(numpy.int32)
+    ending = numpy.repeat(numpy.arange(len(ENDINGS), dtype=numpy.int32), list(ENDINGS.values()))[
+        draw.integers(256, size=BATCH, dtype=numpy.uint8)
+    ]
+    last = numpy.cumsum(1 + draw.lognormal(numpy.log(MEDIAN), SPREAD, size=BATCH // 100).astype(numpy.int64))
+    ending[last[last < BATCH]] = len(ENDINGS)
+    stops = numpy.array([*(each.startswith(".") for each in ENDINGS), True])[ending]
+    used = numpy.empty(2 * BATCH, dtype=numpy.int32)
+    used[0::2] = ranks
+    used[2::2] += TYPES * stops[:-1]
+    used[0] += TYPES
+    used[1::2] = 2 * TYPES + ending
+    text, starts, sizes = pieces()
+    length = sizes[used]
+    shift = starts[used] - (numpy.cumsum(length, dtype=numpy.int32) - length)
+    where = numpy.repeat(shift, length)
+    where += numpy.arange(len(where), dtype=numpy.int32)
+    return text[where].tobytes()
 
 
 def write_shard(path: Path, size: int, seed: int) -> int:
-    """Write documents of about ``size`` bytes; return how many bytes there are."""
+    """Write documents of at least ``size`` bytes; return how many bytes there are."""
     if path.exists():
         return path.stat().st_size
     draw = numpy.random.default_rng(seed)
-    first, many = parts()
-    shares = numpy.cumsum(list(ENDINGS.values()))
-    stops = numpy.array([ending.startswith(".") for ending in ENDINGS])
-    written = 0
     part = path.with_name(f".{path.name}")
-    with open(part, "w", encoding="utf-8") as stream:
-        while written < size:
-            chosen = draw.integers(PARTS, size=BATCH)
-            ranks = first[chosen] + (draw.random(BATCH) * many[chosen]).astype(numpy.int64)
-            ending = numpy.searchsorted(shares, draw.random(BATCH) * shares[-1]).clip(max=len(ENDINGS) - 1)
-            capital = numpy.concatenate([[True], stops[ending[:-1]]])
-            words = forms()[ranks * len(ENDINGS) + ending + capital * (TYPES * len(ENDINGS))].tolist()
-            start = 0
-            while start < BATCH and written < size:
-                end = start + 1 + int(draw.lognormal(numpy.log(MEDIAN), SPREAD))
-                line = f'{{"text": "{"".join(words[start:end])}"}}\n'
-                stream.write(line)
-                written += len(line.encode())
-                start = end
+    with open(part, "wb") as stream:
+        stream.write(BEGIN.encode())
+        while stream.tell() < size:
+            stream.write(documents(draw) + BETWEEN.encode())
+        stream.seek(-len(BETWEEN.encode()), os.SEEK_END)
+        stream.truncate()
+        stream.write(LAST.encode())
     part.rename(path)
     return path.stat().st_size
 
@@ -136,7 +162,7 @@ def main() -> None:
     text.mkdir(parents=True, exist_ok=True)
     size = int(options.gigabytes * 1e9 / options.shards)
     paths = [text / f"{number:03}.jsonl" for number in range(options.shards)]
-    vocabulary(), forms(), parts()  # before the processes are forked
+    pieces(), parts()  # before the processes are forked
     with ProcessPoolExecutor(options.cores) as pool:
         total = sum(pool.map(write_shard, paths, [size] * len(paths), range(len(paths))))
     if options.generate:

@@ -68,7 +68,9 @@ def index_path(path: PathLike) -> str:
     """Return the path of the index beside ``X.bin``; UsageError for a path that does not end so."""
     name = os.fspath(path)
     if not name.endswith(".bin"):
-        raise UsageError(f"{shown(path)}: ids are written to a file NAME.bin, with NAME.idx beside it")
+        raise UsageError(
+            f"{shown(path)}: not a file NAME.bin, with NAME.idx beside it; a folder to encode into ends in /"
+        )
     return name.removesuffix(".bin") + ".idx"
 
 

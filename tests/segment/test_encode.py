@@ -203,7 +203,7 @@ def test_special_tokens_in_documents(folder: Path, tmp_path: Path) -> None:
 def test_what_cannot_be_encoded(folder: Path, tmp_path: Path) -> None:
     """One line that says what to do, before anything is written."""
     codes, text = folder / "codes", folder / "lines.txt"
-    with pytest.raises(UsageError, match=r"x: ids are written to a file NAME.bin"):
+    with pytest.raises(UsageError, match=r"x: not a file NAME.bin"):
         encode_documents(codes, [text], tmp_path / "x")
     with pytest.raises(UsageError, match="65,537 ids do not fit into uint16; choose uint32"):
         id_width(65537, "uint16")

@@ -60,7 +60,9 @@ class Claim:
 
     def holds(self) -> bool:
         """Return whether no other process has taken the shard over."""
-        return not self._lost and _last(self._folder, self._shard) == self._number
+        if self._lost or _last(self._folder, self._shard) != self._number:
+            return False
+        return (self._folder.read(self.name) or b"").startswith(self._content)
 
     def release(self) -> None:
         """Remove the claim, and those that it took over."""
@@ -86,7 +88,8 @@ class Claims:
         Says on stderr which ended process a shard was taken over from.
         """
         number = 1
-        content = json.dumps(self._own._asdict()).encode() + b"\n"
+        # What makes it this claim and no later one of the same number.
+        content = json.dumps(self._own._asdict()).encode() + f"\n{uuid.uuid4().hex}\n".encode()
         if not self._folder.create(_file(shard, 1), content):
             number = _last(self._folder, shard) + 1
             ended = None if number == 1 else self._ended_holder(_file(shard, number - 1))

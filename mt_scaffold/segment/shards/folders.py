@@ -16,7 +16,6 @@ from mt_scaffold.corpus.files import (
     PathLike,
     explain_os_error,
     make_folder,
-    open_output,
     open_stored,
     shown,
     temporary_folder,
@@ -35,6 +34,7 @@ from mt_scaffold.errors import MTScaffoldError
 
 # In the folder, until all shards are finished: who encodes which shard.
 CLAIMS = ".claims"
+_PARTS = ".parts-"
 _NO_LINKS = (errno.EPERM, errno.ENOSYS, errno.EOPNOTSUPP, errno.EMLINK, errno.EACCES)
 
 
@@ -158,25 +158,20 @@ class _LocalFolder:
     def create(self, name: str, content: bytes) -> bool:
         """Link a complete file to the name, which network file systems do atomically too."""
         path = self.path(name)
-        beside = f"{path}.new-{uuid.uuid4().hex}"
         try:
             os.makedirs(os.path.dirname(path), exist_ok=True)
-            with open(beside, "xb") as stream:
-                stream.write(content)
-            try:
-                os.link(beside, path)
-            except FileExistsError:
-                return False
-            except OSError as error:
-                # The answer of a file server can be lost.
-                if os.stat(beside).st_nlink == 2:
-                    return True
-                if error.errno not in _NO_LINKS:
+            with _beside(path, content) as complete:
+                try:
+                    os.link(complete, path)
+                except OSError as error:
+                    # A file server that is asked again, because its answer was lost, says that the file exists.
+                    if os.stat(complete).st_nlink == 2:
+                        return True
+                    if error.errno in _NO_LINKS:
+                        return _created(path, content)
+                    if error.errno == errno.EEXIST:
+                        return False
                     raise
-                return _created(path, content)
-            finally:
-                with contextlib.suppress(FileNotFoundError):
-                    os.unlink(beside)
         except FileNotFoundError:
             # The last process removed the folder of claims at this moment.
             return self.create(name, content) if os.path.isdir(self._root) else self._missing()
@@ -188,8 +183,11 @@ class _LocalFolder:
         raise MTScaffoldError(f"{self.name}: the folder was removed meanwhile")
 
     def replace(self, name: str, content: bytes) -> None:
-        with open_output(self.path(name)) as stream:
-            stream.write(content)
+        try:
+            with _beside(self.path(name), content) as complete:
+                os.replace(complete, self.path(name))
+        except OSError as error:
+            raise explain_os_error(error, self.path(name)) from error
 
     def remove(self, name: str) -> None:
         with contextlib.suppress(FileNotFoundError):
@@ -212,15 +210,17 @@ class _LocalFolder:
 
     @contextlib.contextmanager
     def staging(self, claim: str) -> Iterator[str]:
-        path = self.path(f"{claim}.parts")
+        path = self.path(f"{claim}{_PARTS}{uuid.uuid4().hex}")
         make_folder(path)
         try:
             yield path
         finally:
-            self.discard(claim)
+            shutil.rmtree(path, ignore_errors=True)
 
     def discard(self, claim: str) -> None:
-        shutil.rmtree(self.path(f"{claim}.parts"), ignore_errors=True)
+        for name in self.names(CLAIMS):
+            if f"{CLAIMS}/{name}".startswith(f"{claim}{_PARTS}"):
+                shutil.rmtree(self.path(f"{CLAIMS}/{name}"), ignore_errors=True)
 
     def publish(self, path: str, name: str) -> None:
         try:
@@ -230,6 +230,19 @@ class _LocalFolder:
 
     def clear_claims(self) -> None:
         shutil.rmtree(self.path(CLAIMS), ignore_errors=True)
+
+
+@contextlib.contextmanager
+def _beside(path: str, content: bytes) -> Iterator[str]:
+    """Write a file next to ``path``, under a name that no process on any machine uses, and remove it at the end."""
+    beside = f"{path}.new-{uuid.uuid4().hex}"
+    try:
+        with open(beside, "xb") as stream:
+            stream.write(content)
+        yield beside
+    finally:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(beside)
 
 
 def _created(path: str, content: bytes) -> bool:
