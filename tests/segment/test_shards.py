@@ -369,6 +369,20 @@ def test_every_command_reads_and_writes_stores(corpus: Path, memory: Any, tmp_pa
     assert len(pair) == 3 and contents(memory, "/shards/pair") == pair
 
 
+def test_two_processes_that_create_a_file_at_once(memory: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """S3 tells one of them that it exists, or both that they are in each other's way."""
+    folder = folder_at(f"{STORE}/out")
+    assert folder.create("a", b"first") and not folder.create("a", b"second")
+
+    def busy(*_: object, **options: object) -> None:
+        raise OSError(5, "An error occurred (ConditionalRequestConflict) when calling the PutObject operation")
+
+    monkeypatch.setattr(type(memory), "pipe_file", busy)
+    assert not folder.create("b", b"first")
+    monkeypatch.undo()
+    assert folder.read("a") == b"first" and folder.read("b") is None
+
+
 @pytest.mark.parametrize(
     ("url", "problem"),
     [

@@ -21,6 +21,9 @@ _BLOCK = 1 << 23
 # Stores in which, of several that create a file at the same time, exactly one succeeds.
 _EXCLUSIVE = {"abfs", "az", "file", "gcs", "gs", "local", "memory", "s3", "s3a"}
 
+# S3's answer while another process creates the same file.
+_CONFLICT = "ConditionalRequestConflict"
+
 
 def is_remote(path: object) -> bool:
     """Return whether a path is a URL, such as ``s3://bucket/name``.
@@ -153,13 +156,20 @@ def write_remote(url: str, content: bytes) -> None:
 
 
 def create_remote(url: str, content: bytes) -> bool:
-    """Write a small file unless it exists; return whether it did not. See ``creates_exclusively``."""
+    """Write a small file unless it exists, or another process is creating it; return whether it was written.
+
+    See ``creates_exclusively``.
+    """
     store, path = store_of(url)
     try:
         with _explained(url):
             store.pipe_file(path, content, mode="create")
     except FileExistsError:
         return False
+    except MTScaffoldError as error:
+        if _CONFLICT in str(error):
+            return False
+        raise
     return True
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import time
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -18,6 +19,8 @@ from mt_scaffold.segment.shards.folders import Folder
 
 KIND = "shards"
 REMEDY = "encode into another folder"
+# Until the manifest that another process creates is there.
+_ATTEMPTS, _PAUSE_SECONDS = 20, 0.5
 _ENDINGS = (".jsonl", ".ndjson", ".parquet", ".txt")
 
 
@@ -119,8 +122,13 @@ def begin(folder: Folder, plan: Plan) -> Plan:
         for each in plan.shards:
             if taken := names & {f"{each['name']}{ending}" for ending in (".bin", ".idx", f".{MANIFEST}")}:
                 raise UsageError(f"{folder.path(min(taken))}: exists, without a {MANIFEST} of shards; {REMEDY}")
-        if folder.create(MANIFEST, manifest_text(_manifest(plan, {}, {})).encode()):
-            return plan
+        content = manifest_text(_manifest(plan, {}, {})).encode()
+        for _ in range(_ATTEMPTS):
+            if folder.create(MANIFEST, content):
+                return plan
+            if folder.size(MANIFEST) is not None:
+                break
+            time.sleep(_PAUSE_SECONDS)
     manifest = recorded(folder)
     _compare(folder, manifest, plan)
     return plan._replace(made_with={**plan.made_with, "codes": manifest.content["codes"]})
