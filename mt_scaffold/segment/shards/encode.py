@@ -13,7 +13,7 @@ from mt_scaffold.corpus.documents import Documents
 from mt_scaffold.corpus.files import PathLike
 from mt_scaffold.corpus.id_files import index_path
 from mt_scaffold.corpus.inputs import TextFile
-from mt_scaffold.errors import UsageError
+from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.manifest import Manifest, manifest_text
 from mt_scaffold.progress import ShardsProgress, shards_line
 from mt_scaffold.segment.encode import DocumentEncoder
@@ -134,7 +134,7 @@ class _Work:
             try:
                 encoded = self._encoder.encode(self._documents, [shard.input], path, first=first, show=show)
                 manifest = self._encoder.manifest(path, encoded)
-            except OSError:
+            except (OSError, MTScaffoldError):
                 if claim.holds():
                     raise
                 return  # another process has taken the shard over, and removed the staging folder
