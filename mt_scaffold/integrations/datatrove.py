@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from functools import cached_property
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -116,4 +117,5 @@ class MegatronCodesTokenizer(MegatronDocumentTokenizer):
 def _without_eos(encoder: DocumentEncoder, options: dict[str, Any]) -> dict[str, Any]:
     if options.get("eos_token") is not None:
         raise UsageError("eos_token is append= of the DocumentEncoder here")
-    return {"tokenizer_name_or_path": str(encoder.codes), **options, "eos_token": None}
+    name = os.fspath(encoder.codes) if isinstance(encoder.codes, str | os.PathLike) else "mt_scaffold"
+    return {"tokenizer_name_or_path": name, **options, "eos_token": None}

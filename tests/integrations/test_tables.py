@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import importlib.util
+import json
+import os
 import pickle
+import re
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +19,12 @@ from mt_scaffold.errors import MTScaffoldError, SpecialTokenError
 
 pyarrow = pytest.importorskip("pyarrow", reason="tables are pyarrow's")
 
+from pyarrow import parquet  # noqa: E402
+
 from mt_scaffold.integrations.arrow import CountTable, EncodeTable, merge_rows  # noqa: E402
 from mt_scaffold.integrations.documents import DocumentEncoder, WordCounting  # noqa: E402
 
+PAGE = (Path(__file__).resolve().parents[2] / "docs" / "engines.md").read_text(encoding="utf-8")
 END = "<|endoftext|>"
 TEXTS = [f"lower and lowest ✓ {number}\r\n  newer" for number in range(50)] + ["", "\n", "Straße"]
 GPT2 = WordCounting(pretokenise="gpt2")
@@ -77,25 +85,20 @@ def test_special_tokens_in_documents(folder: Path) -> None:
 
 @pytest.mark.skipif(importlib.util.find_spec("ray") is None, reason="ray is not installed")
 def test_ray_on_two_cpus(folder: Path) -> None:
-    """Counts and ids of Ray's workers are those of one process."""
-    import ray
-
-    ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False)
-    try:
-        documents = ray.data.from_items(
-            [{"text": text, "id": id} for id, text in enumerate(TEXTS)], override_num_blocks=4
+    """Counts, codes and ids of the page's script are those of one process."""
+    (folder / "shards").mkdir()
+    for number in range(4):
+        (folder / "shards" / f"{number}.jsonl").write_text(
+            "".join(json.dumps({"text": text, "id": id}) + "\n" for id, text in enumerate(TEXTS) if id % 4 == number)
         )
-        encoded = documents.map_batches(
-            EncodeTable,
-            fn_constructor_args=[DocumentEncoder(folder / "codes", append=END)],
-            batch_format="pyarrow",
-            batch_size=8,
-            concurrency=2,
-        )
-        rows = sorted(encoded.take_all(), key=lambda row: int(row["id"]))
-        assert [list(row["ids"]) for row in rows] == expected(folder)
-        counted = documents.map_batches(CountTable(GPT2), batch_format="pyarrow", batch_size=8)
-        merge_rows(folder / "ray.counts", counted.iter_rows())
-        assert (folder / "ray.counts").read_bytes() == (folder / "whole.counts").read_bytes()
-    finally:
-        ray.shutdown()
+    (script,) = re.findall(r"```python\n# on_ray\.py\n(.*?)```", PAGE, re.DOTALL)
+    (folder / "on_ray.py").write_text(
+        "import ray; ray.init(num_cpus=2, include_dashboard=False)\n" + script.replace("32000", "50")
+    )
+    # On a busy machine, Ray takes longer to start than it waits.
+    environment = os.environ | {"RAY_raylet_start_wait_time_s": "240"}
+    done = subprocess.run([sys.executable, "on_ray.py"], cwd=folder, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert (folder / "all.counts").read_bytes() == (folder / "whole.counts").read_bytes()
+    rows = parquet.read_table(folder / "ids").sort_by("id").to_pydict()
+    assert rows["text"] == TEXTS and rows["ids"] == expected(folder)

@@ -6,6 +6,7 @@ import importlib.util
 import itertools
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -33,7 +34,6 @@ import time
 
 from datatrove.executor import LocalPipelineExecutor
 from datatrove.pipeline.readers import JsonlReader
-from datatrove.pipeline.tokens import DocumentTokenizerMerger
 
 from mt_scaffold.integrations.datatrove import CodesTokenizer, MegatronCodesTokenizer, WordCounter
 from mt_scaffold.integrations.documents import DocumentEncoder, WordCounting
@@ -60,16 +60,14 @@ def main(folder, steps, workers, first, number, *options):
             tasks=4, workers=int(workers), local_rank_offset=int(first), local_tasks=int(number),
             logging_dir=f"{folder}/logs/{step}",
         ).run()
-    if int(number) == 4 and "ids" in steps:
-        LocalPipelineExecutor(
-            [DocumentTokenizerMerger(f"{folder}/ids", f"{folder}/merged", "all", shuffle=False)],
-            logging_dir=f"{folder}/logs/merged",
-        ).run()
 
 
 if __name__ == "__main__":
     main(*sys.argv[1:])
 """
+
+
+PAGE = (Path(__file__).resolve().parents[2] / "docs" / "engines.md").read_text(encoding="utf-8")
 
 
 @pytest.fixture(scope="module")
@@ -78,6 +76,8 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("corpus")
     (folder / "shards").mkdir()
     (folder / "pipeline.py").write_text(PIPELINE)
+    for name, script in re.findall(r"```python\n# (\w+\.py)\n(.*?)```", PAGE, re.DOTALL):
+        (folder / name).write_text(script)
     texts = (f"{source}\r\n{target}  ✓" for source, target in sentence_pairs(3))
     for number, size in enumerate(SHARDS):
         (folder / "shards" / f"{number}.jsonl").write_text(
@@ -90,9 +90,9 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def start(corpus: Path, *arguments: str) -> subprocess.Popen[str]:
+def start(corpus: Path, *arguments: str, script: str = "pipeline.py") -> subprocess.Popen[str]:
     return subprocess.Popen(
-        [sys.executable, "pipeline.py", *arguments],
+        [sys.executable, script, *arguments],
         cwd=corpus,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -121,10 +121,16 @@ def check(corpus: Path, folder: Path) -> None:
 
 
 def test_four_tasks_give_the_counts_and_ids_of_one_process(corpus: Path) -> None:
-    """datatrove's merger, too; its Megatron files are byte for byte those of ``encode --index megatron``."""
-    finish(start(corpus, "tasks", "counts,ids,megatron", "4", "0", "4"))
-    check(corpus, corpus / "tasks")
-    assert (corpus / "tasks" / "merged" / "000_all.ds").read_bytes() == (corpus / "whole.bin").read_bytes()
+    """The scripts of the page, with datatrove's merger."""
+    for script in ("count.py", "encode.py"):
+        finish(start(corpus, script=script))
+    check(corpus, corpus)
+    assert (corpus / "merged" / "000_train.ds").read_bytes() == (corpus / "whole.bin").read_bytes()
+
+
+def test_files_for_megatron(corpus: Path) -> None:
+    """datatrove's Megatron writer and ``encode --index megatron`` give the same bytes."""
+    finish(start(corpus, "tasks", "megatron", "1", "0", "4"))
     for number in range(len(SHARDS)):
         shard, ours = corpus / "shards" / f"{number}.jsonl", corpus / "ours.bin"
         encode_documents(corpus / "codes", [shard], ours, append=END, index="megatron")
