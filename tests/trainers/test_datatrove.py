@@ -166,6 +166,29 @@ def test_killed_it_resumes_without_repeating_finished_tasks(corpus: Path) -> Non
     check(corpus, folder)
 
 
+def test_shuffled_and_wide_ids(corpus: Path, tmp_path: Path) -> None:
+    """datatrove's shuffler keeps every document whole; with more than 65,536 ids, each takes 4 bytes everywhere."""
+    from datatrove.data import Document
+
+    from mt_scaffold.integrations.datatrove import CodesTokenizer, MegatronCodesTokenizer
+    from mt_scaffold.integrations.documents import DocumentEncoder
+
+    texts = [f"document {number} ✓" * number for number in range(1, 30)]
+    encoder = DocumentEncoder((corpus / "codes").read_bytes(), append=END)
+    wide = DocumentEncoder(corpus / "codes", special_tokens=[f"<{number}>" for number in range(1 << 16)], append=END)
+    for each, kind in ((encoder, "<u2"), (wide, "<u4")):
+        step = CodesTokenizer(str(tmp_path), each, seed=1, batch_size=10)
+        step.run((Document(text, str(number)) for number, text in enumerate(texts)))
+        ends = numpy.fromfile(tmp_path / "00000_00000_doc_shuffled.ds.index", "<u8").tolist()
+        ids = numpy.fromfile(tmp_path / "00000_00000_doc_shuffled.ds", kind)
+        found = [part.tolist() for part in numpy.split(ids, ends[:-1])]
+        expected = [each.encode([text])[0].tolist() for text in texts]
+        assert found != expected and sorted(found) == sorted(expected)
+        MegatronCodesTokenizer(str(tmp_path), each).run(iter([Document(text, "") for text in texts]))
+        assert numpy.fromfile(tmp_path / "00000_tokens.bin", kind).tolist() == list(itertools.chain(*expected))
+        assert read_index(tmp_path / "00000_tokens.bin", "megatron").width == each.width
+
+
 def test_options_that_do_not_fit_are_refused() -> None:
     """A mask of the loss needs positions in the text; the end of a document belongs to the encoder."""
     from mt_scaffold.integrations.datatrove import CodesTokenizer, MegatronCodesTokenizer
