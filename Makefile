@@ -2,7 +2,7 @@
 # make demo          a first experiment, from nothing to the comparison table
 # make test          all tests
 # make test-portable the tests of floating-point results again, with the arithmetic of a plain processor
-# make test-integrations   other trainers (eole, JoeyNMT, Marian) run on mt_scaffold, in .venv-integrations
+# make test-integrations   other trainers (eole, JoeyNMT, Marian) and datatrove run on mt_scaffold, in .venv-integrations
 # make test-slurm    the workflow on a SLURM of two nodes started for it (as root, with slurm-wlm and munge installed;
 #                    ONLY="limit node" for some of its scenarios)
 # make docs          the site, into build/site, with every link checked
@@ -73,7 +73,7 @@ test-portable: .venv/built
 		tests/experiment/evaluation/test_harness.py tests/experiment/evaluation/test_language_modelling.py \
 		tests/experiment/report/test_embeddings.py
 
-# The trainers are installed beside what .venv has, so that torch is there once.
+# They are installed beside what .venv has, so that torch is there once.
 .venv-integrations/installed: tests/trainers/requirements.txt | .venv/built
 	.venv/bin/python -m venv .venv-integrations
 	.venv/bin/python -c 'import site; print(f"import site; site.addsitedir({site.getsitepackages()[0]!r})")' \

@@ -23,7 +23,12 @@ _MORE = (
     "analysis.compare_vocab.compare_sizes",
     "analysis.explain.explain",
 )
-_INTEGRATIONS = ("transformers.MTScaffoldTokenizer", "tokenizers.export_tokenizers", "tokenizers.to_tokenizers")
+_INTEGRATIONS = (
+    *("transformers.MTScaffoldTokenizer", "tokenizers.export_tokenizers", "tokenizers.to_tokenizers"),
+    *("documents.DocumentEncoder", "documents.WordCounting"),
+    *("datatrove.WordCounter", "datatrove.CodesTokenizer", "datatrove.MegatronCodesTokenizer"),
+    *("arrow.CountTable", "arrow.EncodeTable", "arrow.merge_rows", "litdata.documents_of"),
+)
 # The function of each step, in the order of docs/architecture.md.
 _STEPS = (
     *("data.parallel.get_data", "data.documents.get_documents", "data.tokenise.tokenise", "data.clean.clean"),
