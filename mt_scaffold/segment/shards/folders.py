@@ -159,8 +159,7 @@ class _LocalFolder:
         """Link a complete file to the name, which network file systems do atomically too."""
         path = self.path(name)
         try:
-            os.makedirs(os.path.dirname(path), exist_ok=True)
-            with _beside(path, content) as complete:
+            with self._written(name, content) as complete:
                 try:
                     os.link(complete, path)
                 except OSError as error:
@@ -179,12 +178,29 @@ class _LocalFolder:
             raise explain_os_error(error, path) from error
         return True
 
+    @contextlib.contextmanager
+    def _written(self, name: str, content: bytes) -> Iterator[str]:
+        """Write a file for ``name`` among the claims, under a name that no process on any machine uses.
+
+        It is removed at the end; what a killed process leaves of it, with the claims.
+        """
+        folder = self.path(CLAIMS)
+        path = os.path.join(folder, f"{os.path.basename(name)}.new-{uuid.uuid4().hex}")
+        os.makedirs(folder, exist_ok=True)
+        try:
+            with open(path, "xb") as stream:
+                stream.write(content)
+            yield path
+        finally:
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(path)
+
     def _missing(self) -> bool:
         raise MTScaffoldError(f"{self.name}: the folder was removed meanwhile")
 
     def replace(self, name: str, content: bytes) -> None:
         try:
-            with _beside(self.path(name), content) as complete:
+            with self._written(name, content) as complete:
                 os.replace(complete, self.path(name))
         except OSError as error:
             raise explain_os_error(error, self.path(name)) from error
@@ -230,19 +246,6 @@ class _LocalFolder:
 
     def clear_claims(self) -> None:
         shutil.rmtree(self.path(CLAIMS), ignore_errors=True)
-
-
-@contextlib.contextmanager
-def _beside(path: str, content: bytes) -> Iterator[str]:
-    """Write a file next to ``path``, under a name that no process on any machine uses, and remove it at the end."""
-    beside = f"{path}.new-{uuid.uuid4().hex}"
-    try:
-        with open(beside, "xb") as stream:
-            stream.write(content)
-        yield beside
-    finally:
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(beside)
 
 
 def _created(path: str, content: bytes) -> bool:
