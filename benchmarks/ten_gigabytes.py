@@ -124,10 +124,11 @@ def write_shard(path: Path, size: int, seed: int) -> int:
 
 
 class Step(NamedTuple):
-    """A command that has run: seconds, bytes of its largest process, and what it printed last."""
+    """A command that has run: seconds, those of all its threads on processors, its peak in bytes, its last line."""
 
     name: str
     seconds: float
+    processor: float
     peak: int
     said: str
 
@@ -144,7 +145,9 @@ def run(name: str, arguments: list[str]) -> Step:
     _, status, usage = os.wait4(process.pid, 0)
     if status:
         sys.exit(f"{name}: {said}")
-    return Step(name, time.perf_counter() - start, usage.ru_maxrss * 1024, (said.strip().splitlines() or [""])[-1])
+    processor = usage.ru_utime + usage.ru_stime
+    last = (said.strip().splitlines() or [""])[-1]
+    return Step(name, time.perf_counter() - start, processor, usage.ru_maxrss * 1024, last)
 
 
 def main() -> None:
@@ -162,12 +165,11 @@ def main() -> None:
     text.mkdir(parents=True, exist_ok=True)
     size = int(options.gigabytes * 1e9 / options.shards)
     paths = [text / f"{number:03}.jsonl" for number in range(options.shards)]
-    pieces(), parts()  # before the processes are forked
     with ProcessPoolExecutor(options.cores) as pool:
         total = sum(pool.map(write_shard, paths, [size] * len(paths), range(len(paths))))
     if options.generate:
         return
-    counts, codes, ids = (str(options.folder / name) for name in ("words.counts", "codes", "ids/"))
+    counts, codes, ids = (f"{options.folder}/{name}" for name in ("words.counts", "codes", "ids/"))
     threads = ["--num-workers", str(options.cores)]
     words = ["--pretokenise", "gpt2"]
     limit = ["--max-memory", options.memory]
@@ -190,9 +192,11 @@ def main() -> None:
         _, types, tokens = stream.read().split()[-3:]
     print(f"{total / 1e9:.2f} GB of JSONL in {options.shards} files, {int(tokens):,} words, {int(types):,} distinct")
     print(f"{platform.processor() or platform.machine()}, {options.cores} cores, load before: {load:.1f}\n")
-    print("| step | seconds | MB/s | peak memory |\n|---|---|---|---|")
+    print("| step | seconds | MB/s | processor seconds | peak memory |\n|---|---:|---:|---:|---:|")
     for step in steps:
-        print(f"| {step.name} | {step.seconds:,.0f} | {total / 1e6 / step.seconds:,.0f} | {step.peak / 1e9:.2f} GB |")
+        speed = total / 1e6 / step.seconds
+        cells = f"{step.seconds:,.0f} | {speed:,.0f} | {step.processor:,.0f} | {step.peak / 1e9:.2f} GB"
+        print(f"| {step.name} | {cells} |")
     print(f"\n{steps[1].said}\n{steps[-1].said}")
 
 
