@@ -29,7 +29,7 @@ EXTRAS = {
     "analysis": "documents",
     "commands": "completion",
     "corpus": "documents",
-    "integrations": "transformers vocabularies",
+    "integrations": "transformers vocabularies datatrove ray",
     "methods": "unigram",
     "segment": "documents",
     "experiment.binarise": "workflow fairseq",
@@ -46,8 +46,8 @@ EXTRAS = {
     "experiment.training": "workflow fairseq",
     "experiment.workflow": "workflow",
 }
-# Declared because they are run, or imported by lm_eval's model of transformers, not by the package.
-RUN = {"accelerate", "snakemake_executor_plugin_slurm"}
+# Declared because they are run, call the package, or are imported by lm_eval's model of transformers or by datatrove.
+RUN = {"accelerate", "orjson", "ray", "snakemake_executor_plugin_slurm"}
 # What pip can only compile, so that no extra has it; who asks for it is told.
 COMPILED = {"fastBPE", "youtokentome"}
 # What a distribution is imported as, where the name differs.
