@@ -14,7 +14,7 @@ from mt_scaffold.corpus.files import PathLike
 from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.binarise.byte_vocabulary import Vocabulary
 from mt_scaffold.experiment.binarise.data_folder import codes_of, read_documents_folder, read_ids, text_offsets
-from mt_scaffold.experiment.evaluation.loss_split import (
+from mt_scaffold.experiment.evaluation.losses.loss_split import (
     DECADES,
     FREQUENT,
     OTHER,
@@ -275,6 +275,7 @@ def _split(scores: LanguageModelScores, words: WordsOfDocuments, ids: Any, offse
         unit="document",
         bits=scores.bits,
         bytes=scores.bytes,
+        sizes=scores.by_document.bytes,
         signature=scores.signature,
         data_sha256=scores.data_sha256,
         by_rank=by_rank,

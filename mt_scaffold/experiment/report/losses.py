@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 from mt_scaffold.errors import MTScaffoldError
 from mt_scaffold.experiment.evaluation.document_tests import resample_documents
-from mt_scaffold.experiment.evaluation.loss_split import (
+from mt_scaffold.experiment.evaluation.losses.loss_split import (
     ACROSS,
     DECADES,
     END,
@@ -193,15 +193,15 @@ def _word_rows(
         for name in (*order, END, ACROSS)
         if any(name in _parts(split, partition) for splits in systems.values() for split in splits)
     ]
+    sizes = numpy.array(next(iter(systems.values()))[0].sizes, numpy.float64)
     rows = []
     for name in names:
         # Every system has the words; a class across words may be in one system only.
         bits: dict[str, Any] = {}
         parts = {system: [_parts(each, partition).get(name) for each in splits] for system, splits in systems.items()}
-        empty = [0.0] * _segments(next(iter(systems.values()))[0], partition)
+        empty = [0.0] * len(sizes)
         for system, own in parts.items():
             bits[system] = numpy.array([empty if each is None else each.bits for each in own], numpy.float64)
-        sizes = _sizes(next(iter(systems.values()))[0], partition)
         flat = numpy.concatenate(list(bits.values()))
         drawn = iter(resample_documents(flat, sizes, samples)) if len(sizes) > 1 else None
         resampled = {system: [next(drawn) for _ in rows] if drawn else [] for system, rows in bits.items()}
@@ -227,19 +227,6 @@ def _word_rows(
                 )
             )
     return rows
-
-
-def _segments(split: LossSplit, partition: str) -> int:
-    return len(next(iter(_parts(split, partition).values())).bits)
-
-
-def _sizes(split: LossSplit, partition: str) -> Any:
-    """Return the bytes of each document or sentence."""
-    import numpy
-
-    found = numpy.array([part.bytes for part in _parts(split, partition).values()], numpy.float64).sum(axis=0)
-    # In translation the bytes that a score is divided by are those of the raw reference, not of its tokenised words.
-    return found * (split.bytes / found.sum())
 
 
 def _token_partitions(

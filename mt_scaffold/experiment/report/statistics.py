@@ -36,7 +36,7 @@ from mt_scaffold.corpus.text import END_OF_WORD, read_lines, surface_form
 from mt_scaffold.corpus.vocabulary_file import read_dictionary
 from mt_scaffold.errors import MTScaffoldError
 from mt_scaffold.experiment.binarise.byte_vocabulary import FIRST_ID
-from mt_scaffold.experiment.binarise.data_folder import DICTIONARY, codes_of, read_documents_folder
+from mt_scaffold.experiment.binarise.data_folder import DICTIONARY, codes_of, is_padding, read_documents_folder
 from mt_scaffold.experiment.configuration import Config
 from mt_scaffold.experiment.configuration.language_model_layout import LanguageModelLayout
 from mt_scaffold.experiment.configuration.layout import Layout, Run
@@ -97,7 +97,7 @@ class Statistics:
 
     stats: one summary per algorithm, on the training words of both languages. vocabularies, sizes: BPE against
     Scaffold-BPE, as trained and at several sizes; None where the experiment has only one of them. embeddings: of the
-    source, of each system's first seed; none where there is nothing to compare.
+    source, of each system's first seed; none where there is nothing to compare. losses: on the references.
     """
 
     text: str
@@ -110,6 +110,7 @@ class Statistics:
     versions: dict[str, str]
     figures: list[Figure]
     embeddings: list[Spread]
+    losses: LossTables
 
 
 def statistics(layout: TranslationLayout) -> Statistics:
@@ -117,7 +118,7 @@ def statistics(layout: TranslationLayout) -> Statistics:
 
     layout: of these systems, in the folder that the workflow wrote.
 
-    Writes ``statistics.json`` and ``figures/`` in the folder, and returns the content of the former.
+    Writes ``statistics.json``, ``losses.txt`` and ``figures/`` in the folder, and returns the content of the first.
 
     Raises MTScaffoldError where the experiment is not finished, or one of its files is missing or malformed.
     """
@@ -141,6 +142,7 @@ def statistics(layout: TranslationLayout) -> Statistics:
         sizes = compare_at_sizes(joint, sizes_around, bpe.method.min_frequency)
     intervals = _intervals(layout)
     models = _models(layout, compared) if compared else {}
+    losses, note = _losses_of_translations(layout), SYNTHETIC_NOTE if config.synthetic else ""
     make_folder(layout.figures)
     result = Statistics(
         text="training words, source and target",
@@ -151,11 +153,35 @@ def statistics(layout: TranslationLayout) -> Statistics:
         synthetic=config.synthetic,
         experiment=config.name,
         versions=versions(),
-        figures=_draw(layout, vocabularies, compared, sizes, intervals, models),
+        figures=[
+            *_draw(layout, vocabularies, compared, sizes, intervals, models),
+            *_draw_losses(layout, losses, note),
+        ],
         embeddings=[row for system, model in models.items() for row in spread(system, model)],
+        losses=losses,
     )
+    write_losses(layout, losses, note)
     write_result(layout.statistics, result)
     return result
+
+
+def _losses_of_translations(layout: TranslationLayout) -> LossTables:
+    """Return how the losses of all models on the references divide."""
+    config = layout.config
+    trainings = [Training("", run.system, layout.losses(run, test)) for test in config.test_sets for run in layout.runs]
+    vocabularies = {}
+    for system in config.systems:
+        entries = [
+            (number, form, count)
+            for number, (form, count) in enumerate(
+                read_dictionary(layout.dictionary(layout.data_of(system), layout.target)), FIRST_ID
+            )
+            if not is_padding(form, count)
+        ]
+        vocabularies[system] = TokensOfSystem(
+            {number: form for number, form, _ in entries}, {number: count for number, _, count in entries}
+        )
+    return loss_tables(trainings, vocabularies, config.baseline_of, config.score.bootstrap_samples)
 
 
 def bootstrap_interval(

@@ -33,7 +33,7 @@ from mt_scaffold.experiment.binarise.byte_vocabulary import Vocabulary
 from mt_scaffold.experiment.binarise.data_folder import id_type, read_documents_folder, read_ids, text_offsets
 from mt_scaffold.experiment.binarise.documents import binarise_documents
 from mt_scaffold.experiment.evaluation.bits_per_byte import LanguageModelScores, evaluate
-from mt_scaffold.experiment.evaluation.loss_split import LossSplit
+from mt_scaffold.experiment.evaluation.losses.loss_split import LossSplit
 from mt_scaffold.experiment.inference.language_model import load_model
 from mt_scaffold.experiment.inference.sample import Sampling, sample
 from mt_scaffold.experiment.runtime.checkpoints import load_checkpoint

@@ -6,16 +6,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from split_losses import write_split
 
 from mt_scaffold.errors import MTScaffoldError
-from mt_scaffold.experiment.evaluation import loss_split
-from mt_scaffold.experiment.evaluation.loss_split import (
+from mt_scaffold.experiment.evaluation.losses import loss_split
+from mt_scaffold.experiment.evaluation.losses.loss_split import (
     ACROSS,
-    DECADES,
     END,
     FREQUENT,
     OTHER,
-    LossSplit,
     Part,
     TokenLosses,
     WordFrequencies,
@@ -34,7 +33,6 @@ from mt_scaffold.experiment.report.losses import (
     token_tables,
     word_tables,
 )
-from mt_scaffold.experiment.runtime.results import write_result
 
 
 def test_the_bits_of_a_word_are_those_of_its_tokens() -> None:
@@ -72,21 +70,6 @@ def test_tokens_by_class() -> None:
     ]  # fmt: skip
 
 
-def _write(path: Path, system: str, seed: int, frequent: list[float], rare: list[float], sha: str = "0") -> Path:
-    size = 10 * len(frequent)
-    parts = {
-        FREQUENT: Part(8, [8] * len(frequent), frequent),
-        OTHER: Part(2, [2] * len(frequent), rare),
-        END: Part(len(frequent), [0] * len(frequent), [1.0] * len(frequent)),
-    }
-    bits = sum(sum(part.bits) for part in parts.values())
-    by_count = {DECADES[0]: parts[OTHER], DECADES[2]: parts[FREQUENT], END: parts[END]}
-    tokens = TokenLosses([2, 4, 5], [len(frequent), 3, 1], [float(len(frequent)), sum(frequent), sum(rare)])
-    split = LossSplit(system, "test", seed, False, "document", bits, size, "s", sha, parts, by_count, tokens)
-    write_result(path, split)
-    return path
-
-
 def test_tables_show_where_the_difference_is(tmp_path: Path) -> None:
     """A system that is better on rare words alone: all of the difference is there, and the parts add up to it."""
     generator = np.random.default_rng(1)
@@ -94,7 +77,7 @@ def test_tables_show_where_the_difference_is(tmp_path: Path) -> None:
     for seed in (1, 2, 3):
         frequent, rare = generator.normal(20, 0.01, 40), generator.normal(9, 0.01, 40)
         for system, gain in (("bpe", 0.0), ("scaffold", 3.0)):
-            path = _write(tmp_path / f"{system}{seed}", system, seed, frequent.tolist(), (rare - gain).tolist())
+            path = write_split(tmp_path / f"{system}{seed}", system, seed, frequent.tolist(), (rare - gain).tolist())
             trainings.append(Training("equal_text", system, path))
     vocabularies = {
         "bpe": TokensOfSystem({4: "a", 5: "ab"}, {4: 12, 5: 0}),
@@ -125,14 +108,14 @@ def test_tables_show_where_the_difference_is(tmp_path: Path) -> None:
 
 def test_one_training_and_other_text(tmp_path: Path) -> None:
     """One training of each has a test over documents alone; losses on other text are refused."""
-    first = Training("", "bpe", _write(tmp_path / "a", "bpe", 1, [1.0, 2.0], [1.0, 1.0]))
-    second = Training("", "scaffold", _write(tmp_path / "b", "scaffold", 1, [1.0, 2.0], [0.5, 0.5]))
+    first = Training("", "bpe", write_split(tmp_path / "a", "bpe", 1, [1.0, 2.0], [1.0, 1.0]))
+    second = Training("", "scaffold", write_split(tmp_path / "b", "scaffold", 1, [1.0, 2.0], [0.5, 0.5]))
     vocabularies = {name: TokensOfSystem({4: "a", 5: "b"}, {4: 1, 5: 1}) for name in ("bpe", "scaffold")}
     tables = loss_tables([first, second], vocabularies, {"bpe": None, "scaffold": "bpe"}.__getitem__, 50)
     test = next(row.test for row in tables.words if row.name == OTHER and row.test is not None)
     assert test.p is None and test.segments_p is not None and math.isclose(test.difference, -0.05)
     assert not any(row.partition.startswith("against") for row in tables.tokens)
-    other = Training("", "scaffold", _write(tmp_path / "c", "scaffold", 1, [1.0], [1.0], sha="1"))
+    other = Training("", "scaffold", write_split(tmp_path / "c", "scaffold", 1, [1.0], [1.0], sha="1"))
     with pytest.raises(MTScaffoldError, match="of other text"):
         loss_tables([first, other], vocabularies, {"bpe": None, "scaffold": "bpe"}.__getitem__, 50)
 

@@ -2,6 +2,7 @@
 
 import math
 import re
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
@@ -14,9 +15,13 @@ import torch
 from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.binarise.pairs_as_words import binarise_words
 from mt_scaffold.experiment.binarise.segmentation import joint_segmentation
+from mt_scaffold.experiment.evaluation.losses.loss_split import LossSplit
+from mt_scaffold.experiment.evaluation.losses.references import reference_losses
 from mt_scaffold.experiment.inference.forced_decoding import forced_decode
+from mt_scaffold.experiment.inference.model_files import read_symbols
 from mt_scaffold.experiment.runtime.checkpoints import load_checkpoint
 from mt_scaffold.experiment.runtime.fairseq import run_tool, user_dir
+from mt_scaffold.experiment.runtime.results import read_result
 
 
 def test_a_model_that_knows_nothing_gives_all_symbols_the_same(
@@ -72,3 +77,41 @@ def test_what_cannot_be_decoded(tiny_data: Path, tiny_model: Path, tmp_path: Pat
         forced_decode(model, tiny_data, "test")
     with pytest.raises(MTScaffoldError, match="no such model"):
         forced_decode(tmp_path / "none.pt", tiny_data, "odd.1")
+
+
+def test_a_reference_divides_into_its_words(
+    tiny_words: Path, tiny_data: Path, tiny_model: Path, tmp_path: Path
+) -> None:
+    """A word's bits are those of its subwords in forced decoding; classes follow the words of the training text."""
+    model = tiny_model / "checkpoints" / "checkpoint_last.pt"
+    target = tiny_words / "odd.1.de"
+    found = reference_losses(
+        model, tiny_data, "odd.1", target, target, tiny_words / "train.de", tmp_path / "losses.json", system="x", seed=1
+    )
+    assert found == read_result(LossSplit, tmp_path / "losses.json")
+    assert found.by_count is not None and found.by_rank is not None
+    decoded = forced_decode(model, tiny_data, "odd.1")
+    whole = [-float(each.sum()) for each in decoded.log2_probabilities]
+    for parts in (found.by_count, found.by_rank):
+        assert np.sum([part.bits for part in parts.values()], axis=0) == pytest.approx(whole)
+    lines = target.read_text(encoding="utf-8").splitlines()
+    assert found.sizes == [len(line.encode()) for line in lines] and found.bytes == sum(found.sizes)
+    trained = Counter((tiny_words / "train.de").read_text(encoding="utf-8").split())
+    unseen = [word for line in lines for word in line.split() if word not in trained]
+    assert unseen and found.by_count["0"].words == len(unseen)
+    assert sum(found.by_count["0"].bytes) == sum(len(word.encode()) for word in unseen)
+    # By hand: the subwords of the first sentence, joined at those that do not end in @@.
+    symbols = read_symbols(tiny_data / "dict.de.txt")
+    bits, expected = 0.0, 0.0
+    words = iter(lines[0].split())
+    for number, probability in zip(decoded.ids[0][:-1], decoded.log2_probabilities[0], strict=False):
+        bits -= float(probability)
+        if not symbols[number].endswith("@@"):
+            expected += bits if next(words) not in trained else 0.0
+            bits = 0.0
+    assert found.by_count["0"].bits[0] == pytest.approx(expected)
+    (tmp_path / "other").write_text("".join(f"{line} more\n" for line in lines), encoding="utf-8")
+    with pytest.raises(MTScaffoldError, match="line 1 has"):
+        reference_losses(
+            model, tiny_data, "odd.1", tmp_path / "other", target, target, tmp_path / "x.json", system="x", seed=1
+        )

@@ -52,9 +52,10 @@ class LossSplit:
     """How the loss of one training on one test set divides.
 
     unit: what is drawn in a test over the test set, ``document`` or ``sentence``. bits: of all tokens. bytes: those
-    that the score is divided by. by_rank, by_count: class → its words; each is a partition of all bits, so that the
-    classes' bits add up to ``bits``. None where the codes do not say what a word is. tokens: by the ids of the system.
-    signature: what must be equal in splits that are compared. data_sha256: of the text.
+    that the score is divided by. sizes: the same of each document or sentence. signature: what must be equal in splits
+    that are compared. data_sha256: of the text. by_rank, by_count: class → its words; each is a partition of all bits,
+    so that the classes' bits add up to ``bits``. None where the codes do not say which bytes a word is. tokens: by the
+    ids of the system.
     """
 
     system: str
@@ -64,6 +65,7 @@ class LossSplit:
     unit: Literal["document", "sentence"]
     bits: float
     bytes: int
+    sizes: list[int]
     signature: str
     data_sha256: str
     by_rank: dict[str, Part] | None = field(repr=False)
@@ -112,7 +114,7 @@ DECADES = [_decade_label(digits) for digits in range(_LAST_DECADE + 1)]
 class Words:
     """The words of one document or sentence: what each is, its bytes, and the word that each token belongs to.
 
-    of_token: -1 (``_END``) for the end of the text, -2 (``_ACROSS``) for a token of several words.
+    of_token: -1 (``END_OF_TEXT``) for the end of the text, -2 (``_ACROSS``) for a token of several words.
     """
 
     texts: Sequence[bytes]
@@ -120,7 +122,7 @@ class Words:
     of_token: Integers
 
 
-_END, _ACROSS = -1, -2
+END_OF_TEXT, _ACROSS = -1, -2
 
 
 def words_of_tokens(token_sizes: Integers, texts: Sequence[bytes]) -> Words:
@@ -138,7 +140,7 @@ def words_of_tokens(token_sizes: Integers, texts: Sequence[bytes]) -> Words:
         raise ValueError("the words and the tokens are of different texts")
     of_token = numpy.searchsorted(ends, token_ends - token_sizes, side="right")
     inside = token_sizes > 0
-    of_token[~inside] = _END
+    of_token[~inside] = END_OF_TEXT
     across = inside.copy()
     across[inside] = ends[of_token[inside]] < token_ends[inside]
     of_token[across] = _ACROSS
@@ -169,7 +171,7 @@ def split_by_word(
         sums[:, place] = numpy.bincount(of_word[found.of_token], weights=own, minlength=len(names))
         occurrences += numpy.bincount(of_word[:-2], minlength=len(names))
         sizes[:, place] = numpy.bincount(of_word[:-2], weights=found.sizes, minlength=len(names))
-        occurrences[number[END]] += int((found.of_token == _END).sum())
+        occurrences[number[END]] += int((found.of_token == END_OF_TEXT).sum())
         occurrences[number[ACROSS]] += int((found.of_token == _ACROSS).sum())
     return {
         name: Part(int(occurrences[row]), sizes[row].tolist(), sums[row].tolist())
