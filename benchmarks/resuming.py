@@ -1,11 +1,13 @@
 """Compare losses after a kill with those of a training that was never stopped, in every precision.
 
-    python benchmarks/resuming.py [--checkpoint 60] [--kill 80] [--updates 160] [--folder DIR] [-- FAIRSEQ OPTIONS]
+    python benchmarks/resuming.py [--model translation|llama|gpt_neox] [--precision NAME ...] [--checkpoint 60]
+        [--kill 80] [--updates 160] [--folder DIR] [-- FAIRSEQ OPTIONS]
 
-A training with BPE-dropout on generated text is killed with ``kill -9`` within an epoch, after the checkpoint of update
-60, and resumed from it twice: as it is, and without what the plug-in adds to the checkpoints of fairseq. Prints a
-Markdown table: how many of the following losses are equal in every bit, how far apart the others are, and the first
-update whose batch differs, if there is one. Runs on the CPU, as far as fairseq has the precision there.
+A training with BPE-dropout on generated text, of a translation model or of a language model, is killed with ``kill -9``
+within an epoch, after the checkpoint of update 60, and resumed from it twice: as it is, and without what the plug-in
+adds to the checkpoints of fairseq. Prints a Markdown table: how many of the following losses are equal in every bit,
+how far apart the others are, the first update whose batch differs, if there is one, and whether the parameters and the
+state of the optimiser are equal in every bit in the end. Runs on the CPU, as far as fairseq has the precision there.
 """
 
 from __future__ import annotations
@@ -20,6 +22,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -31,12 +34,19 @@ PRECISIONS = {
     "memory-efficient fp16": ["--memory-efficient-fp16", "--fp16-init-scale", "4", "--fp16-scale-window", "100"],
     "memory-efficient bf16": ["--memory-efficient-bf16"],
 }
-OPTIONS = (
-    "--task translation_bpe_dropout --bpe-dropout 0.1 --arch transformer --share-all-embeddings --encoder-layers 2 "
+COMMON = (
+    "--bpe-dropout 0.1 --dropout 0.1 --optimizer adam --lr 0.0005 --num-workers 2 --seed 1 --disable-validation "
+    "--no-epoch-checkpoints --keep-interval-updates 1 --no-progress-bar"
+).split()
+TRANSLATION = (
+    "--task translation_bpe_dropout --arch transformer --share-all-embeddings --encoder-layers 2 "
     "--decoder-layers 2 --encoder-embed-dim 64 --decoder-embed-dim 64 --encoder-ffn-embed-dim 128 "
-    "--decoder-ffn-embed-dim 128 --encoder-attention-heads 2 --decoder-attention-heads 2 --dropout 0.1 "
-    "--optimizer adam --lr 0.0005 --criterion label_smoothed_cross_entropy --label-smoothing 0.1 --max-tokens 1000 "
-    "--num-workers 2 --seed 1 --disable-validation --no-epoch-checkpoints --keep-interval-updates 1 --no-progress-bar"
+    "--decoder-ffn-embed-dim 128 --encoder-attention-heads 2 --decoder-attention-heads 2 "
+    "--criterion label_smoothed_cross_entropy --label-smoothing 0.1 --max-tokens 1000"
+).split()
+LANGUAGE_MODEL = (
+    "--task language_modeling_bpe_dropout --decoder-layers 2 --decoder-embed-dim 64 --decoder-ffn-embed-dim 128 "
+    "--decoder-attention-heads 2 --criterion cross_entropy --tokens-per-sample 64 --batch-size 8"
 ).split()
 PAIRS = 1500
 # What the plug-in adds to the state of the optimiser (mt_scaffold.experiment.fairseq_plugin.mixed_precision).
@@ -45,24 +55,28 @@ ADDED = ("fp32_params", "loss_scaler")
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--model", choices=("translation", "llama", "gpt_neox"), default="translation")
+    parser.add_argument("--precision", choices=PRECISIONS, nargs="+", default=list(PRECISIONS))
     parser.add_argument("--checkpoint", type=int, default=60, help="the update that is saved")
     parser.add_argument("--kill", type=int, default=80, help="the update in which the training is killed")
     parser.add_argument("--updates", type=int, default=160, help="the last update")
     parser.add_argument("--folder", type=Path, help="work here and keep all files (default: a temporary folder)")
     parser.add_argument("fairseq_options", nargs="*", help="further options of fairseq-train, after --")
     options = parser.parse_args()
+    model = TRANSLATION if options.model == "translation" else ["--arch", options.model, *LANGUAGE_MODEL]
     with tempfile.TemporaryDirectory() as temporary:
         folder = (options.folder or Path(temporary)).absolute()
         folder.mkdir(parents=True, exist_ok=True)
-        data = prepare(folder)
+        data = prepare(folder) if options.model == "translation" else prepare_documents(folder)
         rows = []
-        for name, flags in PRECISIONS.items():
+        for name in options.precision:
             print(name, file=sys.stderr)
-            command = [str(data), *OPTIONS, *flags, *options.fairseq_options, "--max-update", str(options.updates)]
+            command = [str(data), *model, *COMMON, *PRECISIONS[name], *options.fairseq_options]
+            command += ["--max-update", str(options.updates)]
             rows.append([name, *measure(folder / name.replace(" ", "-"), command, options.checkpoint, options.kill)])
     print(
         f"| precision | killed in | losses equal of {options.updates - options.checkpoint}, with the plug-in "
-        "| without what it saves |\n|---|---|---|---|"
+        "| parameters, optimiser | without what it saves |\n|---|---|---|---|---|"
     )
     for row in rows:
         print(f"| {' | '.join(row)} |")
@@ -86,21 +100,68 @@ def prepare(folder: Path) -> Path:
     return folder / "data"
 
 
+def prepare_documents(folder: Path) -> Path:
+    """Make a data folder of documents from generated text."""
+    from mt_scaffold.experiment.binarise.documents import binarise_documents
+    from mt_scaffold.experiment.data.synthetic import sentence_pairs
+    from mt_scaffold.methods.learn import learn_bpe
+
+    text, pairs = folder / "train", itertools.islice(sentence_pairs(1), PAIRS)
+    text.write_text("".join(f"{target}\n" for _, target in pairs), encoding="utf-8")
+    (folder / "codes").write_bytes(learn_bpe(paths=[text], num_symbols=500, pretokenise="gpt2").text)
+    binarise_documents(folder / "data", folder / "codes", [text], keep_text=True)
+    return folder / "data"
+
+
 def measure(folder: Path, command: list[str], checkpoint: int, kill: int) -> list[str]:
     """Return the cells of one precision."""
-    save = ["--save-interval-updates", str(checkpoint)]
-    whole = train(folder / "whole", [*command, "--no-save"])
-    stopped = train(folder / "cut", [*command, *save], kill)
-    # Every epoch has all pairs.
-    epoch, part = divmod(sum(len(stopped[update]["ids"]) for update in range(1, kill + 1)), PAIRS)
-    cells = [f"epoch {epoch + 1}, after {part / PAIRS:.0%}"]
+    command = [*command, "--save-interval-updates", str(checkpoint)]
+    whole = train(folder / "whole", command)
+    stopped = train(folder / "cut", command, kill)
+    cells = [place_of(stopped, kill)]
     shutil.copytree(folder / "cut", folder / "fairseq-only")
     take_out(folder / "fairseq-only" / "checkpoints", ADDED)
     for name in ("cut", "fairseq-only"):
-        resumed = train(folder / name, [*command, *save])
+        resumed = train(folder / name, command)
         assert min(resumed) == checkpoint + 1, f"resumed at {min(resumed)}"
         cells.append(described(whole, resumed))
+        if name == "cut":
+            cells.append(compare_last(folder / "whole", folder / name))
     return cells
+
+
+def place_of(updates: dict[int, Any], kill: int) -> str:
+    """Return where in which epoch an update is: a sample's id comes back in the next epoch."""
+    epoch, seen = 1, set[int]()
+    for update in range(1, kill + 1):
+        ids = updates[update]["ids"]
+        if seen.intersection(ids):
+            epoch, seen = epoch + 1, set()
+        seen.update(ids)
+    return f"epoch {epoch}, after {len(seen):,} samples"
+
+
+def compare_last(whole: Path, resumed: Path) -> str:
+    """Return whether the last checkpoints hold the same parameters and optimisers, bit for bit."""
+    import torch
+
+    from mt_scaffold.experiment.runtime.checkpoints import load_checkpoint
+
+    states = [load_checkpoint(each / "checkpoints" / "checkpoint_last.pt") for each in (whole, resumed)]
+    tensors = [dict(_tensors({key: each[key] for key in ("model", "last_optimizer_state")})) for each in states]
+    assert tensors[0].keys() == tensors[1].keys()
+    differing = [name for name, value in tensors[0].items() if not torch.equal(value, tensors[1][name])]
+    return f"{len(differing)} of {len(tensors[0])} tensors differ" if differing else f"all {len(tensors[0])} equal"
+
+
+def _tensors(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
+    import torch
+
+    if isinstance(value, torch.Tensor):
+        yield name, value
+    elif isinstance(value, dict | list | tuple):
+        for key, each in value.items() if isinstance(value, dict) else enumerate(value):
+            yield from _tensors(each, f"{name}/{key}")
 
 
 def described(whole: dict[int, Any], resumed: dict[int, Any]) -> str:

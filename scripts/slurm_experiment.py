@@ -199,7 +199,8 @@ def small_profile() -> dict[str, Any]:
     profile["set-threads"] = dict.fromkeys(profile["set-threads"], 1)
     resources = {rule: {**given, "mem_mb": 500} for rule, given in profile["set-resources"].items()}
     profile["set-resources"] = resources
-    profile["set-resources"]["translate"] |= {"gpu": 0, "cpus_per_gpu": 0}
+    for rule in ("translate", "losses"):
+        profile["set-resources"][rule] |= {"gpu": 0, "cpus_per_gpu": 0}
     return profile
 
 

@@ -77,9 +77,8 @@ common="--optimizer adam --lr 0.0005 --lr-scheduler inverse_sqrt --warmup-update
 common+=" --save-interval-updates 10 --keep-interval-updates 1 --log-interval 1 --log-format json"
 translation="--arch transformer --share-all-embeddings --dropout 0.1 --criterion label_smoothed_cross_entropy"
 translation+=" --label-smoothing 0.1 --max-tokens $tokens $common"
-language="--arch transformer_lm --decoder-layers 2 --decoder-embed-dim $size --decoder-input-dim $size"
-language+=" --decoder-output-dim $size --decoder-ffn-embed-dim $((4 * size)) --decoder-attention-heads 4 --dropout 0.1"
-language+=" --share-decoder-input-output-embed --criterion cross_entropy --tokens-per-sample 128 --batch-size 8"
+language="--arch llama --decoder-layers 2 --decoder-embed-dim $size --decoder-ffn-embed-dim $((4 * size))"
+language+=" --decoder-attention-heads 4 --dropout 0.1 --criterion cross_entropy --tokens-per-sample 128 --batch-size 8"
 language+=" --max-epoch 2 --bpe-dropout 0.1 $common"
 # Small enough for the CPU beside any GPU.
 small="--encoder-layers 1 --decoder-layers 1 --encoder-embed-dim 32 --decoder-embed-dim 32 --encoder-ffn-embed-dim 64"

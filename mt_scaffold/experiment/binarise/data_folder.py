@@ -101,7 +101,7 @@ def dictionary_use(folder: PathLike, tests: Mapping[str, PathLike]) -> Dictionar
         return DictionaryUse([found.n_vocab], [used.count(0)], 0, dict.fromkeys(tests, 0))
     source, target = (read_dictionary(Path(folder) / f"dict.{language}.txt") for language in found.languages)
     dictionaries = [source] if source == target else [source, target]
-    counts = [[count for form, count in each if not _is_padding(form, count)] for each in dictionaries]
+    counts = [[count for form, count in each if not is_padding(form, count)] for each in dictionaries]
     unknown = {
         test: sum(side.unknown for side in read_binarised(path).counts[test].values()) for test, path in tests.items()
     }
@@ -113,7 +113,8 @@ def dictionary_use(folder: PathLike, tests: Mapping[str, PathLike]) -> Dictionar
     )
 
 
-def _is_padding(form: str, count: int) -> bool:
+def is_padding(form: str, count: int) -> bool:
+    """Return whether an entry only makes a dictionary's size a multiple of a number."""
     return count == 0 and re.fullmatch(r"madeupword\d{4,}", form) is not None
 
 

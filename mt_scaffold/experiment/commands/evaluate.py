@@ -10,11 +10,12 @@ from mt_scaffold.experiment.evaluation.bits_per_byte import evaluate, evaluate_f
 
 EXAMPLES = """\
 mt-scaffold evaluate --checkpoint averaged.pt --data binarised --output scores.json
+mt-scaffold evaluate --checkpoint averaged.pt --data binarised --counts words.counts --losses losses.json -o scores.json
 mt-scaffold evaluate --model pythia-410m --documents test.jsonl --positions 1024 --output scores.json
 """
 
 # What goes with one kind of model only.
-_OF_CHECKPOINT = ("data", "split")
+_OF_CHECKPOINT = ("data", "split", "counts", "losses")
 _OF_FOLDER = ("documents", "format", "field", "positions", "trust_remote_code")
 
 
@@ -29,6 +30,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--checkpoint", metavar="FILE", help="a checkpoint of the language model")
     parser.add_argument("--data", "-d", metavar="FOLDER", help="with --checkpoint: what binarise-documents made")
     parser.add_argument("--split", metavar="NAME", help="with --data: train, valid or test (default: test)")
+    parser.add_argument("--losses", metavar="FILE", help="how the loss divides by frequency of word and token, as JSON")
+    parser.add_argument("--counts", metavar="FILE", help="with --losses: the counted words of the training text")
     parser.add_argument("--model", metavar="FOLDER", help="or a causal model of transformers, with its tokenizer")
     parser.add_argument("--documents", nargs="+", metavar="FILE", help="with --model: the raw documents to score it on")
     parser.add_argument("--format", choices=DOCUMENT_FORMATS, help="of --documents (default: by the file's name)")
@@ -72,7 +75,8 @@ def run(options: argparse.Namespace) -> None:
     if options.model is None:
         if options.data is None:
             raise UsageError("evaluate: with --checkpoint, give --data")
-        scores = evaluate(options.checkpoint, options.data, options.output, options.split or "test", **common)
+        own = {name: getattr(options, name) for name in ("counts", "losses")}
+        scores = evaluate(options.checkpoint, options.data, options.output, options.split or "test", **own, **common)
     else:
         if not options.documents:
             raise UsageError("evaluate: with --model, give --documents")

@@ -212,6 +212,10 @@ class Layout(ABC, Generic[AnyConfig]):
         """The scores of a model on a test set, or those of a single checkpoint."""
         return self.training(run, "scores") / checkpoint / f"{test}.json"
 
+    def losses(self, run: Run, test: str) -> Path:
+        """How the loss of a model on a test set divides."""
+        return self.training(run, "scores") / f"{test}.losses.json"
+
     def every_scores(self) -> list[Path]:
         """The scores of all models: the averaged ones, and the last checkpoints if they are wanted."""
         return self.every_run(self.scores, self.config.test_sets, ["", *self.last_checkpoints])
@@ -231,6 +235,11 @@ class Layout(ABC, Generic[AnyConfig]):
     def statistics(self) -> Path:
         """The numbers that are shown beside the scores."""
         return self.folder / "statistics.json"
+
+    @property
+    def loss_table(self) -> Path:
+        """How the losses of the systems divide, as a table."""
+        return self.folder / "losses.txt"
 
     @property
     def report(self) -> Path:

@@ -2,15 +2,29 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from mt_scaffold.corpus.count import load_counts
 from mt_scaffold.corpus.files import PathLike
 from mt_scaffold.errors import MTScaffoldError, UsageError
-from mt_scaffold.experiment.binarise.data_folder import read_documents_folder, read_ids, text_offsets
+from mt_scaffold.experiment.binarise.byte_vocabulary import Vocabulary
+from mt_scaffold.experiment.binarise.data_folder import codes_of, read_documents_folder, read_ids, text_offsets
+from mt_scaffold.experiment.evaluation.losses.loss_split import (
+    DECADES,
+    FREQUENT,
+    OTHER,
+    LossSplit,
+    WordFrequencies,
+    Words,
+    split_by_token,
+    split_by_word,
+    words_of_tokens,
+)
 from mt_scaffold.experiment.inference.causal_model import encode_documents, load_folder
 from mt_scaffold.experiment.inference.language_model import LanguageModel, inputs_of, load_model, log_probabilities
 from mt_scaffold.experiment.runtime.provenance import versions
@@ -72,6 +86,8 @@ def evaluate(
     test_set: str | None = None,
     seed: int = 1,
     synthetic: bool = False,
+    counts: PathLike | None = None,
+    losses: PathLike | None = None,
 ) -> LanguageModelScores:
     """Score a checkpoint on one split of a folder of ``binarise_documents``; write the scores as JSON to ``output``.
 
@@ -83,9 +99,14 @@ def evaluate(
     max_tokens: of a batch, padding included. gpus: as for ``load_model``. system, test_set, seed: what the scores are
     called; default: the names of the checkpoint's training and of the data folder.
 
+    losses: where to write how the loss divides by the frequency of words and tokens, a ``LossSplit`` as JSON. counts:
+    the counted words of the training text, which it takes.
+
     Raises MTScaffoldError as ``load_model`` does, and where the folder or its split is missing or damaged; UsageError
-    for a context window that leaves no room for a token.
+    for a context window that leaves no room for a token, and for ``losses`` without ``counts`` or the reverse.
     """
+    if (counts is None) != (losses is None):
+        raise UsageError("evaluate: --counts and --losses go together; give both or neither")
     binarised = read_documents_folder(data)
     if split not in binarised.splits or (split == "train" and binarised.storage == "text"):
         held = [name for name in binarised.splits if name != "train" or binarised.storage == "ids"]
@@ -97,15 +118,16 @@ def evaluate(
     described = binarised.splits[split]
     if not len(offsets) == len(texts) == described.documents + 1 or len(ids) != described.tokens:
         raise MTScaffoldError(f"{data}: {split}: its files do not belong together; run mt-scaffold binarise-documents")
+    words = None if counts is None else WordsOfDocuments(counts, data)
     model = load_model(checkpoint, data, binarised, gpus)
-    return _score(
+    overlap = _overlap(model, context_window)
+    bits = token_bits(model, ids, offsets, overlap, max_tokens)
+    scores = _scores(
         model,
-        ids,
+        bits,
         offsets,
         [int(each) for each in texts[1:] - texts[:-1]],
-        output,
-        context_window=context_window,
-        max_tokens=max_tokens,
+        overlap,
         system=system or training_name(checkpoint),
         test_set=test_set or Path(data).resolve().name,
         seed=seed,
@@ -114,6 +136,10 @@ def evaluate(
         vocabulary=binarised.vocabulary,
         n_vocab=binarised.n_vocab,
     )
+    write_result(output, scores)
+    if words is not None and losses is not None:
+        write_result(losses, _split(scores, words, ids, offsets, bits))
+    return scores
 
 
 def evaluate_folder(
@@ -147,14 +173,13 @@ def evaluate_folder(
         raise UsageError(f"--max-tokens {max_tokens}: must be 1 or more")
     model = load_folder(folder, gpus, positions, trust_remote_code)
     read = encode_documents(model, documents, format, field)
-    return _score(
+    overlap = _overlap(model.language_model, context_window)
+    scores = _scores(
         model.language_model,
-        read.ids,
+        token_bits(model.language_model, read.ids, read.offsets, overlap, max_tokens),
         read.offsets,
         read.bytes,
-        output,
-        context_window=context_window,
-        max_tokens=max_tokens,
+        overlap,
         system=system or Path(folder).resolve().name,
         test_set=test_set or Path(documents[0]).name.partition(".")[0],
         seed=seed,
@@ -163,30 +188,31 @@ def evaluate_folder(
         vocabulary=model.vocabulary,
         n_vocab=model.n_vocab,
     )
+    write_result(output, scores)
+    return scores
 
 
-def _score(
-    model: LanguageModel,
-    ids: Any,
-    offsets: Any,
-    sizes: list[int],
-    output: PathLike,
-    *,
-    context_window: int | None,
-    max_tokens: int,
-    **described: Any,
-) -> LanguageModelScores:
-    """Score documents (ids, and where each begins) of ``sizes`` bytes, and write what is ``described`` with them."""
+def _overlap(model: LanguageModel, context_window: int | None) -> int:
+    """Return the tokens by which windows overlap."""
     overlap = model.positions // 2 if context_window is None else context_window
     if not 0 <= overlap < model.positions:
         raise UsageError(
             f"--context-window {overlap}: the model has {model.positions} positions; give 0 to {model.positions - 1}"
         )
-    bits = document_bits(model, ids, offsets, overlap, max_tokens)
-    total, size, tokens = math.fsum(bits), sum(sizes), len(ids)
+    return overlap
+
+
+def _scores(
+    model: LanguageModel, bits: Any, offsets: Any, sizes: list[int], overlap: int, **described: Any
+) -> LanguageModelScores:
+    """Return the scores of documents of ``sizes`` bytes, from the bits of their tokens and where each begins."""
+    import numpy
+
+    by_document = numpy.add.reduceat(bits, offsets[:-1]).tolist()
+    total, size, tokens = math.fsum(by_document), sum(sizes), len(bits)
     from mt_scaffold import __version__
 
-    scores = LanguageModelScores(
+    return LanguageModelScores(
         **described,
         bits_per_byte=total / size,
         bits=total,
@@ -203,10 +229,59 @@ def _score(
         ),
         model_sha256=model.sha256,
         versions=versions(),
-        by_document=Documents(bits, sizes),
+        by_document=Documents(by_document, sizes),
     )
-    write_result(output, scores)
-    return scores
+
+
+class WordsOfDocuments:
+    """The words of a training text with their counts, and the vocabulary by which documents become such words.
+
+    counts: the file of counts. data: a data folder. Raises MTScaffoldError where either is missing or malformed.
+    """
+
+    def __init__(self, counts: PathLike, data: PathLike) -> None:
+        counted, header = load_counts([counts])
+        self._pretokeniser = header.make_pretokeniser()
+        self._vocabulary = Vocabulary(codes_of(data))
+        self.frequencies = WordFrequencies(counted.byte_items() if self._pretokeniser is not None else [])
+
+    @property
+    def known(self) -> bool:
+        """Whether it is known which bytes a word is: not where spaces separate words and belong to none."""
+        return self._pretokeniser is not None
+
+    def of(self, ids: Any, offsets: Any) -> Iterator[Words]:
+        """Yield the words of each document, from the ids of all and where each begins."""
+        assert self._pretokeniser is not None
+        sizes = self._vocabulary.token_bytes(int(ids.max()) + 1)
+        for begin, end in itertools.pairwise(offsets.tolist()):
+            text = self._vocabulary.decode(ids[begin:end].tolist())
+            yield words_of_tokens(sizes[ids[begin:end]], self._pretokeniser.split(text))
+
+
+def _split(scores: LanguageModelScores, words: WordsOfDocuments, ids: Any, offsets: Any, bits: Any) -> LossSplit:
+    by_rank = by_count = None
+    if words.known:
+        import numpy
+
+        own, found = numpy.split(bits, offsets[1:-1]), [*words.of(ids, offsets)]
+        by_rank = split_by_word(own, found, words.frequencies.rank_class, [FREQUENT, OTHER])
+        by_count = split_by_word(own, found, words.frequencies.count_class, DECADES)
+    return LossSplit(
+        system=scores.system,
+        test_set=scores.test_set,
+        seed=scores.seed,
+        synthetic=scores.synthetic,
+        unit="document",
+        bits=scores.bits,
+        bytes=scores.bytes,
+        sizes=scores.by_document.bytes,
+        signature=scores.signature,
+        data_sha256=scores.data_sha256,
+        by_rank=by_rank,
+        by_count=by_count,
+        tokens=split_by_token(ids, bits),
+    )
 
 
 def training_name(checkpoint: PathLike) -> str:
@@ -225,12 +300,14 @@ class _Window:
     end: int
 
 
-def document_bits(model: LanguageModel, ids: Any, offsets: Any, context_window: int, max_tokens: int) -> list[float]:
-    """Return the sum of -log2 p over the tokens of each document.
+def token_bits(model: LanguageModel, ids: Any, offsets: Any, context_window: int, max_tokens: int) -> Any:
+    """Return -log2 p of each token (float64), as ``evaluate`` reads documents.
 
     ids: of all documents, each ending in ``</s>``. offsets: where each begins, one more than documents.
     """
-    bits = [0.0] * (len(offsets) - 1)
+    import numpy
+
+    bits = numpy.zeros(len(ids))
     for batch in _batches(offsets, model.positions, context_window, max_tokens):
         pairs = []
         for window in batch:
@@ -240,7 +317,8 @@ def document_bits(model: LanguageModel, ids: Any, offsets: Any, context_window: 
             )
         for window, found in zip(batch, log_probabilities(model, pairs), strict=True):
             scored = found[window.scored - window.begin :].astype("float64")
-            bits[window.document] -= float(scored.sum()) / math.log(2)
+            first = offsets[window.document]
+            bits[first + window.scored : first + window.end] = -scored / math.log(2)
     return bits
 
 

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from statistics import fmean
+from typing import Any
 
 from mt_scaffold._core import WordCounts
 from mt_scaffold.analysis.compare_vocab import (
@@ -32,11 +33,13 @@ from mt_scaffold.codes import Codes
 from mt_scaffold.corpus.count import count_words
 from mt_scaffold.corpus.files import PathLike, make_folder, open_input, write_text
 from mt_scaffold.corpus.text import END_OF_WORD, read_lines, surface_form
+from mt_scaffold.corpus.vocabulary_file import read_dictionary
 from mt_scaffold.errors import MTScaffoldError
-from mt_scaffold.experiment.binarise.data_folder import DICTIONARY, codes_of, read_documents_folder
+from mt_scaffold.experiment.binarise.byte_vocabulary import FIRST_ID
+from mt_scaffold.experiment.binarise.data_folder import DICTIONARY, codes_of, is_padding, read_documents_folder
 from mt_scaffold.experiment.configuration import Config
 from mt_scaffold.experiment.configuration.language_model_layout import LanguageModelLayout
-from mt_scaffold.experiment.configuration.layout import Run
+from mt_scaffold.experiment.configuration.layout import Layout, Run
 from mt_scaffold.experiment.configuration.systems import CodesSetting
 from mt_scaffold.experiment.configuration.translation_layout import TranslationLayout
 from mt_scaffold.experiment.data.tokenise import detokenise
@@ -45,6 +48,15 @@ from mt_scaffold.experiment.evaluation.metrics import KINDS
 from mt_scaffold.experiment.evaluation.score import detokenised_sides
 from mt_scaffold.experiment.report import figures
 from mt_scaffold.experiment.report.embeddings import Embeddings, Spread, read_embeddings, spread
+from mt_scaffold.experiment.report.losses import (
+    LossTables,
+    TokensOfSystem,
+    Training,
+    loss_tables,
+    notes,
+    token_tables,
+    word_tables,
+)
 from mt_scaffold.experiment.runtime.provenance import versions
 from mt_scaffold.experiment.runtime.results import read_result, write_result
 from mt_scaffold.experiment.training.train import TrainingReport
@@ -69,8 +81,8 @@ _PER_SUBWORD = (
 class Figure:
     """A figure of the HTML report.
 
-    section: ``scores``, ``training``, ``vocabularies`` or ``embeddings``. file: its SVG, relative to the experiment's
-    folder; a PNG is beside it. wide: as wide as the page.
+    section: ``scores``, ``losses``, ``training``, ``vocabularies`` or ``embeddings``. file: its SVG, relative to the
+    experiment's folder; a PNG is beside it. wide: as wide as the page.
     """
 
     section: str
@@ -85,7 +97,7 @@ class Statistics:
 
     stats: one summary per algorithm, on the training words of both languages. vocabularies, sizes: BPE against
     Scaffold-BPE, as trained and at several sizes; None where the experiment has only one of them. embeddings: of the
-    source, of each system's first seed; none where there is nothing to compare.
+    source, of each system's first seed; none where there is nothing to compare. losses: on the references.
     """
 
     text: str
@@ -98,6 +110,7 @@ class Statistics:
     versions: dict[str, str]
     figures: list[Figure]
     embeddings: list[Spread]
+    losses: LossTables
 
 
 def statistics(layout: TranslationLayout) -> Statistics:
@@ -105,7 +118,7 @@ def statistics(layout: TranslationLayout) -> Statistics:
 
     layout: of these systems, in the folder that the workflow wrote.
 
-    Writes ``statistics.json`` and ``figures/`` in the folder, and returns the content of the former.
+    Writes ``statistics.json``, ``losses.txt`` and ``figures/`` in the folder, and returns the content of the first.
 
     Raises MTScaffoldError where the experiment is not finished, or one of its files is missing or malformed.
     """
@@ -129,6 +142,7 @@ def statistics(layout: TranslationLayout) -> Statistics:
         sizes = compare_at_sizes(joint, sizes_around, bpe.method.min_frequency)
     intervals = _intervals(layout)
     models = _models(layout, compared) if compared else {}
+    losses, note = _losses_of_translations(layout), SYNTHETIC_NOTE if config.synthetic else ""
     make_folder(layout.figures)
     result = Statistics(
         text="training words, source and target",
@@ -139,11 +153,35 @@ def statistics(layout: TranslationLayout) -> Statistics:
         synthetic=config.synthetic,
         experiment=config.name,
         versions=versions(),
-        figures=_draw(layout, vocabularies, compared, sizes, intervals, models),
+        figures=[
+            *_draw(layout, vocabularies, compared, sizes, intervals, models),
+            *_draw_losses(layout, losses, note),
+        ],
         embeddings=[row for system, model in models.items() for row in spread(system, model)],
+        losses=losses,
     )
+    write_losses(layout, losses, note)
     write_result(layout.statistics, result)
     return result
+
+
+def _losses_of_translations(layout: TranslationLayout) -> LossTables:
+    """Return how the losses of all models on the references divide."""
+    config = layout.config
+    trainings = [Training("", run.system, layout.losses(run, test)) for test in config.test_sets for run in layout.runs]
+    vocabularies = {}
+    for system in config.systems:
+        entries = [
+            (number, form, count)
+            for number, (form, count) in enumerate(
+                read_dictionary(layout.dictionary(layout.data_of(system), layout.target)), FIRST_ID
+            )
+            if not is_padding(form, count)
+        ]
+        vocabularies[system] = TokensOfSystem(
+            {number: form for number, form, _ in entries}, {number: count for number, _, count in entries}
+        )
+    return loss_tables(trainings, vocabularies, config.baseline_of, config.score.bootstrap_samples)
 
 
 def bootstrap_interval(
@@ -394,6 +432,7 @@ class LanguageModelStatistics:
     experiment: str
     synthetic: bool
     vocabularies: list[VocabularySummary]
+    losses: LossTables
     figures: list[Figure]
     versions: dict[str, str]
 
@@ -403,26 +442,79 @@ def language_model_statistics(layout: LanguageModelLayout) -> LanguageModelStati
 
     layout: of the systems to measure.
 
-    Writes ``statistics.json``, ``statistics.txt`` and ``figures/``, and returns the content of the first. Raises
-    MTScaffoldError where a data folder is missing or malformed.
+    Writes ``statistics.json``, ``statistics.txt``, ``losses.txt`` and ``figures/``, and returns the content of the
+    first. Raises MTScaffoldError where a data folder or a split loss is missing or malformed.
     """
     config = layout.config
     folders = {config.codes_of(system).name: layout.binarised_of(system) for system in config.systems}
     frequencies = {name: token_counts(folder) for name, folder in folders.items()}
     make_folder(layout.figures)
     note = SYNTHETIC_NOTE if config.synthetic else ""
+    losses = _losses_of_language_models(layout)
     result = LanguageModelStatistics(
         experiment=config.name,
         synthetic=config.synthetic,
         vocabularies=[summarise_documents(name, folder, frequencies[name]) for name, folder in folders.items()],
-        figures=_draw_language_models(layout, frequencies, note),
+        losses=losses,
+        figures=[*_draw_language_models(layout, frequencies, note), *_draw_losses(layout, losses, note)],
         versions=versions(),
     )
     write_text(
         layout.vocabulary_table, f"{note}\n\n" * config.synthetic + format_table(documents_table(result.vocabularies))
     )
+    write_losses(layout, losses, note)
     write_result(layout.statistics, result)
     return result
+
+
+def _losses_of_language_models(layout: LanguageModelLayout) -> LossTables:
+    """Return how the losses of all models divide."""
+    config = layout.config
+    trainings = [
+        Training(comparison, system, layout.losses(layout.run_in(comparison, system, seed), test_set))
+        for comparison in config.comparisons
+        for test_set in config.test_sets
+        for system in config.systems
+        for seed in config.seeds
+    ]
+    vocabularies = {}
+    for system in config.systems:
+        folder = layout.binarised_of(system)
+        entries = read_dictionary(folder / DICTIONARY)[: read_documents_folder(folder).n_vocab]
+        vocabularies[system] = TokensOfSystem(
+            {number: name for number, (name, _) in enumerate(entries, FIRST_ID)},
+            {number: count for number, (_, count) in enumerate(entries, FIRST_ID)},
+        )
+    return loss_tables(trainings, vocabularies, config.baseline_of, config.evaluate.bootstrap_samples)
+
+
+def write_losses(layout: Layout[Any], losses: LossTables, note: str) -> None:
+    """Write the tables of split losses as text."""
+    shown = [
+        f"{table.title}\n\n{format_table(table.rows, figures=False)}"
+        for table in [*word_tables(losses), *token_tables(losses)]
+    ]
+    write_text(layout.loss_table, "\n".join([*(f"{line}\n" for line in [note, *notes(losses)] if line), *shown]))
+
+
+def _draw_losses(layout: Layout[Any], losses: LossTables, note: str) -> list[Figure]:
+    """Draw what each class of words adds to the difference from the baseline, for each group and test set."""
+    drawn = []
+    for group, test_set in dict.fromkeys((row.group, row.test_set) for row in losses.words):
+        changes = [
+            figures.Change(row.name, row.system, str(row.baseline), row.test.difference, row.test.low, row.test.high)
+            for row in losses.words
+            if (row.group, row.test_set) == (group, test_set) and row.test is not None
+        ]
+        if not changes:
+            continue
+        name = "-".join(filter(None, ("losses", group, test_set)))
+        label = "bits per byte of the text that these words add"
+        svg = figures.differences(changes, layout.figures / name, label, note, [*layout.config.systems])
+        place = ", ".join(filter(None, (group, test_set)))
+        caption = f"{place}: the difference in bits per byte, divided by the words' frequency in the training text."
+        drawn.append(Figure("losses", svg.relative_to(layout.folder).as_posix(), caption))
+    return drawn
 
 
 def _draw_language_models(

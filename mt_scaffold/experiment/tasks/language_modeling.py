@@ -104,6 +104,8 @@ def evaluate(layout: LanguageModelLayout, run: Run, test_set: str, gpus: int = 0
         test_set=test_set,
         seed=int(run.seed),
         synthetic=layout.config.synthetic,
+        counts=layout.counts,
+        losses=layout.losses(run, test_set),
     )
     print(f"bits per byte: {scores.bits_per_byte:.4f}  {scores.signature}")
 
@@ -154,7 +156,7 @@ class LanguageModeling(Task[LanguageModelLayout]):
 
     layout = LanguageModelLayout
     rules = "language_modeling.smk"
-    tables = ("vocabulary_table",)
+    tables = ("vocabulary_table", "loss_table")
     steps: ClassVar[Mapping[str, Step]] = {
         "get-documents": get_documents,
         "count-words": count_words,
@@ -271,7 +273,8 @@ class LanguageModeling(Task[LanguageModelLayout]):
 
     def measured(self, layout: LanguageModelLayout) -> list[Path]:
         folders = dict.fromkeys(map(layout.binarised_of, layout.config.systems))
-        return [*folders, *layout.every_run(layout.training_report)]
+        losses = layout.every_run(layout.losses, layout.config.test_sets)
+        return [*folders, *layout.every_run(layout.training_report), *losses]
 
     def statistics(self, layout: LanguageModelLayout) -> None:
         from mt_scaffold.experiment.report.statistics import language_model_statistics

@@ -265,6 +265,26 @@ def score(layout: TranslationLayout, run: Run, test_set: str, checkpoint: str = 
         print(f"{name}: {metric.score:.2f}  {metric.signature}")
 
 
+def losses(layout: TranslationLayout, run: Run, test_set: str, gpus: int = 0) -> None:
+    """Split the loss of a model on the references of a test set by the frequency of words and subwords."""
+    from mt_scaffold.experiment.evaluation.losses.references import reference_losses
+
+    split = reference_losses(
+        layout.averaged(run),
+        layout.binarised_test_of(run.system, test_set),
+        test_set,
+        layout.words(test_set, layout.target),
+        layout.raw(test_set, layout.target),
+        layout.words("train", layout.target),
+        layout.losses(run, test_set),
+        system=run.system,
+        seed=int(run.seed),
+        synthetic=layout.config.synthetic,
+        gpus=gpus,
+    )
+    print(f"bits per byte of the references: {split.bits / split.bytes:.4f}")
+
+
 def compression(layout: TranslationLayout, systems: str = "") -> None:
     """Set the bytes per token of the codes next to the paper's."""
     from mt_scaffold.experiment.report.paper import write_compression
@@ -284,6 +304,7 @@ class Translation(Task[TranslationLayout]):
 
     layout = TranslationLayout
     rules = "translation.smk"
+    tables = ("loss_table",)
     steps: ClassVar[Mapping[str, Step]] = {
         "get-data": get_data,
         "tokenise": tokenise_part,
@@ -295,6 +316,7 @@ class Translation(Task[TranslationLayout]):
         "dictionary": dictionary,
         "translate": translate,
         "score": score,
+        "losses": losses,
         "compression": compression,
         "report": report,
     }
@@ -415,6 +437,7 @@ class Translation(Task[TranslationLayout]):
             *map(layout.codes, config.all_codes),
             *(layout.raw(test, layout.target) for test in tests),
             *layout.every_run(layout.translation, tests),
+            *layout.every_run(layout.losses, tests),
             *layout.every_run(layout.training_report),
             *(layout.averaged(Run(system, seed)) for system in config.systems),
             *(layout.dictionary(name, layout.source) for name in config.data_settings),

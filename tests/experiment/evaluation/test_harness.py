@@ -155,6 +155,59 @@ def test_a_local_task_gives_the_figures_computed_by_hand(folder: Path, checkpoin
     assert len(model.ids(str(QUESTIONS[2]["text"]))) > POSITIONS
 
 
+ENDINGS = """\
+task: local_endings
+dataset_path: json
+dataset_kwargs:
+  data_files:
+    test: {data}
+output_type: loglikelihood
+test_split: test
+doc_to_text: "{{{{text}}}}"
+doc_to_target: " {{{{choices[answer]}}}}"
+metric_list:
+  - metric: perplexity
+    aggregation: perplexity
+    higher_is_better: false
+  - metric: acc
+    aggregation: mean
+    higher_is_better: true
+"""
+
+
+def test_two_local_tasks_through_hf_are_the_checkpoints(folder: Path, checkpoints: list[Path]) -> None:
+    """The harness's own hf model on the exported folder, on choices and on endings: the likelihoods of the logits."""
+    from lm_eval import simple_evaluate
+    from lm_eval.models.huggingface import HFLM
+
+    import mt_scaffold.integrations.transformers  # noqa: F401
+
+    (folder / "two").mkdir()
+    yaml = YAML.format(name="local_choices", data=folder / "questions.jsonl")
+    (folder / "two" / "choices.yaml").write_text(yaml, encoding="utf-8")
+    (folder / "two" / "endings.yaml").write_text(ENDINGS.format(data=folder / "questions.jsonl"), encoding="utf-8")
+    export_transformers(checkpoints[1], folder / "data", folder / "hf")
+    names = ["local_choices", "local_endings"]
+    found = simple_evaluate(
+        model=HFLM(str(folder / "hf"), dtype="float32", batch_size=2, device="cpu"),
+        tasks=names,  # type: ignore[arg-type]
+        task_manager=lm_eval.tasks.TaskManager(include_path=str(folder / "two")),
+        bootstrap_iters=0,
+    )
+    assert found is not None
+    hand = ByHand(checkpoints[1], folder / "data")
+    choices = [[hand.likelihood(str(each["text"]), f" {choice}") for choice in each["choices"]] for each in QUESTIONS]  # type: ignore[attr-defined]
+    samples = {name: sorted(found["samples"][name], key=lambda each: each["doc_id"]) for name in names}
+    for each, expected in zip(samples["local_choices"], choices, strict=True):
+        assert [response[0] for response in each["filtered_resps"]] == pytest.approx(expected, abs=1e-4)
+    right = [row.index(max(row)) == each["answer"] for row, each in zip(choices, QUESTIONS, strict=True)]
+    assert found["results"]["local_choices"]["acc,none"] == fmean(right)
+    endings = [row[int(str(each["answer"]))] for row, each in zip(choices, QUESTIONS, strict=True)]
+    assert [each["perplexity"] for each in samples["local_endings"]] == pytest.approx(endings, abs=1e-4)
+    result = found["results"]["local_endings"]
+    assert result["perplexity,none"] == pytest.approx(math.exp(-fmean(endings)), rel=1e-4)
+
+
 def instance(kind: Any, *arguments: object) -> Instance:
     return Instance(request_type=kind, doc={}, arguments=arguments, idx=0)
 

@@ -5,6 +5,7 @@ import math
 import os
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import SimpleNamespace
@@ -25,11 +26,14 @@ import torch
 
 from mt_scaffold import learn_bpe
 from mt_scaffold.cli import main
+from mt_scaffold.corpus.count import write_counts
+from mt_scaffold.corpus.pretokenise import Pretokeniser
 from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.binarise.byte_vocabulary import Vocabulary
 from mt_scaffold.experiment.binarise.data_folder import id_type, read_documents_folder, read_ids, text_offsets
 from mt_scaffold.experiment.binarise.documents import binarise_documents
 from mt_scaffold.experiment.evaluation.bits_per_byte import LanguageModelScores, evaluate
+from mt_scaffold.experiment.evaluation.losses.loss_split import LossSplit
 from mt_scaffold.experiment.inference.language_model import load_model
 from mt_scaffold.experiment.inference.sample import Sampling, sample
 from mt_scaffold.experiment.runtime.checkpoints import load_checkpoint
@@ -180,6 +184,39 @@ def test_the_documents_add_up(text: Path, scores: LanguageModelScores, test_data
     assert scores.tokens == len(read_ids(test_data / "test")[0])
     assert scores.perplexity_per_token == pytest.approx(2 ** (scores.bits / scores.tokens))
     assert "not comparable between vocabularies" in scores.note
+
+
+def test_the_loss_divides_by_word_and_token(
+    checkpoint: Path, text: Path, test_data: Path, scores: LanguageModelScores, tmp_path: Path
+) -> None:
+    """Classes are those of the counted words, and every partition adds up to each document's bits."""
+    counts = tmp_path / "words.counts"
+    write_counts(counts, text / "train", pretokenise="gpt2")
+    command = ["evaluate", "--checkpoint", str(checkpoint), "--data", str(test_data), "--context-window", "8"]
+    command += ["--output", str(tmp_path / "scores.json")]
+    assert main([*command, "--counts", str(counts)]) == 2
+    assert main([*command, "--counts", str(counts), "--losses", str(tmp_path / "losses.json")]) == 0
+    found = read_result(LossSplit, tmp_path / "losses.json")
+    assert found.by_rank is not None and found.by_count is not None and found.bits == scores.bits
+    documents = documents_of(text / "test")
+    for parts in (found.by_rank, found.by_count):
+        assert np.sum([part.bits for part in parts.values()], axis=0) == pytest.approx(scores.by_document.bits)
+        assert np.sum([part.bytes for part in parts.values()], axis=0).tolist() == [len(each) for each in documents]
+    trained = Counter(word for each in documents_of(text / "train") for word in Pretokeniser("gpt2").split(each))
+    unseen = [word for each in documents for word in Pretokeniser("gpt2").split(each) if word not in trained]
+    assert unseen and found.by_count["0"].words == len(unseen)
+    assert sum(found.by_count["0"].bytes) == sum(map(len, unseen)) and found.by_rank["end"].words == len(documents)
+    ids, _ = read_ids(test_data / "test")
+    assert sum(found.tokens.occurrences) == len(ids) and math.fsum(found.tokens.bits) == pytest.approx(found.bits)
+
+
+def test_words_between_spaces_have_no_bytes(checkpoint: Path, text: Path, test_data: Path, tmp_path: Path) -> None:
+    """Spaces belong to no word there: the split by token remains."""
+    write_counts(tmp_path / "words.counts", text / "train", byte_level=True)
+    split = {"counts": tmp_path / "words.counts", "losses": tmp_path / "losses.json"}
+    evaluate(checkpoint, test_data, tmp_path / "scores.json", **split)  # type: ignore[arg-type]
+    found = read_result(LossSplit, tmp_path / "losses.json")
+    assert found.by_rank is None and found.by_count is None and found.tokens.ids
 
 
 def test_fairseq_eval_lm_gives_the_same(

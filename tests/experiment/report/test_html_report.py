@@ -15,6 +15,7 @@ from urllib.parse import unquote
 
 import pytest
 from segmenting import ALPHABET, hard_text, hard_words
+from split_losses import write_split
 
 from mt_scaffold import BPE, Codes, MTScaffoldError, learn_bpe
 from mt_scaffold.cli import main
@@ -102,8 +103,9 @@ def experiment(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for number, system in enumerate(("bpe", "scaffold", "scaffold+dropout")):
         bpe = BPE(layout.codes_of(system)[0])
         forms = sorted(bpe.surface_forms())
-        dictionary = layout.dictionary(layout.data_of(system), "en")
-        write(dictionary, "".join(f"{form} 1\n" for form in forms))
+        for language in ("en", "de"):
+            dictionary = layout.dictionary(layout.data_of(system), language)
+            write(dictionary, "".join(f"{form} 1\n" for form in forms))
         for seed in (1, 2):
             run = folder / system / f"seed-{seed}"
             translated = [line if index != number else f"{line} <i> & so" for index, line in enumerate(references)]
@@ -117,6 +119,7 @@ def experiment(tmp_path_factory: pytest.TempPathFactory) -> Path:
             torch.save({"model": {"encoder.embed_tokens.weight": weights}}, run / "averaged.pt")
             scores.append(run / "scores" / "test.json")
             scores[-1].parent.mkdir()
+            write_split(run / "scores" / "test.losses.json", system, seed, [20.0, 21.0], [9.0 - number, 8.0 - number])
             files = (run / "translations" / "test.de", folder / "raw" / "test.de", scores[-1])
             score(*files, system=system, seed=seed, test_set="test", synthetic=True)
     compare(scores, "bpe", folder / "comparison", samples=20)
@@ -248,6 +251,15 @@ def test_page_shows_what_the_experiment_found(page: Path, experiment: Path) -> N
     names = {"bleu", "training", "token-frequencies", "replaced-tokens", "embeddings-bpe", "embeddings-scaffold"}
     assert names <= {path.stem for path in (experiment / "figures").glob("*.svg")}
     assert text.count("<svg ") == len(list((experiment / "figures").glob("*.svg")))
+
+
+def test_the_page_divides_the_losses(page: Path, experiment: Path) -> None:
+    """What each class of words adds to the difference, and the tokens that only one system has."""
+    content = page.read_text(encoding="utf-8")
+    assert 'id="losses"' in content and "other words" in content and "against scaffold" in content
+    # Two sentences of ten bytes, of which one and two bits fewer are in the rare words.
+    assert "-0.1000" in content and "-0.2000" in content
+    assert "-0.1000" in (experiment / "losses.txt").read_text(encoding="utf-8")
 
 
 def test_warnings_stand_above_the_scores(page: Path, experiment: Path) -> None:

@@ -16,7 +16,15 @@ from mt_scaffold.experiment.configuration.translation_layout import TranslationL
 from mt_scaffold.experiment.data.clean import CleanReport
 from mt_scaffold.experiment.data.report import DataReport
 from mt_scaffold.experiment.evaluation.comparison import SYNTHETIC_NOTE, Comparison
-from mt_scaffold.experiment.report.html.parts import check_finished, figures, render, score_tables, script_json, text
+from mt_scaffold.experiment.report.html.parts import (
+    check_finished,
+    figures,
+    loss_sections,
+    render,
+    score_tables,
+    script_json,
+    text,
+)
 from mt_scaffold.experiment.report.paper import COMPRESSION_NOTE, compression, own_text, read_paper
 from mt_scaffold.experiment.report.statistics import Statistics
 from mt_scaffold.experiment.runtime.results import read_result
@@ -59,6 +67,7 @@ def html_report(experiment: PathLike, output: PathLike | None = None, examples: 
         score_tables=score_tables(comparison),
         data=_data_rows(layout),
         statistics=statistics,
+        losses=loss_sections(statistics.losses),
         statistics_table=table(statistics.stats),
         paper=read_paper(),
         paper_text=own_text(config),

@@ -13,7 +13,15 @@ from mt_scaffold.corpus.pretokenise import PATTERNS, SPACES
 from mt_scaffold.corpus.text import END_OF_WORD, SEPARATOR, decode, read_lines
 from mt_scaffold.experiment.configuration.language_model_layout import LanguageModelLayout
 from mt_scaffold.experiment.evaluation.comparison import SYNTHETIC_NOTE, Comparison
-from mt_scaffold.experiment.report.html.parts import check_finished, figures, render, score_tables, script_json, text
+from mt_scaffold.experiment.report.html.parts import (
+    check_finished,
+    figures,
+    loss_sections,
+    render,
+    score_tables,
+    script_json,
+    text,
+)
 from mt_scaffold.experiment.report.statistics import LanguageModelStatistics, documents_table
 from mt_scaffold.experiment.runtime.results import read_result
 from mt_scaffold.experiment.training.train import TrainingReport
@@ -44,6 +52,7 @@ def language_model_report(experiment: PathLike, output: PathLike | None = None) 
         synthetic_note=SYNTHETIC_NOTE if config.synthetic else "",
         comparison=comparison,
         score_tables=score_tables(comparison),
+        losses=loss_sections(statistics.losses),
         statistics_table=documents_table(statistics.vocabularies),
         figures=figures(layout, statistics.figures),
         samples=_samples(layout),

@@ -15,9 +15,10 @@ from mt_scaffold.errors import MTScaffoldError
 from mt_scaffold.experiment.configuration.layout import Layout
 from mt_scaffold.experiment.evaluation.comparison import Comparison
 from mt_scaffold.experiment.evaluation.comparison_tables import checkpoints_table, main_table, other_metrics_table
+from mt_scaffold.experiment.report.losses import LossTables, notes, token_tables, word_tables
 from mt_scaffold.experiment.report.statistics import Figure
 
-_SECTIONS = ("scores", "training", "vocabularies", "embeddings")
+_SECTIONS = ("scores", "losses", "training", "vocabularies", "embeddings")
 
 
 def render(template: str, **values: Any) -> str:
@@ -70,6 +71,23 @@ def score_tables(comparison: Comparison) -> list[dict[str, Any]]:
         }
         for title, rows, left in tables
     ]
+
+
+def loss_sections(losses: LossTables) -> dict[str, Any]:
+    """Return the tables of split losses, with their notes: title, heading, rows in groups, columns that hold names."""
+    shown = [(table, (0, 1)) for table in word_tables(losses)] + [(table, (0, 1, 2)) for table in token_tables(losses)]
+    return {
+        "notes": notes(losses),
+        "tables": [
+            {
+                "title": table.title,
+                "heading": table.rows[0],
+                "groups": [list(rows) for _, rows in itertools.groupby(table.rows[1:], key=lambda row: row[0])],
+                "left": left,
+            }
+            for table, left in shown
+        ],
+    }
 
 
 def figures(layout: Layout[Any], figures: Sequence[Figure]) -> dict[str, list[dict[str, Any]]]:

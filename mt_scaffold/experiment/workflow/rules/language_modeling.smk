@@ -38,7 +38,8 @@ rule evaluate:
     input:
         lambda wildcards: layout.binarised_test_of(wildcards.system, wildcards.test),
         layout.averaged(RUN),
-    output: layout.scores(RUN, "{test}")
+        layout.counts,
+    output: layout.scores(RUN, "{test}"), layout.losses(RUN, "{test}")
     params: run=run_flags, depends_on=layout.depends_on("evaluate")
     log: layout.log(f"evaluate-{RUN.name}-{{test}}")
     threads: SHARE

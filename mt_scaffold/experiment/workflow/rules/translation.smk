@@ -181,6 +181,22 @@ rule score:
     shell: "{STEP} score {CONFIG} {params.run} --test-set {wildcards.test:q} {params.checkpoint} > {log:q} 2>&1"
 
 
+rule losses:
+    input:
+        lambda wildcards: layout.binarised_test_of(wildcards.system, wildcards.test),
+        layout.averaged(RUN),
+        layout.words("{test}", TGT),
+        layout.raw("{test}", TGT),
+        layout.words("train", TGT),
+    output: layout.losses(RUN, "{test}")
+    params: run=run_flags
+    log: layout.log(f"losses-{RUN.name}-{{test}}")
+    threads: SHARE
+    resources: gpu=0
+    shell:
+        "{STEP} losses {CONFIG} {params.run} --test-set {wildcards.test:q} --gpus {resources.gpu} > {log:q} 2>&1"
+
+
 # One of the last checkpoints by itself, for score.last_checkpoints. It is kept: made again for a new test set, it would
 # be newer than its translations of the others.
 use rule average as take_checkpoint with:

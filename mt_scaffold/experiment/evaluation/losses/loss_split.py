@@ -1,0 +1,219 @@
+"""Where a model's loss is: the bits of its tokens, summed by the frequency of word and of token in the training text.
+
+Chung and Kim (2025, *Exploiting Vocabulary Frequency Imbalance in Language Model Pre-training*, arXiv 2508.15390) sum
+the loss of all occurrences of a word, and set the 2,500 most frequent words against the others. Those are theirs. Ours
+are bits, the division by the bytes of the words, which makes a word that one system writes in one token and another in
+three comparable, the decades of the count, and words of the pre-tokeniser that the codes were learned with.
+
+All of it is arithmetic on the loss of each token: a token belongs to the word that holds all of its bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    import numpy
+    from numpy.typing import NDArray
+
+    Floats = NDArray[numpy.float64]
+    Integers = NDArray[numpy.int64]
+
+# The words that Chung and Kim call frequent.
+MOST_FREQUENT = 2500
+FREQUENT, OTHER = f"the {MOST_FREQUENT:,} most frequent words", "other words"
+# What no word holds: the token after each document or sentence, and tokens with bytes of several words.
+END, ACROSS = "end", "across words"
+_LAST_DECADE = 12
+
+
+@dataclass(frozen=True)
+class Part:
+    """The words of one class in a test set. words: their occurrences. bytes, bits: of each document or sentence."""
+
+    words: int
+    bytes: list[int]
+    bits: list[float]
+
+
+@dataclass(frozen=True)
+class TokenLosses:
+    """The tokens of a test set: the ids that occur, how often each does, and the sum of -log2 p of each."""
+
+    ids: list[int]
+    occurrences: list[int]
+    bits: list[float]
+
+
+@dataclass(frozen=True)
+class LossSplit:
+    """How the loss of one training on one test set divides.
+
+    unit: what is drawn in a test over the test set, ``document`` or ``sentence``. bits: of all tokens. bytes: those
+    that the score is divided by. sizes: the same of each document or sentence. signature: what must be equal in splits
+    that are compared. data_sha256: of the text. by_rank, by_count: class → its words; each is a partition of all bits,
+    so that the classes' bits add up to ``bits``. None where the codes do not say which bytes a word is. tokens: by the
+    ids of the system.
+    """
+
+    system: str
+    test_set: str
+    seed: int
+    synthetic: bool
+    unit: Literal["document", "sentence"]
+    bits: float
+    bytes: int
+    sizes: list[int]
+    signature: str
+    data_sha256: str
+    by_rank: dict[str, Part] | None = field(repr=False)
+    by_count: dict[str, Part] | None = field(repr=False)
+    tokens: TokenLosses = field(repr=False)
+
+
+class WordFrequencies:
+    """The words of a training text: how often each occurs, and which are the ``MOST_FREQUENT``.
+
+    counts: (word, count) of each. Words that occur equally often are in the order of their bytes.
+    """
+
+    def __init__(self, counts: Iterable[tuple[bytes, int]]) -> None:
+        ordered = sorted(counts, key=lambda entry: (-entry[1], entry[0]))
+        self._counts = dict(ordered)
+        self._frequent = {word for word, _ in ordered[:MOST_FREQUENT]}
+
+    def rank_class(self, word: bytes) -> str:
+        """Return ``FREQUENT`` or ``OTHER``; a word that does not occur is among the others."""
+        return FREQUENT if word in self._frequent else OTHER
+
+    def count_class(self, word: bytes) -> str:
+        """Return the decade of a word's count."""
+        return DECADES[decade(self._counts.get(word, 0))]
+
+
+def decade(count: int) -> int:
+    """Return the number of digits of a count, 0 for 0.
+
+    >>> [decade(count) for count in (0, 1, 9, 10, 12345)]
+    [0, 1, 1, 2, 5]
+    """
+    return min(len(str(count)), _LAST_DECADE) if count else 0
+
+
+def _decade_label(digits: int) -> str:
+    return f"{10 ** (digits - 1):,} to {10**digits - 1:,}" if digits else "0"
+
+
+# The classes of a count: 0, 1 to 9, 10 to 99, ...
+DECADES = [_decade_label(digits) for digits in range(_LAST_DECADE + 1)]
+
+
+@dataclass(frozen=True)
+class Words:
+    """The words of one document or sentence: what each is, its bytes, and the word that each token belongs to.
+
+    of_token: -1 (``END_OF_TEXT``) for the end of the text, -2 (``_ACROSS``) for a token of several words.
+    """
+
+    texts: Sequence[bytes]
+    sizes: Sequence[int]
+    of_token: Integers
+
+
+END_OF_TEXT, _ACROSS = -1, -2
+
+
+def words_of_tokens(token_sizes: Integers, texts: Sequence[bytes]) -> Words:
+    """Return the words of a document, each of whose tokens stands for ``token_sizes`` bytes of it; the end for 0.
+
+    texts: the words, which are the document when concatenated. Raises ValueError where that is as many bytes as the
+    tokens.
+    """
+    import numpy
+
+    sizes = [len(text) for text in texts]
+    ends = numpy.cumsum(sizes, dtype=numpy.int64) if sizes else numpy.zeros(0, numpy.int64)
+    token_ends = numpy.cumsum(token_sizes)
+    if (int(ends[-1]) if sizes else 0) != int(token_ends[-1]):
+        raise ValueError("the words and the tokens are of different texts")
+    of_token = numpy.searchsorted(ends, token_ends - token_sizes, side="right")
+    inside = token_sizes > 0
+    of_token[~inside] = END_OF_TEXT
+    across = inside.copy()
+    across[inside] = ends[of_token[inside]] < token_ends[inside]
+    of_token[across] = _ACROSS
+    return Words(texts, sizes, of_token)
+
+
+def split_by_word(
+    bits: Sequence[Floats], words: Iterable[Words], class_of: Callable[[bytes], str], order: Sequence[str]
+) -> dict[str, Part]:
+    """Return the sums of each class, those that occur, in ``order``; then the ends and what lies across words.
+
+    bits: of each document's or sentence's tokens. words: of each of them. class_of: the class of a word, in ``order``.
+    """
+    import numpy
+
+    names = [*order, END, ACROSS]
+    number = {name: place for place, name in enumerate(names)}
+    classes: dict[bytes, int] = {}
+    occurrences = numpy.zeros(len(names), numpy.int64)
+    sizes = numpy.zeros((len(names), len(bits)), numpy.int64)
+    sums = numpy.zeros((len(names), len(bits)))
+    for place, (own, found) in enumerate(zip(bits, words, strict=True)):
+        for text in found.texts:
+            if text not in classes:
+                classes[text] = number[class_of(text)]
+        # The last two stand for what is in no word: -1 is the end.
+        of_word = numpy.array([*(classes[text] for text in found.texts), number[ACROSS], number[END]], numpy.int64)
+        sums[:, place] = numpy.bincount(of_word[found.of_token], weights=own, minlength=len(names))
+        occurrences += numpy.bincount(of_word[:-2], minlength=len(names))
+        sizes[:, place] = numpy.bincount(of_word[:-2], weights=found.sizes, minlength=len(names))
+        occurrences[number[END]] += int((found.of_token == END_OF_TEXT).sum())
+        occurrences[number[ACROSS]] += int((found.of_token == _ACROSS).sum())
+    return {
+        name: Part(int(occurrences[row]), sizes[row].tolist(), sums[row].tolist())
+        for row, name in enumerate(names)
+        if occurrences[row]
+    }
+
+
+def split_by_token(ids: Any, bits: Floats) -> TokenLosses:
+    """Return the sums of each id."""
+    import numpy
+
+    occurrences = numpy.bincount(ids)
+    sums = numpy.bincount(ids, weights=bits)
+    found = numpy.flatnonzero(occurrences)
+    return TokenLosses(found.tolist(), occurrences[found].tolist(), sums[found].tolist())
+
+
+@dataclass(frozen=True)
+class TokenClass:
+    """The tokens of one class in a test set. kinds: those of the vocabulary, whether they occur or not."""
+
+    kinds: int
+    occurrences: int
+    bits: float
+
+
+def token_classes(tokens: TokenLosses, class_of: Mapping[int, str], order: Sequence[str]) -> dict[str, TokenClass]:
+    """Return the sums of each class of tokens, in ``order``; an id without a class is the end of a text.
+
+    class_of: the class of each id of the vocabulary. Classes without an id are left out.
+    """
+    kinds = dict.fromkeys([*order, END], 0)
+    occurrences, bits = dict(kinds), dict.fromkeys(kinds, 0.0)
+    for name in class_of.values():
+        kinds[name] += 1
+    for number, count, total in zip(tokens.ids, tokens.occurrences, tokens.bits, strict=True):
+        name = class_of.get(number, END)
+        occurrences[name] += count
+        bits[name] += total
+    return {
+        name: TokenClass(kinds[name], occurrences[name], bits[name])
+        for name in kinds
+        if kinds[name] or occurrences[name]
+    }

@@ -1,0 +1,129 @@
+"""The split of the loss by frequency: sums against computations by hand, and tables with known answers."""
+
+import math
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+from split_losses import write_split
+
+from mt_scaffold.errors import MTScaffoldError
+from mt_scaffold.experiment.evaluation.losses import loss_split
+from mt_scaffold.experiment.evaluation.losses.loss_split import (
+    ACROSS,
+    END,
+    FREQUENT,
+    OTHER,
+    Part,
+    TokenLosses,
+    WordFrequencies,
+    split_by_token,
+    split_by_word,
+    token_classes,
+    words_of_tokens,
+)
+from mt_scaffold.experiment.report.losses import (
+    NEW,
+    REMOVED,
+    SHARED,
+    TokensOfSystem,
+    Training,
+    loss_tables,
+    token_tables,
+    word_tables,
+)
+
+
+def test_the_bits_of_a_word_are_those_of_its_tokens() -> None:
+    """Whatever the tokens, each bit is in one class, and a token of two words is in neither."""
+    # "the cat the": the | _c at | _the </s>, and the same with a token across the first two words.
+    texts = [b"the", b" cat", b" the"]
+    whole = words_of_tokens(np.array([3, 2, 2, 4, 0]), texts)
+    crossing = words_of_tokens(np.array([2, 3, 2, 4, 0]), texts)
+    assert whole.of_token.tolist() == [0, 1, 1, 2, -1] and crossing.of_token.tolist() == [0, -2, 1, 2, -1]
+    bits = [np.array([1.0, 2.0, 4.0, 8.0, 16.0]), np.array([1.0, 2.0, 4.0, 8.0, 16.0])]
+    found = split_by_word(bits, [whole, crossing], lambda word: word.decode().strip(), ["cat", "dog", "the"])
+    assert list(found) == ["cat", "the", END, ACROSS]
+    assert found["cat"] == Part(2, [4, 4], [6.0, 4.0]) and found["the"] == Part(4, [7, 7], [9.0, 9.0])
+    assert found[END] == Part(2, [0, 0], [16.0, 16.0]) and found[ACROSS] == Part(1, [0, 0], [0.0, 2.0])
+    with pytest.raises(ValueError, match="different texts"):
+        words_of_tokens(np.array([3, 2]), [b"the"])
+
+
+def test_frequent_words_and_decades(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ties are in the order of the bytes; a word that the training text lacks is rare."""
+    monkeypatch.setattr(loss_split, "MOST_FREQUENT", 2)
+    words = WordFrequencies([(b"rare", 9), (b"b", 10), (b"the", 1234), (b"a", 10)])
+    assert [words.rank_class(word) for word in (b"the", b"a", b"b", b"none")] == [FREQUENT, FREQUENT, OTHER, OTHER]
+    shown = [words.count_class(word) for word in (b"none", b"rare", b"a", b"the")]
+    assert shown == ["0", "1 to 9", "10 to 99", "1,000 to 9,999"]
+
+
+def test_tokens_by_class() -> None:
+    """Sums of ids, and of classes of ids: those that never occur count as kinds only."""
+    tokens = split_by_token(np.array([4, 5, 2, 4], np.uint16), np.array([1.0, 2.0, 4.0, 8.0]))
+    assert tokens == TokenLosses([2, 4, 5], [1, 2, 1], [4.0, 9.0, 2.0])
+    found = token_classes(tokens, {4: "a", 5: "b", 6: "b", 7: "c"}, ["b", "a", "c", "d"])
+    assert [(name, each.kinds, each.occurrences, each.bits) for name, each in found.items()] == [
+        ("b", 2, 1, 2.0), ("a", 1, 2, 9.0), ("c", 1, 0, 0.0), (END, 0, 1, 4.0)
+    ]  # fmt: skip
+
+
+def test_tables_show_where_the_difference_is(tmp_path: Path) -> None:
+    """A system that is better on rare words alone: all of the difference is there, and the parts add up to it."""
+    generator = np.random.default_rng(1)
+    trainings = []
+    for seed in (1, 2, 3):
+        frequent, rare = generator.normal(20, 0.01, 40), generator.normal(9, 0.01, 40)
+        for system, gain in (("bpe", 0.0), ("scaffold", 3.0)):
+            path = write_split(tmp_path / f"{system}{seed}", system, seed, frequent.tolist(), (rare - gain).tolist())
+            trainings.append(Training("equal_text", system, path))
+    vocabularies = {
+        "bpe": TokensOfSystem({4: "a", 5: "ab"}, {4: 12, 5: 0}),
+        "scaffold": TokensOfSystem({4: "a", 5: "abc"}, {4: 12, 5: 3}),
+    }
+    baselines = {"bpe": None, "scaffold": "bpe"}
+    tables = loss_tables(trainings, vocabularies, baselines.__getitem__, 200)
+    assert len(tables.words) == 2 * 6
+    tests = {(row.partition, row.name): row.test for row in tables.words if row.test is not None}
+    assert len(tests) == 6
+    differences = {place: test.difference for place, test in tests.items()}
+    for partition in {partition for partition, _ in differences}:
+        assert math.isclose(sum(value for key, value in differences.items() if key[0] == partition), -0.3, rel_tol=1e-9)
+    rare = tests["frequency", OTHER]
+    assert math.isclose(rare.difference, -0.3, rel_tol=1e-9) and rare.high < 0 and (rare.p_holm or 0) < 0.05
+    assert math.isclose(differences["frequency", FREQUENT], 0, abs_tol=1e-12)
+    row = next(row for row in tables.words if row.name == OTHER and row.system == "scaffold")
+    assert row.bits_per_byte is not None and math.isclose(row.bits_per_byte.mean, 3, abs_tol=0.01)
+    assert row.bits_per_byte.low is not None and row.bits_per_byte.low < row.bits_per_byte.mean
+    kinds = {(each.system, each.name): each for each in tables.tokens if each.partition.startswith("against")}
+    assert {key: each.kinds for key, each in kinds.items() if each.kinds} == {
+        ("bpe", SHARED): 1, ("bpe", REMOVED): 1, ("scaffold", SHARED): 1, ("scaffold", NEW): 1
+    }  # fmt: skip
+    words, tokens = word_tables(tables)[0], token_tables(tables)[0]
+    assert words.rows[2][:4] == ["frequency", OTHER, "2", "20.0"] and words.rows[2][6] == "-0.3000"
+    assert ["scaffold", "against bpe", NEW, "1", "1"] in [line[:5] for line in tokens.rows]
+
+
+def test_one_training_and_other_text(tmp_path: Path) -> None:
+    """One training of each has a test over documents alone; losses on other text are refused."""
+    first = Training("", "bpe", write_split(tmp_path / "a", "bpe", 1, [1.0, 2.0], [1.0, 1.0]))
+    second = Training("", "scaffold", write_split(tmp_path / "b", "scaffold", 1, [1.0, 2.0], [0.5, 0.5]))
+    vocabularies = {name: TokensOfSystem({4: "a", 5: "b"}, {4: 1, 5: 1}) for name in ("bpe", "scaffold")}
+    tables = loss_tables([first, second], vocabularies, {"bpe": None, "scaffold": "bpe"}.__getitem__, 50)
+    test = next(row.test for row in tables.words if row.name == OTHER and row.test is not None)
+    assert test.p is None and test.segments_p is not None and math.isclose(test.difference, -0.05)
+    assert not any(row.partition.startswith("against") for row in tables.tokens)
+    other = Training("", "scaffold", write_split(tmp_path / "c", "scaffold", 1, [1.0], [1.0], sha="1"))
+    with pytest.raises(MTScaffoldError, match="of other text"):
+        loss_tables([first, other], vocabularies, {"bpe": None, "scaffold": "bpe"}.__getitem__, 50)
+
+
+def test_counts_of_the_words_of_a_text() -> None:
+    """Classes count every occurrence of every word: against a counter."""
+    texts = b"a b a c".split()
+    found = split_by_word(
+        [np.arange(5.0)], [words_of_tokens(np.array([1, 1, 1, 1, 0]), texts)], bytes.decode, ["a", "b", "c"]
+    )
+    assert {name: part.words for name, part in found.items() if name != END} == Counter("abac")

@@ -1,0 +1,117 @@
+"""Forced decoding of the references: known answers, and what fairseq-generate prints for them."""
+
+import math
+import re
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytest.importorskip("fairseq_cli", reason="needs the extra 'fairseq'")
+
+import torch
+
+from mt_scaffold.errors import MTScaffoldError, UsageError
+from mt_scaffold.experiment.binarise.pairs_as_words import binarise_words
+from mt_scaffold.experiment.binarise.segmentation import joint_segmentation
+from mt_scaffold.experiment.evaluation.losses.loss_split import LossSplit
+from mt_scaffold.experiment.evaluation.losses.references import reference_losses
+from mt_scaffold.experiment.inference.forced_decoding import forced_decode
+from mt_scaffold.experiment.inference.model_files import read_symbols
+from mt_scaffold.experiment.runtime.checkpoints import load_checkpoint
+from mt_scaffold.experiment.runtime.fairseq import run_tool, user_dir
+from mt_scaffold.experiment.runtime.results import read_result
+
+
+def test_a_model_that_knows_nothing_gives_all_symbols_the_same(
+    tiny_data: Path, tiny_model: Path, tmp_path: Path
+) -> None:
+    """The known answer: with embeddings of zero, every token of every reference costs log2 of the symbols."""
+    state = load_checkpoint(tiny_model / "checkpoints" / "checkpoint_last.pt")
+    symbols = len(state["model"]["decoder.embed_tokens.weight"])
+    for name in state["model"]:
+        if "embed_tokens" in name or "output_projection" in name:
+            state["model"][name] = torch.zeros_like(state["model"][name])
+    torch.save(state, tmp_path / "zero.pt")
+    found = forced_decode(tmp_path / "zero.pt", tiny_data, "odd.1", max_tokens=50)
+    assert len(found.ids) == len(found.log2_probabilities) == 13
+    for ids, probabilities in zip(found.ids, found.log2_probabilities, strict=True):
+        assert ids[-1] == 2 and len(ids) == len(probabilities)
+        assert probabilities == pytest.approx([-math.log2(symbols)] * len(ids), rel=1e-6)
+
+
+def test_the_probabilities_are_those_of_score_reference(tiny_data: Path, tiny_model: Path, tmp_path: Path) -> None:
+    """Token by token, whatever the batches; a folder of words gives the same."""
+    model = tiny_model / "checkpoints" / "checkpoint_last.pt"
+    arguments = [str(tiny_data), "--path", str(model), "--gen-subset", "odd.1", "--score-reference", "--cpu"]
+    arguments += ["--source-lang", "en", "--target-lang", "de", "--task", "translation", "--no-progress-bar"]
+    arguments += ["--required-batch-size-multiple", "1", "--results-path", str(tmp_path), "--user-dir", str(user_dir())]
+    run_tool("generate", arguments, tmp_path / "log")
+    printed = (tmp_path / "generate-odd.1.txt").read_text(encoding="utf-8")
+    lines = {int(number): values for number, values in re.findall(r"^P-(\d+)\t(.*)$", printed, re.MULTILINE)}
+    assert len(lines) == 13
+    for max_tokens in (1, 200):
+        found = forced_decode(model, tiny_data, "odd.1", max_tokens=max_tokens)
+        for number, probabilities in enumerate(found.log2_probabilities):
+            assert probabilities == pytest.approx([float(each) for each in lines[number].split()], abs=1e-4)
+
+
+def test_words_are_segmented_without_dropout(
+    tiny_words: Path, tiny_data: Path, tiny_model: Path, tmp_path: Path
+) -> None:
+    """A folder of words for a system that resamples gives what the folder of ids gives."""
+    segmentation = joint_segmentation(tiny_words / "codes")
+    names = [tiny_words / name for name in ("train", "valid", "odd.1")]
+    binarise_words(tmp_path / "data", "en", "de", segmentation, names[0], names[1], names[2:], tiny_data)
+    model = tiny_model / "checkpoints" / "checkpoint_last.pt"
+    ours, other = (forced_decode(model, data, "odd.1") for data in (tmp_path / "data", tiny_data))
+    assert [each.tolist() for each in ours.ids] == [each.tolist() for each in other.ids]
+    assert np.concatenate(ours.log2_probabilities) == pytest.approx(np.concatenate(other.log2_probabilities), abs=1e-5)
+
+
+def test_what_cannot_be_decoded(tiny_data: Path, tiny_model: Path, tmp_path: Path) -> None:
+    """One line says what is wrong."""
+    model = tiny_model / "checkpoints" / "checkpoint_last.pt"
+    with pytest.raises(UsageError, match="no subset called test"):
+        forced_decode(model, tiny_data, "test")
+    with pytest.raises(MTScaffoldError, match="no such model"):
+        forced_decode(tmp_path / "none.pt", tiny_data, "odd.1")
+
+
+def test_a_reference_divides_into_its_words(
+    tiny_words: Path, tiny_data: Path, tiny_model: Path, tmp_path: Path
+) -> None:
+    """A word's bits are those of its subwords in forced decoding; classes follow the words of the training text."""
+    model = tiny_model / "checkpoints" / "checkpoint_last.pt"
+    target = tiny_words / "odd.1.de"
+    found = reference_losses(
+        model, tiny_data, "odd.1", target, target, tiny_words / "train.de", tmp_path / "losses.json", system="x", seed=1
+    )
+    assert found == read_result(LossSplit, tmp_path / "losses.json")
+    assert found.by_count is not None and found.by_rank is not None
+    decoded = forced_decode(model, tiny_data, "odd.1")
+    whole = [-float(each.sum()) for each in decoded.log2_probabilities]
+    for parts in (found.by_count, found.by_rank):
+        assert np.sum([part.bits for part in parts.values()], axis=0) == pytest.approx(whole)
+    lines = target.read_text(encoding="utf-8").splitlines()
+    assert found.sizes == [len(line.encode()) for line in lines] and found.bytes == sum(found.sizes)
+    trained = Counter((tiny_words / "train.de").read_text(encoding="utf-8").split())
+    unseen = [word for line in lines for word in line.split() if word not in trained]
+    assert unseen and found.by_count["0"].words == len(unseen)
+    assert sum(found.by_count["0"].bytes) == sum(len(word.encode()) for word in unseen)
+    # By hand: the subwords of the first sentence, joined at those that do not end in @@.
+    symbols = read_symbols(tiny_data / "dict.de.txt")
+    bits, expected = 0.0, 0.0
+    words = iter(lines[0].split())
+    for number, probability in zip(decoded.ids[0][:-1], decoded.log2_probabilities[0], strict=False):
+        bits -= float(probability)
+        if not symbols[number].endswith("@@"):
+            expected += bits if next(words) not in trained else 0.0
+            bits = 0.0
+    assert found.by_count["0"].bits[0] == pytest.approx(expected)
+    (tmp_path / "other").write_text("".join(f"{line} more\n" for line in lines), encoding="utf-8")
+    with pytest.raises(MTScaffoldError, match="line 1 has"):
+        reference_losses(
+            model, tiny_data, "odd.1", tmp_path / "other", target, target, tmp_path / "x.json", system="x", seed=1
+        )
