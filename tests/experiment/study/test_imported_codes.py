@@ -13,7 +13,7 @@ pytest.importorskip("matplotlib", reason="comes with the extra 'workflow'")
 from mt_scaffold import MTScaffoldError, UsageError
 from mt_scaffold.analysis.stats import gini
 from mt_scaffold.codes import Codes
-from mt_scaffold.experiment.study import study
+from mt_scaffold.experiment.study import running, study
 from mt_scaffold.experiment.study.configuration import load_study
 from mt_scaffold.experiment.study.methods import of_imported
 from mt_scaffold.segment.numbering import Numbering, Spaces, ordinary_tokens, write_numbered
@@ -47,8 +47,9 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_codes_of_others_are_rows_of_the_tables(folder: Path) -> None:
+def test_codes_of_others_are_rows_of_the_tables(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each word after a space, with the new figures; learned methods have those figures, too."""
+    monkeypatch.setattr(running, "draw", lambda *arguments: [])
     page = study(folder / "study.yaml", folder / "out", folder)
     with (folder / "out" / "measures.csv").open(encoding="utf-8", newline="") as stream:
         rows = {(row["method"], row["on"]): row for row in csv.DictReader(stream)}
