@@ -301,6 +301,18 @@ def test_the_class_for_transformers_has_the_ids_of_the_original(kind: str, corpu
         assert tokenizer("a<pad>").input_ids[-1] == tokenizer.pad_token_id
 
 
+def test_special_tokens_that_are_named_have_their_original_ids(corpus: Path, tmp_path: Path) -> None:
+    """SentencePiece finds </s> in no text; named as eos_token, it has the id of the model."""
+    transformers: Any = pytest.importorskip("mt_scaffold.integrations.transformers")
+    imported, original = _imported(MAKERS["SentencePiece, byte fallback"](corpus))
+    write_numbered(imported.codes, imported.numbering, tmp_path / "codes")
+    tokenizer = transformers.MTScaffoldTokenizer(tmp_path / "codes", eos_token="</s>", append_eos=True)
+    assert tokenizer("schöne Häuser").input_ids == [*original("schöne Häuser"), 2]
+    assert len(tokenizer) == imported.numbering.n_vocab
+    with pytest.raises(UsageError, match="omit lstrip and rstrip"):
+        tokenizer.add_tokens([transformers.AddedToken("<m>", lstrip=True)])
+
+
 def test_offsets_of_imported_codes_are_those_of_the_original(corpus: Path, tmp_path: Path) -> None:
     """They count characters, special tokens among them; codes that add a space to a text refuse them."""
     transformers: Any = pytest.importorskip("mt_scaffold.integrations.transformers")
