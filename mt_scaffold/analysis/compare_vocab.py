@@ -284,8 +284,8 @@ def format_comparison(comparison: VocabularyComparison, form: str = "text", top:
         ["gain", "", _shown_gain(gain)],
     ]
     blocks = [format_table(summary, markdown)]
-    blocks += _token_table("removed from BPE's vocabulary", removed, top, markdown)
-    blocks += _token_table("new in Scaffold-BPE's vocabulary", new, top, markdown)
+    blocks += _token_table(f"removed, only in {comparison.bpe}", removed, top, markdown)
+    blocks += _token_table(f"new, only in {comparison.scaffold}", new, top, markdown)
     return "\n".join(blocks)
 
 
