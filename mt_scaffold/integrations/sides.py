@@ -178,8 +178,8 @@ class ImportedSide(ByteSide):
 
     def __init__(self, codes: Codes, numbering: Numbering, merges: int = -1, inference: str = "merges") -> None:
         self.codes, self.numbering = codes, numbering
-        self._options = {"merges": merges, "inference": inference}
-        self._bpe = BPE(codes, numbering=numbering, **self._options)
+        self._merges, self._inference = merges, inference
+        self._bpe = BPE(codes, merges, inference=inference, numbering=numbering)
         self._found: tuple[str, ...] = ()
         self.tokens = _imported_tokens(codes, numbering)
         self.ids = _numbered(self.tokens, codes.name)
@@ -189,7 +189,7 @@ class ImportedSide(ByteSide):
         special = {**self.numbering.special, **tokens}
         numbering = replace(self.numbering, special=special)
         self._found = tuple(tokens)
-        self._bpe = BPE(self.codes, numbering=numbering, **self._options)
+        self._bpe = BPE(self.codes, self._merges, inference=self._inference, numbering=numbering)
 
     def subwords(self, text: str, dropout: Dropout) -> list[str]:
         names = self._bpe.tokens

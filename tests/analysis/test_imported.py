@@ -43,6 +43,7 @@ def test_figures_count_the_ids_of_a_text(unknown: Path, tmp_path: Path) -> None:
     assert (row.not_utf8, row.not_utf8_share) == (0, 0)
     with text.open("rb") as stream:
         assert stats([unknown], stream) == [row]
+    assert stats([unknown], lines=LINES) == [row]
 
 
 @pytest.mark.parametrize("spaces", [Spaces("always"), Spaces("unless-there"), Spaces("always", words=True), Spaces()])
@@ -118,7 +119,8 @@ def test_boundaries_of_morphemes(header: str, merges: list[str], subwords: dict[
     found = boundaries([("Häus", "er"), ("u", "s")], segmenter)
     assert (found.precision, found.recall, found.whole) == (1 / 2, 1 / 2, 0)
     found = boundaries([("Häu", "ser"), ("Hä", "us", "er")], segmenter)
-    assert (found.precision, found.recall, found.f1) == (1 / 2, 1 / 3, pytest.approx(2 / 5))
+    assert (found.precision, found.recall) == (1 / 2, 1 / 3)
+    assert found.f1 == pytest.approx(2 / 5)
 
 
 def test_typos_change_one_letter_of_each_tenth_word() -> None:

@@ -156,6 +156,18 @@ def test_what_goes_out_comes_in_again_unchanged(kind: str, corpus: Path, tmp_pat
         assert (tmp_path / path.name).read_bytes() == path.read_bytes()
 
 
+def test_a_tokenizer_json_goes_out_and_in_again(corpus: Path, tmp_path: Path) -> None:
+    """With the published pattern, codes, ids and special tokens are the same as before."""
+    path = MAKERS["ByteLevel"](corpus)
+    codes = [tmp_path / "codes", tmp_path / "again"]
+    assert main(["import", str(path), "--output", str(codes[0])]) == 0
+    out = str(tmp_path / "tokenizer.json")
+    assert main(["export-tokenizers", "--codes", str(codes[0]), "--pattern", "published", "--output", out]) == 0
+    assert main(["import", out, "--output", str(codes[1])]) == 0
+    assert codes[0].read_bytes() == codes[1].read_bytes()
+    assert numbering_of(Codes.read(codes[0])) == numbering_of(Codes.read(codes[1])) is not None
+
+
 def test_the_command_checks_writes_and_encode_and_decode_use_its_ids(
     corpus: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
