@@ -18,6 +18,7 @@ from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.methods import PlainBPE, Scaffold
 from mt_scaffold.options import FORMATS, check_choice, check_top
 from mt_scaffold.segment.frequencies import Vocabulary, use_of_vocabulary
+from mt_scaffold.segment.numbering import numbering_of
 from mt_scaffold.tables import format_table, token_cell
 
 _WORDS = CodesHeader()  # of characters, between spaces
@@ -117,7 +118,8 @@ def compare_vocab(
 ) -> VocabularyComparison:
     """Compare the normal merged tokens of two codes files on a text (not segmented).
 
-    bpe, scaffold: codes, as ``BPE`` takes them, of the same symbols and pre-tokeniser. infile: a path (``.gz`` too) or
+    bpe, scaffold: codes, as ``BPE`` takes them, of the same symbols; imported ones, too, and where symbols are bytes
+    each with its pre-tokeniser. infile: a path (``.gz`` too) or
     an open file. paths: several of them, read as one text. lines: an iterable of strings. Exactly one of the three is
     given. num_workers: threads, as in ``count_words``.
 
@@ -126,14 +128,19 @@ def compare_vocab(
     tokens.
     """
     read = [Codes.of(source) for source in (bpe, scaffold)]  # a missing file is reported before the long count
-    if read[0].header.of_words != read[1].header.of_words:
+    headers = [source.header for source in read]
+    if (headers[0].bytes, headers[0].end_of_word) != (headers[1].bytes, headers[1].end_of_word):
         raise UsageError(
-            f"{read[0].name} and {read[1].name} differ in their symbols or their pre-tokeniser, as their first lines "
-            "say; learn both in the same way"
+            f"{read[0].name} and {read[1].name} differ in their symbols, or only one has a pre-tokeniser, as their "
+            "first lines say; compare codes of the same kind"
         )
-    counts = counts_for(read, infile, num_workers, paths, lines)[read[0].header.of_words]
-    first, second = (use_of_vocabulary(source, counts) for source in read)
-    if first.scaffold and not second.scaffold:
+    counts = counts_for(read, infile, num_workers, paths, lines)
+    first, second = (
+        use_of_vocabulary(source, counted.words, added_spaces=counted.added_spaces)
+        for source, counted in zip(read, counts, strict=True)
+    )
+    imported = not headers[0].end_of_word and numbering_of(read[0]) is not None
+    if first.scaffold and not second.scaffold and not imported:
         raise UsageError(
             f"{first.codes.name} are Scaffold-BPE codes and {second.codes.name} are not: the BPE codes come first"
         )
@@ -277,8 +284,8 @@ def format_comparison(comparison: VocabularyComparison, form: str = "text", top:
         ["gain", "", _shown_gain(gain)],
     ]
     blocks = [format_table(summary, markdown)]
-    blocks += _token_table("removed from BPE's vocabulary", removed, top, markdown)
-    blocks += _token_table("new in Scaffold-BPE's vocabulary", new, top, markdown)
+    blocks += _token_table(f"removed, only in {comparison.bpe}", removed, top, markdown)
+    blocks += _token_table(f"new, only in {comparison.scaffold}", new, top, markdown)
     return "\n".join(blocks)
 
 

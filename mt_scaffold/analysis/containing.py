@@ -74,7 +74,7 @@ def containing(
         if not string or (" " in string and any(source.header.end_of_word for source in read)):
             raise UsageError(f"'{string}' cannot be part of a token: give strings without spaces, not empty ones")
     counts = counts_for(read, infile, num_workers, paths, lines)
-    measured = [use_of_vocabulary(source, counts[source.header.of_words]) for source in read]
+    measured = [use_of_vocabulary(source, counted.words) for source, counted in zip(read, counts, strict=True)]
     return [_containing(string, vocabulary) for string in strings for vocabulary in measured]
 
 

@@ -15,6 +15,7 @@ from mt_scaffold.analysis.reference_picky import Event, MergeEvent, ReferencePic
 from mt_scaffold.codes import Codes, CodesSource
 from mt_scaffold.corpus.text import END_OF_WORD, SEPARATOR, bytes_to_notation
 from mt_scaffold.errors import UsageError
+from mt_scaffold.segment.numbering import Numbering, numbering_of, ordinary_tokens
 
 
 @dataclass(frozen=True)
@@ -67,7 +68,7 @@ class Explanation:
     word: as it was given, or its bytes. base: its base symbols. steps: the merges in order, and with PickyBPE the
     splits. scaffolding: the symbols
     after the last merge, before demolishing. demolitions: what happens to those that are scaffold. subwords: the
-    result, as apply-bpe prints it (but bytes are in notation here).
+    result, as apply-bpe prints it (but bytes are in notation here). ids: of imported codes, those of the result.
     """
 
     word: str
@@ -76,6 +77,7 @@ class Explanation:
     scaffolding: list[str]
     demolitions: list[Demolition]
     subwords: list[str]
+    ids: list[int] | None = None
 
 
 class Explainer:
@@ -89,6 +91,9 @@ class Explainer:
         read = Codes.of(codes)
         self._header, self._separator = read.header, separator
         self._pretokeniser = read.header.make_pretokeniser()
+        self._numbering = None if read.header.end_of_word else numbering_of(read)
+        if self._numbering is not None:
+            self._ids = dict(zip(ordinary_tokens(read), self._numbering.ids, strict=True))
         listed = read.first(merges)
         self._reference: ReferenceBPE
         if read.header.picky:
@@ -104,10 +109,14 @@ class Explainer:
     def words(self, text: str) -> list[str]:
         """Return the words that a text consists of: itself, or what the pre-tokeniser of the codes cuts it into.
 
+        Imported codes prepare the text as their program does.
+
         Raises UsageError where it should be one word, and is empty or holds a space or a line end.
         """
         if self._pretokeniser is not None:
-            words = [word.decode("utf-8", "surrogateescape") for word in self._pretokeniser.split(text)]
+            spaces = None if self._numbering is None else self._numbering.spaces
+            prepared = text if spaces is None else spaces.prepared(text)
+            words = [word.decode("utf-8", "surrogateescape") for word in self._pretokeniser.split(prepared)]
             if not words:
                 raise UsageError("no word is empty; give some text")
             return words
@@ -138,7 +147,15 @@ class Explainer:
             )
         demolitions = [self._demolish(symbol) for symbol in symbols if symbol in reference.scaffold]
         result = [piece for symbol in symbols for piece in reference.demolish(symbol)]
-        return Explanation(text, base, steps, symbols, demolitions, self._surface(result))
+        ids = None if self._numbering is None else self._numbered(result, self._numbering)
+        return Explanation(text, base, steps, symbols, demolitions, self._surface(result), ids)
+
+    def _numbered(self, subwords: list[str], numbering: Numbering) -> list[int]:
+        """The ids of subwords; what is unknown has one where it is in a row."""
+        ids = [self._ids[subword] for subword in subwords]
+        unknown = -1 if numbering.unknown is None else numbering.unknown
+        kept = (number for number, before in zip(ids, [0, *ids], strict=False) if number != -1 or before != -1)
+        return [unknown if number == -1 else number for number in kept]
 
     def _surface(self, symbols: list[str]) -> list[str]:
         """A word's symbols as apply-bpe prints them."""
@@ -196,6 +213,8 @@ def format_explanation(explanation: Explanation, colour: bool = False) -> str:
         for token, parts in _flat(demolition):
             lines.append(f"  {'demolish':<12} {painted(token, _SCAFFOLD)} = {' + '.join(parts)}")
     lines.append(f"  {'result':<12} {painted(' '.join(explanation.subwords), _NORMAL)}")
+    if explanation.ids is not None:
+        lines.append(f"  {'ids':<12} {' '.join(map(str, explanation.ids))}")
     return "\n".join(lines) + "\n"
 
 

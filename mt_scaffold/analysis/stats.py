@@ -9,26 +9,40 @@ from __future__ import annotations
 import json
 import math
 import os
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import asdict, dataclass, replace
+from typing import Any, NamedTuple
 
 from mt_scaffold import _core
+from mt_scaffold.analysis.words import Boundaries, WordSegmenter, boundaries, read_morphemes, typo_cost, with_typos
 from mt_scaffold.codes import Codes, CodesSource
 from mt_scaffold.corpus.count import count_words
+from mt_scaffold.corpus.files import PathLike, open_input, shown
 from mt_scaffold.corpus.header import CodesHeader
 from mt_scaffold.corpus.inputs import Lines, TextFile, text_sources
-from mt_scaffold.errors import UsageError
+from mt_scaffold.corpus.text import END_OF_WORD, as_bytes, notation_to_bytes
+from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.options import FORMATS, check_choice
 from mt_scaffold.segment.frequencies import Vocabulary, use_of_vocabulary
+from mt_scaffold.segment.numbering import Spaces, numbering_of
 from mt_scaffold.tables import format_table
 
 # The ranks of the vocabulary whose frequencies are given, as far as it reaches.
 RANKS = (1, 10, 100, 1000, 2000, 5000, 10000, 20000, 50000, 100000)
 RARE = 100
+# Bytes, or characters, that are read at a time.
+_PART = 1 << 20
 # The powers (α) of Rényi efficiency: the one whose correlation with BLEU is highest in Zouhar et al. 2023, and the
 # default of their program, tokenization-scorer.
 RENYI_POWERS = (2.5, 3.0)
+
+
+class Counted(NamedTuple):
+    """The words of a text as codes cut it, and how many spaces codes put before its lines that it does not have."""
+
+    words: _core.WordCounts
+    added_spaces: int = 0
 
 
 def counts_for(
@@ -37,25 +51,63 @@ def counts_for(
     num_workers: int | None,
     paths: Iterable[TextFile] | None,
     lines: Lines | None,
-) -> dict[CodesHeader, _core.WordCounts]:
-    """Count the words of a text for each kind of codes: once where all of them cut it into the same words.
+) -> list[Counted]:
+    """Return the words of a text for each of several codes; they are counted once for all that cut it in the same way.
 
-    The rest is as in ``count_words``. Raises UsageError where the text would have to be read twice and cannot be.
+    Imported codes get each line as their program prepares it (``Spaces``). The rest is as in ``count_words``. Raises
+    UsageError where the text would have to be read twice and cannot be.
     """
-    headers = {source.header.of_words: None for source in codes}
+    kinds = [(source.header.of_words, _spaces(source)) for source in codes]
     sources = text_sources(infile, paths, lines)
-    if len(headers) > 1 and not all(isinstance(source, str | os.PathLike) for source in sources):
+    if len(set(kinds)) > 1 and not all(isinstance(source, str | os.PathLike) for source in sources):
         raise UsageError("codes of different pre-tokenisers each read the text again; give it as files (--input)")
-    return {
-        header: count_words(
-            paths=sources,
-            num_workers=num_workers,
-            pretokenise=header.pretokeniser,
-            split_digits=header.split_digits,
-            any_bytes=header.bytes,
-        )
-        for header in headers
-    }
+    counted: dict[tuple[CodesHeader, Spaces | None], Counted] = {}
+    for header, spaces in dict.fromkeys(kinds):
+        options: dict[str, Any] = {
+            "num_workers": num_workers,
+            "pretokenise": header.pretokeniser,
+            "split_digits": header.split_digits,
+            "any_bytes": header.bytes,
+        }
+        if spaces is None:
+            counted[header, spaces] = Counted(count_words(paths=sources, **options))
+        else:
+            text = _Prepared(sources, spaces)
+            words = count_words(lines=text, **options)
+            counted[header, spaces] = Counted(words, text.added)
+    return [counted[kind] for kind in kinds]
+
+
+def _spaces(codes: Codes) -> Spaces | None:
+    numbering = None if codes.header.end_of_word else numbering_of(codes)
+    return None if numbering is None else numbering.spaces
+
+
+class _Prepared:
+    """The lines of files, as a program prepares them."""
+
+    def __init__(self, sources: Iterable[TextFile], spaces: Spaces) -> None:
+        self._sources, self._spaces = sources, spaces
+        self.added = 0
+
+    def __iter__(self) -> Iterator[bytes]:
+        for line in _lines_of(self._sources):
+            text = line.decode("utf-8", "surrogateescape")
+            prepared = self._spaces.prepared(text)
+            self.added += bool(prepared) if self._spaces.words else len(prepared) > len(text)
+            yield prepared.encode("utf-8", "surrogateescape")
+
+
+def _lines_of(sources: Iterable[TextFile]) -> Iterator[bytes]:
+    """The lines of files, without their LF."""
+    for source in sources:
+        rest = b""
+        with open_input(source) if isinstance(source, str | os.PathLike) else nullcontext(source) as stream:
+            while part := as_bytes(stream.read(_PART)):
+                *lines, rest = (rest + part).split(b"\n")
+                yield from lines
+        if rest:
+            yield rest
 
 
 def entropy(frequencies: Iterable[int]) -> float:
@@ -88,6 +140,19 @@ def renyi_efficiency(frequencies: Iterable[int], power: float) -> float:
     return bits / math.log2(len(counts))
 
 
+def gini(costs: Sequence[float]) -> float:
+    """Return the Gini coefficient of languages' costs, Σ|c_i - c_j| / (2 n² μ): 0 where all cost the same.
+
+    costs: the subwords of each language for the same content. Source: Foroutan et al. 2025, "Parity-Aware Byte-Pair
+    Encoding"; the formula is that of their evaluation program, tokenizer-analysis-suite. Raises UsageError for fewer
+    than two languages.
+    """
+    if len(costs) < 2:
+        raise UsageError("a Gini coefficient between languages needs two of them")
+    differences = math.fsum(abs(one - other) for one in costs for other in costs)
+    return differences / (2 * len(costs) * math.fsum(costs))
+
+
 def redundancy(entropy_bits: float, vocabulary_size: int) -> float:
     """Return 1 - H / log2 |V|: how far the entropy is below the maximum for a vocabulary of this size."""
     return 1 - entropy_bits / math.log2(vocabulary_size) if vocabulary_size > 1 else 0.0
@@ -100,6 +165,8 @@ class Summary:
     merges, scaffold_tokens, scaffold_share: None for what has no merges, as Unigram models have none.
     renyi_efficiency: power → efficiency.
     frequency_at_rank: rank, from 1 → frequency of the token at that rank of the vocabulary.
+    not_utf8, not_utf8_share: None for codes of characters.
+    gini, typo_cost, morphemes: None where they were not asked for.
     """
 
     codes: str
@@ -121,6 +188,11 @@ class Summary:
     frequency_under_100: int
     frequency_at_rank: dict[int, int]
     renyi_efficiency: dict[float, float]
+    not_utf8: int | None = None
+    not_utf8_share: float | None = None
+    gini: float | None = None
+    typo_cost: float | None = None
+    morphemes: Boundaries | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Return the figures under the keys of the JSON that ``stats`` prints."""
@@ -137,6 +209,7 @@ def summarise(vocabulary: Vocabulary) -> Summary:
     bits = entropy(ordered)
     used = sum(1 for frequency in ordered if frequency)
     share = len(vocabulary.scaffold) / len(vocabulary.normal) if vocabulary.normal else 0.0
+    incomplete = incomplete_tokens(vocabulary)
     return Summary(
         codes=vocabulary.codes.name,
         lines=vocabulary.lines,
@@ -157,7 +230,33 @@ def summarise(vocabulary: Vocabulary) -> Summary:
         frequency_under_100=sum(1 for frequency in ordered if frequency < RARE),
         frequency_at_rank={rank: ordered[rank - 1] for rank in RANKS if rank <= size},
         renyi_efficiency={power: renyi_efficiency(ordered, power) for power in RENYI_POWERS},
+        not_utf8=None if incomplete is None else len(incomplete),
+        not_utf8_share=None
+        if incomplete is None
+        else sum(vocabulary.frequencies[token] for token in incomplete) / tokens,
     )
+
+
+def incomplete_tokens(vocabulary: Vocabulary) -> list[str] | None:
+    """Return the tokens that are not valid UTF-8 by themselves; None for codes of characters, which have none.
+
+    Source: the completeness rate of UTF-8 tokens in tokenizer-analysis-suite, which gives the share of the others.
+    """
+    header = vocabulary.codes.header
+    if not header.bytes:
+        return None
+    numbering = None if header.end_of_word else numbering_of(vocabulary.codes)
+    unknown = None if numbering is None or numbering.unknown is None else numbering.unknown_token
+    return [token for token in vocabulary.frequencies if token != unknown and not is_utf8(token, header.end_of_word)]
+
+
+def is_utf8(token: str, end_of_word: bool = False) -> bool:
+    """Return whether a token of bytes in GPT-2's notation is valid UTF-8; end_of_word: ``</w>`` ends words."""
+    try:
+        notation_to_bytes(token.removesuffix(END_OF_WORD) if end_of_word else token).decode("utf-8")
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def stats(
@@ -168,21 +267,78 @@ def stats(
     paths: Iterable[TextFile] | None = None,
     lines: Lines | None = None,
     inference: str = "merges",
+    languages: Sequence[PathLike] | None = None,
+    morphemes: PathLike | None = None,
+    typos: int | None = None,
 ) -> list[Summary]:
-    """Measure codes (BPE or Scaffold-BPE) on a text: one summary per codes file.
+    """Measure codes, learned or imported, on a text: one summary per codes file.
 
     codes: codes files, each as ``BPE`` takes it; their first lines say how the text is read. infile: a path (``.gz``
     too) or an open file, with words separated by spaces or a document per line (not segmented). paths: several of
-    them, read as one text. lines: an iterable of strings. Exactly one of the three is given. num_workers: threads, as
-    in ``count_words``. inference: as for ``BPE``.
+    them, read as one text. lines: an iterable of strings. Exactly one of the three is given, or ``languages``, which
+    are then the text. num_workers: threads, as in ``count_words``. inference: as for ``BPE``.
+    languages: parallel texts, a file per language: adds ``gini``. morphemes: a file with a word
+    per line, in which spaces separate its morphemes: adds ``morphemes``. typos: a seed: adds ``typo_cost``, for which
+    the text is read once more.
 
-    Raises MTScaffoldError where a file is malformed, missing or not UTF-8, or the text has no words; UsageError for
-    none or several inputs.
+    Raises MTScaffoldError where a file is malformed, missing or not UTF-8, the text has no words, or files of languages
+    differ in their lines; UsageError for none or several inputs.
     """
     read = [Codes.of(source) for source in codes]  # a missing file is reported before the long count
+    gold = None if morphemes is None else read_morphemes(morphemes)
+    if languages is not None and infile is None and paths is None and lines is None:
+        paths = list(languages)
+    if typos is not None:
+        sources = text_sources(infile, paths, lines)
+        if not all(isinstance(source, str | os.PathLike) for source in sources):
+            raise UsageError("typos read the text again; give it as files (--input)")
+        infile, paths, lines = None, sources, None
     counts = counts_for(read, infile, num_workers, paths, lines)
-    uses = [use_of_vocabulary(source, counts[source.header.of_words], inference) for source in read]
-    return [summarise(use) for use in uses]
+    uses = [
+        use_of_vocabulary(source, counted.words, inference, counted.added_spaces)
+        for source, counted in zip(read, counts, strict=True)
+    ]
+    found = [summarise(use) for use in uses]
+    if languages is not None:
+        found = [
+            replace(each, gini=gini(costs))
+            for each, costs in zip(found, _costs(read, languages, num_workers, inference), strict=True)
+        ]
+    if gold is not None:
+        found = [
+            replace(each, morphemes=boundaries(gold, WordSegmenter(source, inference)))
+            for each, source in zip(found, read, strict=True)
+        ]
+    if typos is not None:
+        words = dict(count_words(paths=paths, num_workers=num_workers).items())
+        changed = with_typos(words, typos)
+        found = [
+            replace(each, typo_cost=typo_cost(words, changed, WordSegmenter(source, inference)))
+            for each, source in zip(found, read, strict=True)
+        ]
+    return found
+
+
+def _costs(
+    codes: Sequence[Codes], languages: Sequence[PathLike], num_workers: int | None, inference: str
+) -> list[list[float]]:
+    """The subwords of each language, for each of several codes."""
+    sizes = {}
+    for path in languages:
+        with open_input(path) as stream:
+            sizes[path] = sum(1 for _ in stream)
+    (first, size), *others = sizes.items()
+    for path, other in others:
+        if other != size:
+            raise MTScaffoldError(
+                f"{shown(path)}: {other:,} lines, but {shown(first)} has {size:,}; the languages of a parallel text "
+                "have the same number"
+            )
+    costs: list[list[float]] = [[] for _ in codes]
+    for path in languages:
+        for source, counted, row in zip(codes, counts_for(codes, path, num_workers, None, None), costs, strict=True):
+            row.append(sum(use_of_vocabulary(source, counted.words, inference).frequencies.values()))
+    return costs
 
 
 _LABELS = {
@@ -202,17 +358,29 @@ _LABELS = {
     "redundancy": "redundancy",
     "frequency_0": "tokens of frequency 0",
     "frequency_under_100": "tokens under 100",
+    "not_utf8": "tokens that are not UTF-8",
+    "not_utf8_share": "their share of the text",
+    "gini": "Gini of languages",
+    "typo_cost": "subwords that typos add",
 }
+# Left out where no codes have them.
+_OPTIONAL = ("not_utf8", "not_utf8_share", "gini", "typo_cost")
+_PERCENT = ("scaffold_share", "not_utf8_share", "typo_cost")
 
 
 def table(summaries: Sequence[Summary]) -> list[list[str]]:
     """Return the figures as rows of text; the first row is the heading, the first column the name of the figure."""
     rows = [["", *(summary.codes for summary in summaries)]]
     for key, label in _LABELS.items():
+        if key in _OPTIONAL and all(getattr(summary, key) is None for summary in summaries):
+            continue
         rows.append([label, *(_shown(key, getattr(summary, key)) for summary in summaries)])
         if key == "redundancy":
             efficiencies = [summary.renyi_efficiency for summary in summaries]
             rows += _rows_of("Rényi efficiency, power {:g}", efficiencies, "{:.4f}")
+    if any(summary.morphemes is not None for summary in summaries):
+        figures = [{} if each.morphemes is None else each.morphemes.figures for each in summaries]
+        rows += _rows_of("morpheme boundaries, {}", figures, "{:.4f}")
     rows += _rows_of("frequency at rank {:,}", [summary.frequency_at_rank for summary in summaries], "{:,}")
     return rows
 
@@ -228,7 +396,7 @@ def _rows_of(label: str, columns: Sequence[Mapping[Any, float]], shown: str) -> 
 def _shown(key: str, value: float | None) -> str:
     if value is None:
         return "–"
-    if key == "scaffold_share":
+    if key in _PERCENT:
         return f"{value:.2%}"
     return f"{value:,}" if isinstance(value, int) else f"{value:.4f}"
 

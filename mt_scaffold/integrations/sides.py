@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from mt_scaffold.codes import Codes
@@ -13,7 +14,7 @@ from mt_scaffold.corpus.text import END_OF_WORD, SEPARATOR, bytes_to_notation, d
 from mt_scaffold.corpus.vocabulary_file import SPECIAL_SYMBOLS, read_dictionary
 from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.segment.apply import BPE
-from mt_scaffold.segment.numbering import refuse_imported
+from mt_scaffold.segment.numbering import Numbering, numbering_of, ordinary_tokens
 
 if TYPE_CHECKING:
     from mt_scaffold.integrations.rows import Texts
@@ -126,7 +127,6 @@ class ByteSide:
     def __init__(self, codes: Codes, merges: int = -1, inference: str = "merges") -> None:
         self.codes = codes
         self._bpe = BPE(codes, merges, inference=inference)
-        refuse_imported(self._bpe.numbering, codes.name, "the class for transformers")
         self.tokens = byte_tokens(codes, merges)
         self.ids = _numbered(self.tokens, codes.name)
 
@@ -169,6 +169,66 @@ class ByteSide:
         return self._bpe.decode([self.ids[token] for token in tokens])
 
 
+class ImportedSide(ByteSide):
+    """Imported codes, with the ids of the program that they come from.
+
+    tokens: as with other codes of bytes; special tokens as they are spelled, and ``<id N>`` for an id that has no token
+    of its own, such as a second one for the same bytes, or none at all.
+    """
+
+    def __init__(self, codes: Codes, numbering: Numbering, merges: int = -1, inference: str = "merges") -> None:
+        self.codes, self.numbering = codes, numbering
+        self._merges, self._inference = merges, inference
+        self._bpe = BPE(codes, merges, inference=inference, numbering=numbering)
+        self._found: tuple[str, ...] = ()
+        self.tokens = _imported_tokens(codes, numbering)
+        self.ids = _numbered(self.tokens, codes.name)
+
+    def find(self, tokens: Mapping[str, int]) -> None:
+        """Find these tokens in text from now on, and no others; those that the codes do not know get these ids."""
+        special = {**self.numbering.special, **tokens}
+        numbering = replace(self.numbering, special=special)
+        self._found = tuple(tokens)
+        self._bpe = BPE(self.codes, self._merges, inference=self._inference, numbering=numbering)
+
+    def subwords(self, text: str, dropout: Dropout) -> list[str]:
+        names = self._bpe.tokens
+        ids = self.encode([text], dropout, -1, False).ids
+        return [self.tokens[number] if number < len(self.tokens) else names[number].decode() for number in ids]
+
+    def encode(
+        self, texts: Sequence[str], dropout: Dropout, unknown: int, spans: bool, *, split_special: bool = False
+    ) -> Texts:
+        """Return the ids of texts; split_special: what special tokens are spelled like is text."""
+        import numpy
+
+        from mt_scaffold.integrations.rows import Texts
+
+        if spans and (self.numbering.spaces is not None or self.numbering.unknown is not None):
+            raise UsageError(
+                f"{self.codes.name}: return_offsets_mapping is not there for codes that add spaces to a text or have "
+                "one id for what is unknown"
+            )
+        probability, seed, _ = dropout
+        ids, offsets = self._bpe.encode_batch(
+            texts,
+            dropout=probability,
+            seed=seed,
+            indices=[dropout.index_of(text) for text in texts] if probability else None,
+            allowed_special=() if split_special else self._found,
+            disallowed_special=(),
+        )
+        found = None
+        if spans:
+            each = [self._spans(text, ids[offsets[at] : offsets[at + 1]]) for at, text in enumerate(texts)]
+            found = numpy.concatenate([numpy.zeros((0, 2), numpy.int64), *each])
+        return Texts(ids, offsets, found)
+
+    def text(self, tokens: Sequence[str]) -> str:
+        special = self._bpe.special_tokens
+        return self._bpe.decode([self.ids.get(token, special.get(token, -1)) for token in tokens])
+
+
 def byte_tokens(codes: Codes, merges: int = -1) -> list[str]:
     """Return the token of each id of codes whose symbols are bytes (``TokenIds``), as a codes file writes it.
 
@@ -181,6 +241,23 @@ def byte_tokens(codes: Codes, merges: int = -1) -> list[str]:
         tokens += [token + END_OF_WORD for token in tokens]
     made = (merge.token for merge in codes.first(merges) if merge.normal)
     return list(dict.fromkeys([*tokens, *(token for token in made if not is_base_symbol(token, end_of_word))]))
+
+
+def _imported_tokens(codes: Codes, numbering: Numbering) -> list[str]:
+    """The token of each id; those that the ids of text and special tokens have come first."""
+    tokens: dict[int, str] = {}
+    listed = [
+        *((number, token) for token, number in numbering.special.items()),
+        *zip(numbering.ids, ordinary_tokens(codes), strict=True),
+        *((number, bytes_to_notation(token)) for number, token in numbering.others.items()),
+    ]
+    taken = set[str]()
+    for number, token in listed:
+        if number >= 0 and number not in tokens and token not in taken:
+            tokens[number] = token
+            taken.add(token)
+    # No token of codes holds a space.
+    return [tokens.get(number, f"<id {number}>") for number in range(numbering.n_vocab)]
 
 
 def code_tokens(codes: Codes, special: Sequence[str], merges: int = -1, separator: str = SEPARATOR) -> list[str]:
@@ -218,11 +295,12 @@ def side_of(
     glossaries: Sequence[str] | None = None,
     split_unknown: bool = False,
     inference: str = "merges",
+    ids_file: PathLike | None = None,
 ) -> Side:
     """Return one side from its files: what tokenizers of both libraries are made from.
 
     vocab_file: as for ``read_tokens``; None makes the vocabulary from the codes, where code points have ``special``
-    before them.
+    before them. ids_file: the ids of imported codes; None for those next to the codes.
 
     Raises UsageError for options that codes of bytes do not have, and for glossaries without a vocabulary; otherwise as
     ``BPE`` and ``read_tokens`` do.
@@ -238,6 +316,10 @@ def side_of(
             f"{codes.name}: codes of bytes have ids of their own; omit the vocabulary, glossaries, split_unknown and "
             "the separator"
         )
+    if not codes.header.end_of_word:
+        numbering = numbering_of(codes) if ids_file is None else Numbering.read(ids_file, codes)
+        if numbering is not None:
+            return ImportedSide(codes, numbering, merges, inference)
     return ByteSide(codes, merges, inference)
 
 

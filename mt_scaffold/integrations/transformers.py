@@ -15,14 +15,15 @@ from mt_scaffold.corpus.files import PathLike, open_output, write_text
 from mt_scaffold.corpus.text import SEPARATOR
 from mt_scaffold.corpus.vocabulary_file import SPECIAL_SYMBOLS
 from mt_scaffold.errors import UsageError
-from mt_scaffold.integrations.sides import Dropout, Side, side_of
+from mt_scaffold.integrations.sides import Dropout, ImportedSide, Side, side_of
 from mt_scaffold.options import check_dropout, check_epoch, core_seed
 from mt_scaffold.segment.inference import inference_of
+from mt_scaffold.segment.numbering import write_numbered
 
 _NEEDS = "mt_scaffold.integrations.transformers needs transformers 5: pip install 'mt-scaffold[transformers]'"
 try:
     import numpy
-    from transformers import AutoTokenizer, BatchEncoding, PretrainedConfig, PreTrainedTokenizer
+    from transformers import AddedToken, AutoTokenizer, BatchEncoding, PretrainedConfig, PreTrainedTokenizer
     from transformers import __version__ as _version
     from transformers.tokenization_utils_base import TruncationStrategy
     from transformers.utils import PaddingStrategy
@@ -39,6 +40,7 @@ _FILES = {
     "vocab_file": "vocabulary.json",
     "target_codes_file": "target_codes.txt",
     "target_vocab_file": "target_vocabulary.json",
+    "ids_file": "codes.txt.manifest.json",
 }
 # The module that a saved folder holds for AutoTokenizer with trust_remote_code.
 _MODULE = "tokenization_mt_scaffold"
@@ -141,6 +143,10 @@ class MTScaffoldTokenizer(PreTrainedTokenizer):
         (``dict.LANGUAGE.txt``), or a ``.json`` list of tokens by id; None makes the vocabulary from the codes, after
         ``<s>``, ``<pad>``, ``</s>`` and ``<unk>``, fairseq's first ids. Codes of bytes take none.
     target_codes_file, target_vocab_file: those of the target side where it has its own.
+    ids_file: the ids of imported codes (``mt-scaffold import``); None for the manifest next to the codes, if there is
+        one. Ids and special tokens are then those of the original program; special tokens that it finds in text are
+        found here, too, and others once they are passed, as ``eos_token`` for instance. ``return_offsets_mapping`` is
+        there for codes that take text as it is.
     prepend_bos, append_eos: what surrounds a text; by default ``eos_token`` after it with codes of code points, and
         nothing with codes of bytes.
     merges, separator, glossaries, inference: as for ``BPE``. split_unknown: split subwords that are not in the
@@ -166,6 +172,7 @@ class MTScaffoldTokenizer(PreTrainedTokenizer):
         target_codes_file: PathLike | None = None,
         target_vocab_file: PathLike | None = None,
         *,
+        ids_file: PathLike | None = None,
         prepend_bos: bool = False,
         append_eos: bool | None = None,
         merges: int = -1,
@@ -184,7 +191,7 @@ class MTScaffoldTokenizer(PreTrainedTokenizer):
             "split_unknown": split_unknown,
             "inference": inference,
         }
-        self._source: Side = side_of(codes_file, vocab_file, SPECIAL_SYMBOLS, **options)
+        self._source: Side = side_of(codes_file, vocab_file, SPECIAL_SYMBOLS, ids_file=ids_file, **options)
         self._target: Side = self._source
         if target_codes_file is not None or target_vocab_file is not None:
             files = target_codes_file or codes_file, target_vocab_file or vocab_file
@@ -206,7 +213,16 @@ class MTScaffoldTokenizer(PreTrainedTokenizer):
         super().__init__(
             prepend_bos=prepend_bos, append_eos=append_eos, src_lang=src_lang, tgt_lang=tgt_lang, **options, **kwargs
         )
+        imported = self._imported
+        if imported is not None:
+            # SentencePiece shows its user-defined symbols where it decodes.
+            special = imported.numbering.source.get("format") != "sentencepiece"
+            self._add_tokens([AddedToken(token, normalized=False) for token in imported.numbering.in_text], special)
         self._check_special_tokens(prepend_bos, append_eos)
+
+    @property
+    def _imported(self) -> ImportedSide | None:
+        return self._source if isinstance(self._source, ImportedSide) else None
 
     def _check_sides(self) -> None:
         source, target = self._source.codes, self._target.codes
@@ -234,7 +250,8 @@ class MTScaffoldTokenizer(PreTrainedTokenizer):
 
     def starts_afresh(self, text: str) -> bool:
         """Return whether what follows a complete text does not depend on it, as the space between two words does."""
-        return self._bytes and not self._target.codes.header.end_of_word
+        spaces = self._imported is not None and self._imported.numbering.spaces is not None
+        return self._bytes and not self._target.codes.header.end_of_word and not spaces
 
     @property
     def _separate(self) -> bool:
@@ -282,11 +299,18 @@ class MTScaffoldTokenizer(PreTrainedTokenizer):
                     f"'{token}' needs one id in both vocabularies, those for {self._source.codes.name} and "
                     f"{self._target.codes.name}: put it into both at the same place"
                 )
-        return int(super()._add_tokens(new_tokens, special_tokens))
+        imported = self._imported
+        for token in (new_tokens or ()) if imported is not None else ():
+            if isinstance(token, AddedToken) and (token.lstrip or token.rstrip):
+                raise UsageError(f"'{token}': imported codes find special tokens as they are; omit lstrip and rstrip")
+        added = int(super()._add_tokens(new_tokens, special_tokens))
+        if imported is not None:
+            imported.find(self._added_tokens_encoder)
+        return added
 
     def tokenize(self, text: str, **kwargs: Any) -> list[str]:
         """Return the tokens of a text, in which added tokens, special ones among them, are tokens of their own."""
-        if any(token in text for token in self._added_tokens_encoder):
+        if self._imported is None and any(token in text for token in self._added_tokens_encoder):
             return list(super().tokenize(text, **kwargs))
         return self._tokenize(text)  # what the search of transformers, character by character, comes to
 
@@ -365,6 +389,8 @@ class MTScaffoldTokenizer(PreTrainedTokenizer):
     def _ids_of(self, texts: list[str], split_special: bool, spans: bool) -> Texts:
         """Return the ids of texts, in which added tokens, special ones among them, are tokens of their own."""
         side, dropout = self._current, self._dropouts[self._in_target]
+        if isinstance(side, ImportedSide):
+            return side.encode(texts, dropout, -1, spans, split_special=split_special)
         unknown = -1 if self.unk_token is None else side.ids.get(str(self.unk_token), -1)
         added = [] if split_special else list(self._added_tokens_encoder)
         if not any(token in text for text in texts for token in added):
@@ -434,6 +460,8 @@ class MTScaffoldTokenizer(PreTrainedTokenizer):
 
         Added tokens, special ones among them, are words of their own with code points, and text as it is with bytes.
         """
+        if self._imported is not None:
+            return self._imported.text(tokens)
         parts: list[tuple[bool, list[str]]] = []
         for token in tokens:
             plain = token not in self._added_tokens_encoder and (not self._bytes or token in self._current.ids)
@@ -454,6 +482,11 @@ class MTScaffoldTokenizer(PreTrainedTokenizer):
             contents[_FILES["vocab_file"]] = _as_json(self._source.tokens)
             if self._separate:
                 contents[_FILES["target_vocab_file"]] = _as_json(self._target.tokens)
+        imported = self._imported
+        if imported is not None:
+            write_numbered(imported.codes, imported.numbering, folder / (prefix + _FILES["codes_file"]))
+            name = _FILES["ids_file"]
+            contents[name] = (folder / (prefix + name)).read_bytes()
         for name in _FILES.values():
             if name not in contents:
                 (folder / (prefix + name)).unlink(missing_ok=True)  # of a tokenizer that was saved here before

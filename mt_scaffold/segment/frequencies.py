@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
+from itertools import pairwise
 
 from mt_scaffold import _core
 from mt_scaffold.codes import Codes, CodesSource
@@ -11,6 +12,7 @@ from mt_scaffold.corpus.header import CodesHeader
 from mt_scaffold.corpus.text import END_OF_WORD, bytes_to_notation, is_base_symbol
 from mt_scaffold.errors import MTScaffoldError
 from mt_scaffold.segment.apply import BPE
+from mt_scaffold.segment.numbering import Numbering, numbering_of, ordinary_tokens
 
 # A separator that no word can hold: it tells a subword inside a word from one at its end.
 _INSIDE = "\n"
@@ -24,10 +26,12 @@ class Vocabulary:
     codes: what was measured.
     frequencies: token of the vocabulary V → its frequency in the segmented text, 0 included. V holds the normal merged
         tokens, and the base symbols that occur in the merges or in the text; with a pre-tokeniser, all 256 bytes.
+        Imported codes have only bytes with an id there, and perhaps one token for what is unknown.
     normal, scaffold: the merged tokens that are normal (part of V) and scaffold (not part of it); with PickyBPE, those
         that stand and those that are removed.
     words, lines: words, and lines with words, in the text.
-    text_bytes: the bytes of the text with one space between words; with a pre-tokeniser, all bytes of its documents.
+    text_bytes: the bytes of the text with one space between words; with a pre-tokeniser, all bytes of its documents,
+        without spaces that imported codes add.
     has_merges: whether the codes have any to count; a model that has none stands as codes without merges.
     """
 
@@ -46,8 +50,12 @@ class Vocabulary:
         return sorted(self.frequencies.values(), reverse=True)
 
 
-def use_of_vocabulary(codes: CodesSource, counts: _core.WordCounts, inference: str = "merges") -> Vocabulary:
+def use_of_vocabulary(
+    codes: CodesSource, counts: _core.WordCounts, inference: str = "merges", added_spaces: int = 0
+) -> Vocabulary:
     """Measure how often counted words (``count_words``) use each token of ``codes``; inference: as for ``BPE``.
+
+    added_spaces: bytes of the words that are not in the text (``Spaces``).
 
     Raises MTScaffoldError where the codes are malformed, or no words were counted.
     """
@@ -70,6 +78,13 @@ def use_of_vocabulary(codes: CodesSource, counts: _core.WordCounts, inference: s
             base.add(symbols[-1] + END_OF_WORD)
     scaffold = frozenset(merge.token for merge in merges if not merge.normal)
     normal = frozenset(merge.token for merge in merges) - scaffold - base
+    numbering = None if marked else numbering_of(codes)
+    if numbering is not None:
+        without = {token for token, number in zip(ordinary_tokens(codes), numbering.ids, strict=True) if number == -1}
+        base -= without
+        if numbering.unknown is not None:
+            found = sum(frequencies.pop(token, 0) for token in without)
+            frequencies[numbering.unknown_token] = _unknown_runs(codes, numbering, counts) if found else 0
     for token in base | normal:
         frequencies.setdefault(token, 0)
     words, lines = counts.total(), counts.lines()
@@ -81,8 +96,19 @@ def use_of_vocabulary(codes: CodesSource, counts: _core.WordCounts, inference: s
         words=words,
         lines=lines,
         # Words of a pre-tokeniser hold the spaces.
-        text_bytes=counts.word_bytes() + (words - lines if marked else 0),
+        text_bytes=counts.word_bytes() - added_spaces + (words - lines if marked else 0),
     )
+
+
+def _unknown_runs(codes: Codes, numbering: Numbering, counts: _core.WordCounts) -> int:
+    """How often the words have something that is unknown, once for several bytes in a row."""
+    bpe = BPE(Codes(codes.text, codes.name))
+    total = 0
+    for word, count in counts.byte_items():
+        unknown = [numbering.ids[number] == -1 for number in bpe.encode(word)]
+        if True in unknown:
+            total += count * sum(each and not before for before, each in pairwise([False, *unknown]))
+    return total
 
 
 def _symbols(surface: str, header: CodesHeader) -> tuple[str, bool]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Self
@@ -21,6 +22,7 @@ from mt_scaffold.manifest import (
 )
 
 _KIND, _REMEDY = "codes", "import the codes again, or remove the manifest to number tokens by rank"
+_BETWEEN_WORDS = re.compile("[\t-\r \u2581]+")
 # Whether a space comes before a text, in the order of the core.
 PREFIXES = ("none", "always", "unless-there")
 
@@ -37,6 +39,14 @@ class Spaces:
     prefix: str = "none"
     each: bool = False
     words: bool = False
+
+    def prepared(self, text: str) -> str:
+        """Return a text as the pre-tokeniser of the codes cuts it, which has no special tokens."""
+        if self.words:
+            return "".join(" " + word for word in _BETWEEN_WORDS.split(text) if word)
+        text = text.replace("\u2581", " ")
+        missing = self.prefix == "always" or (self.prefix == "unless-there" and not text.startswith(" "))
+        return " " + text if text and missing else text
 
 
 @dataclass(frozen=True)
@@ -56,6 +66,11 @@ class Numbering:
     spaces: Spaces | None = None
     source: Mapping[str, str] = field(default_factory=dict)
     in_text: tuple[str, ...] = ()
+
+    @property
+    def unknown_token(self) -> str:
+        """The name of the id for what is unknown."""
+        return next((token for token, number in self.special.items() if number == self.unknown), "<unk>")
 
     @property
     def n_vocab(self) -> int:

@@ -156,6 +156,18 @@ def test_what_goes_out_comes_in_again_unchanged(kind: str, corpus: Path, tmp_pat
         assert (tmp_path / path.name).read_bytes() == path.read_bytes()
 
 
+def test_a_tokenizer_json_goes_out_and_in_again(corpus: Path, tmp_path: Path) -> None:
+    """With the published pattern, codes, ids and special tokens are the same as before."""
+    path = MAKERS["ByteLevel"](corpus)
+    codes = [tmp_path / "codes", tmp_path / "again"]
+    assert main(["import", str(path), "--output", str(codes[0])]) == 0
+    out = str(tmp_path / "tokenizer.json")
+    assert main(["export-tokenizers", "--codes", str(codes[0]), "--pattern", "published", "--output", out]) == 0
+    assert main(["import", out, "--output", str(codes[1])]) == 0
+    assert codes[0].read_bytes() == codes[1].read_bytes()
+    assert numbering_of(Codes.read(codes[0])) == numbering_of(Codes.read(codes[1])) is not None
+
+
 def test_the_command_checks_writes_and_encode_and_decode_use_its_ids(
     corpus: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -268,14 +280,63 @@ def test_ids_of_other_codes_are_refused(corpus: Path, tmp_path: Path) -> None:
         BPE(tmp_path / "codes").encode("a")
 
 
-def test_what_numbers_tokens_by_rank_refuses_imported_ids(corpus: Path, tmp_path: Path) -> None:
-    """The class for transformers and fairseq's dictionaries would give other ids than the program, without a word."""
-    transformers = pytest.importorskip("mt_scaffold.integrations.transformers")
+def test_a_fairseq_dictionary_refuses_imported_ids(corpus: Path, tmp_path: Path) -> None:
+    """It would give other ids than the program, without a word."""
     vocabulary = pytest.importorskip("mt_scaffold.experiment.binarise.byte_vocabulary")
     codes = tmp_path / "codes"
     path = str(MAKERS["tiktoken"](corpus))
     assert main(["import", path, "--pretokenise", "cl100k", "--output", str(codes)]) == 0
     with pytest.raises(UsageError, match="numbers tokens by rank"):
-        transformers.MTScaffoldTokenizer(str(codes))
-    with pytest.raises(UsageError, match="numbers tokens by rank"):
         vocabulary.Vocabulary(codes)
+
+
+@pytest.mark.parametrize("kind", [kind for kind in MAKERS if kind != "fastBPE"])
+def test_the_class_for_transformers_has_the_ids_of_the_original(kind: str, corpus: Path, tmp_path: Path) -> None:
+    """Encoding, decoding and streaming, in a batch, with special tokens of the text, and in a saved folder."""
+    transformers: Any = pytest.importorskip("mt_scaffold.integrations.transformers")
+    imported, original = _imported(MAKERS[kind](corpus))
+    write_numbered(imported.codes, imported.numbering, tmp_path / "codes")
+    made = transformers.MTScaffoldTokenizer(tmp_path / "codes", pad_token="<pad>")
+    made.save_pretrained(tmp_path / "saved")
+    texts = [*LINES[:50], "  two spaces, schöne 😀 語\n", "a<|end|>b <sep> c", ""]
+    decoder = BPE(imported.codes, numbering=imported.numbering)
+    for tokenizer in (made, transformers.AutoTokenizer.from_pretrained(tmp_path / "saved", trust_remote_code=True)):
+        assert type(tokenizer) is transformers.MTScaffoldTokenizer
+        assert (tokenizer.vocab_size, tokenizer.pad_token_id) == (imported.numbering.n_vocab,) * 2
+        assert len(set(tokenizer.get_vocab().values())) == len(tokenizer) == imported.numbering.n_vocab + 1
+        wanted = [list(original(text)) for text in texts]
+        assert tokenizer(texts).input_ids == [tokenizer(text).input_ids for text in texts] == wanted
+        for text, ids in zip(texts, wanted, strict=True):
+            assert tokenizer.convert_tokens_to_ids(tokenizer.tokenize(text)) == ids
+            stream = tokenizer.decode_stream()
+            assert "".join(map(stream.step, ids)) + stream.end() == tokenizer.decode(ids) == decoder.decode(ids)
+        assert tokenizer("a<pad>").input_ids[-1] == tokenizer.pad_token_id
+
+
+def test_special_tokens_that_are_named_have_their_original_ids(corpus: Path, tmp_path: Path) -> None:
+    """SentencePiece finds </s> in no text; named as eos_token, it has the id of the model."""
+    transformers: Any = pytest.importorskip("mt_scaffold.integrations.transformers")
+    imported, original = _imported(MAKERS["SentencePiece, byte fallback"](corpus))
+    write_numbered(imported.codes, imported.numbering, tmp_path / "codes")
+    tokenizer = transformers.MTScaffoldTokenizer(tmp_path / "codes", eos_token="</s>", append_eos=True)
+    assert tokenizer("schöne Häuser").input_ids == [*original("schöne Häuser"), 2]
+    assert len(tokenizer) == imported.numbering.n_vocab
+    with pytest.raises(UsageError, match="omit lstrip and rstrip"):
+        tokenizer.add_tokens([transformers.AddedToken("<m>", lstrip=True)])
+
+
+def test_offsets_of_imported_codes_are_those_of_the_original(corpus: Path, tmp_path: Path) -> None:
+    """They count characters, special tokens among them; codes that add a space to a text refuse them."""
+    transformers: Any = pytest.importorskip("mt_scaffold.integrations.transformers")
+    library: Any = pytest.importorskip("tokenizers")
+    path = MAKERS["ByteLevel"](corpus)
+    imported = _imported(path)[0]
+    write_numbered(imported.codes, imported.numbering, tmp_path / "codes")
+    text = "the lower<|end|> newest"
+    wanted = library.Tokenizer.from_file(str(path)).encode(text)
+    found = transformers.MTScaffoldTokenizer(tmp_path / "codes")(text, return_offsets_mapping=True)
+    assert (found.input_ids, found.offset_mapping) == (wanted.ids, wanted.offsets)
+    imported = _imported(MAKERS["SentencePiece, unknown"](corpus))[0]
+    write_numbered(imported.codes, imported.numbering, tmp_path / "codes")
+    with pytest.raises(UsageError, match="return_offsets_mapping is not there for codes that add spaces"):
+        transformers.MTScaffoldTokenizer(tmp_path / "codes")(text, return_offsets_mapping=True)

@@ -5,13 +5,18 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
+from mt_scaffold.analysis.words import read_morphemes, with_typos
+from mt_scaffold.codes import Codes
 from mt_scaffold.experiment.study.configuration import StudiedMethod
 from mt_scaffold.experiment.study.measures import Measures, Stability, measure, stability
-from mt_scaffold.experiment.study.methods import learn
+from mt_scaffold.experiment.study.methods import Learned, learn, of_imported
 from mt_scaffold.experiment.study.texts import EVEN, ODD, TRAIN, UNSEEN, CountedText
 
 OTHER = "other"
+# Of typos.
+_SEED = 1
 
 
 @dataclass(frozen=True)
@@ -45,30 +50,22 @@ def measure_cell(
     min_frequency: int,
     halves: bool,
     texts: Mapping[str, CountedText],
+    morphemes: Path | None = None,
 ) -> Cell:
     """Learn and measure one cell.
 
     halves: whether to learn from both halves too. texts: what is learned from as ``train``, and perhaps ``other``.
+    morphemes: of words of the text.
     """
     text = texts[TRAIN]
     start = time.process_time()
     learned = learn(method, text.counts(TRAIN), size, min_frequency)
     seconds_to_learn = time.process_time() - start
-    parts = {TRAIN: text.words(TRAIN), UNSEEN: text.words(UNSEEN)}
-    if OTHER in texts:
-        parts[OTHER] = texts[OTHER].words(UNSEEN)
-    on = {}
-    seconds = 0.0
-    for part, words in parts.items():
-        start = time.process_time()
-        segmented = learned.segment(list(words.counts))
-        if part == TRAIN:
-            seconds = time.process_time() - start
-        on[part] = measure(learned, words, segmented)
+    on, seconds = _measured(learned, texts, morphemes)
     agreement = None
     if halves:
         even, odd = (learn(method, text.counts(part), size, min_frequency) for part in (EVEN, ODD))
-        agreement = stability(even, odd, parts[UNSEEN]) if even.complete and odd.complete else None
+        agreement = stability(even, odd, text.words(UNSEEN)) if even.complete and odd.complete else None
     return Cell(
         text=name,
         method=method_name,
@@ -81,3 +78,35 @@ def measure_cell(
         stability=agreement,
         on=on,
     )
+
+
+def measure_imported(
+    name: str, imported: str, codes: Path, texts: Mapping[str, CountedText], morphemes: Path | None = None
+) -> Cell:
+    """Measure codes that are not learned here, as a cell of their own N."""
+    learned = of_imported(Codes.read(codes))
+    on, seconds = _measured(learned, texts, morphemes)
+    return Cell(name, imported, len(learned.merged), len(learned.merged), True, None, 0.0, seconds, None, on)
+
+
+def _measured(
+    learned: Learned, texts: Mapping[str, CountedText], morphemes: Path | None
+) -> tuple[dict[str, Measures], float]:
+    """The measures on each part, and the seconds that segmenting the training text took."""
+    gold = () if morphemes is None else read_morphemes(morphemes)
+    text = texts[TRAIN]
+    places = {TRAIN: (text, TRAIN), UNSEEN: (text, UNSEEN)}
+    if OTHER in texts:
+        places[OTHER] = texts[OTHER], UNSEEN
+    on = {}
+    seconds = 0.0
+    for part, (counted, counted_part) in places.items():
+        words = counted.words(counted_part)
+        start = time.process_time()
+        segmented = learned.segment(list(words.counts))
+        if part == TRAIN:
+            seconds = time.process_time() - start
+        languages = counted.languages(counted_part) if counted.parallel else ()
+        typos = None if part == TRAIN else with_typos(words.counts, _SEED)
+        on[part] = measure(learned, words, segmented, languages, gold if part != OTHER else (), typos)
+    return on, seconds

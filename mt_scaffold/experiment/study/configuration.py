@@ -41,12 +41,15 @@ class Text:
     """A text of words between spaces: a file per language.
 
     Codes are learned from a text that has ``held_out``; ``other`` are texts of other kinds that they are then applied
-    to, the first of them in figures, too. A text without ``held_out`` is only applied to.
+    to, the first of them in figures, too. A text without ``held_out`` is only applied to. parallel: the files have the
+    same lines in each language. morphemes: a file with a word per line, in which spaces separate its morphemes.
     """
 
     files: dict[str, str] = field(metadata=_NAMES)
     held_out: HeldOut | None = None
     other: list[str] = field(default_factory=list)
+    parallel: bool = False
+    morphemes: str | None = None
 
 
 @dataclass(frozen=True)
@@ -127,7 +130,8 @@ class Generalisation:
 class Study:
     """An intrinsic study.
 
-    sizes: normal merged tokens, N. baseline: the method that figures compare the others with.
+    sizes: normal merged tokens, N. baseline: the method that figures compare the others with. imported: codes files
+    that are measured as they are, next to the texts; imported ones with the manifest next to them.
     """
 
     name: str = field(metadata=bounds(pattern=NAME, pattern_says=NAME_SAYS))
@@ -137,6 +141,9 @@ class Study:
     baseline: str
     min_frequency: int = field(default=2, metadata=bounds(least=1))
     generalisation: Generalisation = field(default_factory=Generalisation)
+    imported: dict[str, str] = field(
+        default_factory=dict, metadata=bounds(key_pattern=NAME, key_pattern_says=NAME_SAYS)
+    )
 
     @property
     def learned(self) -> dict[str, Text]:
@@ -172,7 +179,12 @@ def _contradictions(study: Study) -> Iterator[tuple[str, str]]:
     ):
         if len(set(values)) < len(values):
             yield key, "duplicate number; list each once"
+    for name in study.imported:
+        if name in study.methods:
+            yield f"imported.{name}", f"'{name}' is a method already; choose another name"
     for name, text in study.texts.items():
+        if text.parallel and len(text.files) < 2:
+            yield f"texts.{name}.parallel", "has no effect on a text in one language; leave it out"
         if name in (TRAIN, UNSEEN):
             yield f"texts.{name}", f"'{name}' is what results call a part of every text; choose another name"
         for other in text.other:

@@ -6,7 +6,8 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from mt_scaffold.analysis.stats import entropy, redundancy, renyi_efficiency
+from mt_scaffold.analysis.stats import entropy, gini, is_utf8, redundancy, renyi_efficiency
+from mt_scaffold.analysis.words import boundaries, typo_cost
 from mt_scaffold.experiment.study.methods import Learned, Subwords
 from mt_scaffold.experiment.study.texts import Words
 
@@ -19,6 +20,8 @@ class Measures:
 
     under_10, under_100: tokens of the vocabulary that occur less often, those that never do included; the shares are of
     the vocabulary. whole_types, whole_words: the share of distinct words, and of words, that are one subword.
+    not_utf8, not_utf8_share: of imported codes. gini: of parallel texts. typo_cost: of text that was not learned from.
+    boundary_precision, boundary_recall, boundary_f1: of texts with a file of morphemes, for codes.
     """
 
     words: int
@@ -37,6 +40,13 @@ class Measures:
     share_under_100: float
     whole_types: float
     whole_words: float
+    not_utf8: int | None = None
+    not_utf8_share: float | None = None
+    gini: float | None = None
+    typo_cost: float | None = None
+    boundary_precision: float | None = None
+    boundary_recall: float | None = None
+    boundary_f1: float | None = None
 
 
 @dataclass(frozen=True)
@@ -61,8 +71,18 @@ def token_frequencies(words: Mapping[str, int], segmented: Sequence[Subwords]) -
     return frequencies
 
 
-def measure(learned: Learned, text: Words, segmented: Sequence[Subwords]) -> Measures:
-    """Measure words that ``learned`` segmented."""
+def measure(
+    learned: Learned,
+    text: Words,
+    segmented: Sequence[Subwords],
+    languages: Sequence[Words] = (),
+    morphemes: Sequence[Sequence[str]] = (),
+    typos: Mapping[tuple[str, str], int] | None = None,
+) -> Measures:
+    """Measure words that ``learned`` segmented.
+
+    languages: the same text in each of several languages. morphemes: of words. typos: ``with_typos`` of the text.
+    """
     frequencies = token_frequencies(text.counts, segmented)
     vocabulary = learned.vocabulary(text.counts) | frequencies.keys()
     values = [frequencies[token] for token in vocabulary]
@@ -70,6 +90,10 @@ def measure(learned: Learned, text: Words, segmented: Sequence[Subwords]) -> Mea
     bits = entropy(values)
     under_10, under_100 = (sum(1 for value in values if value < limit) for limit in (10, 100))
     whole = [len(subwords) == 1 for subwords in segmented]
+    sizes = dict(zip(text.counts, map(len, segmented), strict=True))
+    costs = [sum(sizes[word] * count for word, count in each.counts.items()) for each in languages]
+    incomplete = [token for token in vocabulary if not is_utf8(token)] if learned.bytes else None
+    agreed = boundaries(morphemes, learned.segmenter) if morphemes and learned.segmenter is not None else None
     return Measures(
         words=text.total,
         bytes=text.bytes,
@@ -87,6 +111,13 @@ def measure(learned: Learned, text: Words, segmented: Sequence[Subwords]) -> Mea
         share_under_100=under_100 / size,
         whole_types=sum(whole) / len(whole),
         whole_words=_share(text.counts.values(), whole),
+        not_utf8=None if incomplete is None else len(incomplete),
+        not_utf8_share=None if incomplete is None else sum(frequencies[token] for token in incomplete) / tokens,
+        gini=gini(costs) if costs else None,
+        typo_cost=None if typos is None else typo_cost(text.counts, typos, learned.segment),
+        boundary_precision=None if agreed is None else agreed.precision,
+        boundary_recall=None if agreed is None else agreed.recall,
+        boundary_f1=None if agreed is None else agreed.f1,
     )
 
 

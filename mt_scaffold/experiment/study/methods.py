@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from mt_scaffold.analysis.words import WordSegmenter
 from mt_scaffold.codes import Codes
 from mt_scaffold.corpus.count import load_counts
 from mt_scaffold.corpus.text import END_OF_WORD, is_base_symbol
@@ -15,8 +16,8 @@ from mt_scaffold.experiment.study.configuration import StudiedMethod
 from mt_scaffold.methods import Method
 from mt_scaffold.methods.bpe import LearnedCodes
 from mt_scaffold.methods.method import TooManySymbols, Words
-from mt_scaffold.segment.apply import BPE
 from mt_scaffold.segment.inference import MERGES
+from mt_scaffold.segment.numbering import numbering_of, ordinary_tokens
 
 # Ends every subword but a word's last, so that "er" inside a word and at its end are two tokens. No word holds it.
 INSIDE = "\n"
@@ -30,7 +31,8 @@ class Learned:
 
     merged: the subwords of more than one symbol that it can give: the N that was asked for. base: those of one symbol.
     segment: words → the subwords of each; with codes, those that do not end the word followed by INSIDE.
-    codes: where it has them. below: the frequency below which it marked tokens.
+    codes: where it has them. below: the frequency below which it marked tokens. segmenter: what finds where subwords
+    end, of codes. bytes: whether subwords are bytes in GPT-2's notation.
     complete: false where the text had too little for N.
     """
 
@@ -40,6 +42,8 @@ class Learned:
     complete: bool
     codes: Codes | None = None
     below: int | None = None
+    segmenter: WordSegmenter | None = None
+    bytes: bool = False
 
     def vocabulary(self, words: Iterable[str]) -> frozenset[str]:
         """The subwords of the vocabulary V on these words: with codes, every symbol of theirs is one."""
@@ -105,30 +109,48 @@ def _of_pieces(method: Method[Any], model: bytes, complete: bool) -> Learned:
 
 def of_codes(codes: Codes, inference: str = MERGES, complete: bool = True, below: int | None = None) -> Learned:
     """Return what codes make of words, with a kind of inference."""
-    bpe = BPE(codes, separator=INSIDE, inference=inference)
+    segmenter = WordSegmenter(codes, inference)
     symbols = {symbol for merge in codes.merges for symbol in (merge.left, merge.right) if is_base_symbol(symbol)}
     return Learned(
         merged=frozenset(map(surface, codes.normal)),
         base=frozenset(map(surface, symbols)),
-        segment=lambda words: split_words(bpe.segment_tokens(words)),
+        segment=segmenter,
         complete=complete,
         codes=codes,
         below=below,
+        segmenter=segmenter,
+    )
+
+
+def of_imported(codes: Codes) -> Learned:
+    """Return what codes that are not learned here make of words, imported ones with the ids of their program.
+
+    With a pre-tokeniser, each word stands after a space. What has no id is one subword.
+    """
+    if codes.header.end_of_word:
+        return of_codes(codes)
+    numbering, tokens = numbering_of(codes), ordinary_tokens(codes)
+    ids = range(len(tokens)) if numbering is None else numbering.ids
+    known = {token for token, number in zip(tokens, ids, strict=True) if number != -1}
+    unknown = set() if numbering is None or numbering.unknown is None else {numbering.unknown_token}
+    segmenter = WordSegmenter(codes)
+
+    def segment(words: Sequence[str]) -> list[Subwords]:
+        found = segmenter(words)
+        if not unknown:
+            return found
+        return [tuple(each if each in known else str(*unknown) for each in subwords) for subwords in found]
+
+    return Learned(
+        merged=frozenset(token for token in known if len(token) > 1),
+        base=frozenset(token for token in known if len(token) == 1) | unknown,
+        segment=segment,
+        complete=True,
+        segmenter=segmenter,
+        bytes=True,
     )
 
 
 def surface(token: str) -> str:
     """Return a token of a codes file as ``Learned.segment`` gives it."""
     return token.removesuffix(END_OF_WORD) if token.endswith(END_OF_WORD) else token + INSIDE
-
-
-def split_words(subwords: Iterable[str]) -> list[Subwords]:
-    """Return the subwords of each word, of those of many words in a row."""
-    words: list[Subwords] = []
-    word: list[str] = []
-    for subword in subwords:
-        word.append(subword)
-        if subword[-1] != INSIDE:
-            words.append(tuple(word))
-            word = []
-    return words

@@ -30,6 +30,9 @@ _MEASURES = (
     _Measure("entropy_bits", "Entropy of the tokens, bits"),
     _Measure("renyi_efficiency", "Rényi efficiency, α = 2.5, from 0 to 1"),
     _Measure("share_under_100", "Tokens that occur less than 100 times, % of the vocabulary", 100, 1),
+    _Measure("typo_cost", "Subwords that one wrong letter in each tenth word adds, %", 100, 2),
+    _Measure("gini", "Gini coefficient between the languages"),
+    _Measure("boundary_f1", "F1 of morpheme boundaries"),
 )
 _ON = {TRAIN: "text learned from", UNSEEN: "held-out part"}
 _FIGURES = {
@@ -64,6 +67,11 @@ def write_page(study: Study, cells: Sequence[Cell], figures: Sequence[Path], fol
         for on in ((TRAIN,) if measure.name.startswith("share") else _ON)
         if len(rows := _table(study, found, name, measure, on)) > 1
     ]
+    tables += [
+        {"title": name, "about": f"codes that were not learned here, {_ON[UNSEEN]}", "rows": rows}
+        for name in study.learned
+        if len(rows := _imported(study, found, name)) > 1
+    ]
     content = render(
         "study.html.jinja",
         name=folder.resolve().name,
@@ -91,6 +99,20 @@ def _table(
     return rows
 
 
+def _imported(study: Study, cells: Mapping[tuple[str, str, int], Cell], name: str) -> list[list[str]]:
+    """Return a row per codes file, and a column per measure."""
+    rows = [["codes", "N", *(measure.label for measure in _MEASURES)]]
+    for (text_name, codes, size), cell in cells.items():
+        if text_name == name and codes in study.imported:
+            values = [(measure, _value(cell, measure, UNSEEN)) for measure in _MEASURES]
+            shown = [
+                "–" if value is None else f"{measure.factor * value:,.{measure.digits}f}" for measure, value in values
+            ]
+            rows.append([codes, f"{size:,}", *shown])
+    return rows
+
+
 def _value(cell: Cell | None, measure: _Measure, on: str) -> float | None:
     measured: Any = None if cell is None else cell.on.get(on)
-    return None if measured is None else float(getattr(measured, measure.name))
+    value = None if measured is None else getattr(measured, measure.name)
+    return None if value is None else float(value)

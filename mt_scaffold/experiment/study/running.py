@@ -22,7 +22,7 @@ from mt_scaffold.experiment.runtime.child_processes import begin_child
 from mt_scaffold.experiment.runtime.locks import take_lock
 from mt_scaffold.experiment.runtime.provenance import sha256, versions
 from mt_scaffold.experiment.runtime.results import read_result, write_result
-from mt_scaffold.experiment.study.cells import OTHER, Cell, measure_cell
+from mt_scaffold.experiment.study.cells import OTHER, Cell, measure_cell, measure_imported
 from mt_scaffold.experiment.study.configuration import StudiedMethod, Study, load_study, plain
 from mt_scaffold.experiment.study.drawing import draw
 from mt_scaffold.experiment.study.generalisation import GeneralisationCell, measure_generalisation
@@ -31,10 +31,15 @@ from mt_scaffold.experiment.study.methods import applies
 from mt_scaffold.experiment.study.page import write_page
 from mt_scaffold.experiment.study.tables import write_tables
 from mt_scaffold.experiment.study.texts import TRAIN, CountedText, count_text
+from mt_scaffold.manifest import manifest_path
 from mt_scaffold.options import worker_count
 
 # Raised when what a cell measures changes, so that old ones are not used.
-_MEASURED = 1
+_MEASURED = 2
+
+
+# What files are called that are no language of a text.
+_MORPHEMES, _IMPORTED = "morphemes", "imported"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -85,6 +90,10 @@ def study(config: PathLike, output: PathLike, texts: PathLike = ".", jobs: int =
             for name, text in settings.texts.items()
             for language, file in text.files.items()
         }
+        paths |= {
+            (name, _MORPHEMES): Path(texts) / text.morphemes for name, text in settings.texts.items() if text.morphemes
+        }
+        paths |= {(_IMPORTED, name): Path(texts) / file for name, file in settings.imported.items()}
         counted = {
             name: count_text(
                 text,
@@ -94,7 +103,10 @@ def study(config: PathLike, output: PathLike, texts: PathLike = ".", jobs: int =
             )
             for name, text in settings.texts.items()
         }
-        cells = _cells(settings, counted, folder / "cells")
+        cells = [
+            *_cells(settings, counted, paths, folder / "cells"),
+            *_imported(settings, counted, paths, folder / "cells"),
+        ]
         comparisons = _comparisons(settings, counted, folder / "generalisation")
         trials = _trials(settings, counted, folder / "held-out")
         _run([job for job in (*cells, *comparisons, *trials) if not job.is_done()], processes)
@@ -106,13 +118,35 @@ def study(config: PathLike, output: PathLike, texts: PathLike = ".", jobs: int =
         return write_page(settings, measured, figures, folder)
 
 
-def _cells(settings: Study, texts: Mapping[str, CountedText], folder: Path) -> list[_Job]:
+def _imported(
+    settings: Study, texts: Mapping[str, CountedText], paths: Mapping[tuple[str, str], Path], folder: Path
+) -> list[_Job]:
+    """Codes that are not learned here, on every text that codes are learned from."""
+    jobs = []
+    for name, text in settings.learned.items():
+        own = {TRAIN: texts[name]} | ({OTHER: texts[text.other[0]]} if text.other else {})
+        morphemes = paths.get((name, _MORPHEMES))
+        for imported in settings.imported:
+            codes = paths[_IMPORTED, imported]
+            ids = Path(manifest_path(codes))
+            files = [path for path in (codes, ids, morphemes) if path is not None and (path != ids or ids.exists())]
+            call = functools.partial(measure_imported, name, imported, codes, own, morphemes)
+            key = _key(own, text.parallel, [sha256(path) for path in files])
+            jobs.append(_Job(folder / name / f"{imported}.json", key, call))
+    return jobs
+
+
+def _cells(
+    settings: Study, texts: Mapping[str, CountedText], paths: Mapping[tuple[str, str], Path], folder: Path
+) -> list[_Job]:
     """Every method, learned from every text with every N."""
     jobs = []
     least = settings.min_frequency
     for name, text in settings.learned.items():
         own = {TRAIN: texts[name]} | ({OTHER: texts[text.other[0]]} if text.other else {})
         make_folder(folder / name)
+        morphemes = paths.get((name, _MORPHEMES))
+        added = [text.parallel, None if morphemes is None else sha256(morphemes)]
         for method_name, method in settings.methods.items():
             if not applies(method, name, text.files):
                 continue
@@ -121,8 +155,8 @@ def _cells(settings: Study, texts: Mapping[str, CountedText], folder: Path) -> l
             if method.method.by_language:
                 options["languages"] = list(text.files)
             for size in settings.sizes:
-                call = functools.partial(measure_cell, name, method_name, method, size, least, halves, own)
-                key = _key(own, options, size, least)
+                call = functools.partial(measure_cell, name, method_name, method, size, least, halves, own, morphemes)
+                key = _key(own, options, size, least, added)
                 jobs.append(_Job(folder / name / f"{method_name}-{size}.json", key, call))
     return jobs
 

@@ -57,6 +57,7 @@ class CountedText:
     def __init__(self, folder: Path, text: Text) -> None:
         self._folder = folder
         self._languages = tuple(text.files)
+        self.parallel = text.parallel
 
     def counts(self, part: str) -> dict[str, Path]:
         """The count file of each language."""
@@ -67,6 +68,10 @@ class CountedText:
         report = read_result(TextReport, self._folder / "text.json")
         counts, _ = load_counts(list(self.counts(part).values()))
         return Words(dict(counts.items()), report.lines[part])
+
+    def languages(self, part: str) -> list[Words]:
+        """Each language by itself; lines are not counted."""
+        return [Words(dict(load_counts([path])[0].items()), 0) for path in self.counts(part).values()]
 
     @property
     def digest(self) -> str:
@@ -94,8 +99,15 @@ def count_text(text: Text, files: Mapping[str, Path], folder: Path, fractions: I
     done.unlink(missing_ok=True)
     lines: dict[str, int] = {}
     counted = CountedText(folder, text)
+    size = None
     for language, path in files.items():
-        for part, content in _parts(read_lines(path), text, fractions).items():
+        read = read_lines(path)
+        if text.parallel and size not in (None, len(read)):
+            raise MTScaffoldError(
+                f"{path}: {len(read):,} lines, but another language of this parallel text has {size:,}"
+            )
+        size = len(read)
+        for part, content in _parts(read, text, fractions).items():
             lines[part] = lines.get(part, 0) + sum(1 for line in content if word_count(line.encode()))
             write_counts(counted.counts(part)[language], lines=content, num_workers=1)
         if text.held_out is not None:

@@ -349,7 +349,7 @@ def test_the_order_of_languages_belongs_to_parity(folder: Path, tmp_path: Path) 
             )
             for name, text in settings.texts.items()
         }
-        keys.append({job.path.stem: job.key for job in running._cells(settings, counted, tmp_path)})
+        keys.append({job.path.stem: job.key for job in running._cells(settings, counted, {}, tmp_path)})
     assert {name for name in keys[0] if keys[0][name] != keys[1][name]} == {"scaffold-20", "scaffold-60"}
 
 
