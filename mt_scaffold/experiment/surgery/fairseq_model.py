@@ -25,6 +25,8 @@ from mt_scaffold.segment.id_maps import IdMap, SubwordMap, read_map
 # The modules that have a row for each symbol: of fairseq's transformers, and of those of transformers.
 _MODULES = ("embed_tokens", "output_projection", "lm_head", "embed_in", "embed_out")
 _ADAPTIVE = {"adaptive_softmax", "adaptive_input"}
+# Buffers of fairseq's transformers that are stored, too.
+_BUFFERS = ("version", "_float_tensor")
 _FILLER = re.compile(r"madeupword\d{4}")
 _FIRST = len(SPECIAL_SYMBOLS)
 
@@ -69,18 +71,13 @@ def resize_fairseq(
                 f"{path}: {name} has {len(model[name]):,} rows, but {dictionary.path} has {dictionary.rows.old:,} "
                 "symbols; give the dictionaries that it was trained with"
             )
-    same = tied([model])
-    resized = {}
-    for name, tensor in model.items():
-        first = same[name]
-        if name not in matrices:
-            resized[name] = resized.get(first, tensor)
-        elif first != name and matrices[first].rows == matrices[name].rows:
-            resized[name] = resized[first]
-        elif first != name and tensor.data_ptr() == model[first].data_ptr():
+    first_of = tied([{name: model[name] for name in matrices}])
+    resized = dict(model)
+    for name, dictionary in matrices.items():
+        first = first_of[name]
+        if matrices[first].rows != dictionary.rows:
             raise MTScaffoldError(f"{path}: {name} is tied to {first}, so that both need one map and one dictionary")
-        else:
-            resized[name] = matrices[name].rows.of(tensor)
+        resized[name] = resized[first] if first != name else dictionary.rows.of(model[name])
     notes = [note for dictionary in dict.fromkeys(found) for note in dictionary.notes]
     state = without_optimiser(state) | {"model": resized}
     if isinstance(state.get("task_state"), dict) and "vocabulary" in state["task_state"]:
@@ -98,7 +95,7 @@ def resize_fairseq(
             {each.name: raw_digest(each) for each in used},
             {name: [dictionary.rows.old, len(dictionary.rows)] for name, dictionary in matrices.items()},
             sum(len(dictionary.rows.means) for dictionary in {each.path: each for each in found}.values()),
-            [_parameters(model), _parameters(resized)],
+            [_parameters(model, first_of), _parameters(resized, first_of)],
             notes,
             versions(),
         )
@@ -106,10 +103,10 @@ def resize_fairseq(
     return description
 
 
-def _parameters(model: Mapping[str, Any]) -> int:
-    """Return how many numbers a model has; those that are tied count once."""
-    first_of = tied([dict(model)])
-    return sum(model[name].numel() for name in set(first_of.values()) if model[name].is_floating_point())
+def _parameters(model: Mapping[str, Any], first_of: Mapping[str, str]) -> int:
+    """Return how many numbers a model has; of tied matrices, only those that are their own ``first_of``."""
+    names = [name for name in model if first_of.get(name, name) == name and name.rpartition(".")[2] not in _BUFFERS]
+    return sum(model[name].numel() for name in names)
 
 
 class _Dictionary:
