@@ -126,7 +126,8 @@ def learn(
     progress: _Progress = None,
     header: _Header = ...,
     threshold: float = 0.9,
-    # A codes file whose merges come first; for BPE, where they count among the symbols. Its marks are dropped.
+    # A codes file whose merges come first, with the splits of PickyBPE; for BPE they count among the symbols. The marks
+    # of its scaffold tokens are dropped.
     given: bytes | None = None,
 ) -> _Learned: ...
 

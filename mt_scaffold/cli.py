@@ -55,6 +55,7 @@ GROUPS = {
         "sample": "have a language model write text",
         "lm-eval": "score a language model on the tasks of lm-evaluation-harness",
         "export": "convert a trained model for another program",
+        "resize-embeddings": "give a model of transformers or fairseq the rows of trimmed or extended codes",
         "export-tokenizers": "write codes for tokenizers, tiktoken, SentencePiece or fastBPE",
     },
     "one stage by itself": {

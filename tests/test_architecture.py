@@ -41,6 +41,7 @@ EXTRAS = {
     "experiment.packing": "workflow fairseq",
     "experiment.report": "workflow analysis",
     "experiment.runtime": "workflow fairseq transformers",
+    "experiment.surgery": "workflow fairseq transformers",
     "experiment.study": "workflow analysis",
     "experiment.tasks": "workflow analysis",
     "experiment.training": "workflow fairseq",

@@ -64,19 +64,30 @@ def learn_picky(
     threshold: float = 0.9,
     min_frequency: int = 2,
     end_of_word: bool = True,
+    given: Iterable[Event] = (),
 ) -> LearnedPicky:
     """Learn merges and splits from word counts until ``symbols`` merged tokens stand (section 3 of the paper).
 
-    threshold: a part of a merge is removed where this share of its occurrences is in the merge.
+    threshold: a part of a merge is removed where this share of its occurrences is in the merge. given: what happened
+    before, on another text perhaps; tokens that stand after it are neither counted nor removed.
     """
     text = [(base_symbols(word, end_of_word), count) for word, count in word_counts.items()]
     learned = LearnedPicky()
     vocabulary = learned.vocabulary
     last_merge: dict[str, Pair] = {}  # of every token that was ever made
+    old: set[str] = set()
+    for event in given:
+        text = [(replay(word, event), count) for word, count in text]
+        learned.events.append(event)
+        if isinstance(event, MergeEvent):
+            last_merge[event.left + event.right] = event.pair
+            old.add(event.left + event.right)
+        else:
+            old.remove(event.token)
 
     def take_apart(token: str) -> list[str]:
         """The parts of the merge that made a token last; those that are not in the vocabulary taken apart too."""
-        known = [part in vocabulary or is_base_symbol(part, end_of_word) for part in last_merge[token]]
+        known = [part in vocabulary | old or is_base_symbol(part, end_of_word) for part in last_merge[token]]
         pairs = zip(last_merge[token], known, strict=True)
         return [piece for part, is_known in pairs for piece in ([part] if is_known else take_apart(part))]
 
@@ -93,10 +104,10 @@ def learn_picky(
         text = [(replace_all(word, head), count) for word, count in text]
         after = token_frequencies(text)
         learned.events.append(MergeEvent(a, b))
-        returned = (t, after[t]) if t in last_merge and t not in vocabulary else None
+        returned = (t, after[t]) if t in last_merge and t not in vocabulary | old else None
         learned.restored += returned is not None
         last_merge[t] = head
-        vocabulary.add(t)
+        vocabulary |= {t} - old
 
         # Intersection over self: the share of a part that is now in the merge. Base symbols are not in `vocabulary`.
         intermediate = [

@@ -8,7 +8,9 @@ import sys
 from mt_scaffold.codes import Codes
 from mt_scaffold.commands.arguments import add_documents, add_num_workers, given_documents
 from mt_scaffold.corpus.files import output_or_standard
+from mt_scaffold.errors import UsageError
 from mt_scaffold.methods.extending import ALGORITHMS, extend
+from mt_scaffold.methods.picky import Picky
 from mt_scaffold.segment.id_maps import write_surgery
 
 EXAMPLES = """\
@@ -19,7 +21,7 @@ mt-scaffold extend cl100k.codes --symbols 2000 --input train.de --output longer.
 def add_map(parser: argparse.ArgumentParser) -> None:
     """Add ``--map``."""
     parser.add_argument(
-        "--map", metavar="PATH", help="codes of bytes: write the new id of each old one, for resize-embeddings"
+        "--map", metavar="PATH", help="write which tokens are gone and which are new, for resize-embeddings"
     )
 
 
@@ -32,7 +34,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--algorithm",
         choices=ALGORITHMS,
         default=ALGORITHMS[0],
-        help="how learning goes on; scaffold marks new tokens only (default: %(default)s)",
+        help="how learning goes on; scaffold marks only new tokens, picky (for PickyBPE's codes) removes only new ones "
+        "(default: %(default)s)",
+    )
+    parser.add_argument(
+        "--threshold",
+        type=float,
+        metavar="T",
+        help="with picky: remove a token when this share of its occurrences is merged at once "
+        f"(default: {Picky.threshold})",
     )
     parser.add_argument(
         "--min-frequency",
@@ -48,6 +58,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> None:
+    if options.threshold is not None and options.algorithm != "picky":
+        raise UsageError("--threshold is of --algorithm picky; omit it, or choose picky")
     given = Codes.read(options.codes)
     result = extend(
         options.codes,
@@ -55,6 +67,7 @@ def run(options: argparse.Namespace) -> None:
         num_symbols=options.symbols,
         algorithm=options.algorithm,
         min_frequency=options.min_frequency,
+        threshold=Picky.threshold if options.threshold is None else options.threshold,
         num_workers=options.num_workers,
         documents=given_documents(options),
     )

@@ -15,10 +15,11 @@ from mt_scaffold.corpus.files import Output, refuse_overwriting, writing_to
 from mt_scaffold.corpus.inputs import Lines, TextFile
 from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.methods.bpe import PlainBPE
+from mt_scaffold.methods.picky import Picky, check_threshold
 from mt_scaffold.options import check_choice
 from mt_scaffold.progress import progress_line
 
-ALGORITHMS = ("bpe", "scaffold")
+ALGORITHMS = ("bpe", "scaffold", "picky")
 
 
 class ExtendedCodes(NamedTuple):
@@ -40,18 +41,21 @@ def extend(
     paths: Iterable[TextFile] | None = None,
     lines: Lines | None = None,
     documents: Texts | None = None,
+    threshold: float = Picky.threshold,
 ) -> ExtendedCodes:
     """Learn ``num_symbols`` more tokens from another text, and write the codes.
 
     All merges of ``codes`` are applied to the text, those of scaffold tokens too; then learning goes on. The old merges
     stay first and in their order, with their marks: "scaffold" only marks new tokens, and counts those that are normal;
-    "bpe" counts merges.
+    "bpe" counts merges. "picky" takes codes of PickyBPE, and only it does: their splits happen, too; it removes new
+    tokens only, with the ``threshold`` of ``Picky``, and counts those that stand. A token that the given codes removed
+    can be made again, and has its old rank then.
 
-    codes: a codes file of BPE or Scaffold-BPE, as ``BPE`` takes it. infile, paths, lines, documents: the text, as in
+    codes: a codes file, as ``BPE`` takes it. infile, paths, lines, documents: the text, as in
     ``learn_bpe``; exactly one. outfile: a path, or a file open for bytes or text; None for the result alone.
 
     Raises MTScaffoldError for malformed codes and a text that cannot be read or has no words; UsageError for codes of
-    PickyBPE, values out of range, none or several texts, and an output that is an input.
+    another kind than the algorithm's, values out of range, none or several texts, and an output that is an input.
 
     >>> extend(b"#version: 0.2\\nl o\\n", lines=["low low slow"], num_symbols=1).codes.merges
     [Merge(left='l', right='o', scaffold=False), Merge(left='lo', right='w</w>', scaffold=False)]
@@ -59,12 +63,15 @@ def extend(
     check_choice("algorithm", algorithm, ALGORITHMS)
     PlainBPE(num_symbols, min_frequency)  # refuses what is out of range
     read = Codes.of(codes)
-    if read.header.picky:
-        raise UsageError(f"{read.name}: codes of PickyBPE, whose merges depend on what was removed before; extend BPE")
+    check_threshold(threshold)
+    if read.header.picky and algorithm != "picky":
+        raise UsageError(f"{read.name}: codes of PickyBPE, which removes tokens between merges; choose picky")
+    if algorithm == "picky" and not read.header.picky:
+        raise UsageError(f"{read.name}: codes of BPE, whose merges have no order in time; choose bpe or scaffold")
     text = counted_text(infile, paths, lines, documents, None)
     refuse_overwriting([outfile], [codes, *sources_of(text)])
     with writing_to(io.BytesIO() if outfile is None else outfile) as stream:
-        result = _extended(read, _counted(text, read, num_workers), num_symbols, algorithm, min_frequency)
+        result = _extended(read, _counted(text, read, num_workers), num_symbols, algorithm, min_frequency, threshold)
         stream.write(result.codes.text)
     return result
 
@@ -81,15 +88,19 @@ def _counted(text: Text, codes: Codes, num_workers: int | None) -> _core.WordCou
     )
 
 
-def _extended(codes: Codes, words: _core.WordCounts, more: int, algorithm: str, min_frequency: int) -> ExtendedCodes:
+def _extended(
+    codes: Codes, words: _core.WordCounts, more: int, algorithm: str, min_frequency: int, threshold: float
+) -> ExtendedCodes:
     if len(words) == 0:
         raise MTScaffoldError("there are no words in the input to learn from")
     wanted = more + (len(codes.merges) if algorithm == "bpe" else 0)
     with progress_line("learning", "merges") as show:
         learned = _core.learn(
-            words, algorithm, wanted, min_frequency, None, show, codes.header.for_core, given=codes.text
+            words, algorithm, wanted, min_frequency, None, show, codes.header.for_core, threshold, codes.text
         )
     if learned["exhausted"]:
         print(f"no pair has frequency >= {min_frequency}. Stopping", file=sys.stderr)
     found = Codes(learned["codes"], codes.name)
+    if codes.header.picky:
+        return ExtendedCodes(found, learned["exhausted"])
     return ExtendedCodes(found.with_scaffold(codes.scaffold | found.scaffold), learned["exhausted"])

@@ -33,6 +33,7 @@ from mt_scaffold.methods.method import (
 )
 from mt_scaffold.progress import progress_line
 from mt_scaffold.segment.frequencies import use_of_vocabulary
+from mt_scaffold.segment.neighbours import neighbour_entropies
 
 SAME = "same"
 
@@ -128,6 +129,7 @@ def trim(
     min_frequency: int = 2,
     num_workers: int | None = None,
     *,
+    entropy: float | None = None,
     paths: Iterable[TextFile] | None = None,
     lines: Lines | None = None,
     documents: Texts | None = None,
@@ -145,6 +147,8 @@ def trim(
     of the last merge.
     ratio: mark tokens whose own occurrences are less than this share, in (0, 1], of these and of their occurrences
     inside longer tokens (the final/intermediate ratio of LiteToken: Sun et al. 2026, R(t) = F1 / (F1 + F2)).
+    entropy: of these, mark only those whose neighbours have an entropy of at most this many bits on either side
+    (``segment.neighbours``).
     tokens: mark these, written as in ``Merge``: a path to a list of them, one per line, or the tokens.
     refill: learn BPE merges on, from the same text, until this many normal tokens stand; "same": as many as ``codes``
     have. It learns as many as are missing, marks again, and repeats. Pairs rarer than ``min_frequency``, or than
@@ -160,7 +164,7 @@ def trim(
     [Merge(left='l', right='o', scaffold=True), Merge(left='lo', right='w</w>', scaffold=False)]
     """
     read = Codes.of(codes)
-    check_rules(below, ratio, tokens, refill, min_frequency)
+    check_rules(below, ratio, tokens, refill, min_frequency, entropy)
     if read.header.picky:
         raise UsageError(f"{read.name}: codes of PickyBPE, which removes tokens as it learns; mark codes of BPE")
     needs_text = below is not None or ratio is not None or refill is not None
@@ -187,7 +191,7 @@ def trim(
         else:
             words = load_counts(counts, header)[0]
         least = None if below is None or words is None else frequency_below(below, read, words)
-        result = _trim(read, words, _rule(least, ratio), listed, refill, max(min_frequency, least or 0))
+        result = _trim(read, words, _rule(least, ratio, entropy), listed, refill, max(min_frequency, least or 0))
         stream.write(result.codes.text)
     return result
 
@@ -198,6 +202,7 @@ def check_rules(
     tokens: object,
     refill: int | str | None,
     min_frequency: int = 2,
+    entropy: float | None = None,
 ) -> None:
     """Raise UsageError unless codes can be marked with these options."""
     if below is None and ratio is None and tokens is None:
@@ -206,24 +211,33 @@ def check_rules(
         _check_below(below)
     if ratio is not None and not 0 < ratio <= 1:
         raise UsageError(f"the ratio must be above 0 and at most 1, not {ratio}")
+    if entropy is not None and ratio is None:
+        raise UsageError("the entropy of neighbours spares some of the tokens that a ratio marks; give a ratio, too")
+    if entropy is not None and not 0 <= entropy < math.inf:
+        raise UsageError(f"the entropy must be 0 bits or more, not {entropy}")
     if isinstance(refill, str) and refill != SAME:
         raise UsageError(f"refill to a number of normal tokens, or to '{SAME}', not '{refill}'")
     PlainBPE(refill if isinstance(refill, int) else 1, min_frequency)  # refuses what is out of range
 
 
-# What a rule marks: of frequencies by token, and of the codes' merges.
-_Rule = Callable[[Mapping[str, int], Sequence[AnyMerge]], set[str]]
+# What a rule marks: of codes, and counted words.
+_Rule = Callable[[Codes, _core.WordCounts], set[str]]
 
 
-def _rule(below: int | None, ratio: float | None) -> _Rule:
-    def marked(frequencies: Mapping[str, int], merges: Sequence[AnyMerge]) -> set[str]:
+def _rule(below: int | None, ratio: float | None, entropy: float | None = None) -> _Rule:
+    def marked(codes: Codes, words: _core.WordCounts) -> set[str]:
         found = set()
+        frequencies = use_of_vocabulary(codes, words).frequencies
         if below is not None:
             found |= {token for token, frequency in frequencies.items() if frequency < below}
         if ratio is not None:
             # Divided, because a product of a decimal fraction would be rounded to the other side of a tie.
-            total = total_occurrences(frequencies, merges)
-            found |= {token for token, every in total.items() if every and frequencies.get(token, 0) / every < ratio}
+            total = total_occurrences(frequencies, codes.merges)
+            wasted = {token for token, every in total.items() if every and frequencies.get(token, 0) / every < ratio}
+            if entropy is not None:
+                sides = neighbour_entropies(codes, words)
+                wasted = {token for token in wasted if max(sides[token]) <= entropy}
+            found |= wasted
         return found
 
     return marked
@@ -265,8 +279,7 @@ def _trim(
         normal = codes.normal
         if words is not None:
             # With all marks so far: what a marked token is taken apart into counts for its parts.
-            used = use_of_vocabulary(codes, words).frequencies
-            rare = rule(used, codes.merges) & normal
+            rare = rule(codes, words) & normal
             marks, normal = marks | rare, normal - rare
             codes = codes.with_scaffold(marks)
         missing = 0 if wanted is None else wanted - len(normal)

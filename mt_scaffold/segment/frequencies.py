@@ -15,7 +15,7 @@ from mt_scaffold.segment.apply import BPE
 from mt_scaffold.segment.numbering import Numbering, numbering_of, ordinary_tokens
 
 # A separator that no word can hold: it tells a subword inside a word from one at its end.
-_INSIDE = "\n"
+INSIDE = "\n"
 
 
 @dataclass(frozen=True)
@@ -64,13 +64,13 @@ def use_of_vocabulary(
     codes = Codes.of(codes)
     merges, header = codes.merges, codes.header
     marked = header.end_of_word
-    bpe = BPE(codes, separator=_INSIDE, inference=inference) if marked else BPE(codes, inference=inference)
+    bpe = BPE(codes, separator=INSIDE, inference=inference) if marked else BPE(codes, inference=inference)
     base = {symbol for merge in merges for symbol in (merge.left, merge.right) if is_base_symbol(symbol, marked)}
     if not marked:
         base.update(map(bytes_to_notation, map(bytes, ([byte] for byte in range(256)))))
     frequencies: Counter[str] = Counter()
     for surface, count in bpe.count_subwords(counts).items():
-        symbols, final = _symbols(surface, header)
+        symbols, final = symbols_of(surface, header)
         # Where the text spells out the end of a word, a token inside a word and one at its end can be the same string.
         frequencies[symbols + END_OF_WORD if final else symbols] += count
         base.update(symbols[:-1] if final else symbols)
@@ -111,10 +111,13 @@ def _unknown_runs(codes: Codes, numbering: Numbering, counts: _core.WordCounts) 
     return total
 
 
-def _symbols(surface: str, header: CodesHeader) -> tuple[str, bool]:
-    """The base symbols of a subword, one character each, and whether the last one carries the end of a word."""
+def symbols_of(surface: str, header: CodesHeader) -> tuple[str, bool]:
+    """Return the base symbols of a subword, one character each, and whether the last one carries the end of a word.
+
+    surface: the subword as ``BPE`` with the separator INSIDE writes it, in codes of words between spaces.
+    """
     if not header.end_of_word:
         return surface, False
-    final = not surface.endswith(_INSIDE)
+    final = not surface.endswith(INSIDE)
     text = surface if final else surface[:-1]
     return bytes_to_notation(text.encode("utf-8", "surrogateescape")) if header.bytes else text, final

@@ -1,23 +1,24 @@
-"""What surgery on codes of bytes does to their ids: the map from old ids to new, which ``resize-embeddings`` takes."""
+"""The map that surgery on codes leaves, which ``resize-embeddings`` takes: which tokens went, and which are new."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from mt_scaffold.codes import Codes
-from mt_scaffold.corpus.files import PathLike
-from mt_scaffold.corpus.text import notation_to_bytes
-from mt_scaffold.errors import UsageError
-from mt_scaffold.manifest import Manifest, write_manifest
+from mt_scaffold.corpus.files import PathLike, shown
+from mt_scaffold.corpus.text import is_base_symbol, notation_to_bytes, surface_form
+from mt_scaffold.errors import MTScaffoldError, UsageError
+from mt_scaffold.manifest import Manifest, read_manifest, write_manifest
 from mt_scaffold.segment.apply import BPE
 from mt_scaffold.segment.numbering import Numbering, numbering_of, ordinary_tokens, write_numbered
 
-KIND = "ids map"
+KIND = "codes map"
+_REMEDY = "give what --map of trim or extend wrote"
 
 
 class IdMap(NamedTuple):
-    """Old ids and new ones.
+    """Old ids and new ones, of codes of bytes without ``</w>``.
 
     old, new: how many there are. ids: for each old id the new one, None where its token is gone. pieces: for the id of
     each new token the old ids that its string was segmented into; for that of a token that is gone, nothing.
@@ -26,41 +27,122 @@ class IdMap(NamedTuple):
     old: int
     new: int
     ids: Sequence[int | None]
-    pieces: dict[int, list[int]]
+    pieces: Mapping[int, Sequence[int]]
 
 
-def write_surgery(codes: Codes, changed: Codes, outfile: PathLike | None, map_file: PathLike | None) -> IdMap | None:
+class SubwordMap(NamedTuple):
+    """The subwords of codes of words between spaces, as segmented text shows them (``zona@@``); a dictionary has ids.
+
+    removed: each subword that is gone, with what the new codes make of it. added: each new one, with those of the old
+    codes that it is made of.
+    """
+
+    removed: Mapping[str, Sequence[str]]
+    added: Mapping[str, Sequence[str]]
+
+
+def write_surgery(
+    codes: Codes, changed: Codes, outfile: PathLike | None, map_file: PathLike | None
+) -> IdMap | SubwordMap | None:
     """Write the ids of changed codes next to them where the old ones were imported, and the map.
 
     outfile: where the changed codes are; None for standard output. Returns the map, None where none is wanted.
 
-    Raises UsageError for imported codes without ``outfile``, and for a map of codes that have no ids.
+    Raises UsageError for imported codes without ``outfile``, and for a map of codes whose subwords are no text.
     """
-    numbering = None if codes.header.end_of_word else numbering_of(codes)
+    if codes.header.end_of_word:
+        if map_file is None:
+            return None
+        if codes.header.bytes:
+            raise UsageError(f"{codes.name}: subwords of bytes between spaces may be no text; omit --map")
+        subwords = subword_map(codes, changed)
+        write_manifest(map_file, Manifest(KIND, {}, subwords._asdict()))
+        return subwords
+    numbering = numbering_of(codes)
     if numbering is None and map_file is None:
         return None
-    if codes.header.end_of_word:
-        raise UsageError(f"{codes.name}: codes of words between spaces have no ids of their own to map; omit --map")
     if numbering is not None and outfile is None:
         raise UsageError(f"{codes.name}: imported codes have ids, which are written next to --output; give it")
-    old = numbering or Numbering(tuple(range(len(ordinary_tokens(codes)))))
-    new, ids = old.after(codes, changed)
-    if numbering is not None and outfile is not None:
-        write_numbered(changed, new, outfile)
-    before = set(ordinary_tokens(codes))
-    bpe, number_of = BPE(codes, numbering=old), dict(zip(ordinary_tokens(codes), old.ids, strict=True))
-    pieces = {}
-    for token, number in zip(ordinary_tokens(changed), new.ids, strict=True):
-        if token not in before:
-            parts = bpe.segment_tokens([notation_to_bytes(token)])
-            pieces[number] = [number_of[part.decode("utf-8")] for part in parts]
-    found = IdMap(old.n_vocab, new.n_vocab, ids, pieces)
+    found = _id_map(codes, changed, numbering, outfile)
     if map_file is not None:
         content = {
             "old_ids": found.old,
             "new_ids": found.new,
-            "ids": list(ids),
-            "pieces": {str(number): parts for number, parts in pieces.items()},
+            "ids": list(found.ids),
+            "pieces": {str(number): parts for number, parts in found.pieces.items()},
         }
         write_manifest(map_file, Manifest(KIND, {}, content))
     return found
+
+
+def _id_map(codes: Codes, changed: Codes, numbering: Numbering | None, outfile: PathLike | None) -> IdMap:
+    """Return the map of codes with ids; those of imported ones are written next to ``outfile``."""
+    before, now = ordinary_tokens(codes), ordinary_tokens(changed)
+    if numbering is None:
+        # Ids are ranks: a token that PickyBPE had removed and makes again takes its old one.
+        old = Numbering(tuple(range(len(before))))
+        number_of = {token: number for number, token in enumerate(now)}
+        ids, new = [number_of.get(token) for token in before], len(now)
+    else:
+        old = numbering
+        after, ids = old.after(codes, changed)
+        number_of, new = dict(zip(now, after.ids, strict=True)), after.n_vocab
+        if outfile is not None:
+            write_numbered(changed, after, outfile)
+    known = dict(zip(before, old.ids, strict=True))
+    bpe, pieces = BPE(codes, numbering=old), {}
+    for token in now:
+        if token not in known:
+            parts = (known[part.decode("utf-8")] for part in bpe.segment_tokens([notation_to_bytes(token)]))
+            # -1: a byte that has no id of its own.
+            numbers = [old.unknown if part < 0 else part for part in parts]
+            pieces[number_of[token]] = [number for number in numbers if number is not None]
+    return IdMap(old.n_vocab, new, ids, pieces)
+
+
+def subword_map(codes: Codes, changed: Codes) -> SubwordMap:
+    """Return the map between codes of words between spaces; a token is made of the parts of its first merge."""
+    made_of: dict[str, tuple[str, str]] = {}
+    for left, right, _ in changed.merges:
+        made_of.setdefault(left + right, (left, right))
+
+    def parts(token: str, known: set[str]) -> list[str]:
+        if token in known or is_base_symbol(token):
+            return [surface_form(token)]
+        return [part for half in made_of[token] for part in parts(half, known)]
+
+    before, after = codes.normal, changed.normal
+    return SubwordMap(
+        {surface_form(token): parts(token, after) for token in sorted(before - after)},
+        {surface_form(token): parts(token, before) for token in sorted(after - before)},
+    )
+
+
+def read_map(path: PathLike) -> IdMap | SubwordMap:
+    """Read a map; MTScaffoldError where the file is none, or damaged."""
+    content = read_manifest(path, KIND, _REMEDY).content
+    damaged = MTScaffoldError(f"{shown(path)}: malformed; {_REMEDY}")
+    if "removed" in content:
+        found = SubwordMap(content["removed"], content.get("added", {}))
+        if not all(map(_is_subwords, found)):
+            raise damaged
+        return found
+    try:
+        pieces = {int(number): list(map(int, parts)) for number, parts in content["pieces"].items()}
+        ids = [None if number is None else int(number) for number in content["ids"]]
+        result = IdMap(int(content["old_ids"]), int(content["new_ids"]), ids, pieces)
+    except (KeyError, TypeError, ValueError, AttributeError):
+        raise damaged from None
+    made = sorted([number for number in ids if number is not None] + [*pieces])
+    old = {piece for parts in pieces.values() for piece in parts}
+    if len(ids) != result.old or made != [*range(result.new)] or not old <= {*range(len(ids))}:
+        raise damaged
+    if not all(pieces.values()):
+        raise damaged
+    return result
+
+
+def _is_subwords(value: object) -> bool:
+    return isinstance(value, dict) and all(
+        isinstance(parts, list) and parts and all(isinstance(part, str) for part in parts) for parts in value.values()
+    )

@@ -40,6 +40,13 @@ INFERENCES = {
         Inference("greedy", "take the longest token from the left", dropout=False, vocabulary=False),
         Inference("longest-merge", "merge what makes the longest token first", picky=False),
         Inference("fewest", "take the fewest tokens that spell the word", dropout=False, vocabulary=False),
+        Inference(
+            "remerge",
+            "merge in order of rank, take scaffold tokens apart, merge again without them",
+            dropout=False,
+            vocabulary=False,
+            picky=False,
+        ),
     )
 }
 MERGES = "merges"

@@ -9,10 +9,15 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from learning import learn_with
 
-from mt_scaffold import BPE, UsageError, learn_bpe
+from mt_scaffold import BPE, Codes, MTScaffoldError, UsageError, learn_bpe
+from mt_scaffold.analysis.reference import learn
+from mt_scaffold.analysis.reference_picky import Event, MergeEvent, SplitEvent, learn_picky
 from mt_scaffold.cli import main
+from mt_scaffold.corpus.text import surface_form
 from mt_scaffold.methods.extending import extend
+from mt_scaffold.segment.id_maps import SubwordMap, read_map
 
 Merges = list[tuple[str, str, bool]]
 
@@ -84,15 +89,16 @@ def extended(given: Merges, words: dict[str, int], more: int, algorithm: str) ->
     return [(left, right, left + right in marked) for left, right in merges]
 
 
+def random_words(chance: random.Random) -> list[str]:
+    return ["".join(chance.choices("abc", k=chance.randrange(1, 7))) for _ in range(chance.randrange(2, 30))]
+
+
 @pytest.mark.parametrize("algorithm", ["bpe", "scaffold"])
 def test_extending_equals_plain_python_on_random_corpora(algorithm: str) -> None:
     """1,000 corpora: the first codes from one text, the rest from another."""
     chance = random.Random(algorithm)
-    for _ in range(500):
-        texts = [
-            [("".join(chance.choices("abc", k=chance.randrange(1, 7)))) for _ in range(chance.randrange(2, 30))]
-            for _ in range(2)
-        ]
+    for _ in range(1000):
+        texts = [random_words(chance) for _ in range(2)]
         first = learn_bpe(lines=[" ".join(texts[0])], num_symbols=chance.randrange(1, 6), algorithm="scaffold").codes
         if not first.merges:
             continue
@@ -115,7 +121,90 @@ def test_old_ids_stay_and_the_map_says_what_new_tokens_were(tmp_path: Path) -> N
         assert new.tokens[int(number)] == b"".join(old.tokens[piece] for piece in pieces)
 
 
-def test_codes_of_pickybpe_are_refused() -> None:
-    """Their merges depend on what was removed before."""
-    with pytest.raises(UsageError, match="codes of PickyBPE"):
+def test_the_plain_python_is_algorithm_1() -> None:
+    """With nothing given, it learns what the reference of Algorithm 1 learns: the core is held to that one as well."""
+    chance, marked = random.Random(5), 0
+    for _ in range(200):
+        words = Counter(random_words(chance))
+        for algorithm in ("bpe", "scaffold"):
+            learned = learn(words, 9, algorithm=algorithm)
+            wanted = [(left, right, left + right in learned.scaffold) for left, right in learned.merges]
+            assert extended([], words, 9, algorithm) == wanted
+            marked += bool(learned.scaffold)
+    assert marked > 50
+
+
+def events_of(codes: Codes) -> list[Event]:
+    """The merges and splits of PickyBPE's codes in their order."""
+    splits, events = list(codes.splits), list[Event]()
+    for number, merge in enumerate(codes.merges, 1):
+        events.append(MergeEvent(merge.left, merge.right))
+        while splits and splits[0].after == number:
+            events.append(SplitEvent(splits[0].token, splits.pop(0).pieces))
+    return events
+
+
+def test_extending_pickybpe_equals_plain_python_on_random_corpora() -> None:
+    """1,000 corpora: merges and splits; no token that stood before is removed."""
+    chance, splits, again = random.Random("picky"), 0, 0
+    for _ in range(1000):
+        texts = [random_words(chance) for _ in range(2)]
+        options = {"algorithm": "picky", "threshold": chance.choice([0.4, 0.6, 0.9])}
+        first = learn_with(lines=[" ".join(texts[0])], num_symbols=chance.randrange(1, 9), **options).codes
+        if not first.merges:
+            continue
+        given, more = events_of(first), chance.randrange(1, 8)
+        found = extend(first, lines=[" ".join(texts[1])], num_symbols=more, **options).codes
+        wanted = learn_picky(Counter(texts[1]), more, options["threshold"], given=given)
+        assert events_of(found) == wanted.events, (texts, first.text, more)
+        assert first.normal <= found.normal
+        splits += len(found.splits) > len(first.splits)
+        again += bool(first.scaffold & found.normal)
+    assert splits > 100 and again > 10
+
+
+def test_the_algorithm_is_that_of_the_codes(tmp_path: Path) -> None:
+    """PickyBPE's merges depend on what was removed before; those of BPE have no order in time."""
+    with pytest.raises(UsageError, match=r"codes of PickyBPE.*choose picky"):
         extend(b"#version: 0.4 picky\na n\n", lines=["an an"])
+    with pytest.raises(UsageError, match=r"codes of BPE.*choose bpe or scaffold"):
+        extend(b"#version: 0.2\na n\n", lines=["an an"], algorithm="picky")
+    (tmp_path / "codes").write_bytes(b"#version: 0.2\na n\n")
+    (tmp_path / "text").write_bytes(b"an ban ban\n")
+    command = ["extend", f"{tmp_path}/codes", "--input", f"{tmp_path}/text", "--threshold", "0.5"]
+    assert main([*command, "-o", f"{tmp_path}/new"]) == 2
+
+
+def test_a_map_of_words_between_spaces_has_subwords(tmp_path: Path) -> None:
+    """A dictionary of fairseq has them; new ones are made of old ones, removed ones of what is left."""
+    (tmp_path / "codes").write_bytes(b"#version: 0.2\na n\nb an\nan a</w>\n")
+    (tmp_path / "text").write_text("banana banana bandana ban\n", encoding="utf-8")
+    refilled = ["trim", f"{tmp_path}/codes", "--ratio", "0.9", "--refill", "same", "--input", f"{tmp_path}/text"]
+    assert main([*refilled, "--output", f"{tmp_path}/new", "--map", f"{tmp_path}/map.json"]) == 0
+    found = read_map(tmp_path / "map.json")
+    assert isinstance(found, SubwordMap)
+    old, new = Codes.read(tmp_path / "codes"), Codes.read(tmp_path / "new")
+    assert {*found.removed} == {surface_form(token) for token in old.normal - new.normal} != set()
+    assert {*found.added} == {surface_form(token) for token in new.normal - old.normal} != set()
+    for subword, parts in [*found.removed.items(), *found.added.items()]:
+        assert subword.removesuffix("@@") == "".join(part.removesuffix("@@") for part in parts)
+
+
+_MAP = '{"format": 1, "kind": "codes map", "files": {}, '
+
+
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [
+        ("{", "not JSON"),
+        ('{"format": 1, "kind": "ids", "files": {}}', "the manifest of something else"),
+        (_MAP + '"removed": {"a": []}}', "malformed"),
+        (_MAP + '"ids": [0], "old_ids": 1, "new_ids": 2, "pieces": {}}', "malformed"),
+        (_MAP + '"ids": [0], "old_ids": 1, "new_ids": 2, "pieces": {"1": [7]}}', "malformed"),
+    ],
+)
+def test_a_damaged_map_is_refused(tmp_path: Path, content: str, problem: str) -> None:
+    """Before any row of a model is moved by it."""
+    (tmp_path / "map.json").write_text(content)
+    with pytest.raises(MTScaffoldError, match=problem):
+        read_map(tmp_path / "map.json")

@@ -22,6 +22,7 @@ from mt_scaffold.cli import main
 from mt_scaffold.corpus.header import CodesHeader
 from mt_scaffold.corpus.text import bytes_to_notation, words_of
 from mt_scaffold.methods.trimming import learn_on, total_occurrences, trim
+from mt_scaffold.segment.neighbours import entropy, neighbour_entropies
 
 # By hand. Writing w. for "w</w>" and so on, these codes make
 #   low x3     l o w.       lo w.          low.
@@ -216,6 +217,46 @@ def test_marking_and_refilling_equal_the_reference(mode: Mode, rules: dict[str, 
         assert refilled.learned == len(made) - len(merges)
         learned.append(refilled.learned)
     assert sum(map(bool, learned)) > 4, learned  # or little was tested
+
+
+def test_entropy_by_hand() -> None:
+    """Of "lowing", "slow" and "flow", ow is preceded by l alone and followed by i or an edge, lo by an edge, s or f."""
+    codes = b"#version: 0.2\nl o\nlo w\nlo w</w>\n"
+    words = count_words(lines=["lowing slow flow flow"])
+    found = neighbour_entropies(Codes(codes), words)
+    # lo: left an edge, s, f, f; right always w.
+    assert found["lo"] == (1.5, 0.0) and found["l"] == (1.5, 0.0)
+    assert found["low"] == (0.0, 0.0)  # in lowing alone
+    assert found["low</w>"] == (entropy([1, 2]), 0.0)
+    lines = ["lowing slow flow flow"]
+    assert tokens_of(trim(codes, lines=lines, ratio=1).codes) == {"lo"}
+    assert tokens_of(trim(codes, lines=lines, ratio=1, entropy=1.5).codes) == {"lo"}
+    assert tokens_of(trim(codes, lines=lines, ratio=1, entropy=1.4).codes) == set()
+
+
+@pytest.mark.parametrize("mode", MODES, ids=MODE_NAMES)
+def test_the_entropy_of_neighbours_equals_the_reference(mode: Mode) -> None:
+    """Every token of random corpora, bit for bit, and the marks that follow."""
+    spared = 0
+    for seed in range(8):
+        lines = rich_text(seed, 100, [*"abcde", "ä"])
+        codes = learn_bpe(lines=lines, num_symbols=25, algorithm=("bpe", "scaffold")[seed % 2], **mode.options).codes
+        words = words_in("\n".join(lines).encode(), codes.header)
+        merges = pairs_of(codes.text, mode)
+        theirs = {left + right for left, right in merges if in_codes([left + right], mode) <= codes.scaffold}
+        sides = reference.neighbour_entropies(words, merges, theirs, mode.end_of_word)
+        wanted = {next(iter(in_codes([token], mode))): both for token, both in sides.items()}
+        counts = count_words(lines=lines, pretokenise=codes.header.pretokeniser, any_bytes=codes.header.bytes)
+        found = neighbour_entropies(codes, counts)
+        assert {token: both for token, both in found.items() if token in wanted} == wanted
+        assert not any(any(both) for token, both in found.items() if token not in wanted)
+        for bits in (0.5, 1.5):
+            rules = {"ratio": 0.6, "entropy": bits}
+            expected = reference.mark(words, merges, theirs, **rules, end_of_word=mode.end_of_word)
+            marked = trim(codes, lines=lines, **rules).codes.scaffold
+            assert marked == in_codes(expected, mode)
+            spared += marked != trim(codes, lines=lines, ratio=0.6).codes.scaffold
+    assert spared > 4, spared  # or little was tested
 
 
 # ---- refilling

@@ -7,6 +7,7 @@ A word is a string, as in ``mt_scaffold.analysis.reference``.
 from __future__ import annotations
 
 import itertools
+import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -58,6 +59,42 @@ def inside(token: str, merges: Sequence[Pair]) -> Counter[str]:
     return Counter()
 
 
+def places(token: str, merges: Sequence[Pair]) -> list[tuple[str, int, int]]:
+    """A token and each of its parts, by the first merges, with its first symbol and the one after it."""
+    for left, right in merges:
+        if left + right == token:
+            before, after = places(left, merges), places(right, merges)
+            cut = before[0][2]
+            shifted = [(part, begin + cut, end + cut) for part, begin, end in after]
+            return [(token, 0, shifted[0][2]), *before, *shifted]
+    return [(token, 0, 1)]
+
+
+def neighbour_entropies(
+    word_counts: Mapping[str, int], merges: Sequence[Pair], scaffold: set[str], end_of_word: bool = True
+) -> dict[str, tuple[float, float]]:
+    """The entropy in bits of what stands left and right of a token, wherever it is, in its word."""
+    bpe = ReferenceBPE(merges, scaffold, end_of_word=end_of_word)
+    left: dict[str, Counter[str]] = {}
+    right: dict[str, Counter[str]] = {}
+    for word, count in word_counts.items():
+        *inner, last = bpe.segment_word(word)
+        begin = 0
+        for token in [*inner, last + END_OF_WORD * end_of_word]:
+            inside_it = places(token, merges)
+            for part, first, end in inside_it:
+                before = word[begin + first - 1] if begin + first else ""
+                left.setdefault(part, Counter())[before] += count
+                right.setdefault(part, Counter())[word[begin + end : begin + end + 1]] += count
+            begin += inside_it[0][2]
+
+    def entropy(counts: Counter[str]) -> float:
+        total = counts.total()
+        return math.fsum(count / total * math.log2(total / count) for count in counts.values())
+
+    return {token: (entropy(left[token]), entropy(right[token])) for token in left}
+
+
 def mark(
     word_counts: Mapping[str, int],
     merges: Sequence[Pair],
@@ -66,10 +103,12 @@ def mark(
     ratio: float | None = None,
     tokens: Iterable[str] = (),
     end_of_word: bool = True,
+    entropy: float | None = None,
 ) -> set[str]:
     """Every token that is scaffold afterwards: those that were, those that are listed, and those that a rule marks."""
     marked = {*scaffold, *tokens}
     own = frequencies(word_counts, merges, marked, end_of_word)
+    sides = {} if entropy is None else neighbour_entropies(word_counts, merges, marked, end_of_word)
     total = Counter(own)
     for token, count in own.items():
         for part, times in inside(token, merges).items():
@@ -79,6 +118,8 @@ def mark(
             continue
         rare = below is not None and own[token] < below
         wasted = ratio is not None and total[token] > 0 and own[token] / total[token] < ratio
+        if wasted and entropy is not None:
+            wasted = max(sides[token]) <= entropy
         if rare or wasted:
             marked.add(token)
     return marked

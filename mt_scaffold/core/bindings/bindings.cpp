@@ -90,7 +90,11 @@ NB_MODULE(_core, module) {
                              : algorithm == "scaffold" ? Algorithm::kScaffold
                                                        : Algorithm::kBpe,
                              header.alphabet(), symbols, min_frequency, threshold};
-        if (given) options.given = parse_codes(*given, "codes", -1).merges;
+        if (given) {
+          Codes codes = parse_codes(*given, "codes", -1);
+          options.given = std::move(codes.merges);
+          options.given_splits = std::move(codes.splits);
+        }
         const auto shown = [bytes](std::string_view token) { return decode(shown_token(token, bytes)); };
         OnStep report;
         if (!on_step.is_none()) {

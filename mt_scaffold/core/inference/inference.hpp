@@ -38,7 +38,7 @@ class Inference {
 
 using MakeInference = std::unique_ptr<const Inference>(const MergeTable& table, const Codes& codes);
 
-MakeInference make_merges, make_greedy, make_longest_merge, make_fewest;
+MakeInference make_merges, make_greedy, make_longest_merge, make_fewest, make_remerge;
 
 struct InferenceKind {
   std::string_view name;
@@ -52,6 +52,7 @@ inline constexpr std::array kInferences = {
     InferenceKind{"greedy", false, make_greedy},
     InferenceKind{"longest-merge", true, make_longest_merge},
     InferenceKind{"fewest", false, make_fewest},
+    InferenceKind{"remerge", false, make_remerge},
 };
 
 // Throws UsageError, with their names, for one that there is not.

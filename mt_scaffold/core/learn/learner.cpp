@@ -19,13 +19,14 @@ class Learner {
         symbols_(options.symbols),
         threshold_(options.threshold),
         given_(options.given),
+        given_splits_(options.given_splits),
         text_(std::move(words), options.alphabet),
         tokens_(text_.tokens),
         queue_(text_.tokens, text_.pairs, options.min_frequency) {}
 
   LearnResult learn(const OnStep& on_step, const Tick& tick) {
     LearnResult result;
-    replay(given_);
+    replay();
     for (uint64_t iteration = 0; (algorithm_ == Algorithm::kBpe ? merges_.size() : normal_) < symbols_; ++iteration) {
       if (iteration % kIterationsPerTick == 0) tick(merges_.size());
       queue_.settle();
@@ -60,19 +61,34 @@ class Learner {
   };
   static constexpr uint64_t kIterationsPerTick = 256;
 
-  // Brings the text to where learning these merges would have left it. The queue takes in pairs only later.
-  void replay(const std::vector<Merge>& given) {
-    for (const Merge& merge : given) {
+  // Brings the text to where learning the given merges would have left it. The queue takes in pairs only later.
+  void replay() {
+    auto split = given_splits_.begin();
+    for (const Merge& merge : given_) {
       const Token a = tokens_.intern(merge.left), b = tokens_.intern(merge.right);
       merged_text_.assign(merge.left).append(merge.right);
       const Token token = tokens_.intern(merged_text_);
       merges_.push_back({a, b, token});
-      text_.replace(text_.pairs.find_or_add(a, b), token);
+      const uint32_t pair = text_.pairs.find_or_add(a, b);
+      text_.replace(pair, token);
       make_normal(token, a, b);
-      // A given token stays: it is neither marked nor counted.
-      if (algorithm_ == Algorithm::kScaffold) tokens_[token].state = TokenState::kBase;
+      if (algorithm_ == Algorithm::kPicky) remember_parts(token, pair, a, b);
+      for (; split != given_splits_.end() && split->after == merges_.size(); ++split) replay(*split);
     }
-    if (algorithm_ == Algorithm::kScaffold) normal_ = 0;
+    if (algorithm_ == Algorithm::kBpe) return;
+    // A given token stays: it is neither marked nor counted, unless PickyBPE has removed it.
+    for (const Made& made : merges_)
+      if (tokens_[made.token].state == TokenState::kNormal) tokens_[made.token].state = TokenState::kBase;
+    normal_ = 0;
+  }
+
+  void replay(const Split& split) {
+    const Token token = tokens_.intern(split.token);
+    tokens_[token].state = TokenState::kUnmade;
+    parts_.clear();
+    for (const std::string& piece : split.pieces) add_part(tokens_.intern(piece));
+    splits_.push_back(split);
+    if (tokens_[token].frequency > 0) text_.split(token, made_by_[static_cast<size_t>(token)], parts_);
   }
 
   CountedToken counted(Token token) const { return {tokens_[token].text, tokens_[token].frequency}; }
@@ -186,10 +202,14 @@ class Learner {
         take_apart(part);
         continue;
       }
-      std::string_view text = tokens_[part].text;
-      if (is_marked(text, alphabet_)) text.remove_suffix(kEndOfWord.size());
-      parts_.push_back({part, static_cast<uint32_t>(symbols_in(text, alphabet_))});
+      add_part(part);
     }
+  }
+
+  void add_part(Token part) {
+    std::string_view text = tokens_[part].text;
+    if (is_marked(text, alphabet_)) text.remove_suffix(kEndOfWord.size());
+    parts_.push_back({part, static_cast<uint32_t>(symbols_in(text, alphabet_))});
   }
 
   const Algorithm algorithm_;
@@ -197,6 +217,7 @@ class Learner {
   const uint64_t symbols_;
   const double threshold_;
   const std::vector<Merge>& given_;
+  const std::vector<Split>& given_splits_;
   LearningText text_;
   Tokens& tokens_;
   MergeQueue queue_;

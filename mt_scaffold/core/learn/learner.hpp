@@ -22,8 +22,10 @@ struct LearnOptions {
   uint64_t symbols = 10000;  // merges (BPE), normal merged tokens (Scaffold-BPE) or merged tokens that stand (PickyBPE)
   int64_t min_frequency = 2;  // at least 1
   double threshold = 0.9;     // of PickyBPE, above 0
-  // Merges to begin with, not for PickyBPE; with BPE they count among `symbols`, with Scaffold-BPE they stay normal.
+  // Merges to begin with, and the splits between them; with BPE they count among `symbols`, otherwise their tokens are
+  // neither marked nor removed.
   std::vector<Merge> given = {};
+  std::vector<Split> given_splits = {};
 };
 
 struct LearnResult {

@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "codes/codes.hpp"
+#include "inference/expansions.hpp"
 #include "inference/merge_table.hpp"
 #include "inference/token_trie.hpp"
-#include "segment/expansions.hpp"
 
 namespace mt_scaffold {
 

@@ -18,15 +18,8 @@ Segmenter::Segmenter(const Codes& codes, std::string separator, const std::unord
       kind_(inference_named(inference)),
       table_(codes),
       inference_(kind_.make(table_, codes)),
-      splits_(codes.splits) {
-  std::vector<Derivation> lines;
-  lines.reserve(codes.merges.size());
-  for (const MergeTable::Pair& pair : table_.pair_of_rank) {
-    const auto rank = static_cast<int32_t>(lines.size());
-    lines.push_back({pair.left, pair.right, table_.merged_of_rank[lines.size()], rank, rank});
-  }
-  expansions_ = expand(table_.texts, table_.alphabet, table_.scaffold, lines, separator_, vocabulary);
-}
+      splits_(codes.splits),
+      expansions_(expand(table_, separator_, vocabulary)) {}
 
 const UniformSampler& Segmenter::sampler() const {
   std::call_once(sampler_made_, [&] {

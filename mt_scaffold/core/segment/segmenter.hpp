@@ -10,10 +10,10 @@
 #include <vector>
 
 #include "codes/codes.hpp"
+#include "inference/expansions.hpp"
 #include "inference/inference.hpp"
 #include "inference/merge_table.hpp"
 #include "inference/uniform_sampler.hpp"
-#include "segment/expansions.hpp"
 #include "segment/reachable.hpp"
 
 namespace mt_scaffold {

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mt_scaffold.corpus.files import PathLike, shown
 from mt_scaffold.corpus.text import bytes_to_notation
-from mt_scaffold.experiment.binarise.dictionary import END_ID
+from mt_scaffold.experiment.binarise.dictionary import END_ID, dictionary_text
 from mt_scaffold.experiment.configuration.limits import SPECIAL_SYMBOLS
 from mt_scaffold.segment.apply import BPE
 from mt_scaffold.segment.numbering import refuse_imported
@@ -23,7 +23,14 @@ if TYPE_CHECKING:
 
 # fairseq's own symbols come first.
 FIRST_ID = len(SPECIAL_SYMBOLS)
-_OVERWRITE = " #fairseq:overwrite"
+
+
+def digest_of(tokens: Iterable[bytes]) -> str:
+    """Return the SHA-256 digest of all tokens in order: two vocabularies with the same one have the same ids."""
+    digest = hashlib.sha256()
+    for token in tokens:
+        digest.update(len(token).to_bytes(8, "little") + token)
+    return digest.hexdigest()
 
 
 class Vocabulary:
@@ -42,10 +49,7 @@ class Vocabulary:
     @property
     def digest(self) -> str:
         """The SHA-256 digest of all tokens in order: two vocabularies with the same one have the same ids."""
-        digest = hashlib.sha256()
-        for token in self.tokens:
-            digest.update(len(token).to_bytes(8, "little") + token)
-        return digest.hexdigest()
+        return digest_of(self.tokens)
 
     def symbols(self, padding_factor: int) -> int:
         """Return the size of fairseq's dictionary, padded to a multiple of ``padding_factor``."""
@@ -55,19 +59,13 @@ class Vocabulary:
     def dictionary(self, counts: Sequence[int], padding_factor: int) -> str:
         """Return the text of ``dict.txt``: each token in GPT-2's notation of bytes, with its count, then padding.
 
-        counts: by fairseq's id. A name that is there already, be it fairseq's own, gets fairseq's mark to overwrite
-        it: the ids follow from the order alone.
+        counts: by fairseq's id.
         """
-        seen = set(SPECIAL_SYMBOLS)
         fillers = self.symbols(padding_factor) - FIRST_ID - len(self.tokens)
         names = [bytes_to_notation(token) for token in self.tokens] + [
             f"madeupword{number:04d}" for number in range(fillers)
         ]
-        lines = []
-        for number, name in enumerate(names, start=FIRST_ID):
-            lines.append(f"{name} {counts[number]}{_OVERWRITE if name in seen else ''}\n")
-            seen.add(name)
-        return "".join(lines)
+        return dictionary_text(zip(names, counts[FIRST_ID:], strict=True))
 
     def token_bytes(self, symbols: int) -> Any:
         """Return how many bytes of text each of ``symbols`` ids stands for (int64); fairseq's own and padding: 0."""

@@ -112,10 +112,21 @@ def added_by(
 def format_dictionary(entries: Iterable[tuple[str, int]], padding_factor: int = 8) -> str:
     """Return the text of a dictionary, padded as by fairseq-preprocess to a multiple of ``padding_factor`` symbols."""
     counts = dict(entries)
-    lines = [f"{form} {count}" + f" {OVERWRITE}" * (form in SPECIAL_SYMBOLS) for form, count in counts.items()]
-    missing = -(len(lines) + len(SPECIAL_SYMBOLS)) % padding_factor
+    missing = -(len(counts) + len(SPECIAL_SYMBOLS)) % padding_factor
     fillers = (name for number in itertools.count() if (name := f"madeupword{number:04d}") not in counts)
-    return "".join(f"{line}\n" for line in [*lines, *(f"{name} 0" for name in itertools.islice(fillers, missing))])
+    return dictionary_text([*counts.items(), *((name, 0) for name in itertools.islice(fillers, missing))])
+
+
+def dictionary_text(entries: Iterable[tuple[str, int]]) -> str:
+    """Return the text of a dictionary with these names and counts, in the order of their ids.
+
+    A name that is there already, be it fairseq's own, gets fairseq's mark to overwrite it.
+    """
+    seen, lines = set(SPECIAL_SYMBOLS), []
+    for name, count in entries:
+        lines.append(f"{name} {count}" + f" {OVERWRITE}" * (name in seen) + "\n")
+        seen.add(name)
+    return "".join(lines)
 
 
 def read_ids(path: PathLike) -> dict[str, int]:

@@ -171,7 +171,7 @@ def test_overrides_replace_values_of_the_file(tmp_path: Path) -> None:
             "algorithm: bpe",
             "algorithm: bpe, inference: longest",
             18,
-            "systems.bpe.inference: must be merges or greedy or longest-merge or fewest, not 'longest'",
+            "systems.bpe.inference: must be merges or greedy or longest-merge or fewest or remerge, not 'longest'",
         ),
         ("algorithm: bpe", "codes: a, joint: false", 18, "systems.bpe.joint: has no effect on codes that are given"),
         (

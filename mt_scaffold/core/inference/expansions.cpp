@@ -1,4 +1,4 @@
-#include "segment/expansions.hpp"
+#include "inference/expansions.hpp"
 
 #include <algorithm>
 #include <string_view>
@@ -9,6 +9,12 @@
 namespace mt_scaffold {
 
 namespace {
+
+// One pair that makes a token.
+struct Derivation {
+  int32_t left, right, token;
+  int32_t rank, last_mention;  // the first and the last line with this pair
+};
 
 void append(Expansion& to, const std::vector<Expansion>& expansions, int32_t token) {
   const Expansion& expansion = expansions[static_cast<size_t>(token)];
@@ -120,11 +126,16 @@ class Expander {
 
 }  // namespace
 
-Expansions expand(const Interner& texts, Alphabet alphabet, const std::vector<bool>& scaffold,
-                  const std::vector<Derivation>& lines, const std::string& separator,
+Expansions expand(const MergeTable& table, const std::string& separator,
                   const std::unordered_set<std::string>* vocabulary) {
   const bool filtered = vocabulary && !vocabulary->empty();
-  const Expander expander(texts, alphabet, scaffold, lines, !filtered);
+  std::vector<Derivation> lines;
+  lines.reserve(table.pair_of_rank.size());
+  for (const MergeTable::Pair& pair : table.pair_of_rank) {
+    const auto rank = static_cast<int32_t>(lines.size());
+    lines.push_back({pair.left, pair.right, table.merged_of_rank[lines.size()], rank, rank});
+  }
+  const Expander expander(table.texts, table.alphabet, table.scaffold, lines, !filtered);
   std::vector<Expansion> demolished = expander.demolish();
   if (!filtered) return {std::move(demolished), {}};
   return expander.filter(demolished, separator, *vocabulary);

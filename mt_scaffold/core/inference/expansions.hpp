@@ -6,16 +6,9 @@
 #include <unordered_set>
 #include <vector>
 
-#include "memory/interner.hpp"
-#include "text/alphabet.hpp"
+#include "inference/merge_table.hpp"
 
 namespace mt_scaffold {
-
-// One pair that makes a token.
-struct Derivation {
-  int32_t left, right, token;
-  int32_t rank, last_mention;  // the first and the last line with this pair
-};
 
 // Empty: the token itself.
 using Expansion = std::vector<int32_t>;
@@ -26,9 +19,8 @@ struct Expansions {
   std::vector<Expansion> last;  // at the end of a word; empty: as `inner`
 };
 
-// `lines` has a derivation for each line of the codes file; a null or empty vocabulary filters nothing.
-Expansions expand(const Interner& texts, Alphabet alphabet, const std::vector<bool>& scaffold,
-                  const std::vector<Derivation>& lines, const std::string& separator,
+// A null or empty vocabulary filters nothing.
+Expansions expand(const MergeTable& table, const std::string& separator,
                   const std::unordered_set<std::string>* vocabulary);
 
 }  // namespace mt_scaffold

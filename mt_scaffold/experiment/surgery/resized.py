@@ -1,0 +1,29 @@
+"""The description of a model whose embeddings were resized: ``mt_scaffold.json`` in its folder."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+DESCRIPTION = "mt_scaffold.json"
+
+
+@dataclass(frozen=True)
+class Resized:
+    """What a folder was made from, and how its embeddings changed.
+
+    rows: of each embedding matrix before and after, by its name. added: new rows. parameters: of the whole model before
+    and after; tied ones count once. notes: what was left out, for people.
+    """
+
+    model: str
+    sha256: dict[str, str]
+    rows: dict[str, list[int]]
+    added: int
+    parameters: list[int]
+    notes: list[str]
+    versions: dict[str, str]
+
+    @property
+    def saved(self) -> int:
+        """How many parameters fewer there are."""
+        return self.parameters[0] - self.parameters[1]

@@ -1,0 +1,55 @@
+"""The map of an operation on codes → which rows of a model's embeddings stay, and what the new ones are made of."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from mt_scaffold.segment.id_maps import IdMap
+
+
+@dataclass(frozen=True)
+class Rows:
+    """The rows of new embeddings.
+
+    old: how many the old ones have. kept: for each new row the old one, -1 for that of a new token. means: for each of
+    these the old rows whose mean it is.
+    """
+
+    old: int
+    kept: Sequence[int]
+    means: Mapping[int, Sequence[int]]
+
+    @classmethod
+    def of_ids(cls, ids: IdMap, old: int) -> Rows:
+        """Return the rows of a model whose rows are ids; what comes after the ids of the map (``old`` rows) stays last.
+
+        ids: a map of at most ``old`` ids.
+        """
+        kept = [-1] * ids.new + [*range(ids.old, old)]
+        for row, number in enumerate(ids.ids):
+            if number is not None:
+                kept[number] = row
+        return cls(old, kept, ids.pieces)
+
+    def __len__(self) -> int:
+        return len(self.kept)
+
+    @property
+    def places(self) -> dict[int, int]:
+        """Where each old row that stays is now."""
+        return {old: new for new, old in enumerate(self.kept) if old >= 0}
+
+    def of(self, tensor: Any, axis: int = 0) -> Any:
+        """Return a tensor with these rows along ``axis``; those that stay keep their bits.
+
+        Means are taken in fp64 and rounded to the tensor's type.
+        """
+        import torch
+
+        found = tensor.index_select(axis, torch.tensor([max(row, 0) for row in self.kept], device=tensor.device))
+        for row, parts in self.means.items():
+            chosen = tensor.index_select(axis, torch.tensor(list(parts), device=tensor.device))
+            found.select(axis, row).copy_(chosen.double().mean(axis).to(tensor.dtype))
+        return found
