@@ -10,10 +10,11 @@ from awkward_words import word_counts
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from reference.random_trimming import control
-from segmenting import BYTES, CHARACTERS, MODE_NAMES, MODES, Mode, reference_codes, reference_of, rich_text
+from segmenting import MODE_NAMES, MODES, Mode, reference_codes, reference_of, rich_text
 
 from mt_scaffold import BPE, UsageError, count_words, learn
 from mt_scaffold.cli import main
+from mt_scaffold.corpus.text import bytes_to_notation
 from mt_scaffold.methods import PlainBPE, RandomlyTrimmed, Scaffold
 
 LINES = rich_text(3, 300, [*"abcdef", "ä", "ss"])
@@ -39,19 +40,13 @@ def test_it_equals_the_reference_on_longer_text(mode: Mode) -> None:
     encoding = "latin-1" if mode.byte_level else "utf-8"
     counted = count_words(lines=LINES, pretokenise="spaces" if mode.end_of_word else "gpt2").byte_items()
     counts = Counter({word.decode(encoding): count for word, count in counted})
-    expected = control(
-        counts, 60, 7, end_of_word=mode.end_of_word,
-        written=lambda token: written(token, mode),
-    )  # fmt: skip
+
+    def written(token: str) -> str:
+        return bytes_to_notation(token.encode("latin-1")) if mode.byte_level else token
+
+    expected = control(counts, 60, 7, end_of_word=mode.end_of_word, written=written)
     assert learned.text == reference_codes(expected, mode)
     assert learned.scaffold == len(expected.scaffold) > 10 and len(learned.codes.normal) == 60
-
-
-def written(token: str, mode: Mode) -> str:
-    """A token of the reference as ``Merge`` has it."""
-    from mt_scaffold.corpus.text import bytes_to_notation
-
-    return bytes_to_notation(token.encode("latin-1")) if mode.byte_level else token
 
 
 def test_only_the_choice_of_tokens_differs_from_scaffold_bpe() -> None:

@@ -22,7 +22,7 @@ def control(
 ) -> Learned:
     """BPE of which as many tokens are scaffold as in Scaffold-BPE: those with the least SHA-256 of "DRAW TOKEN".
 
-    written: how a codes file has a token.
+    written: how ``Merge`` has a token.
     """
     scaffold_bpe = learn(word_counts, symbols, min_frequency, "scaffold", end_of_word)
     bpe = learn(word_counts, len(scaffold_bpe.merges), min_frequency, "bpe", end_of_word)
