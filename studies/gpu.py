@@ -191,7 +191,7 @@ def big_configuration(tokens: int, batches: int, rehearse: bool = False) -> dict
     changes = {"max-tokens": tokens, "update-freq": batches, "lr": 0.001, "max-update": 40, "log-interval": 1}
     if rehearse:
         changes |= {**TINY, "arch": "transformer", "fp16": False, "max-update": 30}
-    changes |= {"save-interval-updates": changes["max-update"] // 2, "validate-interval": 1000, "num-workers": 2}
+    changes |= {"save-interval-updates": changes["max-update"], "validate-interval": 1000, "num-workers": 2}
     pairs, stems = (1500, 200) if rehearse else (200000, 20000)
     return {
         "name": "big",
@@ -213,13 +213,13 @@ def big_configuration(tokens: int, batches: int, rehearse: bool = False) -> dict
 def speed(log: Path, tokens: int, batches: int) -> dict[str, Any]:
     """Return what a training log says of speed and memory, without its first updates, and hours of the whole training.
 
-    The log has a line for each update, with the time spent in updates in whole seconds (fairseq's train_wall).
+    The log has a line for each update, with the seconds since the training began (fairseq's wall).
     """
     updates = list(_updates(log))[4:]
     if len(updates) < 2:
         raise MTScaffoldError(f"{log}: too few updates to measure a speed")
     first, last = updates[0], updates[-1]
-    seconds = (last["train_wall"] - first["train_wall"]) / (last["num_updates"] - first["num_updates"])
+    seconds = (last["wall"] - first["wall"]) / (last["num_updates"] - first["num_updates"])
     words = sum(each["wpb"] for each in updates[1:]) / (len(updates) - 1)
     found: dict[str, Any] = {
         "max_tokens": tokens,

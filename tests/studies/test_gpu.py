@@ -16,7 +16,7 @@ from studies.gpu import OutOfTime, Slice, big_configuration, main, run_slice, sp
 
 LINE = (
     "2026-11-23 14:40:{0:02} | INFO | train_inner | epoch 001: {0} / 74 loss=9.1, ppl=1207.13, wps=2229.2, ups=1.09, "
-    "wpb={1}, bsz=8, num_updates={0}, lr=7.5e-05, gnorm=0.7, clip=10, train_wall={2}, gb_free={3}, wall=61\n"
+    "wpb={1}, bsz=8, num_updates={0}, lr=7.5e-05, gnorm=0.7, clip=10, train_wall=2, gb_free={3}, wall={2}\n"
 )
 
 
