@@ -150,6 +150,7 @@ def test_each_task_has_its_own_commands(tmp_path: Path) -> None:
         ("lm_7b", [6_738_481_152]),
         ("lm_small", [33_505_792, 41_697_792, 58_081_792]),
         ("lm_mdn", [2_017_664, 3_041_664]),
+        ("lm_german", [2_841_728]),
     ],
 )
 def test_the_recipes_models_have_the_sizes_that_their_comments_say(name: str, parameters: list[int]) -> None:
