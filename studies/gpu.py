@@ -188,7 +188,13 @@ def big_configuration(tokens: int, batches: int, rehearse: bool = False) -> dict
     """Return the configuration of WMT'14, on generated text and for a few updates."""
     published = yaml.safe_load((SOURCE / "configs" / "wmt14_en_de.yaml").read_text(encoding="utf-8"))
     options = published["train"]["options"]
-    changes = {"max-tokens": tokens, "update-freq": batches, "lr": 0.001, "max-update": 40, "log-interval": 1}
+    changes: dict[str, Any] = {
+        "max-tokens": tokens,
+        "update-freq": batches,
+        "lr": 0.001,
+        "max-update": 40,
+        "log-interval": 1,
+    }
     if rehearse:
         changes |= {**TINY, "arch": "transformer", "fp16": False, "max-update": 30}
     changes |= {"save-interval-updates": changes["max-update"], "validate-interval": 1000, "num-workers": 2}
@@ -275,9 +281,13 @@ def _seeds(now: Slice, name: str, configuration: Path, upto: Sequence[int], syst
     more: list[object] = []
     if now.rehearse:
         upto, systems = (1, 2), systems[:2]
-        end = {"stop": {"updates": 30}, "options": {}} if "multi30k" in name else {"options": {"max-update": 30}}
-        end["options"] |= {**TINY, "arch": "transformer", "warmup-updates": 10}
-        more = ["--sample", 300, *_set({"train": end, "average": {"last": 1}, "codes": {"symbols": 300}})]
+        train: dict[str, Any] = {"options": {**TINY, "arch": "transformer", "warmup-updates": 10}}
+        # Each in the way that the configuration itself ends a training.
+        if "multi30k" in name:
+            train["stop"] = {"updates": 30}
+        else:
+            train["options"]["max-update"] = 30
+        more = ["--sample", 300, *_set({"train": train, "average": {"last": 1}, "codes": {"symbols": 300}})]
     more += ["--only", *systems]
     for most in upto:
         now.experiment(configuration, name, *more, "--set", f"seeds={list(range(1, most + 1))}")
