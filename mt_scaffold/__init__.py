@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from mt_scaffold.methods import Parity as Parity
     from mt_scaffold.methods import Picky as Picky
     from mt_scaffold.methods import PlainBPE as PlainBPE
+    from mt_scaffold.methods import RandomlyTrimmed as RandomlyTrimmed
     from mt_scaffold.methods import Scaffold as Scaffold
     from mt_scaffold.methods import Trimmed as Trimmed
     from mt_scaffold.methods import Unigram as Unigram
@@ -61,6 +62,7 @@ _HOME = {
     "Parity": "methods",
     "Picky": "methods",
     "PlainBPE": "methods",
+    "RandomlyTrimmed": "methods",
     "Scaffold": "methods",
     "Trimmed": "methods",
     "Unigram": "methods",
@@ -86,6 +88,7 @@ __all__ = [
     "Picky",
     "PickyMerge",
     "PlainBPE",
+    "RandomlyTrimmed",
     "Scaffold",
     "SpecialTokenError",
     "Trimmed",

@@ -156,6 +156,7 @@ nwordstgt: The most symbols of the target dictionary, -1: all. | 8000
 thresholdsrc: Leave out symbols that are rarer in the source text. | 5
 thresholdtgt: Leave out symbols that are rarer in the target text. | 5
 alpha: How many times its even share of the window is too many merges for a language. | 2
+draw: Which random tokens to trim; each number is another draw. | 2
 below: Trim tokens that occur less often. | 100
 global_merges: Choose so many merges on all languages together first. | 1000
 refill: Learn more tokens in place of those that were trimmed. | true

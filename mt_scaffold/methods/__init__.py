@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from mt_scaffold.methods.method import Method as Method
     from mt_scaffold.methods.parity import Parity as Parity
     from mt_scaffold.methods.picky import Picky as Picky
+    from mt_scaffold.methods.random_trimming import RandomlyTrimmed as RandomlyTrimmed
     from mt_scaffold.methods.trimming import Trimmed as Trimmed
     from mt_scaffold.methods.unigram import Unigram as Unigram
 
@@ -41,6 +42,7 @@ METHODS = {
     "picky": Entry("Picky", "picky"),
     "parity": Entry("Parity", "parity"),
     "trimmed": Entry("Trimmed", "trimming", "trim"),
+    "random": Entry("RandomlyTrimmed", "random_trimming"),
     "unigram": Entry("Unigram", "unigram", "learn-unigram"),
 }
 

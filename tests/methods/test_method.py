@@ -16,7 +16,18 @@ from mt_scaffold import BPE, Codes, UsageError, count_words, learn, learn_bpe
 from mt_scaffold import methods as registry
 from mt_scaffold.cli import main
 from mt_scaffold.commands.learning import add_method, given_method
-from mt_scaffold.methods import METHODS, Parity, Picky, PlainBPE, Scaffold, Trimmed, Unigram, make_method, methods
+from mt_scaffold.methods import (
+    METHODS,
+    Parity,
+    Picky,
+    PlainBPE,
+    RandomlyTrimmed,
+    Scaffold,
+    Trimmed,
+    Unigram,
+    make_method,
+    methods,
+)
 from mt_scaffold.methods.bpe import MergingMethod
 from mt_scaffold.methods.method import min_frequency_setting, setting, symbols_setting, total_symbols_setting
 from mt_scaffold.methods.trimming import trim
@@ -30,6 +41,7 @@ OTHER: dict[str, dict[str, Any]] = {
     "picky": {"threshold": 0.5},
     "parity": {"global_merges": 3, "window": 4, "alpha": 1.5},
     "trimmed": {"below": 3, "refill": True},
+    "random": {"draw": 2},
 }
 
 
@@ -53,6 +65,7 @@ def test_names_of_files_stay_as_they_are() -> None:
     assert Scaffold(4000, min_frequency=5).label == "scaffold-4000-min5"
     assert Picky(4000, total_symbols=True, threshold=0.7).label == "picky-4000-total-ios0.7"
     assert Trimmed(4000, below=20, refill=True, min_frequency=5).label == "trimmed-4000-below20-refill-min5"
+    assert RandomlyTrimmed(50, draw=2).label == "random-50-draw2"
     assert Unigram(50, total_symbols=True).label == "unigram-50-total"
     assert Parity(9).label == "parity-9" and Parity(9, window=8, alpha=1.5).label == "parity-9-window8-alpha1.5"
 
@@ -79,7 +92,7 @@ def test_a_wrong_setting_is_one_error_that_lists_the_settings(capsys: pytest.Cap
     assert main(["learn-bpe", "--algorithm", "bpe", "--threshold", "0.7"]) == 2
     assert capsys.readouterr().err == f"mt-scaffold: --threshold: {says}\n"
     with pytest.raises(
-        UsageError, match="algorithm 'bpa'; choose one of scaffold, bpe, picky, parity, trimmed, unigram"
+        UsageError, match="algorithm 'bpa'; choose one of scaffold, bpe, picky, parity, trimmed, random, unigram"
     ):
         make_method("bpa")
     for call in (

@@ -111,7 +111,10 @@ def test_overrides_replace_values_of_the_file(tmp_path: Path) -> None:
             "algorithm: bpe",
             'algorithm: "b\\np"',
             18,
-            "systems.bpe.algorithm: must be scaffold or bpe or picky or parity or trimmed or unigram, not 'b\\np'",
+            (
+                "systems.bpe.algorithm: must be scaffold or bpe or picky or parity or trimmed or random or unigram, "
+                "not 'b\\np'"
+            ),
         ),
         ("algorithm: bpe", "algorithm: bpe, threshold: 0.9", 18, "systems.bpe.threshold: bpe has no such setting; it"),
         ("algorithm: bpe", "algorithm: trimmed, below: 2, threshold: 0.9", 18, "systems.bpe.threshold: trimmed has n"),

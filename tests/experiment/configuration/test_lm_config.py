@@ -86,7 +86,7 @@ def test_held_out_documents_are_the_test_set(tmp_path: Path) -> None:
         ("  symbols: 400", "  symbols: 400\n  bytes: false", 11, "codes.bytes: the ids of a language model need codes"),
         ("  symbols: 400", "  symbols: 400\n  pretokenise: gpt5", 11, "codes.pretokenise: "),
         ("  symbols: 400", "  symbols: 400\n  pretokenise: spaces", 9, "codes.split_digits: pretokenise: spaces split"),
-        ("algorithm: bpe", "symbols: 3", 12, "systems.bpe.algorithm: missing: give scaffold, bpe, picky, trimmed"),
+        ("algorithm: bpe", "symbols: 3", 12, "systems.bpe.algorithm: missing: give scaffold, bpe, picky, trimmed, r"),
         ("algorithm: bpe", "algorithm: trimmed", 12, "systems.bpe.below: missing: give it, to mark tokens rarer than"),
         ("algorithm: bpe", "algorithm: bpe, refill: true", 12, "systems.bpe.refill: bpe has no such setting"),
         ("algorithm: bpe}", "codes: a, below: 3}", 12, "systems.bpe.below: has no effect on codes that are given as"),
@@ -150,6 +150,7 @@ def test_each_task_has_its_own_commands(tmp_path: Path) -> None:
         ("lm_7b", [6_738_481_152]),
         ("lm_small", [33_505_792, 41_697_792, 58_081_792]),
         ("lm_mdn", [2_017_664, 3_041_664]),
+        ("lm_german", [2_841_728]),
     ],
 )
 def test_the_recipes_models_have_the_sizes_that_their_comments_say(name: str, parameters: list[int]) -> None:

@@ -1,0 +1,390 @@
+"""python -m studies.gpu: the measurements and trainings that need a GPU, in slices that resume.
+
+In this order: scripts/smoke_gpu.sh; the speed and memory of transformer-big of WMT'14, on generated text; Multi30k
+English to German in the published size, ten seeds of four systems, several trainings at once on the GPU; Debian English
+to German, five seeds. Nothing is downloaded: name the folders that have the text. Seeds are added in steps, so that
+there are comparisons early. Whatever is finished is in OUTPUT/results, and in results.tar.gz, after each slice; the
+rest of OUTPUT is needed to resume. --rehearse does it on the CPU with tiny models, whose figures mean nothing.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from mt_scaffold.corpus.files import make_folder, write_text
+from mt_scaffold.errors import MTScaffoldError, UsageError
+from mt_scaffold.experiment.runtime.fairseq import sees_gpu
+
+SOURCE = Path(__file__).resolve().parent.parent
+# For trainings to save, and for what was stopped to end.
+STOPPING_SECONDS = 60
+# What the publication trains for; the same with either batch.
+BIG_UPDATES = 24000
+# Tokens at once and batches per update: of the published 8 GPUs each, and of one large GPU for all of them.
+BIG_BATCHES = {"large": (3584, 16), "h200": (57344, 8)}
+TINY_BATCHES = {"large": (256, 2), "h200": (1024, 1)}
+LEAST_TOKENS = 7168
+COMPARISON = ("comparison.txt", "comparison.md", "comparison.json", "comparison.csv")
+RESULT_FILES = (*COMPARISON, "config.yaml", "data-report.json", "statistics.json")
+TINY = {
+    "encoder-layers": 1,
+    "decoder-layers": 1,
+    "encoder-embed-dim": 32,
+    "decoder-embed-dim": 32,
+    "encoder-ffn-embed-dim": 64,
+    "decoder-ffn-embed-dim": 64,
+    "encoder-attention-heads": 2,
+    "decoder-attention-heads": 2,
+}
+
+
+class OutOfTime(Exception):
+    """The slice ends."""
+
+
+@dataclass(frozen=True)
+class Slice:
+    """One call. output: the folder of everything. until: when it ends (time.monotonic)."""
+
+    output: Path
+    until: float
+    cache: Path | None
+    debian: Path | None
+    at_once: int
+    rehearse: bool
+
+    @property
+    def results(self) -> Path:
+        """What to bring back."""
+        return self.output / "results"
+
+    def run(self, command: Sequence[object], log: Path, variables: Mapping[str, str] | None = None) -> int:
+        """Run a command, its output added to a log, and return its status. OutOfTime: it was stopped by Ctrl-C."""
+        left = self.until - time.monotonic() - STOPPING_SECONDS
+        if left <= 0:
+            raise OutOfTime
+        words = [str(word) for word in command]
+        make_folder(log.parent)
+        with open(log, "a", encoding="utf-8") as stream:
+            print("$", *words, file=stream, flush=True)
+            process = subprocess.Popen(
+                words, cwd=self.output, env={**os.environ, **(variables or {})}, stdin=subprocess.DEVNULL,
+                stdout=stream, stderr=subprocess.STDOUT, start_new_session=True,
+            )  # fmt: skip
+            try:
+                return process.wait(left)
+            except BaseException as ended:
+                _stop(process)
+                if isinstance(ended, subprocess.TimeoutExpired):
+                    raise OutOfTime from None
+                raise
+
+    def experiment(self, configuration: Path, output: str, *more: object) -> None:
+        """``mt-scaffold run``; MTScaffoldError, with the end of its log, where it fails."""
+        log = self.output / "logs" / f"{output}.log"
+        profile = write_yaml(self.output / "profile" / "config.yaml", self._profile()).parent
+        words = ["run", configuration, "--output", output, "--profile", profile, *more]
+        variables = {} if self.cache is None else {"MT_SCAFFOLD_CACHE": str(self.cache)}
+        if self.run([sys.executable, "-m", "mt_scaffold", *words], log, variables):
+            raise MTScaffoldError(end_of(log))
+
+    def _profile(self) -> dict[str, Any]:
+        # One GPU is counted as several, of which each training takes one: all use the first that PyTorch sees.
+        gpu = 0 if self.rehearse else 1
+        rules = ("train", "translate", "translate_checkpoint", "evaluate", "evaluate_tasks", "sample")
+        return {
+            "cores": "all",
+            "resources": {"gpu": self.at_once},
+            "set-resources": {rule: {"gpu": gpu} for rule in rules},
+        }
+
+
+def _stop(process: subprocess.Popen[bytes]) -> None:
+    """Ctrl-C for a command and all that it started, and if that does not end it, an end."""
+    os.killpg(process.pid, signal.SIGINT)
+    try:
+        process.wait(STOPPING_SECONDS - 10)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
+
+def end_of(log: Path, lines: int = 12) -> str:
+    """Return the last lines of a log."""
+    return "\n".join(log.read_text(encoding="utf-8", errors="replace").splitlines()[-lines:])
+
+
+def write_yaml(path: Path, content: Mapping[str, Any]) -> Path:
+    """Write a YAML file and return its path."""
+    make_folder(path.parent)
+    write_text(path, yaml.safe_dump(dict(content), sort_keys=False))
+    return path
+
+
+def write_json(path: Path, content: object) -> None:
+    """Write a JSON file."""
+    make_folder(path.parent)
+    write_text(path, json.dumps(content, indent=1) + "\n")
+
+
+# -- the steps: each returns what is to be said of it; OutOfTime: the next slice resumes it
+
+
+def smoke(now: Slice) -> str:
+    """Run scripts/smoke_gpu.sh, which cannot resume: once, for at most a slice."""
+    log = now.results / "smoke.txt"
+    log.unlink(missing_ok=True)
+    try:
+        status = now.run(["bash", SOURCE / "scripts" / "smoke_gpu.sh"], log, {"PYTHON": sys.executable})
+    except OutOfTime:
+        return "not finished within the slice; smoke.txt is its output until then"
+    return f"status {status}; see smoke.txt"
+
+
+def big(now: Slice) -> str:
+    """Train transformer-big for a few updates with each batch; where it does not fit, with half the tokens at once."""
+    measured: dict[str, Any] = {}
+    for name, (tokens, batches) in (TINY_BATCHES if now.rehearse else BIG_BATCHES).items():
+        while True:
+            output = f"big-{tokens}x{batches}"
+            configuration = write_yaml(now.output / f"{output}.yaml", big_configuration(tokens, batches, now.rehearse))
+            report = now.output / output / "bpe" / "seed-1" / "training.json"
+            try:
+                if not report.exists():
+                    now.experiment(configuration, output, "--snakemake", report.relative_to(now.output))
+            except MTScaffoldError as error:
+                measured[output] = {"batch": name, "failed": str(error)}
+                tokens, batches = tokens // 2, batches * 2
+                if tokens >= LEAST_TOKENS:
+                    continue
+                break
+            measured[output] = {"batch": name, **speed(report.parent / "train.log", tokens, batches)}
+            break
+        write_json(now.results / "big.json", {"device": _device(), "rehearsal": now.rehearse, "trainings": measured})
+    return "; ".join(f"{name}: {_as_text(each)}" for name, each in measured.items())
+
+
+def _as_text(measured: Mapping[str, Any]) -> str:
+    if "failed" in measured:
+        return "failed"
+    return f"{measured['tokens_per_second']:,} tokens per second, {measured['hours']} hours"
+
+
+def big_configuration(tokens: int, batches: int, rehearse: bool = False) -> dict[str, Any]:
+    """Return the configuration of WMT'14, on generated text and for a few updates."""
+    published = yaml.safe_load((SOURCE / "configs" / "wmt14_en_de.yaml").read_text(encoding="utf-8"))
+    options = published["train"]["options"]
+    changes: dict[str, Any] = {
+        "max-tokens": tokens,
+        "update-freq": batches,
+        "lr": 0.001,
+        "max-update": 40,
+        "log-interval": 1,
+    }
+    if rehearse:
+        changes |= {**TINY, "arch": "transformer", "fp16": False, "max-update": 30}
+    changes |= {"save-interval-updates": changes["max-update"], "validate-interval": 1000, "num-workers": 2}
+    pairs, stems = (1500, 200) if rehearse else (200000, 20000)
+    return {
+        "name": "big",
+        "description": "generated text, to measure the speed of transformer-big",
+        "languages": {"source": "qaa", "target": "qab"},
+        "data": {"synthetic": {"pairs": pairs, "valid": 100, "test": 100, "seed": 1, "stems": stems}},
+        "tokenise": published["tokenise"],
+        "clean": published["clean"],
+        "codes": {"symbols": 500} if rehearse else published["codes"],
+        "binarise": published["binarise"],
+        "systems": {"bpe": {"algorithm": "bpe"}},
+        "baseline": "bpe",
+        "seeds": [1],
+        "average": {"last": 1, "by": "updates"},
+        "train": {"options": {**options, **changes}},
+    }
+
+
+def speed(log: Path, tokens: int, batches: int) -> dict[str, Any]:
+    """Return what a training log says of speed and memory, without its first updates, and hours of the whole training.
+
+    The log has a line for each update, with the seconds since the training began (fairseq's wall).
+    """
+    updates = list(_updates(log))[4:]
+    if len(updates) < 2:
+        raise MTScaffoldError(f"{log}: too few updates to measure a speed")
+    first, last = updates[0], updates[-1]
+    seconds = (last["wall"] - first["wall"]) / (last["num_updates"] - first["num_updates"])
+    words = sum(each["wpb"] for each in updates[1:]) / (len(updates) - 1)
+    found: dict[str, Any] = {
+        "max_tokens": tokens,
+        "update_freq": batches,
+        "updates": len(updates) - 1,
+        "seconds_per_update": round(seconds, 3),
+        "target_tokens_per_update": round(words),
+        "tokens_per_second": round(words / seconds) if seconds else 0,
+        "hours": round(BIG_UPDATES * seconds / 3600, 1),
+    }
+    free = [each["gb_free"] for each in updates if "gb_free" in each]
+    if free:
+        found["least_gib_free"] = min(free)
+    return found
+
+
+def _updates(log: Path) -> Iterator[dict[str, float]]:
+    for line in log.read_text(encoding="utf-8", errors="replace").splitlines():
+        if "| train_inner |" in line:
+            yield {name: float(number) for name, number in re.findall(r"\b(\w+)=(\d+(?:\.\d+)?(?:e-?\d+)?)\b", line)}
+
+
+def _device() -> dict[str, Any]:
+    import torch
+
+    if not sees_gpu():
+        return {"name": f"CPU, {os.cpu_count()} cores", "torch": torch.__version__}
+    properties = torch.cuda.get_device_properties(0)
+    return {"name": properties.name, "gib": round(properties.total_memory / 2**30, 1), "torch": torch.__version__}
+
+
+def multi30k(now: Slice) -> str:
+    """Multi30k in the published size: four systems, ten seeds."""
+    if now.cache is None:
+        return "skipped: --cache does not name a folder with Multi30k's files"
+    systems = ["bpe", "scaffold", "bpe+dropout", "scaffold+dropout"]
+    return _seeds(now, "multi30k_en_de", SOURCE / "configs" / "study_multi30k_en_de.yaml", (1, 3, 5, 10), systems)
+
+
+def debian(now: Slice) -> str:
+    """Debian English to German: BPE and Scaffold-BPE, five seeds."""
+    if now.debian is None:
+        return "skipped: --debian does not name the output of studies.debian"
+    link = now.output / "debian_corpus"
+    if not link.exists():
+        link.symlink_to(now.debian.resolve())
+    systems = ["bpe", "scaffold"]
+    return _seeds(now, "debian_en_de", SOURCE / "studies" / "debian" / "debian_en_de.yaml", (1, 3, 5), systems)
+
+
+def _seeds(now: Slice, name: str, configuration: Path, upto: Sequence[int], systems: Sequence[str]) -> str:
+    """Train a study's systems with more and more seeds, and keep each comparison."""
+    more: list[object] = []
+    if now.rehearse:
+        upto, systems = (1, 2), systems[:2]
+        train: dict[str, Any] = {"options": {**TINY, "arch": "transformer", "warmup-updates": 10}}
+        # Each in the way that the configuration itself ends a training.
+        if "multi30k" in name:
+            train["stop"] = {"updates": 30}
+        else:
+            train["options"]["max-update"] = 30
+        more = ["--sample", 300, *_set({"train": train, "average": {"last": 1}, "codes": {"symbols": 300}})]
+    more += ["--only", *systems]
+    for most in upto:
+        now.experiment(configuration, name, *more, "--set", f"seeds={list(range(1, most + 1))}")
+        keep_results(now.output / name, now.results / name)
+    return f"{upto[-1]} seeds of {', '.join(systems)}"
+
+
+def _set(settings: Mapping[str, Any]) -> list[str]:
+    return [word for key, value in settings.items() for word in ("--set", f"{key}={json.dumps(value)}")]
+
+
+def keep_results(experiment: Path, results: Path) -> None:
+    """Copy the comparison of an experiment, and what each training reports of itself, without its curves."""
+    make_folder(results)
+    for name in RESULT_FILES:
+        shutil.copyfile(experiment / name, results / name)
+    trainings = {}
+    for report in sorted(experiment.glob("*/seed-*/training.json")):
+        said = json.loads(report.read_text(encoding="utf-8"))
+        trainings["/".join(report.parts[-3:-1])] = {
+            key: said.get(key) for key in ("updates", "epochs", "best_valid_loss", "parameters", "seconds")
+        }
+    write_json(results / "trainings.json", trainings)
+
+
+STEPS: dict[str, Callable[[Slice], str]] = {"smoke": smoke, "big": big, "multi30k": multi30k, "debian": debian}
+
+
+# -- slices
+
+
+def run_slice(now: Slice, steps: Sequence[str] = tuple(STEPS), say: Callable[[str], None] = print) -> bool:
+    """Run the steps that are not finished until the slice ends; return whether all are. Failures are tried again."""
+    make_folder(now.results)
+    status = now.results / "status.json"
+    said: dict[str, Any] = json.loads(status.read_text(encoding="utf-8")) if status.exists() else {}
+    said["slices"] = said.get("slices", 0) + 1
+    for name in steps:
+        entry = said.setdefault(name, {"finished": False, "seconds": 0})
+        if entry["finished"]:
+            say(f"{name}: finished before")
+            continue
+        begin = time.monotonic()
+        out_of_time = False
+        try:
+            entry["said"] = STEPS[name](now)
+            entry["finished"] = not entry["said"].startswith("skipped")
+        except OutOfTime:
+            out_of_time, entry["said"] = True, "stopped; the next slice resumes it"
+        except MTScaffoldError as error:
+            entry["said"] = f"failed: {error}"
+        entry["seconds"] = round(entry["seconds"] + time.monotonic() - begin)
+        write_json(status, said)
+        say(f"{name}: {entry['said']} ({entry['seconds']:,} s in all)")
+        if out_of_time:
+            break
+    # A single file, which some machines can send back where they cannot send a folder.
+    shutil.make_archive(str(now.results), "gztar", now.results)
+    return all(said.get(name, {}).get("finished", False) for name in steps)
+
+
+def parser() -> argparse.ArgumentParser:
+    """Return the command line's parser."""
+    result = argparse.ArgumentParser(prog="python -m studies.gpu", description=__doc__)
+    result.add_argument("--output", required=True, type=Path, metavar="DIR", help="folder for everything")
+    result.add_argument("--minutes", type=float, default=10, metavar="M", help="length of this slice (10)")
+    result.add_argument("--cache", type=Path, metavar="DIR", help="folder with Multi30k's files (mt-scaffold get-data)")
+    result.add_argument("--debian", type=Path, metavar="DIR", help="output of python -m studies.debian --languages de")
+    result.add_argument("--at-once", type=int, default=6, metavar="N", help="trainings of small models at once (6)")
+    result.add_argument("--steps", nargs="+", choices=tuple(STEPS), default=tuple(STEPS), help="only these")
+    result.add_argument("--rehearse", action="store_true", help="on the CPU, with tiny models")
+    return result
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one slice; the exit status: 0 when all steps are finished, 75 when another slice is needed."""
+    options = parser().parse_args(arguments)
+    until = time.monotonic() + 60 * options.minutes
+    # Commands that are started must be able to take Ctrl-C, even if this was started where it is ignored.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        for name in ("cache", "debian"):
+            folder = getattr(options, name)
+            if folder is not None and not folder.is_dir():
+                raise UsageError(f"--{name} {folder}: not a directory")
+        if not options.rehearse and not sees_gpu():
+            raise UsageError("PyTorch finds no GPU; --rehearse runs everything small on the CPU")
+        cache = None if options.cache is None else options.cache.resolve()
+        make_folder(options.output)
+        now = Slice(options.output.resolve(), until, cache, options.debian, options.at_once, options.rehearse)
+        return 0 if run_slice(now, options.steps, lambda line: print(line, flush=True)) else 75
+    except MTScaffoldError as error:
+        print(f"studies.gpu: {error}", file=sys.stderr)
+        return error.exit_status
+    except KeyboardInterrupt:
+        return 130
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,106 @@
+"""python -m studies.typos: copy a test set with seeded typos, one letter in each tenth word.
+
+Words are what stands between white space and has four letters or more. Of each ten, one is drawn, and one of its
+letters is dropped, doubled, exchanged with the next one, or replaced by a letter of a to z, each as often. Text is a
+line, or with .jsonl the field "text" of a document; .gz as well.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import string
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from random import Random
+
+from mt_scaffold.corpus.files import open_input, open_output, refuse_overwriting
+from mt_scaffold.errors import MTScaffoldError
+
+EVERY = 10
+_WORD = re.compile(r"\S+")
+_LETTERS = 4
+
+
+class Typos:
+    """Makes typos; only ``Random.random`` is called, whose sequence Python guarantees for a seed."""
+
+    def __init__(self, seed: int) -> None:
+        self._rng = Random(seed)
+        self._words = 0
+        self._next = self._draw(EVERY)
+        self.made = 0
+
+    def _draw(self, number: int) -> int:
+        return int(self._rng.random() * number)
+
+    def text(self, text: str) -> str:
+        """Return the text with a typo in one of each ten words, counted on from the last text."""
+        return _WORD.sub(lambda found: self._word(found[0]), text)
+
+    def _word(self, word: str) -> str:
+        letters = [place for place, character in enumerate(word) if character.isalpha()]
+        if len(letters) < _LETTERS:
+            return word
+        place = self._words
+        self._words = (place + 1) % EVERY
+        chosen = place == self._next
+        if not self._words:
+            self._next = self._draw(EVERY)
+        return self._typo(word, letters) if chosen else word
+
+    def _typo(self, word: str, letters: Sequence[int]) -> str:
+        """Return the word with one letter wrong; it is another word."""
+        while True:
+            at = letters[self._draw(len(letters))]
+            letter = string.ascii_lowercase[self._draw(26)]
+            kinds = (
+                word[:at] + word[at + 1 :],
+                word[: at + 1] + word[at:],
+                word[:at] + word[at + 1 : at + 2] + word[at] + word[at + 2 :],
+                word[:at] + letter + word[at + 1 :],
+            )
+            if (changed := kinds[self._draw(len(kinds))]) != word:
+                self.made += 1
+                return changed
+
+
+def make_typos(source: Path, output: Path, seed: int) -> int:
+    """Copy a file with typos, and return how many. Raises MTScaffoldError for a line that is no JSON with a text."""
+    refuse_overwriting([output], [source])
+    typos, documents = Typos(seed), source.name.removesuffix(".gz").endswith(".jsonl")
+    with open_input(source) as lines, open_output(output) as stream:
+        for number, line in enumerate(lines, 1):
+            try:
+                if documents:
+                    document = json.loads(line)
+                    document["text"] = typos.text(document["text"])
+                    changed = json.dumps(document, ensure_ascii=False) + "\n"
+                else:
+                    changed = typos.text(line.decode("utf-8"))
+            except (ValueError, KeyError, TypeError) as error:
+                raise MTScaffoldError(f"{source}: line {number}: {error}") from None
+            stream.write(changed.encode())
+    return typos.made
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line; the exit status."""
+    parser = argparse.ArgumentParser(prog="python -m studies.typos", description=__doc__)
+    parser.add_argument("--input", required=True, type=Path, metavar="FILE")
+    parser.add_argument("--output", required=True, type=Path, metavar="FILE")
+    parser.add_argument("--seed", type=int, default=1, metavar="N", help="another number makes other typos (1)")
+    options = parser.parse_args(arguments)
+    try:
+        made = make_typos(options.input, options.output, options.seed)
+    except MTScaffoldError as error:
+        print(f"studies.typos: {error}", file=sys.stderr)
+        return error.exit_status
+    print(f"{options.output}: {made:,} typos", file=sys.stderr)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,110 @@
+"""``studies.gpu``: slices that end in time and resume, and what is read from a training log."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from mt_scaffold.errors import MTScaffoldError
+
+gpu = pytest.importorskip("studies.gpu", reason="needs the extra 'workflow'")
+from studies.gpu import OutOfTime, Slice, big_configuration, main, run_slice, speed  # noqa: E402
+
+LINE = (
+    "2026-11-23 14:40:{0:02} | INFO | train_inner | epoch 001: {0} / 74 loss=9.1, ppl=1207.13, wps=2229.2, ups=1.09, "
+    "wpb={1}, bsz=8, num_updates={0}, lr=7.5e-05, gnorm=0.7, clip=10, train_wall=2, gb_free={3}, wall={2}\n"
+)
+
+
+def a_slice(folder: Path, seconds: float = 600) -> Slice:
+    return Slice(folder, time.monotonic() + seconds, None, None, 2, True)
+
+
+def test_speed_is_that_of_a_log(tmp_path: Path) -> None:
+    """Without the first four updates: 10 updates in 20 seconds, of 50,000 tokens; the least memory that was free."""
+    log = tmp_path / "train.log"
+    lines = [LINE.format(n, 40000 if n < 6 else 50000, 30 + 2 * n, 60.5 - n / 2) for n in range(1, 16)]
+    log.write_text("a warning\n" + "".join(lines))
+    assert speed(log, 57344, 8) == {
+        "max_tokens": 57344,
+        "update_freq": 8,
+        "updates": 10,
+        "seconds_per_update": 2.0,
+        "target_tokens_per_update": 50000,
+        "tokens_per_second": 25000,
+        "hours": 13.3,  # 24,000 updates of 2 s
+        "least_gib_free": 53.0,
+    }
+    log.write_text("".join(lines[:5]))
+    with pytest.raises(MTScaffoldError, match="too few updates"):
+        speed(log, 57344, 8)
+
+
+def test_the_big_training_is_that_of_wmt14() -> None:
+    """The model and batch that are published; only text, length and what a few updates need are other."""
+    configuration = big_configuration(57344, 8)
+    options = configuration["train"]["options"]
+    assert options["arch"] == "transformer_vaswani_wmt_en_de_big" and options["fp16"] is True
+    assert (options["max-tokens"], options["update-freq"]) == (57344, 8)
+    assert configuration["codes"]["symbols"] == 32000 and configuration["binarise"]["nwordssrc"] == 32768
+    assert "synthetic" in configuration["data"] and "archives" not in configuration["data"]
+
+
+def test_a_command_is_stopped_by_ctrl_c_before_the_slice_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It can save what it has; without time left, nothing is started."""
+    monkeypatch.setattr(gpu, "STOPPING_SECONDS", 30)
+    program = (
+        "import time\ntry:\n    print('began', flush=True); time.sleep(60)\nexcept KeyboardInterrupt: print('saved')"
+    )
+    log = tmp_path / "log"
+    with pytest.raises(OutOfTime):
+        a_slice(tmp_path, 32).run([sys.executable, "-c", program], log)
+    assert log.read_text().split("\n")[-3:] == ["began", "saved", ""]
+    with pytest.raises(OutOfTime):
+        a_slice(tmp_path, 29).run(["false"], tmp_path / "other")
+    assert not (tmp_path / "other").exists()
+
+
+def test_the_next_slice_resumes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Finished steps are not repeated, failures do not keep others from running, and what stopped is run again."""
+    ran = []
+
+    def step(name: str, *ends: str | Exception) -> None:
+        outcomes = iter(ends)
+
+        def run(now: Slice) -> str:
+            ran.append(name)
+            outcome = next(outcomes)
+            if isinstance(outcome, Exception):
+                raise outcome
+            return outcome
+
+        monkeypatch.setitem(gpu.STEPS, name, run)
+
+    step("smoke", "status 0")
+    step("big", MTScaffoldError("no memory"), OutOfTime(), "fast")
+    step("multi30k", OutOfTime(), "10 seeds")
+    step("debian", "skipped: no text", "5 seeds")
+    said: list[str] = []
+    finished = [run_slice(a_slice(tmp_path), say=said.append) for _ in range(4)]
+    assert ran == ["smoke", "big", "multi30k", "big", "big", "multi30k", "debian", "debian"]
+    assert finished == [False, False, False, True]
+    assert said[1].startswith("big: failed: no memory") and said[-1].startswith("debian: 5 seeds")
+    status = json.loads((tmp_path / "results" / "status.json").read_text())
+    assert status["slices"] == 4 and status["big"]["said"] == "fast"
+    assert (tmp_path / "results.tar.gz").exists()
+
+
+def test_without_a_gpu_it_says_how_to_rehearse(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Nothing is written, and a wrong folder is named."""
+    monkeypatch.setattr(gpu, "sees_gpu", lambda: False)
+    assert main(["--output", str(tmp_path / "out")]) == 2
+    assert capsys.readouterr().err == "studies.gpu: PyTorch finds no GPU; --rehearse runs everything small on the CPU\n"
+    assert main(["--output", str(tmp_path / "out"), "--cache", str(tmp_path / "none")]) == 2
+    assert "none: not a directory" in capsys.readouterr().err and not (tmp_path / "out").exists()
