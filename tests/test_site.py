@@ -78,17 +78,28 @@ def test_the_reference_has_every_key_of_the_configurations() -> None:
 
 
 def test_every_key_of_the_configurations_has_a_sentence_and_an_example() -> None:
-    """What a key means, in which unit, and how it is written: its type and default alone do not say."""
-    from site_configuration import configuration_page
+    """Its meaning, unit and how it is written: the schema accepts each example, and no entry is left over."""
+    from site_configuration import _dataclasses, _keys, configuration_page
+    from site_keys import INTRODUCTIONS, KEYS
 
     from mt_scaffold.experiment.configuration import Config
     from mt_scaffold.experiment.configuration.language_model import LanguageModelConfig
+    from mt_scaffold.experiment.runtime.schema import build
 
-    for config in (Config, LanguageModelConfig):
-        entries = re.findall(r"^`(\w+)`\n:   (.*)$", configuration_page("", config), re.MULTILINE)
-        assert len(entries) > 50
-        for key, said in entries:
-            assert re.match(r"[A-Z].*?[.] ", said) and f" Example: `{key}: " in said, f"{key}: add it to site_keys.py"
+    used, kinds, waiting = set(), set(), [Config, LanguageModelConfig]
+    while waiting:
+        kind = waiting.pop()
+        kinds.add(kind.__name__)
+        for key, hint, limits, _ in _keys(kind):
+            sentence, example = KEYS[kind.__name__, key]
+            assert re.fullmatch(r"[A-Z`].*[.]", sentence), key
+            build(hint, yaml.safe_load(example), f"{kind.__name__}.{key}", limits)
+            used.add((kind.__name__, key))
+            waiting += [each for each, _ in _dataclasses(hint) if each.__name__ not in kinds]
+    # The sections train of both tasks are listed once.
+    assert {key for _, key in KEYS} == {key for _, key in used} and set(INTRODUCTIONS) == kinds
+    page = configuration_page("", Config)
+    assert "`dropout`\n:   BPE-dropout: " in page and "default: `0.0`. Example: `dropout: 0.1`" in page
 
 
 def test_the_configuration_to_copy_is_accepted(tmp_path: Path) -> None:
