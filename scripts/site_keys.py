@@ -1,7 +1,7 @@
 """The configuration reference in words: an introduction to each section, and a sentence and an example for each key.
 
-``[CLASS] introduction`` begins a section, the keys of one dataclass of the schema (or of several). Below it follow
-lines ``KEY: sentence | example``, continued on indented lines. An example is YAML that the schema accepts. Sentences name
+``[CLASS] introduction`` begins a section, the keys of one dataclass of the schema (or of several). Lines ``KEY:
+sentence | example`` follow, continued on indented lines. An example is YAML that the schema accepts. Sentences name
 units and limits; types and defaults come from the schema.
 """
 

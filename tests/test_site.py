@@ -102,6 +102,27 @@ def test_every_key_of_the_configurations_has_a_sentence_and_an_example() -> None
     assert "`dropout`\n:   BPE-dropout: " in page and "default: `0.0`. Example: `dropout: 0.1`" in page
 
 
+def test_pages_promise_no_release() -> None:
+    """Until there is one: no page installs the package from an index or pulls an image."""
+    pages = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+    promise = re.compile(r"pip3? install (?:-\S+ )*['\"]?mt[-_]scaffold\b|docker pull|pypi\.org/project/mt-scaffold")
+    found = {path.name: promise.findall(path.read_text(encoding="utf-8")) for path in pages}
+    assert {name: promises for name, promises in found.items() if promises} == {}
+
+
+def test_the_readme_is_short() -> None:
+    """It says what this is in 800 words, with BPE and Scaffold-BPE on the same sentences, and the result."""
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert len(text.split()) < 800
+    shown = re.findall(r"^\$ (echo .*) \| mt-scaffold apply-bpe --codes (\w+)\.codes$", text, re.MULTILINE)
+    assert (
+        len(shown) == 4
+        and {codes for _, codes in shown} == {"bpe", "scaffold"}
+        and len({said for said, _ in shown}) == 2
+    )
+    assert "No difference is significant" in text and "```bibtex" in text
+
+
 def test_the_configuration_to_copy_is_accepted(tmp_path: Path) -> None:
     """Whoever starts from docs/tutorial.md gets past the checks, and past that of the rehearsal below it."""
     from mt_scaffold.experiment.commands.arguments import add_settings, settings
