@@ -145,6 +145,8 @@ def test_the_configuration_to_copy_is_accepted(tmp_path: Path) -> None:
     ("github", "python"),
     [
         ("text\n- a\n- b", "text\n\n- a\n- b"),
+        ("```\na    b\nc    d\n```", "``` { .text .columns }\na    b\nc    d\n```"),
+        ("```console\n$ a    b\n$ c    d\n```", "```console\n$ a    b\n$ c    d\n```"),
         ("- a\n  more\n\n  ```\n  code\n  ```\n- b", "- a\n    more\n\n    ```\n    code\n    ```\n\n- b"),
         ("1. a\n\n   para\n\n   - b\n     c", "1. a\n\n    para\n\n    - b\n        c"),
         ("1. a\n\n   para\n2. b\n3. c", "1. a\n\n    para\n\n2. b\n3. c"),
