@@ -3,7 +3,7 @@
 Python-Markdown wants four spaces inside a list item whatever its marker, and an empty line before a list and a table,
 after a comment and around an item of several paragraphs. It shows the backslash of a pipe in code in a table.
 
-Code with columns, such as a table that a command prints, gets the class ``columns``: the site scrolls it, and breaks the
+Code with columns, such as a table that a command prints, gets the class ``columns``: the site scrolls it, and breaks
 lines of other code.
 """
 
