@@ -1,8 +1,8 @@
-# An image with everything: docker build -t mt-scaffold .
+# An image for experiments: docker build -t mt-scaffold .
 # Only to segment text: --build-arg EXTRAS=documents. docs/install.md has more.
 FROM debian:trixie-slim AS build
 # Extras of setup.cfg, separated by spaces: at least one.
-ARG EXTRAS="fairseq workflow analysis documents"
+ARG EXTRAS="fairseq workflow analysis documents transformers unigram"
 ENV PIP_NO_CACHE_DIR=1 PIP_DISABLE_PIP_VERSION_CHECK=1 PATH=/opt/venv/bin:$PATH
 # The compiler's version is Debian's.
 # hadolint ignore=DL3008
@@ -38,12 +38,11 @@ RUN apt-get update \
     && useradd --create-home --uid 10001 mt \
     && install --directory --owner=mt --group=mt /work
 COPY --from=build /opt/venv /opt/venv
-COPY scripts /opt/mt_scaffold/scripts
 COPY configs /opt/mt_scaffold/configs
 # On GPUs (docker run --gpus all) PyTorch's own CUDA runs on the host's driver.
 ENV NVIDIA_DRIVER_CAPABILITIES=compute,utility
 # Caches work for any user that `docker run --user` names.
-ENV PATH=/opt/venv/bin:$PATH PYTHONPATH=/opt/mt_scaffold/scripts XDG_CACHE_HOME=/tmp/cache MPLCONFIGDIR=/tmp/matplotlib
+ENV PATH=/opt/venv/bin:$PATH XDG_CACHE_HOME=/tmp/cache MPLCONFIGDIR=/tmp/matplotlib
 USER 10001
 WORKDIR /work
 CMD ["mt-scaffold", "--help"]

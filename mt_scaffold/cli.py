@@ -154,7 +154,8 @@ class _Parser(argparse.ArgumentParser):
         return super().parse_known_args(args, namespace)
 
     def error(self, message: str) -> NoReturn:
-        self.exit(2, f"{self.prog}: {self._misspelt_option() or message}; see {self.prog} --help\n")
+        message = self._misspelt_option() or message
+        self.exit(2, f"{self.prog}: {message}{' See' if message.endswith('?') else '; see'} {self.prog} --help\n")
 
     def _misspelt_option(self) -> str | None:
         known = [name for name in self._option_string_actions if name.startswith("--")]

@@ -1,29 +1,27 @@
-"""The reference page of an experiment's configuration, made from the dataclasses that are its schema."""
+"""The reference page of an experiment's configuration: the dataclasses that are its schema, and site_keys in words."""
 
 from __future__ import annotations
 
 import dataclasses
-import inspect
 import types
 import typing
 from collections.abc import Iterator, Mapping
 from typing import Any, Literal
 
-from site_docstrings import as_markdown
-from site_keys import said_of
+from site_keys import INTRODUCTIONS, KEYS
 
 from mt_scaffold.experiment.runtime.schema import OptionValue
 
 _INTRODUCTION = """\
-An experiment is one YAML file; those in `configs/` are commented. A key that is not listed here, a value of the wrong
-type and a value out of range are reported with file, line and key before anything runs. On the command line,
-`--set key=value` of `mt-scaffold run` overrides a key.
+An experiment is one YAML file; `mt-scaffold init` writes one for your files, and those in `configs/` are commented. A
+key that is not listed here, or a value of the wrong type or out of range, is reported with file, line and key before
+anything runs. `mt-scaffold run --set SECTION.KEY=VALUE` overrides a key.
 """
 _TYPES = {bool: "true or false", int: "whole number", float: "number", str: "text", Any: "anything"}
 
 
 def configuration_page(title: str, config: type) -> str:
-    """Return the page with every key of one kind of experiment: type, default, range, and what the schema says."""
+    """Return the page with every key of one kind of experiment: its meaning, type, range, default and an example."""
     return "\n".join([f"# {title}", "", _INTRODUCTION, *_sections(config)])
 
 
@@ -35,16 +33,15 @@ def _sections(config: type) -> Iterator[str]:
         path, kind = waiting.pop(0)
         yield f"## `{path}`" if path else "## The keys of the file"
         yield ""
-        yield from (as_markdown(inspect.getdoc(kind) or ""), "")
+        yield from (INTRODUCTIONS[kind.__name__], "")
         for name, hint, limits, default in _keys(kind):
             for inner, suffix in _dataclasses(hint):
                 if inner not in places:
                     places[inner] = f"{path}.{name}{suffix}".lstrip(".")
                     waiting.append((places[inner], inner))
-            meaning, example = said_of(kind.__name__, name)
-            said = [_type(hint, places), *_range(limits), default]
-            shown = f" Example: `{name}: {example}`" if example else ""
-            yield f"`{name}`\n:   {f'{meaning} ' if meaning else ''}{'; '.join(filter(None, said))}.{shown}\n"
+            sentence, example = KEYS[kind.__name__, name]
+            said = "; ".join(filter(None, [_type(hint, places) + _range(limits), default]))
+            yield f"`{name}`\n:   {sentence}\n\n    {said[0].upper()}{said[1:]}. Example: `{name}: {example}`\n"
 
 
 def _keys(kind: Any) -> Iterator[tuple[str, Any, Mapping[str, Any], str]]:
@@ -52,10 +49,10 @@ def _keys(kind: Any) -> Iterator[tuple[str, Any, Mapping[str, Any], str]]:
     if hasattr(kind, "known_keys"):  # a system, whose keys are also those of its method
         methods = kind.methods()
         for name, key in kind.known_keys().items():
-            having = [each for each, method in methods.items() if name in method.settings()]
-            only = "" if len(having) in (0, len(methods)) else f"of {', '.join(having)}"
+            having = [f"`{each}`" for each, method in methods.items() if name in method.settings()]
+            only = "" if len(having) in (0, len(methods)) else f"with {', '.join(having)}"
             default = "" if key.default is None else _shown(key.default)
-            yield name, key.kind, key.limits, "; ".join(filter(None, [only, key.limits.get("help"), default]))
+            yield name, key.kind, key.limits, "; ".join(filter(None, [only, default]))
         return
     hints = typing.get_type_hints(kind)
     for entry in dataclasses.fields(kind):
@@ -80,31 +77,30 @@ def _type(kind: Any, places: dict[type, str]) -> str:
     """Return a type in words."""
     origin, inner = typing.get_origin(kind), typing.get_args(kind)
     if dataclasses.is_dataclass(kind):
-        return f"the keys of `{places[typing.cast(type, kind)]}`"
+        return f"section `{places[typing.cast(type, kind)]}`"
     if kind == OptionValue:
-        return "true, false, a number, text or a list of those"
+        return "true, false, a number, text or a list of these"
     if origin in (types.UnionType, typing.Union):
         return _type(next(each for each in inner if each is not type(None)), places)
     if origin is Literal:
         return " or ".join(f"`{choice}`" for choice in inner)
     if origin is list:
-        return f"list of: {_type(inner[0], places)}"
+        return f"list, each: {_type(inner[0], places)}"
     if origin is tuple:
         return f"list of {len(inner)}: {', '.join(_type(each, places) for each in inner)}"
     if origin is dict:
-        return f"`NAME: value` lines, each value: {_type(inner[1], places)}"
+        return f"names, each: {_type(inner[1], places)}"
     return _TYPES[kind]
 
 
-def _range(limits: Mapping[str, Any]) -> Iterator[str]:
-    if limits.get("least") is not None:
-        yield f"{limits['least']} or more"
-    if limits.get("most") is not None:
-        yield f"{limits['most']} or less"
-    if limits.get("pattern"):
-        yield f"{limits['pattern_says']}"
-    if limits.get("key_pattern"):
-        yield f"names are {limits['key_pattern_says']}"
+def _range(limits: Mapping[str, Any]) -> str:
+    """Return the values that a type is limited to, in brackets."""
+    least, most = limits.get("least"), limits.get("most")
+    said = [f"{least} to {most}" if most is not None else "" if least is None else f"{least} or more"]
+    said.append(limits.get("pattern_says") or "")
+    said.append(f"a name is {limits['key_pattern_says']}" if limits.get("key_pattern") else "")
+    inside = "; ".join(filter(None, said))
+    return f" ({inside})" if inside else ""
 
 
 def _default(entry: dataclasses.Field[Any]) -> str:

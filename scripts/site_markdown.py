@@ -2,6 +2,9 @@
 
 Python-Markdown wants four spaces inside a list item whatever its marker, and an empty line before a list and a table,
 after a comment and around an item of several paragraphs. It shows the backslash of a pipe in code in a table.
+
+Code with columns, such as a table that a command prints, gets the class ``columns``: the site scrolls it, and breaks
+lines of other code.
 """
 
 from __future__ import annotations
@@ -13,6 +16,9 @@ from markdown_it import MarkdownIt
 _PARSER = MarkdownIt("commonmark").enable("table")
 _MARKER = re.compile(r"\s*(?:[-*+]|\d+[.)])\s+")
 _STEP = 4
+# Columns, and no comment after a command.
+_COLUMNS = re.compile(r"\S {3,}[^\s#]|^-{3,} +-{3,}")
+_LANGUAGES = ("", "console")
 
 
 def for_python_markdown(text: str) -> str:
@@ -38,6 +44,8 @@ def for_python_markdown(text: str) -> str:
             apart.add(end)
         if token.type == "table_open":
             table_lines.update(range(first, end))
+        if token.type == "fence" and token.info in _LANGUAGES and _has_columns(token.content):
+            lines[first] = lines[first].rstrip().removesuffix(token.info) + f" {{ .{token.info or 'text'} .columns }}"
     written: list[str] = []
     for number, line in enumerate(lines):
         moved = _indented(line, number, items[number])
@@ -47,6 +55,11 @@ def for_python_markdown(text: str) -> str:
             written.append("")
         written.append(moved)
     return "\n".join(written)
+
+
+def _has_columns(code: str) -> bool:
+    """Return whether the output in a block of code is set in columns, in two lines or more."""
+    return sum(bool(_COLUMNS.search(line)) for line in code.splitlines() if not line.startswith("$ ")) > 1
 
 
 def _indented(line: str, number: int, items: list[tuple[int, int]]) -> str:

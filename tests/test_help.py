@@ -109,12 +109,12 @@ def test_a_wrong_example_is_noticed() -> None:
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        ("aply-bpe", "mt-scaffold: no command aply-bpe; did you mean apply-bpe?; see mt-scaffold --help"),
+        ("aply-bpe", "mt-scaffold: no command aply-bpe; did you mean apply-bpe? See mt-scaffold --help"),
         ("nonsense", "mt-scaffold: no command nonsense; see mt-scaffold --help"),
-        ("learn-bpe --simbols 3", "learn-bpe: unknown option --simbols; did you mean --symbols?; see LEARN --help"),
+        ("learn-bpe --simbols 3", "learn-bpe: unknown option --simbols; did you mean --symbols? See LEARN --help"),
         ("learn-bpe --zzz=3", "learn-bpe: unknown option --zzz; see LEARN --help"),
         ("learn-bpe -s 10 stray", "learn-bpe: unrecognised arguments: stray; see LEARN --help"),
-        ("apply-bpe --kodes x", "apply-bpe: unknown option --kodes; did you mean --codes?; see "),
+        ("apply-bpe --kodes x", "apply-bpe: unknown option --kodes; did you mean --codes? See "),
     ],
 )
 def test_a_misspelt_command_or_option_gets_a_suggestion(

@@ -78,17 +78,49 @@ def test_the_reference_has_every_key_of_the_configurations() -> None:
 
 
 def test_every_key_of_the_configurations_has_a_sentence_and_an_example() -> None:
-    """What a key means, in which unit, and how it is written: its type and default alone do not say."""
-    from site_configuration import configuration_page
+    """Its meaning, unit and how it is written: the schema accepts each example, and no entry is left over."""
+    from site_configuration import _dataclasses, _keys, configuration_page
+    from site_keys import INTRODUCTIONS, KEYS
 
     from mt_scaffold.experiment.configuration import Config
     from mt_scaffold.experiment.configuration.language_model import LanguageModelConfig
+    from mt_scaffold.experiment.runtime.schema import build
 
-    for config in (Config, LanguageModelConfig):
-        entries = re.findall(r"^`(\w+)`\n:   (.*)$", configuration_page("", config), re.MULTILINE)
-        assert len(entries) > 50
-        for key, said in entries:
-            assert re.match(r"[A-Z].*?[.] ", said) and f" Example: `{key}: " in said, f"{key}: add it to site_keys.py"
+    used, kinds, waiting = set(), set(), [Config, LanguageModelConfig]
+    while waiting:
+        kind = waiting.pop()
+        kinds.add(kind.__name__)
+        for key, hint, limits, _ in _keys(kind):
+            sentence, example = KEYS[kind.__name__, key]
+            assert re.fullmatch(r"[A-Z`].*[.]", sentence), key
+            build(hint, yaml.safe_load(example), f"{kind.__name__}.{key}", limits)
+            used.add((kind.__name__, key))
+            waiting += [each for each, _ in _dataclasses(hint) if each.__name__ not in kinds]
+    # The sections train of both tasks are listed once.
+    assert {key for _, key in KEYS} == {key for _, key in used} and set(INTRODUCTIONS) == kinds
+    page = configuration_page("", Config)
+    assert "`dropout`\n:   BPE-dropout: " in page and "default: `0.0`. Example: `dropout: 0.1`" in page
+
+
+def test_pages_promise_no_release() -> None:
+    """Until there is one: no page installs the package from an index or pulls an image."""
+    pages = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+    promise = re.compile(r"pip3? install (?:-\S+ )*['\"]?mt[-_]scaffold\b|docker pull|pypi\.org/project/mt-scaffold")
+    found = {path.name: promise.findall(path.read_text(encoding="utf-8")) for path in pages}
+    assert {name: promises for name, promises in found.items() if promises} == {}
+
+
+def test_the_readme_is_short() -> None:
+    """It says what this is in 800 words, with BPE and Scaffold-BPE on the same sentences, and the result."""
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert len(text.split()) < 800
+    shown = re.findall(r"^\$ (echo .*) \| mt-scaffold apply-bpe --codes (\w+)\.codes$", text, re.MULTILINE)
+    assert (
+        len(shown) == 4
+        and {codes for _, codes in shown} == {"bpe", "scaffold"}
+        and len({said for said, _ in shown}) == 2
+    )
+    assert "No difference is significant" in text and "```bibtex" in text
 
 
 def test_the_configuration_to_copy_is_accepted(tmp_path: Path) -> None:
@@ -113,6 +145,8 @@ def test_the_configuration_to_copy_is_accepted(tmp_path: Path) -> None:
     ("github", "python"),
     [
         ("text\n- a\n- b", "text\n\n- a\n- b"),
+        ("```\na    b\nc    d\n```", "``` { .text .columns }\na    b\nc    d\n```"),
+        ("```console\n$ a    b\n$ c    d\n```", "```console\n$ a    b\n$ c    d\n```"),
         ("- a\n  more\n\n  ```\n  code\n  ```\n- b", "- a\n    more\n\n    ```\n    code\n    ```\n\n- b"),
         ("1. a\n\n   para\n\n   - b\n     c", "1. a\n\n    para\n\n    - b\n        c"),
         ("1. a\n\n   para\n2. b\n3. c", "1. a\n\n    para\n\n2. b\n3. c"),

@@ -203,8 +203,11 @@ def differences(
     rows = [f"{each.place}: {each.system}" if each.place else each.system for each in changes]
     baselines = list(dict.fromkeys(each.baseline for each in changes))
     systems = systems or list(dict.fromkeys(each.system for each in changes))
-    width = max(COLUMN, 1.8 + _CHARACTER * max(map(len, rows)))
-    with _Drawing(path, note, width=width, height=0.65 + 0.2 * len(changes)) as drawing:
+    named = _CHARACTER * max(map(len, rows))
+    width = max(COLUMN, 1.8 + named)
+    against = baselines[0] if len(baselines) == 1 else "the baseline"
+    measured = textwrap.wrap(f"{label}, difference from {against}", int((width - named - 0.2) / _CHARACTER))
+    with _Drawing(path, note, width=width, height=0.5 + 0.2 * len(changes) + 0.15 * len(measured)) as drawing:
         axes = drawing.axes
         axes.axvline(0, color=_GREY, linewidth=0.8)
         for row, each in enumerate(changes):
@@ -213,8 +216,7 @@ def differences(
             axes.errorbar([each.difference], [-row], xerr=reach, fmt=_marker(number), color=_colour(number), capsize=2)
         axes.set_yticks([-row for row in range(len(rows))], [_literal(row) for row in rows])
         axes.set_ylim(0.6 - len(rows), 0.6)
-        against = baselines[0] if len(baselines) == 1 else "the baseline"
-        axes.set_xlabel(_literal(f"{label}, difference from {against}"))
+        axes.set_xlabel(_literal("\n".join(measured)))
     return drawing.svg
 
 

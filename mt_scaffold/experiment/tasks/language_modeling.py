@@ -28,6 +28,7 @@ from mt_scaffold.experiment.training.language_model_options import (
     OWN_TASKS,
     check_averaging,
     options_for_data,
+    short_schedules,
     training_options,
 )
 from mt_scaffold.experiment.training.resuming import Start
@@ -182,7 +183,9 @@ class LanguageModeling(Task[LanguageModelLayout]):
                 check_averaging(layout.config, trained, comparison, read_documents_folder(data))
 
     def training_text(self, layout: LanguageModelLayout) -> TrainingText:
-        return documents(layout)
+        found = documents(layout)
+        found.warnings += short_schedules(layout.config)
+        return found
 
     def fairseq_calls(self, layout: LanguageModelLayout) -> list[Call]:
         calls = []

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from mt_scaffold.corpus.documents import format_by_name
 from mt_scaffold.corpus.files import compression_of, open_input
 from mt_scaffold.errors import MTScaffoldError
 from mt_scaffold.experiment.configuration import Config
@@ -63,7 +64,9 @@ def documents(layout: LanguageModelLayout) -> TrainingText:
         found.size = count * data.synthetic.sentences * _BYTES_PER_LINE // 2
         found.described.append(f"train: {count:,} generated documents")
     else:
-        for part, patterns in [("train", data.documents.train), ("valid", data.documents.valid or [])]:
+        parts = {"train": data.documents.train, "valid": data.documents.valid or []}
+        parts |= {f"tests.{name}": patterns for name, patterns in (data.documents.tests or {}).items()}
+        for part, patterns in parts.items():
             try:
                 paths = [path for pattern in patterns for path in _expanded(pattern)]
             except MTScaffoldError as error:
@@ -71,11 +74,22 @@ def documents(layout: LanguageModelLayout) -> TrainingText:
                 continue
             size = sum(path.stat().st_size * (_COMPRESSION if compression_of(path) else 1) for path in paths)
             if paths:
-                found.described.append(f"{part}: {len(paths)} files, {shown_size(size)}")
+                found.described.append(f"{part.removeprefix('tests.')}: {len(paths)} files, {shown_size(size)}")
             if part == "train":
                 found.size = size
+                found.warnings += documents_look_preprocessed(paths, data.documents.format)
     found.subwords = None if found.size is None else found.size / _BYTES_PER_SUBWORD
     return found
+
+
+def documents_look_preprocessed(paths: Sequence[Path], form: str | None = None) -> list[str]:
+    """Warn of documents in plain text, by the first file, that are tokenised or segmented already.
+
+    form: as in the configuration. They are not refused: a text may quote what the marks look like.
+    """
+    plain = [path for path in paths if (form or format_by_name(path.name)) in ("lines", "files")][:1]
+    found = {path: seen for path in plain if (seen := looks_tokenised(path)) is not None}
+    return [f"{path}: {seen}; codes of bytes are made for raw text, so give that" for path, seen in found.items()]
 
 
 def _expanded(pattern: str) -> list[Path]:

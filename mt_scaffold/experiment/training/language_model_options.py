@@ -143,6 +143,13 @@ def updates_until(
         raise UsageError("train.schedule: needs samples of equal length (sample-break-mode none); change one of them")
     split = data.splits["train"]
     tokens = limit if rule == "tokens" else math.ceil(limit * split.tokens / split.bytes)
+    at_once = _tokens_at_once(options, gpus)
+    epochs, rest = divmod(tokens, split.tokens)
+    return epochs * math.ceil(split.tokens / at_once) + math.ceil(rest / at_once)
+
+
+def _tokens_at_once(options: Mapping[str, OptionValue], gpus: int) -> int:
+    """Return the tokens of an update with samples of one length. Raises UsageError without a batch size."""
     length = number_of(options.get("tokens-per-sample")) or _TOKENS_PER_SAMPLE
     sizes = [number_of(options.get("batch-size")), number_of(options.get("max-tokens")) // length]
     samples = min((size for size in sizes if size), default=0)
@@ -151,9 +158,26 @@ def updates_until(
     samples -= samples % multiple if samples > multiple else 0
     if not samples:
         raise UsageError("train.schedule: give batch-size (samples per GPU), or max-tokens of at least one sample")
-    at_once = length * samples * (number_of(options.get("update-freq")) or 1) * gpus
-    epochs, rest = divmod(tokens, split.tokens)
-    return epochs * math.ceil(split.tokens / at_once) + math.ceil(rest / at_once)
+    return length * samples * (number_of(options.get("update-freq")) or 1) * gpus
+
+
+def short_schedules(config: LanguageModelConfig) -> list[str]:
+    """Warn of trainings that end within the warm-up of their schedule, by estimates that need no data."""
+    if config.train.schedule is None or _breaks(config.train.all_options):
+        return []
+    warmup = number_of(config.train.all_options.get("warmup-updates"))
+    at_once = _tokens_at_once(config.train.all_options, config.train.batch_gpus)
+    about = {
+        name: math.ceil(amount.tokens / at_once)
+        for name, amount in config.comparisons.items()
+        if amount.tokens is not None
+    }
+    return [
+        f"comparisons.{name}: about {updates:,} updates, all of them within warmup-updates ({warmup:,}); "
+        "lower those, or train longer"
+        for name, updates in about.items()
+        if updates <= warmup
+    ]
 
 
 def _breaks(options: Mapping[str, OptionValue]) -> bool:
@@ -165,7 +189,10 @@ def _scheduled(kind: str, options: Mapping[str, OptionValue], updates: int) -> d
     """Return the options with a learning rate that is ``min-lr`` (default: 0) from the last update on."""
     warmup = number_of(options.get("warmup-updates"))
     if updates <= warmup:
-        raise UsageError(f"train.schedule: this training has {updates:,} updates, all of them within warmup-updates")
+        raise UsageError(
+            f"train.schedule: this training has {updates:,} updates, all of them within warmup-updates ({warmup:,}); "
+            "lower those, or train longer"
+        )
     if kind == "linear":
         # What fairseq's other schedules call min-lr.
         ends = {"end-learning-rate": options["min-lr"]} if "min-lr" in options else {}

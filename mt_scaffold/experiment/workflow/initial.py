@@ -16,7 +16,7 @@ from mt_scaffold.experiment.configuration import load_experiment
 from mt_scaffold.experiment.configuration.data import SIDES
 from mt_scaffold.experiment.configuration.language_model_layout import existing_files
 from mt_scaffold.experiment.data.preprocessed import looks_tokenised
-from mt_scaffold.experiment.tasks.training_text import count_lines
+from mt_scaffold.experiment.tasks.training_text import count_lines, documents_look_preprocessed
 
 _LANGUAGE = re.compile(r"[a-z]{2,3}([_-][A-Za-z0-9]+)*")
 # The names of validation and test sets next to a training text.
@@ -89,7 +89,7 @@ _MODELS = (
     warmup-updates: 4000
     warmup-init-lr: 1e-7
     max-tokens: 4096      # subwords of an update on one GPU, of the longer side
-    update-freq: 8        # updates' batches on one GPU; 1 on eight of them""",
+    update-freq: 8        # batches per update on one GPU; 1 on eight GPUs""",
         "for several GPUs",
     ),
 )
@@ -207,7 +207,7 @@ def init_documents(
         found.append(f"{name}: {len(files)} files, {bytes_of / 1e6:,.1f} MB{documents}")
     tokens = max(1, size // 4)
     small = size < 50_000_000
-    held_out = "" if valid else "  # Two of every so many documents: one for validation, one for the test set.\n"
+    held_out = "" if valid else "  # Of every N documents, one is for validation and one for the test set.\n"
     held_out += "" if valid else "  held_out_every: 100\n"
     values = {
         "name": path.stem,
@@ -228,7 +228,7 @@ def init_documents(
         "rate": 0.003 if small else 0.0006,
         "warmup": 100 if small else 500,
     }
-    return _write(path, _DOCUMENTS.format(**values), found, [])
+    return _write(path, _DOCUMENTS.format(**values), found, documents_look_preprocessed(existing_files(list(train))))
 
 
 def _write(path: Path, text: str, found: list[str], warnings: list[str]) -> Written:
@@ -290,7 +290,7 @@ def _tokenise(tokenised: Sequence[bool]) -> str:
     if not any(tokenised):
         return ""
     said = "none" if all(tokenised) else f"{{{SIDES[tokenised.index(True)]}: none}}"
-    return f"# This text is tokenised already: its words are between spaces.\ntokenise: {said}\n\n"
+    return f"# This text is tokenised already; its words are separated by spaces.\ntokenise: {said}\n\n"
 
 
 def _ratio(pair: Pair) -> tuple[float, float]:
@@ -324,17 +324,17 @@ def _quoted(path: str) -> str:
 
 
 _HELD_OUT = """\
-  # Every so manieth pair of the training text is the validation set.
+  # Every Nth training pair goes to the validation set instead.
   valid_every: {every}
 """
 _TRANSLATION = """\
-# A translation experiment: mt-scaffold check FILE, then mt-scaffold run FILE. It was written by mt-scaffold init, which
-# found:
+# A translation experiment, written by mt-scaffold init: mt-scaffold check THIS_FILE, then mt-scaffold run THIS_FILE.
+# These files were found:
 {found}
-name: {name}              # its folder is experiments/NAME
+name: {name}              # results go to experiments/NAME
 languages: {{source: {source}, target: {target}}}
 
-# Line i of a source file translates line i of its target file. Paths are relative to the folder that you start in.
+# Line i of a source file translates line i of its target file. Paths are relative to the folder in which you start.
 data:
   files:
     train:
@@ -343,7 +343,7 @@ data:
 {tests}
 {held_out}  # sample: 2000          # only the first 2,000 pairs, to rehearse everything
 
-{tokenise}# Pairs to keep, by words: with this ratio of lengths, {kept} of the first pairs.
+{tokenise}# Pairs to keep, by their numbers of words. This ratio of lengths keeps {kept} of the first pairs.
 clean: {{min_tokens: 1, max_tokens: 250, max_ratio: {ratio}}}
 
 # Joint codes, learned from the words of both sides of train. For Scaffold-BPE, symbols counts the normal tokens.
@@ -355,7 +355,7 @@ systems:
   scaffold: {{algorithm: scaffold}}
   # scaffold+dropout: {{algorithm: scaffold, dropout: 0.1}}
 baseline: bpe
-# Each system is trained once per seed; with fewer than three, chance may be larger than the difference.
+# Each system is trained once per seed. With fewer than three, a difference may be chance.
 seeds: [1, 2, 3]
 
 # A transformer, {size}.
@@ -363,7 +363,7 @@ train:
   # Options of fairseq-train, without the dashes.
   options:
 {options}
-  # The end: so many epochs, or earlier where BLEU of the validation set has not improved for ten.
+  # Training ends after this many epochs, or once BLEU of the validation set has not improved for ten.
   stop: {{epochs: 40}}
   patience: 10
   patience_on: bleu
@@ -375,13 +375,13 @@ translate: {{options: {{beam: 5, lenpen: 1.0, max-tokens: 4000}}}}
 score: {{metrics: [bleu, chrf]}}
 """
 _DOCUMENTS = """\
-# An experiment with language models: mt-scaffold check FILE, then mt-scaffold run FILE. It was written by mt-scaffold
-# init, which found:
+# An experiment with language models, written by mt-scaffold init: mt-scaffold check THIS_FILE, then mt-scaffold run
+# THIS_FILE. These files were found:
 {found}
 task: language_modeling
-name: {name}              # its folder is experiments/NAME
+name: {name}              # results go to experiments/NAME
 
-# Paths and globs, relative to the folder that you start in. Of plain text every line is a document.
+# Paths and globs, relative to the folder in which you start. In plain text, every line is a document.
 data:
   documents:
     train: [{train}]
@@ -396,17 +396,17 @@ systems:
   bpe: {{algorithm: bpe}}
   scaffold: {{algorithm: scaffold}}
 baseline: bpe
-# Each system is trained once per comparison and seed; with fewer than three, chance may be larger than the difference.
+# Each system is trained once per comparison and seed. With fewer than three seeds, a difference may be chance.
 seeds: [1, 2, 3]
 
-# When the trainings end: after as many tokens (about four times the text), or as much text as the baseline saw then.
+# When trainings end: after this many tokens (about four times the text), and after the text that the baseline saw then.
 comparisons:
   equal_tokens: {{tokens: {tokens}}}
   equal_text: {{text_of: equal_tokens}}
 
 # A transformer, {size}.
 train:
-  # After the warm-up the learning rate falls along half a cosine, to the last update of each training.
+  # After the warm-up, the learning rate falls along half a cosine until the last update.
   schedule: cosine
   # Options of fairseq-train, without the dashes.
   options:
@@ -429,6 +429,6 @@ train:
     lr: {rate}
     warmup-updates: {warmup}
 
-# The last checkpoint by itself.
+# The final model is the last checkpoint.
 average: {{last: 1}}
 """

@@ -31,7 +31,12 @@ from mt_scaffold.experiment.tasks import language_modeling as steps
 from mt_scaffold.experiment.tasks import read_layout
 from mt_scaffold.experiment.tasks.language_modeling import LanguageModeling
 from mt_scaffold.experiment.training.averaging_check import number_of
-from mt_scaffold.experiment.training.language_model_options import options_for_data, tokens_per_byte, training_options
+from mt_scaffold.experiment.training.language_model_options import (
+    options_for_data,
+    short_schedules,
+    tokens_per_byte,
+    training_options,
+)
 
 DEMO = ROOT / "configs" / "lm_demo.yaml"
 SMALL: dict[str, Any] = {
@@ -218,6 +223,10 @@ def test_a_schedule_ends_where_the_training_ends() -> None:
     assert training_options(config, "other", "equal_text", 2, DATA, 40960)["lr-period-updates"] == 6
     with pytest.raises(UsageError, match="this training has 2 updates, all of them within warmup-updates"):
         training_options(config, "other", "equal_text", 0, DATA, 4000)
+    assert short_schedules(config) == []
+    warmer = small(train={"options": train["options"] | {"warmup-updates": 5000}, "schedule": "cosine"})
+    (warning,) = short_schedules(warmer)
+    assert re.fullmatch(r"comparisons\.equal_tokens: about \d+ updates, .*warmup-updates \(5,000\); .*", warning)
 
 
 def test_a_schedule_counts_the_updates_that_mt_scaffold_train_makes() -> None:

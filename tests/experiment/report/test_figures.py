@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from pathlib import Path
 from types import SimpleNamespace
@@ -127,6 +128,8 @@ def test_no_text_is_cut_off(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sys
     figures.training_curves({system: [curves] * 3 for system in systems}, tmp_path / "t", SYNTHETIC_NOTE)
     changes = [figures.Change(test, system, "bpe", 0.5, -0.1, 1.1) for test in tests for system in systems]
     figures.differences(changes, tmp_path / "d", "BLEU", SYNTHETIC_NOTE)
+    other = dataclasses.replace(changes[0], system="bpe_8k", baseline="another")
+    figures.differences([changes[0], other], tmp_path / "l", "bits per byte (lower is better)", SYNTHETIC_NOTE)
 
     for figure in drawn:
         figure.draw_without_rendering()
@@ -136,7 +139,7 @@ def test_no_text_is_cut_off(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sys
         assert "SYNTHETIC" in figure.get_supxlabel()
         for legend in figure.legends:
             assert not any(legend.get_window_extent().overlaps(axes.bbox) for axes in figure.axes)
-    assert len(drawn) == 3 * 8
+    assert len(drawn) == 3 * 9
 
 
 def test_a_grid_has_every_panel_and_one_legend(tmp_path: Path) -> None:

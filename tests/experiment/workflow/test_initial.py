@@ -1,12 +1,15 @@
 """``mt-scaffold init``: a configuration for one's own files, with what was found in them."""
 
 from pathlib import Path
+from typing import cast
 
 import pytest
 
 from mt_scaffold.errors import UsageError
 from mt_scaffold.experiment.configuration import Config, load_experiment
 from mt_scaffold.experiment.configuration.language_model import LanguageModelConfig
+from mt_scaffold.experiment.configuration.language_model_layout import LanguageModelLayout
+from mt_scaffold.experiment.tasks.training_text import documents
 from mt_scaffold.experiment.workflow.initial import Pair, ParallelTexts, init_documents, init_translation
 
 
@@ -106,3 +109,16 @@ def test_language_models_are_ready_to_run_from_documents() -> None:
     assert given.test_sets == ["test"] and given.name == "lm"
     with pytest.raises(UsageError, match="give both --valid and --test, or neither"):
         init_documents(["train.en"], ["dev.en"], output="more.yaml")
+
+
+def test_documents_that_are_tokenised_or_segmented_are_warned_of() -> None:
+    """They are nobody's raw text; JSONL is not looked at."""
+    raw, words = "It isn't here, he said.\n" * 20, "It isn &apos;t here , he said .\n" * 20
+    for name, text in (("raw.txt", raw), ("words.txt", words), ("bpe.txt", "It is@@ n't\n" * 20), ("a.jsonl", words)):
+        Path(name).write_text(text, encoding="utf-8")
+    names = ("raw.txt", "words.txt", "bpe.txt", "a.jsonl")
+    written = {name: init_documents([name], output=f"{name}.yaml") for name in names}
+    assert written["raw.txt"].warnings == written["a.jsonl"].warnings == []
+    assert "words.txt: looks tokenised already (such as '&apos;t')" in written["words.txt"].warnings[0]
+    layout = LanguageModelLayout(Path("lm"), cast(LanguageModelConfig, load_experiment("bpe.txt.yaml")))
+    assert "bpe.txt: looks segmented already" in documents(layout).warnings[0]
