@@ -206,7 +206,10 @@ def write_models() -> None:
     learn = [*tool, "learn-bpe", "--pretokenise", "gpt2", "--total-symbols", "--symbols", str(SYMBOLS)]
     python = [sys.executable, str(HERE / "model_files.py")]
     commands = [
-        *([*learn, "--algorithm", kind, "--input", "mixture", "--output", f"{kind}.codes"] for kind in ("bpe", "scaffold")),
+        *(
+            [*learn, "--algorithm", kind, "--input", "mixture", "--output", f"{kind}.codes"]
+            for kind in ("bpe", "scaffold")
+        ),
         [*python, "bpe.codes", "bpe.ranks", "tokenizer.json"],
         [sys.executable, str(HERE / "published_tokens.py"), "by-value.codes", "cl100k.ranks"],
         [*tool, "import", "cl100k.ranks", "--pretokenise", "cl100k", "--output", "cl100k.codes"],
@@ -305,9 +308,13 @@ def tables(measured: list[dict[str, Any]]) -> str:
             figures = [f"{speed[name, text]:.0f}" if (name, text) in speed else "–" for text in TEXTS]
             printed.append(f"| {name} | {' | '.join(figures)} | {peak:.0f} |")
         for name in OURS:
-            peers = {text: max((speed.get((peer, text), 0) for peer in kept if peer not in OURS), default=0) for text in TEXTS}
+            peers = {
+                text: max((speed.get((peer, text), 0) for peer in kept if peer not in OURS), default=0)
+                for text in TEXTS
+            }
             ratios = [
-                f"{speed[name, text] / peers[text]:.2f}" if (name, text) in speed and peers[text] else "–" for text in TEXTS
+                f"{speed[name, text] / peers[text]:.2f}" if (name, text) in speed and peers[text] else "–"
+                for text in TEXTS
             ]
             if name in kept:
                 printed.append(f"| {name} / fastest other | {' | '.join(ratios)} | |")
@@ -345,7 +352,9 @@ def main() -> int:
     write_texts(options.german, options.english, options.megabytes * 1_000_000)
     write_models()
     measured = measure_all(options.rounds, options.seconds, options.only)
-    versions = {name: importlib.metadata.version(name) for systems in SYSTEMS.values() for name in systems if name not in OURS}
+    versions = {
+        name: importlib.metadata.version(name) for systems in SYSTEMS.values() for name in systems if name not in OURS
+    }
     result = {"versions": versions, "texts": TEXTS, "measured": measured}
     (HERE / "out" / "encoding.json").write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
     print(tables(measured))

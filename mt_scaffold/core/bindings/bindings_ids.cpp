@@ -31,10 +31,10 @@ class Texts {
     if (PyBytes_Check(object)) {
       texts_.emplace_back(std::string_view(PyBytes_AS_STRING(object), static_cast<size_t>(PyBytes_GET_SIZE(object))));
     } else if (PyUnicode_Check(object)) {
-      const auto kind = PyUnicode_IS_ASCII(object)                           ? GivenText::Kind::kUtf8
+      const auto kind = PyUnicode_IS_ASCII(object)                       ? GivenText::Kind::kUtf8
                         : PyUnicode_KIND(object) == PyUnicode_1BYTE_KIND ? GivenText::Kind::kLatin1
                         : PyUnicode_KIND(object) == PyUnicode_2BYTE_KIND ? GivenText::Kind::kUcs2
-                                                                             : GivenText::Kind::kUcs4;
+                                                                         : GivenText::Kind::kUcs4;
       texts_.emplace_back(PyUnicode_DATA(object), static_cast<size_t>(PyUnicode_GET_LENGTH(object)), kind);
     } else {
       throw type_error("a text is a str or bytes, not " + std::string(Py_TYPE(object)->tp_name));
@@ -184,9 +184,8 @@ nb::tuple encode_batch(Ids& self, nb::handle given, const std::string& special, 
   EncodedDocuments encoded;
   {
     nb::gil_scoped_release released;
-    encoded = self.encoder->encode(texts.given(), specials(special), indices, width, append,
-                                    {p, seed, epoch, uniform}, workers,
-                                    [](size_t number) { return "text " + std::to_string(number); });
+    encoded = self.encoder->encode(texts.given(), specials(special), indices, width, append, {p, seed, epoch, uniform},
+                                   workers, [](size_t number) { return "text " + std::to_string(number); });
   }
   const std::vector<int64_t>& starts = encoded.offsets;
   PyObject* offsets = PyByteArray_FromStringAndSize(reinterpret_cast<const char*>(starts.data()),

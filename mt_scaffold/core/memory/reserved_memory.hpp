@@ -19,8 +19,7 @@ class ReservedMemory {
 #if defined(__linux__) && defined(MADV_HUGEPAGE)
     if (size_ >= kMapped) {
       size_ = (size_ + kHugePage - 1) / kHugePage * kHugePage + kHugePage;
-      void* mapped =
-          mmap(nullptr, size_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+      void* mapped = mmap(nullptr, size_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
       if (mapped == MAP_FAILED) throw std::bad_alloc();
       memory_ = static_cast<char*>(mapped);
       data_ = memory_ + -reinterpret_cast<uintptr_t>(mapped) % kHugePage;

@@ -41,7 +41,15 @@ Applier::Applier(std::shared_ptr<const Segmenter> segmenter, Isolate isolate,
       limits_(limits),
       dictionary_(std::move(dictionary)),
       unknown_(unknown),
-      table_(std::make_shared<WordTable>(limits)) {}
+      table_(std::make_shared<WordTable>(limits)) {
+  if (!dictionary_ || !notation_) return;
+  const Interner& texts = segmenter_->texts();
+  id_of_token_.assign(texts.size(), kNoId);
+  for (size_t token = 0; token < texts.size(); ++token)
+    if (const auto found = dictionary_->find(std::string(texts[static_cast<int32_t>(token)]));
+        found != dictionary_->end())
+      id_of_token_[token] = found->second;
+}
 
 Applier::~Applier() = default;
 

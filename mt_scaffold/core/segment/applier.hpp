@@ -64,6 +64,7 @@ class Applier {
   WordCounts count_subwords(const WordCounts& counts);
 
  private:
+  static constexpr int32_t kNoId = INT32_MIN;
   class Worker;  // the state of one thread
 
   // A worker for one call, kept afterwards for its room in the table of words.
@@ -118,6 +119,7 @@ class Applier {
   const bool notation_;   // subwords are written in GPT-2's notation
   const TableLimits limits_;
   const std::shared_ptr<const Dictionary> dictionary_;
+  std::vector<int32_t> id_of_token_;  // kNoId for those that the dictionary lacks; empty if the place in a word matters
   const int32_t unknown_;
 
   std::mutex table_mutex_;

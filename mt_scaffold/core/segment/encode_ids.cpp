@@ -283,7 +283,8 @@ EncodedDocuments IdEncoder::encode(const std::vector<GivenText>& texts, const st
                                    const std::function<std::string(size_t)>& name_of, bool continued) const {
   const std::vector<Unit> units = plan(texts, !dropout.any());
   workers = std::max(1u, static_cast<unsigned>(std::min<size_t>(workers, units.size())));
-  // A byte has one id at most, or two with a space before it, and a text has one more with each of `append` and a space.
+  // A byte has one id at most, or two with a space before it, and a text has one more with each of `append` and a
+  // space.
   size_t most = 2 * texts.size();
   for (const GivenText& text : texts) most += text.size * text.widest() * (ids_->numbering().metaspace ? 2 : 1);
   EncodedDocuments result{std::vector<int64_t>(texts.size() + 1, 0), ReservedMemory(most * width)};
@@ -395,9 +396,7 @@ void IdEncoder::encode_lines(BlockReader& reader, Sink& ids, Sink& sizes, const 
         std::string_view line;
         for (Lines lines(block.text()); lines.next(line); ++index) {
           state.texts->begin(first + index);
-          const auto where = [&] {
-            return std::pair{*block.name + ": line " + std::to_string(index + 1), size_t{0}};
-          };
+          const auto where = [&] { return std::pair{*block.name + ": line " + std::to_string(index + 1), size_t{0}}; };
           state.texts->append(line, true, where, state.ids);
           if (append >= 0) Texts::append_id(append, state.ids);
           const size_t now = state.ids.size() / sizeof(int32_t);

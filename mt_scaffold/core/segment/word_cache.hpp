@@ -40,7 +40,6 @@ class WordCache {
     }
   };
 
-
  private:
   static constexpr size_t kWays = 64 / sizeof(Entry);
   struct alignas(64) Set {

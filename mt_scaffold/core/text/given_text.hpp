@@ -45,17 +45,18 @@ inline size_t copy_ascii(const Unit* from, char* to) {
     bytes = load(0);
     wide = static_cast<unsigned>(_mm_movemask_epi8(bytes));
   } else if constexpr (sizeof(Unit) == 2) {
-    const __m128i a = load(0), b = load(1), high = _mm_set1_epi16(static_cast<int16_t>(0xFF80)), zero = _mm_setzero_si128();
-    const __m128i ascii = _mm_packs_epi16(_mm_cmpeq_epi16(_mm_and_si128(a, high), zero),
-                                          _mm_cmpeq_epi16(_mm_and_si128(b, high), zero));
+    const __m128i a = load(0), b = load(1), high = _mm_set1_epi16(static_cast<int16_t>(0xFF80)),
+                  zero = _mm_setzero_si128();
+    const __m128i ascii =
+        _mm_packs_epi16(_mm_cmpeq_epi16(_mm_and_si128(a, high), zero), _mm_cmpeq_epi16(_mm_and_si128(b, high), zero));
     bytes = _mm_packus_epi16(a, b);
     wide = ~static_cast<unsigned>(_mm_movemask_epi8(ascii)) & 0xFFFF;
   } else {
     const __m128i a = load(0), b = load(1), c = load(2), d = load(3), high = _mm_set1_epi32(~0x7F),
                   zero = _mm_setzero_si128();
     const auto is_ascii = [&](__m128i units) { return _mm_cmpeq_epi32(_mm_and_si128(units, high), zero); };
-    const __m128i ascii = _mm_packs_epi16(_mm_packs_epi32(is_ascii(a), is_ascii(b)),
-                                          _mm_packs_epi32(is_ascii(c), is_ascii(d)));
+    const __m128i ascii =
+        _mm_packs_epi16(_mm_packs_epi32(is_ascii(a), is_ascii(b)), _mm_packs_epi32(is_ascii(c), is_ascii(d)));
     bytes = _mm_packus_epi16(_mm_packs_epi32(a, b), _mm_packs_epi32(c, d));
     wide = ~static_cast<unsigned>(_mm_movemask_epi8(ascii)) & 0xFFFF;
   }

@@ -27,7 +27,8 @@ class Pretokeniser {
   template <typename OnWord>
   void for_each_word(const char* begin, const char* end, OnWord&& on_word) const {
     for_each_batch(begin, end, [&](const char* from, const char* const* ends, size_t count) {
-      for (size_t i = 0; i < count; from = ends[i++]) on_word(std::string_view(from, static_cast<size_t>(ends[i] - from)));
+      for (size_t i = 0; i < count; from = ends[i++])
+        on_word(std::string_view(from, static_cast<size_t>(ends[i] - from)));
     });
   }
 
