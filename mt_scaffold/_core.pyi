@@ -285,7 +285,7 @@ class Ids(metaclass=_Class):
         width: int = 4,
         append: int = -1,
         uniform: float = 0.0,
-    ) -> tuple[bytearray, bytearray]: ...
+    ) -> tuple[memoryview, bytearray]: ...
     # Writes the ids of each line, and the number of ids of each (int32); returns the bytes of the lines.
     def encode_lines(
         self,

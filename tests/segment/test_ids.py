@@ -5,9 +5,12 @@ from __future__ import annotations
 import copy
 import gzip
 import io
+import os
 import pickle
 import random
 import re
+import subprocess
+import sys
 from collections.abc import Callable
 from functools import cache
 from typing import Any
@@ -482,3 +485,72 @@ def test_what_ids_cannot_be_made_of() -> None:
     assert bpe.decode_bytes(bpe.encode("\udcff")) == b"\xff"
     with pytest.raises(UsageError, match="between 0 and 1"):
         bpe.encode("a", dropout=2)
+
+
+# In the widths in which CPython holds a str, with what pads and ends each: ASCII, Latin-1, the plane of most, all.
+WIDTHS = ["plain words ", "größer als übel ", "„größer“ – 漢字 ", "😀 größer „漢“ ", "a \udcff\udcc3 ü "]
+
+
+@given(st.lists(st.lists(st.sampled_from([*WIDTHS, END, "x" * 17, "\n", "'s"]), max_size=40).map("".join), max_size=5))
+@settings(max_examples=60, deadline=None)
+def test_a_str_of_any_width_has_the_ids_of_its_bytes(texts: list[str]) -> None:
+    """The core reads Python's strings itself; it must read them as Python encodes them."""
+    bpe = bpe_of("gpt2", "bpe", END)
+    of_str = bpe.encode_batch(texts, allowed_special="all", num_workers=2)
+    of_bytes = bpe.encode_batch([text.encode("utf-8", "surrogateescape") for text in texts], allowed_special="all")
+    for one, other in zip(of_str, of_bytes, strict=True):
+        assert one.tolist() == other.tolist()
+
+
+@pytest.mark.parametrize("width", range(len(WIDTHS)))
+def test_a_long_str_may_be_cut_between_threads(width: int) -> None:
+    """A long text is cut into parts, never within a special token, and what an error says counts from its start."""
+    marker = "ab<<<<<<<<>"
+    bpe = bpe_of("gpt2", "bpe", marker)
+    text = (WIDTHS[width] * 9 + marker) * 9_000
+    data = text.encode("utf-8", "surrogateescape")
+    expected = bpe.encode(data, allowed_special="all")
+    assert len(text) > 600_000
+    assert expected.count(bpe.special_tokens[marker]) == 9_000
+    for given_text in (text, data):
+        ids, offsets = bpe.encode_batch(["a", given_text, "a"], allowed_special="all", num_workers=2)
+        assert ids.tolist() == [97, *expected, 97]
+        assert offsets.tolist() == [0, 1, 1 + len(expected), 2 + len(expected)]
+    plain = text.replace(marker, "")
+    place = len(plain.encode("utf-8", "surrogateescape"))
+    with pytest.raises(SpecialTokenError, match=f"text 0: .* at byte offset {place};"):
+        bpe.encode_batch([plain + marker], num_workers=2)
+
+
+def test_ids_outlive_the_call_and_may_be_changed() -> None:
+    """The array owns its memory, small or mapped, also after more calls and without the BPE."""
+    bpe = BPE(codes_of("gpt2", "bpe"))
+    for text in ("", "banana", TEXT * 300):
+        ids, _ = bpe.encode_batch([text])
+        expected = ids.tolist()
+        others = [bpe.encode_batch([TEXT * 300]) for _ in range(3)]
+        assert ids.tolist() == expected == bpe.encode(text)
+        ids[:] = 7
+        del others
+    del bpe
+    assert set(ids.tolist()) == {7}
+
+
+@pytest.mark.parametrize("instructions", ["none", "avx2", "avx512"])
+def test_every_kind_of_instructions_finds_the_same_words(instructions: str) -> None:
+    """A processor without the instructions of this one gives the same ids."""
+    cases = [(name, split) for name in ("gpt2", "cl100k", "o200k") for split in (False, True)]
+    codes = [codes_of(name, "bpe", split) for name, split in cases]
+    program = (
+        "import pickle, sys; from mt_scaffold import BPE; codes, texts = pickle.load(sys.stdin.buffer);"
+        "print([BPE(each).encode_batch(texts)[0].tolist() for each in codes])"
+    )
+    texts = [TEXT, *(hard_text(seed, 400) for seed in range(4, 40))]
+    found = subprocess.run(
+        [sys.executable, "-c", program],
+        input=pickle.dumps((codes, texts)),
+        env={**os.environ, "MT_SCAFFOLD_SIMD": instructions},
+        capture_output=True,
+        check=True,
+    )
+    assert found.stdout.decode().strip() == str([BPE(each).encode_batch(texts)[0].tolist() for each in codes])

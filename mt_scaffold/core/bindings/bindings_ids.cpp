@@ -2,6 +2,8 @@
 
 #include "bindings/bindings_ids.hpp"
 
+#include <nanobind/ndarray.h>
+
 #include <algorithm>
 #include <bit>
 #include <optional>
@@ -17,41 +19,33 @@ namespace {
 
 nb::builtin_exception type_error(const std::string& message) { return nb::type_error(message.c_str()); }
 
-// The UTF-8 of texts and bytes, with what keeps it alive.
+// Texts and bytes as they are in Python, with what keeps them alive.
 class Texts {
  public:
-  // `number` is named by an error unless negative.
-  void add(nb::handle text, Py_ssize_t number) {
-    if (PyBytes_Check(text.ptr())) {
-      views_.emplace_back(PyBytes_AS_STRING(text.ptr()), static_cast<size_t>(PyBytes_GET_SIZE(text.ptr())));
-      kept_.push_back(nb::borrow<nb::object>(text));
-      return;
+  void reserve(size_t count) {
+    texts_.reserve(count);
+    kept_.reserve(count);
+  }
+  void add(nb::handle text) {
+    PyObject* const object = text.ptr();
+    if (PyBytes_Check(object)) {
+      texts_.emplace_back(std::string_view(PyBytes_AS_STRING(object), static_cast<size_t>(PyBytes_GET_SIZE(object))));
+    } else if (PyUnicode_Check(object)) {
+      const auto kind = PyUnicode_IS_ASCII(object)                       ? GivenText::Kind::kUtf8
+                        : PyUnicode_KIND(object) == PyUnicode_1BYTE_KIND ? GivenText::Kind::kLatin1
+                        : PyUnicode_KIND(object) == PyUnicode_2BYTE_KIND ? GivenText::Kind::kUcs2
+                                                                         : GivenText::Kind::kUcs4;
+      texts_.emplace_back(PyUnicode_DATA(object), static_cast<size_t>(PyUnicode_GET_LENGTH(object)), kind);
+    } else {
+      throw type_error("a text is a str or bytes, not " + std::string(Py_TYPE(object)->tp_name));
     }
-    if (!PyUnicode_Check(text.ptr()))
-      throw type_error("a text is a str or bytes, not " + std::string(Py_TYPE(text.ptr())->tp_name));
-    if (PyUnicode_IS_COMPACT_ASCII(text.ptr())) {
-      views_.emplace_back(static_cast<const char*>(PyUnicode_DATA(text.ptr())),
-                          static_cast<size_t>(PyUnicode_GET_LENGTH(text.ptr())));
-      kept_.push_back(nb::borrow<nb::object>(text));
-      return;
-    }
-    // Its own copy, because the one that Python keeps would stay as long as the text does.
-    PyObject* encoded = PyUnicode_AsEncodedString(text.ptr(), "utf-8", "surrogateescape");
-    if (!encoded) {
-      PyErr_Clear();
-      const std::string place = number < 0 ? "the text" : "text " + std::to_string(number);
-      set_error("MTScaffoldError",
-                place + " holds a lone surrogate, which is not a character; remove it, or pass bytes");
-      throw nb::python_error();
-    }
-    kept_.push_back(nb::steal<nb::object>(encoded));
-    views_.emplace_back(PyBytes_AS_STRING(encoded), static_cast<size_t>(PyBytes_GET_SIZE(encoded)));
+    kept_.push_back(nb::borrow<nb::object>(text));
   }
 
-  const std::vector<std::string_view>& views() const { return views_; }
+  const std::vector<GivenText>& given() const { return texts_; }
 
  private:
-  std::vector<std::string_view> views_;
+  std::vector<GivenText> texts_;
   std::vector<nb::object> kept_;
 };
 
@@ -160,50 +154,49 @@ std::vector<Special> specials(const std::string& states) {
 nb::list encode_text(Ids& self, nb::handle text, const std::string& special, double p, uint64_t seed, uint64_t epoch,
                      uint64_t index, double uniform, bool continued) {
   Texts texts;
-  texts.add(text, -1);
-  std::vector<int32_t> ids;
+  texts.add(text);
+  EncodedDocuments encoded;
   {
     nb::gil_scoped_release released;
-    const EncodedDocuments encoded = self.encoder->encode(
-        texts.views(), specials(special), {index}, -1, {p, seed, epoch, uniform}, 1,
+    encoded = self.encoder->encode(
+        texts.given(), specials(special), {index}, sizeof(int32_t), -1, {p, seed, epoch, uniform}, 1,
         [](size_t) { return std::string(); }, continued);
-    ids.resize(static_cast<size_t>(encoded.offsets.back()));
-    encoded.copy(reinterpret_cast<char*>(ids.data()), sizeof(int32_t), 1);
   }
-  auto result = nb::steal<nb::list>(PyList_New(static_cast<Py_ssize_t>(ids.size())));
+  const auto count = static_cast<Py_ssize_t>(encoded.offsets.back());
+  const auto* const ids = reinterpret_cast<const int32_t*>(encoded.ids.data());
+  auto result = nb::steal<nb::list>(PyList_New(count));
   if (!result.is_valid()) throw nb::python_error();
-  for (size_t i = 0; i < ids.size(); ++i)
-    PyList_SET_ITEM(result.ptr(), static_cast<Py_ssize_t>(i), PyLong_FromLong(ids[i]));
+  for (Py_ssize_t i = 0; i < count; ++i) PyList_SET_ITEM(result.ptr(), i, PyLong_FromLong(ids[i]));
   return result;
 }
 
-nb::bytearray room(size_t bytes) {
-  PyObject* array = PyByteArray_FromStringAndSize(nullptr, static_cast<Py_ssize_t>(bytes));
-  if (!array) throw nb::python_error();
-  return nb::steal<nb::bytearray>(array);
-}
+using Array = nb::ndarray<nb::memview, uint8_t, nb::ndim<1>>;
 
 nb::tuple encode_batch(Ids& self, nb::handle given, const std::string& special, const std::vector<uint64_t>& indices,
                        double p, uint64_t seed, uint64_t epoch, unsigned workers, size_t width, int32_t append,
                        double uniform) {
-  const nb::tuple items(given);
+  const auto items = nb::steal<nb::object>(PySequence_Fast(given.ptr(), "texts are a sequence"));
+  if (!items.is_valid()) throw nb::python_error();
   Texts texts;
-  for (size_t i = 0; i < items.size(); ++i) texts.add(nb::object(items[i]), static_cast<Py_ssize_t>(i));
-  std::optional<EncodedDocuments> encoded;
+  texts.reserve(static_cast<size_t>(PySequence_Fast_GET_SIZE(items.ptr())));
+  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(items.ptr()); ++i)
+    texts.add(PySequence_Fast_GET_ITEM(items.ptr(), i));
+  EncodedDocuments encoded;
   {
     nb::gil_scoped_release released;
-    encoded = self.encoder->encode(texts.views(), specials(special), indices, append, {p, seed, epoch, uniform},
-                                   workers, [](size_t number) { return "text " + std::to_string(number) + ": "; });
+    encoded = self.encoder->encode(texts.given(), specials(special), indices, width, append, {p, seed, epoch, uniform},
+                                   workers, [](size_t number) { return "text " + std::to_string(number); });
   }
-  const size_t bytes = static_cast<size_t>(encoded->offsets.back()) * width;
-  nb::bytearray ids = room(bytes), offsets = room(encoded->offsets.size() * sizeof(int64_t));
-  char* const into = PyByteArray_AS_STRING(ids.ptr());
-  std::memcpy(PyByteArray_AS_STRING(offsets.ptr()), encoded->offsets.data(), encoded->offsets.size() * sizeof(int64_t));
-  without_gil([&] {
-    encoded->copy(into, width, workers);
-    encoded.reset();
-  });
-  return nb::make_tuple(std::move(ids), std::move(offsets));
+  const std::vector<int64_t>& starts = encoded.offsets;
+  PyObject* offsets = PyByteArray_FromStringAndSize(reinterpret_cast<const char*>(starts.data()),
+                                                    static_cast<Py_ssize_t>(starts.size() * sizeof(int64_t)));
+  if (!offsets) throw nb::python_error();
+  auto ids = std::make_unique<ReservedMemory>(std::move(encoded.ids));
+  auto* const data = reinterpret_cast<uint8_t*>(ids->data());
+  const size_t bytes = static_cast<size_t>(starts.back()) * width;
+  const nb::capsule owner(ids.get(), [](void* memory) noexcept { delete static_cast<ReservedMemory*>(memory); });
+  ids.release();
+  return nb::make_tuple(Array(data, {bytes}, owner), nb::steal<nb::bytearray>(offsets));
 }
 
 nb::bytes decode_ids(const Ids& self, nb::handle given) {

@@ -41,7 +41,15 @@ Applier::Applier(std::shared_ptr<const Segmenter> segmenter, Isolate isolate,
       limits_(limits),
       dictionary_(std::move(dictionary)),
       unknown_(unknown),
-      table_(std::make_shared<WordTable>(limits)) {}
+      table_(std::make_shared<WordTable>(limits)) {
+  if (!dictionary_ || !notation_) return;
+  const Interner& texts = segmenter_->texts();
+  id_of_token_.assign(texts.size(), kNoId);
+  for (size_t token = 0; token < texts.size(); ++token)
+    if (const auto found = dictionary_->find(std::string(texts[static_cast<int32_t>(token)]));
+        found != dictionary_->end())
+      id_of_token_[token] = found->second;
+}
 
 Applier::~Applier() = default;
 
@@ -181,6 +189,71 @@ size_t Applier::append_words(Worker& worker, Words words, const char* begin, Out
                               : append_words_as<Draws::kNone>(worker, words, begin, output);
 }
 
+// Writes the ids of a word that the thread's caches lack, and returns their number.
+__attribute__((noinline)) size_t Applier::look_up_ids(Worker& worker, std::string_view text, int32_t* to) {
+  const HashedWord word = hash_word(text);
+  const WordEntry* entry = worker.table->find(WordTable::word_key(word));
+  if (!entry) entry = entry_of_new_word(worker, word);
+  const size_t count = entry->output_length / sizeof(int32_t);
+  std::memcpy(to, entry->output(), entry->output_length);
+  const auto remember = [&](auto& cache) {
+    if (count - 1 < cache.kMostIds) cache.add(cache.key(text.data(), text.size()), to, count);
+  };
+  if (text.size() <= ShortWordCache::kLongest) {
+    remember(worker.caches->short_words);
+  } else if (text.size() <= LongWordCache::kLongest) {
+    remember(worker.caches->long_words);
+  }
+  return count;
+}
+
+void Applier::append_ids(Worker& worker, std::string_view text, OutputBuffer& output) {
+  if (!worker.caches) worker.caches = std::make_unique<WordCaches>();
+  const WordCaches& caches = *worker.caches;
+  // No word has more ids than bytes.
+  auto* const begin = reinterpret_cast<int32_t*>(output.reserve(text.size() * sizeof(int32_t)));
+  int32_t* to = begin;
+  pretokeniser_->for_each_batch(
+      text.data(), text.data() + text.size(), [&](const char* from, const char* const* ends, size_t count) {
+        // In groups, so that the caches' memory is fetched before it is needed.
+        constexpr size_t kAhead = 64;
+        ShortWordCache::Place places[kAhead];
+        LongWordCache::Place long_places[kAhead];
+        for (; count > 0; count -= std::min(count, kAhead), ends += kAhead) {
+          const size_t size = std::min(count, kAhead);
+          const char* p = from;
+          size_t long_words = 0;
+          for (size_t i = 0; i < size; p = ends[i++]) {
+            const auto length = static_cast<size_t>(ends[i] - p);
+            if (length <= ShortWordCache::kLongest) [[likely]] {
+              places[i] = caches.short_words.place(ShortWordCache::key(p, length));
+            } else if (length <= LongWordCache::kLongest) {
+              long_places[long_words++] = caches.long_words.place(LongWordCache::key(p, length));
+            }
+          }
+          long_words = 0;
+          int32_t* at = to;
+          for (size_t i = 0; i < size; from = ends[i++]) {
+            const auto length = static_cast<size_t>(ends[i] - from);
+            if (length <= ShortWordCache::kLongest) [[likely]] {
+              if (const auto* const entry = places[i].find()) [[likely]] {
+                at = entry->copy_ids(at);
+                continue;
+              }
+            } else if (length <= LongWordCache::kLongest) {
+              if (const auto* const entry = long_places[long_words++].find()) {
+                at = entry->copy_ids(at);
+                continue;
+              }
+            }
+            at += look_up_ids(worker, {from, length}, at);
+          }
+          to = at;
+        }
+      });
+  output.advance(static_cast<size_t>(to - begin) * sizeof(int32_t));
+}
+
 void Applier::start(Worker& worker, uint64_t index) {
   if (!worker.dropout.any()) return;
   worker.random = RandomStream(worker.dropout.seed, worker.dropout.epoch, index);
@@ -189,6 +262,10 @@ void Applier::start(Worker& worker, uint64_t index) {
 
 size_t Applier::append_line(Worker& worker, std::string_view line, Margins margins, OutputBuffer& output) {
   const char* const begin = line.data();
+  if (pretokeniser_ && dictionary_ && any_bytes_ && !worker.dropout.any()) {
+    append_ids(worker, line, output);
+    return kValid;
+  }
   if (pretokeniser_) {
     worker.word_ends.clear();
     pretokeniser_->for_each_word(begin, begin + line.size(), [&](std::string_view word) {

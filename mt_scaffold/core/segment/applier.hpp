@@ -64,6 +64,7 @@ class Applier {
   WordCounts count_subwords(const WordCounts& counts);
 
  private:
+  static constexpr int32_t kNoId = INT32_MIN;
   class Worker;  // the state of one thread
 
   // A worker for one call, kept afterwards for its room in the table of words.
@@ -93,6 +94,9 @@ class Applier {
   template <Draws kDraws, typename Words>
   size_t append_words_as(Worker& worker, Words words, const char* begin, OutputBuffer& output);
 
+  // Appends the ids of a document's words; nothing is drawn.
+  void append_ids(Worker& worker, std::string_view text, OutputBuffer& output);
+  size_t look_up_ids(Worker& worker, std::string_view word, int32_t* to);
   const WordEntry* entry_of_new_word(Worker& worker, const HashedWord& word);
   // Segments a word in which dropout drops a merge.
   void segment_with_drops(Worker& worker, const WordEntry* entry, const HashedWord& word, OutputBuffer& output);
@@ -115,6 +119,7 @@ class Applier {
   const bool notation_;   // subwords are written in GPT-2's notation
   const TableLimits limits_;
   const std::shared_ptr<const Dictionary> dictionary_;
+  std::vector<int32_t> id_of_token_;  // kNoId for those that the dictionary lacks; empty if the place in a word matters
   const int32_t unknown_;
 
   std::mutex table_mutex_;
@@ -131,7 +136,8 @@ class Applier::Documents {
 
   // Begins a document: under dropout its ids depend on (seed, epoch, index) alone.
   void begin(uint64_t index);
-  // Appends the ids (int32) of a part of the document. Words do not span parts.
+  // Appends the ids (int32) of a part of the document, which must be readable for kPadding bytes past its end. Words do
+  // not span parts.
   void append(std::string_view text, OutputBuffer& output);
 
  private:
@@ -140,7 +146,6 @@ class Applier::Documents {
 
   Applier& applier_;
   const Lease worker_;
-  std::string padded_;
 };
 
 }  // namespace mt_scaffold

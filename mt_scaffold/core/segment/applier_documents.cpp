@@ -27,12 +27,10 @@ void Applier::Documents::begin(uint64_t index) { start(*worker_, index); }
 
 void Applier::Documents::append(std::string_view text, OutputBuffer& output) {
   applier_.refresh_table(*worker_);
-  padded_.assign(text).append(kPadding, '\0');
-  const std::string_view padded(padded_.data(), text.size());
   if (applier_.pretokeniser_) {
-    applier_.append_line(*worker_, padded, {0, 0}, output);
+    applier_.append_line(*worker_, text, {0, 0}, output);
   } else {
-    append_spaced(padded, output);
+    append_spaced(text, output);
   }
 }
 

@@ -59,7 +59,10 @@ void Applier::write_pieces(Worker& worker, std::string_view word) const {
   for (size_t i = 0; i < pieces.size(); ++i) {
     const std::string_view piece = word.substr(pieces[i].begin, pieces[i].end - pieces[i].begin);
     const bool last = i + 1 == pieces.size();
-    if (dictionary_) {
+    const auto token = static_cast<size_t>(pieces[i].token);
+    if (token < id_of_token_.size() && id_of_token_[token] != kNoId) {
+      text.append(reinterpret_cast<const char*>(&id_of_token_[token]), sizeof(int32_t));
+    } else if (dictionary_) {
       form.assign(piece);
       if (!last && !notation_) form += segmenter_->separator();
       const auto found = dictionary_->find(form);

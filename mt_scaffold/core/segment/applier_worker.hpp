@@ -7,8 +7,14 @@
 #include <vector>
 
 #include "segment/applier.hpp"
+#include "segment/word_cache.hpp"
 
 namespace mt_scaffold {
+
+struct WordCaches {
+  ShortWordCache short_words;
+  LongWordCache long_words;
+};
 
 // Padded against false sharing.
 class alignas(128) Applier::Worker {
@@ -24,6 +30,7 @@ class alignas(128) Applier::Worker {
 
   std::shared_ptr<WordTable> table;
   WordTable::Arena arena;
+  std::unique_ptr<WordCaches> caches;
 
   std::shared_ptr<Segmenter::Scratch> scratch;
   UniformSampler::Scratch sampling;

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <exception>
 #include <mutex>
+#include <utility>
 
 #include "text/lines.hpp"
 
@@ -26,18 +27,21 @@ class Texts {
 
   void begin(uint64_t index) { session_.begin(index); }
 
-  // Appends int32 ids. `name` names the text, whose first `before` bytes are not a part of `text`, if it holds a
-  // special token that is refused. `continued`: more of a text comes before it.
-  template <typename Name>
-  void append(std::string_view text, size_t before, Name&& name, OutputBuffer& output, bool continued = false) {
-    if (const auto refused = refused_.find(text, 0); refused.position != std::string_view::npos)
-      throw SpecialTokenFound(name() + "the text holds the special token '" + ids_.special()[refused.index] +
-                              "' at byte offset " + std::to_string(before + refused.position) +
+  // Appends int32 ids of a text, which must be readable for kPadding bytes past its end. `first`: nothing precedes it.
+  // `where` gives the name of the text and the bytes before this part, if it holds a special token that is refused.
+  template <typename Where>
+  void append(std::string_view text, bool first, Where&& where, OutputBuffer& output) {
+    if (const auto refused = refused_.find(text, 0); refused.position != std::string_view::npos) {
+      const std::pair<std::string, size_t> place = where();
+      throw SpecialTokenFound((place.first.empty() ? "" : place.first + ": ") + "the text holds the special token '" +
+                              ids_.special()[refused.index] + "' at byte offset " +
+                              std::to_string(place.second + refused.position) +
                               "; allow it, to encode it as that token, or do not disallow it, to encode it as text");
+    }
     for (size_t from = 0; from < text.size();) {
       const auto found = allowed_.find(text, from);
       const size_t stop = std::min(found.position, text.size());
-      if (stop > from) append_text(text.substr(from, stop - from), before + from == 0 && !continued, output);
+      if (stop > from) append_text(text.substr(from, stop - from), first && from == 0, output);
       if (found.position == std::string_view::npos) break;
       append_id(ids_.special_ids()[found.index], output);
       from = stop + ids_.special()[found.index].size();
@@ -68,7 +72,9 @@ class Texts {
         if (found < text.size()) spaced_ += ' ';
         from = found + kSpace.size();
       }
-      text = spaced_;
+      const size_t size = spaced_.size();
+      spaced_.append(kPadding, '\0');
+      text = std::string_view(spaced_).substr(0, size);
     }
     session_.append(text, output);
     if (numbering.unknown >= 0) join_unknown(begin, numbering.unknown, output);
@@ -131,13 +137,14 @@ IdEncoder::IdEncoder(std::shared_ptr<Applier> applier, std::shared_ptr<const Tok
                      std::shared_ptr<const Pretokeniser> pretokeniser)
     : applier_(std::move(applier)), ids_(std::move(ids)), pretokeniser_(std::move(pretokeniser)) {}
 
-// The last position of `text` where it may be cut in two without a change of its ids, or 0.
-size_t IdEncoder::last_cut(std::string_view text) const {
+// The last position of `text`, which `beyond` follows, where it may be cut in two without a change of its ids, or 0.
+size_t IdEncoder::last_cut(std::string_view text, std::string_view beyond) const {
+  const std::string_view all(text.data(), text.size() + beyond.size());
   // Without a pre-tokeniser, everything around a line end stands for itself.
   size_t cut = pretokeniser_ ? pretokeniser_->last_certain_cut(text, 0) : text.rfind('\n') + 1;
   const auto within_special = [&](const std::string& token) {
     const size_t from = cut > token.size() ? cut - token.size() + 1 : 0;
-    const size_t found = text.substr(0, cut + token.size() - 1).find(token, from);
+    const size_t found = all.substr(0, cut + token.size() - 1).find(token, from);
     return found < cut && cut < found + token.size();
   };
   while (cut > 0 && std::any_of(ids_->special().begin(), ids_->special().end(), within_special)) {
@@ -147,21 +154,50 @@ size_t IdEncoder::last_cut(std::string_view text) const {
   return cut;
 }
 
-std::vector<IdEncoder::Unit> IdEncoder::plan(const std::vector<std::string_view>& texts, bool cut) const {
+// The same for the part of a text that begins at `begin`; positions are units of the text.
+size_t IdEncoder::last_cut(const GivenText& text, size_t begin, size_t size) const {
+  size_t beyond = 0;
+  for (const std::string& token : ids_->special()) beyond = std::max(beyond, token.size());
+  beyond = std::min(beyond, text.size - begin - size);
+  if (text.kind == GivenText::Kind::kUtf8)
+    return last_cut({text.data + begin, size}, {text.data + begin + size, beyond});
+  constexpr size_t kWindow = 4096;
+  const size_t from = begin + size - std::min(size, kWindow);
+  std::string window, after;
+  for (const auto& [part, utf8] : {std::pair{text.part(from, begin + size), &window},
+                                   std::pair{text.part(begin + size, begin + size + beyond), &after}}) {
+    utf8->resize(part.size * part.widest() + kPadding);
+    const char* const end = to_utf8(part, utf8->data());
+    if (!end) return 0;
+    utf8->resize(static_cast<size_t>(end - utf8->data()));
+  }
+  const size_t split = window.size();
+  window += after;
+  const size_t cut = last_cut(std::string_view(window).substr(0, split), std::string_view(window).substr(split));
+  if (cut == 0) return 0;
+  size_t units = from;
+  for (size_t bytes = 0; bytes < cut; ++units) {
+    char utf8[4 + kPadding];
+    bytes += static_cast<size_t>(to_utf8(text.part(units, units + 1), utf8) - utf8);
+  }
+  return units - begin;
+}
+
+std::vector<IdEncoder::Unit> IdEncoder::plan(const std::vector<GivenText>& texts, bool cut) const {
   std::vector<Unit> units;
   size_t first = 0, bytes = 0;
   const auto close = [&](size_t end) {
-    if (first < end) units.push_back({first, end, 0, texts[end - 1].size()});
+    if (first < end) units.push_back({first, end, 0, texts[end - 1].size});
     first = end;
     bytes = 0;
   };
   for (size_t i = 0; i < texts.size(); ++i) {
-    const std::string_view text = texts[i];
-    if (cut && text.size() >= 2 * kUnit) {
+    const GivenText& text = texts[i];
+    if (cut && text.size >= 2 * kUnit) {
       close(i);
       size_t begin = 0;
-      for (size_t size = kUnit; begin + size + kUnit < text.size();) {
-        const size_t length = last_cut(text.substr(begin, size));
+      for (size_t size = kUnit; begin + size + kUnit < text.size;) {
+        const size_t length = last_cut(text, begin, size);
         if (length == 0) {
           size *= 2;
           continue;
@@ -170,53 +206,130 @@ std::vector<IdEncoder::Unit> IdEncoder::plan(const std::vector<std::string_view>
         begin += length;
         size = kUnit;
       }
-      units.push_back({i, i + 1, begin, text.size()});
+      units.push_back({i, i + 1, begin, text.size});
       first = i + 1;
       continue;
     }
-    bytes += text.size() + 16;
+    bytes += text.size + 16;
     if (bytes >= kUnit) close(i + 1);
   }
   close(texts.size());
   return units;
 }
 
-EncodedDocuments IdEncoder::encode(const std::vector<std::string_view>& texts, const std::vector<Special>& special,
-                                   const std::vector<uint64_t>& indices, int32_t append, const Dropout& dropout,
-                                   unsigned workers, const std::function<std::string(size_t)>& name_of,
-                                   bool continued) const {
+namespace {
+
+// Takes the ids of units, which may be finished in any order, and puts them in order where they belong.
+class InOrder {
+ public:
+  InOrder(size_t units, char* to, size_t width) : parts_(units), done_(units), to_(to), width_(width) {}
+
+  // A buffer for the ids of a unit.
+  OutputBuffer buffer() {
+    std::lock_guard lock(mutex_);
+    if (spare_.empty()) return {};
+    OutputBuffer buffer = std::move(spare_.back());
+    spare_.pop_back();
+    buffer.clear();
+    return buffer;
+  }
+
+  void add(size_t unit, OutputBuffer ids) {
+    size_t first, last, at;
+    {
+      std::lock_guard lock(mutex_);
+      parts_[unit] = std::move(ids);
+      done_[unit] = true;
+      first = placed_;
+      at = count_;
+      for (; placed_ < parts_.size() && done_[placed_]; ++placed_) count_ += parts_[placed_].size() / sizeof(int32_t);
+      last = placed_;
+    }
+    for (size_t i = first; i < last; ++i) {
+      const size_t count = parts_[i].size() / sizeof(int32_t);
+      narrow(as_ids(parts_[i]), count, width_, to_ + at * width_);
+      at += count;
+    }
+    std::lock_guard lock(mutex_);
+    for (size_t i = first; i < last; ++i) spare_.push_back(std::move(parts_[i]));
+  }
+
+  size_t count() const { return count_; }
+
+ private:
+  std::mutex mutex_;
+  std::vector<OutputBuffer> parts_, spare_;
+  std::vector<bool> done_;
+  size_t placed_ = 0, count_ = 0;  // units, and their ids
+  char* const to_;
+  const size_t width_;
+};
+
+// The UTF-8 of a part of a text, readable for kPadding bytes past its end; without data if it holds a lone surrogate.
+std::string_view utf8_of(const GivenText& text, size_t begin, size_t end, OutputBuffer& copy) {
+  if (text.kind == GivenText::Kind::kUtf8 && end + kPadding <= text.size) return {text.data + begin, end - begin};
+  copy.clear();
+  const GivenText part = text.part(begin, end);
+  char* const to = copy.reserve(part.size * part.widest());
+  const char* const after = to_utf8(part, to);
+  return after ? std::string_view(to, static_cast<size_t>(after - to)) : std::string_view();
+}
+
+}  // namespace
+
+EncodedDocuments IdEncoder::encode(const std::vector<GivenText>& texts, const std::vector<Special>& special,
+                                   const std::vector<uint64_t>& indices, size_t width, int32_t append,
+                                   const Dropout& dropout, unsigned workers,
+                                   const std::function<std::string(size_t)>& name_of, bool continued) const {
   const std::vector<Unit> units = plan(texts, !dropout.any());
   workers = std::max(1u, static_cast<unsigned>(std::min<size_t>(workers, units.size())));
-  EncodedDocuments result;
-  result.offsets.assign(texts.size() + 1, 0);
-  result.buffers_.resize(workers);
-  result.pieces_.resize(units.size());
+  // A byte has one id at most, or two with a space before it, and a text has one more with each of `append` and a
+  // space.
+  size_t most = 2 * texts.size();
+  for (const GivenText& text : texts) most += text.size * text.widest() * (ids_->numbering().metaspace ? 2 : 1);
+  EncodedDocuments result{std::vector<int64_t>(texts.size() + 1, 0), ReservedMemory(most * width)};
+  InOrder in_order(units.size(), result.ids.data(), width);
 
+  std::vector<size_t> counts(units.size(), 0);  // of the ids of parts of texts
   std::atomic<size_t> next{0};
   std::mutex mutex;
   size_t failed = units.size();
   std::exception_ptr failure;
-  const auto work = [&](unsigned worker) {
-    OutputBuffer& output = result.buffers_[worker];
+  const auto work = [&](unsigned) {
     Texts session(*applier_, *ids_, special, dropout);
+    OutputBuffer copy;
     // Units are handed out in order, so that the earliest failure is always found.
     for (size_t i = next++; i < units.size(); i = next++) {
       const Unit& unit = units[i];
-      const size_t before = output.size() / sizeof(int32_t);
-      size_t seen = before;
+      OutputBuffer output = in_order.buffer();
+      size_t seen = 0;
       try {
         for (size_t k = unit.first; k < unit.last; ++k) {
           session.begin(indices.empty() ? k : indices[k]);
           const size_t begin = k + 1 == unit.last ? unit.begin : 0;
-          const std::string_view text = k + 1 == unit.last ? texts[k].substr(begin, unit.end - begin) : texts[k];
-          session.append(text, begin, [&] { return name_of(k); }, output, continued);
-          const bool ends = k + 1 < unit.last || unit.end == texts[k].size();
+          const size_t end = k + 1 == unit.last ? unit.end : texts[k].size;
+          const std::string_view text = utf8_of(texts[k], begin, end, copy);
+          if (!text.data()) {
+            const std::string name = name_of(k);
+            throw InputError((name.empty() ? "the text" : name) +
+                             " holds a lone surrogate, which is not a character; remove it, or pass bytes");
+          }
+          const auto where = [&] {
+            OutputBuffer before;
+            return std::pair{name_of(k), utf8_of(texts[k], 0, begin, before).size()};
+          };
+          session.append(text, begin == 0 && !continued, where, output);
+          const bool ends = end == texts[k].size;
           if (ends && append >= 0) Texts::append_id(append, output);
           const size_t now = output.size() / sizeof(int32_t);
-          // The parts of a document are summed below.
-          if (ends && (k + 1 < unit.last || unit.begin == 0)) result.offsets[k + 1] = static_cast<int64_t>(now - seen);
+          if (begin == 0 && ends) {
+            result.offsets[k + 1] = static_cast<int64_t>(now - seen);
+          } else {
+            counts[i] = now - seen;
+          }
           seen = now;
         }
+        in_order.add(i, std::move(output));
       } catch (...) {
         std::lock_guard lock(mutex);
         if (i < failed) {
@@ -226,7 +339,6 @@ EncodedDocuments IdEncoder::encode(const std::vector<std::string_view>& texts, c
         next = units.size();
         return;
       }
-      result.pieces_[i] = {worker, before, seen - before};
     }
   };
   if (workers == 1) {
@@ -235,30 +347,10 @@ EncodedDocuments IdEncoder::encode(const std::vector<std::string_view>& texts, c
     in_parallel(workers, work);
   }
   if (failure) std::rethrow_exception(failure);
-  for (size_t i = 0; i < units.size(); ++i) {
-    const Unit& unit = units[i];
-    if (unit.begin != 0 || unit.end != texts[unit.last - 1].size())
-      result.offsets[unit.last] += static_cast<int64_t>(result.pieces_[i].count);
-  }
+  for (size_t i = 0; i < units.size(); ++i) result.offsets[units[i].last] += static_cast<int64_t>(counts[i]);
   for (size_t i = 1; i < result.offsets.size(); ++i) result.offsets[i] += result.offsets[i - 1];
+  result.ids.shrink(in_order.count() * width);
   return result;
-}
-
-void EncodedDocuments::copy(char* to, size_t width, unsigned workers) const {
-  std::vector<size_t> starts(pieces_.size() + 1, 0);
-  for (size_t i = 0; i < pieces_.size(); ++i) starts[i + 1] = starts[i] + pieces_[i].count;
-  std::atomic<size_t> next{0};
-  const auto work = [&](unsigned) {
-    for (size_t i = next++; i < pieces_.size(); i = next++) {
-      const Piece& piece = pieces_[i];
-      narrow(as_ids(buffers_[piece.worker]) + piece.begin, piece.count, width, to + starts[i] * width);
-    }
-  };
-  if (workers <= 1 || pieces_.size() <= 1) {
-    work(0);
-  } else {
-    in_parallel(workers, work);
-  }
 }
 
 namespace {
@@ -305,8 +397,8 @@ uint64_t IdEncoder::encode_lines(BlockReader& reader, Sink& ids, Sink& sizes, co
         std::string_view line;
         for (Lines lines(block.text()); lines.next(line); ++index) {
           state.texts->begin(first + index);
-          state.texts->append(
-              line, 0, [&] { return *block.name + ": line " + std::to_string(index + 1) + ": "; }, state.ids);
+          const auto where = [&] { return std::pair{*block.name + ": line " + std::to_string(index + 1), size_t{0}}; };
+          state.texts->append(line, true, where, state.ids);
           if (append >= 0) Texts::append_id(append, state.ids);
           state.bytes += line.size();
           const size_t now = state.ids.size() / sizeof(int32_t);

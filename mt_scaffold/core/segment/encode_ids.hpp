@@ -9,27 +9,17 @@
 #include <vector>
 
 #include "io/blocks.hpp"
+#include "memory/reserved_memory.hpp"
 #include "segment/applier.hpp"
 #include "segment/token_ids.hpp"
+#include "text/given_text.hpp"
 #include "text/pretokeniser.hpp"
 
 namespace mt_scaffold {
 
-// The ids of several documents, in pieces, as the threads made them.
-class EncodedDocuments {
- public:
+struct EncodedDocuments {
   std::vector<int64_t> offsets;  // where the ids of each document begin, and the end
-  // Writes all ids, in order, as unsigned integers of `width` bytes (2 or 4).
-  void copy(char* to, size_t width, unsigned workers) const;
-
- private:
-  friend class IdEncoder;
-  struct Piece {
-    uint32_t worker = 0;
-    size_t begin = 0, count = 0;  // in ids
-  };
-  std::vector<OutputBuffer> buffers_;  // int32, by worker
-  std::vector<Piece> pieces_;
+  ReservedMemory ids;            // of all documents, in order, as unsigned integers
 };
 
 class IdEncoder {
@@ -39,10 +29,11 @@ class IdEncoder {
             std::shared_ptr<const Pretokeniser> pretokeniser);
 
   // Under dropout the random numbers of a document depend on (seed, epoch, its index) alone; its index is its position
-  // unless `indices` are given. `append`: an id after each document, unless negative. Throws SpecialTokenFound for one
-  // that is refused; `name_of` says where. `continued`: the texts go on others.
-  EncodedDocuments encode(const std::vector<std::string_view>& texts, const std::vector<Special>& special,
-                          const std::vector<uint64_t>& indices, int32_t append, const Dropout& dropout,
+  // unless `indices` are given. `width`: the bytes of an id, 2 or 4. `append`: an id after each document, unless
+  // negative. Throws SpecialTokenFound for one that is refused, and InputError for a lone surrogate; `name_of` says
+  // where, unless it is empty. `continued`: the texts go on others.
+  EncodedDocuments encode(const std::vector<GivenText>& texts, const std::vector<Special>& special,
+                          const std::vector<uint64_t>& indices, size_t width, int32_t append, const Dropout& dropout,
                           unsigned workers, const std::function<std::string(size_t)>& name_of,
                           bool continued = false) const;
 
@@ -55,8 +46,9 @@ class IdEncoder {
 
  private:
   struct Unit;
-  size_t last_cut(std::string_view text) const;
-  std::vector<Unit> plan(const std::vector<std::string_view>& texts, bool cut) const;
+  size_t last_cut(std::string_view text, std::string_view beyond) const;
+  size_t last_cut(const GivenText& text, size_t begin, size_t size) const;
+  std::vector<Unit> plan(const std::vector<GivenText>& texts, bool cut) const;
 
   const std::shared_ptr<Applier> applier_;
   const std::shared_ptr<const TokenIds> ids_;

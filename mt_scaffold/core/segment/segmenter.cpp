@@ -108,16 +108,18 @@ uint32_t Segmenter::segment(std::string_view word, std::vector<Piece>& pieces, S
   pieces.clear();
   uint32_t begin = 0;
   for (size_t i = 0; i < token.size(); ++i) {
-    if (token[i] != MergeTable::kUnknown && base_symbols > 1) {
+    int32_t piece = token[i];
+    if (piece != MergeTable::kUnknown && base_symbols > 1) {
       const bool last = i + 1 == token.size() && !expansions_.last.empty();
       const auto& expansion = (last ? expansions_.last : expansions_.inner)[static_cast<size_t>(token[i])];
       for (size_t k = 0; k + 1 < expansion.size(); ++k) {
         const auto piece_end = begin + static_cast<uint32_t>(table_.texts[expansion[k]].size());
-        pieces.push_back({begin, piece_end});
+        pieces.push_back({begin, piece_end, expansion[k]});
         begin = piece_end;
       }
+      if (!expansion.empty()) piece = expansion.back();
     }
-    pieces.push_back({begin, end[i]});
+    pieces.push_back({begin, end[i], piece});
     begin = end[i];
   }
   return merges;

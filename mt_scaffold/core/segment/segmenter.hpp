@@ -18,9 +18,10 @@
 
 namespace mt_scaffold {
 
-// The bytes of a subword in its word.
+// The bytes of a subword in its word, and its token if that is known.
 struct Piece {
   uint32_t begin, end;
+  int32_t token = MergeTable::kUnknown;
 };
 
 class Segmenter {
@@ -56,6 +57,8 @@ class Segmenter {
   std::vector<std::string> surface_forms(bool isolates = false) const;
   // The strings of the normal merged tokens, in order of the first merge that makes each.
   std::vector<std::string> merged_tokens() const { return table_.normal_tokens(); }
+  // The strings of all tokens, by number.
+  const Interner& texts() const { return table_.texts; }
 
  private:
   // Whether uniform sampling draws a token: a normal one that the vocabulary leaves whole.

@@ -1,5 +1,6 @@
 #include "text/pretokeniser.hpp"
 
+#include <cstdlib>
 #include <cstring>
 #include <stdexcept>
 #include <string>
@@ -135,12 +136,12 @@ inline size_t cut_word(const char*& p, const char* end, const char** ends) {
   return count;
 }
 
-template <typename Pattern, bool split_digits, size_t kBatch>
-size_t cut(const char* p, const char* end, const char** ends) {
-  size_t count = 0;
 #if defined(__SSE2__)
+template <typename Pattern, bool split_digits, size_t kBatch, typename Bytes>
+__attribute__((always_inline)) inline size_t cut_chunks(const char* p, const char* end, const char** ends) {
+  size_t count = 0;
   while (p < end && count + kChunk < kBatch) {
-    const WordStarts found = word_starts<Pattern::kPattern, split_digits>(p, end);
+    const WordStarts found = word_starts<Pattern::kPattern, split_digits, Bytes>(p, end);
     for (uint64_t starts = found.starts; starts != 0; starts &= starts - 1)
       ends[count++] = p + std::countr_zero(starts);
     if (found.complete) {
@@ -155,10 +156,54 @@ size_t cut(const char* p, const char* end, const char** ends) {
     const char* const resume = p + kChunk;
     while (p < end && p < resume && count + 1 < kBatch) count += cut_word<Pattern, split_digits>(p, end, ends + count);
   }
-#else
-  while (p < end && count + 1 < kBatch) count += cut_word<Pattern, split_digits>(p, end, ends + count);
-#endif
   return count;
+}
+
+template <typename Pattern, bool split_digits, size_t kBatch>
+MT_SCAFFOLD_AVX512 size_t cut_avx512(const char* p, const char* end, const char** ends) {
+  return cut_chunks<Pattern, split_digits, kBatch, chunk::Avx512>(p, end, ends);
+}
+
+template <typename Pattern, bool split_digits, size_t kBatch>
+MT_SCAFFOLD_AVX2 size_t cut_avx2(const char* p, const char* end, const char** ends) {
+  return cut_chunks<Pattern, split_digits, kBatch, chunk::Avx2>(p, end, ends);
+}
+#endif
+
+template <typename Pattern, bool split_digits, size_t kBatch>
+size_t cut(const char* p, const char* end, const char** ends) {
+#if defined(__SSE2__)
+  return cut_chunks<Pattern, split_digits, kBatch, chunk::Sse2>(p, end, ends);
+#else
+  size_t count = 0;
+  while (p < end && count + 1 < kBatch) count += cut_word<Pattern, split_digits>(p, end, ends + count);
+  return count;
+#endif
+}
+
+using Cut = size_t (*)(const char* begin, const char* end, const char** ends);
+
+// Whether to use instructions that only some processors have. MT_SCAFFOLD_SIMD names the only ones to use, for tests.
+[[maybe_unused]] bool may_use(std::string_view instructions, bool supported) {
+  const char* const only = std::getenv("MT_SCAFFOLD_SIMD");
+  return supported && (!only || only == instructions);
+}
+
+// The fastest that this processor has.
+template <typename Pattern, bool split_digits, size_t kBatch>
+Cut fastest_cut() {
+#if defined(__SSE2__)
+  if (__builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2")) {
+    if (may_use("avx512", __builtin_cpu_supports("avx512bw"))) return cut_avx512<Pattern, split_digits, kBatch>;
+    if (may_use("avx2", __builtin_cpu_supports("avx2"))) return cut_avx2<Pattern, split_digits, kBatch>;
+  }
+#endif
+  return cut<Pattern, split_digits, kBatch>;
+}
+
+template <typename Pattern, size_t kBatch>
+Cut fastest_cut(bool split_digits) {
+  return split_digits ? fastest_cut<Pattern, true, kBatch>() : fastest_cut<Pattern, false, kBatch>();
 }
 
 // metaspace,  ?[^ ]+| : a word begins with each space, as in tokenizers; metaspace-runs,  *[^ ]+| +: with each run of
@@ -183,11 +228,11 @@ size_t cut_at_spaces(const char* p, const char* end, const char** ends) {
 
 Pretokeniser::Pretokeniser(std::string_view name, bool split_digits) : split_digits_(split_digits) {
   if (name == "gpt2") {
-    cut_ = split_digits ? cut<Gpt2, true, kBatch> : cut<Gpt2, false, kBatch>;
+    cut_ = fastest_cut<Gpt2, kBatch>(split_digits);
   } else if (name == "cl100k") {
-    cut_ = split_digits ? cut<Cl100k, true, kBatch> : cut<Cl100k, false, kBatch>;
+    cut_ = fastest_cut<Cl100k, kBatch>(split_digits);
   } else if (name == "o200k") {
-    cut_ = split_digits ? cut<O200k, true, kBatch> : cut<O200k, false, kBatch>;
+    cut_ = fastest_cut<O200k, kBatch>(split_digits);
   } else if (name == "metaspace" || name == "metaspace-runs") {
     at_spaces_ = true;
     cut_ = name == "metaspace" ? cut_at_spaces<false, kBatch> : cut_at_spaces<true, kBatch>;

@@ -12,6 +12,8 @@ namespace mt_scaffold {
 // Thread-safe. A byte that is not part of valid UTF-8 is a character of no class.
 class Pretokeniser {
  public:
+  static constexpr size_t kBatch = 256;
+
   // Returns the ends of a document's words by a pattern that the core has no matcher for; may be called by any thread.
   using Split = std::function<std::vector<size_t>(std::string_view document)>;
 
@@ -24,21 +26,35 @@ class Pretokeniser {
   // It must be readable for kPadding bytes past its end.
   template <typename OnWord>
   void for_each_word(const char* begin, const char* end, OnWord&& on_word) const {
-    if (split_) {
-      for (const size_t length : pattern_lengths(begin, end)) {
-        on_word(std::string_view(begin, length));
-        begin += length;
+    for_each_batch(begin, end, [&](const char* from, const char* const* ends, size_t count) {
+      for (size_t i = 0; i < count; from = ends[i++])
+        on_word(std::string_view(from, static_cast<size_t>(ends[i] - from)));
+    });
+  }
+
+  // Calls `on_batch(const char* begin, const char* const* ends, size_t count)` for 1 to kBatch words at a time: where
+  // the first begins, and where each ends.
+  template <typename OnBatch>
+  void for_each_batch(const char* begin, const char* end, OnBatch&& on_batch) const {
+    const char* ends[kBatch];
+    if (!split_) {
+      for (; begin < end;) {
+        const size_t count = cut_(begin, end, ends);
+        on_batch(begin, ends, count);
+        begin = ends[count - 1];
       }
       return;
     }
-    const char* ends[kBatch];
-    while (begin < end) {
-      const size_t count = cut_(begin, end, ends);
-      for (size_t i = 0; i < count; ++i) {
-        on_word(std::string_view(begin, static_cast<size_t>(ends[i] - begin)));
-        begin = ends[i];
-      }
+    size_t count = 0;
+    const char *from = begin, *p = begin;
+    for (const size_t length : pattern_lengths(begin, end)) {
+      ends[count++] = p += length;
+      if (count < kBatch) continue;
+      on_batch(from, ends, count);
+      from = p;
+      count = 0;
     }
+    if (count > 0) on_batch(from, ends, count);
   }
 
   // Returns a position where any document that begins with `text` may be cut in two without a change of its words, the
@@ -46,7 +62,6 @@ class Pretokeniser {
   size_t last_certain_cut(std::string_view text, size_t searched) const;
 
  private:
-  static constexpr size_t kBatch = 256;
   // Writes the ends of the next words of a document, at least one and at most kBatch, and returns their number.
   using Cut = size_t (*)(const char* begin, const char* end, const char** ends);
 

@@ -9,7 +9,7 @@
 #include "text/characters.hpp"
 
 #if defined(__SSE2__)
-#include <emmintrin.h>
+#include <immintrin.h>
 #endif
 
 namespace mt_scaffold {
@@ -37,58 +37,101 @@ inline size_t run_start(uint64_t mask, size_t i) {
   return 64 - static_cast<size_t>(std::countl_zero(~mask & below(i)));
 }
 
-inline uint64_t bits(const __m128i (&found)[4]) {
-  uint64_t mask = 0;
-  for (int i = 0; i < 4; ++i)
-    mask |= static_cast<uint64_t>(static_cast<uint32_t>(_mm_movemask_epi8(found[i]))) << 16 * i;
-  return mask;
-}
-
-// The bytes of 64 that are within a range, or equal to one byte.
-inline uint64_t in_range(const __m128i (&bytes)[4], char from, char to) {
-  const __m128i low = _mm_set1_epi8(from), span = _mm_set1_epi8(static_cast<char>(to - from));
-  __m128i found[4];
-  for (int i = 0; i < 4; ++i) {
-    const __m128i offset = _mm_sub_epi8(bytes[i], low);
-    found[i] = _mm_cmpeq_epi8(_mm_min_epu8(offset, span), offset);
+// The next 64 bytes. in_range() gives those within a range, equal() those that are one byte, wide() those above ASCII.
+struct Sse2 {
+  explicit Sse2(const char* p) {
+    for (int i = 0; i < 4; ++i) bytes[i] = _mm_loadu_si128(reinterpret_cast<const __m128i*>(p + 16 * i));
   }
-  return bits(found);
-}
+  uint64_t in_range(char from, char to) const {
+    const __m128i low = _mm_set1_epi8(from), span = _mm_set1_epi8(static_cast<char>(to - from));
+    return of_each([&](__m128i b) {
+      const __m128i offset = _mm_sub_epi8(b, low);
+      return _mm_cmpeq_epi8(_mm_min_epu8(offset, span), offset);
+    });
+  }
+  uint64_t equal(char c) const {
+    return of_each([wanted = _mm_set1_epi8(c)](__m128i b) { return _mm_cmpeq_epi8(b, wanted); });
+  }
+  uint64_t wide() const {
+    return of_each([](__m128i b) { return b; });
+  }
 
-inline uint64_t equal(const __m128i (&bytes)[4], char c) {
-  const __m128i wanted = _mm_set1_epi8(c);
-  __m128i found[4];
-  for (int i = 0; i < 4; ++i) found[i] = _mm_cmpeq_epi8(bytes[i], wanted);
-  return bits(found);
-}
+ private:
+  template <typename Find>
+  uint64_t of_each(Find&& find) const {
+    uint64_t mask = 0;
+    for (int i = 0; i < 4; ++i)
+      mask |= static_cast<uint64_t>(static_cast<uint32_t>(_mm_movemask_epi8(find(bytes[i])))) << 16 * i;
+    return mask;
+  }
+
+  __m128i bytes[4];
+};
+
+#define MT_SCAFFOLD_AVX2 __attribute__((target("avx2,bmi,bmi2")))
+struct Avx2 {
+  MT_SCAFFOLD_AVX2 explicit Avx2(const char* p)
+      : low(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p))),
+        high(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p + 32))) {}
+  MT_SCAFFOLD_AVX2 uint64_t in_range(char from, char to) const {
+    const __m256i first = _mm256_set1_epi8(from), span = _mm256_set1_epi8(static_cast<char>(to - from));
+    const __m256i a = _mm256_sub_epi8(low, first), b = _mm256_sub_epi8(high, first);
+    return mask(_mm256_cmpeq_epi8(_mm256_min_epu8(a, span), a), _mm256_cmpeq_epi8(_mm256_min_epu8(b, span), b));
+  }
+  MT_SCAFFOLD_AVX2 uint64_t equal(char c) const {
+    const __m256i wanted = _mm256_set1_epi8(c);
+    return mask(_mm256_cmpeq_epi8(low, wanted), _mm256_cmpeq_epi8(high, wanted));
+  }
+  MT_SCAFFOLD_AVX2 uint64_t wide() const { return mask(low, high); }
+
+ private:
+  MT_SCAFFOLD_AVX2 static uint64_t mask(__m256i a, __m256i b) {
+    return static_cast<uint32_t>(_mm256_movemask_epi8(a)) |
+           static_cast<uint64_t>(static_cast<uint32_t>(_mm256_movemask_epi8(b))) << 32;
+  }
+
+  __m256i low, high;
+};
+
+#define MT_SCAFFOLD_AVX512 __attribute__((target("avx512f,avx512bw,bmi,bmi2")))
+struct Avx512 {
+  MT_SCAFFOLD_AVX512 explicit Avx512(const char* p) : bytes(_mm512_loadu_si512(p)) {}
+  MT_SCAFFOLD_AVX512 uint64_t in_range(char from, char to) const {
+    return _mm512_cmple_epu8_mask(_mm512_sub_epi8(bytes, _mm512_set1_epi8(from)),
+                                  _mm512_set1_epi8(static_cast<char>(to - from)));
+  }
+  MT_SCAFFOLD_AVX512 uint64_t equal(char c) const { return _mm512_cmpeq_epi8_mask(bytes, _mm512_set1_epi8(c)); }
+  MT_SCAFFOLD_AVX512 uint64_t wide() const { return _mm512_movepi8_mask(bytes); }
+
+ private:
+  __m512i bytes;
+};
 
 }  // namespace chunk
 
 // The starts of words among the next kChunk bytes of a document, as far as these bytes tell; a word starts at `p`.
 // Bytes of a character all have its class. The document must be readable for kPadding bytes past its end.
-template <PublishedPattern kPattern, bool split_digits>
-inline WordStarts word_starts(const char* p, const char* end) {
+template <PublishedPattern kPattern, bool split_digits, typename Bytes>
+__attribute__((always_inline)) inline WordStarts word_starts(const char* p, const char* end) {
   using namespace chunk;
   constexpr bool kIsGpt2 = kPattern == PublishedPattern::kGpt2;
   constexpr bool kIsO200k = kPattern == PublishedPattern::kO200k;
 
   const size_t size = std::min(kChunk, static_cast<size_t>(end - p));
   const uint64_t within = up_to(size - 1);
-  __m128i bytes[4];
-  for (int i = 0; i < 4; ++i) bytes[i] = _mm_loadu_si128(reinterpret_cast<const __m128i*>(p + 16 * i));
-
-  uint64_t upper = in_range(bytes, 'A', 'Z');
-  uint64_t lower = in_range(bytes, 'a', 'z');
-  uint64_t numbers = in_range(bytes, '0', '9');
-  const uint64_t space = equal(bytes, ' ') & within;
-  uint64_t whitespace = in_range(bytes, '\t', '\r') | space;
-  const uint64_t apostrophes = equal(bytes, '\'') & within;
+  const Bytes bytes(p);
+  uint64_t upper = bytes.in_range('A', 'Z');
+  uint64_t lower = bytes.in_range('a', 'z');
+  uint64_t numbers = bytes.in_range('0', '9');
+  const uint64_t space = bytes.equal(' ') & within;
+  uint64_t whitespace = bytes.in_range('\t', '\r') | space;
+  const uint64_t apostrophes = bytes.equal('\'') & within;
 
   // Bytes that are not the first of their character.
   uint64_t inner = 0;
   // Starts after these bytes are not known.
   uint64_t known = ~uint64_t{0};
-  if (uint64_t wide = bits(bytes) & within) {
+  if (uint64_t wide = bytes.wide() & within) {
     uint64_t by_class[8] = {};
     do {
       const size_t at = first(wide);
@@ -124,10 +167,10 @@ inline WordStarts word_starts(const char* p, const char* end) {
     starts &= ~after(space);
     starts |= whitespace & ~(after(whitespace) & before(whitespace));
   } else {
-    const uint64_t line_ends = (equal(bytes, '\n') | equal(bytes, '\r')) & within;
+    const uint64_t line_ends = (bytes.equal('\n') | bytes.equal('\r')) & within;
     uint64_t taken_by_signs;  // line ends after signs are in their word
     if constexpr (kIsO200k) {
-      const uint64_t slashes = equal(bytes, '/') & within;
+      const uint64_t slashes = bytes.equal('/') & within;
       const uint64_t tail = line_ends | slashes;
       taken_by_signs = tail & ~(tail + (after(signs) & line_ends));
       // The sum is right up to the second line end after a sign within a run.

@@ -1,0 +1,365 @@
+"""Measure encoding texts into ids against other tokenisers with the same codes, and compare the ids.
+
+    python benchmarks/encoding.py --german mdn.de --english FILE [--megabytes 16] [--rounds 3] [--only SYSTEM ...]
+
+Each figure is of one call on texts in memory that the library has not seen as objects before, after one call that warms
+it up; the best of several, each round in a process of its own, in which the systems take turns. Every text is a list of
+str. Writes benchmarks/out/encoding.json and prints the tables.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import importlib.metadata
+import itertools
+import json
+import os
+import random
+import resource
+import subprocess
+import sys
+import sysconfig
+import time
+from collections.abc import Callable, Collection, Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).resolve().parent
+WORK = HERE / "out" / "encoding"
+SYMBOLS = 32_000
+OURS = ("mt_scaffold, BPE", "mt_scaffold, Scaffold-BPE")
+TEXTS = {
+    "short": "short documents: the lines of the German text",
+    "long": "long documents of 1 MB of it",
+    "german": "German, 3,000 characters each",
+    "english": "English, 3,000 characters each",
+    "code": "source code: the modules of Python's standard library",
+    "bytes": "random bytes as Latin-1, 3,000 each",
+}
+
+Encode = Callable[[list[str]], Any]
+Ids = Callable[[Any], Any]
+
+
+def flat(parts: Iterable[Any]) -> Any:
+    import numpy
+
+    return numpy.concatenate([numpy.asarray(part, numpy.uint32) for part in parts])
+
+
+def from_buffer(result: Any) -> Any:
+    import numpy
+
+    return numpy.frombuffer(result[0], numpy.uint32)
+
+
+def ours(model: Path, cores: int) -> tuple[Encode, Ids]:
+    from mt_scaffold import BPE
+
+    bpe = BPE(model)
+    return lambda texts: bpe.encode_batch(texts, num_workers=cores), lambda result: result[0]
+
+
+def gigatoken(model: Path, cores: int) -> tuple[Encode, Ids]:
+    import awkward
+    from gigatoken import Tokenizer
+
+    tokenizer = Tokenizer(str(model))
+    return lambda texts: tokenizer.encode_batch(texts, parallel=cores > 1), awkward.flatten
+
+
+def tokie(model: Path, cores: int) -> tuple[Encode, Ids]:
+    from tokie import Tokenizer
+
+    tokenizer = Tokenizer.from_json(str(model))
+    return lambda texts: tokenizer.encode_batch_flat(texts, add_special_tokens=False), lambda result: result[0]
+
+
+def fastokens(model: Path, cores: int) -> tuple[Encode, Ids]:
+    from fastokens import _native
+
+    return _native.Tokenizer.from_file(str(model)).encode_batch_flat, from_buffer
+
+
+def splintr(model: Path, cores: int) -> tuple[Encode, Ids]:
+    from splintr import GPT2_PATTERN, Tokenizer
+
+    return Tokenizer.from_bytes(model.read_bytes(), GPT2_PATTERN).encode_batch_flat, from_buffer
+
+
+def kitoken(model: Path, cores: int) -> tuple[Encode, Ids]:
+    from kitoken import Kitoken
+
+    return Kitoken.from_tokenizers_file(str(model)).encode_all, flat
+
+
+def tiktoken(model: Path, cores: int) -> tuple[Encode, Ids]:
+    from model_files import PATTERNS, read_ranks
+    from tiktoken import Encoding
+
+    encoding = Encoding("", pat_str=PATTERNS["gpt2"], mergeable_ranks=read_ranks(str(model)), special_tokens={})
+    return lambda texts: encoding.encode_ordinary_batch(texts, num_threads=cores), flat
+
+
+def tokenizers(model: Path, cores: int) -> tuple[Encode, Ids]:
+    from tokenizers import Tokenizer
+
+    tokenizer = Tokenizer.from_file(str(model))
+
+    def encode(texts: list[str]) -> Any:
+        return tokenizer.encode_batch_fast(texts, add_special_tokens=False)
+
+    return encode, lambda result: flat(encoding.ids for encoding in result)
+
+
+def bpe_openai(model: Path, cores: int) -> tuple[Encode, Ids]:
+    from bpe_openai import get_encoding
+
+    return get_encoding("cl100k_base").encode_ordinary_batch, flat
+
+
+def rs_bpe(model: Path, cores: int) -> tuple[Encode, Ids]:
+    from rs_bpe.bpe import openai
+
+    options = openai.ParallelOptions(min_batch_size=1, chunk_size=100, max_threads=cores)
+    encoding = openai.cl100k_base()
+    return lambda texts: encoding.encode_batch_parallel(texts, options), lambda result: flat(result[0])
+
+
+def quicktok(model: Path, cores: int) -> tuple[Encode, Ids]:
+    from quicktok import get_encoding
+
+    return get_encoding("cl100k_base").encode_batch, lambda result: result[0]
+
+
+# Vocabulary → system → how it is loaded, and from which file.
+SYSTEMS: dict[str, dict[str, tuple[Callable[[Path, int], tuple[Encode, Ids]], str]]] = {
+    "gpt2, 32,000": {
+        OURS[0]: (ours, "bpe.codes"),
+        OURS[1]: (ours, "scaffold.codes"),
+        "gigatoken": (gigatoken, "tokenizer.json"),
+        "tokie": (tokie, "tokenizer.json"),
+        "fastokens": (fastokens, "tokenizer.json"),
+        "splintr-rs": (splintr, "bpe.ranks"),
+        "kitoken": (kitoken, "tokenizer.json"),
+        "tiktoken": (tiktoken, "bpe.ranks"),
+        "tokenizers": (tokenizers, "tokenizer.json"),
+    },
+    "cl100k_base": {
+        OURS[0]: (ours, "cl100k.codes"),
+        "quicktok-v1": (quicktok, ""),
+        "rs-bpe": (rs_bpe, ""),
+        "bpe-openai": (bpe_openai, ""),
+    },
+}
+# Why another tokeniser has no row.
+LEFT_OUT = {"wordchipper": "it loads published vocabularies only, and downloads them when it is first used"}
+
+
+def documents(lines: Iterable[str], size: int) -> Iterator[str]:
+    """Join lines to documents of at least that many characters."""
+    held: list[str] = []
+    length = 0
+    for line in lines:
+        held.append(line)
+        length += len(line)
+        if length >= size:
+            yield "".join(held)
+            held, length = [], 0
+    if held:
+        yield "".join(held)
+
+
+def lines_of(path: Path, size: int) -> list[str]:
+    with path.open("rb") as stream:
+        return [line.decode("utf-8", "replace") for line in stream.readlines(size)]
+
+
+def write_texts(german: Path, english: Path, size: int) -> None:
+    """Write the six texts, each as a JSON list, and what the codes are learned from: a fifth of each but the bytes."""
+    modules = sorted(Path(sysconfig.get_path("stdlib")).rglob("*.py"))
+    code, length = [], 0
+    for path in modules:
+        if length < size and "site-packages" not in path.parts:
+            code.append(path.read_text("utf-8", "replace"))
+            length += len(code[-1])
+    of_german = lines_of(german, size)
+    noise = random.Random(1).randbytes(size).decode("latin-1")
+    texts = {
+        "short": of_german,
+        "long": list(documents(of_german, 1_000_000)),
+        "german": list(documents(of_german, 3_000)),
+        "english": list(documents(lines_of(english, size), 3_000)),
+        "code": code,
+        "bytes": [noise[at : at + 3_000] for at in range(0, size, 3_000)],
+    }
+    for name, text in texts.items():
+        (WORK / f"{name}.json").write_text(json.dumps(text), encoding="ascii")
+    learned = "".join("".join(texts[name])[: size // 5] for name in ("german", "english", "code"))
+    (WORK / "mixture").write_text(learned, encoding="utf-8")
+
+
+def write_models() -> None:
+    """Learn codes of both kinds and import cl100k's; the plain ones in the formats of the others, too."""
+    tool = [sys.executable, "-m", "mt_scaffold"]
+    learn = [*tool, "learn-bpe", "--pretokenise", "gpt2", "--total-symbols", "--symbols", str(SYMBOLS)]
+    python = [sys.executable, str(HERE / "model_files.py")]
+    commands = [
+        *(
+            [*learn, "--algorithm", kind, "--input", "mixture", "--output", f"{kind}.codes"]
+            for kind in ("bpe", "scaffold")
+        ),
+        [*python, "bpe.codes", "bpe.ranks", "tokenizer.json"],
+        [sys.executable, str(HERE / "published_tokens.py"), "by-value.codes", "cl100k.ranks"],
+        [*tool, "import", "cl100k.ranks", "--pretokenise", "cl100k", "--output", "cl100k.codes"],
+    ]
+    for command in commands:
+        subprocess.run(command, check=True, cwd=WORK, stdout=subprocess.DEVNULL)
+
+
+def measure(vocabulary: str, system: str, text: str, cores: int, seconds: float) -> dict[str, Any]:
+    """Time a system on a text in this process; its ids' digest comes with the figures."""
+    import numpy
+
+    load, model = SYSTEMS[vocabulary][system]
+    stored = [document.encode() for document in json.loads((WORK / f"{text}.json").read_text(encoding="ascii"))]
+    encode, ids = load(WORK / model, cores)
+    clock: list[float] = []
+    used: list[float] = []
+    digest, peak = "", 0.0
+    while len(clock) < 3 or (sum(clock) < seconds and len(clock) < 20):
+        # New objects, because CPython keeps the UTF-8 of a str that was asked for it once.
+        fresh = [document.decode() for document in stored]
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        cpu, start = time.process_time(), time.perf_counter()
+        result = encode(fresh)
+        clock.append(time.perf_counter() - start)
+        used.append(time.process_time() - cpu)
+        if len(clock) == 1:
+            peak = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
+            digest = hashlib.sha256(numpy.asarray(ids(result), numpy.uint32).tobytes()).hexdigest()
+        del result, fresh
+        if sum(clock) > 10 * seconds:
+            break
+    megabytes = sum(map(len, stored)) / 1e6
+    return {"MB/s": megabytes / min(clock), "CPU MB/s": megabytes / min(used), "peak_mib": peak, "ids": digest}
+
+
+def run_alone(vocabulary: str, system: str, text: str, cores: int, seconds: float) -> dict[str, Any]:
+    """Measure in a new process that may use only that many cores."""
+    allowed = sorted(os.sched_getaffinity(0))[:cores]
+    threads = {name: str(cores) for name in ("RAYON_NUM_THREADS", "OMP_NUM_THREADS")}
+    command = [sys.executable, __file__, "--one", vocabulary, system, text, str(cores), str(seconds)]
+    done = subprocess.run(
+        ["taskset", "--cpu-list", ",".join(map(str, allowed)), *command],
+        capture_output=True,
+        text=True,
+        env={**os.environ, **threads, "TOKENIZERS_PARALLELISM": str(cores > 1).lower()},
+        check=False,
+    )
+    if done.returncode:
+        return {"failed": (done.stderr.strip().splitlines() or [f"status {done.returncode}"])[-1][:200]}
+    result: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return result
+
+
+def measure_all(rounds: int, seconds: float, only: Collection[str]) -> list[dict[str, Any]]:
+    """Measure every system on every text, in turns; the best of the rounds, and whether the ids are ours."""
+    rows: dict[tuple[str, str, int, str], dict[str, Any]] = {}
+    cores = len(os.sched_getaffinity(0))
+    for _ in range(rounds):
+        for vocabulary, systems in SYSTEMS.items():
+            for text, count in itertools.product(TEXTS, sorted({1, cores})):
+                for system in systems:
+                    key = vocabulary, text, count, system
+                    if (only and system not in only) or "failed" in rows.get(key, {}):
+                        continue
+                    found = run_alone(vocabulary, system, text, count, seconds)
+                    best = rows.setdefault(key, found)
+                    if "failed" not in found and found["MB/s"] > best["MB/s"]:
+                        rows[key] = {**found, "peak_mib": max(found["peak_mib"], best["peak_mib"])}
+                    print(*key, {name: value for name, value in found.items() if name != "ids"}, flush=True)
+    names = "vocabulary", "text", "cores", "system"
+    measured = [{**dict(zip(names, key, strict=True)), **row} for key, row in rows.items()]
+    for row in measured:
+        own = rows.get((row["vocabulary"], row["text"], row["cores"], OURS[0]), {})
+        row["equal"] = row["system"] == OURS[1] or row.get("ids") == own.get("ids")
+    return measured
+
+
+def tables(measured: list[dict[str, Any]]) -> str:
+    """MB/s of every system on every text, by vocabulary and cores, as Markdown."""
+    printed = []
+    for (vocabulary, cores), group in itertools.groupby(
+        sorted(measured, key=lambda row: (list(SYSTEMS).index(row["vocabulary"]), row["cores"])),
+        key=lambda row: (row["vocabulary"], row["cores"]),
+    ):
+        cells = {(row["system"], row["text"]): row for row in group}
+        kept = [name for name in SYSTEMS[vocabulary] if any(name == system for system, _ in cells)]
+        # A figure with other ids is no figure.
+        speed = {key: row["MB/s"] for key, row in cells.items() if "failed" not in row and row["equal"]}
+        printed += [
+            f"| {vocabulary}, {cores} core{'s' * (cores > 1)} | " + " | ".join(TEXTS) + " | peak MiB |",
+            "|---" + "|---:" * (len(TEXTS) + 1) + "|",
+        ]
+        for name in kept:
+            peak = max((cells[name, text].get("peak_mib", 0) for text in TEXTS if (name, text) in cells), default=0)
+            figures = [f"{speed[name, text]:.0f}" if (name, text) in speed else "–" for text in TEXTS]
+            printed.append(f"| {name} | {' | '.join(figures)} | {peak:.0f} |")
+        for name in OURS:
+            peers = {
+                text: max((speed.get((peer, text), 0) for peer in kept if peer not in OURS), default=0)
+                for text in TEXTS
+            }
+            ratios = [
+                f"{speed[name, text] / peers[text]:.2f}" if (name, text) in speed and peers[text] else "–"
+                for text in TEXTS
+            ]
+            if name in kept:
+                printed.append(f"| {name} / fastest other | {' | '.join(ratios)} | |")
+        printed.append("")
+    for system in dict.fromkeys(row["system"] for row in measured):
+        rows = [row for row in measured if row["system"] == system]
+        if failed := [row for row in rows if "failed" in row]:
+            texts = ", ".join(dict.fromkeys(row["text"] for row in failed))
+            printed.append(f"- {system} fails on {texts}: {failed[0]['failed']}")
+        if other := list(dict.fromkeys(row["text"] for row in rows if "failed" not in row and not row["equal"])):
+            printed.append(f"- {system} gives other ids on {', '.join(other)}")
+    printed += [f"- {system}: {reason}" for system, reason in LEFT_OUT.items()]
+    return "\n".join(printed) + "\n"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--german", type=Path, help="a text in German")
+    parser.add_argument("--english", type=Path, help="a text in English")
+    parser.add_argument("--megabytes", type=int, default=16, help="of each text (default: %(default)s)")
+    parser.add_argument("--rounds", type=int, default=3, help="processes per figure (default: %(default)s)")
+    parser.add_argument("--seconds", type=float, default=1.0, help="of calls per process (default: %(default)s)")
+    parser.add_argument("--only", nargs="+", default=(), help="measure these systems")
+    parser.add_argument("--one", nargs=5, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.one:
+        vocabulary, system, text, cores, seconds = options.one
+        print(json.dumps(measure(vocabulary, system, text, int(cores), float(seconds))))
+        return 0
+    for path in (options.german, options.english):
+        if path is None or not path.is_file():
+            print("benchmarks: --german and --english: give the paths of two texts", file=sys.stderr)
+            return 2
+    WORK.mkdir(parents=True, exist_ok=True)
+    write_texts(options.german, options.english, options.megabytes * 1_000_000)
+    write_models()
+    measured = measure_all(options.rounds, options.seconds, options.only)
+    versions = {
+        name: importlib.metadata.version(name) for systems in SYSTEMS.values() for name in systems if name not in OURS
+    }
+    result = {"versions": versions, "texts": TEXTS, "measured": measured}
+    (HERE / "out" / "encoding.json").write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+    print(tables(measured))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,134 @@
+// A text as Python holds it: UTF-8, or code points of 1, 2 or 4 bytes.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <string_view>
+
+#include "text/text.hpp"
+
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
+
+namespace mt_scaffold {
+
+struct GivenText {
+  enum class Kind : uint8_t { kUtf8, kLatin1, kUcs2, kUcs4 };
+
+  GivenText(std::string_view utf8) : data(utf8.data()), size(utf8.size()), kind(Kind::kUtf8) {}
+  GivenText(const void* data, size_t size, Kind kind) : data(static_cast<const char*>(data)), size(size), kind(kind) {}
+
+  size_t unit() const { return kind == Kind::kUcs4 ? 4 : kind == Kind::kUcs2 ? 2 : 1; }
+  // The most bytes of UTF-8 that one unit becomes.
+  size_t widest() const { return kind == Kind::kUtf8 ? 1 : kind == Kind::kLatin1 ? 2 : kind == Kind::kUcs2 ? 3 : 4; }
+  GivenText part(size_t begin, size_t end) const { return {data + begin * unit(), end - begin, kind}; }
+
+  const char* data;
+  size_t size;  // in units: bytes or code points
+  Kind kind;
+};
+
+namespace transcoding {
+
+// The first of 16 units at `from` that is not ASCII, or 16; the units become bytes at `to`, as far as they are ASCII.
+template <typename Unit>
+inline size_t copy_ascii(const Unit* from, char* to) {
+#if defined(__SSE2__)
+  const auto load = [from](size_t i) {
+    return _mm_loadu_si128(reinterpret_cast<const __m128i*>(reinterpret_cast<const char*>(from) + 16 * i));
+  };
+  __m128i bytes;
+  unsigned wide;
+  if constexpr (sizeof(Unit) == 1) {
+    bytes = load(0);
+    wide = static_cast<unsigned>(_mm_movemask_epi8(bytes));
+  } else if constexpr (sizeof(Unit) == 2) {
+    const __m128i a = load(0), b = load(1), high = _mm_set1_epi16(static_cast<int16_t>(0xFF80)),
+                  zero = _mm_setzero_si128();
+    const __m128i ascii =
+        _mm_packs_epi16(_mm_cmpeq_epi16(_mm_and_si128(a, high), zero), _mm_cmpeq_epi16(_mm_and_si128(b, high), zero));
+    bytes = _mm_packus_epi16(a, b);
+    wide = ~static_cast<unsigned>(_mm_movemask_epi8(ascii)) & 0xFFFF;
+  } else {
+    const __m128i a = load(0), b = load(1), c = load(2), d = load(3), high = _mm_set1_epi32(~0x7F),
+                  zero = _mm_setzero_si128();
+    const auto is_ascii = [&](__m128i units) { return _mm_cmpeq_epi32(_mm_and_si128(units, high), zero); };
+    const __m128i ascii =
+        _mm_packs_epi16(_mm_packs_epi32(is_ascii(a), is_ascii(b)), _mm_packs_epi32(is_ascii(c), is_ascii(d)));
+    bytes = _mm_packus_epi16(_mm_packs_epi32(a, b), _mm_packs_epi32(c, d));
+    wide = ~static_cast<unsigned>(_mm_movemask_epi8(ascii)) & 0xFFFF;
+  }
+  _mm_storeu_si128(reinterpret_cast<__m128i*>(to), bytes);
+  return wide == 0 ? 16 : static_cast<size_t>(std::countr_zero(wide));
+#else
+  size_t i = 0;
+  for (; i < 16 && from[i] < 0x80; ++i) to[i] = static_cast<char>(from[i]);
+  return i;
+#endif
+}
+
+// Writes UTF-8 and returns its end, or null at a lone surrogate that stands for no byte.
+template <typename Unit>
+inline char* to_utf8(const Unit* from, size_t size, char* to) {
+  const Unit* const end = from + size;
+  while (from < end) {
+    if (end - from >= 16) {
+      const size_t ascii = copy_ascii(from, to);
+      from += ascii;
+      to += ascii;
+      if (ascii == 16) continue;
+    }
+    do {
+      const uint32_t c = *from++;
+      if (c < 0x80) {
+        *to++ = static_cast<char>(c);
+        if (end - from >= 16) break;
+        continue;
+      }
+      if (c < 0x800) {
+        *to++ = static_cast<char>(0xC0 | c >> 6);
+      } else {
+        if (c >= 0xD800 && c < 0xE000) {
+          // As everywhere, bytes that are not UTF-8 may come as surrogates.
+          if (c < 0xDC80 || c > 0xDCFF) return nullptr;
+          *to++ = static_cast<char>(c);
+          continue;
+        }
+        if (c < 0x10000) {
+          *to++ = static_cast<char>(0xE0 | c >> 12);
+        } else {
+          *to++ = static_cast<char>(0xF0 | c >> 18);
+          *to++ = static_cast<char>(0x80 | (c >> 12 & 0x3F));
+        }
+        *to++ = static_cast<char>(0x80 | (c >> 6 & 0x3F));
+      }
+      *to++ = static_cast<char>(0x80 | (c & 0x3F));
+    } while (from < end);
+  }
+  return to;
+}
+
+}  // namespace transcoding
+
+// Writes a text's UTF-8, for which `to` has widest() bytes per unit and kPadding more. Returns its end, or null if the
+// text holds a lone surrogate that is no byte.
+inline char* to_utf8(const GivenText& text, char* to) {
+  const auto as = [&](auto unit) {
+    return transcoding::to_utf8(reinterpret_cast<const decltype(unit)*>(text.data), text.size, to);
+  };
+  switch (text.kind) {
+    case GivenText::Kind::kUtf8:
+      std::memcpy(to, text.data, text.size);
+      return to + text.size;
+    case GivenText::Kind::kLatin1:
+      return as(uint8_t());
+    case GivenText::Kind::kUcs2:
+      return as(uint16_t());
+    default:
+      return as(uint32_t());
+  }
+}
+
+}  // namespace mt_scaffold
