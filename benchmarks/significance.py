@@ -26,7 +26,7 @@ import numpy
 from numpy.typing import NDArray
 from scipy import sparse, special
 
-from mt_scaffold.experiment.evaluation.metrics import SegmentMean
+from mt_scaffold.experiment.evaluation.metrics import SumRatio
 from mt_scaffold.experiment.evaluation.significance import (
     LEVEL,
     POWER,
@@ -119,7 +119,7 @@ def deviations(trainings: int, spread: float, ratio: float) -> list[float]:
 def check(sides: Sequence[Floats], drawn: Floats, outcome: Outcome) -> None:
     """Check on one experiment that what is simulated here is what ``compare`` computes."""
     trained = [
-        [resample(SegmentMean(), [(float(value), 1.0) for value in row], drawn) for row in side[0]] for side in sides
+        [resample(SumRatio(), [(float(value), 1.0) for value in row], drawn) for row in side[0]] for side in sides
     ]
     test = compare_trainings(trained[0], trained[1])
     assert math.isclose(test.high - test.difference, outcome.critical[0][0], rel_tol=1e-9)
@@ -177,9 +177,7 @@ def one_training(experiments: int) -> None:
         wrong = [0, 0]
         sides = normal_systems(draw, experiments, 1, deviations(1, spread, 1.0))
         for one, other in zip(*sides, strict=True):
-            pair = [
-                [resample(SegmentMean(), [(value, 1.0) for value in row[0].tolist()], drawn)] for row in (one, other)
-            ]
+            pair = [[resample(SumRatio(), [(value, 1.0) for value in row[0].tolist()], drawn)] for row in (one, other)]
             test = compare_trainings(pair[0], pair[1])
             wrong[0] += (test.segments_p or 1) <= LEVEL
             wrong[1] += (test.sacrebleu_p or 1) <= LEVEL

@@ -48,6 +48,7 @@ GROUPS = {
         "get-data": "fetch or generate the parallel text of an experiment",
         "report": "make one HTML page of a finished experiment",
         "compare": "compare the scores of several systems, with significance",
+        "plan": "show how many seeds and test segments would find a difference",
     },
     "trained systems": {
         "pack": "pack a trained translation system into one folder",

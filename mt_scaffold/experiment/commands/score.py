@@ -16,6 +16,7 @@ mt-scaffold score --hypothesis test.de --reference raw/test.de --metrics bleu ch
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
+    named = [name for name, kind in METRICS.items() if kind.named]
     parser.add_argument("--hypothesis", required=True, metavar="FILE", help="translations, detokenised")
     parser.add_argument(
         "--reference", required=True, nargs="+", metavar="FILE", help="the untouched reference, or several"
@@ -36,9 +37,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--metrics",
         nargs="+",
         metavar="NAME",
-        choices=[name for name in METRICS if name != "comet"],
-        help=f"what to compute, from: {', '.join(name for name in METRICS if name != 'comet')} "
+        choices=named,
+        help=f"what to compute, from: {', '.join(named)} "
         "(default: bleu, chrf, chrf++, and tokenised_bleu and tokenised_bleu_split where words or language are given)",
+    )
+    parser.add_argument(
+        "--losses",
+        metavar="FILE",
+        help="also compute the bits per byte of the reference, from what the step losses of an experiment wrote",
     )
     parser.add_argument("--comet", metavar="MODEL", help="also compute COMET with this checkpoint (file or folder)")
     parser.add_argument(
@@ -69,6 +75,7 @@ def run(options: argparse.Namespace) -> None:
         metrics=options.metrics,
         source=options.source,
         comet=options.comet,
+        losses=options.losses,
         system=options.system,
         test_set=options.test_set,
         seed=options.seed,
@@ -80,4 +87,6 @@ def run(options: argparse.Namespace) -> None:
         print("synthetic data")
     for name, metric in scores.metrics.items():
         remark = "" if metric.comparable else "  (not comparable with scores from elsewhere)"
-        print(f"{METRICS[name].heading.removesuffix(' *')}: {metric.score:.2f}  {metric.signature}{remark}")
+        kind = METRICS[name]
+        value = f"{metric.score:.{kind.digits}f}"
+        print(f"{kind.heading.removesuffix(' *')}: {value}  {metric.signature}{remark}")

@@ -38,7 +38,7 @@ from mt_scaffold.experiment.runtime.results import read_result, write_result
 from mt_scaffold.experiment.training.train import TrainingReport
 
 
-class _Key(NamedTuple):
+class RowKey(NamedTuple):
     """A row of the table."""
 
     group: str
@@ -89,8 +89,8 @@ def compare(
     if not labelled:
         raise UsageError("compare: give at least one file of scores")
     measure = measure or measure_of(labelled)
-    several = list(map(measure.read, labelled))
-    runs, single = _by_row(several)
+    several, left_out = measure.of_same_segments([*map(measure.read, labelled)])
+    runs, single = by_row(several)
     against = baselines_of([(key.group, key.system) for key in runs], baseline, baselines)
     known = {(key.group, key.system) for key in runs}
     for each in trainings:
@@ -133,7 +133,7 @@ def compare(
         not_comparable=[name for name, kind in measure.metrics.items() if not kind.comparable],
         versions=versions(),
         engines=measure.engines(several),
-        warnings=[*_few_seeds(runs), *_warnings(several, trainings, reports)],
+        warnings=[*_few_seeds(runs), *_warnings(several, trainings, reports), *left_out],
     )
     if not comparison.metrics:
         raise MTScaffoldError("compare: the score files have no metric in common; score again with the same --metrics")
@@ -146,7 +146,7 @@ def compare(
     return comparison
 
 
-def _few_seeds(runs: Mapping[_Key, Runs]) -> list[ResultWarning]:
+def _few_seeds(runs: Mapping[RowKey, Runs]) -> list[ResultWarning]:
     fewest: dict[str, int] = {}
     for key, trained in runs.items():
         fewest[key.system] = min(fewest.get(key.system, len(trained)), len(trained))
@@ -179,12 +179,12 @@ def _report_in(path: PathLike) -> Path:
     return Path(path) / DESCRIPTION if Path(path).is_dir() else Path(path)
 
 
-def _by_row(several: Iterable[Scored]) -> tuple[dict[_Key, Runs], dict[_Key, list[Scored]]]:
+def by_row(several: Iterable[Scored]) -> tuple[dict[RowKey, Runs], dict[RowKey, list[Scored]]]:
     """Return the scores of the final models of each row by seed, and those of single checkpoints."""
-    runs: dict[_Key, Runs] = {}
-    single: dict[_Key, dict[tuple[int, str], Scored]] = {}
+    runs: dict[RowKey, Runs] = {}
+    single: dict[RowKey, dict[tuple[int, str], Scored]] = {}
     for scored in several:
-        key = _Key(scored.group, scored.test_set, scored.system)
+        key = RowKey(scored.group, scored.test_set, scored.system)
         if scored.checkpoint is None:
             other = runs.setdefault(key, {}).setdefault(scored.seed, scored)
         else:
@@ -198,7 +198,7 @@ def _by_row(several: Iterable[Scored]) -> tuple[dict[_Key, Runs], dict[_Key, lis
     return runs, {key: list(found.values()) for key, found in single.items()}
 
 
-def _test_sets(runs: Iterable[_Key]) -> list[str]:
+def _test_sets(runs: Iterable[RowKey]) -> list[str]:
     return list(dict.fromkeys(key.test_set for key in runs))
 
 
@@ -254,37 +254,35 @@ def _checkpoints(several: Sequence[Scored], measure: Measure) -> dict[str, Check
 
 
 def _test(
-    order: Sequence[_Key],
-    runs: Mapping[_Key, Runs],
+    order: Sequence[RowKey],
+    runs: Mapping[RowKey, Runs],
     against: Mapping[str, str | None],
     samples: int,
     measure: Measure,
-) -> tuple[dict[str, dict[_Key, Difference]], dict[_Key, DocumentTests]]:
+) -> tuple[dict[str, dict[RowKey, Difference]], dict[RowKey, DocumentTests]]:
     """Return, for each metric, the test of each row, corrected for their number; and the tests over documents."""
-    found: dict[str, dict[_Key, Difference]] = {}
-    over_documents: dict[_Key, DocumentTests] = {}
+    found: dict[str, dict[RowKey, Difference]] = {}
+    over_documents: dict[RowKey, DocumentTests] = {}
     for group, test_set in dict.fromkeys((key.group, key.test_set) for key in order):
         there = {key.system: runs[key] for key in order if (key.group, key.test_set) == (group, test_set)}
         several = [scored for trained in there.values() for scored in trained.values()]
         measure.check_alike(several)
-        # Every resample of one segment is that segment, and every difference would be certain.
-        if measure.segments(several[0]) < 2:
-            continue
         pairs = {system: other for system in there if (other := against[system]) in there and other is not None}
         for name in [name for name, kind in measure.metrics.items() if kind.tested]:
             having = {system for system, each in there.items() if name in _common(each.values(), measure)}
             tested = {system: other for system, other in pairs.items() if {system, other} <= having}
-            if not tested:
+            # Every resample of one segment is that segment, and every difference would be certain.
+            if not tested or measure.segments(next(iter(there[next(iter(tested))].values())), name) < 2:
                 continue
             needed = {system for pair in tested.items() for system in pair}
             chosen = {system: each for system, each in there.items() if system in needed}
             resampled = measure.resample(name, chosen, samples)
             for system, other in tested.items():
                 difference = compare_trainings(resampled[system], resampled[other])
-                found.setdefault(name, {})[_Key(group, test_set, system)] = difference
+                found.setdefault(name, {})[RowKey(group, test_set, system)] = difference
         for system, other in pairs.items():
             if (more := measure.over_documents(there[system], there[other], samples)) is not None:
-                over_documents[_Key(group, test_set, system)] = more
+                over_documents[RowKey(group, test_set, system)] = more
     if over_documents:
         # It is of sacreBLEU's resamples only.
         for tests in found.values():

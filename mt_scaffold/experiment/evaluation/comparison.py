@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from mt_scaffold.experiment.binarise.data_folder import DictionaryUse
 from mt_scaffold.experiment.configuration import Published
 from mt_scaffold.experiment.evaluation.document_tests import PairedSeeds
-from mt_scaffold.experiment.evaluation.metrics import KINDS, MODEL_METRICS
+from mt_scaffold.experiment.evaluation.metrics import KINDS, MODEL_METRICS, REFERENCE_BITS
 from mt_scaffold.experiment.evaluation.significance import LEVEL, RANDOM_SEED, TRAININGS_FOR_P, Difference
 from mt_scaffold.experiment.runtime.result_warnings import ResultWarning, lines_of
 
@@ -157,6 +157,16 @@ class Comparison:
         return self.metrics[0]
 
     @property
+    def main_metrics(self) -> list[str]:
+        """The metrics with a table each: the main one, and the bits per byte of the reference."""
+        return [name for name in self.metrics if name in (self.main_metric, REFERENCE_BITS)]
+
+    @property
+    def other_metrics(self) -> list[str]:
+        """The metrics that share a table."""
+        return [name for name in self.metrics if name not in self.main_metrics]
+
+    @property
     def seeds(self) -> list[int]:
         """The seeds of all rows."""
         return sorted({seed for row in self.rows for seed in row.seeds})
@@ -184,8 +194,21 @@ class Comparison:
             notes.append("↓: lower is better.")
         if any(not KINDS[name].comparable for name in self.metrics):
             notes.append("*: not comparable with scores from elsewhere; it depends on the tokeniser.")
-        tests = [row.tests[self.main_metric] for row in self.rows if self.main_metric in row.tests]
-        return [*notes, *self._notes_on_tests(tests), *self._notes_on_dictionaries()]
+        if REFERENCE_BITS in self.metrics:
+            notes.append(
+                "Bits per byte of the reference: -log2 p of one segmentation of it, its end included, by forced "
+                "decoding, by its raw bytes; an upper bound of what the model needs, and no measure of how good "
+                "translations are."
+            )
+        tests = [*self._tests(self.main_metric)]
+        notes += self._notes_on_tests(tests)
+        if self.main_metric != REFERENCE_BITS and (tests := [*self._tests(REFERENCE_BITS)]):
+            kind = KINDS[REFERENCE_BITS]
+            notes += power_lines(tests, kind.label, digits=kind.digits)
+        return [*notes, *self._notes_on_dictionaries()]
+
+    def _tests(self, name: str) -> Iterator[Difference]:
+        return (row.tests[name] for row in self.rows if name in row.tests)
 
     def _notes_on_dictionaries(self) -> list[str]:
         uses = {each.system: each.dictionary for each in self.trainings if each.dictionary is not None}
@@ -213,7 +236,7 @@ class Comparison:
             if documents < _FEW_DOCUMENTS:
                 what = f"{name} has {documents} document{'s' if documents > 1 else ''}"
                 notes.append(f"{what}: {'tests are rough' if documents > 1 else 'no test over documents'}.")
-        tests = [row.tests[self.main_metric] for row in self.rows if self.main_metric in row.tests]
+        tests = [*self._tests(self.main_metric)]
         notes += self._notes_on_tests(tests)
         more = [row.over_documents for row in self.rows if row.over_documents is not None]
         if more:
@@ -278,6 +301,14 @@ def notes_on_tests(
                 f"{samples} resamples are too few for {_comparisons(over_segments)}: no corrected p can reach {LEVEL}; "
                 "raise bootstrap_samples."
             )
+    return notes + power_lines(tests, label, digits=digits, units=units)
+
+
+def power_lines(tests: Sequence[Difference], label: str, *, digits: int = 2, units: str = "sentences") -> list[str]:
+    """Return how large a difference the tests of one metric would find (``significance.detectable``)."""
+    over_trainings = [test for test in tests if test.p is not None]
+    over_segments = [test for test in tests if test.segments_p is not None]
+    notes = []
     for which in (over_trainings, over_segments):
         if not which:
             continue

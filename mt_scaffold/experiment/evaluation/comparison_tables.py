@@ -23,8 +23,8 @@ from mt_scaffold.tables import format_table, latex, latex_table
 
 def as_text(comparison: Comparison, markdown: bool = False) -> str:
     """Return the comparison as tables for people, with the notes they need to interpret it."""
-    parts: list[str | Sequence[Sequence[str]]] = [main_table(comparison)]
-    if len(comparison.metrics) > 1 or comparison.of_documents:
+    parts: list[str | Sequence[Sequence[str]]] = [main_table(comparison, name) for name in comparison.main_metrics]
+    if comparison.other_metrics or comparison.of_documents:
         parts.append(other_metrics_table(comparison))
     if any(row.checkpoints for row in comparison.rows):
         parts += ["Single checkpoints beside the final model:", checkpoints_table(comparison)]
@@ -69,12 +69,12 @@ def _warned(warnings: Iterable[str]) -> str:
 
 
 def as_latex(comparison: Comparison) -> str:
-    """Return the table of the main metric, and that of the others, in LaTeX, for the package booktabs.
+    """Return the tables of the main metrics, and that of the others, in LaTeX, for the package booktabs.
 
     What limits the result stands above each, as in the text, and the notes below as comments.
     """
-    tables = [(main_table(comparison), len(_names(comparison)))]
-    if len(comparison.metrics) > 1 or comparison.of_documents:
+    tables = [(main_table(comparison, name), len(_names(comparison))) for name in comparison.main_metrics]
+    if comparison.other_metrics or comparison.of_documents:
         tables.append((other_metrics_table(comparison), len(_names(comparison))))
     above = [SYNTHETIC_NOTE] if comparison.synthetic else []
     above += [f"Warning: {line}" for line in comparison.shown_warnings]
@@ -89,9 +89,8 @@ def as_latex(comparison: Comparison) -> str:
     return "\n".join([*blocks, *(f"% {note}" for note in notes)]) + "\n"
 
 
-def main_table(comparison: Comparison) -> list[list[str]]:
-    """Return the rows of the table of the main metric, with its tests; the first is the heading."""
-    name = comparison.main_metric
+def main_table(comparison: Comparison, name: str) -> list[list[str]]:
+    """Return the rows of the table of one of the main metrics, with its tests; the first is the heading."""
     kind, units = KINDS[name], "documents" if comparison.of_documents else "sentences"
     columns = p_columns((row.tests[name] for row in comparison.rows if name in row.tests), units)
     more = _document_columns(comparison)
@@ -144,7 +143,7 @@ def other_metrics_table(comparison: Comparison) -> list[list[str]]:
 
     For language models, also of what the test set is in each system's tokens.
     """
-    names = comparison.metrics[1:]
+    names = comparison.other_metrics
     columns = {
         name: {
             heading: attribute

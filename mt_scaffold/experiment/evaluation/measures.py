@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
@@ -24,12 +24,15 @@ from mt_scaffold.experiment.evaluation.metrics import (
     LABELS,
     METRICS,
     MODEL_METRICS,
+    REFERENCE_BITS,
     MetricKind,
+    SumRatio,
     sacrebleu_metric,
 )
-from mt_scaffold.experiment.evaluation.score import Scores
+from mt_scaffold.experiment.evaluation.score import Scores, left_out
 from mt_scaffold.experiment.evaluation.significance import Resampled, draw_segments, resample
 from mt_scaffold.experiment.runtime.provenance import sha256
+from mt_scaffold.experiment.runtime.result_warnings import ResultWarning
 from mt_scaffold.experiment.runtime.results import read_result
 
 
@@ -74,6 +77,8 @@ class Measure(ABC):
     """The figures by which the systems of a task are compared."""
 
     metrics: ClassVar[Mapping[str, MetricKind]]
+    # What the segments of a test set are.
+    units: ClassVar[str] = "sentences"
 
     @abstractmethod
     def read(self, labelled: Labelled) -> Scored:
@@ -91,9 +96,13 @@ class Measure(ABC):
     def check_alike(self, several: Sequence[Scored]) -> None:
         """Raise MTScaffoldError where scores on one test set are not of the same segments."""
 
+    def of_same_segments(self, several: Sequence[Scored]) -> tuple[list[Scored], list[ResultWarning]]:
+        """Return scores without the segments that one of those they are compared with lacks, and what is left out."""
+        return list(several), []
+
     @abstractmethod
-    def segments(self, scored: Scored) -> int:
-        """Return how many segments the test set of a score has."""
+    def segments(self, scored: Scored, name: str) -> int:
+        """Return how many segments of the test set a metric of a score is of."""
 
     @abstractmethod
     def resample(self, name: str, systems: Mapping[str, Runs], samples: int) -> dict[str, list[Resampled]]:
@@ -166,12 +175,27 @@ class TranslationScores(Measure):
         for scored in several:
             _check_unchanged(scored)
 
-    def segments(self, scored: Scored) -> int:
-        return int(scored.scores.lines)
+    def of_same_segments(self, several: Sequence[Scored]) -> tuple[list[Scored], list[ResultWarning]]:
+        tables: dict[tuple[str, str], list[Scored]] = {}
+        for scored in several:
+            if REFERENCE_BITS in scored.values:
+                tables.setdefault((scored.group, scored.test_set), []).append(scored)
+        without, warnings = dict[Path, Scored](), []
+        for (_, test_set), those in tables.items():
+            rows = [_rows(scored, REFERENCE_BITS) for scored in those]
+            lacking = {number for own in rows for number, row in enumerate(own) if row == _LEFT_OUT}
+            if lacking:
+                self.check_alike(those)
+                warnings.append(left_out(test_set, len(lacking), len(rows[0])))
+                without |= {scored.path: _without(scored, lacking) for scored in those}
+        return [without.get(scored.path, scored) for scored in several], warnings
+
+    def segments(self, scored: Scored, name: str) -> int:
+        return len(_statistics(scored, name))
 
     def resample(self, name: str, systems: Mapping[str, Runs], samples: int) -> dict[str, list[Resampled]]:
         first = next(iter(next(iter(systems.values())).values()))
-        metric, drawn = sacrebleu_metric(name), draw_segments(self.segments(first), samples)
+        metric, drawn = sacrebleu_metric(name), draw_segments(self.segments(first, name), samples)
         found: dict[str, list[Resampled]] = {}
         for system, trained in systems.items():
             for scored in trained.values():
@@ -195,8 +219,31 @@ def _check_unchanged(scored: Scored) -> None:
             raise MTScaffoldError(f"{path}: has changed since {scored.path} was written; score again")
 
 
+# The bits and bytes of a reference with <unk>.
+_LEFT_OUT = [0.0, 0.0]
+
+
+def _without(scored: Scored, lacking: Collection[int]) -> Scored:
+    """Return a score whose bits per byte of the reference are without some references; without any, if need be."""
+    rows = [_LEFT_OUT if number in lacking else row for number, row in enumerate(_rows(scored, REFERENCE_BITS))]
+    metrics, values = dict(scored.scores.metrics), dict(scored.values)
+    own = metrics.pop(REFERENCE_BITS)
+    del values[REFERENCE_BITS]
+    bits, size = map(math.fsum, zip(*rows, strict=True))
+    if size:
+        values[REFERENCE_BITS] = SumRatio()._compute_score_from_stats([bits, size]).score
+        segments = [f"{bits:.12g} {size:.0f}" for bits, size in rows]
+        metrics[REFERENCE_BITS] = replace(own, score=values[REFERENCE_BITS], segments=segments)
+    return replace(scored, scores=replace(scored.scores, metrics=metrics), values=values)
+
+
 def _statistics(scored: Scored, name: str) -> list[list[float]]:
-    """Return the sufficient statistics of each segment in a metric."""
+    """Return the sufficient statistics of each segment in a metric, without those that are left out."""
+    rows = _rows(scored, name)
+    return [row for row in rows if row != _LEFT_OUT] if name == REFERENCE_BITS else rows
+
+
+def _rows(scored: Scored, name: str) -> list[list[float]]:
     rows = scored.scores.metrics[name].segments
     if rows is None or len(rows) != scored.scores.lines:
         raise MTScaffoldError(f"{scored.path}: {LABELS[name]} lacks the statistics of its segments; score again")
@@ -213,6 +260,7 @@ class BitsPerByte(Measure):
     """Language models, by the bits that they need for a byte of the raw documents."""
 
     metrics = MODEL_METRICS
+    units = "documents"
 
     def read(self, labelled: Labelled) -> Scored:
         path = Path(str(labelled.path))
@@ -241,7 +289,7 @@ class BitsPerByte(Measure):
                     f"{other.scores.signature}); evaluate both again with the same --context-window"
                 )
 
-    def segments(self, scored: Scored) -> int:
+    def segments(self, scored: Scored, name: str) -> int:
         return len(scored.scores.by_document.bytes)
 
     def resample(self, name: str, systems: Mapping[str, Runs], samples: int) -> dict[str, list[Resampled]]:
@@ -254,6 +302,8 @@ class BitsPerByte(Measure):
         return {system: [next(resampled) for _ in runs] for system, runs in systems.items()}
 
     def over_documents(self, system: Runs, baseline: Runs, samples: int) -> DocumentTests | None:
+        if self.segments(next(iter(system.values())), "bits_per_byte") < 2:
+            return None
         by_seed = [
             {seed: scored.values["bits_per_byte"] for seed, scored in runs.items()} for runs in (system, baseline)
         ]

@@ -12,9 +12,9 @@ from mt_scaffold.experiment.configuration import Score
 from mt_scaffold.experiment.configuration.data import Tokenise
 from mt_scaffold.experiment.data.moses import Tokeniser
 
-# detokenised text; the experiment's words; plain Moses words of the text; text with its source; documents and their
-# tokens, of language models
-Input = Literal["text", "words", "moses", "source", "documents", "tokens"]
+# detokenised text; the experiment's words; plain Moses words of the text; text with its source; the probability of the
+# references; documents and their tokens, of language models
+Input = Literal["text", "words", "moses", "source", "losses", "documents", "tokens"]
 
 
 @dataclass(frozen=True)
@@ -37,10 +37,16 @@ class MetricKind:
 
     @property
     def tested(self) -> bool:
-        """Whether systems are tested for a difference in it: those on detokenised text and on documents are."""
-        return self.input in ("text", "source", "documents")
+        """Whether systems are tested for a difference in it: those on words or tokens are not."""
+        return self.input in ("text", "source", "losses", "documents")
+
+    @property
+    def named(self) -> bool:
+        """Whether it is computed because it is named; others are where their input is given."""
+        return self.input not in ("source", "losses")
 
 
+REFERENCE_BITS = "reference_bits_per_byte"
 METRICS = {
     "bleu": MetricKind("BLEU", "text"),
     "chrf": MetricKind("chrF", "text"),
@@ -51,6 +57,9 @@ METRICS = {
     "tokenised_bleu": MetricKind("tokenised BLEU", "words", comparable=False),
     "tokenised_bleu_split": MetricKind("tokenised BLEU, compounds split", "moses", comparable=False),
     "tokenised_bleu_lc": MetricKind("tokenised BLEU, lowercased", "moses", comparable=False),
+    REFERENCE_BITS: MetricKind(
+        "bits per byte of the reference", "losses", comparable=False, lower_is_better=True, digits=4
+    ),
 }
 # Of language models.
 MODEL_METRICS = {
@@ -65,18 +74,18 @@ LABELS = {name: kind.label for name, kind in METRICS.items()}
 
 
 @dataclass(frozen=True)
-class SegmentMean:
-    """The mean over the segments, for a metric of one figure per segment, with the method that resampling calls."""
+class SumRatio:
+    """One sum over the segments by another, with the method that resampling calls: a mean, or bits by bytes."""
 
     score: float = 0.0
 
-    def _compute_score_from_stats(self, sums: Sequence[float]) -> SegmentMean:
-        total, segments = sums
-        return SegmentMean(total / segments)
+    def _compute_score_from_stats(self, sums: Sequence[float]) -> SumRatio:
+        total, size = sums
+        return SumRatio(total / size)
 
 
 def sacrebleu_metric(name: str, references: list[list[str]] | None = None) -> Any:
-    """Return sacreBLEU's metric for ``name``; for COMET, the mean over the segments.
+    """Return sacreBLEU's metric for ``name``; for COMET and bits, a ratio of sums over the segments.
 
     With ``references``, their n-grams are counted once, for many systems. Raises MTScaffoldError where spBLEU's
     tokeniser or its model cannot be had.
@@ -92,8 +101,8 @@ def sacrebleu_metric(name: str, references: list[list[str]] | None = None) -> An
                 f"spbleu: sacreBLEU cannot load its flores200 tokeniser ({said}); pip install '.[spbleu]', "
                 "let sacreBLEU download the model once, or leave this metric out"
             ) from error
-    if name == "comet":
-        return SegmentMean()
+    if name in ("comet", REFERENCE_BITS):
+        return SumRatio()
     makers = {"bleu": BLEU, "chrf": CHRF, "ter": TER}
     if name in makers:
         return makers[name](references=references)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import re
 import statistics
@@ -17,9 +18,12 @@ from mt_scaffold.experiment.configuration import Config
 from mt_scaffold.experiment.configuration.data import SIDES
 from mt_scaffold.experiment.data.tokenise import detokenise, has_rules, warnings_of
 from mt_scaffold.experiment.evaluation.comet_scores import comet_scores
+from mt_scaffold.experiment.evaluation.losses.loss_split import LossSplit
 from mt_scaffold.experiment.evaluation.metrics import (
     DEFAULT_METRICS,
     METRICS,
+    REFERENCE_BITS,
+    SumRatio,
     moses_words,
     sacrebleu_metric,
     split_compounds,
@@ -27,7 +31,7 @@ from mt_scaffold.experiment.evaluation.metrics import (
 from mt_scaffold.experiment.evaluation.translation_checks import check_translations
 from mt_scaffold.experiment.runtime.provenance import sha256, versions
 from mt_scaffold.experiment.runtime.result_warnings import ResultWarning, print_warnings
-from mt_scaffold.experiment.runtime.results import write_result
+from mt_scaffold.experiment.runtime.results import read_result, write_result
 
 
 @dataclass(frozen=True)
@@ -35,8 +39,9 @@ class Metric:
     """One score, for most metrics from 0 to 100; comparable: whether it can be compared with scores from elsewhere.
 
     segments: of a metric that systems are tested in, its sufficient statistics of each segment, as numbers with spaces
-    between, from whose sums the score is computed: sacreBLEU's own, in its order, or a figure and 1 where the score is
-    the mean. docs/scores.md describes them. Single checkpoints, which are not tested, have none.
+    between, from whose sums the score is computed: sacreBLEU's own, in its order, a figure and 1 where the score is the
+    mean, or bits and bytes, both 0 of a reference with ``<unk>``. docs/scores.md describes them. Single checkpoints,
+    which are not tested, have none.
     """
 
     score: float
@@ -90,6 +95,7 @@ def score(
     metrics: Sequence[str] | None = None,
     source: PathLike | None = None,
     comet: PathLike | None = None,
+    losses: PathLike | None = None,
     system: str | None = None,
     test_set: str | None = None,
     seed: int = 1,
@@ -114,6 +120,10 @@ def score(
     A reference that the configuration says is tokenised already (``tokenise: none``) is detokenised first, as the
     hypothesis was, and so is such a source; the signatures and a warning say so. Further warnings are of translations
     much longer or shorter than the reference, and of those that repeat.
+
+    ``losses``, a file of ``reference_losses``, adds ``reference_bits_per_byte``: the bits that the model gives the
+    first reference, by its bytes. References with ``<unk>`` are left out, and a warning counts them; without any other
+    there is no such score.
 
     ``comet``, a checkpoint, adds ``comet`` (against the first reference); it needs ``source``, the raw source text.
     ``metrics``: what to compute; default: ``bleu``, ``chrf``, ``chrf++``, and ``tokenised_bleu`` and its split where
@@ -163,6 +173,8 @@ def score(
         if source is None:
             raise UsageError("score: COMET also reads the source text; give --source")
         found["comet"] = _comet(comet, texts["source"], inputs["text"])
+    if losses is not None:
+        found |= _reference_bits(losses, references["reference"], len(texts["reference"]), named)
     folder = Path(output).resolve().parent
     scores = Scores(
         system=system or Path(hypothesis).name,
@@ -224,9 +236,9 @@ def _chosen(metrics: Sequence[str] | None, given: Collection[str]) -> list[str]:
     if metrics is None:
         return [name for name in DEFAULT_METRICS if METRICS[name].input in given]
     for name in metrics:
-        if name not in METRICS or name == "comet":
-            hint = "; give its checkpoint with --comet" if name == "comet" else ""
-            known = ", ".join(known for known in METRICS if known != "comet")
+        if name not in METRICS or not METRICS[name].named:
+            hint = {"comet": "; give its checkpoint with --comet", REFERENCE_BITS: "; give --losses"}.get(name, "")
+            known = ", ".join(known for known, kind in METRICS.items() if kind.named)
             raise UsageError(f"score: unknown metric {name}{hint} (known: {known})")
         if METRICS[name].input not in given:
             needs = "--hypothesis-words and --reference-words"
@@ -259,3 +271,28 @@ def _comet(model: PathLike, sources: list[str], sides: Sequence[list[str]]) -> M
     # As for the other metrics, a sum and what it is divided by.
     segments = [f"{score:.10g} 1" for score in scores]
     return Metric(mean, f"COMET = {mean:.2f}", signature, METRICS["comet"].comparable, segments)
+
+
+def _reference_bits(losses: PathLike, reference: PathLike, lines: int, test_set: str) -> dict[str, Metric]:
+    """Return the bits per byte of the reference, by name; nothing where every reference has ``<unk>``."""
+    split = read_result(LossSplit, losses)
+    bits = split.bits_of_each()
+    if split.unit != "sentence" or split.unknown is None or bits is None or not len(bits) == len(split.sizes) == lines:
+        raise MTScaffoldError(f"{losses}: not the losses of {lines} references; run the step that writes them again")
+    if split.data_sha256 != sha256(reference):
+        raise MTScaffoldError(f"{losses}: of other text than {reference}; run the step that writes it again")
+    if split.unknown:
+        print_warnings([left_out(test_set, len(split.unknown), lines)])
+    unknown = set(split.unknown)
+    rows = [(0.0, 0) if number in unknown else row for number, row in enumerate(zip(bits, split.sizes, strict=True))]
+    sums = [math.fsum(own) for own in zip(*rows, strict=True)]
+    if not sums[1]:
+        return {}
+    kind, value = METRICS[REFERENCE_BITS], SumRatio()._compute_score_from_stats(sums).score
+    segments = [f"{own:.12g} {size}" for own, size in rows]
+    return {REFERENCE_BITS: Metric(value, f"{kind.label} = {value:.4f}", split.signature, kind.comparable, segments)}
+
+
+def left_out(test_set: str, references: int, lines: int) -> ResultWarning:
+    """Return the warning of references with ``<unk>``."""
+    return ResultWarning("left-out", test_set, f"{references:,} of {lines:,}")

@@ -107,14 +107,11 @@ def compare_trainings(system: Sequence[Resampled], baseline: Sequence[Resampled]
     p and ``detectable`` are not yet corrected for the number of comparisons (``corrected``). Raises ValueError for a
     test set of a single segment, of which every resample is the same.
     """
-    import numpy
-
     sides = (system, baseline)
     segments = system[0].segments
     if segments < 2:
         raise ValueError("one segment says nothing about others")
-    scores = [numpy.array([training.score for training in side]) for side in sides]
-    resampled = [numpy.stack([training.scores for training in side]) for side in sides]
+    scores, resampled = _arrays(sides)
     if min(map(len, sides)) == 1:
         return _over_segments(scores, resampled)
     found = float(scores[0].mean() - scores[1].mean())
@@ -128,11 +125,30 @@ def compare_trainings(system: Sequence[Resampled], baseline: Sequence[Resampled]
     )
 
 
-def variances(scores: Sequence[Floats], resampled: Sequence[Floats], segments: int) -> list[tuple[Floats, float]]:
+def _arrays(sides: Sequence[Sequence[Resampled]]) -> tuple[list[Floats], list[Floats]]:
+    """Return the scores of each system's trainings, and those on the resamples."""
+    import numpy
+
+    scores = [numpy.array([training.score for training in side]) for side in sides]
+    return scores, [numpy.stack([training.scores for training in side]) for side in sides]
+
+
+@dataclass(frozen=True)
+class Design:
+    """The trainings of each of two systems, and the segments that they are scored on."""
+
+    trainings: int
+    segments: int
+
+
+def variances(
+    scores: Sequence[Floats], resampled: Sequence[Floats], segments: int, planned: Design | None = None
+) -> list[tuple[Floats, float]]:
     """Return the parts of the variance of the difference between two systems' means, with their degrees of freedom.
 
     scores: for each system, (..., trainings). resampled: for each, (..., trainings, resamples). The leading axes are
-    those of the result, for many experiments at once.
+    those of the result, for many experiments at once. planned: return them as they would be there (default: as they are
+    here). What segments add to a variance, that between the trainings of a system included, falls with their number.
     """
     import numpy
 
@@ -142,14 +158,19 @@ def variances(scores: Sequence[Floats], resampled: Sequence[Floats], segments: i
     over_trainings = [each.mean(axis=-2) for each in resampled]
     by_segments = unbiased * numpy.var(over_trainings[0] - over_trainings[1], axis=-1, ddof=1)
     parts = []
+    fewer = 1.0 if planned is None else segments / planned.segments
     for own, drawn, mean in zip(scores, resampled, over_trainings, strict=True):
         number = own.shape[-1]
-        parts.append((own.var(axis=-1, ddof=1) / number, number - 1.0))
         deviating = (drawn - mean[..., None, :]).var(axis=-1, ddof=1).sum(axis=-1) / (number - 1)
         by_segments = by_segments - unbiased * deviating / number
+        between = own.var(axis=-1, ddof=1)
+        between = between - numpy.minimum(between, unbiased * deviating) * (1 - fewer)
+        trainings = number if planned is None else planned.trainings
+        parts.append((between / trainings, trainings - 1.0))
+    drawn_from = segments if planned is None else planned.segments
     # The degrees of freedom of a variance that is estimated from resamples of the segments.
-    freedom = 1 / (1 / (segments - 1) + 1 / (samples - 1))
-    return [(numpy.maximum(by_segments, 0.0), freedom), *parts]
+    freedom = 1 / (1 / (drawn_from - 1) + 1 / (samples - 1))
+    return [(numpy.maximum(by_segments, 0.0) * fewer, freedom), *parts]
 
 
 def satterthwaite(parts: Iterable[tuple[Any, float]]) -> tuple[Any, Any]:
@@ -240,6 +261,18 @@ def detectable(standard_error: float, freedom: float | None, comparisons: int) -
     freedom = math.inf if freedom is None else freedom
     critical = t_quantile(1 - LEVEL / (2 * comparisons), freedom)
     return float(special.nctdtrinc(freedom, 1 - POWER, critical)) * standard_error
+
+
+def planned_detectable(
+    system: Sequence[Resampled], baseline: Sequence[Resampled], planned: Design, comparisons: int
+) -> float:
+    """Return ``detectable`` of a design whose variances are those of the trainings at hand, two or more of each system.
+
+    For the design at hand it is what ``compare_trainings`` and ``corrected`` say.
+    """
+    scores, resampled = _arrays((system, baseline))
+    error, freedom = map(float, satterthwaite(variances(scores, resampled, system[0].segments, planned)))
+    return detectable(error, freedom, comparisons)
 
 
 def t_test_p(t: float, freedom: float) -> float:

@@ -257,6 +257,9 @@ def _draw(
         comparison = read_result(Comparison, layout.comparison("json"))
         if drawn_differences := draw_differences(comparison, folder / "differences", note, systems):
             show("scores", drawn_differences, DIFFERENCES)
+        for name in comparison.main_metrics[1:]:
+            if svg := draw_differences(comparison, folder / f"differences-{name}", note, systems, name):
+                show("scores", svg, DIFFERENCES)
     show(
         "scores",
         figures.scores(intervals, folder / "bleu", note, systems=systems),
@@ -320,10 +323,10 @@ def _draw(
 
 
 def draw_differences(
-    comparison: Comparison, path: PathLike, note: str = "", systems: Sequence[str] = ()
+    comparison: Comparison, path: PathLike, note: str = "", systems: Sequence[str] = (), metric: str = ""
 ) -> Path | None:
-    """Draw the differences of the first table with their intervals; None where nothing was tested."""
-    metric = comparison.main_metric
+    """Draw the differences of a metric (default: the main one) with their intervals; None where none was tested."""
+    metric = metric or comparison.main_metric
     changes = [
         figures.Change(
             ", ".join(each for each in (row.group, row.test_set) if each),
@@ -336,7 +339,12 @@ def draw_differences(
         for row in comparison.rows
         if (test := row.tests.get(metric)) is not None
     ]
-    return figures.differences(changes, path, KINDS[metric].label, note, systems) if changes else None
+    return figures.differences(changes, path, _label(metric), note, systems) if changes else None
+
+
+def _label(metric: str) -> str:
+    kind = KINDS[metric]
+    return f"{kind.label} (lower is better)" if kind.lower_is_better else kind.label
 
 
 def first_places(codes_of_systems: Mapping[str, str], codes: Iterable[str]) -> dict[str, int]:

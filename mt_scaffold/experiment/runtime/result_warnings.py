@@ -30,6 +30,8 @@ KINDS = {
     "markup": "Lines with a tag that the markup does not name are kept as sentences",
     "test-in-train": "Test sentences occur in the training text",
     "unknown": "A test set has symbols that are not in the dictionary, and become <unk>",
+    "left-out": "References with <unk> in the dictionary of any system are left out of their bits per byte, for all "
+    "systems",
     "length": "Translations are much longer or shorter than the reference",
     "repetition": "Translations repeat themselves",
 }

@@ -246,6 +246,7 @@ def translate(layout: TranslationLayout, run: Run, test_set: str, checkpoint: st
 
 def score(layout: TranslationLayout, run: Run, test_set: str, checkpoint: str = "") -> None:
     """Score the translation of a test set."""
+    from mt_scaffold.experiment.evaluation.metrics import METRICS
     from mt_scaffold.experiment.evaluation.score import score
 
     scores = score(
@@ -259,10 +260,11 @@ def score(layout: TranslationLayout, run: Run, test_set: str, checkpoint: str = 
         test_set=test_set,
         seed=int(run.seed),
         checkpoint=checkpoint or None,
+        losses=None if checkpoint else layout.losses(run, test_set),
         config=layout.config,
     )
     for name, metric in scores.metrics.items():
-        print(f"{name}: {metric.score:.2f}  {metric.signature}")
+        print(f"{name}: {metric.score:.{METRICS[name].digits}f}  {metric.signature}")
 
 
 def losses(layout: TranslationLayout, run: Run, test_set: str, gpus: int = 0) -> None:

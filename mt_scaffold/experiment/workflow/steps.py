@@ -11,18 +11,22 @@ import math
 import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from mt_scaffold.corpus.files import write_text
+from mt_scaffold.corpus.files import PathLike, write_text
 from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.binarise.data_folder import DictionaryUse, dictionary_use
-from mt_scaffold.experiment.configuration.layout import COMPARISON_KINDS, TRAINED_ON, Layout, Run
+from mt_scaffold.experiment.configuration.layout import COMPARISON_KINDS, TRAINED_ON, Layout, Run, read_folder
 from mt_scaffold.experiment.runtime.fairseq import gpus_in_all, option_arguments, sees_gpu
 from mt_scaffold.experiment.runtime.fairseq_options import Call, Checked, check_options
 from mt_scaffold.experiment.runtime.results import write_result
-from mt_scaffold.experiment.tasks import TASKS, codes, task_of
+from mt_scaffold.experiment.tasks import TASKS, codes, layout_of, task_of
 from mt_scaffold.experiment.tasks.task import Step
 from mt_scaffold.experiment.training.resuming import check_resumable, ended_with, read_start
+
+if TYPE_CHECKING:
+    from mt_scaffold.experiment.evaluation.measures import Labelled
+    from mt_scaffold.experiment.evaluation.plan import Planned
 
 AnyLayout = Layout[Any]
 
@@ -108,24 +112,56 @@ def compare(layout: AnyLayout, systems: str = "") -> None:
     task, config = task_of(layout.config), layout.config
     compared = task.compared(layout)
     comparison = compare(
-        [
-            Labelled(group, run.system, layout.scores(run, test, checkpoint))
-            for checkpoint in ("", *layout.last_checkpoints)
-            for test in config.test_sets
-            for group, run in compared
-        ],
+        [each for checkpoint in ("", *layout.last_checkpoints) for each in score_files(layout, checkpoint)],
         config.baseline,
         layout.folder / "comparison",
         task.samples(layout),
         layout.title,
         [each for each in task.published(layout) if each.beside in config.systems],
-        baselines={name: system.baseline for name, system in config.systems.items() if system.baseline is not None},
+        baselines=_baselines(layout),
         trainings=[Labelled(group, run.system, layout.training_report(run)) for group, run in compared],
         dictionaries={name: _dictionary_use(layout, name) for name in config.systems},
         measure=task.measure(),
         reports=reports(layout),
     )
     print(as_text(comparison), end="")
+
+
+def score_files(layout: AnyLayout, checkpoint: str = "") -> list[Labelled]:
+    """Return the scores of every training on every test set, with the groups in which systems are compared."""
+    from mt_scaffold.experiment.evaluation.measures import Labelled
+
+    return [
+        Labelled(group, run.system, layout.scores(run, test, checkpoint))
+        for test in layout.config.test_sets
+        for group, run in task_of(layout.config).compared(layout)
+    ]
+
+
+def _baselines(layout: AnyLayout) -> dict[str, str]:
+    """Return the baselines of the systems that name one."""
+    return {name: system.baseline for name, system in layout.config.systems.items() if system.baseline is not None}
+
+
+def plan(folder: PathLike, difference: float, metric: str | None = None) -> list[Planned]:
+    """Return what trainings it would take to find a difference between the systems of a finished experiment.
+
+    difference, metric: as for ``evaluation.plan.plan``. Raises as that does, and MTScaffoldError where ``folder`` is no
+    experiment, or lacks scores.
+    """
+    from mt_scaffold.experiment.evaluation.plan import plan
+
+    config = read_folder(folder)
+    layout, task = layout_of(Path(folder), config), task_of(config)
+    return plan(
+        score_files(layout),
+        config.baseline,
+        difference,
+        metric,
+        samples=task.samples(layout),
+        baselines=_baselines(layout),
+        measure=task.measure(),
+    )
 
 
 def _dictionary_use(layout: AnyLayout, system: str) -> DictionaryUse | None:

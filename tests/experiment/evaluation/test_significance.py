@@ -22,9 +22,10 @@ import numpy
 from scipy import optimize, stats
 
 from mt_scaffold.experiment.evaluation.compare import compare
-from mt_scaffold.experiment.evaluation.metrics import SegmentMean
+from mt_scaffold.experiment.evaluation.metrics import SumRatio
 from mt_scaffold.experiment.evaluation.score import score
 from mt_scaffold.experiment.evaluation.significance import (
+    Design,
     Resampled,
     compare_trainings,
     correct,
@@ -32,6 +33,7 @@ from mt_scaffold.experiment.evaluation.significance import (
     detectable,
     draw_segments,
     p_columns,
+    planned_detectable,
     resample,
     satterthwaite,
     shown_p,
@@ -224,7 +226,7 @@ def test_with_one_seed_the_resamples_are_sacrebleus(scores: list[Path]) -> None:
 def constant(scores: Sequence[float], segments: int = 50, samples: int = 60) -> list[Resampled]:
     """Trainings whose every segment has the same score, so that segments add no chance."""
     drawn = draw_segments(segments, samples)
-    return [resample(SegmentMean(), [(score, 1.0)] * segments, drawn) for score in scores]
+    return [resample(SumRatio(), [(score, 1.0)] * segments, drawn) for score in scores]
 
 
 @pytest.mark.parametrize("trainings", [(3, 3), (3, 5), (8, 3)])
@@ -246,7 +248,7 @@ def test_without_chance_from_trainings_only_segments_count() -> None:
     draw = numpy.random.default_rng(2)
     rows = draw.normal(0, 1, (2, 200))
     drawn = draw_segments(200, 2000)
-    sides = [[resample(SegmentMean(), [(value, 1.0) for value in row.tolist()], drawn)] * 3 for row in rows]
+    sides = [[resample(SumRatio(), [(value, 1.0) for value in row.tolist()], drawn)] * 3 for row in rows]
     test = compare_trainings(*sides)
     assert test.standard_error == pytest.approx(stats.sem(rows[0] - rows[1]), rel=0.05)
     assert test.freedom == pytest.approx(1 / (1 / 199 + 1 / 1999))
@@ -315,6 +317,27 @@ def test_a_difference_as_large_as_the_power_line_says_is_found_four_times_in_fiv
     p = 2 * stats.t.sf(abs(scores[0].mean(1) - scores[1].mean(1) + shift) / error, freedom)
     assert 0.74 <= (p <= 0.05).mean() <= 0.86
     assert detectable(true, 8, 10) > 1.2 * detectable(true, 8, 1)
+
+
+@pytest.mark.parametrize("spread", [0.3, 1.0])
+def test_a_planned_design_has_the_standard_error_that_it_would_have(spread: float) -> None:
+    """From 3 trainings on 60 segments, that of 5 on 240: what segments add falls, what trainings add does not."""
+    scores, resampled = made_up(numpy.random.default_rng(9), 4000, 3, (spread, spread))
+    error, _ = satterthwaite(variances(scores, resampled, 60, Design(5, 240)))
+    assert (error**2).mean() == pytest.approx(2 * ((1 + 1 / 5) / 240 + spread**2 / 5), rel=0.05)
+
+
+def test_a_plan_is_the_power_line_of_its_design() -> None:
+    """For the trainings at hand, the figure below the table; for others that of Student's t, by SciPy's power."""
+    system, baseline = constant([30.0, 30.1, 30.3]), constant([31.0, 31.5, 32.0])
+    test = corrected(dict.fromkeys("ab", compare_trainings(system, baseline)))["a"]
+    assert planned_detectable(system, baseline, Design(3, 50), 2) == pytest.approx(test.detectable)
+    variances_found = [statistics.variance(each.score for each in side) for side in (system, baseline)]
+    error = math.sqrt(sum(variances_found) / 12)
+    freedom = error**4 / sum((each / 12) ** 2 / 11 for each in variances_found)
+    least = planned_detectable(system, baseline, Design(12, 9999), 1)
+    power = stats.nct.sf(stats.t.ppf(0.975, freedom), freedom, least / error)
+    assert power == pytest.approx(0.8, abs=1e-4)
 
 
 def test_one_training_of_either_system_is_a_test_of_sentences_only() -> None:

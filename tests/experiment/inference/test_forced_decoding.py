@@ -15,9 +15,10 @@ import torch
 from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.binarise.pairs_as_words import binarise_words
 from mt_scaffold.experiment.binarise.segmentation import joint_segmentation
+from mt_scaffold.experiment.evaluation.losses import references
 from mt_scaffold.experiment.evaluation.losses.loss_split import LossSplit
 from mt_scaffold.experiment.evaluation.losses.references import reference_losses
-from mt_scaffold.experiment.inference.forced_decoding import forced_decode
+from mt_scaffold.experiment.inference.forced_decoding import ForcedDecoding, forced_decode
 from mt_scaffold.experiment.inference.model_files import read_symbols
 from mt_scaffold.experiment.runtime.checkpoints import load_checkpoint
 from mt_scaffold.experiment.runtime.fairseq import run_tool, user_dir
@@ -77,6 +78,31 @@ def test_what_cannot_be_decoded(tiny_data: Path, tiny_model: Path, tmp_path: Pat
         forced_decode(model, tiny_data, "test")
     with pytest.raises(MTScaffoldError, match="no such model"):
         forced_decode(tmp_path / "none.pt", tiny_data, "odd.1")
+
+
+def test_bits_per_byte_of_a_model_that_knows_nothing(
+    tiny_words: Path, tiny_data: Path, tiny_model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The known answer: log2 of the symbols for each subword and end; <unk> inside a word is counted, not refused."""
+    pytest.importorskip("sacrebleu")
+    from mt_scaffold.experiment.evaluation.score import score
+
+    symbols, target = read_symbols(tiny_data / "dict.de.txt"), tiny_words / "odd.1.de"
+    decoded = forced_decode(tiny_model / "checkpoints" / "checkpoint_last.pt", tiny_data, "odd.1")
+    number, ids = next((n, ids) for n, ids in enumerate(decoded.ids) if symbols[ids[0]].endswith("@@"))
+    ids[0] = 3
+    flat = [np.full(len(each), -math.log2(len(symbols))) for each in decoded.ids]
+    monkeypatch.setattr(references, "forced_decode", lambda *_, **__: ForcedDecoding(decoded.ids, flat))
+    files = (tiny_model, tiny_data, "odd.1", target, target, tiny_words / "train.de", tmp_path / "losses.json")
+    split = reference_losses(*files, system="x", seed=1)
+    assert split.unknown is not None and number in split.unknown
+    assert split.unknown == [place for place, each in enumerate(decoded.ids) if 3 in each]
+    found = score(target, target, tmp_path / "scores.json", metrics=["bleu"], losses=tmp_path / "losses.json")
+    kept = [place for place in range(13) if place not in split.unknown]
+    lines = target.read_text(encoding="utf-8").splitlines()
+    tokens, size = sum(len(decoded.ids[place]) for place in kept), sum(len(lines[place].encode()) for place in kept)
+    expected = tokens * math.log2(len(symbols)) / size
+    assert found.metrics["reference_bits_per_byte"].score == pytest.approx(expected)
 
 
 def test_a_reference_divides_into_its_words(

@@ -10,6 +10,7 @@ All of it is arithmetic on the loss of each token: a token belongs to the word t
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
@@ -55,7 +56,7 @@ class LossSplit:
     that the score is divided by. sizes: the same of each document or sentence. signature: what must be equal in splits
     that are compared. data_sha256: of the text. by_rank, by_count: class → its words; each is a partition of all bits,
     so that the classes' bits add up to ``bits``. None where the codes do not say which bytes a word is. tokens: by the
-    ids of the system.
+    ids of the system. unknown: of references, the numbers from 0 of those that hold ``<unk>``.
     """
 
     system: str
@@ -71,6 +72,13 @@ class LossSplit:
     by_rank: dict[str, Part] | None = field(repr=False)
     by_count: dict[str, Part] | None = field(repr=False)
     tokens: TokenLosses = field(repr=False)
+    unknown: list[int] | None = field(default=None, repr=False, metadata={"omit_none": True})
+
+    def bits_of_each(self) -> list[float] | None:
+        """Return the bits of each document or sentence; None where they are not divided by word."""
+        if self.by_rank is None:
+            return None
+        return [math.fsum(bits) for bits in zip(*(part.bits for part in self.by_rank.values()), strict=True)]
 
 
 class WordFrequencies:
@@ -114,7 +122,7 @@ DECADES = [_decade_label(digits) for digits in range(_LAST_DECADE + 1)]
 class Words:
     """The words of one document or sentence: what each is, its bytes, and the word that each token belongs to.
 
-    of_token: -1 (``END_OF_TEXT``) for the end of the text, -2 (``_ACROSS``) for a token of several words.
+    of_token: -1 (``END_OF_TEXT``) for the end of the text, -2 (``ACROSS_WORDS``) for a token of several words.
     """
 
     texts: Sequence[bytes]
@@ -122,7 +130,7 @@ class Words:
     of_token: Integers
 
 
-END_OF_TEXT, _ACROSS = -1, -2
+END_OF_TEXT, ACROSS_WORDS = -1, -2
 
 
 def words_of_tokens(token_sizes: Integers, texts: Sequence[bytes]) -> Words:
@@ -143,7 +151,7 @@ def words_of_tokens(token_sizes: Integers, texts: Sequence[bytes]) -> Words:
     of_token[~inside] = END_OF_TEXT
     across = inside.copy()
     across[inside] = ends[of_token[inside]] < token_ends[inside]
-    of_token[across] = _ACROSS
+    of_token[across] = ACROSS_WORDS
     return Words(texts, sizes, of_token)
 
 
@@ -172,7 +180,7 @@ def split_by_word(
         occurrences += numpy.bincount(of_word[:-2], minlength=len(names))
         sizes[:, place] = numpy.bincount(of_word[:-2], weights=found.sizes, minlength=len(names))
         occurrences[number[END]] += int((found.of_token == END_OF_TEXT).sum())
-        occurrences[number[ACROSS]] += int((found.of_token == _ACROSS).sum())
+        occurrences[number[ACROSS]] += int((found.of_token == ACROSS_WORDS).sum())
     return {
         name: Part(int(occurrences[row]), sizes[row].tolist(), sums[row].tolist())
         for row, name in enumerate(names)

@@ -9,9 +9,10 @@ from mt_scaffold.corpus.count import count_words
 from mt_scaffold.corpus.files import PathLike
 from mt_scaffold.corpus.text import check_parallel, read_lines, words_of
 from mt_scaffold.errors import MTScaffoldError
-from mt_scaffold.experiment.binarise.dictionary import END_ID
+from mt_scaffold.experiment.binarise.dictionary import END_ID, UNKNOWN_ID
 from mt_scaffold.experiment.binarise.pairs_as_ids import read_binarised
 from mt_scaffold.experiment.evaluation.losses.loss_split import (
+    ACROSS_WORDS,
     DECADES,
     END_OF_TEXT,
     FREQUENT,
@@ -74,13 +75,17 @@ def reference_losses(
         by_rank=split_by_word(own, found, frequencies.rank_class, [FREQUENT, OTHER]),
         by_count=split_by_word(own, found, frequencies.count_class, DECADES),
         tokens=split_by_token(numpy.concatenate(decoded.ids), bits),
+        unknown=[number for number, ids in enumerate(decoded.ids) if UNKNOWN_ID in ids],
     )
     write_result(output, split)
     return split
 
 
 def _words(decoded: ForcedDecoding, lines: Sequence[str], data: PathLike, words: PathLike) -> Iterator[Words]:
-    """Yield the words of each reference, with the word that each subword belongs to."""
+    """Yield the words of each reference, with the word that each subword belongs to.
+
+    ``<unk>`` does not say whether a word ends there: where the words do not come out, no subword is in one.
+    """
     import numpy
 
     binarised = read_binarised(data)
@@ -101,9 +106,12 @@ def _words(decoded: ForcedDecoding, lines: Sequence[str], data: PathLike, words:
             place = numpy.maximum(numpy.cumsum(begins[inside]) - 1, 0)
         texts = [word.encode() for word in words_of(line)]
         if len(inside) and int(place[-1]) + 1 != len(texts):
-            raise MTScaffoldError(
-                f"{words}: line {number} has {len(texts)} words, and {int(place[-1]) + 1} in {data}; binarise again"
-            )
+            if UNKNOWN_ID in ids:
+                place[:] = ACROSS_WORDS
+            else:
+                raise MTScaffoldError(
+                    f"{words}: line {number} has {len(texts)} words, and {int(place[-1]) + 1} in {data}; binarise again"
+                )
         of_token = numpy.full(len(ids), END_OF_TEXT, numpy.int64)
         of_token[: len(inside)] = place
         yield Words(texts, [len(text) for text in texts], of_token)

@@ -56,9 +56,12 @@ def text(path: Path) -> str:
 def score_tables(comparison: Comparison) -> list[dict[str, Any]]:
     """Return the tables of the scores: heading, rows in groups of one test set, and the columns that hold names."""
     # The columns of names: test set or group first, then what stands before the scores.
-    names = tuple(range(1, main_table(comparison)[0].index("system") + 1))
-    tables: list[tuple[str, list[list[str]], tuple[int, ...]]] = [("", main_table(comparison), (*names, names[-1] + 2))]
-    if len(comparison.metrics) > 1:
+    first, *more = [main_table(comparison, name) for name in comparison.main_metrics]
+    names = tuple(range(1, first[0].index("system") + 1))
+    left = (*names, names[-1] + 2)
+    tables: list[tuple[str, list[list[str]], tuple[int, ...]]] = [("", first, left)]
+    tables += [("Bits per byte of the reference", rows, left) for rows in more]
+    if comparison.other_metrics:
         tables.append(("Other metrics", other_metrics_table(comparison), names))
     if any(row.checkpoints for row in comparison.rows):
         tables.append(("Single checkpoints beside the final model", checkpoints_table(comparison), names))

@@ -175,6 +175,7 @@ rule score:
         [layout.translation(RUN, "{test}", form) for form in ("", "words")],
         layout.words("{test}", TGT),
         [layout.raw("{test}", lang) for lang in LANGUAGES],
+        layout.losses(RUN, "{test}"),
     output: layout.scores(RUN, "{test}")
     params: run=run_flags, depends_on=lambda wildcards: layout.depends_on("score", wildcards.test), checkpoint=""
     log: layout.log(f"score-{RUN.name}-{{test}}")

@@ -1,0 +1,92 @@
+"""Plans: how many seeds and segments would find a difference."""
+
+import json
+import random
+from pathlib import Path
+
+import pytest
+
+from mt_scaffold.cli import main
+from mt_scaffold.errors import UsageError
+
+pytest.importorskip("sacrebleu", reason="needs the extra 'workflow'")
+
+from mt_scaffold.experiment.evaluation.compare import compare
+from mt_scaffold.experiment.evaluation.measures import Labelled
+from mt_scaffold.experiment.evaluation.plan import as_text, plan
+from mt_scaffold.experiment.evaluation.score import score
+from mt_scaffold.experiment.evaluation.significance import Design
+
+CONFIG = """\
+name: small
+languages: {source: en, target: de}
+data: {synthetic: {pairs: 40, valid: 4, test: 60}}
+codes: {symbols: 60}
+systems: {bpe: {algorithm: bpe}, scaffold: {algorithm: scaffold}}
+baseline: bpe
+seeds: [1, 2, 3]
+train: {options: {arch: transformer}}
+score: {bootstrap_samples: 100, metrics: [bleu, chrf]}
+"""
+
+
+@pytest.fixture(scope="module")
+def experiment(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The scores of an experiment: two systems, three seeds, 60 sentences."""
+    folder = tmp_path_factory.mktemp("plan") / "small"
+    folder.mkdir()
+    (folder / "config.yaml").write_text(CONFIG, encoding="utf-8")
+    draw = random.Random(3)
+    reference = [" ".join(draw.choices("der die Hund Katze läuft im Haus".split(), k=12)) for _ in range(60)]
+    (folder / "ref").write_text("".join(f"{line}\n" for line in reference), encoding="utf-8")
+    for system, share in (("bpe", 0.3), ("scaffold", 0.28)):
+        for seed in (1, 2, 3):
+            words = ["aus" if draw.random() < share else word for line in reference for word in line.split()]
+            lines = [" ".join(words[start : start + 12]) for start in range(0, len(words), 12)]
+            (folder / "out").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+            output = folder / system / f"seed-{seed}" / "scores" / "test.json"
+            output.parent.mkdir(parents=True)
+            score(folder / "out", folder / "ref", output, metrics=["bleu"], system=system, test_set="test", seed=seed)
+            (folder / "out").unlink()
+    return folder
+
+
+def scores_of(folder: Path) -> list[Labelled]:
+    return [Labelled("", None, path) for path in sorted(folder.glob("*/*/scores/test.json"))]
+
+
+def test_the_power_line_says_the_same(experiment: Path) -> None:
+    """The design at hand is in the table, with the figure of the comparison; the answers agree with the table."""
+    (found,) = plan(scores_of(experiment), "bpe", 2.5, samples=100)
+    test = compare(scores_of(experiment), "bpe", samples=100).rows[1].tests["bleu"]
+    assert found.detectable[Design(3, 60)] == pytest.approx(test.detectable)
+    assert (found.system, found.baseline, found.metric, found.seeds, found.segments) == (
+        *("scaffold", "bpe", "bleu", 3, 60),
+    )
+    enough, longer = found.by_seeds, found.by_segments
+    assert enough is not None and longer is not None and enough.segments == 60 and longer.trainings == 3
+    # More of either finds smaller differences.
+    rows = {(design.trainings, design.segments): least for design, least in found.detectable.items()}
+    assert rows[3, 60] > rows[5, 60] > rows[50, 60] > rows[50, 600] and rows[3, 60] > rows[3, 600]
+    for (trainings, segments), least in rows.items():
+        assert segments != 60 or (least <= 2.5) == (trainings >= enough.trainings)
+        assert trainings != 3 or (least <= 2.5) == (segments >= longer.segments)
+    text = as_text([found])
+    assert f"{enough.trainings} seeds of each system on 60 sentences" in text and "80 %" in text
+
+
+def test_the_command_reads_a_finished_experiment(experiment: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A table for each system; a metric that the scores lack is refused."""
+    assert main(["plan", str(experiment), "--difference", "2.5"]) == 0
+    assert "test: scaffold against bpe, BLEU; at hand: 3 seeds, 60 sentences" in capsys.readouterr().out
+    assert main(["plan", str(experiment), "--difference", "2.5", "--metric", "chrf"]) == 2
+    assert "--metric chrf: not tested in these scores; choose one of bleu" in capsys.readouterr().err
+
+
+def test_one_seed_is_refused(experiment: Path, tmp_path: Path) -> None:
+    """It does not show how far trainings differ; nor is there a plan for no difference."""
+    with pytest.raises(UsageError, match=r"bpe has one training on test, .* train with two seeds or more"):
+        plan(scores_of(experiment)[2:], "bpe", 1.0)
+    with pytest.raises(UsageError, match="must be more than 0"):
+        plan(scores_of(experiment), "bpe", 0.0)
+    assert json.loads(Path(scores_of(experiment)[0].path).read_text())["metrics"].keys() == {"bleu"}

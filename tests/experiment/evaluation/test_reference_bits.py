@@ -1,0 +1,102 @@
+"""Bits per byte of the reference: a known answer, the sign of a difference, references with <unk>."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("sacrebleu", reason="needs the extra 'workflow'")
+
+from mt_scaffold.errors import MTScaffoldError
+from mt_scaffold.experiment.evaluation.compare import compare
+from mt_scaffold.experiment.evaluation.comparison_tables import as_text
+from mt_scaffold.experiment.evaluation.losses.loss_split import FREQUENT, LossSplit, Part, TokenLosses
+from mt_scaffold.experiment.evaluation.score import Scores, score
+from mt_scaffold.experiment.runtime.provenance import sha256
+from mt_scaffold.experiment.runtime.result_warnings import ResultWarning
+from mt_scaffold.experiment.runtime.results import read_result, write_result
+
+# 4, 6, 3 and 5 bytes.
+REFERENCES = ["eins", "zwölf", "elf", "sechs"]
+NAME = "reference_bits_per_byte"
+
+
+def scored(folder: Path, system: str, seed: int, bits: list[float], unknown: list[int] | None) -> Path:
+    """Score a translation by a model that gives the references these bits."""
+    (folder / "ref").write_text("".join(f"{line}\n" for line in REFERENCES), encoding="utf-8")
+    sizes = [len(line.encode()) for line in REFERENCES]
+    parts = {
+        FREQUENT: Part(4, sizes, [each / 4 for each in bits]),
+        "other": Part(4, sizes, [each * 0.75 for each in bits]),
+    }
+    whole = (sum(bits), sum(sizes), sizes, "s", sha256(folder / "ref"), parts, parts, TokenLosses([], [], []), unknown)
+    write_result(folder / "losses.json", LossSplit(system, "test", seed, False, "sentence", *whole))
+    output = folder / f"{system}-{seed}.json"
+    files = (folder / "ref", folder / "ref", output)
+    score(*files, metrics=["bleu"], losses=folder / "losses.json", system=system, seed=seed, test_set="test")
+    return output
+
+
+def both(folder: Path, unknown: tuple[list[int], list[int]] = ([], [])) -> list[Path]:
+    """Three trainings of each system; scaffold needs fewer bits for each sentence."""
+    found = []
+    for system, less, own in zip(("bpe", "scaffold"), (0.0, 1.0), unknown, strict=True):
+        for seed in (1, 2, 3):
+            bits = [each - less + seed / 20 + seed * number / 100 for number, each in enumerate((9.0, 12.0, 5.0, 8.0))]
+            found.append(scored(folder, system, seed, bits, own))
+    return found
+
+
+def test_it_is_the_bits_by_the_bytes(tmp_path: Path) -> None:
+    """With its statistics for each sentence; a reference with <unk> is in neither sum."""
+    found = read_result(Scores, scored(tmp_path, "bpe", 1, [8.0, 12.0, 6.0, 10.0], [])).metrics[NAME]
+    assert found.score == pytest.approx(36 / 18) and found.segments == ["8 4", "12 6", "6 3", "10 5"]
+    found = read_result(Scores, scored(tmp_path, "bpe", 1, [8.0, 12.0, 6.0, 11.0], [1, 2])).metrics[NAME]
+    assert found.score == pytest.approx(19 / 9) and found.segments == ["8 4", "0 0", "0 0", "11 5"]
+    assert NAME not in read_result(Scores, scored(tmp_path, "bpe", 1, [1.0] * 4, [0, 1, 2, 3])).metrics
+
+
+def test_a_system_that_needs_fewer_bits_has_a_negative_difference(tmp_path: Path) -> None:
+    """In every form of the table, whose heading says that lower is better."""
+    comparison = compare(both(tmp_path), "bpe", tmp_path / "table", samples=200)
+    test = comparison.rows[1].tests[NAME]
+    assert test.difference == pytest.approx(-4 / 18) and test.low < test.difference < test.high < 0
+    assert test.p is not None and test.p < 0.05 and comparison.main_metric == "bleu"
+    text = as_text(comparison)
+    row = next(line for line in text.splitlines() if "-0.2222" in line)
+    assert row.split()[:2] == ["test", "scaffold"] and "bits per byte of the reference ↓" in text
+    assert re.search(r"a true difference of 0\.\d{4} bits per byte of the reference would be found", text)
+    assert "no measure of how good translations are" in text and "left out" not in text
+    latex = (tmp_path / "table.tex").read_text(encoding="utf-8")
+    assert "bits per byte of the reference" in latex and "0.2222" in latex and latex.count("tabular}{") == 2
+    stored = json.loads((tmp_path / "table.json").read_text())["rows"][1]["tests"][NAME]
+    assert stored["difference"] == pytest.approx(-4 / 18)
+
+
+def test_a_reference_with_unk_in_one_system_is_left_out_for_all(tmp_path: Path) -> None:
+    """The scores of all are those of the other references, and a line above the table counts them."""
+    paths = both(tmp_path, ([], [1]))
+    comparison = compare(paths, "bpe", samples=50)
+    assert comparison.warnings[-1] == ResultWarning("left-out", "test", "1 of 4")
+    for row, less in zip(comparison.rows, (0.0, 1.0), strict=True):
+        seeds = row.scores[NAME].by_seed
+        expected = {seed: (22 - 3 * less + 3 * seed / 20 + 5 * seed / 100) / 12 for seed in (1, 2, 3)}
+        assert seeds == pytest.approx({str(seed): value for seed, value in expected.items()})
+    assert comparison.rows[1].tests[NAME].difference == pytest.approx(-3 / 12)
+    assert "for all systems: test (1 of 4)." in as_text(comparison)
+    # Nothing is left, and so is no score.
+    comparison = compare(both(tmp_path, ([0, 2], [1, 3])), "bpe", samples=50)
+    assert comparison.warnings[-1].figure == "4 of 4" and comparison.metrics == ["bleu"]
+
+
+def test_losses_of_another_text_are_refused(tmp_path: Path) -> None:
+    """Of another reference, or of a model whose <unk> nobody counted."""
+    with pytest.raises(MTScaffoldError, match="not the losses of 4 references"):
+        scored(tmp_path, "bpe", 1, [1.0] * 4, None)
+    scored(tmp_path, "bpe", 1, [1.0] * 4, [])
+    (tmp_path / "other").write_text("a\nb\nc\nd\n", encoding="utf-8")
+    with pytest.raises(MTScaffoldError, match="of other text than"):
+        score(
+            tmp_path / "ref", tmp_path / "other", tmp_path / "x.json", metrics=["bleu"], losses=tmp_path / "losses.json"
+        )
