@@ -19,6 +19,7 @@ from mt_scaffold.experiment.evaluation.significance import (
     TRAININGS_FOR_P,
     Design,
     planned_detectable,
+    spread_interval,
 )
 from mt_scaffold.tables import format_table
 
@@ -175,9 +176,12 @@ def as_text(plans: Sequence[Planned]) -> str:
             f"To find a true difference of {each.difference:g}: {enough} of each system on {each.segments:,} "
             f"{each.units}; with {each.with_seeds} seeds, {more}."
         )
+    fewest = min(each.seeds for each in plans)
+    low, high = spread_interval(2 * (fewest - 1))
     corrected = f", corrected for {plans[0].comparisons} comparisons" if plans[0].comparisons > 1 else ""
     blocks.append(
         f"In the table: the smallest true difference that is found with probability 80 % (two-sided, level {LEVEL:.0%}"
-        f"{corrected}).\nThe variances are estimates; from few seeds, they may be off by half or double."
+        f"{corrected}).\nThe variances are estimates: with {fewest} seeds of two systems that vary alike, the true standard "
+        f"deviation between trainings is {low:.2g} to {high:.2g} times the one found (95 %)."
     )
     return "\n\n".join(blocks) + "\n"

@@ -275,6 +275,18 @@ def planned_detectable(
     return detectable(error, freedom, comparisons)
 
 
+def spread_interval(freedom: float) -> tuple[float, float]:
+    """Return the 95 % interval of a true standard deviation, as multiples of the one found (the chi-squared interval).
+
+    >>> [round(each, 2) for each in spread_interval(4)]
+    [0.6, 2.87]
+    """
+    from scipy import special
+
+    low, high = (math.sqrt(freedom / special.chdtri(freedom, tail)) for tail in (LEVEL / 2, 1 - LEVEL / 2))
+    return low, high
+
+
 def t_test_p(t: float, freedom: float) -> float:
     """Return the two-sided p of Student's t.
 

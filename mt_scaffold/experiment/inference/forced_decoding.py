@@ -34,13 +34,20 @@ class ForcedDecoding:
 
 
 def forced_decode(
-    checkpoint: PathLike, data: PathLike, subset: str, *, max_tokens: int = 2048, gpus: int = 0
+    checkpoint: PathLike,
+    data: PathLike,
+    subset: str,
+    *,
+    max_tokens: int = 2048,
+    gpus: int = 0,
+    targets: Sequence[tuple[int, Sequence[int]]] | None = None,
 ) -> ForcedDecoding:
     """Return the probability of each token of each reference, given its source and the reference before it.
 
     checkpoint: a translation model that fairseq trained. data: a folder of ``binarise`` or ``binarise_words``; words
     are segmented without dropout. max_tokens: of the longer side of a batch, padding included. gpus: as for
-    ``load_model`` of language models. Weights of fp16 and bf16 are computed with in fp32.
+    ``load_model`` of language models. Weights of fp16 and bf16 are computed with in fp32. targets: score these instead
+    of the references, each the number of a sentence of the subset, from 0, and ids with ``</s>`` last.
 
     These are the ``P`` lines of ``fairseq-generate --score-reference``. Raises MTScaffoldError where a file is missing,
     where the checkpoint could run code or does not fit the data, and where a sentence is longer than the model takes;
@@ -60,6 +67,11 @@ def forced_decode(
     model, dataset = _load(checkpoint, data, binarised, subset)
     model = model.float().to(device).eval()
     sentences = [dataset[number] for number in range(len(dataset))]
+    if targets is not None:
+        sentences = [
+            {"id": place, "source": sentences[number]["source"], "target": torch.tensor(ids, dtype=torch.int64)}
+            for place, (number, ids) in enumerate(targets)
+        ]
     _check_lengths(sentences, model.max_positions(), data, subset)
     found: list[Floats] = [numpy.zeros(0)] * len(sentences)
     with torch.inference_mode():
