@@ -169,7 +169,7 @@ class _Architecture:
         found = {}
         for stored, shape in files.shapes():
             name = self.known_as(stored)
-            if name in self.axes:
+            if name is not None and name in self.axes:
                 if shape[self.axes[name]] != self.size:
                     raise MTScaffoldError(
                         f"{self.folder}: {stored} has {' × '.join(map(str, shape))} numbers, which does not fit a "
@@ -312,7 +312,7 @@ def _renumbered(path: Path, rows: Rows, notes: list[str]) -> dict[str, Any]:
         return moved if key in _PHRASES else [each for (each,) in moved]
 
     def changed(content: dict[str, Any]) -> dict[str, Any]:
-        found = {}
+        found: dict[str, Any] = {}
         for key, value in content.items():
             if key in _REFUSED and value:
                 raise MTScaffoldError(f"{path}: has {key}, which cannot be renumbered; remove it first")
