@@ -29,7 +29,7 @@ EXTRAS = {
     "analysis": "documents",
     "commands": "completion",
     "corpus": "documents remote",
-    "integrations": "transformers vocabularies",
+    "integrations": "transformers vocabularies datatrove ray",
     "methods": "unigram",
     "segment": "documents",
     "experiment.binarise": "workflow fairseq",
@@ -46,8 +46,9 @@ EXTRAS = {
     "experiment.training": "workflow fairseq",
     "experiment.workflow": "workflow",
 }
-# Declared because they are run, or imported by lm_eval's model of transformers or by fsspec, not by the package.
-RUN = {"accelerate", "gcsfs", "huggingface_hub", "s3fs", "snakemake_executor_plugin_slurm"}
+# Declared because they are run, call the package, or are imported by lm_eval's model of transformers, by datatrove or by
+# fsspec.
+RUN = {"accelerate", "gcsfs", "huggingface_hub", "orjson", "ray", "s3fs", "snakemake_executor_plugin_slurm"}
 # What pip can only compile, so that no extra has it; who asks for it is told.
 COMPILED = {"fastBPE", "youtokentome"}
 # What a distribution is imported as, where the name differs.

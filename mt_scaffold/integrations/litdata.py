@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-
-import torch
+from typing import TYPE_CHECKING
 
 from mt_scaffold.corpus.files import PathLike
 from mt_scaffold.corpus.id_files import read_index
 
+if TYPE_CHECKING:
+    import numpy
+    from numpy.typing import NDArray
 
-def documents_of(path: PathLike) -> Iterator[torch.Tensor]:
+
+def documents_of(path: PathLike) -> Iterator[NDArray[numpy.uint16] | NDArray[numpy.int32]]:
     """Yield the ids of each document of ``NAME.bin`` that has some, as ``litdata.optimize`` takes them.
 
-    They are ``torch.uint16``, or ``torch.int32`` where the file has 4 bytes for each. Raises as ``read_index`` does.
+    They are uint16, or int32 where the file has 4 bytes for each. Raises as ``read_index`` does.
     """
     import numpy
 
@@ -25,5 +28,5 @@ def documents_of(path: PathLike) -> Iterator[torch.Tensor]:
     for sizes in found.sizes():
         for size in sizes:
             if size:
-                yield torch.from_numpy(numpy.array(ids[begin : begin + size]))
+                yield numpy.array(ids[begin : begin + size])
             begin += size
