@@ -46,7 +46,7 @@ EXTRAS = {
     "experiment.training": "workflow fairseq",
     "experiment.workflow": "workflow",
 }
-# Declared because they are run, call the package, or are imported by lm_eval's model of transformers, by datatrove or by
+# Declared because they are run, call the package, or are imported by lm_eval's model of transformers, datatrove or
 # fsspec.
 RUN = {"accelerate", "gcsfs", "huggingface_hub", "orjson", "ray", "s3fs", "snakemake_executor_plugin_slurm"}
 # What pip can only compile, so that no extra has it; who asks for it is told.
