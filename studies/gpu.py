@@ -292,7 +292,10 @@ def _seeds(now: Slice, name: str, configuration: Path, upto: Sequence[int], syst
             train["stop"] = {"updates": 30}
         else:
             train["options"]["max-update"] = 30
-        more = ["--sample", 300, *_set({"train": train, "average": {"last": 1}, "codes": {"symbols": 300}})]
+        # Models that have learned nothing would not end their sentences.
+        short = {"options": {"beam": 1, "max-len-a": 0, "max-len-b": 5}}
+        settings = {"train": train, "average": {"last": 1}, "codes": {"symbols": 300}, "translate": short}
+        more = ["--sample", 300, *_set(settings)]
     more += ["--only", *systems]
     for most in upto:
         now.experiment(configuration, name, *more, "--set", f"seeds={list(range(1, most + 1))}")
