@@ -42,6 +42,7 @@ EXTRAS = {
     "experiment.report": "workflow analysis",
     "experiment.runtime": "workflow fairseq transformers",
     "experiment.study": "workflow analysis",
+    "experiment.surgery": "workflow fairseq transformers",
     "experiment.tasks": "workflow analysis",
     "experiment.training": "workflow fairseq",
     "experiment.workflow": "workflow",
