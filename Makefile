@@ -8,7 +8,7 @@
 # make docs          the site, into build/site, with every link checked
 # make lint          style and types, of the tests, scripts and benchmarks too
 # make bench         speed and memory beside other BPE implementations (CORPUS=text REPEAT=5 ONLY="learn apply"; with
-#                    OLD=REVISION beside that revision, too; see docs/benchmarks.md)
+#                    OLD=REVISION beside that revision, too; ENGLISH=text for encoding; see docs/benchmarks.md)
 # make sanitize      the segmentation tests with a core that checks memory, undefined behaviour and data races
 # make soak          random trials of everything for an hour (SOAK=seconds; see CONTRIBUTING.md)
 # make compare-releases   compare an older release byte for byte (OLD=REVISION; DEMO=1 adds an experiment)
@@ -108,6 +108,7 @@ lint: .venv/built
 bench:
 	$(PYTHON) benchmarks/install.py $(if $(OLD),--old $(OLD))
 	benchmarks/out/venv/bin/python benchmarks/run.py $(if $(CORPUS),--corpus '$(CORPUS)') --repeat $(or $(REPEAT),5) $(if $(ONLY),--only $(ONLY)) $(if $(OLD),--old)
+	$(if $(ENGLISH),$(if $(filter encode,$(or $(ONLY),encode)),benchmarks/out/venv/bin/python benchmarks/encoding.py --german '$(CORPUS)' --english '$(ENGLISH)'))
 	$(if $(ONLY),,benchmarks/out/venv/bin/python benchmarks/report.py --write)
 
 # Preload the sanitizers with libstdc++, so that they see the exceptions it throws.

@@ -103,7 +103,7 @@ def documents(draw: numpy.random.Generator) -> bytes:
     shift = starts[used] - (numpy.cumsum(length, dtype=numpy.int32) - length)
     where = numpy.repeat(shift, length)
     where += numpy.arange(len(where), dtype=numpy.int32)
-    return text[where].tobytes()
+    return bytes(text[where])
 
 
 def write_shard(path: Path, size: int, seed: int) -> int:

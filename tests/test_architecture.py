@@ -41,14 +41,14 @@ EXTRAS = {
     "experiment.packing": "workflow fairseq",
     "experiment.report": "workflow analysis",
     "experiment.runtime": "workflow fairseq transformers",
-    "experiment.surgery": "workflow fairseq transformers",
     "experiment.study": "workflow analysis",
+    "experiment.surgery": "workflow fairseq transformers",
     "experiment.tasks": "workflow analysis",
     "experiment.training": "workflow fairseq",
     "experiment.workflow": "workflow",
 }
-# Declared because they are run, call the package, or are imported by others: lm_eval's model of transformers, fsspec,
-# datatrove.
+# Declared because they are run, call the package, or are imported by lm_eval's model of transformers, datatrove or
+# fsspec.
 RUN = {"accelerate", "gcsfs", "huggingface_hub", "orjson", "ray", "s3fs", "snakemake_executor_plugin_slurm"}
 # What pip can only compile, so that no extra has it; who asks for it is told.
 COMPILED = {"fastBPE", "youtokentome"}

@@ -7,6 +7,7 @@ import json
 import random
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pytest
 from learning import learn_with
@@ -149,7 +150,7 @@ def test_extending_pickybpe_equals_plain_python_on_random_corpora() -> None:
     chance, splits, again = random.Random("picky"), 0, 0
     for _ in range(1000):
         texts = [random_words(chance) for _ in range(2)]
-        options = {"algorithm": "picky", "threshold": chance.choice([0.4, 0.6, 0.9])}
+        options: dict[str, Any] = {"algorithm": "picky", "threshold": chance.choice([0.4, 0.6, 0.9])}
         first = learn_with(lines=[" ".join(texts[0])], num_symbols=chance.randrange(1, 9), **options).codes
         if not first.merges:
             continue

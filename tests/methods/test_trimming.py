@@ -251,7 +251,7 @@ def test_the_entropy_of_neighbours_equals_the_reference(mode: Mode) -> None:
         assert {token: both for token, both in found.items() if token in wanted} == wanted
         assert not any(any(both) for token, both in found.items() if token not in wanted)
         for bits in (0.5, 1.5):
-            rules = {"ratio": 0.6, "entropy": bits}
+            rules: dict[str, Any] = {"ratio": 0.6, "entropy": bits}
             expected = reference.mark(words, merges, theirs, **rules, end_of_word=mode.end_of_word)
             marked = trim(codes, lines=lines, **rules).codes.scaffold
             assert marked == in_codes(expected, mode)

@@ -336,7 +336,9 @@ def test_what_is_refused() -> None:
 def test_the_kinds_differ() -> None:
     """On one vocabulary, no kind is another one by mistake."""
     letters = LETTERS[:-1]
-    codes = learn_bpe(lines=rich_text(3, 1500, letters), num_symbols=300, algorithm="bpe").codes
+    learned = learn_bpe(lines=rich_text(3, 1500, letters), num_symbols=300, algorithm="bpe").codes
+    # Without scaffold tokens, remerge is merges.
+    codes = trim(learned, lines=rich_text(3, 1500, letters), below=12).codes
     given = " ".join(rich_text(4, 700, letters))
     assert len({BPE(codes, inference=kind).segment(given) for kind in INFERENCES}) == len(INFERENCES)
     subwords = {kind: BPE(codes, inference=kind).segment(given).count(" ") for kind in INFERENCES}

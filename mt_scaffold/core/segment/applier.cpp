@@ -189,68 +189,115 @@ size_t Applier::append_words(Worker& worker, Words words, const char* begin, Out
                               : append_words_as<Draws::kNone>(worker, words, begin, output);
 }
 
-// Writes the ids of a word that the thread's caches lack, and returns their number.
+// Writes the ids of a word that is in no cache, and returns their number.
 __attribute__((noinline)) size_t Applier::look_up_ids(Worker& worker, std::string_view text, int32_t* to) {
   const HashedWord word = hash_word(text);
   const WordEntry* entry = worker.table->find(WordTable::word_key(word));
   if (!entry) entry = entry_of_new_word(worker, word);
-  const size_t count = entry->output_length / sizeof(int32_t);
   std::memcpy(to, entry->output(), entry->output_length);
-  const auto remember = [&](auto& cache) {
-    if (count - 1 < cache.kMostIds) cache.add(cache.key(text.data(), text.size()), to, count);
-  };
-  if (text.size() <= ShortWordCache::kLongest) {
-    remember(worker.caches->short_words);
-  } else if (text.size() <= LongWordCache::kLongest) {
-    remember(worker.caches->long_words);
-  }
-  return count;
+  return entry->output_length / sizeof(int32_t);
 }
 
 void Applier::append_ids(Worker& worker, std::string_view text, OutputBuffer& output) {
   if (!worker.caches) worker.caches = std::make_unique<WordCaches>();
-  const WordCaches& caches = *worker.caches;
+  WordCaches& caches = *worker.caches;
+  const WordTable& table = *worker.table;
   // No word has more ids than bytes.
   auto* const begin = reinterpret_cast<int32_t*>(output.reserve(text.size() * sizeof(int32_t)));
   int32_t* to = begin;
-  pretokeniser_->for_each_batch(
-      text.data(), text.data() + text.size(), [&](const char* from, const char* const* ends, size_t count) {
-        // In groups, so that the caches' memory is fetched before it is needed.
-        constexpr size_t kAhead = 64;
-        ShortWordCache::Place places[kAhead];
-        LongWordCache::Place long_places[kAhead];
-        for (; count > 0; count -= std::min(count, kAhead), ends += kAhead) {
-          const size_t size = std::min(count, kAhead);
-          const char* p = from;
-          size_t long_words = 0;
-          for (size_t i = 0; i < size; p = ends[i++]) {
-            const auto length = static_cast<size_t>(ends[i] - p);
-            if (length <= ShortWordCache::kLongest) [[likely]] {
-              places[i] = caches.short_words.place(ShortWordCache::key(p, length));
-            } else if (length <= LongWordCache::kLongest) {
-              long_places[long_words++] = caches.long_words.place(LongWordCache::key(p, length));
-            }
-          }
-          long_words = 0;
-          int32_t* at = to;
-          for (size_t i = 0; i < size; from = ends[i++]) {
-            const auto length = static_cast<size_t>(ends[i] - from);
-            if (length <= ShortWordCache::kLongest) [[likely]] {
-              if (const auto* const entry = places[i].find()) [[likely]] {
-                at = entry->copy_ids(at);
-                continue;
-              }
-            } else if (length <= LongWordCache::kLongest) {
-              if (const auto* const entry = long_places[long_words++].find()) {
-                at = entry->copy_ids(at);
-                continue;
-              }
-            }
-            at += look_up_ids(worker, {from, length}, at);
-          }
-          to = at;
+  // In groups, so that memory is fetched before it is needed.
+  constexpr size_t kAhead = 64;
+  constexpr size_t kCopied = ShortWordCache::kMostIds;  // at once
+  ShortWordCache::Place places[kAhead];
+  LongWordCache::Place long_places[kAhead];
+  struct Found {
+    const void* ids;  // null for a word that is nowhere
+    size_t count;
+  } found[kAhead];
+  struct Missing {
+    HashedWord word;
+    size_t at;
+    const int32_t* ids;
+  } missing[kAhead];
+  const auto write_group = [&](const char* const from, const char* const* ends, size_t size) {
+    const char* p = from;
+    size_t long_words = 0;
+    for (size_t i = 0; i < size; p = ends[i++]) {
+      const auto length = static_cast<size_t>(ends[i] - p);
+      if (length <= ShortWordCache::kLongest) [[likely]] {
+        places[i] = caches.short_words.place(ShortWordCache::key(p, length));
+      } else if (length <= LongWordCache::kLongest) {
+        long_places[long_words++] = caches.long_words.place(LongWordCache::key(p, length));
+      }
+    }
+    size_t missed = 0;
+    long_words = 0;
+    p = from;
+    for (size_t i = 0; i < size; p = ends[i++]) {
+      const auto length = static_cast<size_t>(ends[i] - p);
+      if (length <= ShortWordCache::kLongest) [[likely]] {
+        if (const auto* const entry = places[i].find()) [[likely]] {
+          found[i] = {entry->ids, entry->count()};
+          continue;
         }
-      });
+      } else if (length <= LongWordCache::kLongest) {
+        if (const auto* const entry = long_places[long_words++].find()) {
+          found[i] = {entry->ids, entry->count()};
+          continue;
+        }
+      }
+      missing[missed] = {hash_word({p, length}), i, nullptr};
+      table.prefetch_slot(missing[missed++].word.hash);
+    }
+    for (size_t k = 0; k < missed; ++k) table.prefetch_entry(missing[k].word.hash);
+    for (size_t k = 0; k < missed; ++k) {
+      const WordEntry* const entry = table.find(WordTable::word_key(missing[k].word));
+      found[missing[k].at] = entry ? Found{entry->output(), entry->output_length / sizeof(int32_t)} : Found{nullptr, 0};
+    }
+    int32_t* at = to;
+    size_t k = 0;
+    for (size_t i = 0; i < size; ++i) {
+      const Found& word = found[i];
+      int32_t* const start = at;
+      if (word.ids) [[likely]] {
+        std::memcpy(at, word.ids, kCopied * sizeof *at);
+        if (word.count > kCopied) [[unlikely]]
+          std::memcpy(at, word.ids, word.count * sizeof *at);
+        at += word.count;
+      } else {
+        at += look_up_ids(worker, missing[k].word.text, at);
+      }
+      // Remembered below only, where nothing refers to what it replaces.
+      if (k < missed && missing[k].at == i) {
+        missing[k].ids = start;
+        found[i].count = static_cast<size_t>(at - start);
+        ++k;
+      }
+    }
+    to = at;
+    for (k = 0; k < missed; ++k) {
+      const auto remember = [&](auto& cache) {
+        const std::string_view word = missing[k].word.text;
+        const size_t count = found[missing[k].at].count;
+        if (word.size() <= cache.kLongest && count - 1 < cache.kMostIds)
+          cache.add(cache.key(word.data(), word.size()), missing[k].ids, count);
+      };
+      if (missing[k].word.text.size() <= ShortWordCache::kLongest) {
+        remember(caches.short_words);
+      } else {
+        remember(caches.long_words);
+      }
+    }
+  };
+  pretokeniser_->for_each_batch(text.data(), text.data() + text.size(),
+                                [&](const char* from, const char* const* ends, size_t count) {
+                                  for (; count > 0; from = ends[-1]) {
+                                    const size_t size = std::min(count, kAhead);
+                                    write_group(from, ends, size);
+                                    ends += size;
+                                    count -= size;
+                                  }
+                                });
   output.advance(static_cast<size_t>(to - begin) * sizeof(int32_t));
 }
 

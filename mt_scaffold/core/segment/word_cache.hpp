@@ -28,11 +28,7 @@ class WordCache {
     Key key;  // above the length: the number of ids, less one
     int32_t ids[kMostIds];
 
-    // Returns the end of the ids at `to`, where there is room for kMostIds.
-    int32_t* copy_ids(int32_t* to) const {
-      std::memcpy(to, ids, sizeof ids);
-      return to + (key.words[kWords - 1] >> kCountShift) + 1;
-    }
+    size_t count() const { return (key.words[kWords - 1] >> kCountShift) + 1; }
     bool holds(const Key& wanted) const {
       uint64_t difference = (key.words[kWords - 1] ^ wanted.words[kWords - 1]) << 3;
       for (size_t i = 0; i + 1 < kWords; ++i) difference |= key.words[i] ^ wanted.words[i];

@@ -50,7 +50,5 @@ def run(options: argparse.Namespace) -> None:
     for name, (before, after) in resized.rows.items():
         print(f"{name}: {before:,} rows, now {after:,}", file=sys.stderr)
     before, after = resized.parameters
-    print(
-        f"{resized.added:,} rows are new; {before:,} parameters, now {after:,}: {resized.saved:,} saved",
-        file=sys.stderr,
-    )
+    change = f"{resized.saved:,} saved" if resized.saved >= 0 else f"{-resized.saved:,} more"
+    print(f"{resized.added:,} rows are new; {before:,} parameters, now {after:,}: {change}", file=sys.stderr)

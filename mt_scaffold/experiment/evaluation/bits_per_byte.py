@@ -253,7 +253,7 @@ class WordsOfDocuments:
     def of(self, ids: Any, offsets: Any) -> Iterator[Words]:
         """Yield the words of each document, from the ids of all and where each begins."""
         assert self._pretokeniser is not None
-        sizes = self._vocabulary.token_bytes(int(ids.max()) + 1)
+        sizes = self._vocabulary.token_bytes(self._vocabulary.symbols(1))
         for begin, end in itertools.pairwise(offsets.tolist()):
             text = self._vocabulary.decode(ids[begin:end].tolist())
             yield words_of_tokens(sizes[ids[begin:end]], self._pretokeniser.split(text))

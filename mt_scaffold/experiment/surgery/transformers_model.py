@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -110,14 +110,14 @@ class _Architecture:
     """What the configuration of a model says of its parameters.
 
     axes: the axis of the tensors that has a row for each id. aliases: for the name of each parameter those that it is
-    tied to, and itself. prefix: of the base model's names; a folder that a base model was saved to lacks it.
+    tied to, and itself. renamed: gives a stored tensor the name under which transformers loads it.
     """
 
     folder: Path
     size: int
     axes: Mapping[str, int]
     aliases: Mapping[str, frozenset[str]]
-    prefix: str
+    renamed: Callable[[str], str]
 
     @classmethod
     def read(cls, folder: Path) -> _Architecture:
@@ -151,14 +151,11 @@ class _Architecture:
         for name, tensor in named:
             alike.setdefault(id(tensor), set()).add(name)
         aliases = {name: frozenset(names) for names in alike.values() for name in names}
-        return cls(folder, size, axes, aliases, f"{small.base_model_prefix}.")
+        return cls(folder, size, axes, aliases, _renaming(small))
 
     def known_as(self, stored: str) -> str | None:
         """Return the model's name of a stored tensor; None where it has no such."""
-        for name in (stored, self.prefix + stored, stored.removeprefix(self.prefix)):
-            if name in self.aliases:
-                return name
-        return None
+        return next((name for name in (self.renamed(stored), stored) if name in self.aliases), None)
 
     def same_as(self, stored: str) -> frozenset[str]:
         """Return the names of a stored tensor, and of those that it is tied to."""
@@ -169,7 +166,7 @@ class _Architecture:
         found = {}
         for stored, shape in files.shapes():
             name = self.known_as(stored)
-            if name in self.axes:
+            if name is not None and name in self.axes:
                 if shape[self.axes[name]] != self.size:
                     raise MTScaffoldError(
                         f"{self.folder}: {stored} has {' × '.join(map(str, shape))} numbers, which does not fit a "
@@ -186,6 +183,22 @@ class _Architecture:
             if not stored_names & self.aliases[name]:
                 raise MTScaffoldError(f"{self.folder}: {name} is not stored; save the model again with transformers")
         return found
+
+
+def _renaming(model: Any) -> Callable[[str], str]:
+    """Return transformers' renaming of stored tensors, of older models and those without a head, for instance."""
+    from transformers.conversion_mapping import get_model_conversion_mapping
+    from transformers.core_model_loading import WeightConverter, WeightRenaming, rename_source_key
+
+    found = get_model_conversion_mapping(model)
+    renamings = [each for each in found if isinstance(each, WeightRenaming)]
+    converters = [each for each in found if isinstance(each, WeightConverter)]
+    prefix, known = model.base_model_prefix, model.state_dict()
+
+    def renamed(stored: str) -> str:
+        return str(rename_source_key(stored, renamings, converters, prefix, known)[0])
+
+    return renamed
 
 
 def _without_memory(kind: Any, config: Any, more: int) -> Any:
@@ -312,7 +325,7 @@ def _renumbered(path: Path, rows: Rows, notes: list[str]) -> dict[str, Any]:
         return moved if key in _PHRASES else [each for (each,) in moved]
 
     def changed(content: dict[str, Any]) -> dict[str, Any]:
-        found = {}
+        found: dict[str, Any] = {}
         for key, value in content.items():
             if key in _REFUSED and value:
                 raise MTScaffoldError(f"{path}: has {key}, which cannot be renumbered; remove it first")

@@ -363,7 +363,7 @@ class Translation(Task[TranslationLayout]):
 
     def closing_words(self, layout: TranslationLayout) -> list[str]:
         lines = [layout.compression.read_text(encoding="utf-8")] if layout.compression.exists() else []
-        results = f"All results are in {layout.folder} (see docs/architecture.md)"
+        results = f"All results are in {layout.folder}"
         return [*lines, f"{results}; open {layout.report} in a browser."]
 
     def learned_from(self, layout: TranslationLayout, codes: str) -> list[Path]:

@@ -190,7 +190,7 @@ def test_two_local_tasks_through_hf_are_the_checkpoints(folder: Path, checkpoint
     names = ["local_choices", "local_endings"]
     found = simple_evaluate(
         model=HFLM(str(folder / "hf"), dtype="float32", batch_size=2, device="cpu"),
-        tasks=names,  # type: ignore[arg-type]
+        tasks=names,
         task_manager=lm_eval.tasks.TaskManager(include_path=str(folder / "two")),
         bootstrap_iters=0,
     )

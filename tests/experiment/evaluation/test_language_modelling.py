@@ -210,6 +210,17 @@ def test_the_loss_divides_by_word_and_token(
     assert sum(found.tokens.occurrences) == len(ids) and math.fsum(found.tokens.bits) == pytest.approx(found.bits)
 
 
+def test_a_test_set_without_the_last_tokens(checkpoint: Path, text: Path, codes: Path, tmp_path: Path) -> None:
+    """Ids that a test set lacks are still in the vocabulary."""
+    (tmp_path / "short").write_bytes(b"a\n")
+    binarise_documents(tmp_path / "data", codes, test=[tmp_path / "short"])
+    write_counts(tmp_path / "words.counts", text / "train", pretokenise="gpt2")
+    split = {"counts": tmp_path / "words.counts", "losses": tmp_path / "losses.json"}
+    evaluate(checkpoint, tmp_path / "data", tmp_path / "scores.json", **split)  # type: ignore[arg-type]
+    found = read_result(LossSplit, tmp_path / "losses.json")
+    assert found.by_rank is not None and sum(part.words for part in found.by_rank.values()) == 2
+
+
 def test_words_between_spaces_have_no_bytes(checkpoint: Path, text: Path, test_data: Path, tmp_path: Path) -> None:
     """Spaces belong to no word there: the split by token remains."""
     write_counts(tmp_path / "words.counts", text / "train", byte_level=True)

@@ -91,8 +91,8 @@ def test_tables_show_where_the_difference_is(tmp_path: Path) -> None:
     differences = {place: test.difference for place, test in tests.items()}
     for partition in {partition for partition, _ in differences}:
         assert math.isclose(sum(value for key, value in differences.items() if key[0] == partition), -0.3, rel_tol=1e-9)
-    rare = tests["frequency", OTHER]
-    assert math.isclose(rare.difference, -0.3, rel_tol=1e-9) and rare.high < 0 and (rare.p_holm or 0) < 0.05
+    gained = tests["frequency", OTHER]
+    assert math.isclose(gained.difference, -0.3, rel_tol=1e-9) and gained.high < 0 and (gained.p_holm or 0) < 0.05
     assert math.isclose(differences["frequency", FREQUENT], 0, abs_tol=1e-12)
     row = next(row for row in tables.words if row.name == OTHER and row.system == "scaffold")
     assert row.bits_per_byte is not None and math.isclose(row.bits_per_byte.mean, 3, abs_tol=0.01)

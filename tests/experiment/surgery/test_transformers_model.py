@@ -22,8 +22,8 @@ from mt_scaffold.experiment.surgery.transformers_model import resize_transformer
 _PAIRS = sentence_pairs(1)
 TEXT = [next(_PAIRS)[1] for _ in range(120)]
 HELD_OUT = [f" {word}" for _ in range(20) for word in next(_PAIRS)[1].split()]
-SMALL = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 24}
-GPT2 = {"n_embd": 16, "n_layer": 2, "n_head": 2, "n_positions": 32}
+SMALL: dict[str, Any] = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 24}
+GPT2: dict[str, Any] = {"n_embd": 16, "n_layer": 2, "n_head": 2, "n_positions": 32}
 # Special tokens that a tokenizer numbers after those of the codes.
 SPECIAL = 2
 
@@ -141,8 +141,13 @@ def test_shards_stay_shards(folder: Path) -> None:
 
 def test_an_encoder_with_a_decoder_has_constants_for_each_id(folder: Path) -> None:
     """Marian adds a constant to each logit, in a buffer whose second axis has the ids."""
-    sizes = {"encoder_layers": 1, "decoder_layers": 1, "encoder_attention_heads": 2, "decoder_attention_heads": 2}
-    widths = {
+    sizes: dict[str, Any] = {
+        "encoder_layers": 1,
+        "decoder_layers": 1,
+        "encoder_attention_heads": 2,
+        "decoder_attention_heads": 2,
+    }
+    widths: dict[str, Any] = {
         "d_model": 16,
         "encoder_ffn_dim": 16,
         "decoder_ffn_dim": 16,

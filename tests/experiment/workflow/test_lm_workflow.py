@@ -193,9 +193,18 @@ def test_language_models_get_a_page(experiment: dict[str, object], tmp_path: Pat
     assert (tmp_path / "page.html").read_text(encoding="utf-8") == page
     drawn = {path.stem for path in (output / "figures").glob("*.svg")}
     kinds = {f"{kind}-{name}" for kind in ("bits-per-byte", "loss") for name in ("equal_tokens", "equal_text")}
-    assert drawn == {"differences", "token-frequencies", *kinds}
+    divided = {f"losses-{name}-test" for name in ("equal_tokens", "equal_text")}
+    assert drawn == {"differences", "token-frequencies", *kinds, *divided}
     assert page.count("<svg ") == len(drawn) and "SYNTHETIC" in page
-    for part in ("bits per byte", "Rényi efficiency", "prompt 2", "scaffold, equal_text", "segmented-1", "tiny"):
+    for part in (
+        "bits per byte",
+        "Rényi efficiency",
+        "other words",
+        "prompt 2",
+        "scaffold, equal_text",
+        "segmented-1",
+        "tiny",
+    ):
         assert part in page, part
     assert "http://" not in re.sub(
         r"http://www\.w3\.org/\S*|http://purl\.org/\S*|http://creativecommons\.org/\S*", "", page
