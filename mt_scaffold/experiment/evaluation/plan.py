@@ -181,7 +181,8 @@ def as_text(plans: Sequence[Planned]) -> str:
     corrected = f", corrected for {plans[0].comparisons} comparisons" if plans[0].comparisons > 1 else ""
     blocks.append(
         f"In the table: the smallest true difference that is found with probability 80 % (two-sided, level "
-        f"{LEVEL * 100:.0f} %{corrected}).\nThe variances are estimates: with {fewest} seeds of two systems that vary alike, the true "
-        f"standard deviation between trainings is {low:.2g} to {high:.2g} times the one found (95 %)."
+        f"{LEVEL * 100:.0f} %{corrected}).\n"
+        f"The variances are estimates: with {fewest} seeds of two systems that vary alike, "
+        f"the true standard deviation between trainings is {low:.2g} to {high:.2g} times the one found (95 %)."
     )
     return "\n\n".join(blocks) + "\n"
