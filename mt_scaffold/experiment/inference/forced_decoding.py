@@ -78,9 +78,9 @@ def forced_decode(
         for batch in _batches(sentences, max_tokens):
             collated = dataset.collater([sentences[number] for number in batch])
             inputs = {name: value.to(device) for name, value in collated["net_input"].items()}
-            targets = collated["target"].to(device)
+            expected = collated["target"].to(device)
             scores = model.get_normalized_probs(model(**inputs), log_probs=True)
-            chosen = scores.gather(-1, targets.unsqueeze(-1)).squeeze(-1).double().cpu().numpy() / math.log(2)
+            chosen = scores.gather(-1, expected.unsqueeze(-1)).squeeze(-1).double().cpu().numpy() / math.log(2)
             # The collater sorts by length.
             for row, number in enumerate(collated["id"].tolist()):
                 found[number] = chosen[row, : len(sentences[number]["target"])]
