@@ -25,6 +25,8 @@ NAME = "mt-scaffold"
 
 # Seconds between two looks at the logs of the trainings, and lines shown of the log of a failed step.
 _INTERVAL, _LINES = 1.0, 20
+# What Snakemake says besides of a step that failed, whose name and log are shown.
+_REPEATED = ("RuleException:\nCalledProcessError in file ", "WorkflowError:\nAt least one job did not complete")
 _BAR = "{percentage:3.0f}%|{bar}| {elapsed}, {desc}"
 
 
@@ -85,7 +87,9 @@ class LogHandler(LogHandlerBase):
             for log in record.log or ["no log"]:
                 self._print(f"{step}: failed; the end of {log}:\n{end_of(log, _LINES)}")
         elif record.levelno >= logging.WARNING or (record.msg or "").startswith("Nothing to be done"):
-            self._print(record.getMessage())
+            message = record.getMessage()
+            if not message.startswith(_REPEATED):
+                self._print(message)
 
     def _finish(self, step: Step) -> None:
         self._progress.finish(step)

@@ -69,11 +69,12 @@ def test_a_terminal_has_a_moving_line_with_the_time_left_below_the_steps(tmp_pat
 
 
 def test_a_failed_step_is_shown_with_the_end_of_its_log(tmp_path: Path) -> None:
-    """So that the reader need not look for the log."""
+    """So that the reader need not look for the log, or among the exceptions of Snakemake."""
     arguments = workflow(tmp_path, command="exit 3")
     failed = subprocess.run(arguments, cwd=tmp_path, capture_output=True, text=True)
     assert failed.returncode == 1
     assert "get data: failed; the end of get-data.log:\nhello\n" in failed.stdout
+    assert "RuleException" not in failed.stdout and "WorkflowError" not in failed.stdout
 
 
 @pytest.mark.parametrize(
