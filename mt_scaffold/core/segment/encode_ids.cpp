@@ -374,8 +374,8 @@ class SplitSink : public Sink {
 }  // namespace
 
 uint64_t IdEncoder::encode_lines(BlockReader& reader, Sink& ids, Sink& sizes, const std::vector<Special>& special,
-                                 uint64_t first, size_t width, int32_t append, const Dropout& dropout,
-                                 unsigned workers, const Tick& tick) const {
+                                 uint64_t first, size_t width, int32_t append, const Dropout& dropout, unsigned workers,
+                                 const Tick& tick) const {
   struct alignas(128) State {
     std::unique_ptr<Texts> texts;
     std::vector<int32_t> sizes;

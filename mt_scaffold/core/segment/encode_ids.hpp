@@ -38,8 +38,8 @@ class IdEncoder {
                           bool continued = false) const;
 
   // Encodes each line of a text, without its LF, and writes ids of `width` bytes and the number of ids of each line
-  // (int32). `first`: the index of the first line. `append`: an id after each line, unless negative. Returns the bytes of
-  // the lines.
+  // (int32). `first`: the index of the first line. `append`: an id after each line, unless negative. Returns the bytes
+  // of the lines.
   uint64_t encode_lines(BlockReader& reader, Sink& ids, Sink& sizes, const std::vector<Special>& special,
                         uint64_t first, size_t width, int32_t append, const Dropout& dropout, unsigned workers,
                         const Tick& tick) const;
