@@ -440,6 +440,12 @@ def s3(corpus: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     s3fs.S3FileSystem.clear_instance_cache()
 
 
+def test_a_file_that_another_process_removes_meanwhile_is_none(memory: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A claim may be released between a look at it and its being read."""
+    monkeypatch.setattr(type(memory), "info", lambda store, path, **options: {"name": path, "size": 9, "type": "file"})
+    assert folder_at(f"{STORE}/out").read(f"{CLAIMS}/05.1") is None
+
+
 def test_processes_share_a_folder_in_s3(corpus: Path, encoded: Path, s3: Any) -> None:
     """Claims are objects that S3 lets only one process create; the others take over that of a killed one."""
     options = [f"--codes={corpus / 'codes'}", "--input", "s3://bucket/in/*.jsonl", "--append", END]

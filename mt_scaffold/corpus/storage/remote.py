@@ -141,6 +141,16 @@ def remote_names(url: str) -> set[str]:
         return {each["name"].rstrip("/").rpartition("/")[2] for each in found if each["type"] != "directory"}
 
 
+def read_remote(url: str) -> bytes | None:
+    """Return the content of a small file, in one request; None if there is none, or none any more."""
+    store, path = store_of(url)
+    with _explained(url):
+        try:
+            return bytes(store.cat_file(path))
+        except FileNotFoundError:
+            return None
+
+
 def upload(local: str, url: str) -> None:
     """Copy a file to a URL, where it appears when complete."""
     store, path = store_of(url)

@@ -16,7 +16,6 @@ from mt_scaffold.corpus.files import (
     PathLike,
     explain_os_error,
     make_folder,
-    open_stored,
     shown,
     temporary_folder,
 )
@@ -24,6 +23,7 @@ from mt_scaffold.corpus.storage.remote import (
     create_remote,
     creates_exclusively,
     is_remote,
+    read_remote,
     remote_names,
     remote_size,
     remove_remote,
@@ -276,10 +276,7 @@ class _RemoteFolder:
         return remote_size(self.path(name))
 
     def read(self, name: str) -> bytes | None:
-        if self.size(name) is None:
-            return None
-        with open_stored(self.path(name)) as stream:
-            return stream.read()
+        return read_remote(self.path(name))
 
     def create(self, name: str, content: bytes) -> bool:
         return create_remote(self.path(name), content)
