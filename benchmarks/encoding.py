@@ -3,7 +3,7 @@
     python benchmarks/encoding.py --german mdn.de --english FILE [--megabytes 16] [--rounds 3] [--only SYSTEM ...]
 
 Each figure is of one call on texts in memory that the library has not seen as objects before, after one call that warms
-it up; the best of several, each round in a process of its own, in which the systems take turns. Every text is a list of
+it up; the best of several, each round in a separate process, in which the systems take turns. Every text is a list of
 str. Writes benchmarks/out/encoding.json and prints the tables.
 """
 

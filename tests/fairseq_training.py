@@ -1,4 +1,4 @@
-"""Training with fairseq in this process, keeping every batch and its loss; as a program, in a process of its own."""
+"""Training with fairseq in this process, keeping every batch and its loss; as a program, in a separate process."""
 
 import argparse
 import json

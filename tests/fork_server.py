@@ -20,7 +20,7 @@ SNAKEFILE = snakefile()
 
 
 class ForkServer:
-    """Starts Python programs, each in a process of its own, which has imported ``modules``."""
+    """Starts Python programs, each in a separate process, which has imported ``modules``."""
 
     def __init__(self, *modules: str, **environment: str) -> None:
         self._server = subprocess.Popen(

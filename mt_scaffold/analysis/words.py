@@ -19,7 +19,7 @@ from mt_scaffold.segment.numbering import numbering_of, ordinary_tokens
 # No word holds it.
 _INSIDE = "\n"
 _SPACE = bytes_to_notation(b" ")
-# One word in so many has a typo.
+# One word in this many gets a typo.
 TYPO_EVERY = 10
 
 

@@ -128,7 +128,7 @@ def _prune(options: argparse.Namespace, given: Codes) -> None:
     """Prune leaves."""
     for name in ("below", "ratio", "entropy", "tokens", "refill"):
         if getattr(options, name) is not None:
-            raise UsageError(f"--leaves removes tokens by a rule of its own; omit --{name}")
+            raise UsageError(f"--leaves has its own rule for what to remove; omit --{name}")
     pruned = prune_leaves(
         options.codes,
         options.leaves,

@@ -172,8 +172,8 @@ class ByteSide:
 class ImportedSide(ByteSide):
     """Imported codes, with the ids of the program that they come from.
 
-    tokens: as with other codes of bytes; special tokens as they are spelled, and ``<id N>`` for an id that has no token
-    of its own, such as a second one for the same bytes, or none at all.
+    tokens: as with other codes of bytes; special tokens as they are spelled, and ``<id N>`` for an id without a
+    token that no other id has: a second one for the same bytes, or none at all.
     """
 
     def __init__(self, codes: Codes, numbering: Numbering, merges: int = -1, inference: str = "merges") -> None:

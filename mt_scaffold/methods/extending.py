@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from mt_scaffold import _core
 from mt_scaffold.codes import Codes, CodesSource
-from mt_scaffold.corpus.count import Text, count_words, counted_text, sources_of
+from mt_scaffold.corpus.count import counted_text, sources_of, words_of_text
 from mt_scaffold.corpus.documents import Texts
 from mt_scaffold.corpus.files import Output, refuse_overwriting, writing_to
 from mt_scaffold.corpus.inputs import Lines, TextFile
@@ -71,21 +71,10 @@ def extend(
     text = counted_text(infile, paths, lines, documents, None)
     refuse_overwriting([outfile], [codes, *sources_of(text)])
     with writing_to(io.BytesIO() if outfile is None else outfile) as stream:
-        result = _extended(read, _counted(text, read, num_workers), num_symbols, algorithm, min_frequency, threshold)
+        words = words_of_text(text, None, read.header, num_workers)
+        result = _extended(read, words, num_symbols, algorithm, min_frequency, threshold)
         stream.write(result.codes.text)
     return result
-
-
-def _counted(text: Text, codes: Codes, num_workers: int | None) -> _core.WordCounts:
-    header = codes.header
-    return count_words(
-        paths=text if isinstance(text, list) else None,
-        documents=None if isinstance(text, list) else text,
-        num_workers=num_workers,
-        pretokenise=header.pretokeniser,
-        split_digits=header.split_digits,
-        any_bytes=header.bytes,
-    )
 
 
 def _extended(

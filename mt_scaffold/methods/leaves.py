@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from mt_scaffold import _core
 from mt_scaffold.codes import AnyMerge, Codes, CodesSource
-from mt_scaffold.corpus.count import count_files, count_words, counted_text, load_counts, sources_of
+from mt_scaffold.corpus.count import count_files, counted_text, sources_of, words_of_text
 from mt_scaffold.corpus.documents import Texts
 from mt_scaffold.corpus.files import Output, PathLike, refuse_overwriting, writing_to
 from mt_scaffold.corpus.inputs import Lines, TextFile
@@ -51,19 +51,8 @@ def prune_leaves(
     text = counted_text(infile, paths, lines, documents, counts)
     counts = None if counts is None else count_files(counts)
     refuse_overwriting([outfile], [codes, *(sources_of(text) if counts is None else counts)])
-    header = read.header
     with writing_to(io.BytesIO() if outfile is None else outfile) as stream:
-        if counts is None:
-            words = count_words(
-                paths=text if isinstance(text, list) else None,
-                documents=None if isinstance(text, list) else text,
-                num_workers=num_workers,
-                pretokenise=header.pretokeniser,
-                split_digits=header.split_digits,
-                any_bytes=header.bytes,
-            )
-        else:
-            words = load_counts(counts, header)[0]
+        words = words_of_text(text, counts, read.header, num_workers)
         pruned = read.without(set(removed_leaves(read, words, number)))
         stream.write(pruned.text)
     return pruned

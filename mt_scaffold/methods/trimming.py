@@ -16,7 +16,7 @@ from typing import ClassVar, Literal, NamedTuple
 
 from mt_scaffold import _core
 from mt_scaffold.codes import AnyMerge, Codes, CodesSource
-from mt_scaffold.corpus.count import count_files, count_words, counted_text, load_counts, sources_of
+from mt_scaffold.corpus.count import count_files, counted_text, sources_of, words_of_text
 from mt_scaffold.corpus.documents import Texts
 from mt_scaffold.corpus.files import Output, PathLike, Writable, read_file, refuse_overwriting, shown, writing_to
 from mt_scaffold.corpus.header import CHARACTERS, CodesHeader
@@ -175,21 +175,8 @@ def trim(
     counts = None if counts is None else count_files(counts)
     token_file = tokens if isinstance(tokens, str | os.PathLike) else None
     refuse_overwriting([outfile], [codes, token_file, *(sources_of(text) if counts is None else counts)])
-    header = read.header
     with writing_to(io.BytesIO() if outfile is None else outfile) as stream:
-        if not needs_text:
-            words = None
-        elif counts is None:
-            words = count_words(
-                paths=text if isinstance(text, list) else None,
-                documents=None if isinstance(text, list) else text,
-                num_workers=num_workers,
-                pretokenise=header.pretokeniser,
-                split_digits=header.split_digits,
-                any_bytes=header.bytes,
-            )
-        else:
-            words = load_counts(counts, header)[0]
+        words = words_of_text(text, counts, read.header, num_workers) if needs_text else None
         least = None if below is None or words is None else frequency_below(below, read, words)
         result = _trim(read, words, _rule(least, ratio, entropy), listed, refill, max(min_frequency, least or 0))
         stream.write(result.codes.text)

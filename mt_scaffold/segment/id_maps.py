@@ -94,7 +94,7 @@ def _id_map(codes: Codes, changed: Codes, numbering: Numbering | None, outfile: 
     for token in now:
         if token not in known:
             parts = (known[part.decode("utf-8")] for part in bpe.segment_tokens([notation_to_bytes(token)]))
-            # -1: a byte that has no id of its own.
+            # -1: a byte without an id.
             numbers = [old.unknown if part < 0 else part for part in parts]
             pieces[number_of[token]] = [number for number in numbers if number is not None]
     return IdMap(old.n_vocab, new, ids, pieces)

@@ -1,6 +1,6 @@
 """The trainings at hand → how many trainings and segments would find a difference of a given size.
 
-The variances of the test over trainings and segments (``significance``) are taken for the true ones, and set into other
+The variances that the test over trainings and segments (``significance``) estimates are assumed to hold for other
 designs: as many trainings of each system, on as many segments of the same kind.
 """
 

@@ -291,7 +291,7 @@ fairseq_training.train_on_cpu(sys.argv[1:])
 
 
 def training(shared: Path, *arguments: str) -> "subprocess.Popen[str]":
-    """Start a training in a process of its own."""
+    """Start a training in a separate process."""
     program = TRAINING.format(path=[str(Path(__file__).parents[2])], shared=str(shared))
     command = [sys.executable, "-c", program, *arguments]
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}

@@ -101,7 +101,7 @@ def test_the_logits_are_those_of_the_checkpoint(data: Path, tmp_path: Path, opti
 
 
 def test_the_likeliest_continuations_are_the_same(data: Path, checkpoint: Path, folder: Path) -> None:
-    """Of 20 prompts, by generate() with its cache and by ``mt-scaffold sample``, in a process of its own."""
+    """Of 20 prompts, by generate() with its cache and by ``mt-scaffold sample``, in a separate process."""
     text = b" ".join(documents_of(data.parent / "valid")).decode("utf-8", "ignore").split()
     prompts = [" ".join(text[place : place + 1 + place % 4]) for place in range(20)]
     expected = sample(checkpoint, data, prompts, length=12, sampling=Sampling(temperature=0))
