@@ -6,6 +6,7 @@ import itertools
 import re
 import shlex
 import time
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,8 +14,9 @@ from pathlib import Path
 from mt_scaffold.experiment.configuration.layout import TRAINING_COMMAND, TRAINING_LOG
 from mt_scaffold.experiment.training.progress import read_progress
 
-# What the steps of a rule cost in relation to each other; a training's share is so large because the rest is short.
-_COST = {"train": 100.0, "translate": 10.0, "statistics": 10.0, "average": 3.0, "binarise": 3.0}
+# What the steps of a rule cost in relation to each other, before one of them has ended; a training's share is so large
+# because the rest is short.
+_COST = {"train": 100.0, "evaluate_tasks": 30.0, "translate": 10.0, "statistics": 10.0, "average": 3.0, "binarise": 3.0}
 _OTHER_COST = 1.0
 # A target without a command, such as the first rule of a Snakefile.
 _NO_STEPS = {"all"}
@@ -82,7 +84,7 @@ class Step:
     rule: str
     wildcards: Mapping[str, str]
     outputs: Iterable[str] = ()
-    began: float = field(default_factory=time.monotonic)
+    began: float = field(default_factory=lambda: time.monotonic())
     seconds: float = 0.0
     # What an earlier run had already done, in shares of the step.
     before: float = 0.0
@@ -114,15 +116,20 @@ class Progress:
         self.running: list[Step] = []
         self.steps = self.finished = self.earlier = 0
         self._cost = self._paid = self._shown = 0.0
-        # Of the steps of earlier runs, and of what these had done of the steps that this run has finished.
-        self._earlier_cost = self._resumed_cost = 0.0
+        # Of the steps of earlier runs.
+        self._earlier_cost = 0.0
         self._began = time.monotonic()
+        # The steps of each rule that have not begun; seconds of those that have ended, and the shares that took them.
+        self._waiting: Counter[str] = Counter()
+        self._seconds: defaultdict[str, float] = defaultdict(float)
+        self._shares: defaultdict[str, float] = defaultdict(float)
 
     def plan(self, counts: Mapping[str, int]) -> None:
         """Take the number of steps of each rule, those still to be run."""
         steps = [Step(rule, {}) for rule, count in counts.items() for _ in range(count)]
         self.steps = self.finished + sum(step.counts for step in steps)
         self._cost = self._paid + sum(step.cost for step in steps)
+        self._waiting = Counter(counts) - Counter(step.rule for step in self.running)
 
     def note_earlier(self, counts: Mapping[str, int]) -> None:
         """Take the number of steps of each rule that earlier runs have finished."""
@@ -134,6 +141,7 @@ class Progress:
         """Note that a step runs now."""
         step.before = trained(step.folder) if step.rule == "train" else 0.0
         self.running.append(step)
+        self._waiting[step.rule] -= 1
 
     def finish(self, step: Step) -> None:
         """Note that a step has ended."""
@@ -141,11 +149,15 @@ class Progress:
         step.seconds = time.monotonic() - step.began
         self.finished += step.counts
         self._paid += step.cost
-        self._resumed_cost += step.cost * step.before
+        if step.counts and step.before < 1:
+            self._seconds[step.rule] += step.seconds
+            self._shares[step.rule] += 1 - step.before
 
     def fail(self, step: Step) -> None:
         """Note that a step has failed; Snakemake may start it again."""
-        self.running = [each for each in self.running if each is not step]
+        if step in self.running:
+            self.running = [each for each in self.running if each is not step]
+            self._waiting[step.rule] += 1
 
     def done(self) -> float:
         """Return the share of the whole cost that is paid, by earlier runs too, from 0 to 1, never less than before."""
@@ -157,11 +169,29 @@ class Progress:
     def left(self) -> float | None:
         """Return the seconds that are left, by the speed of this run; None where it has done nothing yet.
 
-        What earlier runs had done of the trainings and other steps contributes nothing to the speed.
+        A step takes as long as those of its rule took, or, before one of them has ended, what its cost says beside the
+        others; steps run beside each other as they have so far. What earlier runs had done contributes nothing.
         """
-        trainings = [step for step in self.running if step.rule == "train"]
-        resumed = self._resumed_cost + sum(step.cost * step.before for step in trainings)
-        paid = self._paid + sum(step.cost * max(step.before, trained(step.folder)) for step in trainings)
-        if paid - resumed <= 0:
+        now = time.monotonic()
+        ran = [now - step.began for step in self.running]
+        shares = [trained(step.folder) if step.rule == "train" else 0.0 for step in self.running]
+        # Steps that run count once it is known how far they are.
+        seconds, done = self._seconds.copy(), self._shares.copy()
+        for step, took, share in zip(self.running, ran, shares, strict=True):
+            if share > step.before:
+                seconds[step.rule] += took
+                done[step.rule] += share - step.before
+        cost = sum(Step(rule, {}).cost * number for rule, number in done.items())
+        if not cost:
             return None
-        return (time.monotonic() - self._began) * max(0.0, self._cost - paid) / (paid - resumed)
+        unit = sum(seconds.values()) / cost
+
+        def expected(rule: str) -> float:
+            return seconds[rule] / done[rule] if done[rule] else unit * Step(rule, {}).cost
+
+        left = sum(number * expected(rule) for rule, number in (+self._waiting).items())
+        for step, took, share in zip(self.running, ran, shares, strict=True):
+            known = share > step.before
+            left += expected(step.rule) * (1 - share) if known else max(0.0, expected(step.rule) - took)
+        beside = (sum(self._seconds.values()) + sum(ran)) / max(now - self._began, 1e-9)
+        return left / max(1.0, beside)

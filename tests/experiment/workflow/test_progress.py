@@ -147,6 +147,23 @@ def test_the_time_left_follows_from_the_speed_of_this_run(tmp_path: Path, monkey
     assert progress.left() == pytest.approx(60)
 
 
+def test_the_time_left_knows_how_long_steps_of_a_rule_take(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tasks that take longer than trainings are known once one has run; two beside each other halve it."""
+    clock = 0.0
+    monkeypatch.setattr(time, "monotonic", lambda: clock)
+    progress = Progress()
+    progress.plan({"train": 4, "evaluate_tasks": 4})
+    for number, (rule, seconds) in enumerate([("train", 10.0), ("evaluate_tasks", 30.0)]):
+        pair = [Step(rule, {"seed": str(seed)}, [str(tmp_path / rule / str(seed) / "out")]) for seed in range(2)]
+        for step in pair:
+            progress.start(step)
+        clock += seconds
+        for step in pair:
+            progress.finish(step)
+        # The cost of a task beside a training's says 3 s, until two have taken 30.
+        assert progress.left() == pytest.approx([10 + 4 * 3 / 2, 10 + 30][number])
+
+
 def test_a_step_that_is_tried_again_runs_once(tmp_path: Path) -> None:
     """A training that its time limit ended is submitted again; the failed one is no longer shown as running."""
     progress = Progress()
