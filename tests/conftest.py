@@ -59,6 +59,28 @@ def fairseq_programs(quick_start_of_fairseq: None) -> Iterator[ForkServer]:
         yield server
 
 
+@pytest.fixture(scope="module")
+def plugin() -> Iterator[None]:
+    """fairseq in this process with our plug-in, on one thread."""
+    from fairseq_training import load_plugin
+    from language_models import one_thread
+
+    load_plugin()
+    with one_thread():
+        yield
+
+
+@pytest.fixture(scope="module")
+def documents(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the documents {train,valid,test}, for a language model; ``codes`` of bytes."""
+    from language_models import learn_codes, write_documents
+
+    folder = tmp_path_factory.mktemp("documents")
+    write_documents(folder)
+    learn_codes(folder, "codes")
+    return folder
+
+
 @pytest.fixture(scope="session")
 def tiny_words(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with {train,valid,odd.1,test1}.{en,de}: 200, 20, 13 and 9 pairs, in words; and ``codes``."""

@@ -1,11 +1,10 @@
 """Bits per byte of any causal model of transformers: those of our own export are the checkpoint's."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from fairseq_training import fairseq_train, load_plugin
-from language_models import TINY_LLAMA, binarise, learn_codes, one_thread, write_documents
+from fairseq_training import fairseq_train
+from language_models import TINY_LLAMA, binarise
 
 pytest.importorskip("fairseq_cli", reason="needs the extra 'fairseq'")
 pytest.importorskip("transformers", reason="needs the extra 'transformers'")
@@ -17,22 +16,16 @@ from mt_scaffold.experiment.inference.export_transformers import export_transfor
 from mt_scaffold.experiment.runtime.hugging_face import import_transformers
 from mt_scaffold.experiment.runtime.results import read_result
 
-
-@pytest.fixture(scope="module", autouse=True)
-def plugin() -> Iterator[None]:
-    load_plugin()
-    with one_thread():
-        yield
+pytestmark = pytest.mark.usefixtures("plugin")
 
 
 @pytest.fixture(scope="module")
-def text(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def text(documents: Path) -> Path:
     """Documents, their data folder, a model, and its export."""
-    folder = tmp_path_factory.mktemp("documents")
-    write_documents(folder)
+    folder = documents
     test = (folder / "test").read_bytes().replace(b"\xff", b"\xc3\xa4")
     (folder / "test").write_bytes(test)
-    data = binarise(folder, "data", learn_codes(folder, "codes"), ["train", "valid", "test"])
+    data = binarise(folder, "data", folder / "codes", ["train", "valid", "test"])
     options = [*TINY_LLAMA, "--task", "language_modeling_resumable", "--disable-validation", "--max-update", "30"]
     fairseq_train([str(data), *options, "--save-dir", str(folder / "model")])
     export_transformers(folder / "model" / "checkpoint_last.pt", data, folder / "exported")

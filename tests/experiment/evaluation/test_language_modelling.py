@@ -6,7 +6,7 @@ import os
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -14,8 +14,8 @@ from unittest import mock
 
 import pytest
 from conftest import replace_checkpoint
-from fairseq_training import fairseq_train, load_plugin
-from language_models import POSITIONS, TINY_LM, binarise, documents_of, learn_codes, one_thread, write_documents
+from fairseq_training import fairseq_train
+from language_models import POSITIONS, TINY_LM, binarise, documents_of, learn_codes
 
 pytest.importorskip("fairseq_cli", reason="needs the extra 'fairseq'")
 
@@ -40,24 +40,17 @@ from mt_scaffold.experiment.runtime.checkpoints import load_checkpoint
 from mt_scaffold.experiment.runtime.results import read_result
 from mt_scaffold.experiment.training.train import train
 
-
-@pytest.fixture(scope="module", autouse=True)
-def plugin() -> Iterator[None]:
-    load_plugin()
-    with one_thread():
-        yield
+pytestmark = pytest.mark.usefixtures("plugin")
 
 
 @pytest.fixture(scope="module")
-def text(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("documents")
-    write_documents(folder)
-    return folder
+def text(documents: Path) -> Path:
+    return documents
 
 
 @pytest.fixture(scope="module")
 def codes(text: Path) -> Path:
-    return learn_codes(text, "codes")
+    return text / "codes"
 
 
 @pytest.fixture(scope="module")

@@ -2,15 +2,14 @@
 
 import json
 import socket
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import fairseq_training
 import pytest
-from fairseq_training import Step, fairseq_config, fairseq_train, load_plugin
+from fairseq_training import Step, fairseq_config, fairseq_train
 from fork_server import ForkServer
-from language_models import TINY_LLAMA, binarise, learn_codes, one_thread, write_documents
+from language_models import TINY_LLAMA, binarise
 
 pytest.importorskip("fairseq_cli", reason="needs the extra 'fairseq'")
 pytest.importorskip("transformers", reason="needs the extra 'transformers'")
@@ -25,18 +24,12 @@ TASK = ["--task", "language_modeling_resumable", "--disable-validation"]
 PRECISIONS = {"fp32": [], "bf16": ["--bf16"]}
 
 
-@pytest.fixture(scope="module", autouse=True)
-def plugin() -> Iterator[None]:
-    load_plugin()
-    with one_thread():
-        yield
+pytestmark = pytest.mark.usefixtures("plugin")
 
 
 @pytest.fixture(scope="module")
-def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("documents")
-    write_documents(folder)
-    return binarise(folder, "data", learn_codes(folder, "codes"))
+def data(documents: Path) -> Path:
+    return binarise(documents, "data", documents / "codes")
 
 
 def dictionary_of(symbols: int) -> Any:

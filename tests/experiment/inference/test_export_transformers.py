@@ -3,20 +3,16 @@
 import json
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from fairseq_training import fairseq_train, load_plugin
+from fairseq_training import fairseq_train
 from language_models import (
     POSITIONS,
     TINY_LLAMA,
     TINY_LM,
     binarise,
     documents_of,
-    learn_codes,
-    one_thread,
-    write_documents,
 )
 
 pytest.importorskip("fairseq_cli", reason="needs the extra 'fairseq'")
@@ -36,18 +32,12 @@ from mt_scaffold.experiment.runtime.hugging_face import import_transformers
 TRAINED = ["--task", "language_modeling_resumable", "--disable-validation", "--max-update", "40", "--seed", "3"]
 
 
-@pytest.fixture(scope="module", autouse=True)
-def plugin() -> Iterator[None]:
-    load_plugin()
-    with one_thread():
-        yield
+pytestmark = pytest.mark.usefixtures("plugin")
 
 
 @pytest.fixture(scope="module")
-def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("documents")
-    write_documents(folder)
-    return binarise(folder, "data", learn_codes(folder, "codes"), ["train", "valid", "test"])
+def data(documents: Path) -> Path:
+    return binarise(documents, "data", documents / "codes", ["train", "valid", "test"])
 
 
 def trained(data: Path, save: Path, *options: str) -> Path:

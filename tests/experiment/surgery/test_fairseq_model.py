@@ -2,13 +2,12 @@
 
 import json
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from fairseq_training import fairseq_train, load_plugin
-from language_models import TINY_LLAMA, TINY_LM, learn_codes, one_thread, write_documents
+from fairseq_training import fairseq_train
+from language_models import TINY_LLAMA, TINY_LM
 
 pytest.importorskip("fairseq_cli", reason="needs the extra 'fairseq'")
 
@@ -26,19 +25,13 @@ from mt_scaffold.experiment.surgery.fairseq_model import resize_fairseq
 TRAINED = ["--task", "language_modeling_resumable", "--disable-validation", "--max-update", "4", "--seed", "3"]
 
 
-@pytest.fixture(scope="module", autouse=True)
-def plugin() -> Iterator[None]:
-    load_plugin()
-    with one_thread():
-        yield
+pytestmark = pytest.mark.usefixtures("plugin")
 
 
 @pytest.fixture(scope="module")
-def documents(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def surgery(documents: Path) -> Path:
     """Codes, trimmed and extended ones with their maps, and a data folder for each."""
-    folder = tmp_path_factory.mktemp("documents")
-    write_documents(folder)
-    learn_codes(folder, "codes")
+    folder = documents
     text = ["--input", f"{folder}/train"]
     trimmed = ["trim", f"{folder}/codes", "--below", "20", *text, "-o", f"{folder}/trim.codes"]
     extended = ["extend", f"{folder}/codes", "-s", "5", *text, "-o", f"{folder}/extend.codes"]
@@ -58,23 +51,23 @@ def logits(checkpoint: Path, data: Path, ids: list[int]) -> torch.Tensor:
 
 
 @pytest.mark.parametrize("options", [TINY_LM, TINY_LLAMA], ids=["transformer_lm-tied", "llama"])
-def test_the_logits_of_kept_tokens_stay(documents: Path, tmp_path: Path, options: list[str]) -> None:
+def test_the_logits_of_kept_tokens_stay(surgery: Path, tmp_path: Path, options: list[str]) -> None:
     """A language model fits the data folder of the new codes, and gives each kept symbol the logit that it gave."""
-    data = documents / "codes.data"
+    data = surgery / "codes.data"
     fairseq_train([str(data), *options, *TRAINED, "--save-dir", str(tmp_path)])
     checkpoint = tmp_path / "checkpoint_last.pt"
     symbols = len(read_dictionary(data / "dict.txt")) + 4
-    for surgery in ("trim", "extend"):
-        after = tmp_path / surgery
-        command = ["resize-embeddings", str(checkpoint), f"{documents}/{surgery}.json"]
+    for name in ("trim", "extend"):
+        after = tmp_path / name
+        command = ["resize-embeddings", str(checkpoint), f"{surgery}/{name}.json"]
         assert main([*command, "--dictionaries", f"{data}/dict.txt", "-o", str(after)]) == 0
-        new = documents / f"{surgery}.codes.data"
+        new = surgery / f"{name}.codes.data"
         names = [[form for form, _ in read_dictionary(folder / "dict.txt")] for folder in (after, new)]
         assert names[0] == names[1]
-        ids = json.loads((documents / f"{surgery}.json").read_text())["ids"]
+        ids = json.loads((surgery / f"{name}.json").read_text())["ids"]
         mapped = [*range(4), *(None if number is None else number + 4 for number in ids)]
         kept = [number for number, moved in enumerate(mapped) if moved is not None]
-        assert len(kept) < len(mapped) <= symbols or surgery == "extend"
+        assert len(kept) < len(mapped) <= symbols or name == "extend"
         given = [kept[place % len(kept)] for place in range(4, 60, 3)]
         wanted = logits(checkpoint, data, given)[:, kept]
         places = [moved for moved in mapped if moved is not None]
@@ -132,15 +125,15 @@ def test_a_translation_model_and_its_dictionaries(
     torch.testing.assert_close(rows[0][number_of[form]], mean, rtol=0, atol=1e-6)
 
 
-def test_what_does_not_belong_together_is_refused(documents: Path, tmp_path: Path) -> None:
+def test_what_does_not_belong_together_is_refused(surgery: Path, tmp_path: Path) -> None:
     """Another dictionary, a map of other codes, two maps for a language model."""
-    data = documents / "codes.data"
+    data = surgery / "codes.data"
     fairseq_train([str(data), *TINY_LM, *TRAINED, "--max-update", "1", "--save-dir", str(tmp_path)])
-    checkpoint, good = tmp_path / "checkpoint_last.pt", documents / "trim.json"
-    other = documents / "trim.codes.data" / "dict.txt"
+    checkpoint, good = tmp_path / "checkpoint_last.pt", surgery / "trim.json"
+    other = surgery / "trim.codes.data" / "dict.txt"
     for maps, dictionary, pattern in (
         ([good], other, "give the map of the codes"),
-        ([documents / "codes"], data / "dict.txt", "not JSON"),
+        ([surgery / "codes"], data / "dict.txt", "not JSON"),
         ([good, good], data / "dict.txt", "2 maps; give one"),
     ):
         with pytest.raises((MTScaffoldError, UsageError), match=pattern):

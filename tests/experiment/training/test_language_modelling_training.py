@@ -3,13 +3,12 @@
 import logging
 import math
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from fairseq_training import Step, fairseq_train, load_plugin
-from language_models import POSITIONS, TINY_LM, binarise, documents_of, learn_codes, one_thread, write_documents
+from fairseq_training import Step, fairseq_train
+from language_models import POSITIONS, TINY_LM, binarise, documents_of, learn_codes
 
 pytest.importorskip("fairseq_cli", reason="needs the extra 'fairseq'")
 
@@ -30,19 +29,12 @@ DROPOUT = ["--task", "language_modeling_bpe_dropout", "--bpe-dropout", "0.3"]
 QUIET = ["--disable-validation"]
 
 
-@pytest.fixture(scope="module", autouse=True)
-def plugin() -> Iterator[None]:
-    load_plugin()
-    with one_thread():
-        yield
+pytestmark = pytest.mark.usefixtures("plugin")
 
 
 @pytest.fixture(scope="module")
-def text(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("documents")
-    write_documents(folder)
-    learn_codes(folder, "codes")
-    return folder
+def text(documents: Path) -> Path:
+    return documents
 
 
 @pytest.fixture(scope="module")
