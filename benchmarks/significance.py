@@ -14,7 +14,6 @@ experiment draws trainings and segments from these with replacement, so that the
 from __future__ import annotations
 
 import argparse
-import gzip
 import math
 import statistics
 from collections.abc import Callable, Iterator, Sequence
@@ -26,6 +25,7 @@ import numpy
 from numpy.typing import NDArray
 from scipy import sparse, special
 
+from mt_scaffold.corpus.files import open_input
 from mt_scaffold.experiment.evaluation.metrics import SumRatio
 from mt_scaffold.experiment.evaluation.significance import (
     LEVEL,
@@ -217,9 +217,9 @@ def parts_of(size: int, varying: bool, seed: int) -> Iterator[NDArray[numpy.bool
 
 
 def read(path: Path) -> list[str]:
-    """Return the lines of a .gz file."""
-    with gzip.open(path, "rt", encoding="utf-8") as stream:
-        return stream.read().split("\n")[:-1]
+    """Return the lines of a file."""
+    with open_input(path) as stream:
+        return stream.read().decode().split("\n")[:-1]
 
 
 def words_of(line: str) -> list[str]:
@@ -315,8 +315,8 @@ def byte_model(text: bytes, order: int) -> Callable[[bytes], Floats]:
 
 def documents(path: Path, varying: bool) -> Pool:
     """Return the bits and bytes of blocks of 20 lines, in models of three and of four bytes."""
-    with gzip.open(path, "rt", encoding="utf-8") as stream:
-        lines = [line.encode() for line, _ in zip(stream, range(LINES), strict=False)]
+    with open_input(path) as stream:
+        lines = [line for line, _ in zip(stream, range(LINES), strict=False)]
     blocks = [b"".join(lines[begin : begin + 20]) for begin in range(0, len(lines), 20)]
     held_out, texts = blocks[::5], [block for number, block in enumerate(blocks) if number % 5]
     ends = numpy.cumsum([len(block) for block in held_out])[:-1]

@@ -92,9 +92,10 @@ def run(options: argparse.Namespace) -> None:
     samples = samples if options.samples is None else options.samples
     baselines = own | dict(_pairs("--against", options.against))
     if holds_tasks(scores[0].path):
-        if options.trainings:
-            raise UsageError("compare: --trainings does not go with scores of tasks; leave it out")
-        tasks = compare_tasks(scores, baseline, options.output, samples, options.title, baselines=baselines)
+        trainings = [_labelled(text) for text in options.trainings]
+        tasks = compare_tasks(
+            scores, baseline, options.output, samples, options.title, baselines=baselines, trainings=trainings
+        )
         print(tables.as_text(tasks), end="")
         return
     comparison = compare(

@@ -25,7 +25,7 @@ RESERVED_NAMES = (
     *("documents", "counts", "codes", "binarised", "test-sets", "logs", "figures"),
     *("config.yaml", "documents.json", "prompts.txt", "statistics.json", "statistics.txt", "report.html"),
     *("comparison.txt", "comparison.md", "comparison.tex", "comparison.json", "comparison.csv"),
-    *("tasks.txt", "tasks.md", "tasks.tex", "tasks.json", "tasks.csv", "tasks.html"),
+    *("tasks.txt", "tasks.md", "tasks.tex", "tasks.json", "tasks.csv"),
 )
 # Options of fairseq's schedulers that train.schedule decides.
 _SCHEDULED = ("lr-scheduler", "lr-period-updates", "lr-shrink", "t-mult", "total-num-update")

@@ -12,7 +12,7 @@ from mt_scaffold.errors import MTScaffoldError
 from mt_scaffold.experiment.configuration.language_model import LanguageModelConfig
 from mt_scaffold.experiment.configuration.layout import Layout, Run, training_section
 
-TASK_KINDS = ("txt", "md", "tex", "json", "csv", "html")
+TASK_KINDS = ("txt", "md", "tex", "json", "csv")
 
 
 @dataclass(frozen=True)

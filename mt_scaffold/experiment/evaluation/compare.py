@@ -133,7 +133,11 @@ def compare(
         not_comparable=[name for name, kind in measure.metrics.items() if not kind.comparable],
         versions=versions(),
         engines=measure.engines(several),
-        warnings=[*_few_seeds(runs), *_warnings(several, trainings, reports), *left_out],
+        warnings=[
+            *few_seeds((key.system, len(trained)) for key, trained in runs.items()),
+            *_warnings(several, trainings, reports),
+            *left_out,
+        ],
     )
     if not comparison.metrics:
         raise MTScaffoldError("compare: the score files have no metric in common; score again with the same --metrics")
@@ -146,10 +150,11 @@ def compare(
     return comparison
 
 
-def _few_seeds(runs: Mapping[RowKey, Runs]) -> list[ResultWarning]:
+def few_seeds(trained: Iterable[tuple[str, int]]) -> list[ResultWarning]:
+    """Return a warning for each system with too few trainings for p, from the number of each row of a table."""
     fewest: dict[str, int] = {}
-    for key, trained in runs.items():
-        fewest[key.system] = min(fewest.get(key.system, len(trained)), len(trained))
+    for system, seeds in trained:
+        fewest[system] = min(fewest.get(system, seeds), seeds)
     few = {system: seeds for system, seeds in fewest.items() if seeds < TRAININGS_FOR_P}
     return [
         ResultWarning("few-seeds", system, f"{seeds} seed{'s' if seeds > 1 else ''}") for system, seeds in few.items()
@@ -161,13 +166,20 @@ def _warnings(
 ) -> list[ResultWarning]:
     """Return the warnings in the reports of all steps; those of a training, or its scores, with its name."""
     found = [warning for path in reports for warning in read_warnings(_report_in(path))]
-    for each in trainings:
-        seed = read_result(TrainingReport, each.path).seed
-        found += read_warnings(each.path, _named(each.group, str(each.system), seed))
+    found += training_warnings(trainings)
     for scored in several:
         if scored.checkpoint is None:
             found += read_warnings(scored.path, _named(scored.group, scored.system, scored.seed))
     return [*dict.fromkeys(found)]
+
+
+def training_warnings(trainings: Iterable[Labelled]) -> list[ResultWarning]:
+    """Return the warnings in ``training.json`` files, each with the name of its training."""
+    found = []
+    for each in trainings:
+        seed = read_result(TrainingReport, each.path).seed
+        found += read_warnings(each.path, _named(each.group, str(each.system), seed))
+    return found
 
 
 def _named(group: str, system: str, seed: int) -> str:

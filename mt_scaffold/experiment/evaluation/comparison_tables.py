@@ -76,17 +76,23 @@ def as_latex(comparison: Comparison) -> str:
     tables = [(main_table(comparison, name), len(_names(comparison))) for name in comparison.main_metrics]
     if comparison.other_metrics or comparison.of_documents:
         tables.append((other_metrics_table(comparison), len(_names(comparison))))
-    above = [SYNTHETIC_NOTE] if comparison.synthetic else []
-    above += [f"Warning: {line}" for line in comparison.shown_warnings]
+    above = above_tables(comparison.synthetic, comparison.shown_warnings)
     blocks = []
     for number, (rows, left) in enumerate(tables):
         blocks.append("\\begin{table}\n\\centering")
         if comparison.title and number == 0:
             blocks.append(rf"\caption{{{latex(comparison.title)}}}")
-        blocks += [rf"\parbox{{\linewidth}}{{\small {latex(line)}}}\par" for line in above]
+        blocks += above
         blocks += [latex_table(rows, left).rstrip("\n"), r"\end{table}"]
     notes = [*comparison.notes, *(f"{name}: {signature}" for name, signature in comparison.signatures.items())]
     return "\n".join([*blocks, *(f"% {note}" for note in notes)]) + "\n"
+
+
+def above_tables(synthetic: bool, warnings: Iterable[str]) -> list[str]:
+    """Return what limits a result as LaTeX, a paragraph each."""
+    lines = [SYNTHETIC_NOTE] if synthetic else []
+    lines += [f"Warning: {line}" for line in warnings]
+    return [rf"\parbox{{\linewidth}}{{\small {latex(line)}}}\par" for line in lines]
 
 
 def main_table(comparison: Comparison, name: str) -> list[list[str]]:

@@ -83,25 +83,25 @@ def compare_tasks(layout: LanguageModelLayout, systems: str = "") -> None:
     from mt_scaffold.experiment.evaluation.harness.compare import compare_tasks
     from mt_scaffold.experiment.evaluation.harness.tables import as_text
     from mt_scaffold.experiment.evaluation.measures import Labelled
-    from mt_scaffold.experiment.report.html.tasks_page import tasks_page
 
     layout = layout.showing(systems)
     config = layout.config
+    runs = [
+        (group, system, layout.run_in(group, system, seed))
+        for group in config.comparisons
+        for system in config.systems
+        for seed in config.seeds
+    ]
     comparison = compare_tasks(
-        [
-            Labelled(group, system, layout.task_scores(layout.run_in(group, system, seed)))
-            for group in config.comparisons
-            for system in config.systems
-            for seed in config.seeds
-        ],
+        [Labelled(group, system, layout.task_scores(run)) for group, system, run in runs],
         config.baseline,
         layout.folder / "tasks",
         config.evaluate.bootstrap_samples,
         layout.title,
         baselines={name: system.baseline for name, system in config.systems.items() if system.baseline is not None},
         paper=paper_figures(config),
+        trainings=[Labelled(group, system, layout.training_report(run)) for group, system, run in runs],
     )
-    tasks_page(comparison, layout.task_comparison("html"))
     print(as_text(comparison), end="")
 
 

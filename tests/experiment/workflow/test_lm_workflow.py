@@ -129,7 +129,7 @@ def test_documents_come_to_tables_of_bits_per_byte(experiment: dict[str, object]
 
 
 def test_every_model_is_asked_the_tasks(experiment: dict[str, object]) -> None:
-    """One table of both tasks and both comparisons, in every form; each training's answers lie in its folder."""
+    """One table of both tasks and both comparisons, in every form and on the page, below what limits it."""
     done, output = experiment["done"], experiment["output"]
     assert isinstance(done, subprocess.CompletedProcess) and isinstance(output, Path)
     table = (output / "tasks.txt").read_text(encoding="utf-8")
@@ -145,7 +145,14 @@ def test_every_model_is_asked_the_tasks(experiment: dict[str, object]) -> None:
     comparisons = json.loads((output / "tasks.json").read_text())
     assert comparisons["comparisons"] == {"main": 4, "acc": 4} and not comparisons["not_compared"]
     assert len(list(output.glob("*/*/seed-1/tasks.json"))) == 3
-    assert {path.suffix for path in output.glob("tasks.*")} == {".txt", ".md", ".tex", ".json", ".csv", ".html"}
+    assert {path.suffix for path in output.glob("tasks.*")} == {".txt", ".md", ".tex", ".json", ".csv"}
+    page = (output / "report.html").read_text(encoding="utf-8")
+    section = page[page.index('<section id="tasks">') : page.index('<section id="losses">')]
+    assert section.count("<table>") == 2 and section.count(">long</td>") == 6
+    latex = (output / "tasks.tex").read_text(encoding="utf-8")
+    for written, begin in ((table, "\ngroup "), (section, "<table>"), (latex, r"\begin{tabular}")):
+        limits = written[: written.index(begin)]
+        assert "Fewer than three seeds" in limits and "The last validation is the best" in limits
 
 
 def test_the_learning_rate_has_fallen_to_its_end(experiment: dict[str, object]) -> None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from mt_scaffold.experiment.evaluation.comparison import Spread, notes_on_tests
 from mt_scaffold.experiment.evaluation.harness.scores import not_run_lines
 from mt_scaffold.experiment.evaluation.significance import Difference
+from mt_scaffold.experiment.runtime.result_warnings import ResultWarning, lines_of
 
 # The paper's figures are means of these, over its last five checkpoints.
 _PAPER_SHOTS, _PAPER_CHECKPOINTS = [0, 5], 5
@@ -61,7 +62,8 @@ class TaskComparison:
     """All systems on all tasks, with what a reader needs to interpret the figures.
 
     comparisons: how many tests there are in the main metric of each task, and in each other one. not_compared: the
-    tasks without a row, each with the reason. paper: the paper's figures that ours are shown beside.
+    tasks without a row, each with the reason. paper: the paper's figures that ours are shown beside. warnings: what
+    limits the result.
     """
 
     title: str
@@ -76,6 +78,12 @@ class TaskComparison:
     limit: int | None
     task_versions: dict[str, str]
     versions: dict[str, str]
+    warnings: list[ResultWarning] = field(default_factory=list)
+
+    @property
+    def shown_warnings(self) -> list[str]:
+        """The warnings as lines, those of one kind in one."""
+        return lines_of(self.warnings)
 
     @property
     def metrics(self) -> list[str]:

@@ -7,8 +7,7 @@ import io
 from collections.abc import Collection, Sequence
 from dataclasses import fields
 
-from mt_scaffold.experiment.evaluation.comparison import SYNTHETIC_NOTE
-from mt_scaffold.experiment.evaluation.comparison_tables import laid_out, shown_mean
+from mt_scaffold.experiment.evaluation.comparison_tables import above_tables, laid_out, shown_mean
 from mt_scaffold.experiment.evaluation.harness.comparison import TaskComparison, TaskRow, main_tests
 from mt_scaffold.experiment.evaluation.significance import Difference, p_columns, shown_p
 from mt_scaffold.tables import latex_table
@@ -22,16 +21,17 @@ def as_text(comparison: TaskComparison, markdown: bool = False) -> str:
     parts: list[str | Sequence[Sequence[str]]] = []
     for title, table in tables(comparison):
         parts += [title, table] if title else [table]
-    return laid_out(comparison.title, comparison.synthetic, (), parts, comparison.notes, markdown=markdown)
+    about = (comparison.title, comparison.synthetic, comparison.shown_warnings)
+    return laid_out(*about, parts, comparison.notes, markdown=markdown)
 
 
 def as_latex(comparison: TaskComparison) -> str:
-    """Return the tables as LaTeX (``booktabs``), the notes as comments."""
+    """Return the tables as LaTeX (``booktabs``) below what limits the result, the notes as comments."""
     lines = [f"% {comparison.title}"] if comparison.title else []
-    if comparison.synthetic:
-        lines.append(f"% {SYNTHETIC_NOTE}")
     lines += [f"% {note}" for note in comparison.notes]
     blocks = ["\n".join(lines)]
+    above = above_tables(comparison.synthetic, comparison.shown_warnings)
+    blocks += ["\n".join(above)] if above else []
     blocks += [(f"% {title}\n" if title else "") + latex_table(rows).rstrip("\n") for title, rows in tables(comparison)]
     return "\n\n".join(blocks) + "\n"
 

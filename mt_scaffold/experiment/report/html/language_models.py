@@ -13,6 +13,7 @@ from mt_scaffold.corpus.pretokenise import PATTERNS, SPACES
 from mt_scaffold.corpus.text import END_OF_WORD, SEPARATOR, decode, read_lines
 from mt_scaffold.experiment.configuration.language_model_layout import LanguageModelLayout
 from mt_scaffold.experiment.evaluation.comparison import SYNTHETIC_NOTE, Comparison
+from mt_scaffold.experiment.evaluation.harness.comparison import TaskComparison
 from mt_scaffold.experiment.report.html.parts import (
     check_finished,
     figures,
@@ -20,6 +21,7 @@ from mt_scaffold.experiment.report.html.parts import (
     render,
     score_tables,
     script_json,
+    task_tables,
     text,
 )
 from mt_scaffold.experiment.report.statistics import LanguageModelStatistics, documents_table
@@ -43,6 +45,7 @@ def language_model_report(experiment: PathLike, output: PathLike | None = None) 
     layout = layout.of_systems({row.system for row in comparison.rows})
     config = layout.config
     statistics = read_result(LanguageModelStatistics, layout.statistics)
+    tasks = read_result(TaskComparison, layout.task_comparison("json")) if config.tasks is not None else None
     boxes, left_out = _word_boxes(layout)
     runs = [{"run": run, "training": read_result(TrainingReport, layout.training_report(run))} for run in layout.runs]
     page = Path(output) if output is not None else layout.report
@@ -52,6 +55,8 @@ def language_model_report(experiment: PathLike, output: PathLike | None = None) 
         synthetic_note=SYNTHETIC_NOTE if config.synthetic else "",
         comparison=comparison,
         score_tables=score_tables(comparison),
+        tasks=tasks,
+        task_tables=task_tables(tasks) if tasks is not None else [],
         losses=loss_sections(statistics.losses),
         statistics_table=documents_table(statistics.vocabularies),
         figures=figures(layout, statistics.figures),

@@ -15,10 +15,14 @@ from mt_scaffold.errors import MTScaffoldError
 from mt_scaffold.experiment.configuration.layout import Layout
 from mt_scaffold.experiment.evaluation.comparison import Comparison
 from mt_scaffold.experiment.evaluation.comparison_tables import checkpoints_table, main_table, other_metrics_table
+from mt_scaffold.experiment.evaluation.harness.comparison import TaskComparison
+from mt_scaffold.experiment.evaluation.harness.tables import tables
 from mt_scaffold.experiment.report.losses import LossTables, notes, token_tables, word_tables
 from mt_scaffold.experiment.report.statistics import Figure
 
 _SECTIONS = ("scores", "losses", "training", "vocabularies", "embeddings")
+# Columns of names in the tables of tasks, by their headings; the first is aligned to the left in any case.
+_NAMES = {"group", "task", "system", "metric", "compared", "against", "table of the paper"}
 
 
 def render(template: str, **values: Any) -> str:
@@ -59,12 +63,12 @@ def score_tables(comparison: Comparison) -> list[dict[str, Any]]:
     first, *more = [main_table(comparison, name) for name in comparison.main_metrics]
     names = tuple(range(1, first[0].index("system") + 1))
     left = (*names, names[-1] + 2)
-    tables: list[tuple[str, list[list[str]], tuple[int, ...]]] = [("", first, left)]
-    tables += [("Bits per byte of the reference", rows, left) for rows in more]
+    several: list[tuple[str, list[list[str]], tuple[int, ...]]] = [("", first, left)]
+    several += [("Bits per byte of the reference", rows, left) for rows in more]
     if comparison.other_metrics:
-        tables.append(("Other metrics", other_metrics_table(comparison), names))
+        several.append(("Other metrics", other_metrics_table(comparison), names))
     if any(row.checkpoints for row in comparison.rows):
-        tables.append(("Single checkpoints beside the final model", checkpoints_table(comparison), names))
+        several.append(("Single checkpoints beside the final model", checkpoints_table(comparison), names))
     return [
         {
             "title": title,
@@ -72,8 +76,19 @@ def score_tables(comparison: Comparison) -> list[dict[str, Any]]:
             "groups": [list(group) for _, group in itertools.groupby(rows[1:], key=lambda row: row[0])],
             "left": left,
         }
-        for title, rows, left in tables
+        for title, rows, left in several
     ]
+
+
+def task_tables(comparison: TaskComparison) -> list[dict[str, Any]]:
+    """Return the tables of a comparison on tasks: rows in groups of one task of a group of systems."""
+    shown = []
+    for title, (heading, *rows) in tables(comparison):
+        of_task = [column for column, name in enumerate(heading) if name in ("group", "task")]
+        groups = itertools.groupby(rows, key=lambda row, of_task=of_task: [row[column] for column in of_task])  # type: ignore[misc]
+        left = [column for column, name in enumerate(heading) if name in _NAMES]
+        shown.append({"title": title, "heading": heading, "groups": [list(group) for _, group in groups], "left": left})
+    return shown
 
 
 def loss_sections(losses: LossTables) -> dict[str, Any]:

@@ -80,7 +80,7 @@ rule evaluate_tasks:
 
 
 rule compare_tasks:
-    input: shown.every_run(shown.task_scores)
+    input: shown.every_run(shown.task_scores), shown.every_run(shown.training_report)
     output: [layout.task_comparison(kind) for kind in TASK_KINDS]
     params: depends_on=shown.depends_on("compare-tasks"), systems=SHOWN
     log: layout.log("compare-tasks")
@@ -93,6 +93,7 @@ rule report:
         [layout.codes(layout.segmentation_of(system)) for system in shown.config.systems],
         shown.every_run(shown.training_report),
         shown.every_run(shown.samples) if experiment.samples.prompts else [],
+        layout.task_comparison("json") if experiment.tasks is not None else [],
     output: layout.report
     log: layout.log("report")
     shell: "{STEP} report {CONFIG} > {log:q} 2>&1"
