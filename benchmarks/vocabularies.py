@@ -148,12 +148,16 @@ def random_texts(number: int, seed: int) -> list[str]:
     ]
 
 
-def differing(imported: Imported, original: Original, texts: list[str]) -> list[str]:
-    """Return the texts that both number differently; without what fastBPE ends words at, where it is that."""
-    ours = importing.segmentation(imported)
-    if imported.numbering is None:
-        texts = [" ".join(re.split(r"\s+", text.replace("\0", ""))).strip() or "x" for text in texts]
-    return [text for text in texts if list(ours(text)) != list(original(text))]
+def readable(texts: list[str], imported: Imported) -> list[str]:
+    """Return texts without what fastBPE, which has no ids, ends words at."""
+    if imported.numbering is not None:
+        return texts
+    return [" ".join(re.split(r"\s+", text.replace("\0", ""))).strip() or "x" for text in texts]
+
+
+def differing(one: Original, other: Original, texts: list[str]) -> list[str]:
+    """Return the texts that two number differently."""
+    return [text for text in texts if list(one(text)) != list(other(text))]
 
 
 def differing_bytes(path: Path, imported: Imported, number: int, seed: int) -> int:
@@ -185,14 +189,14 @@ def files(options: argparse.Namespace, folder: Path) -> Iterator[tuple[str, Path
 
 def compare(name: str, path: Path, folder: Path, options: argparse.Namespace) -> bool:
     """Print a line about a file; return whether all is the same."""
-    texts = random_texts(options.random, options.seed)
     format = importing.format_of(path)
     codes, again, out = folder / "in" / "codes", folder / "again" / "codes", folder / "out"
     for each in (codes, again):
         each.parent.mkdir(exist_ok=True)
     written = importing.import_codes(path, codes, format=format, check=options.text)
     original = importing._reader(format).original(path, written.imported)
-    wrong = differing(written.imported, original, texts)
+    texts = readable(random_texts(options.random, options.seed), written.imported)
+    wrong = differing(importing.segmentation(written.imported), original, texts)
     found = [f"{written.lines:,} lines the same", f"{len(wrong):,} of {len(texts):,} random texts differ"]
     bad = len(wrong)
     if format == "tiktoken":
@@ -208,8 +212,7 @@ def compare(name: str, path: Path, folder: Path, options: argparse.Namespace) ->
     same = codes.read_bytes() == again.read_bytes()
     if written.imported.numbering is not None:
         same &= Path(manifest_path(codes)).read_bytes() == Path(manifest_path(again)).read_bytes()
-    of_out = importing._reader(format).original(out, returned.imported)
-    theirs = [text for text in texts if list(original(text)) != list(of_out(text))] if format != "fastbpe" else []
+    theirs = differing(original, importing._reader(format).original(out, returned.imported), texts)
     bytes_ = "the same file" if out.read_bytes() == path.read_bytes() else "another file"
     found.append(
         f"out ({bytes_}) and in: {'the same' if same else 'NOT THE SAME'}, {len(theirs):,} random texts differ there"

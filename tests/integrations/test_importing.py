@@ -332,6 +332,37 @@ def test_what_codes_cannot_express_is_refused_by_name(
     assert [path.name for path in tmp_path.iterdir()] == ["tokenizer.json"]
 
 
+def test_the_last_place_of_a_merge_is_its_rank(tmp_path: Path) -> None:
+    """As in tokenizers; and what goes out has it once."""
+    library: Any = pytest.importorskip("tokenizers")
+    vocabulary = {token: number for number, token in enumerate(["\u2581", "a", "b", "ab", "\u2581a", "<unk>"])}
+    merges = [["a", "b"], ["\u2581", "a"], ["a", "b"]]
+    model = {"vocab": vocabulary, "merges": merges, "unk_token": "<unk>", "fuse_unk": True}
+    words = {"type": "Metaspace", "replacement": "\u2581", "prepend_scheme": "first"}
+    (tmp_path / "tokenizer.json").write_text(json.dumps(_json(model, pre_tokenizer=words)))
+    imported, original = _imported(tmp_path / "tokenizer.json")
+    assert segmentation(imported)("ab b") == original("ab b") == [4, 2, 0, 2]
+    out = json.dumps(tokenizer_json.write(imported.codes, imported.numbering))
+    assert library.Tokenizer.from_str(out).encode("ab b").ids == [4, 2, 0, 2]
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        ("3 1\n97 1\n98 2\n9601 3\n1 2 4\n0 -1 -1 -1\n", None),
+        ("3 2\n97 1\n98 2\n9601 3\n1 2 4\n1 2 5\n0 -1 -1 -1\n", "two ids, 4 and 5, spell 'ab'"),
+    ],
+)
+def test_a_model_of_youtokentome_with_one_string_twice_is_refused(
+    content: str, reason: str | None, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """It would tell the two apart by where they come from."""
+    (tmp_path / "model").write_text(content, encoding="ascii")
+    failed = main(["import", f"{tmp_path}/model", "--output", f"{tmp_path}/codes"])
+    assert failed == (reason is not None)
+    assert reason is None or reason in capfd.readouterr().err
+
+
 def test_ranks_with_a_token_that_no_merge_makes_are_refused(tmp_path: Path) -> None:
     """tiktoken gives such a token to words that spell it, and nothing else."""
     tokens = [*(bytes((byte,)) for byte in range(256)), b"abc"]

@@ -66,7 +66,8 @@ def _read(name: str, content: Mapping[str, Any]) -> Imported:
         if model.get(key):
             raise refused(name, f"the model has {key} {model[key]!r}")
     vocabulary: dict[str, int] = model["vocab"]
-    merges = [_pair(each) for each in model["merges"]]
+    # Where a pair is listed twice, its last place is its rank.
+    merges = list(dict.fromkeys(_pair(each) for each in reversed(model["merges"])))[::-1]
     added = content.get("added_tokens") or []
     special = _special(name, added, content.get("normalizer"))
     notes = []
