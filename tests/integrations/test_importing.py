@@ -255,6 +255,9 @@ def test_codes_that_a_format_cannot_hold_are_refused(corpus: Path, tmp_path: Pat
         youtokentome.write(metaspace.codes, metaspace.numbering)
     with pytest.raises(MTScaffoldError, match="a space comes before every word, as in YouTokenToMe"):
         tokenizer_json.write(yttm.codes, yttm.numbering)
+    part = Codes("#version: 0.3 bytes metaspace\næ Ĺ\n".encode(), "x")
+    with pytest.raises(MTScaffoldError, match="the merge 'æ Ĺ' is of parts of characters, which tokenizers does not"):
+        tokenizer_json.write(part, Numbering(tuple(range(257)), spaces=Spaces()))
     pieces = {"\u2581": 0, "a": 1, "b": 2, "c": 3, "ab": 4, "bc": 5, "abc": 6}
     merges = [("b", "c"), ("a", "b"), ("ab", "c")]
     codes, numbering = of_pieces("x", "metaspace-runs", merges, pieces, {}, 7, Spaces(), {"<unk>": 7}, {}, {})

@@ -138,12 +138,12 @@ def pieces_of(codes: Codes, numbering: Numbering, program: str) -> Pieces:
     Raises MTScaffoldError for codes of another form: ``program`` merges characters.
     """
     merges: list[tuple[str, str]] = []
-    for left, right, _ in codes.merges:
+    for left, right, scaffold in codes.merges:
         parts = notation_to_bytes(left), notation_to_bytes(right)
         text, whole = _text(b"".join(parts)), [_text(part) for part in parts]
         if text is not None and len(text) > 1 and whole[0] and whole[1]:
             merges.append((whole[0], whole[1]))
-        elif merges or len(parts[1]) > 1 or not _begins_character(b"".join(parts)):
+        elif merges or len(parts[1]) > 1 or not (scaffold or text) or not _begins_character(b"".join(parts)):
             raise MTScaffoldError(
                 f"{codes.name}: the merge '{left} {right}' is of parts of characters, which {program} does not merge"
             )
@@ -167,11 +167,12 @@ def pieces_of(codes: Codes, numbering: Numbering, program: str) -> Pieces:
 
 def check_merges(codes: Codes, pieces: Pieces, program: str) -> None:
     """Raise MTScaffoldError unless merging one place at a time, with pairs by their ids, comes to what codes do."""
-    scaffold = next((token for token in map(notation_to_bytes, codes.scaffold) if _text(token) is not None), None)
+    marked = (merge.token for merge in codes.merges if not merge.normal)
+    scaffold = next((token for token in marked if _text(notation_to_bytes(token)) is not None), None)
     if scaffold is not None:
         raise MTScaffoldError(
-            f"{codes.name}: {program} cannot take scaffold tokens apart, such as '{bytes_to_notation(scaffold)}'; use "
-            "--to sentencepiece, or the tokenizer of mt_scaffold.integrations.transformers"
+            f"{codes.name}: {program} cannot take scaffold tokens apart, such as '{scaffold}'; use the tokenizer of "
+            "mt_scaffold.integrations.transformers"
         )
     made: set[str] = set()
     for left, right in pieces.merges:
@@ -179,7 +180,7 @@ def check_merges(codes: Codes, pieces: Pieces, program: str) -> None:
             if part not in pieces.ids or (len(part) > 1 and part not in made):
                 raise MTScaffoldError(f"{codes.name}: the merge '{left} {right}' uses '{part}', which is no piece yet")
         if left + right in made:
-            raise MTScaffoldError(f"{codes.name}: two merges make '{left + right}', which {program} tells apart")
+            raise MTScaffoldError(f"{codes.name}: two merges make '{left + right}'; {program} takes one")
         made.add(left + right)
 
 
