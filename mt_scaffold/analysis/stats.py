@@ -9,8 +9,7 @@ from __future__ import annotations
 import json
 import math
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import nullcontext
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, NamedTuple
 
@@ -21,18 +20,17 @@ from mt_scaffold.corpus.count import count_words
 from mt_scaffold.corpus.files import PathLike, open_input, shown
 from mt_scaffold.corpus.header import CodesHeader
 from mt_scaffold.corpus.inputs import Lines, TextFile, text_sources
-from mt_scaffold.corpus.text import END_OF_WORD, as_bytes, notation_to_bytes
+from mt_scaffold.corpus.text import END_OF_WORD, notation_to_bytes
 from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.options import FORMATS, check_choice
 from mt_scaffold.segment.frequencies import Vocabulary, use_of_vocabulary
 from mt_scaffold.segment.numbering import Spaces, numbering_of
+from mt_scaffold.segment.words import Prepared, spaces_of
 from mt_scaffold.tables import format_table
 
 # The ranks of the vocabulary whose frequencies are given, as far as it reaches.
 RANKS = (1, 10, 100, 1000, 2000, 5000, 10000, 20000, 50000, 100000)
 RARE = 100
-# Bytes, or characters, that are read at a time.
-_PART = 1 << 20
 # The powers (α) of Rényi efficiency: the one whose correlation with BLEU is highest in Zouhar et al. 2023, and the
 # default of their program, tokenization-scorer.
 RENYI_POWERS = (2.5, 3.0)
@@ -57,7 +55,7 @@ def counts_for(
     Imported codes get each line as their program prepares it (``Spaces``). The rest is as in ``count_words``. Raises
     UsageError where the text would have to be read twice and cannot be.
     """
-    kinds = [(source.header.of_words, _spaces(source)) for source in codes]
+    kinds = [(source.header.of_words, spaces_of(source)) for source in codes]
     sources = text_sources(infile, paths, lines)
     if len(set(kinds)) > 1 and not all(isinstance(source, str | os.PathLike) for source in sources):
         raise UsageError("codes of different pre-tokenisers each read the text again; give it as files (--input)")
@@ -72,42 +70,10 @@ def counts_for(
         if spaces is None:
             counted[header, spaces] = Counted(count_words(paths=sources, **options))
         else:
-            text = _Prepared(sources, spaces)
-            words = count_words(lines=text, **options)
+            text = Prepared(sources, spaces)
+            words = count_words(documents=text, **options)
             counted[header, spaces] = Counted(words, text.added)
     return [counted[kind] for kind in kinds]
-
-
-def _spaces(codes: Codes) -> Spaces | None:
-    numbering = None if codes.header.end_of_word else numbering_of(codes)
-    return None if numbering is None else numbering.spaces
-
-
-class _Prepared:
-    """The lines of files, as a program prepares them."""
-
-    def __init__(self, sources: Iterable[TextFile], spaces: Spaces) -> None:
-        self._sources, self._spaces = sources, spaces
-        self.added = 0
-
-    def __iter__(self) -> Iterator[bytes]:
-        for line in _lines_of(self._sources):
-            text = line.decode("utf-8", "surrogateescape")
-            prepared = self._spaces.prepared(text)
-            self.added += bool(prepared) if self._spaces.words else len(prepared) > len(text)
-            yield prepared.encode("utf-8", "surrogateescape")
-
-
-def _lines_of(sources: Iterable[TextFile]) -> Iterator[bytes]:
-    """The lines of files, without their LF."""
-    for source in sources:
-        rest = b""
-        with open_input(source) if isinstance(source, str | os.PathLike) else nullcontext(source) as stream:
-            while part := as_bytes(stream.read(_PART)):
-                *lines, rest = (rest + part).split(b"\n")
-                yield from lines
-        if rest:
-            yield rest
 
 
 def entropy(frequencies: Iterable[int]) -> float:

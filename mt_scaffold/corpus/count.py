@@ -197,22 +197,6 @@ def counted_text(
     return documents if isinstance(documents, Documents) else encoded(documents)
 
 
-def words_of_text(
-    text: Text, counts: Sequence[PathLike] | None, header: CodesHeader, num_workers: int | None
-) -> _core.WordCounts:
-    """Return the words of a text, or of count files in its place, as codes with this header find them."""
-    if counts is not None:
-        return load_counts(counts, header)[0]
-    return count_words(
-        paths=text if isinstance(text, list) else None,
-        documents=None if isinstance(text, list) else text,
-        num_workers=num_workers,
-        pretokenise=header.pretokeniser,
-        split_digits=header.split_digits,
-        any_bytes=header.bytes,
-    )
-
-
 def sources_of(text: Text) -> list[TextFile]:
     """Return the files that a text is read from."""
     return text if isinstance(text, list) else text.sources if isinstance(text, Documents) else []

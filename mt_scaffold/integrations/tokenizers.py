@@ -8,6 +8,7 @@ rank at once. The two agree for every word where no line of the codes makes a to
 from __future__ import annotations
 
 import itertools
+import json
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
@@ -18,11 +19,12 @@ from mt_scaffold.corpus.vocabulary_file import SPECIAL_SYMBOLS
 from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.integrations import oniguruma
 from mt_scaffold.integrations.sides import byte_tokens, code_tokens, read_tokens
+from mt_scaffold.integrations.vocabularies import tokenizer_json
 from mt_scaffold.integrations.vocabularies.patterns import FIRST_CL100K, PUBLISHED
 from mt_scaffold.options import check_choice
 from mt_scaffold.segment.apply import BPE
 from mt_scaffold.segment.ids import check_special_tokens
-from mt_scaffold.segment.numbering import numbering_of
+from mt_scaffold.segment.numbering import Numbering, numbering_of, ordinary_tokens
 
 _UNKNOWN, _END = "<unk>", "</s>"
 EXACT = "exact"
@@ -159,19 +161,25 @@ def _without_special(
 ) -> tuple[Any, list[str]]:
     """Return the tokenizer, before special tokens are known to it, and the tokens by id as this package writes them."""
     check_choice("pattern", pattern, PATTERN_CHOICES)
+    numbering = numbering_of(codes) if codes.header.bytes else None
+    if numbering is not None and merges != -1:
+        raise UsageError(f"{codes.name}: imported codes have ids for all merges; omit the number of merges")
+    if numbering is not None and numbering.spaces is not None:
+        if vocabulary is not None:
+            raise _no_vocabulary(codes)
+        content = tokenizer_json.write(codes, numbering)
+        return _library().Tokenizer.from_str(json.dumps(content)), _by_id(codes, numbering)
     kept = check_expressible(codes, merges, pattern)
     library = _library()
     if codes.header.bytes:
         if vocabulary is not None:
-            raise UsageError(f"{codes.name}: codes of bytes have ids of their own; omit the vocabulary")
+            raise _no_vocabulary(codes)
         tokens = byte_tokens(codes, merges)
         ids = {token: number for number, token in enumerate(tokens)}
-        numbering = numbering_of(codes)
         if numbering is not None:
-            if numbering.spaces is not None:
-                raise MTScaffoldError(f"{codes.name}: spaces are prepared as in SentencePiece; export to that instead")
             ids = dict(zip(tokens, numbering.ids, strict=True)) | dict(numbering.special)
             ids |= {bytes_to_notation(token): number for number, token in numbering.others.items()}
+            tokens = _by_id(codes, numbering)
         model = library.models.BPE(ids, [(left, right) for left, right, _ in kept])
         tokenizer = library.Tokenizer(model)
         tokenizer.pre_tokenizer = _words(library, codes, pattern)
@@ -189,6 +197,21 @@ def _without_special(
     tokenizer.pre_tokenizer = library.pre_tokenizers.Split(" ", "removed")
     tokenizer.decoder = library.decoders.BPEDecoder(END_OF_WORD)
     return tokenizer, tokens
+
+
+def _no_vocabulary(codes: Codes) -> UsageError:
+    return UsageError(f"{codes.name}: codes of bytes have ids of their own; omit the vocabulary")
+
+
+def _by_id(codes: Codes, numbering: Numbering) -> list[str]:
+    """The tokens of imported codes by id, for people; "" where there is none."""
+    tokens = [""] * numbering.n_vocab
+    for token, number in zip(ordinary_tokens(codes), numbering.ids, strict=True):
+        if number >= 0:
+            tokens[number] = token
+    for token, number in numbering.special.items():
+        tokens[number] = token
+    return tokens
 
 
 def _words(library: Any, codes: Codes, pattern: str) -> Any:
@@ -255,7 +278,8 @@ def _add_special(tokenizer: Any, codes: Codes, special_tokens: Sequence[str]) ->
     for token in special_tokens:
         if token not in numbered and tokenizer.token_to_id(token) is not None:
             raise UsageError(f"{codes.name}: '{token}' is a token of the codes; choose another special token")
-    special = list(dict.fromkeys([*numbered, *special_tokens])) if codes.header.bytes else SPECIAL_SYMBOLS
+    found = () if numbering is None else numbering.in_text
+    special = list(dict.fromkeys([*found, *special_tokens])) if codes.header.bytes else SPECIAL_SYMBOLS
     tokenizer.add_special_tokens([library.AddedToken(token, special=True, normalized=False) for token in special])
     if not codes.header.bytes:
         tokenizer.post_processor = library.processors.TemplateProcessing(

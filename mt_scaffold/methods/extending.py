@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from mt_scaffold import _core
 from mt_scaffold.codes import Codes, CodesSource
-from mt_scaffold.corpus.count import counted_text, sources_of, words_of_text
+from mt_scaffold.corpus.count import counted_text, sources_of
 from mt_scaffold.corpus.documents import Texts
 from mt_scaffold.corpus.files import Output, refuse_overwriting, writing_to
 from mt_scaffold.corpus.inputs import Lines, TextFile
@@ -18,6 +18,7 @@ from mt_scaffold.methods.bpe import PlainBPE
 from mt_scaffold.methods.picky import Picky, check_threshold
 from mt_scaffold.options import check_choice
 from mt_scaffold.progress import progress_line
+from mt_scaffold.segment.words import words_of_text
 
 ALGORITHMS = ("bpe", "scaffold", "picky")
 
@@ -71,7 +72,7 @@ def extend(
     text = counted_text(infile, paths, lines, documents, None)
     refuse_overwriting([outfile], [codes, *sources_of(text)])
     with writing_to(io.BytesIO() if outfile is None else outfile) as stream:
-        words = words_of_text(text, None, read.header, num_workers)
+        words = words_of_text(read, text, None, num_workers)
         result = _extended(read, words, num_symbols, algorithm, min_frequency, threshold)
         stream.write(result.codes.text)
     return result

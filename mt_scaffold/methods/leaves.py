@@ -9,13 +9,14 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from mt_scaffold import _core
 from mt_scaffold.codes import AnyMerge, Codes, CodesSource
-from mt_scaffold.corpus.count import count_files, counted_text, sources_of, words_of_text
+from mt_scaffold.corpus.count import count_files, counted_text, sources_of
 from mt_scaffold.corpus.documents import Texts
 from mt_scaffold.corpus.files import Output, PathLike, refuse_overwriting, writing_to
 from mt_scaffold.corpus.inputs import Lines, TextFile
 from mt_scaffold.corpus.text import is_base_symbol
 from mt_scaffold.errors import UsageError
 from mt_scaffold.segment.frequencies import use_of_vocabulary
+from mt_scaffold.segment.words import words_of_text
 
 
 def prune_leaves(
@@ -52,7 +53,7 @@ def prune_leaves(
     counts = None if counts is None else count_files(counts)
     refuse_overwriting([outfile], [codes, *(sources_of(text) if counts is None else counts)])
     with writing_to(io.BytesIO() if outfile is None else outfile) as stream:
-        words = words_of_text(text, counts, read.header, num_workers)
+        words = words_of_text(read, text, counts, num_workers)
         pruned = read.without(set(removed_leaves(read, words, number)))
         stream.write(pruned.text)
     return pruned

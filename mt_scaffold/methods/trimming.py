@@ -16,7 +16,7 @@ from typing import ClassVar, Literal, NamedTuple
 
 from mt_scaffold import _core
 from mt_scaffold.codes import AnyMerge, Codes, CodesSource
-from mt_scaffold.corpus.count import count_files, counted_text, sources_of, words_of_text
+from mt_scaffold.corpus.count import count_files, counted_text, sources_of
 from mt_scaffold.corpus.documents import Texts
 from mt_scaffold.corpus.files import Output, PathLike, Writable, read_file, refuse_overwriting, shown, writing_to
 from mt_scaffold.corpus.header import CHARACTERS, CodesHeader
@@ -34,6 +34,7 @@ from mt_scaffold.methods.method import (
 from mt_scaffold.progress import progress_line
 from mt_scaffold.segment.frequencies import use_of_vocabulary
 from mt_scaffold.segment.neighbours import neighbour_entropies
+from mt_scaffold.segment.words import words_of_text
 
 SAME = "same"
 
@@ -176,7 +177,7 @@ def trim(
     token_file = tokens if isinstance(tokens, str | os.PathLike) else None
     refuse_overwriting([outfile], [codes, token_file, *(sources_of(text) if counts is None else counts)])
     with writing_to(io.BytesIO() if outfile is None else outfile) as stream:
-        words = words_of_text(text, counts, read.header, num_workers) if needs_text else None
+        words = words_of_text(read, text, counts, num_workers) if needs_text else None
         least = None if below is None or words is None else frequency_below(below, read, words)
         result = _trim(read, words, _rule(least, ratio, entropy), listed, refill, max(min_frequency, least or 0))
         stream.write(result.codes.text)

@@ -15,10 +15,12 @@ from hypothesis import strategies as st
 
 from mt_scaffold import BPE, Codes, MTScaffoldError, UsageError, learn_bpe
 from mt_scaffold.cli import main
-from mt_scaffold.integrations.vocabularies import fastbpe, sentencepiece, tiktoken
+from mt_scaffold.integrations.tokenizers import to_tokenizers
+from mt_scaffold.integrations.vocabularies import fastbpe, sentencepiece, tiktoken, tokenizer_json, youtokentome
+from mt_scaffold.integrations.vocabularies.imported import of_pieces
 from mt_scaffold.integrations.vocabularies.importing import format_of, segmentation
 from mt_scaffold.integrations.vocabularies.merging import applied_merges, merges_of_ranks
-from mt_scaffold.segment.numbering import Numbering, numbering_of, write_numbered
+from mt_scaffold.segment.numbering import Numbering, Spaces, numbering_of, write_numbered
 
 _WORDS = "the lower newest wider naïve schöne Häuser déjà 日本語 日本 café 😀 x1 2023 It's".split()
 _RANDOM = random.Random(7)
@@ -42,17 +44,26 @@ def _tokenizers(corpus: Path, kind: str) -> Path:
     if kind == "bytes":
         words, alphabet = pre.ByteLevel(add_prefix_space=False), pre.ByteLevel.alphabet()
     else:
-        words, alphabet = pre.Metaspace(prepend_scheme=kind), []
-        model = {"unk_token": "<unk>", "fuse_unk": True, "byte_fallback": kind == "always"}
+        words = pre.Metaspace(prepend_scheme="always" if kind == "llama" else kind)
+        alphabet = []
+        model = {"unk_token": "<unk>", "fuse_unk": True, "byte_fallback": kind in ("always", "llama")}
     tokenizer = library.Tokenizer(library.models.BPE(**model))
     tokenizer.pre_tokenizer = words
     options = {"vocab_size": 420, "show_progress": False, "special_tokens": special, "initial_alphabet": alphabet}
     tokenizer.train([str(corpus)], library.trainers.BpeTrainer(**options))
     content = json.loads(tokenizer.to_str())
-    if kind == "always":
+    if kind in ("always", "llama"):
         vocabulary = content["model"]["vocab"]
         for byte in range(256):
             vocabulary[f"<0x{byte:02X}>"] = len(vocabulary)
+    if kind == "never":
+        content["pre_tokenizer"]["split"] = False
+    if kind == "llama":
+        steps = [
+            {"type": "Prepend", "prepend": "\u2581"},
+            {"type": "Replace", "pattern": {"String": " "}, "content": "\u2581"},
+        ]
+        content |= {"normalizer": {"type": "Sequence", "normalizers": steps}, "pre_tokenizer": None}
     path = corpus.with_name(f"{kind}.json")
     path.write_text(json.dumps(content), encoding="utf-8")
     return path
@@ -105,6 +116,8 @@ MAKERS = {
     "ByteLevel": lambda corpus: _tokenizers(corpus, "bytes"),
     "Metaspace, byte fallback": lambda corpus: _tokenizers(corpus, "always"),
     "Metaspace, unknown": lambda corpus: _tokenizers(corpus, "first"),
+    "Metaspace, runs": lambda corpus: _tokenizers(corpus, "never"),
+    "Metaspace, LLaMA's": lambda corpus: _tokenizers(corpus, "llama"),
     "SentencePiece, byte fallback": lambda corpus: _sentencepiece(corpus, "fallback"),
     "SentencePiece, unknown": lambda corpus: _sentencepiece(corpus, "unknown"),
     "tiktoken": _ranks,
@@ -140,32 +153,119 @@ def test_ids_are_those_of_the_original_on_its_text_and_on_random_unicode(kind: s
     check()
 
 
-@pytest.mark.parametrize("kind", ["SentencePiece, byte fallback", "SentencePiece, unknown", "tiktoken", "fastBPE"])
+WRITERS: dict[str, Any] = {
+    "SentencePiece, byte fallback": sentencepiece.write,
+    "SentencePiece, unknown": sentencepiece.write,
+    "tiktoken": tiktoken.write,
+    "YouTokenToMe": youtokentome.write,
+    "fastBPE": lambda codes, _: fastbpe.write(codes),
+}
+
+
+@pytest.mark.parametrize("kind", WRITERS)
 def test_what_goes_out_comes_in_again_unchanged(kind: str, corpus: Path, tmp_path: Path) -> None:
     """Neither direction loses a merge, an id or a special token."""
     path = MAKERS[kind](corpus)
     codes, numbering, _ = _imported(path)[0]
-    writer: Any = {"tiktoken": tiktoken.write, "fastBPE": lambda codes, _: fastbpe.write(codes)}.get(
-        kind, sentencepiece.write
-    )
-    (tmp_path / path.name).write_bytes(writer(codes, numbering))
+    (tmp_path / path.name).write_bytes(WRITERS[kind](codes, numbering))
     again = _imported(tmp_path / path.name)[0]
     assert again.codes.text == codes.text
     assert again.numbering == numbering
     if kind == "tiktoken":
         assert (tmp_path / path.name).read_bytes() == path.read_bytes()
+    if kind == "YouTokenToMe":
+        # It writes its characters in the order of a hash table.
+        lines = [file.read_text("ascii").splitlines(True) for file in (path, tmp_path / path.name)]
+        end = int(lines[0][0].split()[0]) + 1
+        assert sorted(lines[0][1:end]) == sorted(lines[1][1:end])
+        assert [lines[0][0], *lines[0][end:]] == [lines[1][0], *lines[1][end:]]
 
 
-def test_a_tokenizer_json_goes_out_and_in_again(corpus: Path, tmp_path: Path) -> None:
-    """With the published pattern, codes, ids and special tokens are the same as before."""
-    path = MAKERS["ByteLevel"](corpus)
+def test_youtokentome_reads_what_is_written(corpus: Path, tmp_path: Path) -> None:
+    """Its ids for a model that went out are those of the codes, also of pruned and of extended ones."""
+    path = MAKERS["YouTokenToMe"](corpus)
+    codes = [str(tmp_path / name) for name in ("codes", "pruned", "longer")]
+    assert main(["import", str(path), "--output", codes[0]]) == 0
+    assert main(["trim", codes[0], "--leaves", "30", "--input", str(corpus), "--output", codes[1]]) == 0
+    other = tmp_path / "other"
+    other.write_text("newestlower widerthe lowerwest thenew\n" * 9, encoding="utf-8")
+    assert main(["extend", codes[0], "--symbols", "9", "--input", str(other), "--output", codes[2]]) == 0
+    for name in codes:
+        assert main(["export-tokenizers", "--codes", name, "--to", "youtokentome", "--output", name + ".yttm"]) == 0
+        imported, original = _imported(Path(name + ".yttm"))
+        bpe = BPE(name)
+        assert bpe.numbering == imported.numbering
+        assert all(
+            list(bpe.encode(line)) == list(original(line)) for line in [*LINES, "  Ω naïvenewest  日本\u2581語 "]
+        )
+
+
+@pytest.mark.parametrize(
+    "kind", ["ByteLevel", "Metaspace, byte fallback", "Metaspace, unknown", "Metaspace, runs", "Metaspace, LLaMA's"]
+)
+def test_a_tokenizer_json_goes_out_and_in_again(kind: str, corpus: Path, tmp_path: Path) -> None:
+    """Codes, ids and special tokens are the same as before, and tokenizers gives the ids of the original."""
+    path = MAKERS[kind](corpus)
+    original = _imported(path)[1]
     codes = [tmp_path / "codes", tmp_path / "again"]
     assert main(["import", str(path), "--output", str(codes[0])]) == 0
     out = str(tmp_path / "tokenizer.json")
-    assert main(["export-tokenizers", "--codes", str(codes[0]), "--pattern", "published", "--output", out]) == 0
+    options = ["--codes", str(codes[0]), "--pattern", "published", "--check", str(corpus)]
+    assert main(["export-tokenizers", *options, "--output", out]) == 0
     assert main(["import", out, "--output", str(codes[1])]) == 0
     assert codes[0].read_bytes() == codes[1].read_bytes()
     assert numbering_of(Codes.read(codes[0])) == numbering_of(Codes.read(codes[1])) is not None
+    library: Any = pytest.importorskip("tokenizers")
+    written, bpe = library.Tokenizer.from_file(out), BPE(codes[0])
+
+    @settings(max_examples=150, deadline=None)
+    @given(TEXTS)
+    def check(text: str) -> None:
+        ids = list(original(text))
+        assert written.encode(text).ids == ids
+        assert written.decode(ids, skip_special_tokens=False) == bpe.decode(ids)
+
+    check()
+
+
+def test_sentencepiece_goes_out_as_tokenizer_json(corpus: Path, tmp_path: Path) -> None:
+    """With its ids, and without finding in a text what SentencePiece finds in none; where exact."""
+    library: Any = pytest.importorskip("tokenizers")
+    imported, original = _imported(MAKERS["SentencePiece, unknown"](corpus))
+    write_numbered(imported.codes, imported.numbering, tmp_path / "codes")
+    out = tmp_path / "tokenizer.json"
+    assert main(["export-tokenizers", "--codes", str(tmp_path / "codes"), "--output", str(out)]) == 0
+    written = library.Tokenizer.from_file(str(out))
+    assert all(written.encode(line).ids == original(line) for line in [*LINES, "<s> Ω語<sep> a</s>"])
+    prefixed = _imported(MAKERS["SentencePiece, byte fallback"](corpus))[0]
+    with pytest.raises(MTScaffoldError, match="not after special tokens, as in SentencePiece"):
+        tokenizer_json.write(prefixed.codes, prefixed.numbering)
+
+
+def test_codes_that_a_format_cannot_hold_are_refused(corpus: Path, tmp_path: Path) -> None:
+    """Scaffold tokens, codes of another kind, a merge that ranks would not choose, and a number of merges."""
+    yttm, metaspace = (_imported(MAKERS[kind](corpus))[0] for kind in ("YouTokenToMe", "Metaspace, byte fallback"))
+    for writer, imported in ((youtokentome.write, yttm), (tokenizer_json.write, metaspace)):
+        codes, numbering = imported.codes, imported.numbering
+        several = [merge.token for merge in codes.merges if merge.normal and len(merge.token) > 4]
+        marked = codes.with_scaffold(codes.scaffold | {several[0]})
+        with pytest.raises(MTScaffoldError, match="cannot take scaffold tokens apart, such as"):
+            writer(marked, numbering.after(codes, marked)[0])
+    with pytest.raises(MTScaffoldError, match="only codes that were imported from it have this form"):
+        youtokentome.write(metaspace.codes, metaspace.numbering)
+    with pytest.raises(MTScaffoldError, match="a space comes before every word, as in YouTokenToMe"):
+        tokenizer_json.write(yttm.codes, yttm.numbering)
+    part = Codes("#version: 0.3 bytes metaspace\næ Ĺ\n".encode(), "x")
+    with pytest.raises(MTScaffoldError, match="the merge 'æ Ĺ' is of parts of characters, which tokenizers does not"):
+        tokenizer_json.write(part, Numbering(tuple(range(257)), spaces=Spaces()))
+    pieces = {"\u2581": 0, "a": 1, "b": 2, "c": 3, "ab": 4, "bc": 5, "abc": 6}
+    merges = [("b", "c"), ("a", "b"), ("ab", "c")]
+    codes, numbering = of_pieces("x", "metaspace-runs", merges, pieces, {}, 7, Spaces(), {"<unk>": 7}, {}, {})
+    with pytest.raises(MTScaffoldError, match="SentencePiece would merge 'a bc' where the codes merge 'ab c'"):
+        sentencepiece.write(codes, numbering)
+    write_numbered(codes, numbering, tmp_path / "codes")
+    with pytest.raises(UsageError, match="omit the number of merges"):
+        to_tokenizers(tmp_path / "codes", merges=2)
 
 
 def test_the_command_checks_writes_and_encode_and_decode_use_its_ids(
@@ -233,6 +333,37 @@ def test_what_codes_cannot_express_is_refused_by_name(
     message = capfd.readouterr().err
     assert reason in message and message.count("\n") == 1
     assert [path.name for path in tmp_path.iterdir()] == ["tokenizer.json"]
+
+
+def test_the_last_place_of_a_merge_is_its_rank(tmp_path: Path) -> None:
+    """As in tokenizers; and what goes out has it once."""
+    library: Any = pytest.importorskip("tokenizers")
+    vocabulary = {token: number for number, token in enumerate(["\u2581", "a", "b", "ab", "\u2581a", "<unk>"])}
+    merges = [["a", "b"], ["\u2581", "a"], ["a", "b"]]
+    model = {"vocab": vocabulary, "merges": merges, "unk_token": "<unk>", "fuse_unk": True}
+    words = {"type": "Metaspace", "replacement": "\u2581", "prepend_scheme": "first"}
+    (tmp_path / "tokenizer.json").write_text(json.dumps(_json(model, pre_tokenizer=words)))
+    imported, original = _imported(tmp_path / "tokenizer.json")
+    assert segmentation(imported)("ab b") == original("ab b") == [4, 2, 0, 2]
+    out = json.dumps(tokenizer_json.write(imported.codes, imported.numbering))
+    assert library.Tokenizer.from_str(out).encode("ab b").ids == [4, 2, 0, 2]
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        ("3 1\n97 1\n98 2\n9601 3\n1 2 4\n0 -1 -1 -1\n", None),
+        ("3 2\n97 1\n98 2\n9601 3\n1 2 4\n1 2 5\n0 -1 -1 -1\n", "two ids, 4 and 5, spell 'ab'"),
+    ],
+)
+def test_a_model_of_youtokentome_with_one_string_twice_is_refused(
+    content: str, reason: str | None, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """It would tell the two apart by where they come from."""
+    (tmp_path / "model").write_text(content, encoding="ascii")
+    failed = main(["import", f"{tmp_path}/model", "--output", f"{tmp_path}/codes"])
+    assert failed == (reason is not None)
+    assert reason is None or reason in capfd.readouterr().err
 
 
 def test_ranks_with_a_token_that_no_merge_makes_are_refused(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from reference.fewest import segment_into_fewest
 from reference.greedy import segment_greedily
 from reference.longest_merge import LongestMergeBPE
 from reference.parity import learn_parity
+from reference.remerge import RemergeBPE
 from reference.uniform import RandomStream, UniformSampler
 from segmenting import (
     BYTES,
@@ -40,6 +41,8 @@ from mt_scaffold.methods.parity import DEFAULT_ALPHA
 # Few letters make ties, overlaps and strings of several origins the rule; "</w>" may be spelt out; up to four bytes.
 ALPHABETS = [list("a"), list("ab"), list("abcd"), ["a", "</w>", "<", "w>"], ["a", "ä", "日", "😀"], list("abcdefghij")]
 SEPARATORS = ["@@", "@@", "~", "￭"]
+# Kinds of inference that are no segmentation into the tokens of a vocabulary, with their references.
+_MERGING = {"longest-merge": LongestMergeBPE, "remerge": RemergeBPE}
 
 
 class Difference(Exception):
@@ -59,8 +62,8 @@ class OfVocabulary(ReferenceBPE):
 
 
 def _reference_with(kind: str, reference: ReferenceBPE) -> ReferenceBPE:
-    if kind == "longest-merge":
-        return LongestMergeBPE(
+    if kind in _MERGING:
+        return _MERGING[kind](
             reference.rank, reference.scaffold, reference.separator, end_of_word=reference.end_of_word
         )
     return OfVocabulary(reference, segment_greedily if kind == "greedy" else segment_into_fewest)
@@ -88,7 +91,7 @@ def trial(seed: int) -> int:
         vocabulary = set(draw.sample(forms, draw.randint(0, len(forms))))
         reference, bpe = reference_with(codes, merges, separator, vocabulary), BPE(codes, merges, separator, vocabulary)
     elif draw.random() < 0.4:
-        kind = draw.choice(["greedy", "fewest"] if picky else ["greedy", "fewest", "longest-merge"])
+        kind = draw.choice(["greedy", "fewest"] if picky else ["greedy", "fewest", *_MERGING])
         reference, bpe = _reference_with(kind, reference), BPE(codes, merges, separator, inference=kind)
     compared = 0
     for whole in (text, other):

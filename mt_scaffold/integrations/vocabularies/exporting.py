@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from mt_scaffold.codes import Codes, CodesSource
 from mt_scaffold.corpus.files import PathLike, open_output, refuse_overwriting
-from mt_scaffold.integrations.vocabularies import fastbpe, sentencepiece, tiktoken
+from mt_scaffold.integrations.vocabularies import fastbpe, sentencepiece, tiktoken, youtokentome
 from mt_scaffold.options import check_choice
-from mt_scaffold.segment.numbering import numbering_of
+from mt_scaffold.segment.numbering import Numbering, numbering_of
 
-TARGETS = ("tokenizer.json", "tiktoken", "sentencepiece", "fastbpe")
+_WITH_IDS: dict[str, Callable[[Codes, Numbering | None], bytes]] = {
+    "tiktoken": tiktoken.write,
+    "sentencepiece": sentencepiece.write,
+    "youtokentome": youtokentome.write,
+}
+TARGETS = ("tokenizer.json", *_WITH_IDS, "fastbpe")
 
 
 def export_codes(codes: CodesSource, outfile: PathLike, target: str) -> int:
@@ -23,7 +30,7 @@ def export_codes(codes: CodesSource, outfile: PathLike, target: str) -> int:
         content, total = fastbpe.write(read), len(read.merges)
     else:
         numbering = numbering_of(read)
-        content = (tiktoken if target == "tiktoken" else sentencepiece).write(read, numbering)
+        content = _WITH_IDS[target](read, numbering)
         total = len(read.normal) + 256 if numbering is None else numbering.n_vocab
     with open_output(outfile) as stream:
         stream.write(content)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from mt_scaffold.codes import Codes
-from mt_scaffold.corpus.text import bytes_to_notation
+from mt_scaffold.corpus.text import bytes_to_notation, notation_to_bytes
 from mt_scaffold.errors import MTScaffoldError
 from mt_scaffold.integrations.vocabularies.merging import first_out_of_order
 from mt_scaffold.segment.numbering import Numbering, Spaces, ordinary_tokens
@@ -27,6 +27,19 @@ class Imported(NamedTuple):
     codes: Codes
     numbering: Numbering | None
     notes: Sequence[str] = ()
+
+
+class Pieces(NamedTuple):
+    """Codes of the form that ``of_pieces`` returns, as it was given them; U+2581 stands for a space.
+
+    merges: of characters, in order, those of scaffold tokens too. ids: of every piece that can come out. byte_ids: of
+    byte fallback. others: ids that only decoding knows.
+    """
+
+    merges: list[tuple[str, str]]
+    ids: dict[str, int]
+    byte_ids: dict[int, int]
+    others: dict[int, str]
 
 
 def refused(name: str, what: str) -> MTScaffoldError:
@@ -53,8 +66,6 @@ def _codes(name: str, pretokeniser: str, merges: Iterable[tuple[bytes, bytes, bo
 
 def ids_of_bytes(name: str, codes: Codes, ids: Mapping[bytes, int]) -> tuple[int, ...]:
     """Return the ids of all tokens of codes, in their order; refuses codes of which a token has none."""
-    from mt_scaffold.corpus.text import notation_to_bytes
-
     found = []
     for token in ordinary_tokens(codes):
         number = ids.get(notation_to_bytes(token))
@@ -119,3 +130,73 @@ def of_pieces(
 
 def _bytes(piece: str) -> bytes:
     return piece.replace(SPACE, " ").encode("utf-8")
+
+
+def pieces_of(codes: Codes, numbering: Numbering, program: str) -> Pieces:
+    """Return what ``of_pieces`` made these codes of, also after surgery.
+
+    Raises MTScaffoldError for codes of another form: ``program`` merges characters.
+    """
+    merges: list[tuple[str, str]] = []
+    for left, right, scaffold in codes.merges:
+        parts = notation_to_bytes(left), notation_to_bytes(right)
+        text, whole = _text(b"".join(parts)), [_text(part) for part in parts]
+        if text is not None and len(text) > 1 and whole[0] and whole[1]:
+            merges.append((whole[0], whole[1]))
+        elif merges or len(parts[1]) > 1 or not (scaffold or text) or not _begins_character(b"".join(parts)):
+            raise MTScaffoldError(
+                f"{codes.name}: the merge '{left} {right}' is of parts of characters, which {program} does not merge"
+            )
+    by_both = {token for token in numbering.others.values() if len(token) == 1}
+    fallback = all(number >= 0 for number in numbering.ids[128:256])
+    ids: dict[str, int] = {}
+    byte_ids = {token[0]: number for number, token in numbering.others.items() if len(token) == 1}
+    for token, number in zip(map(notation_to_bytes, ordinary_tokens(codes)), numbering.ids, strict=True):
+        text = _text(token)
+        if number >= 0 and (text is None or (fallback and len(token) == 1 and token not in by_both)):
+            byte_ids[token[0]] = number
+        elif number >= 0 and text is not None:
+            ids[text] = number
+    others = {
+        number: token.decode("utf-8").replace(" ", SPACE)
+        for number, token in numbering.others.items()
+        if len(token) > 1
+    }
+    return Pieces(merges, ids, byte_ids, others)
+
+
+def check_merges(codes: Codes, pieces: Pieces, program: str) -> None:
+    """Raise MTScaffoldError unless merging one place at a time, with pairs by their ids, comes to what codes do."""
+    marked = (merge.token for merge in codes.merges if not merge.normal)
+    scaffold = next((token for token in marked if _text(notation_to_bytes(token)) is not None), None)
+    if scaffold is not None:
+        raise MTScaffoldError(
+            f"{codes.name}: {program} cannot take scaffold tokens apart, such as '{scaffold}'; use the tokenizer of "
+            "mt_scaffold.integrations.transformers"
+        )
+    made: set[str] = set()
+    for left, right in pieces.merges:
+        for part in (left, right):
+            if part not in pieces.ids or (len(part) > 1 and part not in made):
+                raise MTScaffoldError(f"{codes.name}: the merge '{left} {right}' uses '{part}', which is no piece yet")
+        if left + right in made:
+            raise MTScaffoldError(f"{codes.name}: two merges make '{left + right}'; {program} takes one")
+        made.add(left + right)
+
+
+def check_no_gaps(codes: Codes, numbers: Collection[int], n_vocab: int, program: str) -> None:
+    """Raise MTScaffoldError unless every id below ``n_vocab`` is among those of pieces."""
+    if len(numbers) != n_vocab:
+        missing = next(number for number in range(n_vocab) if number not in numbers)
+        raise MTScaffoldError(f"{codes.name}: no token has the id {missing}, and {program} has no gaps")
+
+
+def _text(token: bytes) -> str | None:
+    try:
+        return token.decode("utf-8").replace(" ", SPACE)
+    except UnicodeDecodeError:
+        return None
+
+
+def _begins_character(token: bytes) -> bool:
+    return token[0] >= 0xC0 and all(0x80 <= byte < 0xC0 for byte in token[1:])

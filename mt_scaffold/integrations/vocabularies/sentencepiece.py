@@ -6,19 +6,30 @@ UNUSED is merged like any other and taken apart afterwards (bpe_model.cc): it is
 
 from __future__ import annotations
 
+import contextlib
 import re
 import struct
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
+from itertools import zip_longest
 from typing import Any, NamedTuple
 
 from mt_scaffold.codes import Codes
 from mt_scaffold.corpus.files import PathLike, read_file, shown
-from mt_scaffold.corpus.text import bytes_to_notation, notation_to_bytes
+from mt_scaffold.corpus.text import notation_to_bytes
 from mt_scaffold.errors import MTScaffoldError, UsageError
-from mt_scaffold.integrations.vocabularies.imported import SPACE, Imported, Original, of_pieces, refused
+from mt_scaffold.integrations.vocabularies.imported import (
+    SPACE,
+    Imported,
+    Original,
+    Pieces,
+    check_no_gaps,
+    of_pieces,
+    pieces_of,
+    refused,
+)
 from mt_scaffold.integrations.vocabularies.merging import merges_of_ranks
-from mt_scaffold.segment.numbering import Numbering, Spaces, ordinary_tokens
+from mt_scaffold.segment.numbering import Numbering, Spaces
 
 _NORMAL, _UNKNOWN, _CONTROL, _USER_DEFINED, _UNUSED, _BYTE = range(1, 7)
 _BYTE_PIECE = re.compile(r"<0x([0-9A-F]{2})>")
@@ -158,70 +169,48 @@ def write(codes: Codes, numbering: Numbering | None) -> bytes:
     unknown = numbering.special.get("<unk>") if numbering.unknown is None else numbering.unknown
     if unknown is None:
         raise MTScaffoldError(f"{codes.name}: SentencePiece needs an id for unknown characters, '<unk>'")
-    pieces: dict[int, _Piece] = {}
+    form = pieces_of(codes, numbering, "SentencePiece")
+    scores = _scores(codes, form)
+    scaffold = {token.replace(" ", SPACE) for token in _texts(codes.scaffold)}
+    lost = next((number for number, text in form.others.items() if text not in scaffold), None)
+    if lost is not None:
+        raise MTScaffoldError(f"{codes.name}: no merge makes '{form.others[lost]}', which has id {lost}")
+    least = -float(len(scores))
+    pieces = {number: _Piece(text, scores.get(text, least), _NORMAL) for text, number in form.ids.items()}
+    pieces |= {number: _Piece(text, scores.get(text, least), _UNUSED) for number, text in form.others.items()}
+    pieces |= {number: _Piece(f"<0x{byte:02X}>", 0.0, _BYTE) for byte, number in form.byte_ids.items()}
     for text, number in numbering.special.items():
         kind = _USER_DEFINED if text in numbering.in_text else _UNKNOWN if number == unknown else _CONTROL
         pieces[number] = _Piece(text, 0.0, kind)
-    scores = _scores(codes)
-    scaffold = {notation_to_bytes(token) for token in codes.scaffold}
-    ordinary = [notation_to_bytes(token) for token in ordinary_tokens(codes)]
-    fallback = all(number >= 0 for number in numbering.ids[128:256])
-    by_both = {token for token in numbering.others.values() if len(token) == 1}
-    for token, number in zip(ordinary, numbering.ids, strict=True):
-        if number >= 0 and number not in pieces:
-            is_byte = fallback and len(token) == 1 and token not in by_both
-            pieces[number] = _spelled(token, is_byte, scores, _NORMAL)
-    for number, token in numbering.others.items():
-        if len(token) > 1 and token not in scaffold:
-            raise MTScaffoldError(f"{codes.name}: no merge makes '{bytes_to_notation(token)}', which has id {number}")
-        pieces[number] = _spelled(token, len(token) == 1, scores, _UNUSED)
-    if len(pieces) != numbering.n_vocab:
-        missing = next(number for number in range(numbering.n_vocab) if number not in pieces)
-        raise MTScaffoldError(f"{codes.name}: no token has the id {missing}, and SentencePiece has no gaps")
+    check_no_gaps(codes, pieces, numbering.n_vocab, "SentencePiece")
     present = {piece.text for piece in pieces.values() if piece.kind != _BYTE}
     listed = [pieces[number] for number in sorted(pieces)]
     listed += [_Piece(text, score, _UNUSED) for text, score in scores.items() if text not in present]
     prefix = numbering.spaces.prefix == "always"
-    trainer = _message((3, _BPE), (4, len(listed)), (35, int(fallback)), (40, unknown))
+    trainer = _message((3, _BPE), (4, len(listed)), (35, int(bool(form.byte_ids))), (40, unknown))
     normaliser = _message((1, b"identity"), (3, int(prefix)), (4, 0), (5, 1))
     return _message(*((1, _packed(piece)) for piece in listed), (2, trainer), (3, normaliser))
 
 
-def _scores(codes: Codes) -> dict[str, float]:
-    """The score of every piece that merges of characters make, in their order."""
+def _scores(codes: Codes, form: Pieces) -> dict[str, float]:
+    """The score of every piece that merges of characters make, in their order, by which these merges come out again."""
     scores: dict[str, float] = {}
-    for merge in codes.merges:
-        left, right = notation_to_bytes(merge.left), notation_to_bytes(merge.right)
-        whole = _text(left), _text(right)
-        text = _text(left + right)
-        if text is None or (None in whole and len(text) > 1) or (len(text) == 1 and scores):
-            if text is None and not scores and _begins_character(left + right):
-                continue
-            raise MTScaffoldError(
-                f"{codes.name}: the merge '{merge.left} {merge.right}' is of parts of characters, which SentencePiece "
-                "does not merge"
-            )
-        if len(text) > 1:
-            scores.setdefault(text, -float(len(scores)))
+    for left, right in form.merges:
+        scores.setdefault(left + right, -float(len(scores)))
+    found, _ = merges_of_ranks({text: rank for rank, text in enumerate(scores)}, list)
+    wanted = list(dict.fromkeys(form.merges))
+    if found != wanted:
+        ours, theirs = next(pairs for pairs in zip_longest(wanted, found, fillvalue=("", "")) if pairs[0] != pairs[1])
+        raise MTScaffoldError(
+            f"{codes.name}: SentencePiece would merge '{' '.join(theirs)}' where the codes merge '{' '.join(ours)}'"
+        )
     return scores
 
 
-def _text(token: bytes) -> str | None:
-    try:
-        return token.decode("utf-8").replace(" ", SPACE)
-    except UnicodeDecodeError:
-        return None
-
-
-def _begins_character(token: bytes) -> bool:
-    return token[0] >= 0xC0 and all(0x80 <= byte < 0xC0 for byte in token[1:])
-
-
-def _spelled(token: bytes, is_byte: bool, scores: Mapping[str, float], kind: int) -> _Piece:
-    if is_byte:
-        return _Piece(f"<0x{token[0]:02X}>", 0.0, _BYTE)
-    text = token.decode("utf-8").replace(" ", SPACE)
-    return _Piece(text, scores.get(text, -float(len(scores))), kind)
+def _texts(tokens: Iterable[str]) -> Iterator[str]:
+    for token in tokens:
+        with contextlib.suppress(UnicodeDecodeError):
+            yield notation_to_bytes(token).decode("utf-8")
 
 
 def _packed(piece: _Piece) -> bytes:

@@ -1,4 +1,7 @@
-"""``tokenizer.json`` of Hugging Face's tokenizers → codes: BPE with ByteLevel, a published pattern, or Metaspace."""
+"""``tokenizer.json`` of Hugging Face's tokenizers ⇄ codes: BPE with ByteLevel, a published pattern, or Metaspace.
+
+integrations/tokenizers.py writes all but Metaspace.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
+from mt_scaffold.codes import Codes
 from mt_scaffold.corpus.files import PathLike, read_file, shown
 from mt_scaffold.corpus.text import decode, notation_to_bytes
 from mt_scaffold.errors import MTScaffoldError, UsageError
@@ -15,9 +19,11 @@ from mt_scaffold.integrations.vocabularies.imported import (
     SPACE,
     Imported,
     Original,
+    check_merges,
     codes_of_merges,
     ids_of_bytes,
     of_pieces,
+    pieces_of,
     refused,
 )
 from mt_scaffold.integrations.vocabularies.merging import applied_merges
@@ -25,6 +31,9 @@ from mt_scaffold.integrations.vocabularies.patterns import PUBLISHED
 from mt_scaffold.segment.numbering import Numbering, Spaces
 
 _BYTE = re.compile(r"<0x([0-9A-F]{2})>")
+_REPLACE = {"type": "Replace", "pattern": {"String": " "}, "content": SPACE}
+# A space comes before each stretch of text between special tokens, also where it begins with one.
+_LLAMA = [{"type": "Prepend", "prepend": SPACE}, _REPLACE]
 
 
 class _Words(NamedTuple):
@@ -57,7 +66,8 @@ def _read(name: str, content: Mapping[str, Any]) -> Imported:
         if model.get(key):
             raise refused(name, f"the model has {key} {model[key]!r}")
     vocabulary: dict[str, int] = model["vocab"]
-    merges = [_pair(each) for each in model["merges"]]
+    # Where a pair is listed twice, its last place is its rank.
+    merges = list(dict.fromkeys(_pair(each) for each in reversed(model["merges"])))[::-1]
     added = content.get("added_tokens") or []
     special = _special(name, added, content.get("normalizer"))
     notes = []
@@ -164,14 +174,13 @@ def _pattern(name: str, split: Mapping[str, Any]) -> str:
 
 
 def _normalised_spaces(name: str, normalisers: Sequence[Mapping[str, Any]]) -> Spaces | None:
-    replace = {"type": "Replace", "pattern": {"String": " "}, "content": SPACE}
     if not normalisers:
         return None
-    if normalisers == [replace]:
+    if normalisers == [_REPLACE]:
         return Spaces()
-    if normalisers == [{"type": "Prepend", "prepend": SPACE}, replace]:
+    if normalisers == _LLAMA:
         return Spaces("always", True)
-    wrong = next((each for each in normalisers if each != replace), normalisers[0])
+    wrong = next((each for each in normalisers if each != _REPLACE), normalisers[0])
     raise refused(name, f"the normaliser {wrong['type']} changes text")
 
 
@@ -201,6 +210,8 @@ def _characters(
     if model.get("byte_fallback"):
         byte_ids = {int(found[1], 16): ordinary[token] for token in ordinary if (found := _BYTE.fullmatch(token))}
         ordinary = {token: number for token, number in ordinary.items() if not _BYTE.fullmatch(token)}
+        if 0 < len(byte_ids) < 256:
+            raise refused(name, f"byte fallback has {len(byte_ids)} of 256 bytes")
     unknown = vocabulary.get(model["unk_token"]) if model.get("unk_token") else None
     if len(byte_ids) < 256 and unknown is not None and not model.get("fuse_unk"):
         raise refused(name, "each unknown character has an id of its own (fuse_unk is false)")
@@ -223,6 +234,63 @@ def _characters(
         {number: token.replace(SPACE, " ").encode("utf-8") for token, number in lost.items()},
         {"format": "tokenizer.json"},
     )
+
+
+def write(codes: Codes, numbering: Numbering) -> dict[str, Any]:
+    """Return the content of a ``tokenizer.json`` of characters with the ids of imported codes, but no added tokens.
+
+    Spaces are those of Metaspace, or LLaMA's normaliser where one comes before a text that has one already.
+
+    Raises MTScaffoldError for scaffold tokens but parts of characters, and for other codes than those that were
+    imported from Metaspace or SentencePiece.
+    """
+    normaliser, pretokeniser = _stages(codes, numbering)
+    pieces = pieces_of(codes, numbering, "tokenizers")
+    check_merges(codes, pieces, "tokenizers")
+    vocabulary = pieces.ids | {f"<0x{byte:02X}>": number for byte, number in pieces.byte_ids.items()}
+    for number, text in pieces.others.items():
+        vocabulary[text if text not in vocabulary else text.replace(SPACE, " ")] = number
+    vocabulary |= numbering.special
+    unknown = numbering.special.get("<unk>") if numbering.unknown is None else numbering.unknown
+    decoders: list[dict[str, Any]] = [{"type": "Replace", "pattern": {"String": SPACE}, "content": " "}]
+    decoders += [{"type": "ByteFallback"}] if pieces.byte_ids else []
+    decoders += [{"type": "Fuse"}]
+    if numbering.spaces is not None and numbering.spaces.prefix != "none":
+        decoders.append({"type": "Strip", "content": " ", "start": 1, "stop": 0})
+    return {
+        "version": "1.0",
+        "added_tokens": [],
+        "normalizer": normaliser,
+        "pre_tokenizer": pretokeniser,
+        "decoder": {"type": "Sequence", "decoders": decoders},
+        "model": {
+            "type": "BPE",
+            "unk_token": next((token for token, number in vocabulary.items() if number == unknown), None),
+            "fuse_unk": unknown is not None,
+            "byte_fallback": bool(pieces.byte_ids),
+            "vocab": dict(sorted(vocabulary.items(), key=lambda each: each[1])),
+            "merges": pieces.merges,
+        },
+    }
+
+
+def _stages(codes: Codes, numbering: Numbering) -> tuple[dict[str, Any] | None, dict[str, Any] | None]:
+    """The normaliser and the pre-tokeniser."""
+    spaces = numbering.spaces
+    if spaces is None or spaces.words:
+        raise MTScaffoldError(
+            f"{codes.name}: a space comes before every word, as in YouTokenToMe; export to that instead"
+        )
+    splits = codes.header.pretokeniser == "metaspace"
+    if spaces.prefix != "always":
+        scheme = "never" if spaces.prefix == "none" else "always" if spaces.each else "first"
+        return None, {"type": "Metaspace", "replacement": SPACE, "prepend_scheme": scheme, "split": splits}
+    if splits or (numbering.in_text and not spaces.each):
+        raise MTScaffoldError(
+            f"{codes.name}: a space comes before every text, but not after special tokens, as in SentencePiece; export "
+            "to that instead"
+        )
+    return {"type": "Sequence", "normalizers": _LLAMA}, None
 
 
 def original(path: PathLike, imported: Imported) -> Original:

@@ -1,4 +1,4 @@
-"""YouTokenToMe's models → codes.
+"""YouTokenToMe's models ⇄ codes.
 
 The file is text: the number of characters and of rules; each character (code point, id); each rule (left id, right id,
 id); the ids of <UNK>, <PAD>, <BOS> and <EOS>, -1 for none (utils.cpp).
@@ -8,11 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from mt_scaffold.codes import Codes
 from mt_scaffold.corpus.files import PathLike, read_file, shown
 from mt_scaffold.errors import MTScaffoldError, UsageError
-from mt_scaffold.integrations.vocabularies.imported import SPACE, Imported, Original, of_pieces
+from mt_scaffold.integrations.vocabularies.imported import (
+    SPACE,
+    Imported,
+    Original,
+    check_merges,
+    check_no_gaps,
+    of_pieces,
+    pieces_of,
+    refused,
+)
 from mt_scaffold.integrations.vocabularies.merging import applied_merges
-from mt_scaffold.segment.numbering import Spaces
+from mt_scaffold.segment.numbering import Numbering, Spaces
 
 _SPECIAL = ("<UNK>", "<PAD>", "<BOS>", "<EOS>")
 
@@ -41,7 +51,9 @@ def read(path: PathLike, pretokeniser: str | None = None, special: Mapping[str, 
     pieces: dict[str, int] = {}
     others: dict[int, bytes] = {}
     for number, piece in ids.items():
-        if (len(piece) == 1 or piece in made) and piece not in pieces:
+        if piece in pieces:
+            raise refused(name, f"two ids, {pieces[piece]} and {number}, spell '{piece}'")
+        if len(piece) == 1 or piece in made:
             pieces[piece] = number
         else:
             others[number] = piece.replace(SPACE, " ").encode("utf-8")
@@ -51,6 +63,30 @@ def read(path: PathLike, pretokeniser: str | None = None, special: Mapping[str, 
         name, "metaspace", applied, pieces, {}, tokens.get("<UNK>"), spaces, tokens, others, source
     )
     return Imported(codes, numbering)
+
+
+def write(codes: Codes, numbering: Numbering | None) -> bytes:
+    """Return a model with the ids of imported codes; characters come in the order of their ids.
+
+    Raises MTScaffoldError for codes that are not from YouTokenToMe, and where surgery made what it does not have.
+    """
+    if numbering is None or numbering.spaces is None or not numbering.spaces.words:
+        raise MTScaffoldError(
+            f"{codes.name}: YouTokenToMe puts a space before every word, and its words are between whitespace; only "
+            "codes that were imported from it have this form"
+        )
+    pieces = pieces_of(codes, numbering, "YouTokenToMe")
+    check_merges(codes, pieces, "YouTokenToMe")
+    lost = next(iter(pieces.others), None)
+    if lost is not None:
+        raise MTScaffoldError(f"{codes.name}: no merge makes '{pieces.others[lost]}', which has id {lost}")
+    check_no_gaps(codes, {*pieces.ids.values(), *numbering.special.values()}, numbering.n_vocab, "YouTokenToMe")
+    characters = sorted((number, piece) for piece, number in pieces.ids.items() if len(piece) == 1)
+    rows = [(len(characters), len(pieces.merges))]
+    rows += [(ord(piece), number) for number, piece in characters]
+    rules = [tuple(pieces.ids[each] for each in (left, right, left + right)) for left, right in pieces.merges]
+    special = tuple(numbering.special.get(token, -1) for token in _SPECIAL)
+    return "".join(" ".join(map(str, row)) + "\n" for row in (*rows, *rules, special)).encode("ascii")
 
 
 def original(path: PathLike, imported: Imported) -> Original:

@@ -1,0 +1,92 @@
+"""Surgery counts the words that encoding sees, with the spaces that imported codes put before a text or a word."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from mt_scaffold import BPE, Codes, UsageError
+from mt_scaffold.cli import main
+from mt_scaffold.corpus.count import write_counts
+from mt_scaffold.integrations.vocabularies.imported import of_pieces
+from mt_scaffold.methods.extending import extend
+from mt_scaffold.methods.leaves import prune_leaves
+from mt_scaffold.methods.trimming import trim
+from mt_scaffold.segment.numbering import Spaces, numbering_of, ordinary_tokens, write_numbered
+
+# Whole lines of one word, so that most words are what begins a text.
+LINES = ["ab"] * 9 + ["abc"] * 5 + [" ab abc"] * 2 + ["abc\tab", "", "c  ab\u2581b"]
+PIECES = ["\u2581", "a", "b", "c", "\t", "ab", "\u2581ab", "abc", "\u2581abc"]
+MERGES = [("a", "b"), ("\u2581", "ab"), ("ab", "c"), ("\u2581ab", "c")]
+KINDS = {
+    "Metaspace": ("metaspace", Spaces("unless-there", True)),
+    "SentencePiece": ("metaspace-runs", Spaces("always")),
+    "YouTokenToMe": ("metaspace", Spaces("always", words=True)),
+    "none": ("metaspace-runs", Spaces()),
+}
+
+
+@pytest.fixture(params=KINDS)
+def codes(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+    pretokeniser, spaces = KINDS[request.param]
+    ids = {piece: number for number, piece in enumerate(PIECES)}
+    made, numbering = of_pieces("x", pretokeniser, MERGES, ids, {}, 9, spaces, {"<unk>": 9}, {}, {})
+    write_numbered(made, numbering, tmp_path / "codes")
+    return tmp_path / "codes"
+
+
+def encoded(codes: Path) -> Counter[str]:
+    """How often each token stands in the lines as they are encoded."""
+    read, bpe, counts = Codes.read(codes), BPE(codes), Counter[str]()
+    numbering = numbering_of(read)
+    assert numbering is not None
+    names = dict(zip(numbering.ids, ordinary_tokens(read), strict=True))
+    for line in LINES:
+        counts.update(names.get(number, "<unk>") for number in bpe.encode(line))
+    return counts
+
+
+def test_trimming_marks_what_encoding_makes_rarely(codes: Path, tmp_path: Path) -> None:
+    """From lines, documents and files alike."""
+    (tmp_path / "text").write_text("\n".join(LINES), encoding="utf-8")
+    frequencies = encoded(codes)
+    merged = {"".join(pair).replace("\u2581", "Ġ") for pair in MERGES}
+    for least in range(2, 20):
+        rare = {token for token in merged if frequencies[token] < least}
+        for text in ({"lines": LINES}, {"documents": LINES}, {"paths": [tmp_path / "text"]}):
+            trimmed = trim(codes, below=least, **text).codes
+            assert merged & trimmed.scaffold == rare
+
+
+def test_leaves_are_the_rarest_as_encoded(codes: Path) -> None:
+    """The leaf that goes first is that which encoding makes least often."""
+    frequencies = encoded(codes)
+    # The leaves are "abc" with a space before it and without.
+    gone = {"abc", "Ġabc"} - {merge.token for merge in prune_leaves(codes, 1, lines=LINES).merges}
+    assert gone == {"abc" if frequencies["abc"] < frequencies["Ġabc"] else "Ġabc"}
+    assert frequencies["abc"] != frequencies["Ġabc"]
+
+
+def test_extending_learns_what_encoding_uses(codes: Path, tmp_path: Path) -> None:
+    """Words at the beginning of a text become one token, with the space that stands before them."""
+    (tmp_path / "text").write_text("abcabc\n" * 9, encoding="utf-8")
+    longer = str(tmp_path / "longer")
+    text = ["--input", str(tmp_path / "text")]
+    assert main(["extend", str(codes), "--symbols", "1", *text, "--output", longer]) == 0
+    assert len(BPE(longer).encode("abcabc")) == 1 < len(BPE(codes).encode("abcabc"))
+    assert extend(codes, lines=["abcabc"] * 9, num_symbols=1).codes.text == Path(longer).read_bytes()
+
+
+def test_count_files_do_not_have_these_spaces(codes: Path, tmp_path: Path) -> None:
+    """They are refused rather than counted otherwise; without such spaces they are the text."""
+    pretokeniser = Codes.read(codes).header.pretokeniser
+    write_counts(tmp_path / "counts", lines=LINES, pretokenise=pretokeniser)
+    spaces = numbering_of(Codes.read(codes)).spaces  # type: ignore[union-attr]
+    if spaces == Spaces():
+        trimmed = trim(codes, below=9, counts=[tmp_path / "counts"]).codes
+        assert trimmed.text == trim(codes, below=9, lines=LINES).codes.text
+        return
+    with pytest.raises(UsageError, match="puts a space before each text, which count files do not have"):
+        trim(codes, below=9, counts=[tmp_path / "counts"])
