@@ -16,7 +16,8 @@ from mt_scaffold.experiment.training.progress import read_progress
 
 # What the steps of a rule cost in relation to each other, before one of them has ended; a training's share is so large
 # because the rest is short.
-_COST = {"train": 100.0, "evaluate_tasks": 30.0, "translate": 10.0, "statistics": 10.0, "average": 3.0, "binarise": 3.0}
+_COST = {"train": 100.0, "evaluate_tasks": 30.0, "translate": 10.0, "evaluate": 10.0, "losses": 10.0}
+_COST |= {"statistics": 10.0, "average": 3.0, "binarise": 3.0}
 _OTHER_COST = 1.0
 # A target without a command, such as the first rule of a Snakefile.
 _NO_STEPS = {"all"}
