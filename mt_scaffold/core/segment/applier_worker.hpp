@@ -11,11 +11,6 @@
 
 namespace mt_scaffold {
 
-struct WordCaches {
-  ShortWordCache short_words;
-  LongWordCache long_words;
-};
-
 // Padded against false sharing.
 class alignas(128) Applier::Worker {
  public:
@@ -30,7 +25,7 @@ class alignas(128) Applier::Worker {
 
   std::shared_ptr<WordTable> table;
   WordTable::Arena arena;
-  std::unique_ptr<WordCaches> caches;
+  std::unique_ptr<WordCache> cache;
 
   std::shared_ptr<Segmenter::Scratch> scratch;
   UniformSampler::Scratch sampling;
