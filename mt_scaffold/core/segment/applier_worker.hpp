@@ -11,6 +11,12 @@
 
 namespace mt_scaffold {
 
+// A word that is not in the thread's cache, and where a gap is left for its ids.
+struct MissingWord {
+  HashedWord word;
+  int32_t* gap;
+};
+
 // Padded against false sharing.
 class alignas(128) Applier::Worker {
  public:
@@ -26,6 +32,7 @@ class alignas(128) Applier::Worker {
   std::shared_ptr<WordTable> table;
   WordTable::Arena arena;
   std::unique_ptr<WordCache> cache;
+  std::vector<MissingWord> missing;  // of the batch at hand
 
   std::shared_ptr<Segmenter::Scratch> scratch;
   UniformSampler::Scratch sampling;

@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "memory/huge_pages.hpp"
+#include "text/instructions.hpp"
 #include "text/text.hpp"
 
 namespace mt_scaffold {
@@ -23,27 +24,34 @@ class WordCache {
   struct Key {
     uint64_t low, high;
   };
-  struct Entry {
-    Key key;  // above the length: the number of ids, less one
-    int32_t ids[kMostIds];
-
-    size_t count() const { return (key.high >> kCountShift) + 1; }
-    bool holds(const Key& wanted) const { return ((key.low ^ wanted.low) | (key.high ^ wanted.high) << 3) == 0; }
-    bool empty() const { return key.high == 0; }
-  };
 
  private:
   static constexpr int kCountShift = 61;
   static constexpr int kFirstBits = 11, kMostBits = 17;  // of the number of sets
   struct alignas(64) Set {
-    Entry entries[2];
+    Key keys[2];  // above the length: the number of ids, less one
+    int32_t ids[2][kMostIds];
+
+    bool empty(size_t i) const { return keys[i].high == 0; }
   };
   static_assert(sizeof(Set) == 64);
+
+  // The bytes of a word of each length; none of a longer word.
+  static constexpr auto kMasks = [] {
+    std::array<Key, kLongest + 2> masks{};
+    for (size_t length = 1; length <= kLongest; ++length)
+      for (size_t i = 0; i < length; ++i)
+        (i < 8 ? masks[length].low : masks[length].high) |= uint64_t{0xFF} << i % 8 * 8;
+    return masks;
+  }();
+
+  static uint64_t hash(const Key& key) { return (key.low ^ key.high * 0xE7037ED1A0B428DBULL) * 0xA0761D6478BD642FULL; }
 
  public:
   WordCache() : sets_(size_t{1} << kFirstBits) {}
 
-  // `text` must be readable for kPadding bytes past its end. All longer words have the same key, which is in no cache.
+  // Of a word of at least one byte, readable for kPadding bytes past its end. All longer words than kLongest have the
+  // same key, which is in no cache.
   static Key key(const char* text, size_t length) {
     const size_t row = std::min(length, kLongest + 1);
     Key key;
@@ -51,30 +59,53 @@ class WordCache {
     return {key.low & kMasks[row].low, (key.high & kMasks[row].high) | static_cast<uint64_t>(row) << 56};
   }
 
-  // Where a word is if it is there.
-  class Place {
-   public:
-    // Null for a word that is not there.
-    const Entry* find() const {
-      const bool first = set_->entries[0].holds(key_), second = set_->entries[1].holds(key_);
-      return first | second ? &set_->entries[second] : nullptr;
+  // Which of a set's words has a key: 0, 1, or -1 for neither.
+  struct Portable {
+    static int which(const Set& set, const Key& key) {
+      const auto holds = [&](const Key& there) { return ((there.low ^ key.low) | (there.high ^ key.high) << 3) == 0; };
+      const bool first = holds(set.keys[0]), second = holds(set.keys[1]);
+      return first | second ? second : -1;
     }
-
-   private:
-    friend WordCache;
-    Key key_;
-    const Set* set_;
   };
+#if defined(__SSE2__)
+  struct Avx2 {
+    MT_SCAFFOLD_AVX2 static int which(const Set& set, const Key& key) {
+      constexpr int64_t kWithoutCount = ~uint64_t{0} >> 3;
+      const __m256i wanted = _mm256_broadcastsi128_si256(_mm_loadu_si128(reinterpret_cast<const __m128i*>(&key)));
+      const __m256i there = _mm256_load_si256(reinterpret_cast<const __m256i*>(set.keys));
+      const __m256i same =
+          _mm256_and_si256(_mm256_xor_si256(there, wanted), _mm256_set_epi64x(kWithoutCount, -1, kWithoutCount, -1));
+      const int equal = _mm256_movemask_pd(_mm256_castsi256_pd(_mm256_cmpeq_epi64(same, _mm256_setzero_si256())));
+      const int both = equal & equal >> 1 & 5;
+      return both != 0 ? both >> 2 : -1;
+    }
+  };
+#endif
+
+  // Where a word is if it is there.
+  struct alignas(32) Place {
+    Key key;
+    const Set* set;
+  };
+  struct Found {
+    const int32_t* ids;  // kMostIds can be read; null for a word that is not there
+    size_t count;
+  };
+  template <typename Instructions>
+  __attribute__((always_inline)) static Found find(const Place& place) {
+    const int i = Instructions::which(*place.set, place.key);
+    if (i < 0) [[unlikely]]
+      return {nullptr, 0};
+    return {place.set->ids[i], (place.set->keys[i].high >> kCountShift) + 1};
+  }
 
   // The cache until the next add().
   class View {
    public:
     // Fetches the memory of a word ahead of find().
     Place place(const Key& key) const {
-      Place place;
-      place.key_ = key;
-      place.set_ = sets_ + (hash(key) >> shift_);
-      __builtin_prefetch(place.set_);
+      const Place place{key, sets_ + (hash(key) >> shift_)};
+      __builtin_prefetch(place.set);
       return place;
     }
 
@@ -89,34 +120,23 @@ class WordCache {
 
   void add(Key key, const int32_t* ids, size_t count) {
     if (words_ >= sets_.size() / 2 && shift_ > 64 - kMostBits) grow();
-    Entry& entry = entry_for(key);
-    key.high |= static_cast<uint64_t>(count - 1) << kCountShift;
-    entry.key = key;
-    std::memcpy(entry.ids, ids, count * sizeof *ids);
+    put(key, ids, count);
   }
 
  private:
-  // The bytes of a word of each length; none of a longer word.
-  static constexpr auto kMasks = [] {
-    std::array<Key, kLongest + 2> masks{};
-    for (size_t length = 1; length <= kLongest; ++length)
-      for (size_t i = 0; i < length; ++i)
-        (i < 8 ? masks[length].low : masks[length].high) |= uint64_t{0xFF} << i % 8 * 8;
-    return masks;
-  }();
-
-  static uint64_t hash(const Key& key) { return (key.low ^ key.high * 0xE7037ED1A0B428DBULL) * 0xA0761D6478BD642FULL; }
-
-  // Where to put a word, in place of another if there is no room.
-  Entry& entry_for(const Key& key) {
+  // In place of another word if there is no room.
+  void put(Key key, const int32_t* ids, size_t count) {
     Set& set = sets_[hash(key) >> shift_];
-    for (Entry& entry : set.entries) {
-      if (!entry.empty()) continue;
+    size_t i = set.empty(0) ? 0 : 1;
+    if (set.empty(i)) {
       ++words_;
-      return entry;
+    } else {
+      // The first word stays longer, so that frequent words outlive rare ones.
+      i = (++replaced_ & 7) != 0;
     }
-    // The first entry stays longer, so that frequent words outlive rare ones.
-    return set.entries[(++replaced_ & 7) != 0];
+    key.high |= static_cast<uint64_t>(count - 1) << kCountShift;
+    set.keys[i] = key;
+    std::memcpy(set.ids[i], ids, count * sizeof *ids);
   }
 
   void grow() {
@@ -124,9 +144,12 @@ class WordCache {
     old.swap(sets_);
     shift_ -= 2;
     words_ = 0;
-    for (const Set& set : old)
-      for (const Entry& entry : set.entries)
-        if (!entry.empty()) entry_for({entry.key.low, entry.key.high << 3 >> 3}) = entry;
+    for (const Set& set : old) {
+      for (size_t i = 0; i < 2; ++i) {
+        const Key& key = set.keys[i];
+        if (!set.empty(i)) put({key.low, key.high << 3 >> 3}, set.ids[i], (key.high >> kCountShift) + 1);
+      }
+    }
   }
 
   HugeVector<Set> sets_;

@@ -1,11 +1,11 @@
 #include "text/pretokeniser.hpp"
 
-#include <cstdlib>
 #include <cstring>
 #include <stdexcept>
 #include <string>
 
 #include "text/characters.hpp"
+#include "text/instructions.hpp"
 #include "text/word_starts.hpp"
 
 namespace mt_scaffold {
@@ -189,20 +189,12 @@ size_t cut(const char* p, const char* end, const char** ends) {
 
 using Cut = size_t (*)(const char* begin, const char* end, const char** ends);
 
-// Whether to use instructions that only some processors have. MT_SCAFFOLD_SIMD names the only ones to use, for tests.
-[[maybe_unused]] bool may_use(std::string_view instructions, bool supported) {
-  const char* const only = std::getenv("MT_SCAFFOLD_SIMD");
-  return supported && (!only || only == instructions);
-}
-
 // The fastest that this processor has.
 template <typename Pattern, bool split_digits, size_t kBatch>
 Cut fastest_cut() {
 #if defined(__SSE2__)
-  if (__builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2")) {
-    if (may_use("avx512", __builtin_cpu_supports("avx512bw"))) return cut_avx512<Pattern, split_digits, kBatch>;
-    if (may_use("avx2", __builtin_cpu_supports("avx2"))) return cut_avx2<Pattern, split_digits, kBatch>;
-  }
+  if (may_use_avx512()) return cut_avx512<Pattern, split_digits, kBatch>;
+  if (may_use_avx2()) return cut_avx2<Pattern, split_digits, kBatch>;
 #endif
   return cut<Pattern, split_digits, kBatch>;
 }
