@@ -537,6 +537,21 @@ def test_ids_outlive_the_call_and_may_be_changed() -> None:
     assert set(ids.tolist()) == {7}
 
 
+def test_many_words_have_the_ids_that_each_has_alone() -> None:
+    """Neither what is new in a batch, nor a word's length, nor a cache that grows and replaces words changes ids."""
+    drawn = random.Random(5)
+    words = [
+        " " + "".join(drawn.choices("abcdeth", k=min(drawn.randrange(1, 9) ** 2 // 3 + 1, 40))) for _ in range(99_000)
+    ]
+    codes = codes_of("gpt2", "bpe")
+    ids, offsets = BPE(codes).encode_batch(words, num_workers=1)
+    of_word = {word: ids[offsets[i] : offsets[i + 1]] for i, word in enumerate(words)}
+    # Many words that are new, then few, then single ones.
+    order = [*words, *drawn.choices(words[:200], k=20_000), *drawn.choices(words, k=20_000)]
+    found, _ = BPE(codes).encode_batch(["".join(order)], num_workers=1)
+    assert numpy.array_equal(found, numpy.concatenate([of_word[word] for word in order]))
+
+
 @pytest.mark.parametrize("instructions", ["none", "avx2", "avx512"])
 def test_every_kind_of_instructions_finds_the_same_words(instructions: str) -> None:
     """A processor without the instructions of this one gives the same ids."""

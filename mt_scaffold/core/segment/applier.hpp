@@ -96,7 +96,6 @@ class Applier {
 
   // Appends the ids of a document's words; nothing is drawn.
   void append_ids(Worker& worker, std::string_view text, OutputBuffer& output);
-  size_t look_up_ids(Worker& worker, std::string_view word, int32_t* to);
   const WordEntry* entry_of_new_word(Worker& worker, const HashedWord& word);
   // Segments a word in which dropout drops a merge.
   void segment_with_drops(Worker& worker, const WordEntry* entry, const HashedWord& word, OutputBuffer& output);

@@ -11,9 +11,10 @@
 
 namespace mt_scaffold {
 
-struct WordCaches {
-  ShortWordCache short_words;
-  LongWordCache long_words;
+// A word that is not in the thread's cache, and where a gap is left for its ids.
+struct MissingWord {
+  HashedWord word;
+  int32_t* gap;
 };
 
 // Padded against false sharing.
@@ -30,7 +31,8 @@ class alignas(128) Applier::Worker {
 
   std::shared_ptr<WordTable> table;
   WordTable::Arena arena;
-  std::unique_ptr<WordCaches> caches;
+  std::unique_ptr<WordCache> cache;
+  std::vector<MissingWord> missing;  // of the batch at hand
 
   std::shared_ptr<Segmenter::Scratch> scratch;
   UniformSampler::Scratch sampling;

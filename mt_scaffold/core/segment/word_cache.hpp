@@ -1,111 +1,160 @@
 // The words that a thread met last, with their ids: few enough for its processor's own cache.
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 
 #include "memory/huge_pages.hpp"
+#include "text/instructions.hpp"
 #include "text/text.hpp"
 
 namespace mt_scaffold {
 
-// Words of up to kLongest bytes and kMostIds ids. A set of entries is a cache line; a new word takes another's place.
-template <size_t kWords, int kBits>
+// Words of up to kLongest bytes and kMostIds ids, in sets of two that are a cache line each. It grows with the number
+// of words up to its limit, 8 MiB; then a new word takes another's place.
 class WordCache {
-  static constexpr int kCountShift = 61;
-  struct Set;
-
  public:
-  static constexpr size_t kLongest = 8 * kWords - 1;
-  static constexpr size_t kMostIds = 2 * kWords;
+  static constexpr size_t kLongest = 15;
+  static constexpr size_t kMostIds = 4;
 
   // The bytes of a word, padded with zeros; the last byte holds the length.
   struct Key {
-    uint64_t words[kWords];
-  };
-  struct Entry {
-    Key key;  // above the length: the number of ids, less one
-    int32_t ids[kMostIds];
-
-    size_t count() const { return (key.words[kWords - 1] >> kCountShift) + 1; }
-    bool holds(const Key& wanted) const {
-      uint64_t difference = (key.words[kWords - 1] ^ wanted.words[kWords - 1]) << 3;
-      for (size_t i = 0; i + 1 < kWords; ++i) difference |= key.words[i] ^ wanted.words[i];
-      return difference == 0;
-    }
+    uint64_t low, high;
   };
 
  private:
-  static constexpr size_t kWays = 64 / sizeof(Entry);
+  static constexpr int kCountShift = 61;
+  static constexpr int kFirstBits = 11, kMostBits = 17;  // of the number of sets
   struct alignas(64) Set {
-    Entry entries[kWays];
+    Key keys[2];  // above the length: the number of ids, less one
+    int32_t ids[2][kMostIds];
+
+    bool empty(size_t i) const { return keys[i].high == 0; }
   };
   static_assert(sizeof(Set) == 64);
 
- public:
-  WordCache() : sets_(size_t{1} << kBits) {}
+  // The bytes of a word of each length; none of a longer word.
+  static constexpr auto kMasks = [] {
+    std::array<Key, kLongest + 2> masks{};
+    for (size_t length = 1; length <= kLongest; ++length)
+      for (size_t i = 0; i < length; ++i)
+        (i < 8 ? masks[length].low : masks[length].high) |= uint64_t{0xFF} << i % 8 * 8;
+    return masks;
+  }();
 
-  // `text` must be readable for kPadding bytes past its end; length: 1 to kLongest.
+  static uint64_t hash(const Key& key) { return (key.low ^ key.high * 0xE7037ED1A0B428DBULL) * 0xA0761D6478BD642FULL; }
+
+ public:
+  WordCache() : sets_(size_t{1} << kFirstBits) {}
+
+  // Of a word of at least one byte, readable for kPadding bytes past its end. All longer words than kLongest have the
+  // same key, which is in no cache.
   static Key key(const char* text, size_t length) {
-    Key key, mask;
+    const size_t row = std::min(length, kLongest + 1);
+    Key key;
     std::memcpy(&key, text, sizeof key);
-    std::memcpy(&mask, kMask + 32 - length, sizeof mask);
-    for (size_t i = 0; i < kWords; ++i) key.words[i] &= mask.words[i];
-    key.words[kWords - 1] |= static_cast<uint64_t>(length) << 56;
-    return key;
+    return {key.low & kMasks[row].low, (key.high & kMasks[row].high) | static_cast<uint64_t>(row) << 56};
   }
 
+  // Which of a set's words has a key: 0, 1, or -1 for neither.
+  struct Portable {
+    static int which(const Set& set, const Key& key) {
+      const auto holds = [&](const Key& there) { return ((there.low ^ key.low) | (there.high ^ key.high) << 3) == 0; };
+      const bool first = holds(set.keys[0]), second = holds(set.keys[1]);
+      return first | second ? second : -1;
+    }
+  };
+#if defined(__SSE2__)
+  struct Avx2 {
+    MT_SCAFFOLD_AVX2 static int which(const Set& set, const Key& key) {
+      constexpr int64_t kWithoutCount = ~uint64_t{0} >> 3;
+      const __m256i wanted = _mm256_broadcastsi128_si256(_mm_loadu_si128(reinterpret_cast<const __m128i*>(&key)));
+      const __m256i there = _mm256_load_si256(reinterpret_cast<const __m256i*>(set.keys));
+      const __m256i same =
+          _mm256_and_si256(_mm256_xor_si256(there, wanted), _mm256_set_epi64x(kWithoutCount, -1, kWithoutCount, -1));
+      const int equal = _mm256_movemask_pd(_mm256_castsi256_pd(_mm256_cmpeq_epi64(same, _mm256_setzero_si256())));
+      const int both = equal & equal >> 1 & 5;
+      return both != 0 ? both >> 2 : -1;
+    }
+  };
+#endif
+
   // Where a word is if it is there.
-  class Place {
+  struct alignas(32) Place {
+    Key key;
+    const Set* set;
+  };
+  struct Found {
+    const int32_t* ids;  // kMostIds can be read; null for a word that is not there
+    size_t count;
+  };
+  template <typename Instructions>
+  __attribute__((always_inline)) static Found find(const Place& place) {
+    const int i = Instructions::which(*place.set, place.key);
+    if (i < 0) [[unlikely]]
+      return {nullptr, 0};
+    return {place.set->ids[i], (place.set->keys[i].high >> kCountShift) + 1};
+  }
+
+  // The cache until the next add().
+  class View {
    public:
-    // Null for a word that is not there.
-    const Entry* find() const {
-      if constexpr (kWays == 1) return set_->entries[0].holds(key_) ? &set_->entries[0] : nullptr;
-      const bool first = set_->entries[0].holds(key_), second = set_->entries[kWays - 1].holds(key_);
-      return first | second ? &set_->entries[second] : nullptr;
+    // Fetches the memory of a word ahead of find().
+    Place place(const Key& key) const {
+      const Place place{key, sets_ + (hash(key) >> shift_)};
+      __builtin_prefetch(place.set);
+      return place;
     }
 
    private:
     friend WordCache;
-    Key key_;
-    const Set* set_;
+    View(const Set* sets, int shift) : sets_(sets), shift_(shift) {}
+
+    const Set* sets_;
+    int shift_;
   };
-  // Fetches its memory ahead of find().
-  Place place(const Key& key) const {
-    Place place;
-    place.key_ = key;
-    place.set_ = &sets_[set_of(key)];
-    __builtin_prefetch(place.set_);
-    return place;
-  }
+  View view() const { return {sets_.data(), shift_}; }
 
   void add(Key key, const int32_t* ids, size_t count) {
-    Set& set = sets_[set_of(key)];
-    // The first entry stays longer, so that frequent words outlive rare ones.
-    Entry& entry = set.entries[kWays > 1 && set.entries[0].key.words[kWords - 1] != 0 && (++added_ & 7) != 0];
-    key.words[kWords - 1] |= static_cast<uint64_t>(count - 1) << kCountShift;
-    entry.key = key;
-    std::memcpy(entry.ids, ids, count * sizeof *ids);
+    if (words_ >= sets_.size() / 2 && shift_ > 64 - kMostBits) grow();
+    put(key, ids, count);
   }
 
  private:
-  static constexpr auto& kMask =
-      "\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF"
-      "\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF"
-      "\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0";
+  // In place of another word if there is no room.
+  void put(Key key, const int32_t* ids, size_t count) {
+    Set& set = sets_[hash(key) >> shift_];
+    size_t i = set.empty(0) ? 0 : 1;
+    if (set.empty(i)) {
+      ++words_;
+    } else {
+      // The first word stays longer, so that frequent words outlive rare ones.
+      i = (++replaced_ & 7) != 0;
+    }
+    key.high |= static_cast<uint64_t>(count - 1) << kCountShift;
+    set.keys[i] = key;
+    std::memcpy(set.ids[i], ids, count * sizeof *ids);
+  }
 
-  static size_t set_of(const Key& key) {
-    uint64_t hash = key.words[0];
-    for (size_t i = 1; i < kWords; ++i) hash = (hash ^ hash >> 32) ^ key.words[i] * 0xE7037ED1A0B428DBULL;
-    return (hash * 0xA0761D6478BD642FULL) >> (64 - kBits);
+  void grow() {
+    HugeVector<Set> old(sets_.size() * 4);
+    old.swap(sets_);
+    shift_ -= 2;
+    words_ = 0;
+    for (const Set& set : old) {
+      for (size_t i = 0; i < 2; ++i) {
+        const Key& key = set.keys[i];
+        if (!set.empty(i)) put({key.low, key.high << 3 >> 3}, set.ids[i], (key.high >> kCountShift) + 1);
+      }
+    }
   }
 
   HugeVector<Set> sets_;
-  unsigned added_ = 0;
+  int shift_ = 64 - kFirstBits;
+  size_t words_ = 0, replaced_ = 0;
 };
-
-using ShortWordCache = WordCache<2, 16>;
-using LongWordCache = WordCache<4, 12>;
 
 }  // namespace mt_scaffold

@@ -1,11 +1,11 @@
 #include "text/pretokeniser.hpp"
 
-#include <cstdlib>
 #include <cstring>
 #include <stdexcept>
 #include <string>
 
 #include "text/characters.hpp"
+#include "text/instructions.hpp"
 #include "text/word_starts.hpp"
 
 namespace mt_scaffold {
@@ -137,13 +137,19 @@ inline size_t cut_word(const char*& p, const char* end, const char** ends) {
 }
 
 #if defined(__SSE2__)
+constexpr size_t kAtOnce = 8;  // divides kChunk
+
 template <typename Pattern, bool split_digits, size_t kBatch, typename Bytes>
 __attribute__((always_inline)) inline size_t cut_chunks(const char* p, const char* end, const char** ends) {
   size_t count = 0;
   while (p < end && count + kChunk < kBatch) {
     const WordStarts found = word_starts<Pattern::kPattern, split_digits, Bytes>(p, end);
-    for (uint64_t starts = found.starts; starts != 0; starts &= starts - 1)
-      ends[count++] = p + std::countr_zero(starts);
+    // Several at once, more than there are, so that their number decides on few branches.
+    size_t written = count;
+    for (uint64_t starts = found.starts; starts != 0; written += kAtOnce) {
+      for (size_t i = 0; i < kAtOnce; ++i, starts &= starts - 1) ends[written + i] = p + std::countr_zero(starts);
+    }
+    count += static_cast<size_t>(std::popcount(found.starts));
     if (found.complete) {
       ends[count++] = end;
       break;
@@ -183,20 +189,12 @@ size_t cut(const char* p, const char* end, const char** ends) {
 
 using Cut = size_t (*)(const char* begin, const char* end, const char** ends);
 
-// Whether to use instructions that only some processors have. MT_SCAFFOLD_SIMD names the only ones to use, for tests.
-[[maybe_unused]] bool may_use(std::string_view instructions, bool supported) {
-  const char* const only = std::getenv("MT_SCAFFOLD_SIMD");
-  return supported && (!only || only == instructions);
-}
-
 // The fastest that this processor has.
 template <typename Pattern, bool split_digits, size_t kBatch>
 Cut fastest_cut() {
 #if defined(__SSE2__)
-  if (__builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2")) {
-    if (may_use("avx512", __builtin_cpu_supports("avx512bw"))) return cut_avx512<Pattern, split_digits, kBatch>;
-    if (may_use("avx2", __builtin_cpu_supports("avx2"))) return cut_avx2<Pattern, split_digits, kBatch>;
-  }
+  if (may_use_avx512()) return cut_avx512<Pattern, split_digits, kBatch>;
+  if (may_use_avx2()) return cut_avx2<Pattern, split_digits, kBatch>;
 #endif
   return cut<Pattern, split_digits, kBatch>;
 }

@@ -7,10 +7,7 @@
 #include <cstdint>
 
 #include "text/characters.hpp"
-
-#if defined(__SSE2__)
-#include <immintrin.h>
-#endif
+#include "text/instructions.hpp"
 
 namespace mt_scaffold {
 
@@ -68,7 +65,6 @@ struct Sse2 {
   __m128i bytes[4];
 };
 
-#define MT_SCAFFOLD_AVX2 __attribute__((target("avx2,bmi,bmi2")))
 struct Avx2 {
   MT_SCAFFOLD_AVX2 explicit Avx2(const char* p)
       : low(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p))),
@@ -93,7 +89,6 @@ struct Avx2 {
   __m256i low, high;
 };
 
-#define MT_SCAFFOLD_AVX512 __attribute__((target("avx512f,avx512bw,bmi,bmi2")))
 struct Avx512 {
   MT_SCAFFOLD_AVX512 explicit Avx512(const char* p) : bytes(_mm512_loadu_si512(p)) {}
   MT_SCAFFOLD_AVX512 uint64_t in_range(char from, char to) const {

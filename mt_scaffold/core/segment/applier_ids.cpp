@@ -1,0 +1,149 @@
+// The ids of a document's words, most of which are in the thread's caches.
+#include <algorithm>
+#include <cstring>
+
+#include "segment/applier.hpp"
+#include "segment/applier_worker.hpp"
+
+namespace mt_scaffold {
+
+namespace {
+
+constexpr size_t kAhead = 32;                    // words whose memory is fetched before it is needed
+constexpr size_t kCopied = WordCache::kMostIds;  // ids at once
+
+// No word has more ids than bytes.
+size_t gap_of(size_t length) { return std::max(length, kCopied); }
+
+// Moves ids to a place before them. What follows them may change, as far as ids are copied at once.
+void move_down(const int32_t* from, const int32_t* end, int32_t* to) {
+  for (; from < end; from += kCopied, to += kCopied) {
+    int32_t ids[kCopied];
+    std::memcpy(ids, from, sizeof ids);
+    std::memcpy(to, ids, sizeof ids);
+  }
+}
+
+// A batch of words, and where their ids go.
+struct Batch {
+  const char* from;
+  const char* const* ends;
+  size_t size;
+  WordCache::View cache;
+  MissingWord* missing;
+  size_t missed;
+};
+
+__attribute__((always_inline)) inline const char* start_of(const Batch& batch, size_t i) {
+  return i > 0 ? batch.ends[i - 1] : batch.from;
+}
+
+__attribute__((always_inline)) inline WordCache::Place place_of(const Batch& batch, size_t i) {
+  const char* const p = start_of(batch, i);
+  return batch.cache.place(WordCache::key(p, static_cast<size_t>(batch.ends[i] - p)));
+}
+
+// Writes the ids of word `i`, or leaves a gap for them. Returns their end.
+template <typename Instructions>
+__attribute__((always_inline)) inline int32_t* write_word(Batch& batch, const WordCache::Place& place, size_t i,
+                                                          int32_t* to) {
+  const WordCache::Found found = WordCache::find<Instructions>(place);
+  if (found.ids) [[likely]] {
+    std::memcpy(to, found.ids, kCopied * sizeof *to);
+    return to + found.count;
+  }
+  const char* const p = start_of(batch, i);
+  const auto length = static_cast<size_t>(batch.ends[i] - p);
+  MissingWord& missing = batch.missing[batch.missed++];
+  missing.word.text = {p, length};
+  missing.gap = to;
+  return to + gap_of(length);
+}
+
+template <typename Instructions>
+__attribute__((always_inline)) inline int32_t* write_batch_with(Batch& given, int32_t* to) {
+  Batch batch = given;  // a copy that the compiler keeps in registers
+  WordCache::Place places[kAhead];
+  const size_t size = batch.size, ahead = std::min(size, kAhead);
+  for (size_t i = 0; i < ahead; ++i) places[i] = place_of(batch, i);
+  for (size_t i = ahead; i < size; ++i) {
+    WordCache::Place& place = places[i % kAhead];
+    to = write_word<Instructions>(batch, place, i - ahead, to);
+    place = place_of(batch, i);
+  }
+  for (size_t i = size - ahead; i < size; ++i) to = write_word<Instructions>(batch, places[i % kAhead], i, to);
+  given.missed = batch.missed;
+  return to;
+}
+
+using WriteBatch = int32_t* (*)(Batch& batch, int32_t* to);
+
+int32_t* write_batch(Batch& batch, int32_t* to) { return write_batch_with<WordCache::Portable>(batch, to); }
+
+#if defined(__SSE2__)
+MT_SCAFFOLD_AVX2 int32_t* write_batch_avx2(Batch& batch, int32_t* to) {
+  return write_batch_with<WordCache::Avx2>(batch, to);
+}
+#endif
+
+// The fastest that this processor has.
+WriteBatch fastest_write_batch() {
+#if defined(__SSE2__)
+  if (may_use_avx512() || may_use_avx2()) return write_batch_avx2;
+#endif
+  return write_batch;
+}
+
+}  // namespace
+
+void Applier::append_ids(Worker& worker, std::string_view text, OutputBuffer& output) {
+  if (!worker.cache) {
+    worker.cache = std::make_unique<WordCache>();
+    worker.missing.resize(Pretokeniser::kBatch);
+  }
+  WordCache& cache = *worker.cache;
+  const WordTable& table = *worker.table;
+  // Gaps are closed after each batch.
+  const size_t most = text.size() + Pretokeniser::kBatch * kCopied;
+  auto* const begin = reinterpret_cast<int32_t*>(output.reserve(most * sizeof(int32_t)));
+  int32_t* to = begin;
+  MissingWord* const missing = worker.missing.data();
+
+  // Writes the ids of missing words into their gaps, closes these and remembers the words.
+  const auto fill_gaps = [&](size_t missed, int32_t* const end) {
+    for (size_t k = 0; k < missed; ++k) {
+      missing[k].word = hash_word(missing[k].word.text);
+      table.prefetch_slot(missing[k].word.hash);
+    }
+    for (size_t k = 0; k < missed; ++k) table.prefetch_entry(missing[k].word.hash);
+    int32_t* at = missing[0].gap;
+    for (size_t k = 0; k < missed; ++k) {
+      const HashedWord& word = missing[k].word;
+      const int32_t* const after = missing[k].gap + gap_of(word.text.size());
+      const WordEntry* entry = table.find(WordTable::word_key(word));
+      if (!entry) entry = entry_of_new_word(worker, word);
+      const size_t count = entry->output_length / sizeof(int32_t);
+      std::memcpy(at, entry->output(), kCopied * sizeof *at);
+      if (count > kCopied) [[unlikely]]
+        std::memcpy(at, entry->output(), count * sizeof *at);
+      if (word.text.size() <= WordCache::kLongest && count <= WordCache::kMostIds)
+        cache.add(WordCache::key(word.text.data(), word.text.size()), at, count);
+      at += count;
+      const int32_t* const next = k + 1 < missed ? missing[k + 1].gap : end;
+      move_down(after, next, at);
+      at += next - after;
+    }
+    return at;
+  };
+
+  static const WriteBatch write = fastest_write_batch();
+  const auto on_batch = [&](const char* from, const char* const* ends, size_t size) {
+    Batch batch{from, ends, size, cache.view(), missing, 0};
+    to = write(batch, to);
+    if (batch.missed > 0) to = fill_gaps(batch.missed, to);
+  };
+  pretokeniser_->for_each_batch(text.data(), text.data() + text.size(), on_batch);
+  output.advance(static_cast<size_t>(to - begin) * sizeof(int32_t));
+}
+
+}  // namespace mt_scaffold
