@@ -200,13 +200,16 @@ def differences(
 
     label: the metric, with its unit.
     """
-    rows = [f"{each.place}: {each.system}" if each.place else each.system for each in changes]
+    drawn = list(dict.fromkeys(each.system for each in changes))
+    alone = len(drawn) == 1 and all(each.place for each in changes)
+    rows = [each.place if alone else f"{each.place}: {each.system}" if each.place else each.system for each in changes]
     baselines = list(dict.fromkeys(each.baseline for each in changes))
-    systems = systems or list(dict.fromkeys(each.system for each in changes))
+    systems = systems or drawn
     named = _CHARACTER * max(map(len, rows))
     width = max(COLUMN, 1.8 + named)
     against = baselines[0] if len(baselines) == 1 else "the baseline"
-    measured = textwrap.wrap(f"{label}, difference from {against}", int((width - named - 0.2) / _CHARACTER))
+    whose = f"difference of {drawn[0]} from {against}" if alone else f"difference from {against}"
+    measured = textwrap.wrap(f"{label}, {whose}", int((width - named - 0.2) / _CHARACTER))
     with _Drawing(path, note, width=width, height=0.5 + 0.2 * len(changes) + 0.15 * len(measured)) as drawing:
         axes = drawing.axes
         axes.axvline(0, color=_GREY, linewidth=0.8)
@@ -216,6 +219,7 @@ def differences(
             axes.errorbar([each.difference], [-row], xerr=reach, fmt=_marker(number), color=_colour(number), capsize=2)
         axes.set_yticks([-row for row in range(len(rows))], [_literal(row) for row in rows])
         axes.set_ylim(0.6 - len(rows), 0.6)
+        axes.locator_params(axis="x", nbins=4)
         axes.set_xlabel(_literal("\n".join(measured)))
     return drawing.svg
 

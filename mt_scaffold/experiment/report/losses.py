@@ -45,8 +45,8 @@ TOKENS_NOTE = (
     "Tokens are those of each system, so that classes of two systems hold different text. Removed: tokens of {bpe} "
     "that the other system lacks; new: the reverse. Means over the seeds with their 95 % intervals."
 )
-_RANK, _COUNT = "frequency", "occurrences in the training text"
-_PARTITIONS: dict[str, Sequence[str]] = {_RANK: [FREQUENT, OTHER], _COUNT: DECADES}
+_RANK, BY_COUNT = "frequency", "occurrences in the training text"
+_PARTITIONS: dict[str, Sequence[str]] = {_RANK: [FREQUENT, OTHER], BY_COUNT: DECADES}
 SHARED, REMOVED, NEW = "shared", "removed", "new"
 
 
@@ -247,7 +247,7 @@ def _token_partitions(
         if known != set(own.names.values()):
             classes = {number: SHARED if token in known else name for number, token in own.names.items()}
             yield f"against {other}", classes, [SHARED, name]
-    yield _COUNT, {number: DECADES[decade(own.counts[number])] for number in own.names}, DECADES
+    yield BY_COUNT, {number: DECADES[decade(own.counts[number])] for number in own.names}, DECADES
 
 
 def _token_rows(

@@ -44,11 +44,13 @@ from mt_scaffold.experiment.configuration.systems import CodesSetting
 from mt_scaffold.experiment.configuration.translation_layout import TranslationLayout
 from mt_scaffold.experiment.data.tokenise import detokenise
 from mt_scaffold.experiment.evaluation.comparison import SYNTHETIC_NOTE, Comparison
+from mt_scaffold.experiment.evaluation.losses.loss_split import END
 from mt_scaffold.experiment.evaluation.metrics import KINDS
 from mt_scaffold.experiment.evaluation.score import detokenised_sides
 from mt_scaffold.experiment.report import figures
 from mt_scaffold.experiment.report.embeddings import Embeddings, Spread, read_embeddings, spread
 from mt_scaffold.experiment.report.losses import (
+    BY_COUNT,
     LossTables,
     TokensOfSystem,
     Training,
@@ -510,9 +512,19 @@ def _draw_losses(layout: Layout[Any], losses: LossTables, note: str) -> list[Fig
     drawn = []
     for group, test_set in dict.fromkeys((row.group, row.test_set) for row in losses.words):
         changes = [
-            figures.Change(row.name, row.system, str(row.baseline), row.test.difference, row.test.low, row.test.high)
+            figures.Change(
+                f"{row.name} times in training" if row.partition == BY_COUNT else row.name,
+                row.system,
+                str(row.baseline),
+                row.test.difference,
+                row.test.low,
+                row.test.high,
+            )
             for row in losses.words
-            if (row.group, row.test_set) == (group, test_set) and row.test is not None
+            # The end of documents is the same in both partitions.
+            if (row.group, row.test_set) == (group, test_set)
+            and row.test is not None
+            and (row.partition, row.name) != (BY_COUNT, END)
         ]
         if not changes:
             continue

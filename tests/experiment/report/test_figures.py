@@ -100,7 +100,7 @@ def test_a_system_has_one_colour_in_every_figure(tmp_path: Path) -> None:
         assert width is not None and float(width[1]) == pytest.approx(72 * figures.COLUMN)
     text = is_drawn(figures.training_curves({"bpe": [curves] * 2, "scaffold": [curves] * 3}, tmp_path / "t"))
     assert "bpe (2 seeds)" in text and figures.COLOURS[2].lower() not in text
-    assert "difference from bpe" in drawn["differences"].read_text()
+    assert "difference of scaffold from bpe" in drawn["differences"].read_text()
 
 
 LONG = [f"a_system_whose_name_is_rather_long_{number}" for number in range(8)]
