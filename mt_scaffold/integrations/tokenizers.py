@@ -78,7 +78,8 @@ def to_tokenizers(
 ) -> Any:
     """Return plain BPE codes as a ``tokenizers.Tokenizer``, with the ids of ``MTScaffoldTokenizer`` for the same files.
 
-    codes: codes of code points, or codes of bytes with the pre-tokeniser gpt2, cl100k or o200k.
+    codes: codes of code points, codes of bytes with the pre-tokeniser gpt2, cl100k or o200k, or
+        imported codes as ``tokenizer_json.write`` takes them.
     vocabulary: as ``vocab_file`` of MTScaffoldTokenizer; it must have an id for every token that the codes make, on the
         way to others too. None: all tokens of the codes.
     special_tokens: codes of bytes: tokens whose ids follow those of the codes. Imported codes have those of their
