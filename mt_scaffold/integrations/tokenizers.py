@@ -279,6 +279,10 @@ def _add_special(tokenizer: Any, codes: Codes, special_tokens: Sequence[str]) ->
     for token in special_tokens:
         if token not in numbered and tokenizer.token_to_id(token) is not None:
             raise UsageError(f"{codes.name}: '{token}' is a token of the codes; choose another special token")
+    new = [token for token in special_tokens if token not in numbered]
+    # tokenizers numbers new tokens from how many there are, not from the largest id.
+    if numbering is not None and new and tokenizer.get_vocab_size() < numbering.n_vocab:
+        raise UsageError(f"{codes.name}: not every id has a token, so that '{new[0]}' could get one in use; omit it")
     found = () if numbering is None else numbering.in_text
     special = list(dict.fromkeys([*found, *special_tokens])) if codes.header.bytes else SPECIAL_SYMBOLS
     tokenizer.add_special_tokens([library.AddedToken(token, special=True, normalized=False) for token in special])

@@ -283,6 +283,18 @@ def test_a_token_that_spells_a_special_token_does_not_go_out(tmp_path: Path) -> 
         tokenizer_json.write(codes, numbering)
 
 
+def test_a_new_special_token_does_not_get_an_id_in_use(tmp_path: Path) -> None:
+    """tokenizers would number it by the count of tokens, which is an id of another where ids have gaps."""
+    for last in (3, 4):
+        codes, numbering = of_pieces(
+            "x", "metaspace-runs", [], {"\u2581": 0, "a": 1, "b": last}, {}, 2, Spaces(), {"<unk>": 2}, {}, {}
+        )
+        write_numbered(codes, numbering, tmp_path / str(last))
+    assert to_tokenizers(tmp_path / "3", special_tokens=["<new>"]).encode("a<new>b").ids == [1, 4, 3]
+    with pytest.raises(UsageError, match="'<new>' could get one in use"):
+        to_tokenizers(tmp_path / "4", special_tokens=["<new>"])
+
+
 def test_the_command_checks_writes_and_encode_and_decode_use_its_ids(
     corpus: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
