@@ -78,7 +78,8 @@ def to_tokenizers(
 ) -> Any:
     """Return plain BPE codes as a ``tokenizers.Tokenizer``, with the ids of ``MTScaffoldTokenizer`` for the same files.
 
-    codes: codes of code points, or codes of bytes with the pre-tokeniser gpt2, cl100k or o200k.
+    codes: codes of code points, codes of bytes with the pre-tokeniser gpt2, cl100k or o200k, or
+        imported codes as ``tokenizer_json.write`` takes them.
     vocabulary: as ``vocab_file`` of MTScaffoldTokenizer; it must have an id for every token that the codes make, on the
         way to others too. None: all tokens of the codes.
     special_tokens: codes of bytes: tokens whose ids follow those of the codes. Imported codes have those of their
@@ -278,6 +279,10 @@ def _add_special(tokenizer: Any, codes: Codes, special_tokens: Sequence[str]) ->
     for token in special_tokens:
         if token not in numbered and tokenizer.token_to_id(token) is not None:
             raise UsageError(f"{codes.name}: '{token}' is a token of the codes; choose another special token")
+    new = [token for token in special_tokens if token not in numbered]
+    # tokenizers numbers new tokens from how many there are, not from the largest id.
+    if numbering is not None and new and tokenizer.get_vocab_size() < numbering.n_vocab:
+        raise UsageError(f"{codes.name}: not every id has a token, so that '{new[0]}' could get one in use; omit it")
     found = () if numbering is None else numbering.in_text
     special = list(dict.fromkeys([*found, *special_tokens])) if codes.header.bytes else SPECIAL_SYMBOLS
     tokenizer.add_special_tokens([library.AddedToken(token, special=True, normalized=False) for token in special])

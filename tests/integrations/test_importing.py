@@ -229,7 +229,7 @@ def test_a_tokenizer_json_goes_out_and_in_again(kind: str, corpus: Path, tmp_pat
 
 
 def test_sentencepiece_goes_out_as_tokenizer_json(corpus: Path, tmp_path: Path) -> None:
-    """With its ids, and without finding in a text what SentencePiece finds in none; where exact."""
+    """Its ids stay, and control tokens are not found in text; a prefix with user-defined symbols is refused."""
     library: Any = pytest.importorskip("tokenizers")
     imported, original = _imported(MAKERS["SentencePiece, unknown"](corpus))
     write_numbered(imported.codes, imported.numbering, tmp_path / "codes")
@@ -266,6 +266,33 @@ def test_codes_that_a_format_cannot_hold_are_refused(corpus: Path, tmp_path: Pat
     write_numbered(codes, numbering, tmp_path / "codes")
     with pytest.raises(UsageError, match="omit the number of merges"):
         to_tokenizers(tmp_path / "codes", merges=2)
+
+
+def test_a_token_that_spells_a_special_token_does_not_go_out(tmp_path: Path) -> None:
+    """tokenizer.json has one id for a name, and extending can learn the name of a special token."""
+    pieces = {"\u2581": 2, "<": 3, "s": 4, ">": 5}
+    ids: Any = (pieces, {}, 0, Spaces(), {"<unk>": 0, "<s>": 1}, {7: b""}, {})
+    merges = [("s", ">")]
+    pieces["s>"] = 6
+    codes, numbering = of_pieces("x", "metaspace-runs", merges, *ids)
+    vocabulary = tokenizer_json.write(codes, numbering)["model"]["vocab"]
+    assert sorted(vocabulary.values()) == list(range(8)) and vocabulary[""] == 7
+    pieces["<s>"] = 8
+    codes, numbering = of_pieces("x", "metaspace-runs", [*merges, ("<", "s>")], *ids)
+    with pytest.raises(MTScaffoldError, match=r"two ids have one name in tokenizer\.json, '<s>'"):
+        tokenizer_json.write(codes, numbering)
+
+
+def test_a_new_special_token_does_not_get_an_id_in_use(tmp_path: Path) -> None:
+    """tokenizers would number it by the count of tokens, which is an id of another where ids have gaps."""
+    for last in (3, 4):
+        codes, numbering = of_pieces(
+            "x", "metaspace-runs", [], {"\u2581": 0, "a": 1, "b": last}, {}, 2, Spaces(), {"<unk>": 2}, {}, {}
+        )
+        write_numbered(codes, numbering, tmp_path / str(last))
+    assert to_tokenizers(tmp_path / "3", special_tokens=["<new>"]).encode("a<new>b").ids == [1, 4, 3]
+    with pytest.raises(UsageError, match="'<new>' could get one in use"):
+        to_tokenizers(tmp_path / "4", special_tokens=["<new>"])
 
 
 def test_the_command_checks_writes_and_encode_and_decode_use_its_ids(

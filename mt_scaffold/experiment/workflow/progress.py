@@ -171,7 +171,8 @@ class Progress:
         """Return the seconds that are left, by the speed of this run; None where it has done nothing yet.
 
         A step takes as long as those of its rule took, or, before one of them has ended, what its cost says beside the
-        others; steps run beside each other as they have so far. What earlier runs had done contributes nothing.
+        others; as many steps run at once as have so far, or as are left where these are fewer. What earlier runs had
+        done contributes nothing.
         """
         now = time.monotonic()
         ran = [now - step.began for step in self.running]
@@ -195,4 +196,5 @@ class Progress:
             known = share > step.before
             left += expected(step.rule) * (1 - share) if known else max(0.0, expected(step.rule) - took)
         beside = (sum(self._seconds.values()) + sum(ran)) / max(now - self._began, 1e-9)
-        return left / max(1.0, beside)
+        steps = len(self.running) + (+self._waiting).total()
+        return left / max(1.0, min(beside, steps))

@@ -160,7 +160,7 @@ def pieces_of(codes: Codes, numbering: Numbering, program: str) -> Pieces:
     others = {
         number: token.decode("utf-8").replace(" ", SPACE)
         for number, token in numbering.others.items()
-        if len(token) > 1
+        if len(token) != 1
     }
     return Pieces(merges, ids, byte_ids, others)
 

@@ -242,7 +242,7 @@ def write(codes: Codes, numbering: Numbering) -> dict[str, Any]:
     Spaces are those of Metaspace, or LLaMA's normaliser where one comes before a text that has one already.
 
     Raises MTScaffoldError for scaffold tokens but parts of characters, and for other codes than those that were
-    imported from Metaspace or SentencePiece.
+    imported from Metaspace or SentencePiece, and where a token spells a special token or one of byte fallback.
     """
     normaliser, pretokeniser = _stages(codes, numbering)
     pieces = pieces_of(codes, numbering, "tokenizers")
@@ -251,6 +251,13 @@ def write(codes: Codes, numbering: Numbering) -> dict[str, Any]:
     for number, text in pieces.others.items():
         vocabulary[text if text not in vocabulary else text.replace(SPACE, " ")] = number
     vocabulary |= numbering.special
+    if len(vocabulary) < len(pieces.ids) + len(pieces.byte_ids) + len(pieces.others) + len(numbering.special):
+        named = {*numbering.special, *(f"<0x{byte:02X}>" for byte in pieces.byte_ids)}
+        token = next((piece for piece in pieces.ids if piece in named), None)
+        raise MTScaffoldError(
+            f"{codes.name}: two ids have one name in tokenizer.json{f', {token!r}' if token else ''}; use the "
+            "tokenizer of mt_scaffold.integrations.transformers"
+        )
     unknown = numbering.special.get("<unk>") if numbering.unknown is None else numbering.unknown
     decoders: list[dict[str, Any]] = [{"type": "Replace", "pattern": {"String": SPACE}, "content": " "}]
     decoders += [{"type": "ByteFallback"}] if pieces.byte_ids else []

@@ -164,6 +164,20 @@ def test_the_time_left_knows_how_long_steps_of_a_rule_take(tmp_path: Path, monke
         assert progress.left() == pytest.approx([10 + 4 * 3 / 2, 10 + 30][number])
 
 
+def test_the_last_step_is_not_shared_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two trainings at once halve the time of others, but not that of a third alone."""
+    clock = 0.0
+    monkeypatch.setattr(time, "monotonic", lambda: clock)
+    progress = Progress()
+    progress.plan({"train": 3})
+    for step in (pair := [Step("train", {"seed": str(seed)}) for seed in range(2)]):
+        progress.start(step)
+    clock = 100.0
+    for step in pair:
+        progress.finish(step)
+    assert progress.left() == pytest.approx(100)
+
+
 def test_a_step_that_is_tried_again_runs_once(tmp_path: Path) -> None:
     """A training that its time limit ended is submitted again; the failed one is no longer shown as running."""
     progress = Progress()
