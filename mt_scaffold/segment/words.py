@@ -58,7 +58,7 @@ def words_of_text(
     if counts is not None:
         if spaces not in (None, Spaces()):
             raise UsageError(
-                f"{codes.name}: puts a space before each text, which count files do not have; give the text itself"
+                f"{codes.name}: puts spaces before texts or words, which count files lack; give the text itself"
             )
         return load_counts(counts, header)[0]
     if spaces is not None:

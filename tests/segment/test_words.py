@@ -88,5 +88,5 @@ def test_count_files_do_not_have_these_spaces(codes: Path, tmp_path: Path) -> No
         trimmed = trim(codes, below=9, counts=[tmp_path / "counts"]).codes
         assert trimmed.text == trim(codes, below=9, lines=LINES).codes.text
         return
-    with pytest.raises(UsageError, match="puts a space before each text, which count files do not have"):
+    with pytest.raises(UsageError, match="puts spaces before texts or words, which count files lack"):
         trim(codes, below=9, counts=[tmp_path / "counts"])

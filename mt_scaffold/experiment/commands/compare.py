@@ -90,11 +90,18 @@ def run(options: argparse.Namespace) -> None:
         for text in options.scores
     ]
     samples = samples if options.samples is None else options.samples
+    trainings = [_labelled(text) for text in options.trainings]
     baselines = own | dict(_pairs("--against", options.against))
     if holds_tasks(scores[0].path):
-        trainings = [_labelled(text) for text in options.trainings]
         tasks = compare_tasks(
-            scores, baseline, options.output, samples, options.title, baselines=baselines, trainings=trainings
+            scores,
+            baseline,
+            options.output,
+            samples,
+            options.title,
+            baselines=baselines,
+            trainings=trainings,
+            reports=options.reports,
         )
         print(tables.as_text(tasks), end="")
         return
@@ -106,7 +113,7 @@ def run(options: argparse.Namespace) -> None:
         title=options.title,
         published=published,
         baselines=baselines,
-        trainings=[_labelled(text) for text in options.trainings],
+        trainings=trainings,
         reports=options.reports,
     )
     print(as_text(comparison), end="")

@@ -165,17 +165,16 @@ def _warnings(
     several: Iterable[Scored], trainings: Iterable[Labelled], reports: Iterable[PathLike]
 ) -> list[ResultWarning]:
     """Return the warnings in the reports of all steps; those of a training, or its scores, with its name."""
-    found = [warning for path in reports for warning in read_warnings(_report_in(path))]
-    found += training_warnings(trainings)
+    found = step_warnings(trainings, reports)
     for scored in several:
         if scored.checkpoint is None:
             found += read_warnings(scored.path, _named(scored.group, scored.system, scored.seed))
     return [*dict.fromkeys(found)]
 
 
-def training_warnings(trainings: Iterable[Labelled]) -> list[ResultWarning]:
-    """Return the warnings in ``training.json`` files, each with the name of its training."""
-    found = []
+def step_warnings(trainings: Iterable[Labelled], reports: Iterable[PathLike]) -> list[ResultWarning]:
+    """Return the warnings in reports, and in ``training.json`` files, these with the name of the training."""
+    found = [warning for path in reports for warning in read_warnings(_report_in(path))]
     for each in trainings:
         seed = read_result(TrainingReport, each.path).seed
         found += read_warnings(each.path, _named(each.group, str(each.system), seed))

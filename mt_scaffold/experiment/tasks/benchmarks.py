@@ -11,6 +11,7 @@ from mt_scaffold.experiment.configuration.layout import Run
 from mt_scaffold.experiment.evaluation.harness.comparison import PaperFigures
 from mt_scaffold.experiment.evaluation.harness.paper_tasks import PAPER_TASKS
 from mt_scaffold.experiment.report.paper import read_paper
+from mt_scaffold.experiment.tasks import codes
 
 
 def tasks_of(config: LanguageModelConfig) -> HarnessTasks:
@@ -101,6 +102,7 @@ def compare_tasks(layout: LanguageModelLayout, systems: str = "") -> None:
         baselines={name: system.baseline for name, system in config.systems.items() if system.baseline is not None},
         paper=paper_figures(config),
         trainings=[Labelled(group, system, layout.training_report(run)) for group, system, run in runs],
+        reports=codes.reports(layout),
     )
     print(as_text(comparison), end="")
 

@@ -11,6 +11,7 @@ from mt_scaffold.codes import Codes
 from mt_scaffold.corpus.files import PathLike, open_output
 from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.configuration import Config, Experiment
+from mt_scaffold.experiment.configuration.layout import Layout
 from mt_scaffold.experiment.configuration.systems import CodesSetting, with_what_they_are_made_of
 from mt_scaffold.experiment.configuration.translation_layout import TranslationLayout
 from mt_scaffold.experiment.runtime.result_warnings import ResultWarning, print_warnings
@@ -61,6 +62,13 @@ def learned_codes(config: Experiment, suffix: str = "") -> list[str]:
 def trimmed_codes(config: Experiment) -> list[str]:
     """Return the codes that are made of others by trimming."""
     return [name for name, codes in config.all_codes.items() if codes.made_of is not None]
+
+
+def reports(layout: Layout[Any]) -> list[Path]:
+    """Return the reports of the codes that the experiment learns or trims."""
+    return [
+        layout.step_report(f"learn-{name}") for name in (*learned_codes(layout.config), *trimmed_codes(layout.config))
+    ]
 
 
 def check_packages(config: Config) -> None:

@@ -174,8 +174,7 @@ def reports(layout: AnyLayout) -> list[Path]:
 
     Beyond those of the trainings and of their scores.
     """
-    made = [*codes.learned_codes(layout.config), *codes.trimmed_codes(layout.config)]
-    return [*(layout.step_report(f"learn-{name}") for name in made), *task_of(layout.config).reports(layout)]
+    return [*codes.reports(layout), *task_of(layout.config).reports(layout)]
 
 
 def statistics(layout: AnyLayout, systems: str = "") -> None:

@@ -290,6 +290,10 @@ def test_the_command_compares_tasks(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert re.search(r"^text +ending +bpe +3 +33\.33 ", printed, re.MULTILINE) and "SYNTHETIC" in printed
     assert main(["compare", *files, "--baseline", "bpe", "--trainings", f"tokens:bpe={tmp_path / 'bpe'}"]) == 1
     assert f"{tmp_path / 'bpe'}: " in capsys.readouterr().err
+    (tmp_path / "learn.json").write_text('{"warnings": [{"kind": "few-tokens", "about": "codes", "figure": "9"}]}')
+    assert main(["compare", *files, "--baseline", "bpe", "--reports", str(tmp_path / "learn.json")]) == 0
+    above = capsys.readouterr().out.partition("\ngroup ")[0]
+    assert "Fewer than three seeds" in above and "codes (9)" in above
 
 
 CONFIG: dict[str, Any] = {

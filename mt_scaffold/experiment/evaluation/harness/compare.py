@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from mt_scaffold.corpus.files import PathLike, write_text
 from mt_scaffold.errors import MTScaffoldError, UsageError
-from mt_scaffold.experiment.evaluation.compare import baselines_of, few_seeds, training_warnings
+from mt_scaffold.experiment.evaluation.compare import baselines_of, few_seeds, step_warnings
 from mt_scaffold.experiment.evaluation.comparison import Spread
 from mt_scaffold.experiment.evaluation.document_tests import resample_documents
 from mt_scaffold.experiment.evaluation.harness.comparison import PaperFigures, TaskComparison, TaskRow
@@ -67,6 +67,7 @@ def compare_tasks(
     baselines: Mapping[str, str] = {},
     paper: Sequence[PaperFigures] = (),
     trainings: Sequence[Labelled] = (),
+    reports: Sequence[PathLike] = (),
 ) -> TaskComparison:
     """Compare each system in the files that ``run_harness`` wrote with its baseline, task by task.
 
@@ -81,9 +82,9 @@ def compare_tasks(
     separately for those in each other metric.
 
     ``paper``: the paper's figures, to be shown beside ours. A task that is not in every file is left out, and named
-    with the reason. The warnings of ``trainings`` (training.json files with the systems they are of) stand above the
-    tables, with one of fewer than three seeds. With ``output`` the comparison is written to ``output.txt``, ``.md``,
-    ``.tex``, ``.json`` and ``.csv``.
+    with the reason. The warnings of ``trainings`` (training.json files with the systems they are of) and
+    ``reports`` (files of other steps) stand above the tables, with one of fewer than three seeds. With ``output``
+    the comparison is written to ``output.txt``, ``.md``, ``.tex``, ``.json`` and ``.csv``.
 
     Raises MTScaffoldError where files are not as they were written, where a task's questions differ between them, or
     where they have no task in common; UsageError where two are for the same run, or a baseline has no scores.
@@ -150,7 +151,7 @@ def compare_tasks(
         limit=runs[0].scores.limit,
         task_versions={task: version for task, version in runs[0].scores.task_versions.items() if task in first},
         versions=versions() | {"lm_eval": runs[0].scores.versions.get("lm_eval", "")},
-        warnings=[*few_seeds((row.system, len(row.seeds)) for row in rows), *training_warnings(trainings)],
+        warnings=[*few_seeds((row.system, len(row.seeds)) for row in rows), *step_warnings(trainings, reports)],
     )
     if output is not None:
         write_text(f"{output}.txt", as_text(comparison))

@@ -80,7 +80,7 @@ rule evaluate_tasks:
 
 
 rule compare_tasks:
-    input: shown.every_run(shown.task_scores), shown.every_run(shown.training_report)
+    input: shown.every_run(shown.task_scores), shown.every_run(shown.training_report), codes.reports(shown)
     output: [layout.task_comparison(kind) for kind in TASK_KINDS]
     params: depends_on=shown.depends_on("compare-tasks"), systems=SHOWN
     log: layout.log("compare-tasks")
