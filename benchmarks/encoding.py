@@ -4,7 +4,8 @@
 
 Each figure is of one call on texts in memory that the library has not seen as objects before, after one call that warms
 it up; the best of several, each round in a separate process, in which the systems take turns. Every text is a list of
-str. Writes benchmarks/out/encoding.json and prints the tables.
+str. Two files are encoded into a file of ids, too, on all cores: by what the library has for files, or else by reading
+the documents with Python first. Writes benchmarks/out/encoding.json and prints the tables.
 """
 
 from __future__ import annotations
@@ -37,8 +38,14 @@ TEXTS = {
     "bytes": "random bytes as Latin-1, 3,000 each",
 }
 
+FILES = {
+    "lines.txt": "each line of the German text is a document",
+    "documents.jsonl": "the German documents of 3,000 characters as JSON lines",
+}
+
 Encode = Callable[[list[str]], Any]
 Ids = Callable[[Any], Any]
+EncodeFile = Callable[[Path, Path], None]
 
 
 def flat(parts: Iterable[Any]) -> Any:
@@ -152,8 +159,65 @@ SYSTEMS: dict[str, dict[str, tuple[Callable[[Path, int], tuple[Encode, Ids]], st
         "bpe-openai": (bpe_openai, ""),
     },
 }
+# Its ids fit into two bytes.
+WITH_FILES = ("gpt2, 32,000",)
 # Why another tokeniser has no row.
 LEFT_OUT = {"wordchipper": "it loads published vocabularies only, and downloads them when it is first used"}
+
+
+def file_of_ours(model: Path, cores: int) -> EncodeFile:
+    from mt_scaffold.corpus.documents import Documents
+    from mt_scaffold.segment.encode import DocumentEncoder
+
+    encoder = DocumentEncoder(model, num_workers=cores)
+
+    def encode(path: Path, output: Path) -> None:
+        documents = Documents([path], field=FIELD if path.suffix == ".jsonl" else None)
+        encoder.encode(documents, documents.inputs, output)
+
+    return encode
+
+
+def file_of_gigatoken(model: Path, cores: int) -> EncodeFile:
+    import awkward
+    import numpy
+    from gigatoken import JsonlFileSource, TextFileSource, Tokenizer
+
+    tokenizer = Tokenizer(str(model))
+
+    def encode(path: Path, output: Path) -> None:
+        lines = path.suffix == ".txt"
+        source = TextFileSource([path], separator="\n") if lines else JsonlFileSource([path], field=FIELD)
+        ids = awkward.flatten(tokenizer.encode_files(source, parallel=cores > 1))
+        numpy.asarray(ids).astype(numpy.uint16).tofile(output)
+
+    return encode
+
+
+def file_by_reading(load: Callable[[Path, int], tuple[Encode, Ids]]) -> Callable[[Path, int], EncodeFile]:
+    """Encode a file with a library that takes texts only."""
+
+    def loaded(model: Path, cores: int) -> EncodeFile:
+        import numpy
+
+        encode_texts, ids = load(model, cores)
+
+        def encode(path: Path, output: Path) -> None:
+            lines = path.read_bytes().split(b"\n")[:-1]
+            texts = [line.decode() if path.suffix == ".txt" else json.loads(line)[FIELD] for line in lines]
+            numpy.asarray(ids(encode_texts(texts))).astype(numpy.uint16).tofile(output)
+
+        return encode
+
+    return loaded
+
+
+FIELD = "text"
+OF_FILES: dict[str, Callable[[Path, int], EncodeFile]] = {
+    OURS[0]: file_of_ours,
+    OURS[1]: file_of_ours,
+    "gigatoken": file_of_gigatoken,
+}
 
 
 def documents(lines: Iterable[str], size: int) -> Iterator[str]:
@@ -195,6 +259,9 @@ def write_texts(german: Path, english: Path, size: int) -> None:
     }
     for name, text in texts.items():
         (WORK / f"{name}.json").write_text(json.dumps(text), encoding="ascii")
+    (WORK / "lines.txt").write_text("".join(of_german), encoding="utf-8")
+    objects = "".join(json.dumps({FIELD: text}, ensure_ascii=False) + "\n" for text in texts["german"])
+    (WORK / "documents.jsonl").write_text(objects, encoding="utf-8")
     learned = "".join("".join(texts[name])[: size // 5] for name in ("german", "english", "code"))
     (WORK / "mixture").write_text(learned, encoding="utf-8")
 
@@ -253,6 +320,30 @@ def measure(vocabulary: str, system: str, text: str, cores: int, seconds: float)
     return {"MB/s": megabytes / min(clock), "CPU MB/s": megabytes / min(used), "peak_mib": peak, "ids": digest}
 
 
+def measure_file(vocabulary: str, system: str, name: str, cores: int, seconds: float) -> dict[str, Any]:
+    """Time a system on a file in this process; its ids' digest comes with the figures."""
+    import numpy
+
+    load, model = SYSTEMS[vocabulary][system]
+    load_for_files: Callable[[Path, int], EncodeFile] = OF_FILES.get(system) or file_by_reading(load)
+    encode = load_for_files(WORK / model, cores)
+    output, clock, used, peak = WORK / f"{os.getpid()}.bin", list[float](), list[float](), 0.0
+    while len(clock) < 3 or (sum(clock) < seconds and len(clock) < 20):
+        before = memory(reset=True)
+        cpu, start = time.process_time(), time.perf_counter()
+        encode(WORK / name, output)
+        clock.append(time.perf_counter() - start)
+        used.append(time.process_time() - cpu)
+        peak = peak or memory() - before
+        if sum(clock) > 4 * seconds:
+            break
+    digest = hashlib.sha256(numpy.fromfile(output, numpy.uint16).tobytes()).hexdigest()
+    for path in WORK.glob(f"{os.getpid()}.*"):
+        path.unlink()
+    megabytes = (WORK / name).stat().st_size / 1e6
+    return {"MB/s": megabytes / min(clock), "CPU MB/s": megabytes / min(used), "peak_mib": peak, "ids": digest}
+
+
 def run_alone(vocabulary: str, system: str, text: str, cores: int, seconds: float) -> dict[str, Any]:
     """Measure in a new process that may use only that many cores."""
     allowed = sorted(os.sched_getaffinity(0))[:cores]
@@ -277,7 +368,8 @@ def measure_all(rounds: int, seconds: float, only: Collection[str], most: int) -
     cores = min(most, len(os.sched_getaffinity(0)))
     for _ in range(rounds):
         for vocabulary, systems in SYSTEMS.items():
-            for text, count in itertools.product(TEXTS, sorted({1, cores})):
+            texts = [*itertools.product(TEXTS, sorted({1, cores}))]
+            for text, count in texts + [(name, cores) for name in FILES if vocabulary in WITH_FILES]:
                 for system in systems:
                     key = vocabulary, text, count, system
                     if (only and system not in only) or "failed" in rows.get(key, {}):
@@ -298,32 +390,35 @@ def measure_all(rounds: int, seconds: float, only: Collection[str], most: int) -
 def tables(measured: list[dict[str, Any]]) -> str:
     """MB/s of every system on every text, by vocabulary and cores, as Markdown."""
     printed = []
-    for (vocabulary, cores), group in itertools.groupby(
-        sorted(measured, key=lambda row: (list(SYSTEMS).index(row["vocabulary"]), row["cores"])),
-        key=lambda row: (row["vocabulary"], row["cores"]),
-    ):
+
+    def place(row: dict[str, Any]) -> tuple[int, bool, int]:
+        return list(SYSTEMS).index(row["vocabulary"]), row["text"] in FILES, row["cores"]
+
+    for (number, of_files, cores), group in itertools.groupby(sorted(measured, key=place), key=place):
+        vocabulary, texts = list(SYSTEMS)[number], FILES if of_files else TEXTS
         cells = {(row["system"], row["text"]): row for row in group}
         kept = [name for name in SYSTEMS[vocabulary] if any(name == system for system, _ in cells)]
         # A figure with other ids is no figure.
         # One core's time is measured as its own, which other work on the machine changes less than the clock.
-        figure = "CPU MB/s" if cores == 1 else "MB/s"
+        figure = "CPU MB/s" if cores == 1 and not of_files else "MB/s"
         speed = {key: row[figure] for key, row in cells.items() if "failed" not in row and row["equal"]}
+        what = f"{vocabulary}, {cores} core{'s' * (cores > 1)}{', files to ids' * of_files}"
         printed += [
-            f"| {vocabulary}, {cores} core{'s' * (cores > 1)} | " + " | ".join(TEXTS) + " | peak MiB |",
-            "|---" + "|---:" * (len(TEXTS) + 1) + "|",
+            f"| {what} | {' | '.join(texts)} | peak MiB |",
+            "|---" + "|---:" * (len(texts) + 1) + "|",
         ]
         for name in kept:
-            peak = max((cells[name, text].get("peak_mib", 0) for text in TEXTS if (name, text) in cells), default=0)
-            figures = [f"{speed[name, text]:.0f}" if (name, text) in speed else "–" for text in TEXTS]
+            peak = max((cells[name, text].get("peak_mib", 0) for text in texts if (name, text) in cells), default=0)
+            figures = [f"{speed[name, text]:.0f}" if (name, text) in speed else "–" for text in texts]
             printed.append(f"| {name} | {' | '.join(figures)} | {peak:.0f} |")
         for name in OURS:
             peers = {
                 text: max((speed.get((peer, text), 0) for peer in kept if peer not in OURS), default=0)
-                for text in TEXTS
+                for text in texts
             }
             ratios = [
                 f"{speed[name, text] / peers[text]:.2f}" if (name, text) in speed and peers[text] else "–"
-                for text in TEXTS
+                for text in texts
             ]
             if name in kept:
                 printed.append(f"| {name} / fastest other | {' | '.join(ratios)} | |")
@@ -331,8 +426,8 @@ def tables(measured: list[dict[str, Any]]) -> str:
     for system in dict.fromkeys(row["system"] for row in measured):
         rows = [row for row in measured if row["system"] == system]
         if failed := [row for row in rows if "failed" in row]:
-            texts = ", ".join(dict.fromkeys(row["text"] for row in failed))
-            printed.append(f"- {system} fails on {texts}: {failed[0]['failed']}")
+            failing = ", ".join(dict.fromkeys(row["text"] for row in failed))
+            printed.append(f"- {system} fails on {failing}: {failed[0]['failed']}")
         if other := list(dict.fromkeys(row["text"] for row in rows if "failed" not in row and not row["equal"])):
             printed.append(f"- {system} gives other ids on {', '.join(other)}")
     printed += [f"- {system}: {reason}" for system, reason in LEFT_OUT.items()]
@@ -352,7 +447,8 @@ def main() -> int:
     options = parser.parse_args()
     if options.one:
         vocabulary, system, text, cores, seconds = options.one
-        print(json.dumps(measure(vocabulary, system, text, int(cores), float(seconds))))
+        of_text = measure_file if text in FILES else measure
+        print(json.dumps(of_text(vocabulary, system, text, int(cores), float(seconds))))
         return 0
     for path in (options.german, options.english):
         if path is None or not path.is_file():
@@ -365,7 +461,7 @@ def main() -> int:
     versions = {
         name: importlib.metadata.version(name) for systems in SYSTEMS.values() for name in systems if name not in OURS
     }
-    result = {"versions": versions, "texts": TEXTS, "measured": measured}
+    result = {"versions": versions, "texts": TEXTS | FILES, "measured": measured}
     (HERE / "out" / "encoding.json").write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
     print(tables(measured))
     return 0
