@@ -1,6 +1,6 @@
 """Measure encoding texts into ids against other tokenisers with the same codes, and compare the ids.
 
-    python benchmarks/encoding.py --german mdn.de --english FILE [--megabytes 16] [--rounds 3] [--only SYSTEM ...]
+    python benchmarks/encoding.py --german mdn.de --english FILE [--megabytes 8] [--rounds 2] [--only SYSTEM ...]
 
 Each figure is of one call on texts in memory that the library has not seen as objects before, after one call that warms
 it up; the best of several, each round in a separate process, in which the systems take turns. Every text is a list of
@@ -438,9 +438,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--german", type=Path, help="a text in German")
     parser.add_argument("--english", type=Path, help="a text in English")
-    parser.add_argument("--megabytes", type=int, default=16, help="of each text (default: %(default)s)")
-    parser.add_argument("--rounds", type=int, default=3, help="processes per figure (default: %(default)s)")
-    parser.add_argument("--seconds", type=float, default=1.0, help="of calls per process (default: %(default)s)")
+    parser.add_argument("--megabytes", type=int, default=8, help="of each text (default: %(default)s)")
+    parser.add_argument("--rounds", type=int, default=2, help="processes per figure (default: %(default)s)")
+    parser.add_argument("--seconds", type=float, default=0.5, help="of calls per process (default: %(default)s)")
     parser.add_argument("--cores", type=int, default=os.cpu_count() or 1, help="at most (default: all)")
     parser.add_argument("--only", nargs="+", default=(), help="measure these systems")
     parser.add_argument("--one", nargs=5, help=argparse.SUPPRESS)
