@@ -185,7 +185,8 @@ def of_tokenizers(path: Path) -> Original:
 def of_gigatoken(path: Path) -> Original:
     import gigatoken
 
-    return gigatoken.Tokenizer.from_json(path.read_text(encoding="utf-8")).encode
+    tokenizer = gigatoken.Tokenizer.from_json(path.read_text(encoding="utf-8"))
+    return lambda text: list(tokenizer.encode(text))
 
 
 def of_kitoken(path: Path) -> Original:
