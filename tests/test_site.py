@@ -199,3 +199,14 @@ def test_search_leads_to_how_to_pages_and_not_to_raw_tables() -> None:
     tables = [path.relative_to(ROOT / "docs").as_posix() for path in (ROOT / "docs" / "results").glob("*/*.md")]
     found = {name for name in tables if "exclude" not in search_of(name)}
     assert tables and {Path(name).name for name in found} <= {"README.md"}
+
+
+def test_the_home_page_of_the_site_links_to_the_reference() -> None:
+    """It is on the site that it would otherwise tell people to build."""
+    from site_hooks import generated_pages, home_of_the_site
+
+    home = home_of_the_site((ROOT / "docs" / "README.md").read_text(encoding="utf-8"))
+    links = set(re.findall(r"reference/\w+\.md", home))
+    assert "make docs" not in home and links == {name for name in generated_pages() if name.startswith("reference/")}
+    with pytest.raises(ValueError, match="expected one item"):
+        home_of_the_site(home)
