@@ -295,10 +295,15 @@ baseline: bpe
 """
 
 
-def test_a_study_ends_with_a_page(folder: Path) -> None:
+def test_a_study_ends_with_a_page(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Tables, figures and the configuration in one file that needs no other."""
     for needed in ("jinja2", "matplotlib", "yaml"):
         pytest.importorskip(needed, reason="comes with the extra 'workflow'")
+    from matplotlib.figure import Figure
+
+    drawn = '<svg xmlns="http://www.w3.org/2000/svg" width="1pt" height="1pt" viewBox="0 0 1 1"></svg>'
+    # Drawing takes most of the time.
+    monkeypatch.setattr(Figure, "savefig", lambda figure, stream, **options: stream.write(drawn.encode()))
     write("study.yaml", STUDY)
     assert run("study", "study.yaml", "--texts", ".", "--output", "out") == 0
     page = Path("out", "report.html").read_text(encoding="utf-8")

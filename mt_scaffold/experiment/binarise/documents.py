@@ -50,7 +50,7 @@ def binarise_documents(
     documents are left out. ``codes`` are byte codes; the ids are those of ``BPE.encode``, plus 4 for fairseq's own
     symbols, in the smallest type that fairseq reads. ``dict.txt`` names each token in GPT-2's notation, with its count
     in ``train``, and is padded to a multiple of ``padding_factor`` symbols. It depends on the codes and that factor
-    alone, but for the counts: a test set can have a folder of its own.
+    alone, but for the counts: a test set can have a separate folder.
 
     ``keep_text`` stores the training split as text, for the task ``language_modeling_bpe_dropout``, which segments it
     again in every epoch. ``num_workers``: threads, -1 for all cores. ``warnings`` of the documents go into the

@@ -15,6 +15,7 @@ from mt_scaffold import learn_bpe
 from mt_scaffold.experiment.binarise.pairs_as_ids import DESCRIPTION, binarise
 from mt_scaffold.experiment.binarise.segmentation import joint_segmentation
 from mt_scaffold.experiment.configuration import Config, parse_config, parse_experiment
+from mt_scaffold.experiment.configuration.language_model import LanguageModelConfig
 from mt_scaffold.experiment.configuration.language_model_layout import LanguageModelLayout
 from mt_scaffold.experiment.configuration.systems import CodesSetting
 from mt_scaffold.experiment.data.parallel import RawReport
@@ -221,6 +222,7 @@ def test_tokenised_documents_are_said_to_be(tmp_path: Path) -> None:
             "train": {"options": {"arch": "transformer_lm"}},
         }
     )
+    assert isinstance(config, LanguageModelConfig)
     layout, task = LanguageModelLayout(tmp_path / "small", config), LanguageModeling()
     (name,) = map(layout.segmentation_of, config.systems)
     layout.codes(name).parent.mkdir(parents=True)

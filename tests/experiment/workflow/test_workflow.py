@@ -149,12 +149,12 @@ def test_one_seed_is_a_warning_in_every_form(experiment: dict[str, object]) -> N
     """It stands above the table in files and on the page, and is printed when the run ends."""
     second, output = experiment["second"], experiment["output"]
     assert isinstance(second, subprocess.CompletedProcess) and isinstance(output, Path)
-    forms = {kind: (output / f"comparison.{kind}").read_text(encoding="utf-8") for kind in ("txt", "md", "json", "tex")}
-    forms |= {"page": (output / "report.html").read_text(encoding="utf-8"), "end": second.stdout}
-    assert {form for form, text in forms.items() if "Fewer than three seeds" in text or '"few-seeds"' in text} == {
-        *forms
-    }
-    assert forms["txt"].index("Warning: ") < forms["txt"].index("\ntest set ")
+    files = [*(output / f"comparison.{kind}" for kind in ("txt", "md", "json", "tex")), output / "report.html"]
+    forms = {path.suffix: path.read_text(encoding="utf-8") if path.exists() else "" for path in files}
+    forms["end"] = second.stdout
+    without = {form for form, text in forms.items() if not re.search('Fewer than three seeds|"few-seeds"', text)}
+    assert without == set()
+    assert forms[".txt"].index("Warning: ") < forms[".txt"].index("\ntest set ")
 
 
 def test_figures_are_as_wide_as_a_column_with_a_colour_per_system(experiment: dict[str, object]) -> None:
