@@ -195,12 +195,21 @@ def test_text_that_is_tokenised_already_is_reported(folder: Path, capfd: pytest.
     assert "looks tokenised already (such as '&apos;t')" in capfd.readouterr().err
 
 
+def test_tokenise_none_is_a_setting(folder: Path) -> None:
+    """For text that is words already, on both sides or one."""
+    pytest.importorskip("yaml", reason="comes with the extra 'workflow'")
+    write_pairs()
+    for value in ("none", "{source: none}"):
+        write("tiny.yaml", f"{CONFIGURATION}tokenise: {value}\n")
+        assert run("get-data", "--config", "tiny.yaml", "--output-dir", "raw") == 0
+
+
 def test_get_data_removes_a_byte_order_mark(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    """Otherwise the first word of the text is another one; tokenise: none is a setting like others."""
+    """Otherwise the first word of the text is another one; what is removed is printed."""
     pytest.importorskip("yaml", reason="comes with the extra 'workflow'")
     write_pairs()
     write("corpus/test.en", MARKED * 20)
-    write("tiny.yaml", CONFIGURATION + "tokenise: none\n")
+    write("tiny.yaml", CONFIGURATION)
     assert run("get-data", "--config", "tiny.yaml", "--output-dir", "raw") == 0
     assert Path("raw/test.en").read_text(encoding="utf-8").startswith("low er\n\ufeff")
     assert "test.en, source: removed a byte order mark" in capfd.readouterr().err
