@@ -181,7 +181,7 @@ def short_schedules(config: LanguageModelConfig) -> list[str]:
 
 
 def _breaks(options: Mapping[str, OptionValue]) -> bool:
-    """Return whether samples end where documents do, and so have lengths of their own."""
+    """Return whether samples end where documents do, and so differ in length."""
     return options.get("sample-break-mode", "none") != "none"
 
 
