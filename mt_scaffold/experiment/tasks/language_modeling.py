@@ -28,7 +28,7 @@ from mt_scaffold.experiment.tasks.task import Comparable, Step, Task
 from mt_scaffold.experiment.tasks.training_text import TrainingText, documents
 from mt_scaffold.experiment.training.language_model_options import (
     OWN_TASKS,
-    check_averaging,
+    check_training,
     options_for_data,
     short_schedules,
     training_options,
@@ -191,14 +191,20 @@ class LanguageModeling(Task[LanguageModelLayout]):
         shards(layout)
         _evaluation(layout.config)
         benchmarks.check_plan(layout)
-        # Once a data folder exists, whether the trainings on it will save the checkpoints that are averaged.
+        # Once a data folder exists, whether the trainings on it can be as they are wanted.
         for trained, comparison in layout.config.trainings:
             if ((data := layout.binarised_of(trained)) / DESCRIPTION).exists():
-                check_averaging(layout.config, trained, comparison, read_documents_folder(data))
+                check_training(layout.config, trained, comparison, read_documents_folder(data))
 
     def training_text(self, layout: LanguageModelLayout) -> TrainingText:
         found = documents(layout)
-        found.warnings += short_schedules(layout.config)
+        data = layout.config.data
+        sampled = data.documents is not None and data.sample is not None
+        for comparison, problem, sure in short_schedules(layout.config, None if sampled else found.subwords):
+            if sure:
+                found.problems.append((f"comparisons.{comparison}", problem))
+            else:
+                found.warnings.append(f"comparisons.{comparison}: {problem}")
         return found
 
     def fairseq_calls(self, layout: LanguageModelLayout) -> list[Call]:
