@@ -9,7 +9,7 @@ namespace mt_scaffold {
 
 namespace {
 
-constexpr size_t kAhead = 32;                    // words whose memory is fetched before it is needed
+constexpr size_t kAhead = 64;                    // words whose memory is fetched before it is needed
 constexpr size_t kCopied = WordCache::kMostIds;  // ids at once
 
 // No word has more ids than bytes.
@@ -30,6 +30,7 @@ struct Batch {
   const char* const* ends;
   size_t size;
   WordCache::View cache;
+  const WordTable* table;
   MissingWord* missing;
   size_t missed;
 };
@@ -43,6 +44,15 @@ __attribute__((always_inline)) inline WordCache::Place place_of(const Batch& bat
   return batch.cache.place(WordCache::key(p, static_cast<size_t>(batch.ends[i] - p)));
 }
 
+// Leaves a gap for the ids of a word, which are fetched from the table meanwhile. Returns its end.
+[[gnu::noinline]] int32_t* leave_gap(const WordTable& table, std::string_view word, MissingWord& missing,
+                                     const MissingWord* previous, int32_t* to) {
+  missing = {hash_word(word), to};
+  table.prefetch_slot(missing.word.hash);
+  if (previous) table.prefetch_entry(previous->word.hash);
+  return to + gap_of(word.size());
+}
+
 // Writes the ids of word `i`, or leaves a gap for them. Returns their end.
 template <typename Instructions>
 __attribute__((always_inline)) inline int32_t* write_word(Batch& batch, const WordCache::Place& place, size_t i,
@@ -53,11 +63,9 @@ __attribute__((always_inline)) inline int32_t* write_word(Batch& batch, const Wo
     return to + found.count;
   }
   const char* const p = start_of(batch, i);
-  const auto length = static_cast<size_t>(batch.ends[i] - p);
-  MissingWord& missing = batch.missing[batch.missed++];
-  missing.word.text = {p, length};
-  missing.gap = to;
-  return to + gap_of(length);
+  MissingWord* const missing = batch.missing + batch.missed++;
+  return leave_gap(*batch.table, {p, static_cast<size_t>(batch.ends[i] - p)}, *missing,
+                   missing == batch.missing ? nullptr : missing - 1, to);
 }
 
 template <typename Instructions>
@@ -104,18 +112,16 @@ void Applier::append_ids(Worker& worker, std::string_view text, OutputBuffer& ou
   WordCache& cache = *worker.cache;
   const WordTable& table = *worker.table;
   // Gaps are closed after each batch.
-  const size_t most = text.size() + Pretokeniser::kBatch * kCopied;
+  constexpr size_t kGaps = Pretokeniser::kBatch * kCopied;
+  static_assert(kGaps * sizeof(int32_t) + kPadding <= kMargin);
+  const size_t most = text.size() + kGaps;
   auto* const begin = reinterpret_cast<int32_t*>(output.reserve(most * sizeof(int32_t)));
   int32_t* to = begin;
   MissingWord* const missing = worker.missing.data();
 
   // Writes the ids of missing words into their gaps, closes these and remembers the words.
   const auto fill_gaps = [&](size_t missed, int32_t* const end) {
-    for (size_t k = 0; k < missed; ++k) {
-      missing[k].word = hash_word(missing[k].word.text);
-      table.prefetch_slot(missing[k].word.hash);
-    }
-    for (size_t k = 0; k < missed; ++k) table.prefetch_entry(missing[k].word.hash);
+    table.prefetch_entry(missing[missed - 1].word.hash);
     int32_t* at = missing[0].gap;
     for (size_t k = 0; k < missed; ++k) {
       const HashedWord& word = missing[k].word;
@@ -138,7 +144,7 @@ void Applier::append_ids(Worker& worker, std::string_view text, OutputBuffer& ou
 
   static const WriteBatch write = fastest_write_batch();
   const auto on_batch = [&](const char* from, const char* const* ends, size_t size) {
-    Batch batch{from, ends, size, cache.view(), missing, 0};
+    Batch batch{from, ends, size, cache.view(), &table, missing, 0};
     to = write(batch, to);
     if (batch.missed > 0) to = fill_gaps(batch.missed, to);
   };

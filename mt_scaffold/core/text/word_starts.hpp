@@ -168,7 +168,8 @@ struct Avx512 {
     __m512i positions = _mm512_maskz_compress_epi8(starts, _mm512_load_si512(kPositions.data()));
     for (size_t written = 0; written < count; written += 16) {
       // The forms with a mask of all ones, because GCC 12 warns of those without.
-      const __m128i next = _mm512_castsi512_si128(positions), after_next = _mm_unpackhi_epi64(next, next);
+      const __m128i next = _mm512_maskz_extracti32x4_epi32(0xF, positions, 0);
+      const __m128i after_next = _mm_unpackhi_epi64(next, next);
       _mm512_storeu_si512(ends + written, _mm512_add_epi64(from, _mm512_maskz_cvtepu8_epi64(0xFF, next)));
       _mm512_storeu_si512(ends + written + 8, _mm512_add_epi64(from, _mm512_maskz_cvtepu8_epi64(0xFF, after_next)));
       positions = _mm512_maskz_alignr_epi64(0xFF, positions, positions, 2);
