@@ -378,15 +378,30 @@ class SplitSink : public Sink {
   Sink &ids_, &sizes_;
 };
 
+// Makes a line of JSONL its text; false if it is blank.
+bool text_of(const LinesOfJson& json, std::string_view& line, const Block& block, uint64_t index, OutputBuffer& text) {
+  const JsonField::Found found = json.field.find(line, text);
+  if (found == JsonField::Found::kBlank) return false;
+  if (found == JsonField::Found::kUnsure) {
+    const auto offset = static_cast<uint64_t>(line.data() - block.text().data());
+    const std::optional<std::string> given = json.otherwise(line, index + 1, block.first_offset + offset);
+    if (!given) return false;
+    text.clear();
+    text.append(given->data(), given->size());
+  }
+  line = text.view();
+  return true;
+}
+
 }  // namespace
 
 uint64_t IdEncoder::encode_lines(BlockReader& reader, Sink& ids, Sink& sizes, const std::vector<Special>& special,
                                  uint64_t first, size_t width, int32_t append, const Dropout& dropout, unsigned workers,
-                                 const Tick& tick) const {
+                                 const LinesOfJson* json, const Tick& tick) const {
   struct alignas(128) State {
     std::unique_ptr<Texts> texts;
     std::vector<int32_t> sizes;
-    OutputBuffer ids, output;
+    OutputBuffer text, ids, output;
     uint64_t bytes = 0;
   };
   std::vector<State> states(workers);
@@ -403,6 +418,7 @@ uint64_t IdEncoder::encode_lines(BlockReader& reader, Sink& ids, Sink& sizes, co
         size_t seen = 0;
         std::string_view line;
         for (Lines lines(block.text()); lines.next(line); ++index) {
+          if (json && !text_of(*json, line, block, index, state.text)) continue;
           state.texts->begin(first + index);
           const auto where = [&] { return std::pair{*block.name + ": line " + std::to_string(index + 1), size_t{0}}; };
           state.texts->append(line, true, where, state.ids);

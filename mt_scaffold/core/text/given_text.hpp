@@ -123,24 +123,13 @@ __attribute__((always_inline)) inline char* to_utf8(const Unit* from, size_t siz
         if (end - from >= Block::kUnits) break;
         continue;
       }
-      if (c < 0x800) {
-        *to++ = static_cast<char>(0xC0 | c >> 6);
-      } else {
-        if (c >= 0xD800 && c < 0xE000) {
-          // As everywhere, bytes that are not UTF-8 may come as surrogates.
-          if (c < 0xDC80 || c > 0xDCFF) return nullptr;
-          *to++ = static_cast<char>(c);
-          continue;
-        }
-        if (c < 0x10000) {
-          *to++ = static_cast<char>(0xE0 | c >> 12);
-        } else {
-          *to++ = static_cast<char>(0xF0 | c >> 18);
-          *to++ = static_cast<char>(0x80 | (c >> 12 & 0x3F));
-        }
-        *to++ = static_cast<char>(0x80 | (c >> 6 & 0x3F));
+      if (c >= 0xD800 && c < 0xE000) {
+        // As everywhere, bytes that are not UTF-8 may come as surrogates.
+        if (c < 0xDC80 || c > 0xDCFF) return nullptr;
+        *to++ = static_cast<char>(c);
+        continue;
       }
-      *to++ = static_cast<char>(0x80 | (c & 0x3F));
+      to = write_code_point(c, to);
     } while (from < end);
   }
   return to;

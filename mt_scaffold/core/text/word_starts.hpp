@@ -128,7 +128,8 @@ struct Avx2 {
   }
   MT_SCAFFOLD_AVX2 uint64_t wide() const { return mask(low, high); }
   template <bool caseless>
-  MT_SCAFFOLD_AVX2 [[gnu::noinline]] static void classify(const char* p, const char* end, uint64_t wide, WideClasses& classes) {
+  MT_SCAFFOLD_AVX2 [[gnu::noinline]] static void classify(const char* p, const char* end, uint64_t wide,
+                                                          WideClasses& classes) {
     classify_wide<caseless, Avx2>(p, end, wide, classes);
   }
   MT_SCAFFOLD_AVX2 static size_t write_ends(const char* p, uint64_t starts, const char** ends) {
@@ -159,7 +160,8 @@ struct Avx512 {
   MT_SCAFFOLD_AVX512 uint64_t equal(char c) const { return _mm512_cmpeq_epi8_mask(bytes, _mm512_set1_epi8(c)); }
   MT_SCAFFOLD_AVX512 uint64_t wide() const { return _mm512_movepi8_mask(bytes); }
   template <bool caseless>
-  MT_SCAFFOLD_AVX512 [[gnu::noinline]] static void classify(const char* p, const char* end, uint64_t wide, WideClasses& classes) {
+  MT_SCAFFOLD_AVX512 [[gnu::noinline]] static void classify(const char* p, const char* end, uint64_t wide,
+                                                            WideClasses& classes) {
     classify_wide<caseless, Avx512>(p, end, wide, classes);
   }
   MT_SCAFFOLD_AVX512 static size_t write_ends(const char* p, uint64_t starts, const char** ends) {
