@@ -39,9 +39,10 @@ __attribute__((always_inline)) inline const char* start_of(const Batch& batch, s
   return i > 0 ? batch.ends[i - 1] : batch.from;
 }
 
+template <typename Instructions>
 __attribute__((always_inline)) inline WordCache::Place place_of(const Batch& batch, size_t i) {
   const char* const p = start_of(batch, i);
-  return batch.cache.place(WordCache::key(p, static_cast<size_t>(batch.ends[i] - p)));
+  return batch.cache.place<Instructions>(WordCache::key(p, static_cast<size_t>(batch.ends[i] - p)));
 }
 
 // Leaves a gap for the ids of a word, which are fetched from the table meanwhile. Returns its end.
@@ -73,18 +74,16 @@ __attribute__((always_inline)) inline int32_t* write_batch_with(Batch& given, in
   Batch batch = given;  // a copy that the compiler keeps in registers
   WordCache::Place places[kAhead];
   const size_t size = batch.size, ahead = std::min(size, kAhead);
-  for (size_t i = 0; i < ahead; ++i) places[i] = place_of(batch, i);
+  for (size_t i = 0; i < ahead; ++i) places[i] = place_of<Instructions>(batch, i);
   for (size_t i = ahead; i < size; ++i) {
     WordCache::Place& place = places[i % kAhead];
     to = write_word<Instructions>(batch, place, i - ahead, to);
-    place = place_of(batch, i);
+    place = place_of<Instructions>(batch, i);
   }
   for (size_t i = size - ahead; i < size; ++i) to = write_word<Instructions>(batch, places[i % kAhead], i, to);
   given.missed = batch.missed;
   return to;
 }
-
-using WriteBatch = int32_t* (*)(Batch& batch, int32_t* to);
 
 int32_t* write_batch(Batch& batch, int32_t* to) { return write_batch_with<WordCache::Portable>(batch, to); }
 
@@ -94,19 +93,25 @@ MT_SCAFFOLD_AVX2 int32_t* write_batch_avx2(Batch& batch, int32_t* to) {
 }
 #endif
 
+struct Kind {
+  int32_t* (*write)(Batch& batch, int32_t* to);
+  WordCache::Hash hash;
+};
+
 // The fastest that this processor has.
-WriteBatch fastest_write_batch() {
+Kind fastest_kind() {
 #if defined(__SSE2__)
-  if (may_use_avx512() || may_use_avx2()) return write_batch_avx2;
+  if (may_use_avx512() || may_use_avx2()) return {write_batch_avx2, WordCache::Avx2::hash};
 #endif
-  return write_batch;
+  return {write_batch, WordCache::Portable::hash};
 }
 
 }  // namespace
 
 void Applier::append_ids(Worker& worker, std::string_view text, OutputBuffer& output) {
+  static const Kind kind = fastest_kind();
   if (!worker.cache) {
-    worker.cache = std::make_unique<WordCache>();
+    worker.cache = std::make_unique<WordCache>(kind.hash);
     worker.missing.resize(Pretokeniser::kBatch);
   }
   WordCache& cache = *worker.cache;
@@ -142,10 +147,9 @@ void Applier::append_ids(Worker& worker, std::string_view text, OutputBuffer& ou
     return at;
   };
 
-  static const WriteBatch write = fastest_write_batch();
   const auto on_batch = [&](const char* from, const char* const* ends, size_t size) {
     Batch batch{from, ends, size, cache.view(), &table, missing, 0};
-    to = write(batch, to);
+    to = kind.write(batch, to);
     if (batch.missed > 0) to = fill_gaps(batch.missed, to);
   };
   pretokeniser_->for_each_batch(text.data(), text.data() + text.size(), on_batch);
