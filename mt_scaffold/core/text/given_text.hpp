@@ -103,8 +103,12 @@ struct Avx512 {
                                           _mm512_set1_epi16(static_cast<int16_t>(0x80C0)));
     const uint64_t kept = _pdep_u64(first, 0x5555555555555555) | _pdep_u64(second, 0xAAAAAAAAAAAAAAAA);
     _mm512_storeu_si512(to, _mm512_maskz_compress_epi8(kept, _mm512_mask_mov_epi16(units, second, pairs)));
-    from += std::popcount(first);
     to += std::popcount(kept);
+    if (first == ~0u) {
+      from += kUnits;  // a constant, so that the next block need not wait for this one
+      return true;
+    }
+    from += std::popcount(first);
     return wide == 0;
   }
 };
