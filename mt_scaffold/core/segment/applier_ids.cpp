@@ -116,7 +116,7 @@ void Applier::append_ids(Worker& worker, std::string_view text, OutputBuffer& ou
   }
   WordCache& cache = *worker.cache;
   const WordTable& table = *worker.table;
-  // Gaps are closed after each batch.
+  // The gaps of a batch are closed before the next one is written.
   constexpr size_t kGaps = Pretokeniser::kBatch * kCopied;
   static_assert(kGaps * sizeof(int32_t) + kPadding <= kMargin);
   const size_t most = text.size() + kGaps;
@@ -126,7 +126,6 @@ void Applier::append_ids(Worker& worker, std::string_view text, OutputBuffer& ou
 
   // Writes the ids of missing words into their gaps, closes these and remembers the words.
   const auto fill_gaps = [&](size_t missed, int32_t* const end) {
-    table.prefetch_entry(missing[missed - 1].word.hash);
     int32_t* at = missing[0].gap;
     for (size_t k = 0; k < missed; ++k) {
       const HashedWord& word = missing[k].word;
@@ -147,12 +146,17 @@ void Applier::append_ids(Worker& worker, std::string_view text, OutputBuffer& ou
     return at;
   };
 
+  size_t missed = 0;
   const auto on_batch = [&](const char* from, const char* const* ends, size_t size) {
+    // Only now, as the words have been fetched while this batch was found.
+    if (missed > 0) to = fill_gaps(missed, to);
     Batch batch{from, ends, size, cache.view(), &table, missing, 0};
     to = kind.write(batch, to);
-    if (batch.missed > 0) to = fill_gaps(batch.missed, to);
+    missed = batch.missed;
+    if (missed > 0) table.prefetch_entry(missing[missed - 1].word.hash);
   };
   pretokeniser_->for_each_batch(text.data(), text.data() + text.size(), on_batch);
+  if (missed > 0) to = fill_gaps(missed, to);
   output.advance(static_cast<size_t>(to - begin) * sizeof(int32_t));
 }
 
