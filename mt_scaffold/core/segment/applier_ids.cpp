@@ -10,6 +10,7 @@ namespace mt_scaffold {
 namespace {
 
 constexpr size_t kAhead = 64;                    // words whose memory is fetched before it is needed
+constexpr size_t kSlotsAhead = 8;                // the same of missing words, from the slot to the entry
 constexpr size_t kCopied = WordCache::kMostIds;  // ids at once
 
 // No word has more ids than bytes.
@@ -45,12 +46,12 @@ __attribute__((always_inline)) inline WordCache::Place place_of(const Batch& bat
   return batch.cache.place<Instructions>(WordCache::key(p, static_cast<size_t>(batch.ends[i] - p)));
 }
 
-// Leaves a gap for the ids of a word, which are fetched from the table meanwhile. Returns its end.
-[[gnu::noinline]] int32_t* leave_gap(const WordTable& table, std::string_view word, MissingWord& missing,
-                                     const MissingWord* previous, int32_t* to) {
-  missing = {hash_word(word), to};
-  table.prefetch_slot(missing.word.hash);
-  if (previous) table.prefetch_entry(previous->word.hash);
+// Leaves a gap for the ids of the next missing word, which are fetched from the table meanwhile. Returns its end.
+[[gnu::noinline]] int32_t* leave_gap(const WordTable& table, std::string_view word, MissingWord* missing, size_t missed,
+                                     int32_t* to) {
+  missing[missed] = {hash_word(word), to};
+  table.prefetch_slot(missing[missed].word.hash);
+  if (missed >= kSlotsAhead) table.prefetch_entry(missing[missed - kSlotsAhead].word.hash);
   return to + gap_of(word.size());
 }
 
@@ -64,9 +65,7 @@ __attribute__((always_inline)) inline int32_t* write_word(Batch& batch, const Wo
     return to + found.count;
   }
   const char* const p = start_of(batch, i);
-  MissingWord* const missing = batch.missing + batch.missed++;
-  return leave_gap(*batch.table, {p, static_cast<size_t>(batch.ends[i] - p)}, *missing,
-                   missing == batch.missing ? nullptr : missing - 1, to);
+  return leave_gap(*batch.table, {p, static_cast<size_t>(batch.ends[i] - p)}, batch.missing, batch.missed++, to);
 }
 
 template <typename Instructions>
@@ -153,7 +152,7 @@ void Applier::append_ids(Worker& worker, std::string_view text, OutputBuffer& ou
     Batch batch{from, ends, size, cache.view(), &table, missing, 0};
     to = kind.write(batch, to);
     missed = batch.missed;
-    if (missed > 0) table.prefetch_entry(missing[missed - 1].word.hash);
+    for (size_t k = missed - std::min(missed, kSlotsAhead); k < missed; ++k) table.prefetch_entry(missing[k].word.hash);
   };
   pretokeniser_->for_each_batch(text.data(), text.data() + text.size(), on_batch);
   if (missed > 0) to = fill_gaps(missed, to);
