@@ -5,7 +5,9 @@
 A file of every format is made by its own library from the beginning of TEXT; OpenAI's ranks are files, such as those in
 litellm's wheel. For each, imported: lines of TEXT, random Unicode and, for ranks, random bytes whose ids differ from
 the library's. Then the codes are exported and imported again: whether codes and manifest are the same bytes, and
-whether the library gives the same ids for what was exported. The exit status is 1 where anything differs.
+whether the library gives the same ids for what was exported. What can be a ``tokenizer.json`` is written as one, and
+read by those of tokenizers, gigatoken and kitoken that are installed: texts whose ids differ. The exit status is 1
+where anything differs.
 """
 
 from __future__ import annotations
@@ -18,7 +20,8 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from importlib.metadata import version
-from itertools import islice
+from importlib.util import find_spec
+from itertools import islice, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -172,6 +175,48 @@ def differing_bytes(path: Path, imported: Imported, number: int, seed: int) -> i
     return sum(core.encode_single_piece(word) != bpe.encode(word) for word in words)
 
 
+def of_tokenizers(path: Path) -> Original:
+    import tokenizers
+
+    tokenizer = tokenizers.Tokenizer.from_file(str(path))
+    return lambda text: tokenizer.encode(text, add_special_tokens=False).ids
+
+
+def of_gigatoken(path: Path) -> Original:
+    import gigatoken
+
+    tokenizer = gigatoken.Tokenizer.from_json(path.read_text(encoding="utf-8"))
+    return lambda text: list(tokenizer.encode(text))
+
+
+def of_kitoken(path: Path) -> Original:
+    import kitoken
+
+    model = kitoken.Kitoken.from_tokenizers_file(str(path))
+    return lambda text: model.encode(text, False)
+
+
+READERS = {"tokenizers": of_tokenizers, "gigatoken": of_gigatoken, "kitoken": of_kitoken}
+
+
+def differing_readers(codes: Path, exported: Path, texts: list[str]) -> dict[str, int | None]:
+    """Return how many texts each program that is installed numbers differently; None: it refuses the exported file."""
+    ids, offsets = BPE(codes).encode_batch(texts, disallowed_special=())
+    ours = [ids[begin:end].tolist() for begin, end in pairwise(offsets)]
+    found: dict[str, int | None] = {}
+    for name, reader in READERS.items():
+        if find_spec(name) is None:
+            continue
+        try:
+            encode = reader(exported)
+        except RuntimeError as error:
+            print(f"{name}: {str(error).splitlines()[0]}")
+            found[name] = None
+        else:
+            found[name] = sum(list(encode(text)) != each for text, each in zip(texts, ours, strict=True))
+    return found
+
+
 def files(options: argparse.Namespace, folder: Path) -> Iterator[tuple[str, Path]]:
     """Yield the name and the file of each format."""
     training = folder / "training.txt"
@@ -217,6 +262,13 @@ def compare(name: str, path: Path, folder: Path, options: argparse.Namespace) ->
     found.append(
         f"out ({bytes_}) and in: {'the same' if same else 'NOT THE SAME'}, {len(theirs):,} random texts differ there"
     )
+    if format in ("tokenizer.json", "tiktoken"):
+        export_tokenizers(codes, out, pattern="published")
+        every = [*options.text.read_text(encoding="utf-8").split("\n"), *texts]
+        readers = differing_readers(codes, out, every)
+        bad += sum(number or 0 for number in readers.values())
+        counts = (f"{program} {'refuses it' if number is None else number}" for program, number in readers.items())
+        found.append(f"of {len(every):,} lines and random texts differ: {', '.join(counts)}")
     print(f"{name}: {'; '.join(found)}", *map(ascii, wrong[:2]), flush=True)
     return same and not bad and not theirs
 

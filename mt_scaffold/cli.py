@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 
 from mt_scaffold.errors import MTScaffoldError
 
-# A command is a module of its own, imported only when it runs, so that apply-bpe starts at once.
+# Each command is a separate module, imported only when it runs, so that apply-bpe starts at once.
 _SEGMENTATION = "mt_scaffold.commands"
 _EXPERIMENT = "mt_scaffold.experiment.commands"
 # The commands in the groups of --help: those that people use first, what only programs call last.

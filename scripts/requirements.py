@@ -14,7 +14,7 @@ from collections.abc import Collection
 from pathlib import Path
 
 SETUP = Path(__file__).resolve().parents[1] / "setup.cfg"
-# They need environments of their own: unbabel-comet wants NumPy 1.
+# They need separate environments: unbabel-comet wants NumPy 1.
 APART = ("comet",)
 
 

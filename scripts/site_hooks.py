@@ -5,6 +5,7 @@ mkdocs.yml names this file under ``hooks``; MkDocs calls its functions by their 
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 from mkdocs.config.defaults import MkDocsConfig
@@ -27,6 +28,14 @@ _OUTSIDE = {
     "debian.md": "studies/debian/README.md",
 }
 
+
+# What the home page says of the reference where GitHub shows it, and what the site says, which has it.
+_NO_REFERENCE = re.compile(r"- Commands, Python functions and the keys[^\n]*\n {2}[^\n]*\n")
+_REFERENCE = """\
+- Commands: [segmentation](reference/commands.md), [experiments](reference/experiment_commands.md)
+- Python functions: [segmentation](reference/python.md), [experiments](reference/experiment_python.md)
+- Keys of a configuration: [translation](reference/configuration.md), [language models](reference/lm_configuration.md)
+"""
 
 # How much more a page that says how to do something weighs in search than reference, results and project pages.
 _HOW_TO_FIRST = 8
@@ -75,9 +84,19 @@ def search_of(name: str) -> dict[str, object]:
     return {"boost": 1 if folder or name in _NOT_HOW_TO else _HOW_TO_FIRST}
 
 
+def home_of_the_site(markdown: str) -> str:
+    """Return the home page with links to the reference; raises ValueError where it does not mention that."""
+    found, number = _NO_REFERENCE.subn(_REFERENCE, markdown)
+    if number != 1:
+        raise ValueError("docs/README.md: expected one item that begins '- Commands, Python functions and the keys'")
+    return found
+
+
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
     """Rewrite GitHub's Markdown for the parser that MkDocs has; say what search does with the page."""
     page.meta.setdefault("search", search_of(page.file.src_uri))
+    if page.file.src_uri == "README.md":
+        markdown = home_of_the_site(markdown)
     for name, source in _OUTSIDE.items():
         markdown = markdown.replace(f"](../{source}", f"]({name}")
     return for_python_markdown(markdown.replace("](../notebooks/", "]("))

@@ -326,7 +326,7 @@ top_p: Draw from the most probable tokens that together have this probability (a
 seed: Random seed; the same seed generates the same continuations. | 1
 
 [HarnessTasks] Tasks of lm-evaluation-harness that every model is asked.
-names: Tasks by the harness's names, those of your own, or `paper` for all of the paper's. | [hellaswag, piqa]
+names: Tasks by the harness's names, those of your folders, or `paper` for all of the paper's. | [hellaswag, piqa]
 num_fewshot: Solved questions that precede each question; with several numbers, the score is the mean over them. | [0,
     5]
 last_checkpoints: Ask each of this many last checkpoints and take the mean; 0 asks the final model. | 5

@@ -14,7 +14,7 @@ _INTRODUCTION = """\
 `mt-scaffold COMMAND --help` shows the same in the terminal. Options may be shortened to their first letters where these
 are unambiguous. A wrong option ends with exit status 2, bad input with 1, each with one line on stderr.
 """
-# Functions of segmentation that are imported from a module of their own.
+# Functions of segmentation that are imported from their own modules.
 _MORE = (
     "methods.trimming.trim",
     "analysis.stats.stats",

@@ -1,6 +1,6 @@
 """A SLURM of two nodes, both on this machine, started and stopped for a test.
 
-Each node is a slurmd of its own. Needs root, slurm-wlm and munge (Debian's packages suffice), and no other SLURM.
+Each node is a separate slurmd. Needs root, slurm-wlm and munge (Debian's packages suffice), and no other SLURM.
 """
 
 from __future__ import annotations

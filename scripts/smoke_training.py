@@ -46,7 +46,7 @@ def main() -> int:
     judging.add_argument("folders", nargs=3, type=Path, metavar="FOLDER", help="the whole one, the second, the resumed")
     describing = commands.add_parser("describe", help="print what was seen of a training")
     describing.add_argument("folder", type=Path)
-    # The command may hold a -- of its own.
+    # The command may itself hold a --.
     end = sys.argv.index("--") if "--" in sys.argv else len(sys.argv)
     options = parser.parse_args(sys.argv[1:end])
     if options.command == "device":

@@ -15,7 +15,6 @@ import pytest
 
 from mt_scaffold import cli
 from mt_scaffold.commands.completion import SHELLS
-from mt_scaffold.methods import methods
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").glob("*.md")), ROOT / "benchmarks" / "tktkt.md"]
@@ -181,6 +180,8 @@ def test_bash_completes_commands_options_values_and_files(scripts: dict[str, Pat
     learning = {"learn-bpe", "learn-joint-bpe-and-vocab", "learn-unigram"}
     assert learning == completed(scripts["bash"], "mt-scaffold", "learn")
     assert {"--total-symbols"} == completed(scripts["bash"], "mt-scaffold", "learn-bpe", "--to")
+    from mt_scaffold.methods import methods
+
     assert set(methods("learn-bpe")) == completed(scripts["bash"], "mt-scaffold", "learn-bpe", "--algorithm", "")
     assert {"setup.py", "setup.cfg"} <= completed(scripts["bash"], "mt-scaffold", "apply-bpe", "--codes", "set")
 

@@ -60,7 +60,7 @@ def keys(value: Any) -> set[str]:
 
 
 def test_the_reference_has_every_key_of_the_configurations() -> None:
-    """The page is made from the schema; whatever a configuration of ours uses is on it."""
+    """The page is made from the schema; whatever a configuration of ours uses is on it, with an example."""
     from site_configuration import configuration_page
 
     from mt_scaffold.experiment.configuration import load_experiment
@@ -73,7 +73,8 @@ def test_the_reference_has_every_key_of_the_configurations() -> None:
         page = pages.setdefault(kind, configuration_page("Keys", kind))
         used = keys(yaml.safe_load(path.read_text(encoding="utf-8")))
         assert {"name", "systems"} <= used
-        assert [key for key in used if f"\n`{key}`\n:   " not in page] == []
+        said = {key: re.search(rf"\n`{key}`\n:   [A-Z`](?:(?!\n`).)*Example: `", page, re.DOTALL) for key in used}
+        assert [key for key in used if said[key] is None] == []
     assert len(pages) == 2
 
 
@@ -100,6 +101,33 @@ def test_every_key_of_the_configurations_has_a_sentence_and_an_example() -> None
     assert {key for _, key in KEYS} == {key for _, key in used} and set(INTRODUCTIONS) == kinds
     page = configuration_page("", Config)
     assert "`dropout`\n:   BPE-dropout: " in page and "default: `0.0`. Example: `dropout: 0.1`" in page
+
+
+def test_results_are_told_as_finding_figure_caveats_and_command() -> None:
+    """In this order, with figures that are there: a table alone leaves its meaning to the reader."""
+    page = (ROOT / "docs" / "results" / "README.md").read_text(encoding="utf-8")
+    told = re.split(r"^## ", page, flags=re.MULTILINE)[1:]
+    for section in told:
+        parts = re.findall(r"^(!\[|\*\*(?:Finding|Caveat|Command))", section, re.MULTILINE)
+        assert [*dict.fromkeys(parts)][:4] == ["**Finding", "![", "**Caveat", "**Command"], section.splitlines()[0]
+    assert len(told) >= 7
+    figures = re.findall(r"^!\[[^]]+\]\(([^)]+)\)", page, re.MULTILINE)
+    assert [name for name in figures if not (ROOT / "docs" / "results" / name).exists()] == []
+
+
+def test_the_site_is_searched_from_a_folder_and_commands_wrap() -> None:
+    """Search needs a plugin for that; a long command continues on the next line instead of over the right edge."""
+    settings = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
+    assert "\nuse_directory_urls: false\n" in settings and "\n  - offline\n" in settings
+    style = (ROOT / "docs" / "site" / "site.css").read_text(encoding="utf-8")
+    assert re.search(r"^\.md-typeset pre > code \{ white-space: pre-wrap;", style, re.MULTILINE)
+
+
+def test_a_release_says_what_it_keeps() -> None:
+    """Codes, ids, keys, commands and Python names: whoever builds on them knows what stays."""
+    releasing = (ROOT / "RELEASING.md").read_text(encoding="utf-8")
+    kept = releasing.partition("\n## Compatibility\n")[2].partition("\n## ")[0]
+    assert [name for name in ("codes files", "ids", "keys", "commands", "Python names") if name not in kept] == []
 
 
 def test_pages_promise_no_release() -> None:
@@ -199,3 +227,14 @@ def test_search_leads_to_how_to_pages_and_not_to_raw_tables() -> None:
     tables = [path.relative_to(ROOT / "docs").as_posix() for path in (ROOT / "docs" / "results").glob("*/*.md")]
     found = {name for name in tables if "exclude" not in search_of(name)}
     assert tables and {Path(name).name for name in found} <= {"README.md"}
+
+
+def test_the_home_page_of_the_site_links_to_the_reference() -> None:
+    """It is on the site that it would otherwise tell people to build."""
+    from site_hooks import generated_pages, home_of_the_site
+
+    home = home_of_the_site((ROOT / "docs" / "README.md").read_text(encoding="utf-8"))
+    links = set(re.findall(r"reference/\w+\.md", home))
+    assert "make docs" not in home and links == {name for name in generated_pages() if name.startswith("reference/")}
+    with pytest.raises(ValueError, match="expected one item"):
+        home_of_the_site(home)

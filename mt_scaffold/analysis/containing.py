@@ -1,4 +1,4 @@
-"""Words + codes → where strings occur: as tokens of their own, or inside longer ones (the paper's "zona" and "ing")."""
+"""Words + codes → where strings occur: as separate tokens, or inside longer ones (the paper's "zona" and "ing")."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class TokenShare:
 class Containing:
     """How the occurrences of ``string`` divide among the tokens that contain it, with one codes file (``codes``).
 
-    tokens: first the string as a token of its own, inside words and at their ends, where the codes know it; then the
+    tokens: first the string as a separate token, inside words and at their ends, where the codes know it; then the
         other tokens that occur, by frequency.
     """
 
@@ -87,7 +87,7 @@ def _containing(string: str, vocabulary: Vocabulary) -> Containing:
 
 
 def _own(part: str, end_of_word: bool) -> set[str]:
-    """A string as a token of its own: inside a word and at its end, or without and with a space before it."""
+    """A string as a separate token: inside a word and at its end, or without and with a space before it."""
     return {part, part + END_OF_WORD if end_of_word else _SPACE + part}
 
 

@@ -50,7 +50,7 @@ def pretokenise(document: bytes, pattern: str, split_digits: bool = False) -> li
     """Cut a document into the matches of a pattern and what lies between them; concatenated, they are the document.
 
     pattern: as the package ``regex`` reads it, such as those of ``mt_scaffold.corpus.pretokenise.PATTERNS``.
-    split_digits: every character of Unicode's class N becomes a word of its own afterwards.
+    split_digits: every character of Unicode's class N becomes a separate word afterwards.
 
     >>> pretokenise(b"am 24. ", r"[0-9]+")
     [b'am ', b'24', b'. ']

@@ -174,7 +174,7 @@ def add_words(parser: argparse.ArgumentParser) -> None:
         "symbols bytes and lose nothing (default: %(default)s)",
     )
     parser.add_argument(
-        "--split-digits", action="store_true", help="with --pretokenise, make every digit a word of its own"
+        "--split-digits", action="store_true", help="with --pretokenise, make every digit a separate word"
     )
     add_bytes(parser, "make symbols bytes, as subword-nmt's --byte does; the text need not be UTF-8")
 

@@ -34,7 +34,7 @@ class Pretokeniser:
 
     name_or_pattern: a name in ``PATTERNS``, or a pattern as the ``regex`` package reads it, whose matches are the words
     and so is what lies between them; empty matches are ignored. A pattern is one line, and more than a bare word.
-    split_digits: afterwards, every character of Unicode's class N becomes a word of its own.
+    split_digits: afterwards, every character of Unicode's class N becomes a separate word.
 
     Raises UsageError for an unknown name and a pattern that does not compile, MTScaffoldError where a pattern needs
     ``regex`` and it is not installed.

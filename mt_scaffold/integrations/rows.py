@@ -8,6 +8,9 @@ from typing import Any, NamedTuple
 
 import numpy
 
+from mt_scaffold._core import fill_rows, list_rows
+from mt_scaffold.options import worker_count
+
 
 class Texts(NamedTuple):
     """The ids of texts: those of text i are ``ids[offsets[i]:offsets[i + 1]]`` (integers).
@@ -39,55 +42,50 @@ class Padding:
 
 
 def matrices(
-    texts: Texts, before: list[int], after: list[int], padding: Padding | None, special_mask: bool = True
+    texts: Texts,
+    before: list[int],
+    after: list[int],
+    padding: Padding | None,
+    attention: bool = True,
+    special_mask: bool = True,
 ) -> dict[str, Any]:
     """Return arrays of texts × width, with the ids ``before`` and ``after`` each; all texts of one length, or padded.
 
-    The keys are those of transformers: input_ids, attention_mask, special_tokens_mask, and offset_mapping
-    (texts × width × 2; 0, 0 for what is no text).
+    The keys are those of transformers: input_ids; attention_mask and special_tokens_mask, if asked for; and
+    offset_mapping (texts × width × 2; 0, 0 for what is no text), if there are spans.
     """
-    sizes = numpy.diff(texts.offsets)
-    inside = sizes + len(before) + len(after)
+    inside = numpy.diff(texts.offsets) + len(before) + len(after)
     width = int(inside.max(initial=0))
     if padding is not None:
         width = -(-max(width, padding.width) // padding.multiple) * padding.multiple
-    shape = (len(sizes), width)
-    columns = numpy.arange(width, dtype=numpy.int32)
-    ends = inside.astype(numpy.int32)[:, None]
     left = padding is not None and padding.left
-    if not before and not after and (inside == width).all():
-        ids, read = texts.ids.astype(numpy.int64).reshape(shape), numpy.ones(shape, numpy.int64)
-        body = numpy.ones(shape if special_mask or texts.spans is not None else (0, 0), bool)
-    else:
-        first = width - ends if left else numpy.zeros_like(ends)
-        read = columns >= first if left else columns < ends
-        ids = numpy.full(shape, 0 if padding is None else padding.id, numpy.int64)
-        body = read
-        if before or after:
-            body = read.copy()
-            rows = numpy.arange(len(sizes))[:, None]
-            for special, begin in ((before, first), (after, first + ends - len(after))):
-                places = rows, begin + numpy.arange(len(special))
-                ids[places], body[places] = special, False
-        ids[body] = texts.ids
-    found = {"input_ids": ids, "attention_mask": read.astype(numpy.int64, copy=False)}
+
+    def filled(values: Any, before: list[int], after: list[int], fill: int, each: int = 1) -> Any:
+        rows = numpy.empty((len(inside), width * each), numpy.int64)
+        fill_rows(rows, values, texts.offsets * each, before, after, fill, left, worker_count())
+        return rows
+
+    ones = [1] * len(before), [1] * len(after)
+    found = {"input_ids": filled(texts.ids, before, after, 0 if padding is None else padding.id)}
+    if attention:
+        found["attention_mask"] = filled(1, *ones, 0)
     if special_mask:
-        found["special_tokens_mask"] = (~body).astype(numpy.int64)
+        found["special_tokens_mask"] = filled(0, *ones, 1)
     if texts.spans is not None:
-        found["offset_mapping"] = numpy.zeros((*shape, 2), numpy.int64)
-        found["offset_mapping"][body] = texts.spans
+        zeros = [0] * (2 * len(before)), [0] * (2 * len(after))
+        rows = filled(numpy.ascontiguousarray(texts.spans).reshape(-1), *zeros, 0, each=2)
+        found["offset_mapping"] = rows.reshape(len(inside), width, 2)
     return found
 
 
-def lists(texts: Texts, before: list[int], after: list[int], special_mask: bool = True) -> dict[str, list[Any]]:
+def lists(
+    texts: Texts, before: list[int], after: list[int], attention: bool = True, special_mask: bool = True
+) -> dict[str, list[Any]]:
     """Return the same as Python's lists, one for each text, without padding."""
-    every, bounds = texts.ids.tolist(), texts.offsets.tolist()
-    pairs = list(itertools.pairwise(bounds))
-    if before or after:
-        ids = [[*before, *every[begin:end], *after] for begin, end in pairs]
-    else:
-        ids = [every[begin:end] for begin, end in pairs]
-    found: dict[str, list[Any]] = {"input_ids": ids, "attention_mask": [[1] * len(row) for row in ids]}
+    ids, pairs = list_rows(texts.ids, texts.offsets, before, after), list(itertools.pairwise(texts.offsets.tolist()))
+    found: dict[str, list[Any]] = {"input_ids": ids}
+    if attention:
+        found["attention_mask"] = [[1] * len(row) for row in ids]
     if special_mask:
         found["special_tokens_mask"] = [
             [1] * len(before) + [0] * (end - begin) + [1] * len(after) for begin, end in pairs

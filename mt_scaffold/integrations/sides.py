@@ -313,7 +313,7 @@ def side_of(
         return CharacterSide(codes, tokens, merges, separator, glossaries, split_unknown, inference)
     if vocab_file is not None or glossaries or split_unknown or separator != SEPARATOR:
         raise UsageError(
-            f"{codes.name}: codes of bytes have ids of their own; omit the vocabulary, glossaries, split_unknown and "
+            f"{codes.name}: codes of bytes define their own ids; omit the vocabulary, glossaries, split_unknown and "
             "the separator"
         )
     if not codes.header.end_of_word:

@@ -201,7 +201,7 @@ def _without_special(
 
 
 def _no_vocabulary(codes: Codes) -> UsageError:
-    return UsageError(f"{codes.name}: codes of bytes have ids of their own; omit the vocabulary")
+    return UsageError(f"{codes.name}: codes of bytes define their own ids; omit the vocabulary")
 
 
 def _by_id(codes: Codes, numbering: Numbering) -> list[str]:

@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import json
 import os
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from mt_scaffold._core import find_tokens
 from mt_scaffold.corpus.files import PathLike, open_output, write_text
 from mt_scaffold.corpus.text import SEPARATOR
 from mt_scaffold.corpus.vocabulary_file import SPECIAL_SYMBOLS
@@ -368,18 +370,16 @@ class MTScaffoldTokenizer(PreTrainedTokenizer):
     ) -> BatchEncoding:
         """Return what was asked for, as arrays where that needs no detour."""
         sizes = encoded.offsets[1:] - encoded.offsets[:-1] + len(before) + len(after)
+        masked = "attention_mask" in self.model_input_names if wanted.attention is None else wanted.attention
         found: dict[str, Any]
         if padding is not None or (wanted.tensors is not None and (sizes == sizes[0]).all()):
-            found = matrices(encoded, before, after, padding, wanted.special_mask)
+            found = matrices(encoded, before, after, padding, masked, wanted.special_mask)
             if wanted.tensors is None:
                 found = {name: array.tolist() for name, array in found.items()}
                 if "offset_mapping" in found:
                     found["offset_mapping"] = [[tuple(span) for span in row] for row in found["offset_mapping"]]
         else:
-            found = dict(lists(encoded, before, after, wanted.special_mask))
-        masked = "attention_mask" in self.model_input_names if wanted.attention is None else wanted.attention
-        if not masked:
-            del found["attention_mask"]
+            found = dict(lists(encoded, before, after, masked, wanted.special_mask))
         if wanted.length:
             found["length"] = [len(row) for row in found["input_ids"]]
         if single and wanted.tensors is None:
@@ -393,49 +393,40 @@ class MTScaffoldTokenizer(PreTrainedTokenizer):
             return side.encode(texts, dropout, -1, spans, split_special=split_special)
         unknown = -1 if self.unk_token is None else side.ids.get(str(self.unk_token), -1)
         added = [] if split_special else list(self._added_tokens_encoder)
-        if not any(token in text for text in texts for token in added):
+        places = find_tokens(texts, added)
+        if not places:
             return side.encode(texts, dropout, unknown, spans)
-        # Texts between added tokens, and these; the place of each in its text.
-        pieces = [list(self._pieces(text)) if any(token in text for token in added) else [(text, 0)] for text in texts]
-        own = self._added_tokens_encoder
-        between = [piece for row in pieces for piece, _ in row if piece not in own]
-        encoded = side.encode(between, dropout, unknown, spans)
-        ids, found, offsets, number = [], [], [0], 0
-        for row in pieces:
-            for piece, place in row:
-                if piece in own:
-                    ids.append(numpy.array([own[piece]]))
-                    found.append(numpy.array([[place, place + len(piece)]]))
-                    continue
-                begin, end = encoded.offsets[number : number + 2]
-                number += 1
-                ids.append(encoded.ids[begin:end])
-                if encoded.spans is not None:
-                    found.append(encoded.spans[begin:end] + place)
-            offsets.append(sum(map(len, ids[-len(row) :])) + offsets[-1])
-        return Texts(
-            numpy.concatenate(ids).astype(numpy.int64),
-            numpy.array(offsets, numpy.int64),
-            numpy.concatenate(found) if spans else None,
-        )
+        # A text with n added tokens has n + 1 parts, empty ones among them.
+        numbers = [number for number, _, _ in places]
+        begins, parts = list[int](), list[str]()
+        for number, text in enumerate(texts):
+            here = places[bisect_left(numbers, number) : bisect_right(numbers, number)]
+            for begin, part in self._between(text, [(place, added[token]) for _, place, token in here]):
+                begins.append(begin)
+                parts.append(part)
+        encoded = side.encode(parts, dropout, unknown, spans)
+        # How many added tokens there are before each text, and how many ids of parts before each added token.
+        every = numpy.arange(len(texts) + 1)
+        earlier = numpy.searchsorted(numbers, every)
+        before = encoded.offsets[numpy.arange(len(places)) + numpy.array(numbers) + 1]
+        own = [self._added_tokens_encoder[added[token]] for _, _, token in places]
+        found = None
+        if encoded.spans is not None:
+            shift = numpy.repeat(begins, numpy.diff(encoded.offsets))[:, None]
+            spelt = [(place, place + len(added[token])) for _, place, token in places]
+            found = numpy.insert(encoded.spans + shift, before, spelt, axis=0)
+        ids = numpy.insert(encoded.ids.astype(numpy.int64), before, own)
+        return Texts(ids, encoded.offsets[every + earlier] + earlier, found)
 
-    def _pieces(self, text: str) -> Iterator[tuple[str, int]]:
-        """Yield added tokens and the texts between them, each with its place; spaces beside them as each token says."""
-        split, place = self.tokens_trie.split(text), 0
-        own = self._added_tokens_encoder
-        for number, piece in enumerate(split):
-            begin, end = 0, len(piece)
-            if piece not in own:
-                beside = [
-                    self._added_tokens_decoder[own[each]] if each in own else None for each in _beside(split, number)
-                ]
-                if beside[0] is not None and beside[0].rstrip:
-                    begin = end - len(piece.lstrip())
-                if beside[1] is not None and beside[1].lstrip:
-                    end = max(begin, len(piece.rstrip()))
-            if end > begin:
-                yield piece[begin:end], place + begin
-            place += len(piece)
+    def _between(self, text: str, tokens: Sequence[tuple[int, str]]) -> Iterator[tuple[int, str]]:
+        """Yield the parts of a text around added tokens, with their places, without the spaces that the tokens take."""
+        begin, strips = 0, False
+        for place, token in [*tokens, (len(text), "")]:
+            added = self._added_tokens_decoder[self._added_tokens_encoder[token]] if token else None
+            part = text[begin:place].lstrip() if strips else text[begin:place]
+            begin = place - len(part)
+            yield begin, part.rstrip() if added is not None and added.lstrip else part
+            begin, strips = place + len(token), added is not None and added.rstrip
 
     def decode_stream(self, skip_special_tokens: bool = False) -> DecodeStream:
         """Return what turns ids into text as they come, one by one: see ``DecodeStream``."""
@@ -499,14 +490,6 @@ class MTScaffoldTokenizer(PreTrainedTokenizer):
     @classmethod
     def register_for_auto_class(cls, auto_class: str = "AutoTokenizer") -> None:
         """Do nothing: every saved folder names this class already, and a copy of this module would not run there."""
-
-
-def _beside(pieces: Sequence[str], number: int) -> tuple[str | None, str | None]:
-    """Return what stands before and after a piece."""
-    return (
-        pieces[number - 1] if number else None,
-        pieces[number + 1] if number + 1 < len(pieces) else None,
-    )
 
 
 def _as_json(tokens: list[str]) -> bytes:

@@ -222,7 +222,7 @@ def check_languages(languages: int, developments: int | None) -> None:
     """Raise UsageError unless there are several languages, and development texts for all of them or none."""
     if languages < 2:
         raise UsageError(
-            "parity-aware BPE compares languages: give the text of each as an input of its own, two or more of them; "
+            "parity-aware BPE compares languages: give the text of each as a separate input, two or more of them; "
             "for a single text, choose --algorithm bpe"
         )
     if developments is not None and developments != languages:

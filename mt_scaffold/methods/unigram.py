@@ -20,7 +20,7 @@ from mt_scaffold.methods.method import Method, TooManySymbols, Words, symbols_se
 from mt_scaffold.methods.unigram_segmenter import MODEL_SUFFIX, WORD_START, UnigramSegmenter
 from mt_scaffold.segment.frequencies import Vocabulary
 
-# What SentencePiece gives a meaning of its own, so that no piece can hold it: tab in older versions, U+001F in newer
+# What SentencePiece reserves, so that no piece can hold it: tab in older versions, U+001F in newer
 # ones. It takes CRs off the end of its lines.
 _UNKNOWN = "\u2585"
 RESERVED = (WORD_START, _UNKNOWN, "\t", "\x1f", "\0", "\r", "<unk>")
@@ -153,7 +153,7 @@ class Unigram(Method[LearnedPieces]):
 
 
 def _lines(counts: Mapping[str, int], without: Container[str]) -> Iterator[str]:
-    """Yield each word as often as it occurs, on lines of its own.
+    """Yield each word as often as it occurs, on separate lines.
 
     SentencePiece takes as its first pieces the substrings of lines that different characters follow. A word that is
     followed by a space every time, as in a text of words, would not be one; here, the end of a line follows it, too.
@@ -168,7 +168,7 @@ def _learned(lines: Iterator[str], characters: int, symbols: int, total_symbols:
     """Return the model, as SentencePiece stores it."""
     from sentencepiece import SentencePieceTrainer
 
-    # In an order of their own, which decides the last digits of sums.
+    # In a fixed order, which decides the last digits of sums.
     ordered = sorted(lines)
     if not ordered:
         raise MTScaffoldError("there are no words in the input, so there is nothing to learn")

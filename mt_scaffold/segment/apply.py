@@ -56,7 +56,7 @@ class BPE(TokenIds):
     each merge with this probability (BPE-dropout), uniform sampling replaces each word, with this probability, by one
     drawn from all of its segmentations into normal tokens, within vocab, and base symbols (docs/methods.md).
 
-    special_tokens: texts with an id of their own, after those of the codes (see ``encode``). pad_vocab_to: round the
+    special_tokens: texts with one id each, after those of the codes (see ``encode``). pad_vocab_to: round the
         number of ids up to a multiple of this. numbering: ids of imported codes; None for those next to the file.
 
     Raises MTScaffoldError where the codes are malformed; UsageError for a number of merges below -1, a separator that
@@ -354,7 +354,7 @@ def _rebuild(kind: type[BPE], arguments: dict[str, Any]) -> BPE:
 
 
 def check_separator(header: CodesHeader, separator: str) -> None:
-    """Raise UsageError for a separator of one's own with a pre-tokeniser, whose subwords need none."""
+    """Raise UsageError for a chosen separator with a pre-tokeniser, whose subwords need none."""
     if not header.end_of_word and separator != SEPARATOR:
         raise UsageError("codes with a pre-tokeniser have no separator: their subwords hold the spaces; omit it")
 
@@ -364,7 +364,7 @@ def join_line(line: AnyStr, header: CodesHeader, separator: str = SEPARATOR) -> 
     text = line if isinstance(line, str) else line.decode("utf-8", "surrogateescape")
     if header.end_of_word:
         joined = join_subwords(text, separator)
-        # Parts of one character are bytes of their own until they are joined.
+        # Parts of one character are separate bytes until they are joined.
         return like(line, as_bytes(joined).decode("utf-8", "surrogateescape") if header.bytes else joined)
     parts = [notation_to_bytes(part.replace(" ", "")) for part in text.split("\n")]
     return like(line, b"\n".join(parts).decode("utf-8", "surrogateescape"))

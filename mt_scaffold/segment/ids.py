@@ -45,7 +45,7 @@ class TokenIds:
     program that they come from; further special tokens follow.
 
     Without ``</w>`` the tokens of a text concatenate to the text. With it, a single space follows a word's last token
-    unless a special token comes next, or one of the bytes space, LF and CR as a token of its own: these stand for
+    unless a special token comes next, or one of the bytes space, LF and CR as a separate token: these stand for
     themselves, and give every other margin. ``decode_bytes(encode(x)) == x`` for any bytes either way.
     """
 

@@ -47,7 +47,7 @@ def as_text(separator: str | bytes) -> str:
 def new_parser(
     command: str, description: str, subparsers: argparse._SubParsersAction[argparse.ArgumentParser] | None
 ) -> argparse.ArgumentParser:
-    """Return a parser of its own, or one for a command among several."""
+    """Return a separate parser, or one for a command among several."""
     if subparsers is None:
         return argparse.ArgumentParser(description=description)
     return subparsers.add_parser(command, description=description)

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
 import numpy
 import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
 
 from mt_scaffold import BPE, UsageError, learn_bpe
 
 pytest.importorskip("transformers", reason="comes with the extra 'transformers'")
 
-from transformers import PreTrainedTokenizer
+from transformers import AddedToken, PreTrainedTokenizer
 
 from mt_scaffold.integrations.tokenizers import to_tokenizers
 from mt_scaffold.integrations.transformers import MTScaffoldTokenizer
@@ -172,6 +175,26 @@ def test_dropout_is_the_same_in_any_batch(tokenizers: dict[str, MTScaffoldTokeni
         assert found["input_ids"] == plain, name
         for text, offsets in zip(texts, found["offset_mapping"], strict=True):
             assert "".join(text[begin:end] for begin, end in offsets).replace(" ", "") == text.replace(" ", "")
+
+
+@given(st.lists(st.text("ab <>|\u00e9🙂", max_size=12), min_size=1, max_size=3))
+@example(["", "  <a>  ", "<ab<b>", "<a> x <a>b<b>", "ab"])
+@settings(max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_added_tokens_are_found_as_transformers_finds_them(
+    tokenizers: dict[str, MTScaffoldTokenizer], texts: list[str]
+) -> None:
+    """One is the beginning of another, two take the spaces beside them; their places are where they are spelt."""
+    for name in ("gpt2-scaffold", "points-bpe"):
+        tokenizer = deepcopy(tokenizers[name])
+        tokens = AddedToken("<a>", lstrip=True), AddedToken("<b>", rstrip=True), "<", "<a", "🙂>"
+        tokenizer.add_tokens([token if isinstance(token, AddedToken) else AddedToken(token) for token in tokens])
+        found = tokenizer(texts, return_offsets_mapping=True, add_special_tokens=False)
+        for text, ids, offsets in zip(texts, found["input_ids"], found["offset_mapping"], strict=True):
+            assert ids == PreTrainedTokenizer._encode_plus(tokenizer, text, add_special_tokens=False)["input_ids"]
+            for number, (begin, end) in zip(ids, offsets, strict=True):
+                if number in tokenizer.added_tokens_decoder and number != tokenizer.unk_token_id:
+                    assert text[begin:end] == str(tokenizer.added_tokens_decoder[number])
+            assert offsets == sorted(offsets)
 
 
 def test_a_chat_becomes_the_ids_of_its_template(tokenizers: dict[str, MTScaffoldTokenizer]) -> None:

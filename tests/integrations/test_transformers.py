@@ -373,7 +373,7 @@ def test_it_can_be_pickled_copied_and_forked(apart: MTScaffoldTokenizer, tiny_wo
 def test_errors_say_what_to_do(files: Path, joint: MTScaffoldTokenizer, tmp_path: Path) -> None:
     """One line with the file and the remedy for what cannot be."""
     codes, dictionary = files / "codes.scaffold", files / "joint" / "dict.en.txt"
-    with pytest.raises(UsageError, match="codes of bytes have ids of their own; omit the vocabulary"):
+    with pytest.raises(UsageError, match="codes of bytes define their own ids; omit the vocabulary"):
         MTScaffoldTokenizer(files / "gpt2.bpe", dictionary)
     with pytest.raises(UsageError, match="one has symbols that are bytes"):
         MTScaffoldTokenizer(codes, target_codes_file=files / "gpt2.bpe")

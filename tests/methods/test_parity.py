@@ -359,7 +359,7 @@ def test_the_trace_lists_the_merges(texts: list[Path]) -> None:
 @pytest.mark.parametrize(
     ("arguments", "status", "complaint"),
     [
-        (["-i", "{en}"], 2, "parity-aware BPE compares languages: give the text of each as an input of its own"),
+        (["-i", "{en}"], 2, "parity-aware BPE compares languages: give the text of each as a separate input"),
         (["-i", "{en}", "{de}", "--dev", "{en}"], 2, "there are 2 inputs and 1 development texts; give one of these"),
         (["-i", "{en}", "{de}", "--dev", "{en}", "{two}"], 1, "two: 2 lines, and {en} has 1; development texts must"),
         (["-i", "{en}", "{two}"], 1, "two: 2 lines, and {en} has 1; where inputs are not parallel, give a parallel"),

@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "bindings/bindings_batches.hpp"
 #include "bindings/bindings_codes.hpp"
 #include "bindings/bindings_common.hpp"
 #include "bindings/bindings_counts.hpp"
@@ -223,4 +224,5 @@ NB_MODULE(_core, module) {
           },
           nb::arg("counts"), nb::arg("dropout") = 0.0, nb::arg("uniform") = 0.0);
   bind_ids(module);
+  bind_batches(module);
 }

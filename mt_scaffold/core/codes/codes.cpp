@@ -24,7 +24,7 @@ class CodesLines {
 
   bool next(std::string_view& line) {
     if (!lines_.next(line)) return false;
-    // The first line decides: in an LF file a merge may end in a CR of its own.
+    // The first line decides: in an LF file a merge may itself end in a CR.
     if (++number_ == 1) cr_lf_ = line.ends_with('\r');
     if (cr_lf_ && line.ends_with('\r')) line.remove_suffix(1);
     // A pattern on the first line may end in a space.

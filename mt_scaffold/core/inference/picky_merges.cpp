@@ -149,7 +149,7 @@ size_t PickyMerges::apply_short(int32_t* token, uint32_t* end, size_t n, Decisio
 }
 
 // A heap of merges and splits by time, then position; each step takes all of one event. Symbols are in a linked list,
-// each at the byte where it begins, so that the pieces of a split have places of their own.
+// each at the byte where it begins, so that each piece of a split has a place.
 void PickyMerges::apply_long(Symbols& symbols, Buffers& buffers, Decisions* decisions, uint32_t& merges) const {
   using Candidate = Buffers::Candidate;
   // Not structured bindings: older clangs cannot use one in a lambda.

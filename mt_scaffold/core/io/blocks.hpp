@@ -88,7 +88,7 @@ struct Block {
   InputError not_utf8(size_t position) const;
 };
 
-// Returns how many of the first bytes of `text` may be a block of their own, as many as possible; 0 if it cannot be
+// Returns how many of the first bytes of `text` may be a separate block, as many as possible; 0 if it cannot be
 // cut. `searched`: that many of its first bytes have been passed before, in vain.
 using LastCut = std::function<size_t(std::string_view text, size_t searched)>;
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
@@ -16,6 +16,7 @@ from mt_scaffold.errors import MTScaffoldError
 from mt_scaffold.experiment.binarise.pairs_as_ids import DESCRIPTION, Binarised, read_binarised
 from mt_scaffold.experiment.binarise.pairs_as_ids import task_arguments as translation_arguments
 from mt_scaffold.experiment.binarise.segmentation import CODES
+from mt_scaffold.experiment.runtime.result_warnings import ResultWarning
 from mt_scaffold.experiment.runtime.results import read_result
 
 DICTIONARY = "dict.txt"
@@ -36,7 +37,7 @@ class BinarisedDocuments:
 
     storage: of the training split, ``ids``, or ``text``, segmented in every epoch. symbols: of the dictionary, with
     fairseq's own and padding. n_vocab: tokens of the codes. vocabulary: their digest (``Vocabulary.digest``). sha256:
-    of the codes, of ``dict.txt`` and of the documents of each split.
+    of the codes, of ``dict.txt`` and of the documents of each split. warnings: of who made it.
     """
 
     task: Literal["language_modeling"]
@@ -46,6 +47,7 @@ class BinarisedDocuments:
     n_vocab: int
     vocabulary: str
     sha256: dict[str, str]
+    warnings: list[ResultWarning] = field(default_factory=list)
 
 
 def read_documents_folder(folder: PathLike) -> BinarisedDocuments:

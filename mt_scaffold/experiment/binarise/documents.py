@@ -20,6 +20,7 @@ from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.binarise.byte_vocabulary import Vocabulary
 from mt_scaffold.experiment.binarise.data_folder import DICTIONARY, BinarisedDocuments, Split, codes_of, id_type
 from mt_scaffold.experiment.binarise.pairs_as_ids import DESCRIPTION, appears_complete, refuse_other_content
+from mt_scaffold.experiment.runtime.result_warnings import ResultWarning
 from mt_scaffold.experiment.runtime.results import write_result
 from mt_scaffold.manifest import raw_digest
 from mt_scaffold.options import worker_count
@@ -41,6 +42,7 @@ def binarise_documents(
     keep_text: bool = False,
     padding_factor: int = 8,
     num_workers: int | None = None,
+    warnings: Sequence[ResultWarning] = (),
 ) -> BinarisedDocuments:
     """Make the fairseq data folder ``output`` for the task ``language_modeling`` (or ``language_modeling_resumable``).
 
@@ -48,10 +50,11 @@ def binarise_documents(
     documents are left out. ``codes`` are byte codes; the ids are those of ``BPE.encode``, plus 4 for fairseq's own
     symbols, in the smallest type that fairseq reads. ``dict.txt`` names each token in GPT-2's notation, with its count
     in ``train``, and is padded to a multiple of ``padding_factor`` symbols. It depends on the codes and that factor
-    alone, but for the counts: a test set can have a folder of its own.
+    alone, but for the counts: a test set can have a separate folder.
 
     ``keep_text`` stores the training split as text, for the task ``language_modeling_bpe_dropout``, which segments it
-    again in every epoch. ``num_workers``: threads, -1 for all cores.
+    again in every epoch. ``num_workers``: threads, -1 for all cores. ``warnings`` of the documents go into the
+    description of the folder, for comparisons.
 
     The folder appears only once it is complete, with ``binarised.json``; an earlier data folder is replaced. Raises
     MTScaffoldError where a file is missing or malformed, where a split has no documents, and where the codes are
@@ -94,6 +97,7 @@ def binarise_documents(
             n_vocab=len(vocabulary.tokens),
             vocabulary=vocabulary.digest,
             sha256=digests,
+            warnings=[*warnings],
         )
         write_result(folder / DESCRIPTION, binarised)
     return binarised

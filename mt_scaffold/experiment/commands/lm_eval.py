@@ -57,9 +57,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="solved questions before each one; several to run each (default: 0; the paper: 0 5)",
     )
-    parser.add_argument(
-        "--include-path", nargs="+", default=[], metavar="FOLDER", help="folders with tasks of your own"
-    )
+    parser.add_argument("--include-path", nargs="+", default=[], metavar="FOLDER", help="folders with your own tasks")
     parser.add_argument(
         "--storycloze", metavar="FOLDER", help="the files of StoryCloze (cloze_test_{val,test}__spring2016*.csv)"
     )

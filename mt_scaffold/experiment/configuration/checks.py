@@ -95,7 +95,7 @@ def check(config: Config) -> None:
 def _check_validation_set(data: Data) -> None:
     if data.synthetic is not None:
         if data.valid_every is not None:
-            raise WrongValue("data.valid_every", "synthetic data has a validation set of its own; leave this out")
+            raise WrongValue("data.valid_every", "synthetic data includes a validation set; leave this out")
         return
     kind = "files" if data.files is not None else "archives"
     text = data.files or data.archives

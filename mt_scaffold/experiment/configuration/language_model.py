@@ -89,7 +89,7 @@ class LearnFromBytes(Learn):
     """How codes are learned: Learn, and what is done before any merge.
 
     pretokenise: what a word is, ``spaces``, ``gpt2``, ``cl100k``, ``o200k`` or a pattern. split_digits: every digit is
-    a word of its own. bytes: the symbols are bytes, which language models need; there is nothing else to choose.
+    a separate word. bytes: the symbols are bytes, which language models need; there is nothing else to choose.
     """
 
     pretokenise: str = field(default="gpt2", metadata=bounds(check=pretokeniser_of))

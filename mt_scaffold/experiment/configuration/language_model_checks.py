@@ -96,7 +96,7 @@ def _check_data(data: DocumentData) -> None:
     files = data.documents
     if files is None:
         if data.held_out_every is not None:
-            raise WrongValue("data.held_out_every", "synthetic data has sets of its own; leave this out")
+            raise WrongValue("data.held_out_every", "synthetic data includes validation and test sets; leave this out")
         return
     for name in files.tests or ():
         if re.fullmatch(r"(train|valid)\d*", name):  # fairseq reads train, train1 and so on as one training set
@@ -134,7 +134,7 @@ def _check_comparisons(config: LanguageModelConfig) -> None:
                 hint = nearest(amount.text_of, config.comparisons)
                 raise WrongValue(f"comparisons.{name}.text_of", f"no comparison is called {amount.text_of}{hint}")
             if config.comparisons[amount.text_of].text_of is not None or amount.text_of == name:
-                raise WrongValue(f"comparisons.{name}.text_of", "name a comparison with tokens or text of its own")
+                raise WrongValue(f"comparisons.{name}.text_of", "name a comparison that sets tokens or text itself")
 
 
 def _check_training(config: LanguageModelConfig) -> None:

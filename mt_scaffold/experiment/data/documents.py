@@ -42,7 +42,7 @@ def get_documents(data: DocumentData, output: PathLike, parts: Iterable[str]) ->
 
     They are generated, or read from the files that ``data`` names: the held-out parts are taken out of train, every
     Nth document of it; lines are joined to documents; train ends after ``data.sample`` documents. Files are read once
-    for each of the parts that has files of its own. An empty document is left out.
+    for each of the parts that has separate files. An empty document is left out.
 
     Raises MTScaffoldError where a file cannot be read, where a document is not UTF-8, which JSONL cannot hold, and
     where a part would have no documents.
@@ -70,7 +70,7 @@ def _write(stream: BinaryIO, document: bytes, name: str) -> None:
     except UnicodeDecodeError as error:
         raise MTScaffoldError(
             f"{name}: not UTF-8 (byte 0x{document[error.start]:02X} at offset {error.start}), which JSONL cannot hold; "
-            "convert it, or give train, valid and tests as files of their own, which are read as they are"
+            "convert it, or give train, valid and tests as separate files, which are read as they are"
         ) from None
     stream.write(json.dumps({_FIELD: text}, ensure_ascii=False).encode() + b"\n")
 

@@ -47,7 +47,7 @@ def _ted(lines: Iterable[bytes], name: str, others: Counter[str]) -> Iterator[by
         if element is None or _TAG.search(element[2]):
             shown = tag[0].decode()
             raise MTScaffoldError(
-                f"{name}: line {number}: {shown} is not one element on a line of its own, "
+                f"{name}: line {number}: {shown} is not one element alone on its line, "
                 f"<{tag[1].decode()}>...</{tag[1].decode()}>; restore the file"
             )
         if element[1] in _UNWRAPPED:
@@ -62,7 +62,7 @@ def _segments(lines: Iterable[bytes], name: str) -> Iterator[bytes]:
         segment = _SEGMENT.fullmatch(line)
         if segment is None or b"<seg" in segment[1] or b"</seg>" in segment[1]:
             raise MTScaffoldError(
-                f'{name}: line {number}: not one segment on a line of its own, <seg id="n">...</seg>; restore the file'
+                f'{name}: line {number}: not one segment alone on its line, <seg id="n">...</seg>; restore the file'
             )
         count += 1
         yield segment[1] + b"\n"

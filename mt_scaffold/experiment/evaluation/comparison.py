@@ -121,7 +121,7 @@ class PublishedBeside(Published):
 class Comparison:
     """All systems on all test sets, with what a reader needs to interpret the scores.
 
-    baseline: of all systems that have none of their own. bootstrap_samples, random_seed: of the tests. comparisons:
+    baseline: of the systems that name no other. bootstrap_samples, random_seed: of the tests. comparisons:
     how many tests there are in each metric. engines: what translated (``CTranslate2 4.8.5, int8``),
     where it was not fairseq alone. warnings: what limits the result, by all steps.
     """

@@ -177,7 +177,7 @@ def task_names(tasks: Sequence[str], known: Sequence[str]) -> list[str]:
         if name not in known:
             raise UsageError(
                 f"lm_eval has no task '{task}'; give one of its names (lm-eval ls tasks), one of the paper's "
-                f"({', '.join(PAPER_TASKS)}), or --include-path with the folder of your own"
+                f"({', '.join(PAPER_TASKS)}), or --include-path with a folder of your tasks"
             )
         names.append(name)
     if not names:
@@ -203,7 +203,7 @@ def _prepare(download: bool) -> None:
 
 
 def _task_manager(tasks: Sequence[str], folders: list[str]) -> Any:
-    """Return the harness' index of tasks: of its own only where they are wanted, because reading those takes long."""
+    """Return the harness's index of tasks; reading its built-in ones takes long, so only where they are wanted."""
     from lm_eval.tasks import TaskManager
 
     for folder in folders:

@@ -220,7 +220,7 @@ def _translate(
         "return_scores": True,
         "return_end_token": True,
     }
-    # The end is a step of its own.
+    # The end counts as a step.
     results = translator.translate_batch(sources, max_decoding_length=limit + 1, num_hypotheses=beam, **arguments)
     found = [_best(zip(result.hypotheses, result.scores, strict=True)) for result in results]
     at_limit = [number for number, result in enumerate(results) if any(len(each) > limit for each in result.hypotheses)]

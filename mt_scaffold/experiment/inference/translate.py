@@ -125,7 +125,7 @@ class _Work:
                 "--gpus 0"
             )
         log = self._make_clean()
-        # fairseq-generate writes its output into a folder, under a name of its own.
+        # fairseq-generate writes its output into a folder, under a name that it chooses.
         with tempfile.TemporaryDirectory(prefix=f".{self.subset}.", dir=self.output) as results:
             arguments = [str(self.data), "--path", str(self.model), "--gen-subset", self.subset]
             arguments += ["--source-lang", self.binarised.source, "--target-lang", self.binarised.target]

@@ -25,6 +25,7 @@ KINDS = {
     "unknown-target": "The target language is not known, so tokenised BLEU with compounds split or in lower case is of "
     "the words given: not the published figure where they were normalised",
     "preprocessed": "Text looks tokenised or segmented already, and was tokenised again",
+    "preprocessed-documents": "Documents look tokenised or segmented already, and bits per byte are of that text",
     "tokenised-reference": "References were tokenised already; scores are of their detokenised form, and not "
     "comparable with scores from elsewhere",
     "markup": "Lines with a tag that the markup does not name are kept as sentences",

@@ -83,7 +83,7 @@ def measure_cell(
 def measure_imported(
     name: str, imported: str, codes: Path, texts: Mapping[str, CountedText], morphemes: Path | None = None
 ) -> Cell:
-    """Measure codes that are not learned here, as a cell of their own N."""
+    """Measure codes that are not learned here, as a cell at their N."""
     learned = of_imported(Codes.read(codes))
     on, seconds = _measured(learned, texts, morphemes)
     return Cell(name, imported, len(learned.merged), len(learned.merged), True, None, 0.0, seconds, None, on)

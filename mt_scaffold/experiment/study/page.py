@@ -74,7 +74,7 @@ def write_page(study: Study, cells: Sequence[Cell], figures: Sequence[Path], fol
     ]
     content = render(
         "study.html.jinja",
-        name=folder.resolve().name,
+        name=study.name,
         methods=[*study.methods],
         baseline=study.baseline,
         texts=[*study.learned],

@@ -16,8 +16,10 @@ from mt_scaffold.experiment.binarise.pairs_as_ids import DESCRIPTION
 from mt_scaffold.experiment.configuration.language_model import LanguageModelConfig
 from mt_scaffold.experiment.configuration.language_model_layout import TASK_KINDS, LanguageModelLayout
 from mt_scaffold.experiment.configuration.layout import TRAINED_ON, Run
+from mt_scaffold.experiment.data.preprocessed import lines_look_tokenised
 from mt_scaffold.experiment.runtime.fairseq import gpus_in_all, option_arguments
 from mt_scaffold.experiment.runtime.fairseq_options import Call
+from mt_scaffold.experiment.runtime.result_warnings import ResultWarning
 from mt_scaffold.experiment.runtime.results import write_result
 from mt_scaffold.experiment.runtime.schema import OptionValue
 from mt_scaffold.experiment.tasks import benchmarks
@@ -26,7 +28,7 @@ from mt_scaffold.experiment.tasks.task import Comparable, Step, Task
 from mt_scaffold.experiment.tasks.training_text import TrainingText, documents
 from mt_scaffold.experiment.training.language_model_options import (
     OWN_TASKS,
-    check_averaging,
+    check_training,
     options_for_data,
     short_schedules,
     training_options,
@@ -86,6 +88,18 @@ def gather_counts(layout: LanguageModelLayout) -> None:
     count = layout.config.prepare.shards
     counted = [layout.counted(f"{number + 1}-of-{count}") for number in range(count)]
     merge_counts(layout.counts, counted, layout.config.prepare.max_memory)
+
+
+def _preprocessed(layout: LanguageModelLayout, parts: Sequence[str]) -> list[ResultWarning]:
+    """Warn of parts that are tokenised or segmented already: training text and test sets."""
+    found = {
+        part: lines_look_tokenised(
+            line for document in Documents(layout.patterns(part), *layout.format) for line in document.splitlines()
+        )
+        for part in parts
+        if part != "valid"
+    }
+    return [ResultWarning("preprocessed-documents", part, str(seen)) for part, seen in found.items() if seen]
 
 
 # -- models → bits per byte, samples
@@ -177,14 +191,20 @@ class LanguageModeling(Task[LanguageModelLayout]):
         shards(layout)
         _evaluation(layout.config)
         benchmarks.check_plan(layout)
-        # Once a data folder exists, whether the trainings on it will save the checkpoints that are averaged.
+        # Once a data folder exists, whether the trainings on it can be as they are wanted.
         for trained, comparison in layout.config.trainings:
             if ((data := layout.binarised_of(trained)) / DESCRIPTION).exists():
-                check_averaging(layout.config, trained, comparison, read_documents_folder(data))
+                check_training(layout.config, trained, comparison, read_documents_folder(data))
 
     def training_text(self, layout: LanguageModelLayout) -> TrainingText:
         found = documents(layout)
-        found.warnings += short_schedules(layout.config)
+        data = layout.config.data
+        sampled = data.documents is not None and data.sample is not None
+        for comparison, problem, sure in short_schedules(layout.config, None if sampled else found.subwords):
+            if sure:
+                found.problems.append((f"comparisons.{comparison}", problem))
+            else:
+                found.warnings.append(f"comparisons.{comparison}: {problem}")
         return found
 
     def fairseq_calls(self, layout: LanguageModelLayout) -> list[Call]:
@@ -237,6 +257,7 @@ class LanguageModeling(Task[LanguageModelLayout]):
             keep_text=keep_text,
             padding_factor=layout.config.binarise.padding_factor,
             num_workers=workers,
+            warnings=_preprocessed(layout, parts),
         )
 
     def trained_after(self, layout: LanguageModelLayout, run: Run) -> list[Path]:
@@ -270,6 +291,11 @@ class LanguageModeling(Task[LanguageModelLayout]):
             for system in config.systems
             for seed in config.seeds
         ]
+
+    def reports(self, layout: LanguageModelLayout) -> list[Path]:
+        systems, tests = layout.config.systems, layout.config.test_sets
+        folders = [layout.binarised_test_of(system, test) for system in systems for test in tests]
+        return [*dict.fromkeys([*map(layout.binarised_of, systems), *folders])]
 
     def samples(self, layout: LanguageModelLayout) -> int:
         return layout.config.evaluate.bootstrap_samples

@@ -74,7 +74,7 @@ def documents(layout: LanguageModelLayout) -> TrainingText:
                 continue
             size = sum(path.stat().st_size * (_COMPRESSION if compression_of(path) else 1) for path in paths)
             if paths:
-                found.described.append(f"{part.removeprefix('tests.')}: {len(paths)} files, {shown_size(size)}")
+                found.described.append(f"{part.removeprefix('tests.')}: {shown_files(paths)}, {shown_size(size)}")
             if part == "train":
                 found.size = size
                 found.warnings += documents_look_preprocessed(paths, data.documents.format)
@@ -87,9 +87,20 @@ def documents_look_preprocessed(paths: Sequence[Path], form: str | None = None) 
 
     form: as in the configuration. They are not refused: a text may quote what the marks look like.
     """
-    plain = [path for path in paths if (form or format_by_name(path.name)) in ("lines", "files")][:1]
-    found = {path: seen for path in plain if (seen := looks_tokenised(path)) is not None}
-    return [f"{path}: {seen}; codes of bytes are made for raw text, so give that" for path, seen in found.items()]
+    path = first_plain(paths, form)
+    if path is None or (seen := looks_tokenised(path)) is None:
+        return []
+    return [f"{path}: {seen}; give the raw text, or bits per byte will be those of this text"]
+
+
+def first_plain(paths: Sequence[Path], form: str | None = None) -> Path | None:
+    """Return the first file of documents in plain text; form: as in the configuration."""
+    return next((path for path in paths if (form or format_by_name(path.name)) in ("lines", "files")), None)
+
+
+def shown_files(paths: Sequence[Path]) -> str:
+    """Return the number of files in words, such as ``1 file``."""
+    return f"{len(paths):,} {'file' if len(paths) == 1 else 'files'}"
 
 
 def _expanded(pattern: str) -> list[Path]:

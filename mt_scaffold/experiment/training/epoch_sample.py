@@ -1,4 +1,4 @@
-"""What an epoch of a training needs, drawn once per node and ahead of time, by a process of its own.
+"""What an epoch of a training needs, drawn once per node and ahead of time, by a separate process.
 
 With BPE-dropout or uniform sampling the text is segmented differently in every epoch, and batches are made from all
 lengths. While an epoch trains, a process that loads neither PyTorch nor fairseq draws the next into a file that all

@@ -7,6 +7,7 @@ import itertools
 import math
 from collections.abc import Mapping
 from pathlib import Path
+from typing import NamedTuple
 
 from mt_scaffold.corpus.files import PathLike, open_input
 from mt_scaffold.errors import MTScaffoldError, UsageError
@@ -102,14 +103,16 @@ def options_for_data(
     return training_options(config, system, comparison, gpus, found, text)
 
 
-def check_averaging(config: LanguageModelConfig, system: str, comparison: str, data: BinarisedDocuments) -> None:
-    """Raise UsageError where a training on ``data`` will not save as many checkpoints as are averaged.
+def check_training(config: LanguageModelConfig, system: str, comparison: str, data: BinarisedDocuments) -> None:
+    """Raise UsageError where a training on ``data`` ends within its warm-up, or saves too few checkpoints to average.
 
     What depends on the number of processes (``by: updates``) or on another training (``text_of``), and samples of
     unequal length, are left to the task, which checks before its first update.
     """
     amount = config.comparisons[comparison]
-    options = training_options(config, system, comparison)
+    # With dropout, the length of an epoch is known when it begins.
+    unknown = amount.text_of is not None or config.systems[system].resamples
+    options = training_options(config, system, comparison, data=None if unknown else data)
     if config.average.by != "epochs" or amount.text_of is not None or _breaks(options):
         return
     split = data.splits["train"]
@@ -161,27 +164,38 @@ def _tokens_at_once(options: Mapping[str, OptionValue], gpus: int) -> int:
     return length * samples * (number_of(options.get("update-freq")) or 1) * gpus
 
 
-def short_schedules(config: LanguageModelConfig) -> list[str]:
-    """Warn of trainings that end within the warm-up of their schedule, by estimates that need no data."""
+class ShortSchedule(NamedTuple):
+    """A training that ends within the warm-up of its schedule, and so is refused. sure: no estimate can be so wrong."""
+
+    comparison: str
+    problem: str
+    sure: bool
+
+
+def short_schedules(config: LanguageModelConfig, subwords: float | None) -> list[ShortSchedule]:
+    """Return the trainings that end within their warm-up, before there are codes and data.
+
+    subwords: about how many the training text has, None where it is not there yet.
+    """
     if config.train.schedule is None or _breaks(config.train.all_options):
         return []
     warmup = number_of(config.train.all_options.get("warmup-updates"))
     at_once = _tokens_at_once(config.train.all_options, config.train.batch_gpus)
-    about = {
-        name: math.ceil(amount.tokens / at_once)
-        for name, amount in config.comparisons.items()
-        if amount.tokens is not None
-    }
-    return [
-        f"comparisons.{name}: about {updates:,} updates, all of them within warmup-updates ({warmup:,}); "
-        "lower those, or train longer"
-        for name, updates in about.items()
-        if updates <= warmup
-    ]
+    found = []
+    for name, amount in config.comparisons.items():
+        if amount.tokens is None or (updates := math.ceil(amount.tokens / at_once)) > warmup:
+            continue
+        # The last batch of each epoch is short; a text of a quarter of the subwords has four times the epochs.
+        most = math.inf if subwords is None else updates + math.ceil(4 * amount.tokens / max(1.0, subwords))
+        problem = (
+            f"about {updates:,} updates, all of them within warmup-updates ({warmup:,}); lower those, or train longer"
+        )
+        found.append(ShortSchedule(name, problem, sure=most <= warmup))
+    return found
 
 
 def _breaks(options: Mapping[str, OptionValue]) -> bool:
-    """Return whether samples end where documents do, and so have lengths of their own."""
+    """Return whether samples end where documents do, and so differ in length."""
     return options.get("sample-break-mode", "none") != "none"
 
 

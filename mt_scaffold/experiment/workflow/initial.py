@@ -16,7 +16,12 @@ from mt_scaffold.experiment.configuration import load_experiment
 from mt_scaffold.experiment.configuration.data import SIDES
 from mt_scaffold.experiment.configuration.language_model_layout import existing_files
 from mt_scaffold.experiment.data.preprocessed import looks_tokenised
-from mt_scaffold.experiment.tasks.training_text import count_lines, documents_look_preprocessed
+from mt_scaffold.experiment.tasks.training_text import (
+    count_lines,
+    documents_look_preprocessed,
+    first_plain,
+    shown_files,
+)
 
 _LANGUAGE = re.compile(r"[a-z]{2,3}([_-][A-Za-z0-9]+)*")
 # The names of validation and test sets next to a training text.
@@ -204,7 +209,9 @@ def init_documents(
         size += bytes_of if name == "train" else 0
         count = sum(count_lines(file) for file in files) if not str(files[0]).endswith(".parquet") else None
         documents = "" if count is None else f", {count:,} documents (lines)"
-        found.append(f"{name}: {len(files)} files, {bytes_of / 1e6:,.1f} MB{documents}")
+        plain = first_plain(files)
+        state = "" if plain is None else f", {_state(os.fspath(plain))}"
+        found.append(f"{name}: {shown_files(files)}, {bytes_of / 1e6:,.1f} MB{documents}{state}")
     tokens = max(1, size // 4)
     small = size < 50_000_000
     held_out = "" if valid else "  # Of every N documents, one is for validation and one for the test set.\n"

@@ -214,7 +214,7 @@ def _characters(
             raise refused(name, f"byte fallback has {len(byte_ids)} of 256 bytes")
     unknown = vocabulary.get(model["unk_token"]) if model.get("unk_token") else None
     if len(byte_ids) < 256 and unknown is not None and not model.get("fuse_unk"):
-        raise refused(name, "each unknown character has an id of its own (fuse_unk is false)")
+        raise refused(name, "each unknown character has a separate id (fuse_unk is false)")
     applied = applied_merges(merges, list)
     made = {left + right for left, right in applied}
     pieces = {token: number for token, number in ordinary.items() if len(token) == 1 or token in made}

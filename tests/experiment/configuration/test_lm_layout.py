@@ -32,6 +32,7 @@ from mt_scaffold.experiment.tasks import read_layout
 from mt_scaffold.experiment.tasks.language_modeling import LanguageModeling
 from mt_scaffold.experiment.training.averaging_check import number_of
 from mt_scaffold.experiment.training.language_model_options import (
+    check_training,
     options_for_data,
     short_schedules,
     tokens_per_byte,
@@ -223,10 +224,23 @@ def test_a_schedule_ends_where_the_training_ends() -> None:
     assert training_options(config, "other", "equal_text", 2, DATA, 40960)["lr-period-updates"] == 6
     with pytest.raises(UsageError, match="this training has 2 updates, all of them within warmup-updates"):
         training_options(config, "other", "equal_text", 0, DATA, 4000)
-    assert short_schedules(config) == []
-    warmer = small(train={"options": train["options"] | {"warmup-updates": 5000}, "schedule": "cosine"})
-    (warning,) = short_schedules(warmer)
-    assert re.fullmatch(r"comparisons\.equal_tokens: about \d+ updates, .*warmup-updates \(5,000\); .*", warning)
+    assert short_schedules(config, 5000) == []
+
+
+def test_a_training_that_ends_within_its_warmup_is_found_before_it_begins() -> None:
+    """20 updates, and at most one more for each epoch, of which a text of a quarter of the subwords has four times."""
+
+    def warm(updates: int) -> LanguageModelConfig:
+        options = SMALL["train"]["options"] | {"warmup-updates": updates}
+        return small(train={"options": options, "schedule": "cosine"})
+
+    for updates, subwords, sure in ((19, 5000, None), (20, None, False), (20, 5000, False), (29, 5000, True)):
+        found = [(short.comparison, short.sure) for short in short_schedules(warm(updates), subwords)]
+        assert found == ([] if sure is None else [("equal_tokens", sure)])
+    assert "about 20 updates, all of them within warmup-updates (5,000)" in short_schedules(warm(5000), 5000)[0].problem
+    check_training(warm(20), "bpe", "equal_tokens", DATA)
+    with pytest.raises(UsageError, match="this training has 21 updates, all of them within warmup-updates"):
+        check_training(warm(21), "bpe", "equal_tokens", DATA)
 
 
 def test_a_schedule_counts_the_updates_that_mt_scaffold_train_makes() -> None:

@@ -11,9 +11,12 @@ import pytest
 
 pytest.importorskip("sacrebleu", reason="needs the extra 'workflow'")
 
+from mt_scaffold import learn_bpe
 from mt_scaffold.experiment.binarise.pairs_as_ids import DESCRIPTION, binarise
 from mt_scaffold.experiment.binarise.segmentation import joint_segmentation
-from mt_scaffold.experiment.configuration import Config, parse_config
+from mt_scaffold.experiment.configuration import Config, parse_config, parse_experiment
+from mt_scaffold.experiment.configuration.language_model import LanguageModelConfig
+from mt_scaffold.experiment.configuration.language_model_layout import LanguageModelLayout
 from mt_scaffold.experiment.configuration.systems import CodesSetting
 from mt_scaffold.experiment.data.parallel import RawReport
 from mt_scaffold.experiment.data.report import gather_reports
@@ -27,6 +30,7 @@ from mt_scaffold.experiment.evaluation.translation_checks import check_translati
 from mt_scaffold.experiment.runtime.result_warnings import KINDS, ResultWarning, lines_of, read_warnings
 from mt_scaffold.experiment.runtime.results import read_result, write_result
 from mt_scaffold.experiment.tasks.codes import learn
+from mt_scaffold.experiment.tasks.language_modeling import LanguageModeling
 from mt_scaffold.experiment.training.train import TrainingReport
 from mt_scaffold.methods import PlainBPE, Scaffold
 
@@ -197,6 +201,38 @@ def test_the_data_report_has_the_warnings_of_its_steps(tmp_path: Path, capsys: p
     words = {"train.qq": tmp_path / "words.json", "valid.qq": tmp_path / "words.json"}
     report = gather_reports([tmp_path / "raw.json"] * 2, words, {})
     assert kinds(report.warnings) == ["test-in-train", "language", "preprocessed"]
+
+
+def test_tokenised_documents_are_said_to_be(tmp_path: Path) -> None:
+    """Bits per byte of tokenised text are another quantity; each part that is measured or trained on is looked at."""
+    text = {name: tmp_path / name for name in ("train", "valid", "test")}
+    for name, path in text.items():
+        words = "It isn &apos;t here , he said .\n" * 20
+        path.write_text(words if name == "train" else "It isn't here, he said.\n" * 9)
+    sources = {"train": [str(text["train"])], "valid": [str(text["valid"])], "tests": {"test": [str(text["test"])]}}
+    config = parse_experiment(
+        {
+            "task": "language_modeling",
+            "name": "small",
+            "data": {"documents": sources},
+            "codes": {"symbols": 270, "total_symbols": True},
+            "systems": {"bpe": {"algorithm": "bpe"}},
+            "baseline": "bpe",
+            "comparisons": {"main": {"tokens": 100}},
+            "train": {"options": {"arch": "transformer_lm"}},
+        }
+    )
+    assert isinstance(config, LanguageModelConfig)
+    layout, task = LanguageModelLayout(tmp_path / "small", config), LanguageModeling()
+    (name,) = map(layout.segmentation_of, config.systems)
+    layout.codes(name).parent.mkdir(parents=True)
+    learn_bpe(paths=[text["train"]], outfile=layout.codes(name), num_symbols=5, pretokenise="gpt2")
+    data = layout.binarised_of("bpe")
+    task.binarise(layout, data.name, data, ("train", "valid"), 1)
+    task.binarise(layout, data.name, layout.binarised_test_of("bpe", "test"), ("test",), 1)
+    found = [warning for path in task.reports(layout) for warning in read_warnings(path / DESCRIPTION)]
+    says = "looks tokenised already (such as '&apos;t'), by 20 of its first 20 lines"
+    assert found == [ResultWarning("preprocessed-documents", "train", says)]
 
 
 def test_a_tokenised_reference_is_detokenised_and_said_to_be(tmp_path: Path) -> None:

@@ -329,7 +329,7 @@ def test_examples_are_segmented_with_glossaries_and_threshold(experiment: Path, 
         ("{algorithm: unigram, sampling_alpha: 0.2}", "sampling with alpha 0.2"),
     ],
 )
-def test_the_page_says_what_is_sampled(experiment: Path, tmp_path: Path, system: str, shown: str) -> None:
+def test_the_page_says_what_is_sampled(page: Path, experiment: Path, tmp_path: Path, system: str, shown: str) -> None:
     """A system with sampling would look like the one without."""
     copy = tmp_path / "copy"
     shutil.copytree(experiment, copy)
@@ -340,7 +340,16 @@ def test_the_page_says_what_is_sampled(experiment: Path, tmp_path: Path, system:
         inputs = [layout.words("train", language) for language in ("en", "de")]
         learn(method=Unigram(60), outfile=copy / "codes" / "unigram-60.model", paths=inputs)
     html_report(copy, examples=0)
-    assert f"<td>{shown}</td>" in (copy / "report.html").read_text(encoding="utf-8")
+    assert f">{shown}</td>" in (copy / "report.html").read_text(encoding="utf-8")
+
+
+def test_columns_of_systems_that_are_empty_are_left_out(page: Path) -> None:
+    """Most experiments set neither a vocabulary threshold nor glossaries; the table had four empty columns of seven."""
+    table = page.read_text(encoding="utf-8").split("<summary>The systems</summary>")[1].split("</table>")[0]
+    columns = re.findall("<th class[^>]*>(.*?)</th>", table)
+    assert columns == ["system", "codes", "dropout or sampling, source and target", "tested against"]
+    rows = [re.findall("<td[^>]*>(.*?)</td>", row) for row in table.split("<tr>")[2:]]
+    assert all(any(row[number] for row in rows) for number in range(len(columns)))
 
 
 def test_bytes_per_token_are_beside_the_papers(

@@ -20,7 +20,7 @@ task: language_modeling
 name: tiny
 description: a rehearsal
 data: {synthetic: {documents: 60, valid: 3, test: 8, stems: 60, clauses: 1, sentences: 5}}
-codes: {symbols: 360, total_symbols: true}
+codes: {symbols: 700, total_symbols: true}
 systems:
   bpe: {algorithm: bpe}
   scaffold: {algorithm: scaffold}
@@ -121,11 +121,25 @@ def test_documents_come_to_tables_of_bits_per_byte(experiment: dict[str, object]
     assert bpe["text_bytes"] <= text["text_bytes"] < bpe["text_bytes"] + 512 * 5
     assert "synthetic" in table.lower()
     summaries = json.loads((output / "statistics.json").read_text())["vocabularies"]
-    assert [each["vocabulary_size"] for each in summaries] == [360, 360]
+    sizes = [each["vocabulary_size"] for each in summaries]
+    assert sizes[0] == 700 > sizes[1]
     assert summaries[0]["scaffold_tokens"] == 0 < summaries[1]["scaffold_tokens"]
     assert (output / "figures" / "token-frequencies.svg").exists()
     samples = (output / "scaffold" / "equal_text" / "seed-1" / "samples.txt").read_text(encoding="utf-8")
     assert "\nLa " in samples and "\n1843" in samples
+
+
+def test_what_limits_a_result_stands_above_its_table_in_every_form(experiment: dict[str, object]) -> None:
+    """One seed, and codes that ran out of pairs, which only a log said: in files, on the page and when a run ends."""
+    done, output = experiment["done"], experiment["output"]
+    assert isinstance(done, subprocess.CompletedProcess) and isinstance(output, Path)
+    files = [*(output / f"comparison.{kind}" for kind in ("txt", "md", "json", "tex")), output / "report.html"]
+    forms = {path.suffix: path.read_text(encoding="utf-8") if path.exists() else "" for path in files}
+    forms["end"] = done.stdout
+    few_tokens = r'Fewer tokens were learned [^"]*scaffold-700-total \(|"few-tokens"'
+    for says in (few_tokens, 'Fewer than three seeds|"few-seeds"'):
+        assert {form for form, text in forms.items() if not re.search(says, text)} == set()
+    assert forms[".txt"].index("Fewer tokens were learned") < forms[".txt"].index("\ngroup ")
 
 
 def test_every_model_is_asked_the_tasks(experiment: dict[str, object]) -> None:
@@ -221,7 +235,7 @@ def test_language_models_get_a_page(experiment: dict[str, object], tmp_path: Pat
 @pytest.mark.parametrize(
     ("change", "repeated", "kept"),
     [
-        (("symbols: 360", "symbols: 350"), {"learn", "binarise", "train", "statistics"}, {"count_words"}),
+        (("symbols: 700", "symbols: 690"), {"learn", "binarise", "train", "statistics"}, {"count_words"}),
         (("documents: 60", "documents: 61"), {"get_documents", "count_words", "train"}, set()),
         (("tokens: 4000", "tokens: 5000"), {"train", "evaluate", "compare"}, {"binarise"}),
         (("samples: 50", "samples: 60"), {"compare", "compare_tasks", "report"}, {"evaluate", "evaluate_tasks"}),
@@ -256,7 +270,7 @@ def test_a_training_that_cannot_resume_is_named_before_anything_is_deleted(
 @pytest.mark.parametrize(
     ("wrong", "says"),
     [
-        (("symbols: 360", "simbols: 360"), r".*tiny\.yaml:6: codes\.simbols: unknown key; did you mean symbols\?"),
+        (("symbols: 700", "simbols: 700"), r".*tiny\.yaml:6: codes\.simbols: unknown key; did you mean symbols\?"),
         (("lr: 0.01", "lrr: 0.01"), "fairseq-train: unrecognized arguments: --lrr"),
         (("synthetic: {documents: 60, valid: 3, test: 8, stems: 60, clauses: 1, sentences: 5}",
           "documents: {train: [none], valid: [none], tests: {a: [none]}}"), "none: no such file"),

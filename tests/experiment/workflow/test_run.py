@@ -1,11 +1,7 @@
 """``mt-scaffold run`` and ``check``: an experiment from one command, and what is wrong with it before anything runs."""
 
-import os
 import re
-import signal
-import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -17,7 +13,6 @@ pytest.importorskip("fairseq_cli", reason="needs the extra 'fairseq'")
 from mt_scaffold.errors import UsageError
 from mt_scaffold.experiment.configuration.yaml_file import settings_from
 from mt_scaffold.experiment.runtime import fairseq_options
-from mt_scaffold.experiment.runtime.checkpoints import load_checkpoint, updates_made
 from mt_scaffold.experiment.runtime.fairseq_options import Call, check_options
 from mt_scaffold.experiment.workflow.checking import CheckFailed, check_experiment
 from mt_scaffold.experiment.workflow.running import Settings, snakemake_arguments
@@ -140,50 +135,3 @@ def test_settings_are_those_of_snakemakes_config(folder: Path, monkeypatch: pyte
     assert (Path(slurm[slurm.index("--profile") + 1]) / "config.yaml").exists() and "--cores" not in slurm
     with pytest.raises(UsageError, match="none of local, slurm"):
         snakemake_arguments("c.yaml", Settings(profile="slrum"))
-
-
-def start(folder: Path, *options: str) -> subprocess.Popen[str]:
-    """``mt-scaffold run`` in a process group, as a terminal starts it."""
-    command = [sys.executable, "-m", "mt_scaffold", "run", "tiny.yaml", "--cores", "2", *options]
-    return subprocess.Popen(
-        command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True
-    )
-
-
-def test_a_dry_run_lists_the_steps_and_leaves_nothing_behind(folder: Path) -> None:
-    """Outside a clone, and only after the check."""
-    configuration(folder)
-    with start(folder, "--dry-run", "--only", "bpe", "--output", "elsewhere") as process:
-        assert process.stdout is not None
-        shown = process.stdout.read()
-    assert process.returncode == 0, shown
-    assert shown.startswith("tiny: checked, and ready to run")
-    assert "\ntrain bpe, seed 1\n" in shown and "train scaffold" not in shown
-    assert not (folder / "elsewhere").exists()
-    configuration(folder, ("max-epoch:", "max-epok:"))
-    with start(folder, "--dry-run") as process:
-        assert process.stdout is not None
-        refused = process.stdout.read()
-    assert process.returncode == 2 and refused.count("\n") == 1 and "did you mean --max-epoch?" in refused
-
-
-def test_ctrl_c_leaves_every_training_saved(folder: Path) -> None:
-    """A terminal sends it to Snakemake, shells and steps at once: no traceback, and no step that has failed."""
-    configuration(folder, ("max-epoch: 8", "max-epoch: 500"))
-    with start(folder, "--only", "bpe") as process:
-        log = folder / "experiments" / "tiny" / "bpe" / "seed-1" / "train.log"
-        deadline = time.monotonic() + 300
-        while not log.exists() or "begin training epoch 1" not in log.read_text(encoding="utf-8"):
-            assert process.poll() is None and time.monotonic() < deadline
-            time.sleep(0.05)
-        os.killpg(process.pid, signal.SIGINT)
-        assert process.stdout is not None
-        shown = process.stdout.read()
-    assert process.returncode == 128 + signal.SIGINT, shown
-    *_, stopping, last = shown.splitlines()
-    assert stopping == "mt-scaffold: stopping; a training saves after its update. Ctrl-C again ends at once"
-    found = re.fullmatch(r"mt-scaffold: .*bpe/seed-1: interrupted after update (\d+); the same command resumes", last)
-    logs = "".join(path.read_text(encoding="utf-8") for path in (folder / "experiments").rglob("*.log"))
-    assert found and not re.search("Traceback|Error|failed", shown + logs), shown + logs
-    last_checkpoint = log.parent / "checkpoints" / "checkpoint_last.pt"
-    assert updates_made(load_checkpoint(last_checkpoint), last_checkpoint) == int(found[1])

@@ -21,6 +21,7 @@ pytest.importorskip("fairseq_cli", reason="needs the extra 'fairseq'")
 from learning import learn_with
 
 from mt_scaffold import BPE, Codes
+from mt_scaffold.cli import main
 from mt_scaffold.corpus.text import read_lines, surface_form
 from mt_scaffold.experiment.binarise.dictionary import read_dictionary
 
@@ -142,6 +143,51 @@ def test_a_killed_experiment_resumes_to_the_table(experiment: dict[str, object])
     for system in ("bpe", "scaffold"):
         translations = (output / system / "seed-1" / "translations" / "test.de").read_text(encoding="utf-8")
         assert translations.count("\n") == 20
+
+
+def test_one_seed_is_a_warning_in_every_form(experiment: dict[str, object]) -> None:
+    """It stands above the table in files and on the page, and is printed when the run ends."""
+    second, output = experiment["second"], experiment["output"]
+    assert isinstance(second, subprocess.CompletedProcess) and isinstance(output, Path)
+    files = [*(output / f"comparison.{kind}" for kind in ("txt", "md", "json", "tex")), output / "report.html"]
+    forms = {path.suffix: path.read_text(encoding="utf-8") if path.exists() else "" for path in files}
+    forms["end"] = second.stdout
+    without = {form for form, text in forms.items() if not re.search('Fewer than three seeds|"few-seeds"', text)}
+    assert without == set()
+    assert forms[".txt"].index("Warning: ") < forms[".txt"].index("\ntest set ")
+
+
+def test_figures_are_as_wide_as_a_column_with_a_colour_per_system(experiment: dict[str, object]) -> None:
+    """As SVG and PDF, for papers; the difference with its interval has the colour of its system in the curves."""
+    output = experiment["output"]
+    assert isinstance(output, Path)
+    figures = output / "figures"
+    drawn = {path.stem for path in figures.glob("*.svg")}
+    assert {"differences", "training", "token-frequencies"} <= drawn == {path.stem for path in figures.glob("*.pdf")}
+    texts = {name: (figures / f"{name}.svg").read_text(encoding="utf-8") for name in ("differences", "training")}
+    colours = {name: {*re.findall(r"stroke: (#[0-9a-f]{6})", text)} for name, text in texts.items()}
+    blue, orange = "#0072b2", "#d55e00"
+    assert (
+        {blue, orange} <= colours["training"] and orange in colours["differences"] and blue not in texts["differences"]
+    )
+    for name, text in texts.items():
+        width = re.search(r'<svg [^>]*width="([0-9.]+)pt"', text)
+        assert width is not None and float(width[1]) < 260, name
+
+
+def test_an_edited_card_outlives_packing_again(
+    experiment: dict[str, object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without --output the folder is EXPERIMENT-SYSTEM, and a licence that was filled in stays."""
+    output = experiment["output"]
+    assert isinstance(output, Path)
+    monkeypatch.chdir(tmp_path)
+    card = tmp_path / "tiny-scaffold" / "README.md"
+    assert main(["pack", str(output / "scaffold")]) == 0
+    edited = card.read_text(encoding="utf-8").replace("license: unknown", "license: cc-by-4.0")
+    card.write_text(edited, encoding="utf-8")
+    assert main(["pack", str(output / "scaffold")]) == 0
+    assert "license: cc-by-4.0" in edited and card.read_text(encoding="utf-8") == edited
 
 
 def test_finished_steps_are_not_repeated(experiment: dict[str, object]) -> None:

@@ -11,6 +11,7 @@ from mt_scaffold.corpus.files import PathLike, write_text
 from mt_scaffold.corpus.text import END_OF_WORD, SEPARATOR, read_lines, surface_form
 from mt_scaffold.corpus.vocabulary_file import read_vocabulary
 from mt_scaffold.errors import MTScaffoldError, UsageError
+from mt_scaffold.experiment.configuration import Config
 from mt_scaffold.experiment.configuration.layout import Run
 from mt_scaffold.experiment.configuration.translation_layout import TranslationLayout
 from mt_scaffold.experiment.data.clean import CleanReport
@@ -20,9 +21,11 @@ from mt_scaffold.experiment.report.html.parts import (
     check_finished,
     figures,
     loss_sections,
+    options_text,
     render,
     score_tables,
     script_json,
+    systems_table,
     text,
 )
 from mt_scaffold.experiment.report.paper import COMPRESSION_NOTE, compression, own_text, read_paper
@@ -81,8 +84,7 @@ def html_report(experiment: PathLike, output: PathLike | None = None, examples: 
         surface=surface_form,
         end_of_word=END_OF_WORD,
         separator=SEPARATOR,
-        segmentation_of={name: config.segmentation(name) for name in config.systems},
-        resampling_of={name: description(system.resamplings) for name, system in config.systems.items()},
+        systems=systems_table([_system_row(config, name) for name in config.systems]),
         systems_of_codes=[box["systems"] for box in boxes],
         has_resampling=any(system.resamples for system in config.systems.values()),
         has_filters=any(each.vocabulary_threshold is not None or each.glossaries for each in segmentations),
@@ -93,6 +95,21 @@ def html_report(experiment: PathLike, output: PathLike | None = None, examples: 
     )
     write_text(page, content)
     return page
+
+
+def _system_row(config: Config, name: str) -> dict[str, str]:
+    """Return what distinguishes a system, by the columns of the table."""
+    system, setting = config.systems[name], config.segmentation(name)
+    codes = ", ".join(codes.file_or_name for codes in setting.codes)
+    return {
+        "system": name,
+        "codes": codes if setting.inference == MERGES else f"{codes}, {setting.inference} inference",
+        "dropout or sampling, source and target": description(system.resamplings),
+        "vocabulary threshold": str(setting.vocabulary_threshold or ""),
+        "glossaries": " ".join(setting.glossaries),
+        "extra training options": options_text(system.train.options if system.train else {}),
+        "tested against": config.baseline_of(name) or "",
+    }
 
 
 def _data_rows(layout: TranslationLayout) -> list[dict[str, Any]]:

@@ -18,9 +18,11 @@ from mt_scaffold.experiment.report.html.parts import (
     check_finished,
     figures,
     loss_sections,
+    options_text,
     render,
     score_tables,
     script_json,
+    systems_table,
     task_tables,
     text,
 )
@@ -63,8 +65,18 @@ def language_model_report(experiment: PathLike, output: PathLike | None = None) 
         samples=_samples(layout),
         runs=runs,
         config_text=text(layout.config_file),
-        codes_of={name: config.codes_of(name).name for name in config.systems},
-        resampling_of={name: description(system.resamplings) for name, system in config.systems.items()},
+        systems=systems_table(
+            [
+                {
+                    "system": name,
+                    "codes": config.codes_of(name).name,
+                    "dropout or sampling": description(system.resamplings),
+                    "extra training options": options_text(system.train.options if system.train else {}),
+                    "tested against": config.baseline_of(name) or "",
+                }
+                for name, system in config.systems.items()
+            ]
+        ),
         systems_of_codes=[box["systems"] for box in boxes],
         without_box=left_out,
         end_of_word=END_OF_WORD,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -55,6 +55,18 @@ def text(path: Path) -> str:
     """Return the text of a file; MTScaffoldError where it is not UTF-8."""
     with open_input(path) as stream:
         return decode(stream.read(), shown(path))
+
+
+def systems_table(rows: Sequence[dict[str, str]]) -> dict[str, Any]:
+    """Return the table of an experiment's systems, with a row each by its columns, without columns that are empty."""
+    heading = [column for column in rows[0] if any(row[column] for row in rows)]
+    cells = [[row[column] for column in heading] for row in rows]
+    return {"heading": heading, "groups": [cells], "left": tuple(range(len(heading)))}
+
+
+def options_text(options: Mapping[str, Any]) -> str:
+    """Return options of fairseq-train as one line."""
+    return ", ".join(f"{name}: {value}" for name, value in options.items())
 
 
 def score_tables(comparison: Comparison) -> list[dict[str, Any]]:

@@ -34,7 +34,7 @@ rule get_data:
     shell: "{STEP} get-data {CONFIG} {params.test} {CACHE} > {log:q} 2>&1"
 
 
-# A rule of its own, so that a test set can be added at any time. It looks for its sentences in the training text, which
+# A separate rule, so that a test set can be added at any time. It looks for its sentences in the training text, which
 # is not an input because it may be gone by then.
 use rule get_data as get_test_set with:
     input: layout.step_report("get-data")

@@ -1,0 +1,193 @@
+#include "bindings/bindings_batches.hpp"
+
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/variant.h>
+
+#include <algorithm>
+#include <stdexcept>
+#include <variant>
+
+#include "bindings/bindings_text.hpp"
+#include "io/threads.hpp"
+#include "text/find_tokens.hpp"
+
+namespace mt_scaffold {
+
+namespace {
+
+std::vector<std::u32string> as_code_points(const nb::list& strings) {
+  std::vector<std::u32string> result;
+  for (const auto& string : strings) {
+    PyObject* const object = nb::cast<nb::str>(string).ptr();
+    std::u32string points;
+    for (Py_ssize_t i = 0; i < PyUnicode_GET_LENGTH(object); ++i) points += PyUnicode_READ_CHAR(object, i);
+    result.push_back(std::move(points));
+  }
+  return result;
+}
+
+nb::list find_tokens(const nb::list& texts, const nb::list& given) {
+  const std::vector<std::u32string> tokens = as_code_points(given);
+  const TokenFinder<uint8_t> narrow(tokens);
+  const TokenFinder<uint16_t> wider(tokens);
+  const TokenFinder<uint32_t> widest(tokens);
+  nb::list result;
+  size_t text = 0;
+  const auto found = [&](size_t place, size_t token) { result.append(nb::make_tuple(text, place, token)); };
+  for (const auto& each : texts) {
+    PyObject* const object = nb::cast<nb::str>(each).ptr();
+    const auto size = static_cast<size_t>(PyUnicode_GET_LENGTH(object));
+    switch (PyUnicode_KIND(object)) {
+      case PyUnicode_1BYTE_KIND:
+        narrow.find(PyUnicode_1BYTE_DATA(object), size, found);
+        break;
+      case PyUnicode_2BYTE_KIND:
+        wider.find(PyUnicode_2BYTE_DATA(object), size, found);
+        break;
+      default:
+        widest.find(PyUnicode_4BYTE_DATA(object), size, found);
+    }
+    ++text;
+  }
+  return result;
+}
+
+using Matrix = nb::ndarray<int64_t, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+using Values = nb::ndarray<nb::ro, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Offsets = nb::ndarray<const int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
+// What is too little to begin a thread for.
+constexpr size_t kPerThread = 1 << 18;
+
+// Calls `use` with the values as they are stored.
+template <typename Use>
+void visit(const Values& values, Use&& use) {
+  if (values.dtype() == nb::dtype<uint32_t>()) {
+    use(static_cast<const uint32_t*>(values.data()));
+  } else if (values.dtype() == nb::dtype<int64_t>()) {
+    use(static_cast<const int64_t*>(values.data()));
+  } else {
+    throw nb::type_error("values are uint32 or int64");
+  }
+}
+
+// Raises ValueError for offsets that go back or beyond `count` values.
+void check(const Offsets& offsets, size_t count) {
+  const int64_t* const starts = offsets.data();
+  int64_t last = 0;
+  for (size_t i = 0; i < offsets.shape(0); last = starts[i++])
+    if (starts[i] < last || starts[i] > static_cast<int64_t>(count))
+      throw std::invalid_argument("offsets do not fit the values");
+}
+
+void fill_rows(const Matrix& into, const std::variant<int64_t, Values>& values, const Offsets& offsets,
+               const std::vector<int64_t>& before, const std::vector<int64_t>& after, int64_t fill, bool left,
+               unsigned workers) {
+  const size_t rows = into.shape(0), width = into.shape(1), size = rows * width;
+  const int64_t* const starts = offsets.data();
+  int64_t* const matrix = into.data();
+  if (offsets.shape(0) != rows + 1) throw std::invalid_argument("there is one more offset than there are rows");
+  const Values* const array = std::get_if<Values>(&values);
+  check(offsets, array ? array->shape(0) : INT64_MAX);
+  for (size_t row = 0; row < rows; ++row)
+    if (static_cast<size_t>(starts[row + 1] - starts[row]) + before.size() + after.size() > width)
+      throw std::invalid_argument("a row is too long");
+  // Writes the elements from `begin` to `end`, row after row.
+  const auto write = [&](size_t begin, size_t end, auto&& copy_values) {
+    for (size_t row = width ? begin / width : 0; row * width < end; ++row) {
+      size_t at = row * width;
+      const auto put = [&](size_t count, auto&& copy) {
+        const size_t from = std::max(at, begin), to = std::min(at + count, end);
+        if (from < to) copy(from - at, to - from, matrix + from);
+        at += count;
+      };
+      const auto pad = [&](size_t, size_t count, int64_t* to) { std::fill_n(to, count, fill); };
+      const auto copy_of = [](const std::vector<int64_t>& ids) {
+        return [&ids](size_t from, size_t count, int64_t* to) { std::copy_n(ids.data() + from, count, to); };
+      };
+      const auto first = static_cast<size_t>(starts[row]), count = static_cast<size_t>(starts[row + 1]) - first;
+      const size_t padding = width - count - before.size() - after.size();
+      put(left ? padding : 0, pad);
+      put(before.size(), copy_of(before));
+      put(count, [&](size_t from, size_t some, int64_t* to) { copy_values(first + from, some, to); });
+      put(after.size(), copy_of(after));
+      put(left ? 0 : padding, pad);
+    }
+  };
+  const auto write_all = [&](auto&& copy_values) {
+    const size_t parts = std::clamp<size_t>(size / kPerThread, 1, std::max(1u, workers));
+    nb::gil_scoped_release released;
+    Threads threads;
+    for (size_t part = 1; part < parts; ++part)
+      threads.start([&, part](unsigned) { write(size * part / parts, size * (part + 1) / parts, copy_values); });
+    write(0, size / parts, copy_values);
+  };
+  if (array) {
+    visit(*array, [&](const auto* data) {
+      write_all([data](size_t from, size_t count, int64_t* to) { std::copy_n(data + from, count, to); });
+    });
+  } else {
+    const int64_t value = std::get<int64_t>(values);
+    write_all([value](size_t, size_t count, int64_t* to) { std::fill_n(to, count, value); });
+  }
+}
+
+// Python's integers, one object for all that are equal.
+class Integers {
+ public:
+  PyObject* operator()(int64_t value) {
+    constexpr int64_t kMost = 1 << 20;
+    if (value < 0 || value >= kMost) return made(value).release().ptr();
+    const auto at = static_cast<size_t>(value);
+    if (at >= known_.size()) known_.resize(std::max(at + 1, 2 * known_.size()));
+    if (!known_[at].is_valid()) known_[at] = made(value);
+    return Py_NewRef(known_[at].ptr());
+  }
+
+ private:
+  static nb::object made(int64_t value) {
+    auto result = nb::steal(PyLong_FromLongLong(value));
+    if (!result.is_valid()) throw nb::python_error();
+    return result;
+  }
+
+  std::vector<nb::object> known_;
+};
+
+nb::list list_rows(const Values& values, const Offsets& offsets, const std::vector<int64_t>& before,
+                   const std::vector<int64_t>& after) {
+  check(offsets, values.shape(0));
+  Integers integers;
+  nb::list result;
+  visit(values, [&](const auto* data) {
+    for (size_t row = 0; row + 1 < offsets.shape(0); ++row) {
+      const auto *const begin = data + offsets.data()[row], *const end = data + offsets.data()[row + 1];
+      const auto count = static_cast<size_t>(end - begin) + before.size() + after.size();
+      auto list = nb::steal<nb::list>(PyList_New(static_cast<Py_ssize_t>(count)));
+      if (!list.is_valid()) throw nb::python_error();
+      Py_ssize_t at = 0;
+      const auto put = [&](int64_t value) { PyList_SET_ITEM(list.ptr(), at++, integers(value)); };
+      std::for_each(before.begin(), before.end(), put);
+      std::for_each(begin, end, put);
+      std::for_each(after.begin(), after.end(), put);
+      result.append(std::move(list));
+    }
+  });
+  return result;
+}
+
+}  // namespace
+
+void bind_batches(nb::module_& module) {
+  module.def("find_tokens", &find_tokens, nb::arg("texts"), nb::arg("tokens"));
+  // The signatures are Python, as nanobind's own of arrays are not.
+  module.def("fill_rows", &fill_rows, nb::arg("into").noconvert(), nb::arg("values"), nb::arg("offsets"),
+             nb::arg("before"), nb::arg("after"), nb::arg("fill"), nb::arg("left"), nb::arg("workers"),
+             nb::sig("def fill_rows(into: object, values: object, offsets: object, before: Sequence[int], "
+                     "after: Sequence[int], fill: int, left: bool, workers: int) -> None"));
+  module.def("list_rows", &list_rows, nb::arg("values"), nb::arg("offsets"), nb::arg("before"), nb::arg("after"),
+             nb::sig("def list_rows(values: object, offsets: object, before: Sequence[int], after: Sequence[int]) "
+                     "-> list[list[int]]"));
+}
+
+}  // namespace mt_scaffold

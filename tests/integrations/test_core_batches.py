@@ -1,0 +1,120 @@
+"""The core's part in batches: tokens found in texts, rows of ids as matrices and lists; against plain Python."""
+
+from __future__ import annotations
+
+import re
+
+import numpy
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from mt_scaffold._core import fill_rows, find_tokens, list_rows
+
+pytest.importorskip("transformers", reason="comes with the extra 'transformers'")
+
+from transformers.tokenization_python import Trie
+
+# Few characters, so that tokens overlap and hold one another; one for each width that Python stores, a lone surrogate.
+CHARACTERS = "ab<é東🙂\ud800"
+TOKENS = st.lists(st.text(CHARACTERS, min_size=1, max_size=4), max_size=5, unique=True)
+
+
+def places_by_hand(text: str, tokens: list[str]) -> list[tuple[int, int]]:
+    """Where tokens are: at each place the longest, and on after it."""
+    found, place = [], 0
+    while place < len(text):
+        here = [token for token in tokens if text.startswith(token, place)]
+        if here:
+            found.append((place, tokens.index(max(here, key=len))))
+        place += max(map(len, here), default=1)
+    return found
+
+
+@given(st.lists(st.text(CHARACTERS, max_size=100), max_size=4), TOKENS)
+@example(["ab<", "", "b"], ["b", "ab", "b<", "ab<a"])
+@example(["a" * 99 + "🙂<" + "a" * 40, "é" * 31 + "<"], ["<", "🙂<a", "🙂"])
+def test_tokens_are_found_as_by_hand(texts: list[str], tokens: list[str]) -> None:
+    """Overlapping, at both ends, one the beginning of another or inside it, in texts of every width."""
+    expected = [(number, *each) for number, text in enumerate(texts) for each in places_by_hand(text, tokens)]
+    assert find_tokens(texts, tokens) == expected
+
+
+@given(st.text(CHARACTERS, max_size=40), TOKENS)
+def test_tokens_are_those_of_transformers(text: str, tokens: list[str]) -> None:
+    """Its search, character by character, cuts a text at the same places."""
+    cuts = [place + end for _, place, token in find_tokens([text], tokens) for end in (0, len(tokens[token]))]
+    pieces = [text[begin:end] for begin, end in zip([0, *cuts], [*cuts, len(text)], strict=True) if end > begin]
+    assert Trie(tokens).split(text) == (pieces)
+
+
+def test_a_token_without_characters_is_in_no_text() -> None:
+    """An endless search otherwise."""
+    assert find_tokens(["", "ab"], ["", "b"]) == [(1, 1, 1)]
+    with pytest.raises((TypeError, RuntimeError)):
+        find_tokens([b"ab"], ["b"])  # type: ignore[list-item]
+
+
+NUMBERS = st.integers(0, 1 << 21)
+
+
+@given(
+    st.lists(st.lists(NUMBERS, max_size=5), min_size=1, max_size=5),
+    st.lists(NUMBERS, max_size=2),
+    st.lists(NUMBERS, max_size=2),
+    st.integers(0, 3),
+    st.booleans(),
+    st.sampled_from([numpy.uint32, numpy.int64]),
+)
+def test_rows_are_those_of_plain_python(
+    rows: list[list[int]], before: list[int], after: list[int], wider: int, left: bool, dtype: type[numpy.generic]
+) -> None:
+    """On either side filled, with one value in place of the ids as well, by several threads as by one."""
+    values, offsets = numpy.array([number for row in rows for number in row], dtype), numpy.cumsum([0, *map(len, rows)])
+    whole = [[*before, *row, *after] for row in rows]
+    assert list_rows(values, offsets, before, after) == whole
+    width = max(map(len, whole)) + wider
+    for given_values, filled in ((values, whole), (7, [[*before, *[7] * len(row), *after] for row in rows])):
+        into = numpy.full((len(rows), width), -5)
+        fill_rows(into, given_values, offsets, before, after, -1, left, 2)
+        padded = [[-1] * (width - len(row)) + row if left else row + [-1] * (width - len(row)) for row in filled]
+        assert into.tolist() == padded
+
+
+@pytest.mark.parametrize("left", [False, True])
+def test_several_threads_write_the_same_rows(left: bool) -> None:
+    """Their parts meet inside rows, of which some are empty; one row may be everything."""
+    generator = numpy.random.default_rng(1)
+    for sizes in (generator.integers(0, 400, 3000), numpy.array([1_300_000]), numpy.array([0, 900_000, 0])):
+        offsets = numpy.concatenate([[0], numpy.cumsum(sizes)])
+        values = numpy.arange(offsets[-1], dtype=numpy.uint32)
+        found = [numpy.empty((len(sizes), int(sizes.max()) + 2), numpy.int64) for _ in range(2)]
+        for into, workers in zip(found, (1, 5), strict=True):
+            fill_rows(into, values, offsets, [3], [4], -1, left, workers)
+        assert numpy.array_equal(found[0], found[1])
+
+
+def test_equal_ids_are_one_object() -> None:
+    """What makes lists of millions of ids quick and small."""
+    (row,) = list_rows(numpy.array([70000, 5, 70000], numpy.uint32), numpy.array([0, 3]), [], [])
+    assert row[0] is row[2]
+
+
+@pytest.mark.parametrize(
+    ("offsets", "width", "says"),
+    [
+        ([0, 4], 9, "do not fit the values"),
+        ([-1, 2], 9, "do not fit the values"),
+        ([2, 1], 9, "do not fit the values"),
+        ([0, 3], 2, "a row is too long"),
+        ([0, 1, 2], 9, "one more offset"),
+    ],
+)
+def test_rows_that_do_not_fit_are_refused(offsets: list[int], width: int, says: str) -> None:
+    """Nothing is read or written beyond an array."""
+    into = numpy.zeros((1, width), numpy.int64)
+    with pytest.raises(ValueError, match=re.escape(says)):
+        fill_rows(into, numpy.arange(3), numpy.array(offsets), [], [], 0, False, 1)
+    assert not into.any()
+    with pytest.raises(TypeError):
+        fill_rows(into, numpy.zeros(3), numpy.array([0, 2]), [], [], 0, False, 1)
