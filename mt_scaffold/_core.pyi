@@ -286,7 +286,9 @@ class Ids(metaclass=_Class):
         append: int = -1,
         uniform: float = 0.0,
     ) -> tuple[memoryview, bytearray]: ...
-    # Writes the ids of each line, and the number of ids of each (int32); returns the bytes of the lines.
+    # Writes the ids of each line, and the number of ids of each (int32); returns the bytes of the texts. `json`: lines
+    # are JSON, with their text in this field; the function gives that of a line (its number and offset follow) that the
+    # core leaves to Python, or None for a blank one.
     def encode_lines(
         self,
         input: _Input,
@@ -302,6 +304,7 @@ class Ids(metaclass=_Class):
         workers: int = 1,
         progress: _Progress = None,
         uniform: float = 0.0,
+        json: tuple[bytes, Callable[[bytes, int, int], bytes | None]] | None = None,
     ) -> int: ...
     # Ids are a sequence of integers or a buffer of them.
     def decode(self, ids: Any) -> bytes: ...

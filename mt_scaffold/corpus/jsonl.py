@@ -23,15 +23,26 @@ def read_field(lines: Iterable[bytes], name: str, field: str, blank: array[int] 
     """
     offset = 0
     for number, line in enumerate(lines, 1):
-        try:
-            text = line.decode("utf-8")
-        except UnicodeDecodeError as error:
-            raise not_utf8(name, number, offset + error.start, line[error.start]) from None
+        document = field_of_line(line, number, offset, name, field)
         offset += len(line) + 1
-        if text and not text.isspace():
-            yield _field_of(_parsed(text, f"{name}: line {number}"), f"{name}: line {number}", field)
+        if document is not None:
+            yield document
         elif blank is not None:
             blank.append(number)
+
+
+def field_of_line(line: bytes, number: int, offset: int, name: str, field: str) -> bytes | None:
+    """Return one field of a line of JSONL, or None for a blank line; the errors are those of ``read_field``.
+
+    number: of the line, from 1. offset: of its first byte in the file.
+    """
+    try:
+        text = line.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise not_utf8(name, number, offset + error.start, line[error.start]) from None
+    if not text or text.isspace():
+        return None
+    return _field_of(_parsed(text, f"{name}: line {number}"), f"{name}: line {number}", field)
 
 
 def _parsed(text: str, place: str) -> Any:

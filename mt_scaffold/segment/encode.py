@@ -34,6 +34,7 @@ from mt_scaffold.corpus.id_files import (
     writing_ids,
 )
 from mt_scaffold.corpus.inputs import TextFile, core_input
+from mt_scaffold.corpus.jsonl import field_of_line
 from mt_scaffold.corpus.storage.remote import is_remote, remove_remote, store_of, upload
 from mt_scaffold.errors import MTScaffoldError, SpecialTokenError, UsageError
 from mt_scaffold.manifest import (
@@ -253,7 +254,9 @@ class DocumentEncoder:
             for each in inputs:
                 index = first + writer.sizes.tell() // 4
                 seen = None if show is None else partial(_shown_after, show, done)
-                encode = self._encode_lines if each.format == "lines" else self._encode_each
+                # Where blank lines are skipped, the core does not know the index of a document.
+                by_lines = each.format == "lines" or (each.format == "jsonl" and not self.random)
+                encode = self._encode_lines if by_lines else self._encode_each
                 done += encode(documents, each, writer, index, seen)
             number = writer.sizes.tell() // 4
             ids = writer.ids.tell() // self._width
@@ -267,7 +270,7 @@ class DocumentEncoder:
 
     def _encode_lines(
         self,
-        _: Documents,
+        documents: Documents,
         each: DocumentInput,
         writer: IdsWriter,
         first: int,
@@ -275,6 +278,11 @@ class DocumentEncoder:
     ) -> int:
         """Encode one input and return the bytes of its documents; the core reads and writes by itself."""
         options = self._options
+        json_lines = None
+        if each.format == "jsonl":
+            field = documents.field
+            otherwise = partial(field_of_line, name=each.name, field=field)
+            json_lines = field.encode("utf-8", "surrogatepass"), otherwise
         with core_input(each.source) as opened:
             for stream in (writer.ids, writer.sizes):
                 stream.flush()
@@ -288,6 +296,7 @@ class DocumentEncoder:
                     *options[1:-1],
                     show,
                     options.uniform,
+                    json_lines,
                 )
             except SpecialTokenError as error:
                 raise _in_document(str(error)) from None

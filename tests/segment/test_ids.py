@@ -552,6 +552,27 @@ def test_many_words_have_the_ids_that_each_has_alone() -> None:
     assert numpy.array_equal(found, numpy.concatenate([of_word[word] for word in order]))
 
 
+def texts_of_every_width(count: int) -> list[str]:
+    """Texts that Python holds in one, two and four bytes a character, mostly ASCII or not at all, of many lengths."""
+    drawn = random.Random(8)
+    alphabets = [
+        "a b's\n.",
+        "\x00\x7f\x80\x85\xa0\xb5\xd7\xdf\xf7\xff",
+        "\u024f\u027f\u0280\u03f6\u047f\u0482\u07ff",
+        "\u0800\u2019\u3000\uffff",
+        "\U0001f989\U0010ffff",
+    ]
+    texts = []
+    for number in range(count):
+        wide = alphabets[: number % len(alphabets) + 1]
+        often = drawn.choice([0.02, 0.2, 0.9])
+        size = drawn.choice([drawn.randrange(70), drawn.randrange(400)])
+        texts.append(
+            "".join(drawn.choice(drawn.choice(wide) if drawn.random() < often else wide[0]) for _ in range(size))
+        )
+    return texts
+
+
 @pytest.mark.parametrize("instructions", ["none", "avx2", "avx512"])
 def test_every_kind_of_instructions_finds_the_same_words(instructions: str) -> None:
     """A processor without the instructions of this one gives the same ids."""
@@ -561,7 +582,7 @@ def test_every_kind_of_instructions_finds_the_same_words(instructions: str) -> N
         "import pickle, sys; from mt_scaffold import BPE; codes, texts = pickle.load(sys.stdin.buffer);"
         "print([BPE(each).encode_batch(texts)[0].tolist() for each in codes])"
     )
-    texts = [TEXT, *(hard_text(seed, 400) for seed in range(4, 40))]
+    texts = [TEXT, *(hard_text(seed, 400) for seed in range(4, 40)), *texts_of_every_width(300)]
     found = subprocess.run(
         [sys.executable, "-c", program],
         input=pickle.dumps((codes, texts)),
@@ -569,4 +590,5 @@ def test_every_kind_of_instructions_finds_the_same_words(instructions: str) -> N
         capture_output=True,
         check=True,
     )
-    assert found.stdout.decode().strip() == str([BPE(each).encode_batch(texts)[0].tolist() for each in codes])
+    encoded = [text.encode() for text in texts]
+    assert found.stdout.decode().strip() == str([BPE(each).encode_batch(encoded)[0].tolist() for each in codes])

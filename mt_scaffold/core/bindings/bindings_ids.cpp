@@ -170,6 +170,17 @@ nb::list encode_text(Ids& self, nb::handle text, const std::string& special, dou
   return result;
 }
 
+// `otherwise` outlives the result.
+LinesOfJson lines_of_json(const nb::bytes& field, const nb::object& otherwise) {
+  return {JsonField(std::string(field.c_str(), field.size())),
+          [&otherwise](std::string_view line, uint64_t number, uint64_t offset) -> std::optional<std::string> {
+            nb::gil_scoped_acquire gil;
+            const nb::object text = otherwise(to_bytes(line), number, offset);
+            if (text.is_none()) return std::nullopt;
+            return std::string(nb::cast<std::string_view>(text));
+          }};
+}
+
 using Array = nb::ndarray<nb::memview, uint8_t, nb::ndim<1>>;
 
 nb::tuple encode_batch(Ids& self, nb::handle given, const std::string& special, const std::vector<uint64_t>& indices,
@@ -288,17 +299,21 @@ void bind_ids(nb::module_& module) {
           "encode_lines",
           [](Ids& self, const NamedObject& input, const NamedObject& ids, const NamedObject& sizes,
              const std::string& special, uint64_t first, size_t width, int32_t append, double p, uint64_t seed,
-             uint64_t epoch, unsigned workers, nb::object progress, double uniform) {
+             uint64_t epoch, unsigned workers, nb::object progress, double uniform,
+             const std::optional<std::pair<nb::bytes, nb::object>>& json) {
             BlockReader reader = make_reader({input});
             const std::unique_ptr<Sink> ids_sink = make_sink(ids), sizes_sink = make_sink(sizes);
             const Tick tick = make_tick(std::move(progress));
+            std::optional<LinesOfJson> field;
+            if (json) field.emplace(lines_of_json(json->first, json->second));
             nb::gil_scoped_release released;
             return self.encoder->encode_lines(reader, *ids_sink, *sizes_sink, specials(special), first, width, append,
-                                              {p, seed, epoch, uniform}, workers, tick);
+                                              {p, seed, epoch, uniform}, workers, field ? &*field : nullptr, tick);
           },
           nb::arg("input"), nb::arg("ids"), nb::arg("sizes"), nb::arg("special"), nb::arg("first") = 0,
           nb::arg("width") = 4, nb::arg("append") = -1, nb::arg("dropout") = 0.0, nb::arg("seed") = 0,
-          nb::arg("epoch") = 0, nb::arg("workers") = 1, nb::arg("progress") = nb::none(), nb::arg("uniform") = 0.0)
+          nb::arg("epoch") = 0, nb::arg("workers") = 1, nb::arg("progress") = nb::none(), nb::arg("uniform") = 0.0,
+          nb::arg("json") = nb::none())
       .def("decode", &decode_ids, nb::arg("ids"))
       .def("decode_with_starts", &decode_with_starts, nb::arg("ids"))
       .def("decode_documents", &decode_documents, nb::arg("ids"), nb::arg("sizes"), nb::arg("end") = "\n",

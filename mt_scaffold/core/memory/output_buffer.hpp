@@ -11,9 +11,21 @@
 
 namespace mt_scaffold {
 
+struct ReleaseBuffer {
+  bool own = true;
+
+  void operator()(const char* data) const {
+    if (own) delete[] data;
+  }
+};
+
 // Grows without zeroing; writable and readable for kPadding bytes past its end.
 class OutputBuffer {
  public:
+  OutputBuffer() = default;
+  // Writes to memory that is another's as long as it has room.
+  OutputBuffer(char* memory, size_t capacity) : data_(memory, ReleaseBuffer{false}), capacity_(capacity) {}
+
   char* reserve(size_t bytes) {
     if (size_ + bytes + kPadding > capacity_) grow(bytes);
     return data_.get() + size_;
@@ -35,12 +47,12 @@ class OutputBuffer {
  private:
   void grow(size_t bytes) {
     capacity_ = std::max(size_ + bytes + kPadding, capacity_ * 2);
-    std::unique_ptr<char[]> larger(new char[capacity_]);
+    std::unique_ptr<char[], ReleaseBuffer> larger(new char[capacity_]);
     if (size_ > 0) std::memcpy(larger.get(), data_.get(), size_);
     data_ = std::move(larger);
   }
 
-  std::unique_ptr<char[]> data_;
+  std::unique_ptr<char[], ReleaseBuffer> data_;
   size_t size_ = 0, capacity_ = 0;
 };
 

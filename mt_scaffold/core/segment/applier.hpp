@@ -57,6 +57,9 @@ class Applier {
   // end of a word that has an end-of-word marker.
   static constexpr int32_t kSpellOut = -1;
 
+  // The bytes of room that Documents::append() asks for beyond an id of four bytes per byte of text.
+  static constexpr size_t kMargin = size_t{1} << 13;
+
   // The ids of documents, one after the other, in one thread: bytes in, bytes with </w> or from a pre-tokeniser.
   class Documents;
 

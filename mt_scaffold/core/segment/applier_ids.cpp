@@ -9,7 +9,8 @@ namespace mt_scaffold {
 
 namespace {
 
-constexpr size_t kAhead = 32;                    // words whose memory is fetched before it is needed
+constexpr size_t kAhead = 64;                    // words whose memory is fetched before it is needed
+constexpr size_t kSlotsAhead = 8;                // the same of missing words, from the slot to the entry
 constexpr size_t kCopied = WordCache::kMostIds;  // ids at once
 
 // No word has more ids than bytes.
@@ -30,6 +31,7 @@ struct Batch {
   const char* const* ends;
   size_t size;
   WordCache::View cache;
+  const WordTable* table;
   MissingWord* missing;
   size_t missed;
 };
@@ -38,9 +40,19 @@ __attribute__((always_inline)) inline const char* start_of(const Batch& batch, s
   return i > 0 ? batch.ends[i - 1] : batch.from;
 }
 
+template <typename Instructions>
 __attribute__((always_inline)) inline WordCache::Place place_of(const Batch& batch, size_t i) {
   const char* const p = start_of(batch, i);
-  return batch.cache.place(WordCache::key(p, static_cast<size_t>(batch.ends[i] - p)));
+  return batch.cache.place<Instructions>(WordCache::key(p, static_cast<size_t>(batch.ends[i] - p)));
+}
+
+// Leaves a gap for the ids of the next missing word, which are fetched from the table meanwhile. Returns its end.
+[[gnu::noinline]] int32_t* leave_gap(const WordTable& table, std::string_view word, MissingWord* missing, size_t missed,
+                                     int32_t* to) {
+  missing[missed] = {hash_word(word), to};
+  table.prefetch_slot(missing[missed].word.hash);
+  if (missed >= kSlotsAhead) table.prefetch_entry(missing[missed - kSlotsAhead].word.hash);
+  return to + gap_of(word.size());
 }
 
 // Writes the ids of word `i`, or leaves a gap for them. Returns their end.
@@ -53,11 +65,7 @@ __attribute__((always_inline)) inline int32_t* write_word(Batch& batch, const Wo
     return to + found.count;
   }
   const char* const p = start_of(batch, i);
-  const auto length = static_cast<size_t>(batch.ends[i] - p);
-  MissingWord& missing = batch.missing[batch.missed++];
-  missing.word.text = {p, length};
-  missing.gap = to;
-  return to + gap_of(length);
+  return leave_gap(*batch.table, {p, static_cast<size_t>(batch.ends[i] - p)}, batch.missing, batch.missed++, to);
 }
 
 template <typename Instructions>
@@ -65,18 +73,16 @@ __attribute__((always_inline)) inline int32_t* write_batch_with(Batch& given, in
   Batch batch = given;  // a copy that the compiler keeps in registers
   WordCache::Place places[kAhead];
   const size_t size = batch.size, ahead = std::min(size, kAhead);
-  for (size_t i = 0; i < ahead; ++i) places[i] = place_of(batch, i);
+  for (size_t i = 0; i < ahead; ++i) places[i] = place_of<Instructions>(batch, i);
   for (size_t i = ahead; i < size; ++i) {
     WordCache::Place& place = places[i % kAhead];
     to = write_word<Instructions>(batch, place, i - ahead, to);
-    place = place_of(batch, i);
+    place = place_of<Instructions>(batch, i);
   }
   for (size_t i = size - ahead; i < size; ++i) to = write_word<Instructions>(batch, places[i % kAhead], i, to);
   given.missed = batch.missed;
   return to;
 }
-
-using WriteBatch = int32_t* (*)(Batch& batch, int32_t* to);
 
 int32_t* write_batch(Batch& batch, int32_t* to) { return write_batch_with<WordCache::Portable>(batch, to); }
 
@@ -86,36 +92,39 @@ MT_SCAFFOLD_AVX2 int32_t* write_batch_avx2(Batch& batch, int32_t* to) {
 }
 #endif
 
+struct Kind {
+  int32_t* (*write)(Batch& batch, int32_t* to);
+  WordCache::Hash hash;
+};
+
 // The fastest that this processor has.
-WriteBatch fastest_write_batch() {
+Kind fastest_kind() {
 #if defined(__SSE2__)
-  if (may_use_avx512() || may_use_avx2()) return write_batch_avx2;
+  if (may_use_avx512() || may_use_avx2()) return {write_batch_avx2, WordCache::Avx2::hash};
 #endif
-  return write_batch;
+  return {write_batch, WordCache::Portable::hash};
 }
 
 }  // namespace
 
 void Applier::append_ids(Worker& worker, std::string_view text, OutputBuffer& output) {
+  static const Kind kind = fastest_kind();
   if (!worker.cache) {
-    worker.cache = std::make_unique<WordCache>();
+    worker.cache = std::make_unique<WordCache>(kind.hash);
     worker.missing.resize(Pretokeniser::kBatch);
   }
   WordCache& cache = *worker.cache;
   const WordTable& table = *worker.table;
-  // Gaps are closed after each batch.
-  const size_t most = text.size() + Pretokeniser::kBatch * kCopied;
+  // The gaps of a batch are closed before the next one is written.
+  constexpr size_t kGaps = Pretokeniser::kBatch * kCopied;
+  static_assert(kGaps * sizeof(int32_t) + kPadding <= kMargin);
+  const size_t most = text.size() + kGaps;
   auto* const begin = reinterpret_cast<int32_t*>(output.reserve(most * sizeof(int32_t)));
   int32_t* to = begin;
   MissingWord* const missing = worker.missing.data();
 
   // Writes the ids of missing words into their gaps, closes these and remembers the words.
   const auto fill_gaps = [&](size_t missed, int32_t* const end) {
-    for (size_t k = 0; k < missed; ++k) {
-      missing[k].word = hash_word(missing[k].word.text);
-      table.prefetch_slot(missing[k].word.hash);
-    }
-    for (size_t k = 0; k < missed; ++k) table.prefetch_entry(missing[k].word.hash);
     int32_t* at = missing[0].gap;
     for (size_t k = 0; k < missed; ++k) {
       const HashedWord& word = missing[k].word;
@@ -136,13 +145,17 @@ void Applier::append_ids(Worker& worker, std::string_view text, OutputBuffer& ou
     return at;
   };
 
-  static const WriteBatch write = fastest_write_batch();
+  size_t missed = 0;
   const auto on_batch = [&](const char* from, const char* const* ends, size_t size) {
-    Batch batch{from, ends, size, cache.view(), missing, 0};
-    to = write(batch, to);
-    if (batch.missed > 0) to = fill_gaps(batch.missed, to);
+    // Only now, as the words have been fetched while this batch was found.
+    if (missed > 0) to = fill_gaps(missed, to);
+    Batch batch{from, ends, size, cache.view(), &table, missing, 0};
+    to = kind.write(batch, to);
+    missed = batch.missed;
+    for (size_t k = missed - std::min(missed, kSlotsAhead); k < missed; ++k) table.prefetch_entry(missing[k].word.hash);
   };
   pretokeniser_->for_each_batch(text.data(), text.data() + text.size(), on_batch);
+  if (missed > 0) to = fill_gaps(missed, to);
   output.advance(static_cast<size_t>(to - begin) * sizeof(int32_t));
 }
 

@@ -114,7 +114,8 @@ class Texts {
 
 void narrow(const int32_t* from, size_t count, size_t width, char* to) {
   if (width == sizeof(int32_t)) {
-    if (count > 0) std::memcpy(to, from, count * width);
+    // They may be there already.
+    if (count > 0 && to != reinterpret_cast<const char*>(from)) std::memcpy(to, from, count * width);
     return;
   }
   for (size_t i = 0; i < count; ++i) {
@@ -222,10 +223,13 @@ namespace {
 // Takes the ids of units, which may be finished in any order, and puts them in order where they belong.
 class InOrder {
  public:
-  InOrder(size_t units, char* to, size_t width) : parts_(units), done_(units), to_(to), width_(width) {}
+  // `room`: the bytes at `to`, if the next unit is only begun after the one before it is added; else 0.
+  InOrder(size_t units, char* to, size_t width, size_t room)
+      : parts_(units), done_(units), to_(to), width_(width), room_(room) {}
 
   // A buffer for the ids of a unit.
   OutputBuffer buffer() {
+    if (const size_t used = count_ * width_; used < room_) return {to_ + used, room_ - used};
     std::lock_guard lock(mutex_);
     if (spare_.empty()) return {};
     OutputBuffer buffer = std::move(spare_.back());
@@ -262,7 +266,7 @@ class InOrder {
   std::vector<bool> done_;
   size_t placed_ = 0, count_ = 0;  // units, and their ids
   char* const to_;
-  const size_t width_;
+  const size_t width_, room_;
 };
 
 // The UTF-8 of a part of a text, readable for kPadding bytes past its end; without data if it holds a lone surrogate.
@@ -287,8 +291,11 @@ EncodedDocuments IdEncoder::encode(const std::vector<GivenText>& texts, const st
   // space.
   size_t most = 2 * texts.size();
   for (const GivenText& text : texts) most += text.size * text.widest() * (ids_->numbering().metaspace ? 2 : 1);
-  EncodedDocuments result{std::vector<int64_t>(texts.size() + 1, 0), ReservedMemory(most * width)};
-  InOrder in_order(units.size(), result.ids.data(), width);
+  // One worker writes its ids where they stay.
+  const size_t margin = workers == 1 && width == sizeof(int32_t) ? Applier::kMargin : 0;
+  const size_t room = most * width + margin;
+  EncodedDocuments result{std::vector<int64_t>(texts.size() + 1, 0), ReservedMemory(room)};
+  InOrder in_order(units.size(), result.ids.data(), width, margin > 0 ? room : 0);
 
   std::vector<size_t> counts(units.size(), 0);  // of the ids of parts of texts
   std::atomic<size_t> next{0};
@@ -371,15 +378,30 @@ class SplitSink : public Sink {
   Sink &ids_, &sizes_;
 };
 
+// Makes a line of JSONL its text; false if it is blank.
+bool text_of(const LinesOfJson& json, std::string_view& line, const Block& block, uint64_t index, OutputBuffer& text) {
+  const JsonField::Found found = json.field.find(line, text);
+  if (found == JsonField::Found::kBlank) return false;
+  if (found == JsonField::Found::kUnsure) {
+    const auto offset = static_cast<uint64_t>(line.data() - block.text().data());
+    const std::optional<std::string> given = json.otherwise(line, index + 1, block.first_offset + offset);
+    if (!given) return false;
+    text.clear();
+    text.append(given->data(), given->size());
+  }
+  line = text.view();
+  return true;
+}
+
 }  // namespace
 
 uint64_t IdEncoder::encode_lines(BlockReader& reader, Sink& ids, Sink& sizes, const std::vector<Special>& special,
                                  uint64_t first, size_t width, int32_t append, const Dropout& dropout, unsigned workers,
-                                 const Tick& tick) const {
+                                 const LinesOfJson* json, const Tick& tick) const {
   struct alignas(128) State {
     std::unique_ptr<Texts> texts;
     std::vector<int32_t> sizes;
-    OutputBuffer ids, output;
+    OutputBuffer text, ids, output;
     uint64_t bytes = 0;
   };
   std::vector<State> states(workers);
@@ -396,6 +418,7 @@ uint64_t IdEncoder::encode_lines(BlockReader& reader, Sink& ids, Sink& sizes, co
         size_t seen = 0;
         std::string_view line;
         for (Lines lines(block.text()); lines.next(line); ++index) {
+          if (json && !text_of(*json, line, block, index, state.text)) continue;
           state.texts->begin(first + index);
           const auto where = [&] { return std::pair{*block.name + ": line " + std::to_string(index + 1), size_t{0}}; };
           state.texts->append(line, true, where, state.ids);

@@ -4,11 +4,13 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "io/blocks.hpp"
+#include "io/json_field.hpp"
 #include "memory/reserved_memory.hpp"
 #include "segment/applier.hpp"
 #include "segment/token_ids.hpp"
@@ -20,6 +22,14 @@ namespace mt_scaffold {
 struct EncodedDocuments {
   std::vector<int64_t> offsets;  // where the ids of each document begin, and the end
   ReservedMemory ids;            // of all documents, in order, as unsigned integers
+};
+
+// Where the text is in lines of JSONL.
+struct LinesOfJson {
+  JsonField field;
+  // For lines that the core does not judge: returns the text, or nothing for a blank line. `number`: of the line, from
+  // 1; `offset`: of its first byte in its input.
+  std::function<std::optional<std::string>(std::string_view line, uint64_t number, uint64_t offset)> otherwise;
 };
 
 class IdEncoder {
@@ -38,11 +48,12 @@ class IdEncoder {
                           bool continued = false) const;
 
   // Encodes each line of a text, without its LF, and writes ids of `width` bytes and the number of ids of each line
-  // (int32). `first`: the index of the first line. `append`: an id after each line, unless negative. Returns the bytes
-  // of the lines.
+  // (int32). `first`: the index of the first line. `append`: an id after each line, unless negative. `json`: lines
+  // have their text in a field, and blank ones are skipped, without dropout; null for lines that are text. Returns the
+  // bytes of the texts.
   uint64_t encode_lines(BlockReader& reader, Sink& ids, Sink& sizes, const std::vector<Special>& special,
                         uint64_t first, size_t width, int32_t append, const Dropout& dropout, unsigned workers,
-                        const Tick& tick) const;
+                        const LinesOfJson* json, const Tick& tick) const;
 
  private:
   struct Unit;

@@ -28,13 +28,14 @@ class WordCache {
  private:
   static constexpr int kCountShift = 61;
   static constexpr int kFirstBits = 11, kMostBits = 17;  // of the number of sets
+  static constexpr int kLineBits = 6;
   struct alignas(64) Set {
     Key keys[2];  // above the length: the number of ids, less one
     int32_t ids[2][kMostIds];
 
     bool empty(size_t i) const { return keys[i].high == 0; }
   };
-  static_assert(sizeof(Set) == 64);
+  static_assert(sizeof(Set) == 1 << kLineBits);
 
   // The bytes of a word of each length; none of a longer word.
   static constexpr auto kMasks = [] {
@@ -45,10 +46,12 @@ class WordCache {
     return masks;
   }();
 
-  static uint64_t hash(const Key& key) { return (key.low ^ key.high * 0xE7037ED1A0B428DBULL) * 0xA0761D6478BD642FULL; }
-
  public:
-  WordCache() : sets_(size_t{1} << kFirstBits) {}
+  // Of the bits from kLineBits on, those that the number of sets asks for say in which set a word is.
+  using Hash = uint64_t (*)(const Key& key);
+
+  // `hash`: that of the instructions which look words up.
+  explicit WordCache(Hash hash) : hash_(hash), sets_(size_t{1} << kFirstBits) {}
 
   // Of a word of at least one byte, readable for kPadding bytes past its end. All longer words than kLongest have the
   // same key, which is in no cache.
@@ -59,8 +62,11 @@ class WordCache {
     return {key.low & kMasks[row].low, (key.high & kMasks[row].high) | static_cast<uint64_t>(row) << 56};
   }
 
-  // Which of a set's words has a key: 0, 1, or -1 for neither.
+  // which() says which of a set's words has a key: 0, 1, or -1 for neither.
   struct Portable {
+    static uint64_t hash(const Key& key) {
+      return (key.low ^ key.high * 0xE7037ED1A0B428DBULL) * 0xA0761D6478BD642FULL >> (64 - kMostBits - kLineBits);
+    }
     static int which(const Set& set, const Key& key) {
       const auto holds = [&](const Key& there) { return ((there.low ^ key.low) | (there.high ^ key.high) << 3) == 0; };
       const bool first = holds(set.keys[0]), second = holds(set.keys[1]);
@@ -69,6 +75,7 @@ class WordCache {
   };
 #if defined(__SSE2__)
   struct Avx2 {
+    MT_SCAFFOLD_AVX2 static uint64_t hash(const Key& key) { return _mm_crc32_u64(_mm_crc32_u64(0, key.low), key.high); }
     MT_SCAFFOLD_AVX2 static int which(const Set& set, const Key& key) {
       constexpr int64_t kWithoutCount = ~uint64_t{0} >> 3;
       const __m256i wanted = _mm256_broadcastsi128_si256(_mm_loadu_si128(reinterpret_cast<const __m128i*>(&key)));
@@ -103,30 +110,31 @@ class WordCache {
   class View {
    public:
     // Fetches the memory of a word ahead of find().
-    Place place(const Key& key) const {
-      const Place place{key, sets_ + (hash(key) >> shift_)};
+    template <typename Instructions>
+    __attribute__((always_inline)) Place place(const Key& key) const {
+      const Place place{key, reinterpret_cast<const Set*>(sets_ + (Instructions::hash(key) & mask_))};
       __builtin_prefetch(place.set);
       return place;
     }
 
    private:
     friend WordCache;
-    View(const Set* sets, int shift) : sets_(sets), shift_(shift) {}
+    View(const Set* sets, uint64_t mask) : sets_(reinterpret_cast<const char*>(sets)), mask_(mask) {}
 
-    const Set* sets_;
-    int shift_;
+    const char* sets_;
+    uint64_t mask_;
   };
-  View view() const { return {sets_.data(), shift_}; }
+  View view() const { return {sets_.data(), mask()}; }
 
   void add(Key key, const int32_t* ids, size_t count) {
-    if (words_ >= sets_.size() / 2 && shift_ > 64 - kMostBits) grow();
+    if (words_ >= sets_.size() / 2 && sets_.size() < size_t{1} << kMostBits) grow();
     put(key, ids, count);
   }
 
  private:
   // In place of another word if there is no room.
   void put(Key key, const int32_t* ids, size_t count) {
-    Set& set = sets_[hash(key) >> shift_];
+    Set& set = sets_[(hash_(key) & mask()) >> kLineBits];
     size_t i = set.empty(0) ? 0 : 1;
     if (set.empty(i)) {
       ++words_;
@@ -142,7 +150,6 @@ class WordCache {
   void grow() {
     HugeVector<Set> old(sets_.size() * 4);
     old.swap(sets_);
-    shift_ -= 2;
     words_ = 0;
     for (const Set& set : old) {
       for (size_t i = 0; i < 2; ++i) {
@@ -152,8 +159,11 @@ class WordCache {
     }
   }
 
+  // Selects the position of a set in bytes.
+  uint64_t mask() const { return (sets_.size() - 1) << kLineBits; }
+
+  const Hash hash_;
   HugeVector<Set> sets_;
-  int shift_ = 64 - kFirstBits;
   size_t words_ = 0, replaced_ = 0;
 };
 

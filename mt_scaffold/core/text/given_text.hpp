@@ -1,16 +1,15 @@
 // A text as Python holds it: UTF-8, or code points of 1, 2 or 4 bytes.
 #pragma once
 
+#include <algorithm>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <string_view>
 
+#include "text/instructions.hpp"
 #include "text/text.hpp"
-
-#if defined(__SSE2__)
-#include <emmintrin.h>
-#endif
 
 namespace mt_scaffold {
 
@@ -69,46 +68,83 @@ inline size_t copy_ascii(const Unit* from, char* to) {
 #endif
 }
 
+// Both move `from` and `to` over the first of the next kUnits units that they can convert.
+struct Ascii {
+  static constexpr ptrdiff_t kUnits = 16, kFewest = 16;
+  template <typename Unit>
+  static bool convert(const Unit*& from, const Unit*, char*& to) {
+    const size_t count = copy_ascii(from, to);
+    from += count;
+    to += count;
+    return count == kUnits;
+  }
+};
+
+#if defined(__SSE2__)
+struct Avx512 {
+  static constexpr ptrdiff_t kUnits = 32, kFewest = 1;
+  // Units below U+0800 become one byte or two.
+  template <typename Unit>
+  MT_SCAFFOLD_AVX512 static bool convert(const Unit*& from, const Unit* end, char*& to) {
+    const auto count = static_cast<unsigned>(std::min(end - from, kUnits));
+    const __mmask32 within = _bzhi_u32(~0u, count);
+    __m512i units;
+    __mmask32 wide = 0;
+    if constexpr (sizeof(Unit) == 1) {
+      units = _mm512_maskz_cvtepu8_epi16(~0u, _mm256_maskz_loadu_epi8(within, from));
+    } else {
+      units = _mm512_maskz_loadu_epi16(within, from);
+      wide = _mm512_cmpge_epu16_mask(units, _mm512_set1_epi16(0x800));
+    }
+    const __mmask32 first = wide != 0 ? _bzhi_u32(~0u, static_cast<unsigned>(std::countr_zero(wide))) : within;
+    const __mmask32 second = first & _mm512_cmpge_epu16_mask(units, _mm512_set1_epi16(0x80));
+    const __m512i low = _mm512_and_si512(units, _mm512_set1_epi16(0x3F));
+    const __m512i pairs = _mm512_or_si512(_mm512_or_si512(_mm512_srli_epi16(units, 6), _mm512_slli_epi16(low, 8)),
+                                          _mm512_set1_epi16(static_cast<int16_t>(0x80C0)));
+    const uint64_t kept = _pdep_u64(first, 0x5555555555555555) | _pdep_u64(second, 0xAAAAAAAAAAAAAAAA);
+    _mm512_storeu_si512(to, _mm512_maskz_compress_epi8(kept, _mm512_mask_mov_epi16(units, second, pairs)));
+    to += std::popcount(kept);
+    if (first == ~0u) {
+      from += kUnits;  // a constant, so that the next block need not wait for this one
+      return true;
+    }
+    from += std::popcount(first);
+    return wide == 0;
+  }
+};
+#endif
+
 // Writes UTF-8 and returns its end, or null at a lone surrogate that stands for no byte.
-template <typename Unit>
-inline char* to_utf8(const Unit* from, size_t size, char* to) {
+template <typename Block, typename Unit>
+__attribute__((always_inline)) inline char* to_utf8(const Unit* from, size_t size, char* to) {
   const Unit* const end = from + size;
   while (from < end) {
-    if (end - from >= 16) {
-      const size_t ascii = copy_ascii(from, to);
-      from += ascii;
-      to += ascii;
-      if (ascii == 16) continue;
-    }
+    if (end - from >= Block::kFewest && Block::convert(from, end, to)) continue;
     do {
       const uint32_t c = *from++;
       if (c < 0x80) {
         *to++ = static_cast<char>(c);
-        if (end - from >= 16) break;
+        if (end - from >= Block::kUnits) break;
         continue;
       }
-      if (c < 0x800) {
-        *to++ = static_cast<char>(0xC0 | c >> 6);
-      } else {
-        if (c >= 0xD800 && c < 0xE000) {
-          // As everywhere, bytes that are not UTF-8 may come as surrogates.
-          if (c < 0xDC80 || c > 0xDCFF) return nullptr;
-          *to++ = static_cast<char>(c);
-          continue;
-        }
-        if (c < 0x10000) {
-          *to++ = static_cast<char>(0xE0 | c >> 12);
-        } else {
-          *to++ = static_cast<char>(0xF0 | c >> 18);
-          *to++ = static_cast<char>(0x80 | (c >> 12 & 0x3F));
-        }
-        *to++ = static_cast<char>(0x80 | (c >> 6 & 0x3F));
+      if (c >= 0xD800 && c < 0xE000) {
+        // As everywhere, bytes that are not UTF-8 may come as surrogates.
+        if (c < 0xDC80 || c > 0xDCFF) return nullptr;
+        *to++ = static_cast<char>(c);
+        continue;
       }
-      *to++ = static_cast<char>(0x80 | (c & 0x3F));
+      to = write_code_point(c, to);
     } while (from < end);
   }
   return to;
 }
+
+#if defined(__SSE2__)
+template <typename Unit>
+MT_SCAFFOLD_AVX512 inline char* to_utf8_avx512(const Unit* from, size_t size, char* to) {
+  return to_utf8<Avx512>(from, size, to);
+}
+#endif
 
 }  // namespace transcoding
 
@@ -116,7 +152,13 @@ inline char* to_utf8(const Unit* from, size_t size, char* to) {
 // text holds a lone surrogate that is no byte.
 inline char* to_utf8(const GivenText& text, char* to) {
   const auto as = [&](auto unit) {
-    return transcoding::to_utf8(reinterpret_cast<const decltype(unit)*>(text.data), text.size, to);
+    const auto* const from = reinterpret_cast<const decltype(unit)*>(text.data);
+#if defined(__SSE2__)
+    static const bool fast = may_use_avx512();
+    if constexpr (sizeof unit < 4)
+      if (fast) return transcoding::to_utf8_avx512(from, text.size, to);
+#endif
+    return transcoding::to_utf8<transcoding::Ascii>(from, text.size, to);
   };
   switch (text.kind) {
     case GivenText::Kind::kUtf8:

@@ -5,19 +5,30 @@
 #include <string_view>
 
 #if defined(__SSE2__)
+#include <cpuid.h>
 #include <immintrin.h>
 
-#define MT_SCAFFOLD_AVX2 __attribute__((target("avx2,bmi,bmi2")))
-#define MT_SCAFFOLD_AVX512 __attribute__((target("avx512f,avx512bw,bmi,bmi2")))
+#define MT_SCAFFOLD_AVX2 __attribute__((target("avx2,bmi,bmi2,popcnt,lzcnt")))
+#define MT_SCAFFOLD_AVX512 __attribute__((target("avx512f,avx512bw,avx512vl,avx512vbmi2,bmi,bmi2,popcnt,lzcnt")))
 
 namespace mt_scaffold {
+
+// For which older compilers have no __builtin_cpu_supports().
+inline bool has_lzcnt() {
+  unsigned a, b, c, d;
+  return __get_cpuid(0x80000001, &a, &b, &c, &d) != 0 && (c & bit_ABM) != 0;
+}
 
 inline bool may_use(std::string_view instructions, bool supported) {
   const char* const only = std::getenv("MT_SCAFFOLD_SIMD");
   return supported && __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2") &&
-         (!only || only == instructions);
+         __builtin_cpu_supports("popcnt") && has_lzcnt() && (!only || only == instructions);
 }
-inline bool may_use_avx512() { return may_use("avx512", __builtin_cpu_supports("avx512bw")); }
+// Ice Lake, Zen 4 and their successors.
+inline bool may_use_avx512() {
+  return may_use("avx512", __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&
+                               __builtin_cpu_supports("avx512vbmi2"));
+}
 inline bool may_use_avx2() { return may_use("avx2", __builtin_cpu_supports("avx2")); }
 
 }  // namespace mt_scaffold

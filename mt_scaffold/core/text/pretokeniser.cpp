@@ -1,5 +1,6 @@
 #include "text/pretokeniser.hpp"
 
+#include <bit>
 #include <cstring>
 #include <stdexcept>
 #include <string>
@@ -137,25 +138,18 @@ inline size_t cut_word(const char*& p, const char* end, const char** ends) {
 }
 
 #if defined(__SSE2__)
-constexpr size_t kAtOnce = 8;  // divides kChunk
-
 template <typename Pattern, bool split_digits, size_t kBatch, typename Bytes>
 __attribute__((always_inline)) inline size_t cut_chunks(const char* p, const char* end, const char** ends) {
   size_t count = 0;
   while (p < end && count + kChunk < kBatch) {
     const WordStarts found = word_starts<Pattern::kPattern, split_digits, Bytes>(p, end);
-    // Several at once, more than there are, so that their number decides on few branches.
-    size_t written = count;
-    for (uint64_t starts = found.starts; starts != 0; written += kAtOnce) {
-      for (size_t i = 0; i < kAtOnce; ++i, starts &= starts - 1) ends[written + i] = p + std::countr_zero(starts);
-    }
-    count += static_cast<size_t>(std::popcount(found.starts));
+    count += Bytes::write_ends(p, found.starts, ends + count);
     if (found.complete) {
       ends[count++] = end;
       break;
     }
     if (found.starts != 0) {
-      p = ends[count - 1];
+      p += std::bit_width(found.starts) - 1;  // not ends[count - 1], which takes longer to be known
       continue;
     }
     // What the chunk cannot tell is common in some texts, so it is not tried again at once.

@@ -44,18 +44,30 @@ inline size_t decode_code_point(const unsigned char* p, size_t available, uint32
   return length;
 }
 
-inline void append_code_point(std::string& text, uint32_t c) {
+// Writes a code point in UTF-8 and returns its end.
+inline char* write_code_point(uint32_t c, char* to) {
   if (c < 0x80) {
-    text += static_cast<char>(c);
-  } else if (c < 0x800) {
-    text += {static_cast<char>(0xC0 | c >> 6), static_cast<char>(0x80 | (c & 0x3F))};
-  } else if (c < 0x10000) {
-    text += {static_cast<char>(0xE0 | c >> 12), static_cast<char>(0x80 | (c >> 6 & 0x3F)),
-             static_cast<char>(0x80 | (c & 0x3F))};
-  } else {
-    text += {static_cast<char>(0xF0 | c >> 18), static_cast<char>(0x80 | (c >> 12 & 0x3F)),
-             static_cast<char>(0x80 | (c >> 6 & 0x3F)), static_cast<char>(0x80 | (c & 0x3F))};
+    *to++ = static_cast<char>(c);
+    return to;
   }
+  if (c < 0x800) {
+    *to++ = static_cast<char>(0xC0 | c >> 6);
+  } else {
+    if (c < 0x10000) {
+      *to++ = static_cast<char>(0xE0 | c >> 12);
+    } else {
+      *to++ = static_cast<char>(0xF0 | c >> 18);
+      *to++ = static_cast<char>(0x80 | (c >> 12 & 0x3F));
+    }
+    *to++ = static_cast<char>(0x80 | (c >> 6 & 0x3F));
+  }
+  *to++ = static_cast<char>(0x80 | (c & 0x3F));
+  return to;
+}
+
+inline void append_code_point(std::string& text, uint32_t c) {
+  char utf8[4];
+  text.append(utf8, static_cast<size_t>(write_code_point(c, utf8) - utf8));
 }
 
 // The position of the first byte that is not UTF-8, or the length of `word` if it is valid.

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -34,6 +35,48 @@ inline size_t run_start(uint64_t mask, size_t i) {
   return 64 - static_cast<size_t>(std::countl_zero(~mask & below(i)));
 }
 
+// Writes where the words that these start end, and more than there are: up to kChunk. Returns their number.
+__attribute__((always_inline)) inline size_t write_each(const char* p, uint64_t starts, const char** ends) {
+  constexpr size_t kAtOnce = 8;  // so that their number decides on few branches
+  const auto count = static_cast<size_t>(std::popcount(starts));
+  for (size_t written = 0; starts != 0; written += kAtOnce) {
+    for (size_t i = 0; i < kAtOnce; ++i, starts &= starts - 1) {
+      ends[written + i] = p + std::countr_zero(starts);
+      asm("" : "+r"(starts));  // or else compilers collect them in vectors, which takes longer
+    }
+  }
+  return count;
+}
+
+// The bytes of the characters above ASCII by class, and those that are not the first of their character.
+struct WideClasses {
+  uint64_t of[8], inner;
+};
+
+// `wide`: the bytes above ASCII. `caseless`: it may give all letters the same class.
+template <bool caseless, typename Bytes>
+__attribute__((always_inline)) inline void classify_wide(const char* p, const char* end, uint64_t wide,
+                                                         WideClasses& classes) {
+  if constexpr (caseless) {
+    // U+00C0 to U+027F and U+0400 to U+047F: all are letters but the signs of multiplication and division.
+    const Bytes bytes(p);
+    const uint64_t leads = bytes.in_range('\xC3', '\xC9') | bytes.in_range('\xD0', '\xD1');
+    const uint64_t signs = after(bytes.equal('\xC3')) & (bytes.equal('\x97') | bytes.equal('\xB7'));
+    const uint64_t seconds = after(leads) & bytes.in_range('\x80', '\xBF') & wide & ~signs;
+    classes.of[kLower] = seconds | before(seconds);
+    classes.inner = seconds;
+    wide &= ~classes.of[kLower];
+  }
+  while (wide != 0) {
+    const size_t at = first(wide);
+    const WideCharacter c = wide_character(p + at, end);
+    const uint64_t own = below(c.length) << at;
+    classes.of[c.character_class] |= own;
+    classes.inner |= own & (own - (uint64_t{1} << at));
+    wide &= ~own;
+  }
+}
+
 // The next 64 bytes. in_range() gives those within a range, equal() those that are one byte, wide() those above ASCII.
 struct Sse2 {
   explicit Sse2(const char* p) {
@@ -52,6 +95,11 @@ struct Sse2 {
   uint64_t wide() const {
     return of_each([](__m128i b) { return b; });
   }
+  template <bool caseless>
+  [[gnu::noinline]] static void classify(const char* p, const char* end, uint64_t wide, WideClasses& classes) {
+    classify_wide<caseless, Sse2>(p, end, wide, classes);
+  }
+  static size_t write_ends(const char* p, uint64_t starts, const char** ends) { return write_each(p, starts, ends); }
 
  private:
   template <typename Find>
@@ -79,6 +127,14 @@ struct Avx2 {
     return mask(_mm256_cmpeq_epi8(low, wanted), _mm256_cmpeq_epi8(high, wanted));
   }
   MT_SCAFFOLD_AVX2 uint64_t wide() const { return mask(low, high); }
+  template <bool caseless>
+  MT_SCAFFOLD_AVX2 [[gnu::noinline]] static void classify(const char* p, const char* end, uint64_t wide,
+                                                          WideClasses& classes) {
+    classify_wide<caseless, Avx2>(p, end, wide, classes);
+  }
+  MT_SCAFFOLD_AVX2 static size_t write_ends(const char* p, uint64_t starts, const char** ends) {
+    return write_each(p, starts, ends);
+  }
 
  private:
   MT_SCAFFOLD_AVX2 static uint64_t mask(__m256i a, __m256i b) {
@@ -89,6 +145,12 @@ struct Avx2 {
   __m256i low, high;
 };
 
+alignas(64) inline constexpr auto kPositions = [] {
+  std::array<uint8_t, kChunk> positions{};
+  for (size_t i = 0; i < kChunk; ++i) positions[i] = static_cast<uint8_t>(i);
+  return positions;
+}();
+
 struct Avx512 {
   MT_SCAFFOLD_AVX512 explicit Avx512(const char* p) : bytes(_mm512_loadu_si512(p)) {}
   MT_SCAFFOLD_AVX512 uint64_t in_range(char from, char to) const {
@@ -97,6 +159,25 @@ struct Avx512 {
   }
   MT_SCAFFOLD_AVX512 uint64_t equal(char c) const { return _mm512_cmpeq_epi8_mask(bytes, _mm512_set1_epi8(c)); }
   MT_SCAFFOLD_AVX512 uint64_t wide() const { return _mm512_movepi8_mask(bytes); }
+  template <bool caseless>
+  MT_SCAFFOLD_AVX512 [[gnu::noinline]] static void classify(const char* p, const char* end, uint64_t wide,
+                                                            WideClasses& classes) {
+    classify_wide<caseless, Avx512>(p, end, wide, classes);
+  }
+  MT_SCAFFOLD_AVX512 static size_t write_ends(const char* p, uint64_t starts, const char** ends) {
+    const auto count = static_cast<size_t>(std::popcount(starts));
+    const __m512i from = _mm512_set1_epi64(static_cast<int64_t>(reinterpret_cast<uintptr_t>(p)));
+    __m512i positions = _mm512_maskz_compress_epi8(starts, _mm512_load_si512(kPositions.data()));
+    for (size_t written = 0; written < count; written += 16) {
+      // The forms with a mask of all ones, because GCC 12 warns of those without.
+      const __m128i next = _mm512_maskz_extracti32x4_epi32(0xF, positions, 0);
+      const __m128i after_next = _mm_unpackhi_epi64(next, next);
+      _mm512_storeu_si512(ends + written, _mm512_add_epi64(from, _mm512_maskz_cvtepu8_epi64(0xFF, next)));
+      _mm512_storeu_si512(ends + written + 8, _mm512_add_epi64(from, _mm512_maskz_cvtepu8_epi64(0xFF, after_next)));
+      positions = _mm512_maskz_alignr_epi64(0xFF, positions, positions, 2);
+    }
+    return count;
+  }
 
  private:
   __m512i bytes;
@@ -126,28 +207,23 @@ __attribute__((always_inline)) inline WordStarts word_starts(const char* p, cons
   uint64_t inner = 0;
   // Starts after these bytes are not known.
   uint64_t known = ~uint64_t{0};
-  if (uint64_t wide = bytes.wide() & within) {
-    uint64_t by_class[8] = {};
-    do {
-      const size_t at = first(wide);
-      const WideCharacter c = wide_character(p + at, end);
-      const uint64_t own = below(c.length) << at;
-      by_class[c.character_class] |= own;
-      inner |= own & (own - (uint64_t{1} << at));
-      wide &= ~own;
-    } while (wide != 0);
-    upper |= by_class[kUpper];
-    lower |= by_class[kLower];
-    numbers |= by_class[kNumber];
-    whitespace |= by_class[kSpace];
-    if (by_class[kSpace]) known &= up_to(run_start(whitespace, first(by_class[kSpace])));
+  if (const uint64_t wide = bytes.wide() & within) {
+    WideClasses classes{};
+    Bytes::template classify<!kIsO200k>(p, end, wide, classes);
+    const auto& of = classes.of;
+    inner = classes.inner;
+    upper |= of[kUpper];
+    lower |= of[kLower];
+    numbers |= of[kNumber];
+    whitespace |= of[kSpace];
+    if (of[kSpace]) known &= up_to(run_start(whitespace, first(of[kSpace])));
     if constexpr (kIsO200k) {
       // These belong to both halves of a word.
-      if (const uint64_t both = by_class[kCaseless] | by_class[kMark]) known &= below(first(both));
+      if (const uint64_t both = of[kCaseless] | of[kMark]) known &= below(first(both));
     } else {
-      lower |= by_class[kCaseless];
+      lower |= of[kCaseless];
     }
-    if (!kIsGpt2 && !split_digits && by_class[kNumber]) known &= up_to(run_start(numbers, first(by_class[kNumber])));
+    if (!kIsGpt2 && !split_digits && of[kNumber]) known &= up_to(run_start(numbers, first(of[kNumber])));
   }
   const uint64_t letters = (upper | lower) & within;
   numbers &= within;
