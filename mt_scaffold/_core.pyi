@@ -316,7 +316,7 @@ class Ids(metaclass=_Class):
 
 # Where tokens are in texts: the number of the text, the place in it, the number of the token. From the left, without
 # overlap; of several at one place the longest.
-def find_tokens(texts: Sequence[str], tokens: Sequence[str]) -> list[tuple[int, int, int]]: ...
+def find_tokens(texts: Sequence[str], tokens: Sequence[str], workers: int) -> list[tuple[int, int, int]]: ...
 
 # Writes rows of one width (int64): `before`, values[offsets[i]:offsets[i + 1]] (uint32 or int64, or one integer for
 # all), `after`, and then `fill`, or first (`left`).

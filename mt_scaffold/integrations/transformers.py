@@ -18,7 +18,7 @@ from mt_scaffold.corpus.text import SEPARATOR
 from mt_scaffold.corpus.vocabulary_file import SPECIAL_SYMBOLS
 from mt_scaffold.errors import UsageError
 from mt_scaffold.integrations.sides import Dropout, ImportedSide, Side, side_of
-from mt_scaffold.options import check_dropout, check_epoch, core_seed
+from mt_scaffold.options import check_dropout, check_epoch, core_seed, worker_count
 from mt_scaffold.segment.inference import inference_of
 from mt_scaffold.segment.numbering import write_numbered
 
@@ -312,9 +312,14 @@ class MTScaffoldTokenizer(PreTrainedTokenizer):
 
     def tokenize(self, text: str, **kwargs: Any) -> list[str]:
         """Return the tokens of a text, in which added tokens, special ones among them, are tokens of their own."""
-        if self._imported is None and any(token in text for token in self._added_tokens_encoder):
-            return list(super().tokenize(text, **kwargs))
-        return self._tokenize(text)  # what the search of transformers, character by character, comes to
+        own = self._imported is not None or kwargs.get("split_special_tokens", self.split_special_tokens)
+        added = [] if own else list(self._added_tokens_encoder)
+        places = [(place, added[token]) for _, place, token in find_tokens([text], added, 1)]
+        tokens = list[str]()
+        for (_, part), (_, token) in zip(self._between(text, places), [*places, (len(text), "")], strict=True):
+            tokens += self._tokenize(part) if part or not places else []
+            tokens += [token] if token else []
+        return tokens
 
     def _tokenize(self, text: str, **kwargs: Any) -> list[str]:
         return self._current.subwords(text, self._dropouts[self._in_target])
@@ -393,7 +398,7 @@ class MTScaffoldTokenizer(PreTrainedTokenizer):
             return side.encode(texts, dropout, -1, spans, split_special=split_special)
         unknown = -1 if self.unk_token is None else side.ids.get(str(self.unk_token), -1)
         added = [] if split_special else list(self._added_tokens_encoder)
-        places = find_tokens(texts, added)
+        places = find_tokens(texts, added, worker_count())
         if not places:
             return side.encode(texts, dropout, unknown, spans)
         # A text with n added tokens has n + 1 parts, empty ones among them.

@@ -122,7 +122,7 @@ def encode_documents(
     dropout, uniform_sampling, seed, epoch: as for ``BPE.encode_batch``, a document's index being its position among
         all. num_workers: threads; the files are the same for any number.
 
-    Memory is bounded by the longest document, of which it takes 8 to 12 times the bytes.
+    Memory is bounded by the longest documents, of which each thread takes 8 to 12 times the bytes.
 
     Raises as ``BPE``, ``Documents`` and ``BPE.encode`` do, with file and line or row; UsageError for a type that is too
     small and an output that is an input. An output path is only created when complete.

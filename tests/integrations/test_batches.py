@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from copy import deepcopy
 from pathlib import Path
 from typing import Any
@@ -242,3 +243,16 @@ def test_ten_megabytes_take_one_call(
     monkeypatch.setattr(MTScaffoldTokenizer, "_tokenize", None)
     tokenizer(["a house", "a <|end|> house"] * 50, padding=True, return_tensors="np")
     assert len(calls) == 1
+
+
+def test_tokens_are_the_same_however_a_text_is_passed(tokenizers: dict[str, MTScaffoldTokenizer]) -> None:
+    """The search of transformers misses an added token that begins inside another one which does not end."""
+    for name in ("gpt2-scaffold", "points-scaffold"):
+        tokenizer = copy.deepcopy(tokenizers[name])
+        tokenizer.add_tokens(["céé", "é", AddedToken("<s|>", lstrip=True, rstrip=True)])
+        for text in ("cébé", "a <s|> é", "é", ""):
+            tokens = tokenizer.tokenize(text)
+            ids = tokenizer(text, add_special_tokens=False).input_ids
+            assert tokenizer.convert_tokens_to_ids(tokens) == ids
+            assert tokenizer(text, "a", add_special_tokens=False).input_ids[: len(ids)] == ids
+            assert tokens.count("é") == text.count("é")

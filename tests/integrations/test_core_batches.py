@@ -37,22 +37,35 @@ def places_by_hand(text: str, tokens: list[str]) -> list[tuple[int, int]]:
 def test_tokens_are_found_as_by_hand(texts: list[str], tokens: list[str]) -> None:
     """Overlapping, at both ends, one the beginning of another or inside it, in texts of every width."""
     expected = [(number, *each) for number, text in enumerate(texts) for each in places_by_hand(text, tokens)]
-    assert find_tokens(texts, tokens) == expected
+    assert find_tokens(texts, tokens, 1) == expected
 
 
 @given(st.text(CHARACTERS, max_size=40), TOKENS)
 def test_tokens_are_those_of_transformers(text: str, tokens: list[str]) -> None:
     """Its search, character by character, cuts a text at the same places."""
-    cuts = [place + end for _, place, token in find_tokens([text], tokens) for end in (0, len(tokens[token]))]
+    cuts = [place + end for _, place, token in find_tokens([text], tokens, 1) for end in (0, len(tokens[token]))]
     pieces = [text[begin:end] for begin, end in zip([0, *cuts], [*cuts, len(text)], strict=True) if end > begin]
     assert Trie(tokens).split(text) == (pieces)
 
 
+@pytest.mark.parametrize("character", "aé東🙂")
+def test_threads_find_what_one_finds(character: str) -> None:
+    """A token that begins in the part of one thread and ends in that of the next, in texts around the middle."""
+    half = 1 << 18
+    for before in (0, half - 5, half - 4, half - 1, half, 2 * half - 4):
+        text = character * before + "<ab>" + character * (2 * half - 4 - before)
+        assert find_tokens([text], ["<ab>"], 2) == [(0, before, 0)]
+        parts = [text[: half - 2], "", text[half - 2 :]]
+        expected = [(number, part.index("<ab>"), 0) for number, part in enumerate(parts) if "<ab>" in part]
+        assert find_tokens(parts, ["<ab>"], 2) == expected
+    assert find_tokens([character * half * 3, "<ab>"], ["<ab>", "b"], 3) == [(1, 0, 0)]
+
+
 def test_a_token_without_characters_is_in_no_text() -> None:
     """An endless search otherwise."""
-    assert find_tokens(["", "ab"], ["", "b"]) == [(1, 1, 1)]
+    assert find_tokens(["", "ab"], ["", "b"], 1) == [(1, 1, 1)]
     with pytest.raises((TypeError, RuntimeError)):
-        find_tokens([b"ab"], ["b"])  # type: ignore[list-item]
+        find_tokens([b"ab"], ["b"], 1)  # type: ignore[list-item]
 
 
 NUMBERS = st.integers(0, 1 << 21)

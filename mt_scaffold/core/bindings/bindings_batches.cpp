@@ -4,11 +4,12 @@
 #include <nanobind/stl/variant.h>
 
 #include <algorithm>
+#include <atomic>
 #include <stdexcept>
 #include <variant>
 
 #include "bindings/bindings_text.hpp"
-#include "io/threads.hpp"
+#include "io/blocks.hpp"
 #include "text/find_tokens.hpp"
 
 namespace mt_scaffold {
@@ -26,28 +27,70 @@ std::vector<std::u32string> as_code_points(const nb::list& strings) {
   return result;
 }
 
-nb::list find_tokens(const nb::list& texts, const nb::list& given) {
+// What is too little to begin a thread for.
+constexpr size_t kPerThread = 1 << 18;
+
+// Calls `work(begin, end)` for equal parts of `size` elements, on threads if these are many.
+template <typename Work>
+void in_parts(size_t size, unsigned workers, const Work& work) {
+  const size_t parts = std::clamp<size_t>(size / kPerThread, 1, std::max(1u, workers));
+  if (parts == 1) return work(0, size);
+  in_parallel(static_cast<unsigned>(parts),
+              [&](unsigned part) { work(size * part / parts, size * (part + 1) / parts); });
+}
+
+struct Characters {
+  int kind;
+  const void* data;
+  size_t size;
+};
+
+nb::list find_tokens(const nb::list& given_texts, const nb::list& given, unsigned workers) {
   const std::vector<std::u32string> tokens = as_code_points(given);
   const TokenFinder<uint8_t> narrow(tokens);
   const TokenFinder<uint16_t> wider(tokens);
   const TokenFinder<uint32_t> widest(tokens);
-  nb::list result;
-  size_t text = 0;
-  const auto found = [&](size_t place, size_t token) { result.append(nb::make_tuple(text, place, token)); };
-  for (const auto& each : texts) {
-    PyObject* const object = nb::cast<nb::str>(each).ptr();
-    const auto size = static_cast<size_t>(PyUnicode_GET_LENGTH(object));
-    switch (PyUnicode_KIND(object)) {
+  // Calls `use` with the finder for a text and with its characters.
+  const auto visit = [&](const Characters& text, auto&& use) {
+    switch (text.kind) {
       case PyUnicode_1BYTE_KIND:
-        narrow.find(PyUnicode_1BYTE_DATA(object), size, found);
-        break;
+        return use(narrow, static_cast<const uint8_t*>(text.data));
       case PyUnicode_2BYTE_KIND:
-        wider.find(PyUnicode_2BYTE_DATA(object), size, found);
-        break;
+        return use(wider, static_cast<const uint16_t*>(text.data));
       default:
-        widest.find(PyUnicode_4BYTE_DATA(object), size, found);
+        return use(widest, static_cast<const uint32_t*>(text.data));
     }
-    ++text;
+  };
+  std::vector<nb::str> held;  // other threads may change the list meanwhile
+  std::vector<Characters> texts;
+  size_t characters = 0;
+  for (const auto& each : given_texts) {
+    PyObject* const text = held.emplace_back(nb::cast<nb::str>(each)).ptr();
+    texts.push_back({PyUnicode_KIND(text), PyUnicode_DATA(text), static_cast<size_t>(PyUnicode_GET_LENGTH(text))});
+    characters += texts.back().size;
+  }
+  // Which texts have any, as few do.
+  std::vector<std::atomic<bool>> any(texts.size());
+  const auto search = [&](size_t begin, size_t end) {
+    size_t start = 0;  // of the text, among the characters of all
+    for (size_t i = 0; i < texts.size() && start < end; start += texts[i++].size) {
+      const size_t from = std::max(begin, start), to = std::min(end, start + texts[i].size);
+      if (from >= to || any[i]) continue;
+      const auto found = [&, i](const auto& finder, const auto* data) {
+        return finder.any(data, from - start, to - start, texts[i].size);
+      };
+      if (visit(texts[i], found)) any[i] = true;
+    }
+  };
+  {
+    nb::gil_scoped_release released;
+    in_parts(characters, workers, search);
+  }
+  nb::list result;
+  for (size_t i = 0; i < texts.size(); ++i) {
+    if (!any[i]) continue;
+    const auto found = [&](size_t place, size_t token) { result.append(nb::make_tuple(i, place, token)); };
+    visit(texts[i], [&](const auto& finder, const auto* data) { finder.find(data, texts[i].size, found); });
   }
   return result;
 }
@@ -55,9 +98,6 @@ nb::list find_tokens(const nb::list& texts, const nb::list& given) {
 using Matrix = nb::ndarray<int64_t, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 using Values = nb::ndarray<nb::ro, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Offsets = nb::ndarray<const int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-
-// What is too little to begin a thread for.
-constexpr size_t kPerThread = 1 << 18;
 
 // Calls `use` with the values as they are stored.
 template <typename Use>
@@ -115,12 +155,8 @@ void fill_rows(const Matrix& into, const std::variant<int64_t, Values>& values, 
     }
   };
   const auto write_all = [&](auto&& copy_values) {
-    const size_t parts = std::clamp<size_t>(size / kPerThread, 1, std::max(1u, workers));
     nb::gil_scoped_release released;
-    Threads threads;
-    for (size_t part = 1; part < parts; ++part)
-      threads.start([&, part](unsigned) { write(size * part / parts, size * (part + 1) / parts, copy_values); });
-    write(0, size / parts, copy_values);
+    in_parts(size, workers, [&](size_t begin, size_t end) { write(begin, end, copy_values); });
   };
   if (array) {
     visit(*array, [&](const auto* data) {
@@ -179,7 +215,7 @@ nb::list list_rows(const Values& values, const Offsets& offsets, const std::vect
 }  // namespace
 
 void bind_batches(nb::module_& module) {
-  module.def("find_tokens", &find_tokens, nb::arg("texts"), nb::arg("tokens"));
+  module.def("find_tokens", &find_tokens, nb::arg("texts"), nb::arg("tokens"), nb::arg("workers"));
   // The signatures are Python, as nanobind's own of arrays are not.
   module.def("fill_rows", &fill_rows, nb::arg("into").noconvert(), nb::arg("values"), nb::arg("offsets"),
              nb::arg("before"), nb::arg("after"), nb::arg("fill"), nb::arg("left"), nb::arg("workers"),

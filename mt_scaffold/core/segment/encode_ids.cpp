@@ -229,8 +229,8 @@ class InOrder {
 
   // A buffer for the ids of a unit.
   OutputBuffer buffer() {
-    if (const size_t used = count_ * width_; used < room_) return {to_ + used, room_ - used};
     std::lock_guard lock(mutex_);
+    if (const size_t used = count_ * width_; used < room_) return {to_ + used, room_ - used};
     if (spare_.empty()) return {};
     OutputBuffer buffer = std::move(spare_.back());
     spare_.pop_back();

@@ -35,32 +35,48 @@ class TokenFinder {
   // Calls `found(place, number of the token)` from the left, without overlap; of several at one place for the longest.
   template <typename Found>
   void find(const Unit* text, size_t size, Found&& found) const {
-    std::vector<size_t> next;  // where each first character comes next
-    for (const First& first : firsts_) next.push_back(seek(text, 0, size, first.unit));
-    while (!next.empty()) {
-      const auto nearest = std::min_element(next.begin(), next.end());
-      const size_t place = *nearest;
-      if (place == size) return;
-      size_t end = place + 1;
-      for (const auto& [units, number] : firsts_[static_cast<size_t>(nearest - next.begin())].tokens) {
-        if (units.size() > size - place || !std::equal(units.begin(), units.end(), text + place)) continue;
-        found(place, number);
-        end = place + units.size();
-        break;
-      }
-      for (size_t i = 0; i < next.size(); ++i)
-        if (next[i] < end) next[i] = seek(text, end, size, firsts_[i].unit);
-    }
+    each(text, 0, size, size, [&](size_t place, size_t number) {
+      found(place, number);
+      return true;
+    });
+  }
+
+  // Whether a token begins between `begin` and `end` in a text of `size` units.
+  bool any(const Unit* text, size_t begin, size_t end, size_t size) const {
+    return !each(text, begin, end, size, [](size_t, size_t) { return false; });
   }
 
  private:
+  // Calls `found` as find() does for the tokens that begin between `begin` and `end`, until it returns false. Returns
+  // whether it never did.
+  template <typename Found>
+  bool each(const Unit* text, size_t begin, size_t end, size_t size, Found&& found) const {
+    std::vector<size_t> next;  // where each first character comes next
+    for (const First& first : firsts_) next.push_back(seek(text, begin, end, first.unit));
+    while (!next.empty()) {
+      const auto nearest = std::min_element(next.begin(), next.end());
+      const size_t place = *nearest;
+      if (place >= end) break;
+      size_t after = place + 1;
+      for (const auto& [units, number] : firsts_[static_cast<size_t>(nearest - next.begin())].tokens) {
+        if (units.size() > size - place || !std::equal(units.begin(), units.end(), text + place)) continue;
+        if (!found(place, number)) return false;
+        after = place + units.size();
+        break;
+      }
+      for (size_t i = 0; i < next.size(); ++i)
+        if (next[i] < after) next[i] = seek(text, std::min(after, end), end, firsts_[i].unit);
+    }
+    return true;
+  }
+
   // Tokens with one first character, the longest first.
   struct First {
     Unit unit;
     std::vector<std::pair<std::vector<Unit>, size_t>> tokens;
   };
 
-  // The first place of a unit from `begin` on, or `size`.
+  // The first place of a unit from `begin` on and before `size`, or `size`.
   static size_t seek(const Unit* text, size_t begin, size_t size, Unit unit) {
     if constexpr (sizeof(Unit) == 1) {
       const void* const at = begin < size ? std::memchr(text + begin, unit, size - begin) : nullptr;

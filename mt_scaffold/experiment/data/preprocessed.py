@@ -15,6 +15,8 @@ from mt_scaffold.experiment.configuration.data import Tokenise
 
 # The lines that are looked at, and how many of them must hold a mark.
 _LINES, _SHARE = 2000, 0.01
+# Documents of one line may have megabytes: of each line this many bytes, and no more lines after so many bytes.
+_LONGEST, _MOST_BYTES = 1 << 14, 1 << 24
 # Moses' escapes where Moses writes them: as words, or at one end of a word (l&apos; 's). Raw text from XML has others,
 # such as &amp;, and has these within words.
 _ESCAPED = re.compile(
@@ -72,8 +74,13 @@ def looks_tokenised(path: PathLike) -> Preprocessed | None:
 
 
 def lines_look_tokenised(lines: Iterable[bytes]) -> Preprocessed | None:
-    """Do the same for the lines of a text, of which the first 2,000 are taken."""
-    first = [line.strip() for line in itertools.islice(lines, _LINES)]
+    """Do the same for the lines of a text, of which the first 2,000 or 16 MB are taken."""
+    first, size = list[bytes](), 0
+    for line in itertools.islice(lines, _LINES):
+        first.append(line[:_LONGEST].strip())
+        size += len(line)
+        if size >= _MOST_BYTES:
+            break
     if (subword := looks_segmented(b"\n".join(first))) is not None:
         mark = subword.encode()[-2:] + b" " if subword.endswith("@@") else "\u2581".encode()
         return Preprocessed("segmented", len(first), sum(mark in line for line in first), subword)

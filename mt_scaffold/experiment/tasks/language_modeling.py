@@ -200,11 +200,11 @@ class LanguageModeling(Task[LanguageModelLayout]):
         found = documents(layout)
         data = layout.config.data
         sampled = data.documents is not None and data.sample is not None
-        for comparison, problem, sure in short_schedules(layout.config, None if sampled else found.subwords):
+        for system, comparison, problem, sure in short_schedules(layout.config, None if sampled else found.subwords):
             if sure:
-                found.problems.append((f"comparisons.{comparison}", problem))
+                found.problems.append((f"comparisons.{comparison}", f"{system}: {problem}"))
             else:
-                found.warnings.append(f"comparisons.{comparison}: {problem}")
+                found.warnings.append(f"comparisons.{comparison}: {system}: {problem}")
         return found
 
     def fairseq_calls(self, layout: LanguageModelLayout) -> list[Call]:

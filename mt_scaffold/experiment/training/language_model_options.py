@@ -167,6 +167,7 @@ def _tokens_at_once(options: Mapping[str, OptionValue], gpus: int) -> int:
 class ShortSchedule(NamedTuple):
     """A training that ends within the warm-up of its schedule, and so is refused. sure: no estimate can be so wrong."""
 
+    system: str
     comparison: str
     problem: str
     sure: bool
@@ -177,20 +178,21 @@ def short_schedules(config: LanguageModelConfig, subwords: float | None) -> list
 
     subwords: about how many the training text has, None where it is not there yet.
     """
-    if config.train.schedule is None or _breaks(config.train.all_options):
-        return []
-    warmup = number_of(config.train.all_options.get("warmup-updates"))
-    at_once = _tokens_at_once(config.train.all_options, config.train.batch_gpus)
     found = []
-    for name, amount in config.comparisons.items():
-        if amount.tokens is None or (updates := math.ceil(amount.tokens / at_once)) > warmup:
+    for system, comparison in config.trainings:
+        amount, train = config.comparisons[comparison], with_own_options(config.train, config.systems[system].train)
+        if train.schedule is None or amount.tokens is None or _breaks(train.all_options):
+            continue
+        warmup = number_of(train.all_options.get("warmup-updates"))
+        updates = math.ceil(amount.tokens / _tokens_at_once(train.all_options, train.batch_gpus))
+        if updates > warmup:
             continue
         # The last batch of each epoch is short; a text of a quarter of the subwords has four times the epochs.
         most = math.inf if subwords is None else updates + math.ceil(4 * amount.tokens / max(1.0, subwords))
         problem = (
             f"about {updates:,} updates, all of them within warmup-updates ({warmup:,}); lower those, or train longer"
         )
-        found.append(ShortSchedule(name, problem, sure=most <= warmup))
+        found.append(ShortSchedule(system, comparison, problem, sure=most <= warmup))
     return found
 
 

@@ -235,9 +235,13 @@ def test_a_training_that_ends_within_its_warmup_is_found_before_it_begins() -> N
         return small(train={"options": options, "schedule": "cosine"})
 
     for updates, subwords, sure in ((19, 5000, None), (20, None, False), (20, 5000, False), (29, 5000, True)):
-        found = [(short.comparison, short.sure) for short in short_schedules(warm(updates), subwords)]
-        assert found == ([] if sure is None else [("equal_tokens", sure)])
+        found = [(each.system, each.comparison, each.sure) for each in short_schedules(warm(updates), subwords)]
+        assert found == ([] if sure is None else [(system, "equal_tokens", sure) for system in SMALL["systems"]])
     assert "about 20 updates, all of them within warmup-updates (5,000)" in short_schedules(warm(5000), 5000)[0].problem
+    own = {"bpe": {"algorithm": "bpe", "train": {"options": {"warmup-updates": 5}}}, "drop": SMALL["systems"]["drop"]}
+    options = SMALL["train"]["options"] | {"warmup-updates": 5000}
+    config = small(train={"options": options, "schedule": "cosine"}, systems=own)
+    assert [each.system for each in short_schedules(config, 5000)] == ["drop"]
     check_training(warm(20), "bpe", "equal_tokens", DATA)
     with pytest.raises(UsageError, match="this training has 21 updates, all of them within warmup-updates"):
         check_training(warm(21), "bpe", "equal_tokens", DATA)
