@@ -318,10 +318,10 @@ class Ids(metaclass=_Class):
 # overlap; of several at one place the longest.
 def find_tokens(texts: Sequence[str], tokens: Sequence[str], workers: int) -> list[tuple[int, int, int]]: ...
 
-# Writes rows of one width (int64): `before`, values[offsets[i]:offsets[i + 1]] (uint32 or int64, or one integer for
-# all), `after`, and then `fill`, or first (`left`).
+# Makes an array of rows of one width (int64): `before`, values[offsets[i]:offsets[i + 1]] (uint32 or int64, or one
+# integer for all), `after`, and then `fill`, or first (`left`).
 def fill_rows(
-    into: Any,
+    width: int,
     values: Any,
     offsets: Any,
     before: Sequence[int],
@@ -329,7 +329,7 @@ def fill_rows(
     fill: int,
     left: bool,
     workers: int,
-) -> None: ...
+) -> Any: ...
 
 # The same rows as lists, without filling; equal integers are one object.
 def list_rows(values: Any, offsets: Any, before: Sequence[int], after: Sequence[int]) -> list[list[int]]: ...

@@ -61,9 +61,7 @@ def matrices(
     left = padding is not None and padding.left
 
     def filled(values: Any, before: list[int], after: list[int], fill: int, each: int = 1) -> Any:
-        rows = numpy.empty((len(inside), width * each), numpy.int64)
-        fill_rows(rows, values, texts.offsets * each, before, after, fill, left, worker_count())
-        return rows
+        return fill_rows(width * each, values, texts.offsets * each, before, after, fill, left, worker_count())
 
     ones = [1] * len(before), [1] * len(after)
     found = {"input_ids": filled(texts.ids, before, after, 0 if padding is None else padding.id)}

@@ -5,11 +5,15 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstdint>
+#include <memory>
+#include <new>
 #include <stdexcept>
 #include <variant>
 
 #include "bindings/bindings_text.hpp"
 #include "io/blocks.hpp"
+#include "memory/huge_pages.hpp"
 #include "text/find_tokens.hpp"
 
 namespace mt_scaffold {
@@ -95,7 +99,7 @@ nb::list find_tokens(const nb::list& given_texts, const nb::list& given, unsigne
   return result;
 }
 
-using Matrix = nb::ndarray<int64_t, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+using Matrix = nb::ndarray<nb::numpy, int64_t, nb::ndim<2>, nb::c_contig>;
 using Values = nb::ndarray<nb::ro, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Offsets = nb::ndarray<const int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
@@ -120,18 +124,43 @@ void check(const Offsets& offsets, size_t count) {
       throw std::invalid_argument("offsets do not fit the values");
 }
 
-void fill_rows(const Matrix& into, const std::variant<int64_t, Values>& values, const Offsets& offsets,
-               const std::vector<int64_t>& before, const std::vector<int64_t>& after, int64_t fill, bool left,
-               unsigned workers) {
-  const size_t rows = into.shape(0), width = into.shape(1), size = rows * width;
+// An array in huge pages: the pages of a new one take longer than what is written there.
+class NewMatrix {
+ public:
+  NewMatrix(size_t rows, size_t width) : rows_(rows), width_(width), data_(Allocator().allocate(size() + 1)) {}
+  ~NewMatrix() { Allocator().deallocate(data_, size() + 1); }
+  NewMatrix(const NewMatrix&) = delete;
+  NewMatrix& operator=(const NewMatrix&) = delete;
+
+  size_t size() const { return rows_ * width_; }
+  int64_t* data() { return data_; }
+  static Matrix as_array(std::unique_ptr<NewMatrix> matrix) {
+    const nb::capsule owner(matrix.get(), [](void* p) noexcept { delete static_cast<NewMatrix*>(p); });
+    NewMatrix& held = *matrix.release();
+    return {held.data_, {held.rows_, held.width_}, owner};
+  }
+
+ private:
+  using Allocator = HugePageAllocator<int64_t>;
+
+  const size_t rows_, width_;
+  int64_t* const data_;
+};
+
+Matrix fill_rows(size_t width, const std::variant<int64_t, Values>& values, const Offsets& offsets,
+                 const std::vector<int64_t>& before, const std::vector<int64_t>& after, int64_t fill, bool left,
+                 unsigned workers) {
+  if (offsets.shape(0) == 0) throw std::invalid_argument("there is one more offset than there are rows");
+  const size_t rows = offsets.shape(0) - 1, size = rows * width;
+  if (width > PTRDIFF_MAX / sizeof(int64_t) / (rows + 1)) throw std::bad_alloc();
   const int64_t* const starts = offsets.data();
-  int64_t* const matrix = into.data();
-  if (offsets.shape(0) != rows + 1) throw std::invalid_argument("there is one more offset than there are rows");
   const Values* const array = std::get_if<Values>(&values);
   check(offsets, array ? array->shape(0) : INT64_MAX);
   for (size_t row = 0; row < rows; ++row)
     if (static_cast<size_t>(starts[row + 1] - starts[row]) + before.size() + after.size() > width)
       throw std::invalid_argument("a row is too long");
+  auto result = std::make_unique<NewMatrix>(rows, width);
+  int64_t* const matrix = result->data();
   // Writes the elements from `begin` to `end`, row after row.
   const auto write = [&](size_t begin, size_t end, auto&& copy_values) {
     for (size_t row = width ? begin / width : 0; row * width < end; ++row) {
@@ -166,6 +195,7 @@ void fill_rows(const Matrix& into, const std::variant<int64_t, Values>& values, 
     const int64_t value = std::get<int64_t>(values);
     write_all([value](size_t, size_t count, int64_t* to) { std::fill_n(to, count, value); });
   }
+  return NewMatrix::as_array(std::move(result));
 }
 
 // Python's integers, one object for all that are equal.
@@ -217,10 +247,10 @@ nb::list list_rows(const Values& values, const Offsets& offsets, const std::vect
 void bind_batches(nb::module_& module) {
   module.def("find_tokens", &find_tokens, nb::arg("texts"), nb::arg("tokens"), nb::arg("workers"));
   // The signatures are Python, as nanobind's own of arrays are not.
-  module.def("fill_rows", &fill_rows, nb::arg("into").noconvert(), nb::arg("values"), nb::arg("offsets"),
-             nb::arg("before"), nb::arg("after"), nb::arg("fill"), nb::arg("left"), nb::arg("workers"),
-             nb::sig("def fill_rows(into: object, values: object, offsets: object, before: Sequence[int], "
-                     "after: Sequence[int], fill: int, left: bool, workers: int) -> None"));
+  module.def("fill_rows", &fill_rows, nb::arg("width"), nb::arg("values"), nb::arg("offsets"), nb::arg("before"),
+             nb::arg("after"), nb::arg("fill"), nb::arg("left"), nb::arg("workers"),
+             nb::sig("def fill_rows(width: int, values: object, offsets: object, before: Sequence[int], "
+                     "after: Sequence[int], fill: int, left: bool, workers: int) -> object"));
   module.def("list_rows", &list_rows, nb::arg("values"), nb::arg("offsets"), nb::arg("before"), nb::arg("after"),
              nb::sig("def list_rows(values: object, offsets: object, before: Sequence[int], after: Sequence[int]) "
                      "-> list[list[int]]"));
