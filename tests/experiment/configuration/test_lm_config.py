@@ -99,7 +99,7 @@ def test_held_out_documents_are_the_test_set(tmp_path: Path) -> None:
         ("tokens: 1000", "tokens: 1000, text: 5", 16, "comparisons.equal_tokens: give exactly one of tokens, text,"),
         ("tokens: 1000", "tokens: 0", 16, "comparisons.equal_tokens.tokens: must be 1 or more, not 0"),
         ("text_of: equal_tokens", "text_of: equal_token", 17, "comparisons.equal_text.text_of: no comparison is"),
-        ("text_of: equal_tokens", "text_of: equal_text", 17, "comparisons.equal_text.text_of: name a comparison with"),
+        ("text_of: equal_tokens", "text_of: equal_text", 17, "comparisons.equal_text.text_of: name a comparison that"),
         ("lr: 0.001", "max-update: 5", 19, "train.options.max-update: the comparisons say when a training ends"),
         ("lr: 0.001}", "lr: 0.1, lr-scheduler: fixed}\n  schedule: linear", 19, "train.options.lr-scheduler: set by"),
         ("lr: 0.001}", "lr: 0.1, lr-shrink: 1}\n  schedule: cosine", 19, "train.options.lr-shrink: set by train.sch"),

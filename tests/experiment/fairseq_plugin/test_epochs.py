@@ -342,7 +342,8 @@ def test_what_making_batches_frees_goes_back_to_the_system() -> None:
     with returning_memory():
         before = anonymous()
         arrays = [(np.ones(1 << 19), bytes(1 << 16)) for _ in range(40)]
-        assert anonymous() > before + 150
+        # Some of the 160 MiB may be memory that earlier tests have freed.
+        assert anonymous() > before + 100
         kept = [small for _, small in arrays]
         del arrays
         assert anonymous() < before + 40
