@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+from tiny_experiments import TRANSFORMER
 
 from mt_scaffold.cli import main
 
@@ -92,7 +93,8 @@ def test_help_has_commands_in_groups(capfd: pytest.CaptureFixture[str]) -> None:
 # -- experiments
 
 WORDS = "ein hund läuft im haus und die katze schläft garten mann frau kind geht sieht liest".split()
-CONFIGURATION = """
+CONFIGURATION = (
+    """
 name: tiny
 languages: {source: en, target: de}
 data:
@@ -109,21 +111,10 @@ baseline: bpe
 seeds: [1]
 train:
   options:
-    arch: transformer
-    encoder-layers: 1
-    decoder-layers: 1
-    encoder-embed-dim: 16
-    decoder-embed-dim: 16
-    encoder-ffn-embed-dim: 16
-    decoder-ffn-embed-dim: 16
-    encoder-attention-heads: 2
-    decoder-attention-heads: 2
-    share-all-embeddings: true
-    optimizer: adam
-    lr: 0.005
-    max-tokens: 300
-    max-epoch: 500
 """
+    + TRANSFORMER
+    + "    max-epoch: 500\n"
+)
 
 
 def write_pairs() -> None:

@@ -15,7 +15,8 @@ from mt_scaffold.experiment.configuration.data import Tokenise
 
 # The lines that are looked at, and how many of them must hold a mark.
 _LINES, _SHARE = 2000, 0.01
-# Documents of one line may have megabytes: of each line this many bytes, and no more lines after so many bytes.
+# A document on one line may be megabytes long: only the beginning of each line is looked at, and lines are read up to a
+# total of 16 MB.
 _LONGEST, _MOST_BYTES = 1 << 14, 1 << 24
 # Moses' escapes where Moses writes them: as words, or at one end of a word (l&apos; 's). Raw text from XML has others,
 # such as &amp;, and has these within words.

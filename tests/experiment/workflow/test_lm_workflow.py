@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from fork_server import Snakemake
+from tiny_experiments import forms_of_the_result
 
 pytest.importorskip("snakemake", reason="needs the extra 'workflow'")
 pytest.importorskip("fairseq_cli", reason="needs the extra 'fairseq'")
@@ -133,9 +134,7 @@ def test_what_limits_a_result_stands_above_its_table_in_every_form(experiment: d
     """One seed, and codes that ran out of pairs, which only a log said: in files, on the page and when a run ends."""
     done, output = experiment["done"], experiment["output"]
     assert isinstance(done, subprocess.CompletedProcess) and isinstance(output, Path)
-    files = [*(output / f"comparison.{kind}" for kind in ("txt", "md", "json", "tex")), output / "report.html"]
-    forms = {path.suffix: path.read_text(encoding="utf-8") if path.exists() else "" for path in files}
-    forms["end"] = done.stdout
+    forms = forms_of_the_result(output, done)
     few_tokens = r'Fewer tokens were learned [^"]*scaffold-700-total \(|"few-tokens"'
     for says in (few_tokens, 'Fewer than three seeds|"few-seeds"'):
         assert {form for form, text in forms.items() if not re.search(says, text)} == set()

@@ -19,6 +19,7 @@ pytest.importorskip("snakemake", reason="needs the extra 'workflow'")
 pytest.importorskip("fairseq_cli", reason="needs the extra 'fairseq'")
 
 from learning import learn_with
+from tiny_experiments import TRANSFORMER, forms_of_the_result
 
 from mt_scaffold import BPE, Codes
 from mt_scaffold.cli import main
@@ -45,20 +46,7 @@ baseline: bpe
 seeds: [1]
 train:
   options:
-    arch: transformer
-    encoder-layers: 1
-    decoder-layers: 1
-    encoder-embed-dim: 16
-    decoder-embed-dim: 16
-    encoder-ffn-embed-dim: 16
-    decoder-ffn-embed-dim: 16
-    encoder-attention-heads: 2
-    decoder-attention-heads: 2
-    share-all-embeddings: true
-    optimizer: adam
-    lr: 0.005
-    criterion: label_smoothed_cross_entropy
-    max-tokens: 300
+{TRANSFORMER}    criterion: label_smoothed_cross_entropy
     max-epoch: {EPOCHS}
 average: {{last: 2}}
 translate: {{options: {{beam: 1, max-tokens: 2000, max-len-b: 10}}}}
@@ -149,9 +137,7 @@ def test_one_seed_is_a_warning_in_every_form(experiment: dict[str, object]) -> N
     """It stands above the table in files and on the page, and is printed when the run ends."""
     second, output = experiment["second"], experiment["output"]
     assert isinstance(second, subprocess.CompletedProcess) and isinstance(output, Path)
-    files = [*(output / f"comparison.{kind}" for kind in ("txt", "md", "json", "tex")), output / "report.html"]
-    forms = {path.suffix: path.read_text(encoding="utf-8") if path.exists() else "" for path in files}
-    forms["end"] = second.stdout
+    forms = forms_of_the_result(output, second)
     without = {form for form, text in forms.items() if not re.search('Fewer than three seeds|"few-seeds"', text)}
     assert without == set()
     assert forms[".txt"].index("Warning: ") < forms[".txt"].index("\ntest set ")
