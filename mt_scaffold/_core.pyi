@@ -314,22 +314,16 @@ class Ids(metaclass=_Class):
         self, ids: Any, sizes: Sequence[int], end: bytes = ..., strip: int = -1, number: int = 1
     ) -> bytes: ...
 
-# Where tokens are in texts: the number of the text, the place in it, the number of the token. From the left, without
-# overlap; of several at one place the longest.
-def find_tokens(texts: Sequence[str], tokens: Sequence[str], workers: int) -> list[tuple[int, int, int]]: ...
-
-# Makes an array of rows of one width (int64): `before`, values[offsets[i]:offsets[i + 1]] (uint32 or int64, or one
-# integer for all), `after`, and then `fill`, or first (`left`).
+# Makes an array of rows of one width (int64) for each layer (values, before, after, fill): `before`,
+# values[offsets[i]:offsets[i + 1]] (uint32 or int64, or one integer for all), `after`, and then `fill`, or first
+# (`left`).
 def fill_rows(
     width: int,
-    values: Any,
     offsets: Any,
-    before: Sequence[int],
-    after: Sequence[int],
-    fill: int,
+    layers: Sequence[tuple[Any, Sequence[int], Sequence[int], int]],
     left: bool,
     workers: int,
-) -> Any: ...
+) -> list[Any]: ...
 
 # The same rows as lists, without filling; equal integers are one object.
 def list_rows(values: Any, offsets: Any, before: Sequence[int], after: Sequence[int]) -> list[list[int]]: ...

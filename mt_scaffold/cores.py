@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import os
 
@@ -12,8 +13,16 @@ def allowed_cores() -> int:
 
 
 def usable_cores() -> int:
-    """Return the number of cores that the process can keep busy: no more than its quota pays for, rounded up."""
-    return min(allowed_cores(), max(1, math.ceil(min(quota(), 1e6))))
+    """Return the number of cores that the process can keep busy: no more than its quota pays for, rounded up.
+
+    The quota is read once, as that takes longer than a short text.
+    """
+    return min(allowed_cores(), max(1, math.ceil(min(_own_quota(), 1e6))))
+
+
+@functools.cache
+def _own_quota() -> float:
+    return quota()
 
 
 def quota(root: str = "/") -> float:

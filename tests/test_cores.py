@@ -65,7 +65,7 @@ def test_without_control_groups(tmp_path: Path) -> None:
 def test_cores_that_can_be_used(monkeypatch: pytest.MonkeyPatch, limit: float, cores: int) -> None:
     """As many as the process may run on, unless its quota pays for fewer; at least one."""
     monkeypatch.setattr("mt_scaffold.cores.allowed_cores", lambda: 8)
-    monkeypatch.setattr("mt_scaffold.cores.quota", lambda: limit)
+    monkeypatch.setattr("mt_scaffold.cores._own_quota", lambda: limit)
     assert usable_cores() == cores
 
 

@@ -60,18 +60,17 @@ def matrices(
         width = -(-max(width, padding.width) // padding.multiple) * padding.multiple
     left = padding is not None and padding.left
 
-    def filled(values: Any, before: list[int], after: list[int], fill: int, each: int = 1) -> Any:
-        return fill_rows(width * each, values, texts.offsets * each, before, after, fill, left, worker_count())
-
     ones = [1] * len(before), [1] * len(after)
-    found = {"input_ids": filled(texts.ids, before, after, 0 if padding is None else padding.id)}
+    layers = {"input_ids": (texts.ids, before, after, 0 if padding is None else padding.id)}
     if attention:
-        found["attention_mask"] = filled(1, *ones, 0)
+        layers["attention_mask"] = (1, *ones, 0)
     if special_mask:
-        found["special_tokens_mask"] = filled(0, *ones, 1)
+        layers["special_tokens_mask"] = (0, *ones, 1)
+    workers = worker_count()
+    found = dict(zip(layers, fill_rows(width, texts.offsets, list(layers.values()), left, workers), strict=True))
     if texts.spans is not None:
-        zeros = [0] * (2 * len(before)), [0] * (2 * len(after))
-        rows = filled(numpy.ascontiguousarray(texts.spans).reshape(-1), *zeros, 0, each=2)
+        numbers = numpy.ascontiguousarray(texts.spans).reshape(-1), [0] * (2 * len(before)), [0] * (2 * len(after)), 0
+        (rows,) = fill_rows(2 * width, 2 * texts.offsets, [numbers], left, workers)
         found["offset_mapping"] = rows.reshape(len(inside), width, 2)
     return found
 

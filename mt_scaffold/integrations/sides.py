@@ -43,8 +43,8 @@ class Side(Protocol):
     tokens: list[str]
     ids: dict[str, int]
 
-    def subwords(self, text: str, dropout: Dropout) -> list[str]:
-        """Return the tokens of a text, some of which may have no id."""
+    def subwords(self, text: str, dropout: Dropout, split_special: bool = False) -> list[str]:
+        """Return the tokens of a text, some of which may have no id; split_special: as ``ByteSide.encode``."""
         ...
 
     def encode(self, texts: Sequence[str], dropout: Dropout, unknown: int, spans: bool) -> Texts:
@@ -79,7 +79,7 @@ class CharacterSide:
         self._separator = separator
         self._bpe = BPE(codes, merges, separator, tokens if split_unknown else None, glossaries, inference=inference)
 
-    def subwords(self, text: str, dropout: Dropout) -> list[str]:
+    def subwords(self, text: str, dropout: Dropout, split_special: bool = False) -> list[str]:
         probability, seed, _ = dropout
         line = self._bpe.segment(text, probability, seed, dropout.index_of(text) if probability else 0)
         return line.split(" ") if line else []
@@ -124,30 +124,63 @@ class CharacterSide:
 class ByteSide:
     """Codes of bytes, with the ids of ``BPE.encode``; tokens are in GPT-2's notation, final ones with ``</w>``."""
 
-    def __init__(self, codes: Codes, merges: int = -1, inference: str = "merges") -> None:
+    # Why there are no spans, or None.
+    _no_spans: str | None = None
+
+    def __init__(
+        self, codes: Codes, merges: int = -1, inference: str = "merges", numbering: Numbering | None = None
+    ) -> None:
         self.codes = codes
-        self._bpe = BPE(codes, merges, inference=inference)
-        self.tokens = byte_tokens(codes, merges)
+        self._options = merges, inference
+        self._found: tuple[str, ...] = ()
+        self._bpe = self._made(numbering)
+        self.tokens = self._listed(merges)
         self.ids = _numbered(self.tokens, codes.name)
 
-    def subwords(self, text: str, dropout: Dropout) -> list[str]:
-        probability, seed, _ = dropout
-        index = dropout.index_of(text) if probability else 0
-        return [self.tokens[number] for number in self._bpe.encode(text, dropout=probability, seed=seed, index=index)]
+    def _listed(self, merges: int) -> list[str]:
+        return byte_tokens(self.codes, merges)
 
-    def encode(self, texts: Sequence[str], dropout: Dropout, unknown: int, spans: bool) -> Texts:
+    def _made(self, numbering: Numbering | None, special: Sequence[str] = ()) -> BPE:
+        merges, inference = self._options
+        return BPE(self.codes, merges, inference=inference, numbering=numbering, special_tokens=special)
+
+    def find(self, tokens: Mapping[str, int]) -> bool:
+        """Find these tokens in text from now on, and no others; those that the codes do not know get these ids.
+
+        Returns whether that can be, as with ids that follow those of the codes; otherwise none is found.
+        """
+        following = list(tokens.values()) == list(range(len(self.tokens), len(self.tokens) + len(tokens)))
+        self._found = tuple(tokens) if following else ()
+        self._bpe = self._made(None, self._found)
+        return following
+
+    def subwords(self, text: str, dropout: Dropout, split_special: bool = False) -> list[str]:
+        names = self._bpe.tokens
+        ids = self.encode([text], dropout, -1, False, split_special=split_special).ids
+        return [self.tokens[number] if number < len(self.tokens) else names[number].decode() for number in ids]
+
+    def encode(
+        self, texts: Sequence[str], dropout: Dropout, unknown: int, spans: bool, *, split_special: bool = False
+    ) -> Texts:
+        """Return the ids of texts; split_special: what special tokens are spelled like is text."""
         import numpy
 
         from mt_scaffold.integrations.rows import Texts
 
+        if spans and self._no_spans is not None:
+            raise UsageError(f"{self.codes.name}: return_offsets_mapping is not there for {self._no_spans}")
         probability, seed, _ = dropout
-        indices = [dropout.index_of(text) for text in texts] if probability else None
-        ids, offsets = self._bpe.encode_batch(texts, dropout=probability, seed=seed, indices=indices)
+        ids, offsets = self._bpe.encode_batch(
+            texts,
+            dropout=probability,
+            seed=seed,
+            indices=[dropout.index_of(text) for text in texts] if probability else None,
+            allowed_special=() if split_special else self._found,
+            disallowed_special=(),
+        )
         found = None
         if spans:
-            each = (
-                self._spans(text, ids[begin:end]) for text, begin, end in zip(texts, offsets, offsets[1:], strict=False)
-            )
+            each = [self._spans(text, ids[offsets[at] : offsets[at + 1]]) for at, text in enumerate(texts)]
             found = numpy.concatenate([numpy.zeros((0, 2), numpy.int64), *each])
         return Texts(ids, offsets, found)
 
@@ -177,52 +210,18 @@ class ImportedSide(ByteSide):
     """
 
     def __init__(self, codes: Codes, numbering: Numbering, merges: int = -1, inference: str = "merges") -> None:
-        self.codes, self.numbering = codes, numbering
-        self._merges, self._inference = merges, inference
-        self._bpe = BPE(codes, merges, inference=inference, numbering=numbering)
-        self._found: tuple[str, ...] = ()
-        self.tokens = _imported_tokens(codes, numbering)
-        self.ids = _numbered(self.tokens, codes.name)
+        self.numbering = numbering
+        super().__init__(codes, merges, inference, numbering)
+        if numbering.spaces is not None or numbering.unknown is not None:
+            self._no_spans = "codes that add spaces to a text or have one id for what is unknown"
 
-    def find(self, tokens: Mapping[str, int]) -> None:
-        """Find these tokens in text from now on, and no others; those that the codes do not know get these ids."""
-        special = {**self.numbering.special, **tokens}
-        numbering = replace(self.numbering, special=special)
+    def _listed(self, merges: int) -> list[str]:
+        return _imported_tokens(self.codes, self.numbering)
+
+    def find(self, tokens: Mapping[str, int]) -> bool:
         self._found = tuple(tokens)
-        self._bpe = BPE(self.codes, self._merges, inference=self._inference, numbering=numbering)
-
-    def subwords(self, text: str, dropout: Dropout) -> list[str]:
-        names = self._bpe.tokens
-        ids = self.encode([text], dropout, -1, False).ids
-        return [self.tokens[number] if number < len(self.tokens) else names[number].decode() for number in ids]
-
-    def encode(
-        self, texts: Sequence[str], dropout: Dropout, unknown: int, spans: bool, *, split_special: bool = False
-    ) -> Texts:
-        """Return the ids of texts; split_special: what special tokens are spelled like is text."""
-        import numpy
-
-        from mt_scaffold.integrations.rows import Texts
-
-        if spans and (self.numbering.spaces is not None or self.numbering.unknown is not None):
-            raise UsageError(
-                f"{self.codes.name}: return_offsets_mapping is not there for codes that add spaces to a text or have "
-                "one id for what is unknown"
-            )
-        probability, seed, _ = dropout
-        ids, offsets = self._bpe.encode_batch(
-            texts,
-            dropout=probability,
-            seed=seed,
-            indices=[dropout.index_of(text) for text in texts] if probability else None,
-            allowed_special=() if split_special else self._found,
-            disallowed_special=(),
-        )
-        found = None
-        if spans:
-            each = [self._spans(text, ids[offsets[at] : offsets[at + 1]]) for at, text in enumerate(texts)]
-            found = numpy.concatenate([numpy.zeros((0, 2), numpy.int64), *each])
-        return Texts(ids, offsets, found)
+        self._bpe = self._made(replace(self.numbering, special={**self.numbering.special, **tokens}))
+        return True
 
     def text(self, tokens: Sequence[str]) -> str:
         special = self._bpe.special_tokens

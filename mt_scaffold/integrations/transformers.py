@@ -7,18 +7,18 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from mt_scaffold._core import find_tokens
 from mt_scaffold.corpus.files import PathLike, open_output, write_text
 from mt_scaffold.corpus.text import SEPARATOR
 from mt_scaffold.corpus.vocabulary_file import SPECIAL_SYMBOLS
 from mt_scaffold.errors import UsageError
-from mt_scaffold.integrations.sides import Dropout, ImportedSide, Side, side_of
-from mt_scaffold.options import check_dropout, check_epoch, core_seed, worker_count
+from mt_scaffold.integrations.sides import ByteSide, Dropout, ImportedSide, Side, side_of
+from mt_scaffold.options import check_dropout, check_epoch, core_seed
 from mt_scaffold.segment.inference import inference_of
 from mt_scaffold.segment.numbering import write_numbered
 
@@ -201,6 +201,8 @@ class MTScaffoldTokenizer(PreTrainedTokenizer):
         self._check_sides()
         self._current, self._in_target = self._source, False
         self._dropouts = Dropout(), Dropout()
+        self._pattern: re.Pattern[str] | None = None
+        self._finds = isinstance(self._source, ByteSide)
         self._inference = inference_of(inference)
         self._separator = separator
         self.src_lang, self.tgt_lang = src_lang, tgt_lang
@@ -303,26 +305,48 @@ class MTScaffoldTokenizer(PreTrainedTokenizer):
                 )
         imported = self._imported
         for token in (new_tokens or ()) if imported is not None else ():
-            if isinstance(token, AddedToken) and (token.lstrip or token.rstrip):
-                raise UsageError(f"'{token}': imported codes find special tokens as they are; omit lstrip and rstrip")
+            if isinstance(token, AddedToken) and (token.lstrip or token.rstrip or token.single_word):
+                raise UsageError(
+                    f"'{token}': imported codes find special tokens as they are; omit lstrip, rstrip and single_word"
+                )
         added = int(super()._add_tokens(new_tokens, special_tokens))
-        if imported is not None:
-            imported.find(self._added_tokens_encoder)
+        self._see_added_tokens()
         return added
+
+    def _see_added_tokens(self) -> None:
+        """Have added tokens found by the core where it can, and else by a pattern."""
+        tokens = self._added_tokens_encoder
+        # The longest first, as a pattern takes the first that fits.
+        listed = sorted(tokens, key=len, reverse=True)
+        self._pattern = re.compile("|".join(map(re.escape, listed))) if listed else None
+        plain = not any(
+            token.lstrip or token.rstrip or token.single_word for token in self._added_tokens_decoder.values()
+        )
+        self._finds = isinstance(self._source, ByteSide) and self._source.find(tokens if plain else {}) and plain
+
+    def _places(self, text: str) -> list[tuple[int, str]]:
+        """Return added tokens in a text with their places, from the left; of several at one place the longest."""
+        found = self._pattern.finditer(text) if self._pattern is not None else ()
+        return [(match.start(), match[0]) for match in found if self._stands(text, *match.span())]
+
+    def _stands(self, text: str, begin: int, end: int) -> bool:
+        """Return whether an added token may be here: one that is a single word not within another, as in tokenizers."""
+        token = self._added_tokens_decoder[self._added_tokens_encoder[text[begin:end]]]
+        beside = text[max(0, begin - 1) : begin], text[end : end + 1]
+        return not token.single_word or not any(re.match(r"\w", each) for each in beside)
 
     def tokenize(self, text: str, **kwargs: Any) -> list[str]:
         """Return the tokens of a text, in which added tokens, special ones among them, are tokens of their own."""
-        own = self._imported is not None or kwargs.get("split_special_tokens", self.split_special_tokens)
-        added = [] if own else list(self._added_tokens_encoder)
-        places = [(place, added[token]) for _, place, token in find_tokens([text], added, 1)]
+        split = bool(kwargs.get("split_special_tokens", self.split_special_tokens))
+        places = [] if split or self._finds else self._places(text)
         tokens = list[str]()
         for (_, part), (_, token) in zip(self._between(text, places), [*places, (len(text), "")], strict=True):
-            tokens += self._tokenize(part) if part or not places else []
+            tokens += self._tokenize(part, split_special=split) if part or not places else []
             tokens += [token] if token else []
         return tokens
 
-    def _tokenize(self, text: str, **kwargs: Any) -> list[str]:
-        return self._current.subwords(text, self._dropouts[self._in_target])
+    def _tokenize(self, text: str, *, split_special: bool = False, **kwargs: Any) -> list[str]:
+        return self._current.subwords(text, self._dropouts[self._in_target], split_special)
 
     def _convert_token_to_id(self, token: str) -> int | None:
         number = self._current.ids.get(token)
@@ -394,11 +418,14 @@ class MTScaffoldTokenizer(PreTrainedTokenizer):
     def _ids_of(self, texts: list[str], split_special: bool, spans: bool) -> Texts:
         """Return the ids of texts, in which added tokens, special ones among them, are tokens of their own."""
         side, dropout = self._current, self._dropouts[self._in_target]
-        if isinstance(side, ImportedSide):
+        if isinstance(side, ByteSide) and self._finds:
             return side.encode(texts, dropout, -1, spans, split_special=split_special)
         unknown = -1 if self.unk_token is None else side.ids.get(str(self.unk_token), -1)
-        added = [] if split_special else list(self._added_tokens_encoder)
-        places = find_tokens(texts, added, worker_count())
+        places = (
+            []
+            if split_special
+            else [(number, *each) for number, text in enumerate(texts) for each in self._places(text)]
+        )
         if not places:
             return side.encode(texts, dropout, unknown, spans)
         # A text with n added tokens has n + 1 parts, empty ones among them.
@@ -406,7 +433,7 @@ class MTScaffoldTokenizer(PreTrainedTokenizer):
         begins, parts = list[int](), list[str]()
         for number, text in enumerate(texts):
             here = places[bisect_left(numbers, number) : bisect_right(numbers, number)]
-            for begin, part in self._between(text, [(place, added[token]) for _, place, token in here]):
+            for begin, part in self._between(text, [(place, token) for _, place, token in here]):
                 begins.append(begin)
                 parts.append(part)
         encoded = side.encode(parts, dropout, unknown, spans)
@@ -414,11 +441,11 @@ class MTScaffoldTokenizer(PreTrainedTokenizer):
         every = numpy.arange(len(texts) + 1)
         earlier = numpy.searchsorted(numbers, every)
         before = encoded.offsets[numpy.arange(len(places)) + numpy.array(numbers) + 1]
-        own = [self._added_tokens_encoder[added[token]] for _, _, token in places]
+        own = [self._added_tokens_encoder[token] for _, _, token in places]
         found = None
         if encoded.spans is not None:
             shift = numpy.repeat(begins, numpy.diff(encoded.offsets))[:, None]
-            spelt = [(place, place + len(added[token])) for _, place, token in places]
+            spelt = [(place, place + len(token)) for _, place, token in places]
             found = numpy.insert(encoded.spans + shift, before, spelt, axis=0)
         ids = numpy.insert(encoded.ids.astype(numpy.int64), before, own)
         return Texts(ids, encoded.offsets[every + earlier] + earlier, found)

@@ -198,6 +198,57 @@ def test_added_tokens_are_found_as_transformers_finds_them(
             assert offsets == sorted(offsets)
 
 
+@given(st.lists(st.text("ab <>|\u00e9🙂", max_size=12), min_size=1, max_size=3))
+@example(["", "<a><a", "<🙂>x<🙂🙂>", "|é<a>|", "ab"])
+@settings(max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_the_core_finds_added_tokens_as_the_pattern_does(
+    tokenizers: dict[str, MTScaffoldTokenizer], texts: list[str]
+) -> None:
+    """Ids, offsets and tokens of texts, whether one token more is there that takes the spaces beside it, or not."""
+    for name in ("gpt2-scaffold", "bytes-bpe"):
+        core, pattern = deepcopy(tokenizers[name]), deepcopy(tokenizers[name])
+        core.add_tokens([AddedToken(each) for each in ("<a>", "<<", "<a", "🙂>", "|>", "é<", "b>")])
+        pattern.add_tokens([AddedToken(each) for each in ("<a>", "<<", "<a", "🙂>", "|>", "é<", "b>")])
+        pattern.add_tokens([AddedToken("never", rstrip=True)])
+        assert core._finds and not pattern._finds
+        options: dict[str, Any] = {"return_offsets_mapping": True, "add_special_tokens": False}
+        for split in (False, True):
+            assert core(texts, split_special_tokens=split, **options) == pattern(
+                texts, split_special_tokens=split, **options
+            )
+            for text in texts:
+                tokens = core.tokenize(text, split_special_tokens=split)
+                assert tokens == pattern.tokenize(text, split_special_tokens=split)
+                assert (
+                    core.convert_tokens_to_ids(tokens)
+                    == core(text, split_special_tokens=split, add_special_tokens=False).input_ids
+                )
+
+
+@pytest.mark.parametrize("name", ["gpt2-bpe", "points-bpe"])
+def test_a_single_word_is_not_found_within_another(tokenizers: dict[str, MTScaffoldTokenizer], name: str) -> None:
+    """``single_word=True`` means what it does in tokenizers; it was of no effect."""
+    tokenizer = deepcopy(tokenizers[name])
+    other: Any = to_tokenizers(_codes(tokenizer))
+    word = AddedToken("ab", single_word=True)
+    tokenizer.add_tokens([word])
+    other.add_tokens([word])
+    for text, count in (("ab", 1), ("ab cab abc ab", 2), ("(ab)_ab éab ab-", 2), ("東ab", 0)):
+        for tokens in (tokenizer.tokenize(text), other.encode(text, add_special_tokens=False).tokens):
+            assert tokens.count("ab") == count
+        assert tokenizer(text).input_ids.count(tokenizer.convert_tokens_to_ids("ab")) == count
+
+
+def test_an_added_token_that_the_codes_have_keeps_its_id(tokenizers: dict[str, MTScaffoldTokenizer]) -> None:
+    """It is a token of its own from then on, within words as well."""
+    tokenizer = deepcopy(tokenizers["gpt2-bpe"])
+    size, number = len(tokenizer), tokenizer.convert_tokens_to_ids("e")
+    tokenizer.add_tokens(["e", "<new>"])
+    assert len(tokenizer) == size + 1 and not tokenizer._finds
+    ids = tokenizer("the house<new>", add_special_tokens=False).input_ids
+    assert ids.count(number) == 2 and ids[-1] == size and tokenizer.decode(ids) == "the house<new>"
+
+
 def test_a_chat_becomes_the_ids_of_its_template(tokenizers: dict[str, MTScaffoldTokenizer]) -> None:
     """Special tokens of the template are single ids, and the texts between them are segmented."""
     tokenizer = tokenizers["gpt2-scaffold"]

@@ -479,7 +479,7 @@ def test_special_tokens_that_are_named_have_their_original_ids(corpus: Path, tmp
     tokenizer = transformers.MTScaffoldTokenizer(tmp_path / "codes", eos_token="</s>", append_eos=True)
     assert tokenizer("schöne Häuser").input_ids == [*original("schöne Häuser"), 2]
     assert len(tokenizer) == imported.numbering.n_vocab
-    with pytest.raises(UsageError, match="omit lstrip and rstrip"):
+    with pytest.raises(UsageError, match="omit lstrip, rstrip and single_word"):
         tokenizer.add_tokens([transformers.AddedToken("<m>", lstrip=True)])
 
 

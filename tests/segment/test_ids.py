@@ -16,7 +16,7 @@ from functools import cache
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from reference.ids import NOTATION, ReferenceIds
 from segmenting import MULTI30K, SHARED, hard_text, needs
@@ -275,6 +275,37 @@ def test_special_tokens_in_a_batch() -> None:
     assert bpe.encode("<|end", allowed_special="all") == [end + 1]
     as_text, _ = bpe.encode_batch(texts, disallowed_special=())
     assert end not in as_text and bpe.decode(as_text) == "".join(texts)
+
+
+def pieces_by_hand(text: str, tokens: list[str]) -> list[str]:
+    """Cut a text at tokens: at each place the longest, and on after it."""
+    pieces, begin, place = [], 0, 0
+    while place < len(text):
+        here = max((token for token in tokens if text.startswith(token, place)), key=len, default="")
+        if here:
+            pieces += [text[begin:place], here]
+            begin = place + len(here)
+        place += max(len(here), 1)
+    return [piece for piece in [*pieces, text[begin:]] if piece]
+
+
+@given(
+    st.lists(st.text("ab<é東🙂", max_size=100), max_size=4),
+    st.lists(st.text("ab<é東🙂", min_size=1, max_size=4), min_size=1, max_size=6, unique=True),
+)
+@example(["ab<", "", "b"], ["b", "ab", "b<", "ab<a"])
+@example(["a" * 99 + "🙂<" + "a" * 40, "é" * 31 + "<"], ["<", "🙂<a", "🙂"])
+@example(["ab<é東🙂ab"], ["ab", "b", "<é", "é", "東", "🙂a"])
+def test_special_tokens_are_found_as_by_hand(texts: list[str], tokens: list[str]) -> None:
+    """Overlapping, at both ends, one the beginning of another or inside it, with few first bytes and with many."""
+    bpe = BPE(b"#version: 0.3 bytes gpt2\na b\n", special_tokens=tokens)
+    ids, offsets = bpe.encode_batch(texts, allowed_special="all")
+    for text, begin, end in zip(texts, offsets, offsets[1:], strict=False):
+        expected = list[int]()
+        for piece in pieces_by_hand(text, tokens):
+            special = bpe.special_tokens.get(piece)
+            expected += bpe.encode(piece, disallowed_special=()) if special is None else [special]
+        assert ids[begin:end].tolist() == expected
 
 
 def test_special_tokens_and_padding_between_words() -> None:

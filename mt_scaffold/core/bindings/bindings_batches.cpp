@@ -4,32 +4,22 @@
 #include <nanobind/stl/variant.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <new>
 #include <stdexcept>
+#include <tuple>
 #include <variant>
+#include <vector>
 
 #include "bindings/bindings_text.hpp"
 #include "io/blocks.hpp"
 #include "memory/huge_pages.hpp"
-#include "text/find_tokens.hpp"
 
 namespace mt_scaffold {
 
 namespace {
-
-std::vector<std::u32string> as_code_points(const nb::list& strings) {
-  std::vector<std::u32string> result;
-  for (const auto& string : strings) {
-    PyObject* const object = nb::cast<nb::str>(string).ptr();
-    std::u32string points;
-    for (Py_ssize_t i = 0; i < PyUnicode_GET_LENGTH(object); ++i) points += PyUnicode_READ_CHAR(object, i);
-    result.push_back(std::move(points));
-  }
-  return result;
-}
 
 // What is too little to begin a thread for.
 constexpr size_t kPerThread = 1 << 18;
@@ -41,62 +31,6 @@ void in_parts(size_t size, unsigned workers, const Work& work) {
   if (parts == 1) return work(0, size);
   in_parallel(static_cast<unsigned>(parts),
               [&](unsigned part) { work(size * part / parts, size * (part + 1) / parts); });
-}
-
-struct Characters {
-  int kind;
-  const void* data;
-  size_t size;
-};
-
-nb::list find_tokens(const nb::list& given_texts, const nb::list& given, unsigned workers) {
-  const std::vector<std::u32string> tokens = as_code_points(given);
-  const TokenFinder<uint8_t> narrow(tokens);
-  const TokenFinder<uint16_t> wider(tokens);
-  const TokenFinder<uint32_t> widest(tokens);
-  // Calls `use` with the finder for a text and with its characters.
-  const auto visit = [&](const Characters& text, auto&& use) {
-    switch (text.kind) {
-      case PyUnicode_1BYTE_KIND:
-        return use(narrow, static_cast<const uint8_t*>(text.data));
-      case PyUnicode_2BYTE_KIND:
-        return use(wider, static_cast<const uint16_t*>(text.data));
-      default:
-        return use(widest, static_cast<const uint32_t*>(text.data));
-    }
-  };
-  std::vector<nb::str> held;  // other threads may change the list meanwhile
-  std::vector<Characters> texts;
-  size_t characters = 0;
-  for (const auto& each : given_texts) {
-    PyObject* const text = held.emplace_back(nb::cast<nb::str>(each)).ptr();
-    texts.push_back({PyUnicode_KIND(text), PyUnicode_DATA(text), static_cast<size_t>(PyUnicode_GET_LENGTH(text))});
-    characters += texts.back().size;
-  }
-  // Which texts have any, as few do.
-  std::vector<std::atomic<bool>> any(texts.size());
-  const auto search = [&](size_t begin, size_t end) {
-    size_t start = 0;  // of the text, among the characters of all
-    for (size_t i = 0; i < texts.size() && start < end; start += texts[i++].size) {
-      const size_t from = std::max(begin, start), to = std::min(end, start + texts[i].size);
-      if (from >= to || any[i]) continue;
-      const auto found = [&, i](const auto& finder, const auto* data) {
-        return finder.any(data, from - start, to - start, texts[i].size);
-      };
-      if (visit(texts[i], found)) any[i] = true;
-    }
-  };
-  {
-    nb::gil_scoped_release released;
-    in_parts(characters, workers, search);
-  }
-  nb::list result;
-  for (size_t i = 0; i < texts.size(); ++i) {
-    if (!any[i]) continue;
-    const auto found = [&](size_t place, size_t token) { result.append(nb::make_tuple(i, place, token)); };
-    visit(texts[i], [&](const auto& finder, const auto* data) { finder.find(data, texts[i].size, found); });
-  }
-  return result;
 }
 
 using Matrix = nb::ndarray<nb::numpy, int64_t, nb::ndim<2>, nb::c_contig>;
@@ -147,55 +81,74 @@ class NewMatrix {
   int64_t* const data_;
 };
 
-Matrix fill_rows(size_t width, const std::variant<int64_t, Values>& values, const Offsets& offsets,
-                 const std::vector<int64_t>& before, const std::vector<int64_t>& after, int64_t fill, bool left,
-                 unsigned workers) {
+// What one matrix holds: the values of each row, or one in place of all of them, between `before` and `after`.
+using Layer = std::tuple<std::variant<int64_t, Values>, std::vector<int64_t>, std::vector<int64_t>, int64_t>;
+
+// Writes the elements of a matrix from `begin` to `end`, row after row. `copy_values(from, count, to)` writes values.
+template <typename CopyValues>
+void write_rows(const Layer& layer, size_t width, const int64_t* starts, bool left, size_t begin, size_t end,
+                int64_t* matrix, CopyValues&& copy_values) {
+  const auto& [values, before, after, fill] = layer;
+  for (size_t row = width ? begin / width : 0; row * width < end; ++row) {
+    size_t at = row * width;
+    const auto put = [&, begin, end](size_t count, auto&& copy) {
+      const size_t from = std::max(at, begin), to = std::min(at + count, end);
+      if (from < to) copy(from - at, to - from, matrix + from);
+      at += count;
+    };
+    const auto pad = [fill = fill](size_t, size_t count, int64_t* to) { std::fill_n(to, count, fill); };
+    const auto copy_of = [](const std::vector<int64_t>& ids) {
+      return [&ids](size_t from, size_t count, int64_t* to) { std::copy_n(ids.data() + from, count, to); };
+    };
+    const auto first = static_cast<size_t>(starts[row]), count = static_cast<size_t>(starts[row + 1]) - first;
+    const size_t padding = width - count - before.size() - after.size();
+    put(left ? padding : 0, pad);
+    put(before.size(), copy_of(before));
+    put(count, [&](size_t from, size_t some, int64_t* to) { copy_values(first + from, some, to); });
+    put(after.size(), copy_of(after));
+    put(left ? 0 : padding, pad);
+  }
+}
+
+std::vector<Matrix> fill_rows(size_t width, const Offsets& offsets, const std::vector<Layer>& layers, bool left,
+                              unsigned workers) {
   if (offsets.shape(0) == 0) throw std::invalid_argument("there is one more offset than there are rows");
-  const size_t rows = offsets.shape(0) - 1, size = rows * width;
+  const size_t rows = offsets.shape(0) - 1;
   if (width > PTRDIFF_MAX / sizeof(int64_t) / (rows + 1)) throw std::bad_alloc();
   const int64_t* const starts = offsets.data();
-  const Values* const array = std::get_if<Values>(&values);
-  check(offsets, array ? array->shape(0) : INT64_MAX);
-  for (size_t row = 0; row < rows; ++row)
-    if (static_cast<size_t>(starts[row + 1] - starts[row]) + before.size() + after.size() > width)
-      throw std::invalid_argument("a row is too long");
-  auto result = std::make_unique<NewMatrix>(rows, width);
-  int64_t* const matrix = result->data();
-  // Writes the elements from `begin` to `end`, row after row.
-  const auto write = [&](size_t begin, size_t end, auto&& copy_values) {
-    for (size_t row = width ? begin / width : 0; row * width < end; ++row) {
-      size_t at = row * width;
-      const auto put = [&](size_t count, auto&& copy) {
-        const size_t from = std::max(at, begin), to = std::min(at + count, end);
-        if (from < to) copy(from - at, to - from, matrix + from);
-        at += count;
-      };
-      const auto pad = [&](size_t, size_t count, int64_t* to) { std::fill_n(to, count, fill); };
-      const auto copy_of = [](const std::vector<int64_t>& ids) {
-        return [&ids](size_t from, size_t count, int64_t* to) { std::copy_n(ids.data() + from, count, to); };
-      };
-      const auto first = static_cast<size_t>(starts[row]), count = static_cast<size_t>(starts[row + 1]) - first;
-      const size_t padding = width - count - before.size() - after.size();
-      put(left ? padding : 0, pad);
-      put(before.size(), copy_of(before));
-      put(count, [&](size_t from, size_t some, int64_t* to) { copy_values(first + from, some, to); });
-      put(after.size(), copy_of(after));
-      put(left ? 0 : padding, pad);
+  // Writes a part of each matrix.
+  std::vector<std::function<void(size_t, size_t)>> writers;
+  std::vector<std::unique_ptr<NewMatrix>> matrices;
+  for (const Layer& layer : layers) {
+    const auto& [values, before, after, fill] = layer;
+    const Values* const array = std::get_if<Values>(&values);
+    check(offsets, array ? array->shape(0) : INT64_MAX);
+    for (size_t row = 0; row < rows; ++row)
+      if (static_cast<size_t>(starts[row + 1] - starts[row]) + before.size() + after.size() > width)
+        throw std::invalid_argument("a row is too long");
+    int64_t* const matrix = matrices.emplace_back(std::make_unique<NewMatrix>(rows, width))->data();
+    const auto add = [&, matrix, starts](auto&& copy_values) {
+      writers.emplace_back([&layer, width, starts, left, matrix, copy_values](size_t begin, size_t end) {
+        write_rows(layer, width, starts, left, begin, end, matrix, copy_values);
+      });
+    };
+    if (array) {
+      visit(*array, [&](const auto* data) {
+        add([data](size_t from, size_t count, int64_t* to) { std::copy_n(data + from, count, to); });
+      });
+    } else {
+      add([value = std::get<int64_t>(values)](size_t, size_t count, int64_t* to) { std::fill_n(to, count, value); });
     }
-  };
-  const auto write_all = [&](auto&& copy_values) {
-    nb::gil_scoped_release released;
-    in_parts(size, workers, [&](size_t begin, size_t end) { write(begin, end, copy_values); });
-  };
-  if (array) {
-    visit(*array, [&](const auto* data) {
-      write_all([data](size_t from, size_t count, int64_t* to) { std::copy_n(data + from, count, to); });
-    });
-  } else {
-    const int64_t value = std::get<int64_t>(values);
-    write_all([value](size_t, size_t count, int64_t* to) { std::fill_n(to, count, value); });
   }
-  return NewMatrix::as_array(std::move(result));
+  {
+    nb::gil_scoped_release released;
+    in_parts(rows * width, workers, [&](size_t begin, size_t end) {
+      for (const auto& write : writers) write(begin, end);
+    });
+  }
+  std::vector<Matrix> result;
+  for (auto& matrix : matrices) result.push_back(NewMatrix::as_array(std::move(matrix)));
+  return result;
 }
 
 // Python's integers, one object for all that are equal.
@@ -245,12 +198,12 @@ nb::list list_rows(const Values& values, const Offsets& offsets, const std::vect
 }  // namespace
 
 void bind_batches(nb::module_& module) {
-  module.def("find_tokens", &find_tokens, nb::arg("texts"), nb::arg("tokens"), nb::arg("workers"));
   // The signatures are Python, as nanobind's own of arrays are not.
-  module.def("fill_rows", &fill_rows, nb::arg("width"), nb::arg("values"), nb::arg("offsets"), nb::arg("before"),
-             nb::arg("after"), nb::arg("fill"), nb::arg("left"), nb::arg("workers"),
-             nb::sig("def fill_rows(width: int, values: object, offsets: object, before: Sequence[int], "
-                     "after: Sequence[int], fill: int, left: bool, workers: int) -> object"));
+  module.def("fill_rows", &fill_rows, nb::arg("width"), nb::arg("offsets"), nb::arg("layers"), nb::arg("left"),
+             nb::arg("workers"),
+             nb::sig("def fill_rows(width: int, offsets: object, "
+                     "layers: Sequence[tuple[object, Sequence[int], Sequence[int], int]], left: bool, workers: int) "
+                     "-> list[object]"));
   module.def("list_rows", &list_rows, nb::arg("values"), nb::arg("offsets"), nb::arg("before"), nb::arg("after"),
              nb::sig("def list_rows(values: object, offsets: object, before: Sequence[int], after: Sequence[int]) "
                      "-> list[list[int]]"));

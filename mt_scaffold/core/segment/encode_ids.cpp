@@ -7,6 +7,7 @@
 #include <mutex>
 #include <utility>
 
+#include "text/find_tokens.hpp"
 #include "text/lines.hpp"
 
 namespace mt_scaffold {
@@ -22,8 +23,8 @@ class Texts {
   Texts(Applier& applier, const TokenIds& ids, const std::vector<Special>& special, const Dropout& dropout)
       : session_(applier, dropout),
         ids_(ids),
-        allowed_(ids.special(), special, Special::kAllowed),
-        refused_(ids.special(), special, Special::kRefused) {}
+        allowed_(ids.special(), [&](size_t number) { return special[number] == Special::kAllowed; }),
+        refused_(ids.special(), [&](size_t number) { return special[number] == Special::kRefused; }) {}
 
   void begin(uint64_t index) { session_.begin(index); }
 
@@ -31,21 +32,19 @@ class Texts {
   // `where` gives the name of the text and the bytes before this part, if it holds a special token that is refused.
   template <typename Where>
   void append(std::string_view text, bool first, Where&& where, OutputBuffer& output) {
-    if (const auto refused = refused_.find(text, 0); refused.position != std::string_view::npos) {
+    refused_.find(text, [&](size_t found, size_t number) {
       const std::pair<std::string, size_t> place = where();
       throw SpecialTokenFound((place.first.empty() ? "" : place.first + ": ") + "the text holds the special token '" +
-                              ids_.special()[refused.index] + "' at byte offset " +
-                              std::to_string(place.second + refused.position) +
+                              ids_.special()[number] + "' at byte offset " + std::to_string(place.second + found) +
                               "; allow it, to encode it as that token, or do not disallow it, to encode it as text");
-    }
-    for (size_t from = 0; from < text.size();) {
-      const auto found = allowed_.find(text, from);
-      const size_t stop = std::min(found.position, text.size());
-      if (stop > from) append_text(text.substr(from, stop - from), first && from == 0, output);
-      if (found.position == std::string_view::npos) break;
-      append_id(ids_.special_ids()[found.index], output);
-      from = stop + ids_.special()[found.index].size();
-    }
+    });
+    size_t from = 0;
+    allowed_.find(text, [&](size_t found, size_t number) {
+      if (found > from) append_text(text.substr(from, found - from), first && from == 0, output);
+      append_id(ids_.special_ids()[number], output);
+      from = found + ids_.special()[number].size();
+    });
+    if (from < text.size()) append_text(text.substr(from), first && from == 0, output);
   }
 
   static void append_id(int32_t id, OutputBuffer& output) {
@@ -109,7 +108,7 @@ class Texts {
   Applier::Documents session_;
   std::string spaced_;
   const TokenIds& ids_;
-  const SpecialFinder allowed_, refused_;
+  TokenFinder allowed_, refused_;
 };
 
 void narrow(const int32_t* from, size_t count, size_t width, char* to) {

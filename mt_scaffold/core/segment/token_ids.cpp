@@ -98,34 +98,4 @@ InputError TokenIds::out_of_range(size_t position, int64_t id) const {
                     "; decode with the codes and special tokens that the ids were made with");
 }
 
-SpecialFinder::SpecialFinder(const std::vector<std::string>& special, const std::vector<Special>& wanted, Special kind)
-    : special_(special) {
-  for (size_t i = 0; i < special.size(); ++i)
-    if (wanted[i] == kind) longest_first_.push_back(i);
-  std::stable_sort(longest_first_.begin(), longest_first_.end(),
-                   [&](size_t a, size_t b) { return special[a].size() > special[b].size(); });
-  for (const size_t i : longest_first_) {
-    const auto first = static_cast<unsigned char>(special[i][0]);
-    begins_[first] = true;
-  }
-  if (std::count(begins_, begins_ + 256, true) == 1)
-    only_first_ = static_cast<unsigned char>(special[longest_first_[0]][0]);
-}
-
-SpecialFinder::Match SpecialFinder::find(std::string_view text, size_t from) const {
-  if (empty()) return {std::string_view::npos, 0};
-  for (size_t i = from; i < text.size(); ++i) {
-    if (only_first_ >= 0) {
-      const void* found = std::memchr(text.data() + i, only_first_, text.size() - i);
-      if (!found) break;
-      i = static_cast<size_t>(static_cast<const char*>(found) - text.data());
-    } else if (!begins_[static_cast<unsigned char>(text[i])]) {
-      continue;
-    }
-    for (const size_t k : longest_first_)
-      if (text.substr(i).starts_with(special_[k])) return {i, k};
-  }
-  return {std::string_view::npos, 0};
-}
-
 }  // namespace mt_scaffold

@@ -110,22 +110,4 @@ class TokenIds {
   std::vector<Entry> ordinary_;  // in the order of numbering_.ids, which gives theirs
 };
 
-// Finds special tokens in text: the leftmost, and the longest of those that begin at the same place.
-class SpecialFinder {
- public:
-  SpecialFinder(const std::vector<std::string>& special, const std::vector<Special>& wanted, Special kind);
-
-  struct Match {
-    size_t position, index;  // npos: none
-  };
-  Match find(std::string_view text, size_t from) const;
-  bool empty() const { return longest_first_.empty(); }
-
- private:
-  const std::vector<std::string>& special_;
-  std::vector<size_t> longest_first_;
-  bool begins_[256] = {};
-  int only_first_ = -1;  // the first byte of all of them, if it is the same
-};
-
 }  // namespace mt_scaffold

@@ -1,99 +1,75 @@
-// Where tokens are in a text of code points of 1, 2 or 4 bytes.
+// Where tokens are in a text: from the left, without overlap, and of several at one place the longest.
 #pragma once
 
 #include <algorithm>
 #include <cstddef>
-#include <cstdint>
 #include <cstring>
-#include <limits>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 namespace mt_scaffold {
 
-template <typename Unit>
+// Used by one thread at a time.
 class TokenFinder {
  public:
-  // Tokens without characters, and those with one that no unit holds, are in no text.
-  explicit TokenFinder(const std::vector<std::u32string>& tokens) {
+  // Looks for the tokens whose number `wanted(number)` holds for. None of these is empty.
+  template <typename Wanted>
+  TokenFinder(const std::vector<std::string>& tokens, Wanted&& wanted) {
     for (size_t number = 0; number < tokens.size(); ++number) {
-      const std::u32string& token = tokens[number];
-      const auto fits = [](char32_t c) { return c <= std::numeric_limits<Unit>::max(); };
-      if (token.empty() || !std::all_of(token.begin(), token.end(), fits)) continue;
-      std::vector<Unit> units(token.begin(), token.end());
-      const auto same = [&](const First& first) { return first.unit == units.front(); };
-      auto first = std::find_if(firsts_.begin(), firsts_.end(), same);
-      if (first == firsts_.end()) first = firsts_.insert(first, First{units.front(), {}});
-      first->tokens.emplace_back(std::move(units), number);
+      if (!wanted(number)) continue;
+      const auto first = static_cast<unsigned char>(tokens[number][0]);
+      if (begin_with_[first].empty()) firsts_.push_back(first);
+      begin_with_[first].emplace_back(tokens[number], number);
     }
-    for (First& first : firsts_)
-      std::stable_sort(first.tokens.begin(), first.tokens.end(),
+    for (auto& tokens_of_first : begin_with_)
+      std::stable_sort(tokens_of_first.begin(), tokens_of_first.end(),
                        [](const auto& a, const auto& b) { return a.first.size() > b.first.size(); });
   }
 
-  // Calls `found(place, number of the token)` from the left, without overlap; of several at one place for the longest.
+  // Calls `found(place, number)` for each.
   template <typename Found>
-  void find(const Unit* text, size_t size, Found&& found) const {
-    each(text, 0, size, size, [&](size_t place, size_t number) {
-      found(place, number);
-      return true;
-    });
-  }
-
-  // Whether a token begins between `begin` and `end` in a text of `size` units.
-  bool any(const Unit* text, size_t begin, size_t end, size_t size) const {
-    return !each(text, begin, end, size, [](size_t, size_t) { return false; });
+  void find(std::string_view text, Found&& found) {
+    if (firsts_.empty()) return;
+    next_.assign(firsts_.size() <= kFew ? firsts_.size() : 0, 0);
+    for (size_t from = 0;;) {
+      const size_t place = seek(text, from);
+      if (place >= text.size()) return;
+      from = place + 1;
+      for (const auto& [token, number] : begin_with_[static_cast<unsigned char>(text[place])]) {
+        if (text.compare(place, token.size(), token) != 0) continue;
+        found(place, number);
+        from = place + token.size();
+        break;
+      }
+    }
   }
 
  private:
-  // Calls `found` as find() does for the tokens that begin between `begin` and `end`, until it returns false. Returns
-  // whether it never did.
-  template <typename Found>
-  bool each(const Unit* text, size_t begin, size_t end, size_t size, Found&& found) const {
-    std::vector<size_t> next;  // where each first character comes next
-    for (const First& first : firsts_) next.push_back(seek(text, begin, end, first.unit));
-    while (!next.empty()) {
-      const auto nearest = std::min_element(next.begin(), next.end());
-      const size_t place = *nearest;
-      if (place >= end) break;
-      size_t after = place + 1;
-      for (const auto& [units, number] : firsts_[static_cast<size_t>(nearest - next.begin())].tokens) {
-        if (units.size() > size - place || !std::equal(units.begin(), units.end(), text + place)) continue;
-        if (!found(place, number)) return false;
-        after = place + units.size();
-        break;
-      }
-      for (size_t i = 0; i < next.size(); ++i)
-        if (next[i] < after) next[i] = seek(text, std::min(after, end), end, firsts_[i].unit);
+  // So many searches for one byte are faster than one for all of them.
+  static constexpr size_t kFew = 4;
+
+  // The first place from `from` on where a token may begin, or the end.
+  size_t seek(std::string_view text, size_t from) {
+    size_t nearest = text.size();
+    if (next_.empty()) {
+      while (from < nearest && begin_with_[static_cast<unsigned char>(text[from])].empty()) ++from;
+      return from;
     }
-    return true;
+    for (size_t i = 0; i < next_.size(); ++i) {
+      if (from == 0 || next_[i] < from) {
+        const void* const at = from < text.size() ? std::memchr(text.data() + from, firsts_[i], text.size() - from) : nullptr;
+        next_[i] = at ? static_cast<size_t>(static_cast<const char*>(at) - text.data()) : text.size();
+      }
+      nearest = std::min(nearest, next_[i]);
+    }
+    return nearest;
   }
 
-  // Tokens with one first character, the longest first.
-  struct First {
-    Unit unit;
-    std::vector<std::pair<std::vector<Unit>, size_t>> tokens;
-  };
-
-  // The first place of a unit from `begin` on and before `size`, or `size`.
-  static size_t seek(const Unit* text, size_t begin, size_t size, Unit unit) {
-    if constexpr (sizeof(Unit) == 1) {
-      const void* const at = begin < size ? std::memchr(text + begin, unit, size - begin) : nullptr;
-      return at ? static_cast<size_t>(static_cast<const Unit*>(at) - text) : size;
-    } else {
-      // Compilers vectorise loops whose end they know.
-      constexpr size_t kBlock = 32;
-      for (; size - begin >= kBlock; begin += kBlock) {
-        Unit any = 0;
-        for (size_t i = 0; i < kBlock; ++i) any |= static_cast<Unit>(text[begin + i] == unit);
-        if (any) break;
-      }
-      return static_cast<size_t>(std::find(text + begin, text + size, unit) - text);
-    }
-  }
-
-  std::vector<First> firsts_;
+  std::vector<unsigned char> firsts_;  // the bytes that tokens begin with
+  std::vector<std::pair<std::string, size_t>> begin_with_[256];  // the longest first, with their numbers
+  std::vector<size_t> next_;  // where each of a few first bytes comes next
 };
 
 }  // namespace mt_scaffold
