@@ -221,8 +221,8 @@ def _word_rows(
                     baseline,
                     own_parts[0].words if own_parts else 0,
                     size,
-                    _estimate({seed: total / size for seed, total in sums.items()}) if size else None,
-                    _estimate({str(each.seed): sums[str(each.seed)] / each.bytes for each in splits}),
+                    estimate({seed: total / size for seed, total in sums.items()}) if size else None,
+                    estimate({str(each.seed): sums[str(each.seed)] / each.bytes for each in splits}),
                     compare_trainings(resampled[system], resampled[str(baseline)]) if tested else None,
                 )
             )
@@ -265,13 +265,14 @@ def _token_rows(
     for name, first in next(iter(by_seed.values())).items():
         found: dict[str, TokenClass] = {seed: classes[name] for seed, classes in by_seed.items()}
         per_token = {seed: each.bits / each.occurrences for seed, each in found.items() if each.occurrences}
-        share = _estimate({seed: each.bits / sizes[seed] for seed, each in found.items()})
-        shown = _estimate(per_token) if per_token else None
+        share = estimate({seed: each.bits / sizes[seed] for seed, each in found.items()})
+        shown = estimate(per_token) if per_token else None
         rows.append(TokenRow(group, test_set, system, partition, name, first.kinds, first.occurrences, shown, share))
     return rows
 
 
-def _estimate(by_seed: dict[str, float]) -> Estimate:
+def estimate(by_seed: dict[str, float]) -> Estimate:
+    """Return the mean of a figure over the seeds, with its 95 % interval by Student's t where there are several."""
     mean = fmean(by_seed.values())
     if len(by_seed) == 1:
         return Estimate(mean, None, None, by_seed)

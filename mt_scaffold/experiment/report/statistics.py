@@ -44,11 +44,13 @@ from mt_scaffold.experiment.configuration.systems import CodesSetting
 from mt_scaffold.experiment.configuration.translation_layout import TranslationLayout
 from mt_scaffold.experiment.data.tokenise import detokenise
 from mt_scaffold.experiment.evaluation.comparison import SYNTHETIC_NOTE, Comparison
-from mt_scaffold.experiment.evaluation.losses.loss_split import END
+from mt_scaffold.experiment.evaluation.losses.loss_split import END, decade
 from mt_scaffold.experiment.evaluation.metrics import KINDS
 from mt_scaffold.experiment.evaluation.score import detokenised_sides
 from mt_scaffold.experiment.report import figures
 from mt_scaffold.experiment.report.embeddings import Embeddings, Spread, read_embeddings, spread
+from mt_scaffold.experiment.report.found_words import NOTE as FOUND_NOTE
+from mt_scaffold.experiment.report.found_words import FoundWords, Translated, found_tables, found_words
 from mt_scaffold.experiment.report.losses import (
     BY_COUNT,
     LossTables,
@@ -99,7 +101,7 @@ class Statistics:
 
     stats: one summary per algorithm, on the training words of both languages. vocabularies, sizes: BPE against
     Scaffold-BPE, as trained and at several sizes; None where the experiment has only one of them. embeddings: of the
-    source, of each system's first seed; none where there is nothing to compare. losses: on the references.
+    source, of each system's first seed; none where there is nothing to compare. losses, found: on the references.
     """
 
     text: str
@@ -113,6 +115,7 @@ class Statistics:
     figures: list[Figure]
     embeddings: list[Spread]
     losses: LossTables
+    found: list[FoundWords] = field(default_factory=list)
 
 
 def statistics(layout: TranslationLayout) -> Statistics:
@@ -145,6 +148,7 @@ def statistics(layout: TranslationLayout) -> Statistics:
     intervals = _intervals(layout)
     models = _models(layout, compared) if compared else {}
     losses, note = _losses_of_translations(layout), SYNTHETIC_NOTE if config.synthetic else ""
+    found = _found_words(layout, counts[layout.target])
     make_folder(layout.figures)
     result = Statistics(
         text="training words, source and target",
@@ -161,10 +165,30 @@ def statistics(layout: TranslationLayout) -> Statistics:
         ],
         embeddings=[row for system, model in models.items() for row in spread(system, model)],
         losses=losses,
+        found=found,
     )
-    write_losses(layout, losses, note)
+    write_losses(layout, losses, note, found)
     write_result(layout.statistics, result)
     return result
+
+
+def _found_words(layout: TranslationLayout, counts: WordCounts) -> list[FoundWords]:
+    """Return which words of the references the translations have."""
+    config = layout.config
+    times = {word: decade(count) for word, count in counts.items()}
+    test_sets = {
+        test: Translated(
+            read_lines(layout.words(test, layout.target)),
+            {
+                system: {
+                    seed: read_lines(layout.translation(Run(system, seed), test, "words")) for seed in config.seeds
+                }
+                for system in config.systems
+            },
+        )
+        for test in config.test_sets
+    }
+    return found_words(test_sets, lambda word: times.get(word, 0), config.baseline_of, config.score.bootstrap_samples)
 
 
 def _losses_of_translations(layout: TranslationLayout) -> LossTables:
@@ -498,13 +522,14 @@ def _losses_of_language_models(layout: LanguageModelLayout) -> LossTables:
     return loss_tables(trainings, vocabularies, config.baseline_of, config.evaluate.bootstrap_samples)
 
 
-def write_losses(layout: Layout[Any], losses: LossTables, note: str) -> None:
-    """Write the tables of split losses as text."""
+def write_losses(layout: Layout[Any], losses: LossTables, note: str, found: Sequence[FoundWords] = ()) -> None:
+    """Write the tables of split losses, and of the words of references that are found, as text."""
     shown = [
         f"{table.title}\n\n{format_table(table.rows, figures=False)}"
-        for table in [*word_tables(losses), *token_tables(losses)]
+        for table in [*word_tables(losses), *found_tables(found), *token_tables(losses)]
     ]
-    write_text(layout.loss_table, "\n".join([*(f"{line}\n" for line in [note, *notes(losses)] if line), *shown]))
+    said = [note, *notes(losses), *([FOUND_NOTE] if found else [])]
+    write_text(layout.loss_table, "\n".join([*(f"{line}\n" for line in said if line), *shown]))
 
 
 def _draw_losses(layout: Layout[Any], losses: LossTables, note: str) -> list[Figure]:

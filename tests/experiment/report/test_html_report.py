@@ -110,6 +110,7 @@ def experiment(tmp_path_factory: pytest.TempPathFactory) -> Path:
             run = folder / system / f"seed-{seed}"
             translated = [line if index != number else f"{line} <i> & so" for index, line in enumerate(references)]
             write(run / "translations" / "test.de", "".join(f"{line}\n" for line in translated))
+            write(run / "translations" / "test.de.words", "".join(f"{line}\n" for line in translated))
             write(run / "translations" / "test.de.subwords", "".join(f"{bpe.segment(line)}\n" for line in translated))
             curves = {"train": [(30.0, 7.0)], "valid": [(30.0, 6.3)]}
             command = f"fairseq-train --seed {seed}\n"
@@ -259,7 +260,11 @@ def test_the_page_divides_the_losses(page: Path, experiment: Path) -> None:
     assert 'id="losses"' in content and "other words" in content and "against scaffold" in content
     # Two sentences of ten bytes, of which one and two bits fewer are in the rare words.
     assert "-0.1000" in content and "-0.2000" in content
-    assert "-0.1000" in (experiment / "losses.txt").read_text(encoding="utf-8")
+    written = (experiment / "losses.txt").read_text(encoding="utf-8")
+    assert "-0.1000" in written
+    # The translations have all words of the references.
+    assert "are found in the translations: test" in content and "are found in the translations: test" in written
+    assert ">100.00</td>" in content
 
 
 def test_warnings_stand_above_the_scores(page: Path, experiment: Path) -> None:

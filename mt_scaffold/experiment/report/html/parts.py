@@ -17,7 +17,9 @@ from mt_scaffold.experiment.evaluation.comparison import Comparison
 from mt_scaffold.experiment.evaluation.comparison_tables import checkpoints_table, main_table, other_metrics_table
 from mt_scaffold.experiment.evaluation.harness.comparison import TaskComparison
 from mt_scaffold.experiment.evaluation.harness.tables import tables
-from mt_scaffold.experiment.report.losses import LossTables, notes, token_tables, word_tables
+from mt_scaffold.experiment.report.found_words import NOTE as FOUND_NOTE
+from mt_scaffold.experiment.report.found_words import FoundWords, found_tables
+from mt_scaffold.experiment.report.losses import LossTable, LossTables, notes, token_tables, word_tables
 from mt_scaffold.experiment.report.statistics import Figure
 
 _SECTIONS = ("scores", "losses", "training", "vocabularies", "embeddings")
@@ -103,21 +105,34 @@ def task_tables(comparison: TaskComparison) -> list[dict[str, Any]]:
     return shown
 
 
-def loss_sections(losses: LossTables) -> dict[str, Any]:
-    """Return the tables of split losses, with their notes: title, heading, rows in groups, columns that hold names."""
-    shown = [(table, (0, 1)) for table in word_tables(losses)] + [(table, (0, 1, 2)) for table in token_tables(losses)]
+def loss_sections(losses: LossTables, found: Sequence[FoundWords] = ()) -> dict[str, Any]:
+    """Return the tables of split losses, with their notes: title, heading, rows in groups, columns that hold names.
+
+    found: the words of references that translations have.
+    """
+    shown: list[tuple[LossTable, tuple[int, ...]]] = [
+        *((table, (0, 1)) for table in word_tables(losses)),
+        *((table, (0,)) for table in found_tables(found)),
+        *((table, (0, 1, 2)) for table in token_tables(losses)),
+    ]
     return {
-        "notes": notes(losses),
+        "notes": [*notes(losses), *([FOUND_NOTE] if found else [])],
         "tables": [
             {
                 "title": table.title,
                 "heading": table.rows[0],
-                "groups": [list(rows) for _, rows in itertools.groupby(table.rows[1:], key=lambda row: row[0])],
+                # Rows of classes alone are one group.
+                "groups": _groups(table.rows[1:]) if len(left) > 1 else [table.rows[1:]],
                 "left": left,
             }
             for table, left in shown
         ],
     }
+
+
+def _groups(rows: Sequence[list[str]]) -> list[list[list[str]]]:
+    """Return rows that follow one another with the same first cell, together."""
+    return [list(group) for _, group in itertools.groupby(rows, key=lambda row: row[0])]
 
 
 def figures(layout: Layout[Any], figures: Sequence[Figure]) -> dict[str, list[dict[str, Any]]]:
