@@ -366,7 +366,8 @@ class MTScaffoldTokenizer(PreTrainedTokenizer):
         """Encode texts in one call of the core; pairs, words and overflowing tokens as transformers does."""
         wanted = Wanted.of(options)
         texts = [text] if isinstance(text, str) else text
-        plain = isinstance(texts, list | tuple) and all(isinstance(each, str) for each in texts) and len(texts) > 0
+        kinds = set(map(type, texts)) if isinstance(texts, list | tuple) else ()
+        plain = bool(kinds) and all(issubclass(kind, str) for kind in kinds)
         if not plain or text_pair is not None or wanted.other or self.special_tokens_pattern not in _SURROUNDING:
             if wanted.spans:
                 raise UsageError("return_offsets_mapping: is there for texts only, not for pairs, words or ids")

@@ -313,10 +313,10 @@ void in_parallel(unsigned workers, const std::function<void(unsigned)>& work) {
   {
     Threads threads;
     try {
-      while (threads.size() < workers) threads.start(attempt);
-    } catch (const std::system_error&) {
-      for (unsigned worker = threads.size(); worker < workers; ++worker) attempt(worker);
+      while (threads.size() + 1 < workers) threads.start(attempt);
+    } catch (const std::system_error&) {  // as many as there are
     }
+    for (unsigned worker = threads.size(); worker < workers; ++worker) attempt(worker);
   }
   if (failure) std::rethrow_exception(failure);
 }
