@@ -165,9 +165,9 @@ def differing(one: Original, other: Original, texts: list[str]) -> list[str]:
 
 def differing_bytes(path: Path, imported: Imported, number: int, seed: int) -> int:
     """Return how many of random words of bytes tiktoken's core numbers differently; spaces would end them."""
-    ranks = tiktoken._ranks(path.read_bytes(), str(path))
+    ranks = tiktoken.read_ranks(path.read_bytes(), str(path))
     assert imported.numbering is not None
-    core = tiktoken._encoding(ranks, imported.codes, imported.numbering)._core_bpe
+    core = tiktoken.encoding_of(ranks, imported.codes, imported.numbering)._core_bpe
     codes = Codes(b"#version: 0.3 bytes metaspace\n" + imported.codes.text.split(b"\n", 1)[1])
     bpe, draw = BPE(codes, numbering=Numbering(imported.numbering.ids)), random.Random(seed)
     alphabet = [byte for byte in range(256) if byte != ord(" ")]
@@ -239,7 +239,7 @@ def compare(name: str, path: Path, folder: Path, options: argparse.Namespace) ->
     for each in (codes, again):
         each.parent.mkdir(exist_ok=True)
     written = importing.import_codes(path, codes, format=format, check=options.text)
-    original = importing._reader(format).original(path, written.imported)
+    original = importing.reader_of(format).original(path, written.imported)
     texts = readable(random_texts(options.random, options.seed), written.imported)
     wrong = differing(importing.segmentation(written.imported), original, texts)
     found = [f"{written.lines:,} lines the same", f"{len(wrong):,} of {len(texts):,} random texts differ"]
@@ -257,7 +257,7 @@ def compare(name: str, path: Path, folder: Path, options: argparse.Namespace) ->
     same = codes.read_bytes() == again.read_bytes()
     if written.imported.numbering is not None:
         same &= Path(manifest_path(codes)).read_bytes() == Path(manifest_path(again)).read_bytes()
-    theirs = differing(original, importing._reader(format).original(out, returned.imported), texts)
+    theirs = differing(original, importing.reader_of(format).original(out, returned.imported), texts)
     bytes_ = "the same file" if out.read_bytes() == path.read_bytes() else "another file"
     found.append(
         f"out ({bytes_}) and in: {'the same' if same else 'NOT THE SAME'}, {len(theirs):,} random texts differ there"

@@ -61,7 +61,10 @@ def _field_of(value: Any, place: str, field: str) -> bytes:
         raise MTScaffoldError(f"{place}: no field '{field}'; {fields_shown(value)}")
     text = value[field]
     if not isinstance(text, str):
-        raise MTScaffoldError(f"{place}: the field '{field}' is not a string but {_KINDS.get(type(text), 'a number')}")
+        kind = _KINDS.get(type(text), "a number")
+        others = value.keys() - {field}
+        hint = fields_shown(others) if others and text is not None else "leave such lines out, or write a string there"
+        raise MTScaffoldError(f"{place}: the field '{field}' is not a string but {kind}; {hint}")
     try:
         return text.encode("utf-8")
     except UnicodeEncodeError as error:

@@ -75,7 +75,9 @@ def _rows_at_once(group: Any, column: str) -> int:
 def _rows(array: Any, name: str, column: str, before: int, pyarrow: Any) -> Iterator[bytes]:
     if array.null_count:
         row = before + array.is_null().index(True).as_py() + 1
-        raise MTScaffoldError(f"{name}: row {row}: the column '{column}' is not a string but null")
+        raise MTScaffoldError(
+            f"{name}: row {row}: the column '{column}' is not a string but null; leave such rows out, or write ''"
+        )
     if pyarrow.types.is_dictionary(array.type):
         array = array.dictionary_decode()
     array = array.cast(pyarrow.large_binary())

@@ -107,9 +107,12 @@ def test_globs_are_sorted_and_empty_ones_refused(tmp_path: Path) -> None:
         (b"[1]", "not a JSON object with the field 'text'"),
         (b'{"txt": "a", "id": 1}', r"no field 'text'; name another with --field \(fields: id, txt\)"),
         (b"{}", "no field 'text'; there is no field at all"),
-        (b'{"text": null}', "the field 'text' is not a string but null"),
-        (b'{"text": 12}', "the field 'text' is not a string but a number"),
-        (b'{"text": ["a"]}', "the field 'text' is not a string but an array"),
+        (
+            b'{"text": null}',
+            "the field 'text' is not a string but null; leave such lines out, or write a string there",
+        ),
+        (b'{"text": 12, "body": ""}', "is not a string but a number; name another with --field \\(fields: body\\)"),
+        (b'{"text": ["a"]}', "the field 'text' is not a string but an array; leave such lines out"),
         (b'{"text": "\\ud800"}', r"the field 'text' holds '\\ud800', a lone surrogate"),
         (b'{"text": "\xe4"}', "byte offset 28: 0xE4 is not UTF-8"),
         (b'{"text": ' + b"1" * 5000 + b"}", "not JSON that Python can read"),
@@ -144,7 +147,9 @@ def test_parquet_errors(tmp_path: Path) -> None:
             list(Documents([path], field="body"))
         assert "\n" not in str(caught.value)
     holed = write_parquet(tmp_path / "b.parquet", {"text": ["a"] * 700 + [None]}, row_group_size=500)
-    with pytest.raises(MTScaffoldError, match="row 701: the column 'text' is not a string but null"):
+    with pytest.raises(
+        MTScaffoldError, match="row 701: the column 'text' is not a string but null; leave such rows out"
+    ):
         list(Documents([holed]))
     assert pyarrow
 

@@ -129,7 +129,7 @@ MAKERS = {
 def _imported(path: Path) -> tuple[Any, Any]:
     from mt_scaffold.integrations.vocabularies import importing
 
-    reader = importing._reader(format_of(path))
+    reader = importing.reader_of(format_of(path))
     options = ("gpt2", {"<|end|>": 1000}) if format_of(path) == "tiktoken" else (None, None)
     imported = reader.read(path, *options)
     return imported, reader.original(path, imported)

@@ -557,7 +557,7 @@ def _draw_losses(layout: Layout[Any], losses: LossTables, note: str) -> list[Fig
         label = "bits per byte of the text that these words add"
         svg = figures.differences(changes, layout.figures / name, label, note, [*layout.config.systems])
         place = ", ".join(filter(None, (group, test_set)))
-        caption = f"{place}: the difference in bits per byte, divided by the words' frequency in the training text."
+        caption = f"{place}: what words of each frequency in the training text add to the difference in bits per byte."
         drawn.append(Figure("losses", svg.relative_to(layout.folder).as_posix(), caption))
     return drawn
 

@@ -38,7 +38,8 @@ class _Reader(Protocol):
     def original(self, path: PathLike, imported: Imported) -> Original: ...
 
 
-def _reader(format: str) -> _Reader:
+def reader_of(format: str) -> _Reader:
+    """Return what reads a format, one of FORMATS."""
     module = importlib.import_module(f"mt_scaffold.integrations.vocabularies.{format.replace('.', '_')}")
     return cast(_Reader, module)
 
@@ -63,7 +64,7 @@ def import_codes(
     """
     refuse_overwriting([outfile, manifest_path(outfile)], [path, check])
     chosen = format_of(path) if format is None else check_choice("format", format, FORMATS)
-    reader = _reader(chosen)
+    reader = reader_of(chosen)
     imported = reader.read(path, pretokenise, special_tokens)
     lines = 0 if check is None else compare(imported, reader.original(path, imported), check)
     if imported.numbering is None:

@@ -32,7 +32,8 @@ _PUBLISHED: dict[str, tuple[str, str, dict[str, int]]] = {
 }
 
 
-def _ranks(content: bytes, name: str) -> dict[bytes, int]:
+def read_ranks(content: bytes, name: str) -> dict[bytes, int]:
+    """Return the rank of each token in a file of ranks; MTScaffoldError, with the line, where it is malformed."""
     ranks: dict[bytes, int] = {}
     for number, line in enumerate(content.splitlines(), 1):
         if not line:
@@ -57,7 +58,7 @@ def read(path: PathLike, pretokeniser: str | None = None, special: Mapping[str, 
     no merge makes, which tiktoken gives where it is a whole word.
     """
     name, content = shown(path), read_file(path)
-    ranks = _ranks(content, name)
+    ranks = read_ranks(content, name)
     published = _PUBLISHED.get(hashlib.sha256(content).hexdigest()[:16])
     if pretokeniser is None and published is None:
         raise UsageError(f"{name}: ranks do not say how text becomes words; give --pretokenise, and --special")
@@ -77,11 +78,12 @@ def read(path: PathLike, pretokeniser: str | None = None, special: Mapping[str, 
 def original(path: PathLike, imported: Imported) -> Original:
     """Return tiktoken's encoder with the same ranks, pattern and special tokens."""
     assert imported.numbering is not None
-    encoding = _encoding(_ranks(read_file(path), shown(path)), imported.codes, imported.numbering)
+    encoding = encoding_of(read_ranks(read_file(path), shown(path)), imported.codes, imported.numbering)
     return lambda text: encoding.encode(text, allowed_special="all")
 
 
-def _encoding(ranks: Mapping[bytes, int], codes: Codes, numbering: Numbering) -> Any:
+def encoding_of(ranks: Mapping[bytes, int], codes: Codes, numbering: Numbering) -> Any:
+    """Return tiktoken's own encoding of imported codes; MTScaffoldError where tiktoken is not installed."""
     try:
         from tiktoken import Encoding
     except ImportError:
