@@ -132,17 +132,22 @@ class ByteSide:
     ) -> None:
         self.codes = codes
         self._options = merges, inference
-        self._found: tuple[str, ...] = ()
-        self._bpe = self._made(numbering)
+        self._numbering, self._special, self._found = numbering, list[str](), frozenset[str]()
+        self._made: BPE | None = None
         self.tokens = self._listed(merges)
         self.ids = _numbered(self.tokens, codes.name)
 
     def _listed(self, merges: int) -> list[str]:
         return byte_tokens(self.codes, merges)
 
-    def _made(self, numbering: Numbering | None, special: Sequence[str] = ()) -> BPE:
-        merges, inference = self._options
-        return BPE(self.codes, merges, inference=inference, numbering=numbering, special_tokens=special)
+    @property
+    def _bpe(self) -> BPE:
+        # Tokens are often added one by one.
+        if self._made is None:
+            merges, inference = self._options
+            numbering, special = self._numbering, self._special
+            self._made = BPE(self.codes, merges, inference=inference, numbering=numbering, special_tokens=special)
+        return self._made
 
     def find(self, tokens: Mapping[str, int]) -> bool:
         """Find these tokens in text from now on, and no others; those that the codes do not know get these ids.
@@ -150,8 +155,8 @@ class ByteSide:
         Returns whether that can be, as with ids that follow those of the codes; otherwise none is found.
         """
         following = list(tokens.values()) == list(range(len(self.tokens), len(self.tokens) + len(tokens)))
-        self._found = tuple(tokens) if following else ()
-        self._bpe = self._made(None, self._found)
+        self._special = list(tokens) if following else []
+        self._found, self._made = frozenset(self._special), None
         return following
 
     def subwords(self, text: str, dropout: Dropout, split_special: bool = False) -> list[str]:
@@ -162,13 +167,13 @@ class ByteSide:
     def encode(
         self, texts: Sequence[str], dropout: Dropout, unknown: int, spans: bool, *, split_special: bool = False
     ) -> Texts:
-        """Return the ids of texts; split_special: what special tokens are spelled like is text."""
+        """Return the ids of texts; split_special: treat the spelling of special tokens as text."""
         import numpy
 
         from mt_scaffold.integrations.rows import Texts
 
         if spans and self._no_spans is not None:
-            raise UsageError(f"{self.codes.name}: return_offsets_mapping is not there for {self._no_spans}")
+            raise UsageError(f"{self.codes.name}: return_offsets_mapping is not supported for {self._no_spans}")
         probability, seed, _ = dropout
         ids, offsets = self._bpe.encode_batch(
             texts,
@@ -219,8 +224,8 @@ class ImportedSide(ByteSide):
         return _imported_tokens(self.codes, self.numbering)
 
     def find(self, tokens: Mapping[str, int]) -> bool:
-        self._found = tuple(tokens)
-        self._bpe = self._made(replace(self.numbering, special={**self.numbering.special, **tokens}))
+        self._numbering = replace(self.numbering, special={**self.numbering.special, **tokens})
+        self._found, self._made = frozenset(tokens), None
         return True
 
     def text(self, tokens: Sequence[str]) -> str:

@@ -8,8 +8,10 @@ from __future__ import annotations
 import json
 import os
 import re
+import unicodedata
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -100,6 +102,17 @@ class Wanted(NamedTuple):
             verbose=options.get("verbose", True),
             other=any(options.get(name) for name in names) or truncation == TruncationStrategy.ONLY_SECOND,
         )
+
+
+@dataclass
+class _Search:
+    """How added tokens are found in text; shallow copies of a tokenizer share it, as they share its added tokens.
+
+    in_core: by the core, as special tokens of the codes. pattern: what finds them otherwise; None where there are none.
+    """
+
+    in_core: bool
+    pattern: re.Pattern[str] | None = None
 
 
 class DecodeStream:
@@ -199,10 +212,11 @@ class MTScaffoldTokenizer(PreTrainedTokenizer):
             files = target_codes_file or codes_file, target_vocab_file or vocab_file
             self._target = side_of(*files, SPECIAL_SYMBOLS, **options)
         self._check_sides()
+        if self._bytes:
+            self._target = self._source  # the same codes
         self._current, self._in_target = self._source, False
         self._dropouts = Dropout(), Dropout()
-        self._pattern: re.Pattern[str] | None = None
-        self._finds = isinstance(self._source, ByteSide)
+        self._search = _Search(in_core=self._bytes)
         self._inference = inference_of(inference)
         self._separator = separator
         self.src_lang, self.tgt_lang = src_lang, tgt_lang
@@ -309,36 +323,35 @@ class MTScaffoldTokenizer(PreTrainedTokenizer):
                 raise UsageError(
                     f"'{token}': imported codes find special tokens as they are; omit lstrip, rstrip and single_word"
                 )
-        added = int(super()._add_tokens(new_tokens, special_tokens))
-        self._see_added_tokens()
-        return added
+        return int(super()._add_tokens(new_tokens, special_tokens))
 
-    def _see_added_tokens(self) -> None:
-        """Have added tokens found by the core where it can, and else by a pattern."""
+    def _update_total_vocab_size(self) -> None:
+        """See which added tokens there are: transformers calls this whenever that has changed."""
+        super()._update_total_vocab_size()
         tokens = self._added_tokens_encoder
         # The longest first, as a pattern takes the first that fits.
         listed = sorted(tokens, key=len, reverse=True)
-        self._pattern = re.compile("|".join(map(re.escape, listed))) if listed else None
+        self._search.pattern = re.compile("|".join(map(re.escape, listed))) if listed else None
         plain = not any(
             token.lstrip or token.rstrip or token.single_word for token in self._added_tokens_decoder.values()
         )
-        self._finds = isinstance(self._source, ByteSide) and self._source.find(tokens if plain else {}) and plain
+        side = self._source
+        self._search.in_core = isinstance(side, ByteSide) and side.find(tokens if plain else {}) and plain
 
     def _places(self, text: str) -> list[tuple[int, str]]:
         """Return added tokens in a text with their places, from the left; of several at one place the longest."""
-        found = self._pattern.finditer(text) if self._pattern is not None else ()
+        found = self._search.pattern.finditer(text) if self._search.pattern is not None else ()
         return [(match.start(), match[0]) for match in found if self._stands(text, *match.span())]
 
     def _stands(self, text: str, begin: int, end: int) -> bool:
         """Return whether an added token may be here: one that is a single word not within another, as in tokenizers."""
         token = self._added_tokens_decoder[self._added_tokens_encoder[text[begin:end]]]
-        beside = text[max(0, begin - 1) : begin], text[end : end + 1]
-        return not token.single_word or not any(re.match(r"\w", each) for each in beside)
+        return not token.single_word or not any(map(_in_word, text[max(0, begin - 1) : begin] + text[end : end + 1]))
 
     def tokenize(self, text: str, **kwargs: Any) -> list[str]:
         """Return the tokens of a text, in which added tokens, special ones among them, are tokens of their own."""
         split = bool(kwargs.get("split_special_tokens", self.split_special_tokens))
-        places = [] if split or self._finds else self._places(text)
+        places = [] if split or self._search.in_core else self._places(text)
         tokens = list[str]()
         for (_, part), (_, token) in zip(self._between(text, places), [*places, (len(text), "")], strict=True):
             tokens += self._tokenize(part, split_special=split) if part or not places else []
@@ -419,7 +432,7 @@ class MTScaffoldTokenizer(PreTrainedTokenizer):
     def _ids_of(self, texts: list[str], split_special: bool, spans: bool) -> Texts:
         """Return the ids of texts, in which added tokens, special ones among them, are tokens of their own."""
         side, dropout = self._current, self._dropouts[self._in_target]
-        if isinstance(side, ByteSide) and self._finds:
+        if isinstance(side, ByteSide) and self._search.in_core:
             return side.encode(texts, dropout, -1, spans, split_special=split_special)
         unknown = -1 if self.unk_token is None else side.ids.get(str(self.unk_token), -1)
         places = (
@@ -523,6 +536,12 @@ class MTScaffoldTokenizer(PreTrainedTokenizer):
     @classmethod
     def register_for_auto_class(cls, auto_class: str = "AutoTokenizer") -> None:
         """Do nothing: every saved folder names this class already, and a copy of this module would not run there."""
+
+
+def _in_word(character: str) -> bool:
+    """Return whether a character is a part of words, as in tokenizers: letters, marks, digits and connectors."""
+    category = unicodedata.category(character)
+    return category[0] in "LM" or category in ("Nd", "Nl", "Pc") or character in "\u200c\u200d"
 
 
 def _as_json(tokens: list[str]) -> bytes:

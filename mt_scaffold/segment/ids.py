@@ -256,10 +256,10 @@ class TokenIds:
             return ""
         if not allowed and disallowed == "all":
             return _REFUSED * len(self._special)
-        let = self.special_tokens if allowed == "all" else _check_names(allowed, self.special_tokens)
+        let = self.special_tokens if allowed == "all" else frozenset(_check_names(allowed, self.special_tokens))
         if disallowed == "all":
             return "".join(_ALLOWED if token in let else _REFUSED for token in self._special)
-        refused = _check_names(disallowed, self.special_tokens)
+        refused = frozenset(_check_names(disallowed, self.special_tokens))
         return "".join(_REFUSED if token in refused else _ALLOWED if token in let else _TEXT for token in self._special)
 
 

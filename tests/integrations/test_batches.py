@@ -210,7 +210,7 @@ def test_the_core_finds_added_tokens_as_the_pattern_does(
         core.add_tokens([AddedToken(each) for each in ("<a>", "<<", "<a", "🙂>", "|>", "é<", "b>")])
         pattern.add_tokens([AddedToken(each) for each in ("<a>", "<<", "<a", "🙂>", "|>", "é<", "b>")])
         pattern.add_tokens([AddedToken("never", rstrip=True)])
-        assert core._finds and not pattern._finds
+        assert core._search.in_core and not pattern._search.in_core
         options: dict[str, Any] = {"return_offsets_mapping": True, "add_special_tokens": False}
         for split in (False, True):
             assert core(texts, split_special_tokens=split, **options) == pattern(
@@ -233,10 +233,61 @@ def test_a_single_word_is_not_found_within_another(tokenizers: dict[str, MTScaff
     word = AddedToken("ab", single_word=True)
     tokenizer.add_tokens([word])
     other.add_tokens([word])
-    for text, count in (("ab", 1), ("ab cab abc ab", 2), ("(ab)_ab éab ab-", 2), ("東ab", 0)):
+    marks = [
+        f"ab{mark} {mark}ab" for mark in ("\u0301", "\u05b0", "\u064e", "\u200d", "\u200c", "\u203f", "½", "²", "Ⅷ")
+    ]
+    words = [("ab", 1), ("ab cab abc ab", 2), ("(ab)_ab éab ab-", 2), ("東ab", 0)]
+    for text, count in (*words, *((text, 0 if text[2] not in "½²" else 2) for text in marks)):
         for tokens in (tokenizer.tokenize(text), other.encode(text, add_special_tokens=False).tokens):
             assert tokens.count("ab") == count
         assert tokenizer(text).input_ids.count(tokenizer.convert_tokens_to_ids("ab")) == count
+
+
+def test_added_tokens_are_found_however_they_were_added(
+    tokenizers: dict[str, MTScaffoldTokenizer], tmp_path: Path
+) -> None:
+    """By a setter, in a shallow copy, on the target side, after saving: the core knew others, or none."""
+    tokenizer = deepcopy(tokenizers["gpt2-bpe"])
+    number = len(tokenizer)
+    tokenizer.added_tokens_decoder = {**tokenizer.added_tokens_decoder, number: AddedToken("<y>")}
+    assert tokenizer("a<y>", add_special_tokens=False).input_ids[-1] == number
+    shallow = copy.copy(tokenizer)
+    shallow.add_tokens([AddedToken("<z>", lstrip=True)])
+    for each in (tokenizer, shallow):
+        assert each("a<y>  <z>", add_special_tokens=False).input_ids[-2:] == [number, number + 1]
+        assert each.tokenize("a<y>")[-1] == "<y>"
+    path = tmp_path / "codes"
+    path.write_bytes(_codes(tokenizer).text)
+    both = MTScaffoldTokenizer(path, target_codes_file=path, eos_token="</s>", pad_token="<pad>")
+    both.save_pretrained(tmp_path / "saved")
+    for each in (both, MTScaffoldTokenizer.from_pretrained(tmp_path / "saved")):
+        found = each("a</s>", text_target="b</s>", return_offsets_mapping=True)
+        assert found.input_ids[-1] == found.labels[-1] == each.eos_token_id
+
+
+def test_thousands_of_added_tokens_cost_no_more_each(tokenizers: dict[str, MTScaffoldTokenizer]) -> None:
+    """A call looks up each of them once, and codes are not loaded again for each that is added."""
+    tokenizer = deepcopy(tokenizers["gpt2-bpe"])
+    tokenizer.add_tokens([f"<{number}>" for number in range(5000)])
+    comparisons = 0
+
+    class Counted(str):
+        __slots__ = ()
+        __hash__ = str.__hash__
+
+        def __eq__(self, other: object) -> bool:
+            nonlocal comparisons
+            comparisons += 1
+            return str.__eq__(self, other)
+
+    side: Any = tokenizer._source
+    side._found = frozenset(map(Counted, side._found))
+    assert tokenizer("<7>", add_special_tokens=False).input_ids == [tokenizer.convert_tokens_to_ids("<7>")]
+    assert comparisons < 20_000
+    made = side._made
+    tokenizer.add_tokens(["<one>"])
+    tokenizer.add_tokens(["<two>"])
+    assert made is not None and side._made is None
 
 
 def test_an_added_token_that_the_codes_have_keeps_its_id(tokenizers: dict[str, MTScaffoldTokenizer]) -> None:
@@ -244,7 +295,7 @@ def test_an_added_token_that_the_codes_have_keeps_its_id(tokenizers: dict[str, M
     tokenizer = deepcopy(tokenizers["gpt2-bpe"])
     size, number = len(tokenizer), tokenizer.convert_tokens_to_ids("e")
     tokenizer.add_tokens(["e", "<new>"])
-    assert len(tokenizer) == size + 1 and not tokenizer._finds
+    assert len(tokenizer) == size + 1 and not tokenizer._search.in_core
     ids = tokenizer("the house<new>", add_special_tokens=False).input_ids
     assert ids.count(number) == 2 and ids[-1] == size and tokenizer.decode(ids) == "the house<new>"
 

@@ -494,7 +494,12 @@ def test_offsets_of_imported_codes_are_those_of_the_original(corpus: Path, tmp_p
     wanted = library.Tokenizer.from_file(str(path)).encode(text)
     found = transformers.MTScaffoldTokenizer(tmp_path / "codes")(text, return_offsets_mapping=True)
     assert (found.input_ids, found.offset_mapping) == (wanted.ids, wanted.offsets)
+    # Spelt out, a special token is text, however it is asked for.
+    tokenizer = transformers.MTScaffoldTokenizer(tmp_path / "codes")
+    tokens = tokenizer.tokenize(text, split_special_tokens=True)
+    assert tokenizer.convert_tokens_to_ids(tokens) == tokenizer(text, split_special_tokens=True).input_ids
+    assert "<|end|>" in tokenizer.tokenize(text) and "<|end|>" not in tokens
     imported = _imported(MAKERS["SentencePiece, unknown"](corpus))[0]
     write_numbered(imported.codes, imported.numbering, tmp_path / "codes")
-    with pytest.raises(UsageError, match="return_offsets_mapping is not there for codes that add spaces"):
+    with pytest.raises(UsageError, match="return_offsets_mapping is not supported for codes that add spaces"):
         transformers.MTScaffoldTokenizer(tmp_path / "codes")(text, return_offsets_mapping=True)

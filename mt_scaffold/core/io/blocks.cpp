@@ -314,7 +314,7 @@ void in_parallel(unsigned workers, const std::function<void(unsigned)>& work) {
     Threads threads;
     try {
       while (threads.size() + 1 < workers) threads.start(attempt);
-    } catch (const std::system_error&) {  // as many as there are
+    } catch (const std::system_error&) {  // the threads that have started do it all
     }
     for (unsigned worker = threads.size(); worker < workers; ++worker) attempt(worker);
   }

@@ -47,7 +47,7 @@ class TokenFinder {
   }
 
  private:
-  // So many searches for one byte are faster than one for all of them.
+  // Up to this many searches for one byte beat one pass over a table.
   static constexpr size_t kFew = 4;
 
   // The first place from `from` on where a token may begin, or the end.
@@ -59,7 +59,8 @@ class TokenFinder {
     }
     for (size_t i = 0; i < next_.size(); ++i) {
       if (from == 0 || next_[i] < from) {
-        const void* const at = from < text.size() ? std::memchr(text.data() + from, firsts_[i], text.size() - from) : nullptr;
+        const void* const at =
+            from < text.size() ? std::memchr(text.data() + from, firsts_[i], text.size() - from) : nullptr;
         next_[i] = at ? static_cast<size_t>(static_cast<const char*>(at) - text.data()) : text.size();
       }
       nearest = std::min(nearest, next_[i]);
@@ -67,9 +68,9 @@ class TokenFinder {
     return nearest;
   }
 
-  std::vector<unsigned char> firsts_;  // the bytes that tokens begin with
+  std::vector<unsigned char> firsts_;                            // the bytes that tokens begin with
   std::vector<std::pair<std::string, size_t>> begin_with_[256];  // the longest first, with their numbers
-  std::vector<size_t> next_;  // where each of a few first bytes comes next
+  std::vector<size_t> next_;                                     // where each of a few first bytes comes next
 };
 
 }  // namespace mt_scaffold

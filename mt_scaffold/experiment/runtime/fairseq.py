@@ -188,7 +188,7 @@ def run_command(
     """
     if importlib.util.find_spec("fairseq_cli") is None:
         raise MTScaffoldError("fairseq is not installed; run make venv in the source folder (see README.md)")
-    # On a CPU, torch makes tensors faster in huge pages.
+    # On a CPU, torch allocates tensors faster in huge pages.
     environment = {"THP_MEM_ALLOC_ENABLE": "1", **os.environ, "PYTHONHASHSEED": "0", **(variables or {})}
     unblocked = signal.pthread_sigmask(signal.SIG_BLOCK, BLOCKED)
     try:

@@ -70,7 +70,7 @@ def test_a_program_that_is_missing_is_named(tmp_path: Path) -> None:
 def test_tensors_are_in_huge_pages_unless_told_otherwise(
     given: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A training on a CPU is a tenth faster so, with the same losses; an administrator may have said no."""
+    """What makes a training on a CPU faster is a default only: an administrator may have said no."""
     monkeypatch.delenv("THP_MEM_ALLOC_ENABLE", raising=False)
     if given is not None:
         monkeypatch.setenv("THP_MEM_ALLOC_ENABLE", given)
