@@ -291,7 +291,7 @@ def test_thousands_of_added_tokens_cost_no_more_each(tokenizers: dict[str, MTSca
 
 
 def test_an_added_token_that_the_codes_have_keeps_its_id(tokenizers: dict[str, MTScaffoldTokenizer]) -> None:
-    """It is a token of its own from then on, within words as well."""
+    """It is a separate token from then on, within words as well."""
     tokenizer = deepcopy(tokenizers["gpt2-bpe"])
     size, number = len(tokenizer), tokenizer.convert_tokens_to_ids("e")
     tokenizer.add_tokens(["e", "<new>"])

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <cstring>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -11,36 +11,40 @@
 
 namespace mt_scaffold {
 
-// Used by one thread at a time.
+// Used by one thread at a time; quick to make where there are no tokens.
 class TokenFinder {
  public:
-  // Looks for the tokens whose number `wanted(number)` holds for. None of these is empty.
+  // Looks for the tokens whose number `wanted(number)` holds for. None of these is empty; `tokens` outlives this.
   template <typename Wanted>
   TokenFinder(const std::vector<std::string>& tokens, Wanted&& wanted) {
     for (size_t number = 0; number < tokens.size(); ++number) {
       if (!wanted(number)) continue;
-      const auto first = static_cast<unsigned char>(tokens[number][0]);
-      if (begin_with_[first].empty()) firsts_.push_back(first);
-      begin_with_[first].emplace_back(tokens[number], number);
+      if (first_of_.empty()) first_of_.assign(256, 0);
+      uint16_t& place = first_of_[static_cast<unsigned char>(tokens[number][0])];
+      if (place == 0) {
+        firsts_.push_back({tokens[number][0], {}, 0});
+        place = static_cast<uint16_t>(firsts_.size());
+      }
+      firsts_[place - 1].tokens.emplace_back(&tokens[number], number);
     }
-    for (auto& tokens_of_first : begin_with_)
-      std::stable_sort(tokens_of_first.begin(), tokens_of_first.end(),
-                       [](const auto& a, const auto& b) { return a.first.size() > b.first.size(); });
+    for (First& first : firsts_)
+      std::stable_sort(first.tokens.begin(), first.tokens.end(),
+                       [](const auto& a, const auto& b) { return a.first->size() > b.first->size(); });
   }
 
   // Calls `found(place, number)` for each.
   template <typename Found>
   void find(std::string_view text, Found&& found) {
+    for (First& first : firsts_) first.next = std::string_view::npos;
     if (firsts_.empty()) return;
-    next_.assign(firsts_.size() <= kFew ? firsts_.size() : 0, 0);
     for (size_t from = 0;;) {
       const size_t place = seek(text, from);
       if (place >= text.size()) return;
       from = place + 1;
-      for (const auto& [token, number] : begin_with_[static_cast<unsigned char>(text[place])]) {
-        if (text.compare(place, token.size(), token) != 0) continue;
+      for (const auto& [token, number] : firsts_[first_of_[static_cast<unsigned char>(text[place])] - 1].tokens) {
+        if (text.compare(place, token->size(), *token) != 0) continue;
         found(place, number);
-        from = place + token.size();
+        from = place + token->size();
         break;
       }
     }
@@ -50,27 +54,30 @@ class TokenFinder {
   // Up to this many searches for one byte beat one pass over a table.
   static constexpr size_t kFew = 4;
 
+  // The tokens that begin with one byte, the longest first, with their numbers.
+  struct First {
+    char byte;
+    std::vector<std::pair<const std::string*, size_t>> tokens;
+    size_t next;  // where the byte comes next, of a few; npos: not looked for yet
+  };
+
   // The first place from `from` on where a token may begin, or the end.
   size_t seek(std::string_view text, size_t from) {
-    size_t nearest = text.size();
-    if (next_.empty()) {
-      while (from < nearest && begin_with_[static_cast<unsigned char>(text[from])].empty()) ++from;
+    if (firsts_.size() > kFew) {
+      while (from < text.size() && first_of_[static_cast<unsigned char>(text[from])] == 0) ++from;
       return from;
     }
-    for (size_t i = 0; i < next_.size(); ++i) {
-      if (from == 0 || next_[i] < from) {
-        const void* const at =
-            from < text.size() ? std::memchr(text.data() + from, firsts_[i], text.size() - from) : nullptr;
-        next_[i] = at ? static_cast<size_t>(static_cast<const char*>(at) - text.data()) : text.size();
-      }
-      nearest = std::min(nearest, next_[i]);
+    size_t nearest = text.size();
+    for (First& first : firsts_) {
+      if (first.next == std::string_view::npos || first.next < from)
+        first.next = std::min(text.find(first.byte, from), text.size());
+      nearest = std::min(nearest, first.next);
     }
     return nearest;
   }
 
-  std::vector<unsigned char> firsts_;                            // the bytes that tokens begin with
-  std::vector<std::pair<std::string, size_t>> begin_with_[256];  // the longest first, with their numbers
-  std::vector<size_t> next_;                                     // where each of a few first bytes comes next
+  std::vector<First> firsts_;
+  std::vector<uint16_t> first_of_;  // by byte: 1 and the place among `firsts_`, or 0; empty without tokens
 };
 
 }  // namespace mt_scaffold

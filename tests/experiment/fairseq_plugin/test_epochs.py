@@ -330,7 +330,7 @@ def test_processes_and_memory_are_the_same_after_fifty_epochs(
     assert list(shared.iterdir()) == []
 
 
-# A process of its own, as one that has run other tests has free memory, which would be taken first. Prints MiB.
+# A separate process, as one that has run other tests has free memory, which would be taken first. Prints MiB.
 FREEING = """
 from pathlib import Path
 import numpy as np
