@@ -39,7 +39,7 @@ BIG_BATCHES = {"large": (3584, 16), "h200": (57344, 8)}
 TINY_BATCHES = {"large": (256, 2), "h200": (1024, 1)}
 LEAST_TOKENS = 7168
 COMPARISON = ("comparison.txt", "comparison.md", "comparison.json", "comparison.csv")
-RESULT_FILES = (*COMPARISON, "config.yaml", "data-report.json", "statistics.json")
+RESULT_FILES = (*COMPARISON, "config.yaml", "data-report.json", "losses.txt", "statistics.json")
 TINY = {
     "encoder-layers": 1,
     "decoder-layers": 1,
@@ -310,10 +310,10 @@ def _set(settings: Mapping[str, Any]) -> list[str]:
 
 
 def keep_results(experiment: Path, results: Path) -> None:
-    """Copy the comparison of an experiment, and what each training reports of itself, without its curves."""
-    make_folder(results)
-    for name in RESULT_FILES:
-        shutil.copyfile(experiment / name, results / name)
+    """Copy the comparison of an experiment, its figures, and what each training reports of itself but its curves."""
+    make_folder(results / "figures")
+    for file in (*(experiment / name for name in RESULT_FILES), *experiment.glob("figures/*.svg")):
+        shutil.copyfile(file, results / file.relative_to(experiment))
     trainings = {}
     for report in sorted(experiment.glob("*/seed-*/training.json")):
         said = json.loads(report.read_text(encoding="utf-8"))

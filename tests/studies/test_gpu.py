@@ -12,7 +12,7 @@ import pytest
 from mt_scaffold.errors import MTScaffoldError
 
 gpu = pytest.importorskip("studies.gpu", reason="needs the extra 'workflow'")
-from studies.gpu import OutOfTime, Slice, big_configuration, main, run_slice, speed  # noqa: E402
+from studies.gpu import OutOfTime, Slice, big_configuration, keep_results, main, run_slice, speed  # noqa: E402
 
 LINE = (
     "2026-11-23 14:40:{0:02} | INFO | train_inner | epoch 001: {0} / 74 loss=9.1, ppl=1207.13, wps=2229.2, ups=1.09, "
@@ -97,6 +97,21 @@ def test_the_next_slice_resumes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     status = json.loads((tmp_path / "results" / "status.json").read_text())
     assert status["slices"] == 4 and status["big"]["said"] == "fast"
     assert (tmp_path / "results.tar.gz").exists()
+
+
+def test_what_a_page_of_results_needs_is_kept(tmp_path: Path) -> None:
+    """Tables, losses, figures for the web, and what each training says of itself, but nothing as large as a model."""
+    experiment, results = tmp_path / "experiment", tmp_path / "results"
+    for name in (*gpu.RESULT_FILES, "figures/bleu.svg", "figures/bleu.pdf", "bpe/seed-2/averaged.pt"):
+        (experiment / name).parent.mkdir(parents=True, exist_ok=True)
+        (experiment / name).write_text(name)
+    report = {"updates": 30, "seconds": 2.5, "curves": {"train": [[1, 2]]}}
+    (experiment / "bpe" / "seed-2" / "training.json").write_text(json.dumps(report))
+    keep_results(experiment, results)
+    kept = {str(path.relative_to(results)) for path in results.rglob("*") if path.is_file()}
+    assert kept == {*gpu.RESULT_FILES, "figures/bleu.svg", "trainings.json"} and "losses.txt" in kept
+    said = json.loads((results / "trainings.json").read_text())["bpe/seed-2"]
+    assert (said["updates"], said["seconds"]) == (30, 2.5) and "curves" not in said
 
 
 def test_without_a_gpu_it_says_how_to_rehearse(
