@@ -39,6 +39,7 @@ BIG_BATCHES = {"large": (3584, 16), "h200": (57344, 8)}
 TINY_BATCHES = {"large": (256, 2), "h200": (1024, 1)}
 LEAST_TOKENS = 7168
 COMPARISON = ("comparison.txt", "comparison.md", "comparison.json", "comparison.csv")
+TRAININGS = "trainings.json"
 RESULT_FILES = (*COMPARISON, "config.yaml", "data-report.json", "losses.txt", "statistics.json")
 TINY = {
     "encoder-layers": 1,
@@ -299,9 +300,14 @@ def _seeds(now: Slice, name: str, configuration: Path, upto: Sequence[int], syst
         settings = {"train": train, "average": {"last": 1}, "codes": {"symbols": 300}, "translate": short}
         more = ["--sample", 300, *_set(settings)]
     more += ["--only", *systems]
+    results = now.results / name
+    kept = results / TRAININGS
+    compared = json.loads(kept.read_text(encoding="utf-8")) if kept.exists() else {}
     for most in upto:
+        if f"{systems[-1]}/seed-{most}" in compared:
+            continue
         now.experiment(configuration, name, *more, "--set", f"seeds={list(range(1, most + 1))}")
-        keep_results(now.output / name, now.results / name)
+        keep_results(now.output / name, results)
     return f"{upto[-1]} seeds of {', '.join(systems)}"
 
 
@@ -320,7 +326,7 @@ def keep_results(experiment: Path, results: Path) -> None:
         trainings["/".join(report.parts[-3:-1])] = {
             key: said.get(key) for key in ("updates", "epochs", "best_valid_loss", "parameters", "seconds")
         }
-    write_json(results / "trainings.json", trainings)
+    write_json(results / TRAININGS, trainings)
 
 
 STEPS: dict[str, Callable[[Slice], str]] = {"smoke": smoke, "big": big, "multi30k": multi30k, "debian": debian}

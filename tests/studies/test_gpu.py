@@ -114,6 +114,25 @@ def test_what_a_page_of_results_needs_is_kept(tmp_path: Path) -> None:
     assert (said["updates"], said["seconds"]) == (30, 2.5) and "curves" not in said
 
 
+def test_seeds_that_are_compared_are_not_compared_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A slice carries on with the seeds at which the last one stopped, not with the first."""
+    asked: list[list[int]] = []
+
+    def experiment(now: Slice, configuration: Path, output: str, *more: object) -> None:
+        asked.append(json.loads(str(more[-1]).removeprefix("seeds=")))
+        if asked == [[1], [1, 2]]:
+            raise OutOfTime
+        reports = [f"{system}/seed-{seed}/training.json" for system in ("bpe", "scaffold") for seed in asked[-1]]
+        for name in (*gpu.RESULT_FILES, *reports):
+            (now.output / output / name).parent.mkdir(parents=True, exist_ok=True)
+            (now.output / output / name).write_text("{}")
+
+    monkeypatch.setattr(Slice, "experiment", experiment)
+    now = Slice(tmp_path, time.monotonic() + 600, None, tmp_path, 2, True)
+    assert [run_slice(now, ["debian"], say=lambda line: None) for _ in range(3)] == [False, True, True]
+    assert asked == [[1], [1, 2], [1, 2]]
+
+
 def test_without_a_gpu_it_says_how_to_rehearse(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
