@@ -146,7 +146,7 @@ def write_json(path: Path, content: object) -> None:
 
 
 def smoke(now: Slice) -> str:
-    """Run scripts/smoke_gpu.sh, which cannot resume: once, for at most a slice."""
+    """Run scripts/smoke_gpu.sh, which cannot resume: for at most a slice. MTScaffoldError where it fails."""
     log, folder = now.results / "smoke.txt", now.output / "smoke"
     log.unlink(missing_ok=True)
     try:
@@ -155,13 +155,16 @@ def smoke(now: Slice) -> str:
         return "not finished within the slice; smoke.txt is its output until then"
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-    return f"status {status}; see smoke.txt"
+    if status:
+        raise MTScaffoldError(f"status {status}; see smoke.txt")
+    return "status 0; see smoke.txt"
 
 
 def big(now: Slice) -> str:
     """Train transformer-big for a few updates with each batch; where it does not fit, with half the tokens at once.
 
     As many tokens as in WMT'14, in shorter sentences, which need a little less memory and time for attention.
+    MTScaffoldError where a training fails for another reason than memory.
     """
     measured: dict[str, Any] = {}
     for name, (tokens, batches) in (TINY_BATCHES if now.rehearse else BIG_BATCHES).items():
@@ -169,24 +172,31 @@ def big(now: Slice) -> str:
             output = f"big-{tokens}x{batches}"
             configuration = write_yaml(now.output / f"{output}.yaml", big_configuration(tokens, batches, now.rehearse))
             report = now.output / output / "bpe" / "seed-1" / "training.json"
+            log = report.parent / "train.log"
             try:
-                if not report.exists():
+                if not report.exists() and not _out_of_memory(log):
                     now.experiment(configuration, output, "--snakemake", report.relative_to(now.output))
             except MTScaffoldError as error:
-                measured[output] = {"batch": name, "failed": str(error)}
-                tokens, batches = tokens // 2, batches * 2
-                if tokens >= LEAST_TOKENS:
-                    continue
+                if not _out_of_memory(log):
+                    raise MTScaffoldError(f"{output}: {error}") from None
+            if report.exists():
+                measured[output] = {"batch": name, **speed(log, tokens, batches)}
                 break
-            measured[output] = {"batch": name, **speed(report.parent / "train.log", tokens, batches)}
-            break
+            measured[output] = {"batch": name, "does_not_fit": True}
+            tokens, batches = tokens // 2, batches * 2
+            if tokens < LEAST_TOKENS:
+                break
         write_json(now.results / "big.json", {"device": _device(), "rehearsal": now.rehearse, "trainings": measured})
     return "; ".join(f"{name}: {_as_text(each)}" for name, each in measured.items())
 
 
+def _out_of_memory(log: Path) -> bool:
+    return log.exists() and "out of memory" in log.read_text(encoding="utf-8", errors="replace").lower()
+
+
 def _as_text(measured: Mapping[str, Any]) -> str:
-    if "failed" in measured:
-        return "failed"
+    if "does_not_fit" in measured:
+        return "does not fit"
     return f"{measured['tokens_per_second']:,} tokens per second, {measured['hours']} hours"
 
 
@@ -276,8 +286,12 @@ def debian(now: Slice) -> str:
     if now.debian is None:
         return "skipped: --debian does not name the output of studies.debian"
     link = now.output / "debian_corpus"
-    if not link.exists():
+    if not link.is_symlink():
         link.symlink_to(now.debian.resolve())
+    if link.resolve() != now.debian.resolve():
+        raise MTScaffoldError(
+            f"{link} is {link.resolve()}, not {now.debian}; name the former with --debian, or another --output"
+        )
     systems = ["bpe", "scaffold"]
     return _seeds(now, "debian_en_de", SOURCE / "studies" / "debian" / "debian_en_de.yaml", (1, 3, 5), systems)
 

@@ -99,6 +99,59 @@ def test_the_next_slice_resumes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     assert (tmp_path / "results.tar.gz").exists()
 
 
+def test_what_fails_is_not_finished(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The smoke test with its status; a training for want of disk, of which no smaller batch would help."""
+    tried: list[str] = []
+
+    def experiment(now: Slice, configuration: Path, output: str, *more: object) -> None:
+        tried.append(output)
+        raise MTScaffoldError("No space left on device")
+
+    monkeypatch.setattr(Slice, "run", lambda *arguments: 1)
+    monkeypatch.setattr(Slice, "experiment", experiment)
+    said: list[str] = []
+    assert not run_slice(a_slice(tmp_path), ["smoke", "big"], say=said.append)
+    assert said[0].startswith("smoke: failed: status 1; see smoke.txt") and tried == ["big-256x2"]
+    assert said[1].startswith("big: failed: big-256x2: No space left on device")
+    status = json.loads((tmp_path / "results" / "status.json").read_text())
+    assert not status["smoke"]["finished"] and not status["big"]["finished"]
+
+
+def test_a_batch_that_does_not_fit_is_halved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Until it fits, and it is not tried again when the next slice resumes."""
+    tried: list[str] = []
+
+    def experiment(now: Slice, configuration: Path, output: str, *more: object) -> None:
+        tried.append(output)
+        training = now.output / output / "bpe" / "seed-1"
+        training.mkdir(parents=True)
+        if output == "big-57344x8":
+            (training / "train.log").write_text(
+                "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB"
+            )
+            raise MTScaffoldError("a step failed")
+        (training / "train.log").write_text("".join(LINE.format(n, 50000, 2 * n, 9) for n in range(1, 16)))
+        (training / "training.json").write_text("{}")
+
+    monkeypatch.setattr(gpu, "BIG_BATCHES", {"h200": (57344, 8)})
+    monkeypatch.setattr(Slice, "experiment", experiment)
+    now = Slice(tmp_path, time.monotonic() + 600, None, None, 2, False)
+    for _ in range(2):
+        assert gpu.big(now) == "big-57344x8: does not fit; big-28672x16: 25,000 tokens per second, 13.3 hours"
+    assert tried == ["big-57344x8", "big-28672x16"]
+
+
+def test_other_text_than_that_of_the_last_slice_is_refused(tmp_path: Path) -> None:
+    """The link of the first slice stays, and trainings on two texts would be compared."""
+    for name in ("first", "second"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "debian_corpus").symlink_to(tmp_path / "first")
+    with pytest.raises(
+        MTScaffoldError, match=f"debian_corpus is {tmp_path}/first, not {tmp_path}/second; name the former"
+    ):
+        gpu.debian(Slice(tmp_path, time.monotonic() + 600, None, tmp_path / "second", 2, True))
+
+
 def test_what_a_page_of_results_needs_is_kept(tmp_path: Path) -> None:
     """Tables, losses, figures for the web, and what each training says of itself, but nothing as large as a model."""
     experiment, results = tmp_path / "experiment", tmp_path / "results"
