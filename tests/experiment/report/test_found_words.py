@@ -8,6 +8,7 @@ from collections import Counter
 import pytest
 
 from mt_scaffold.experiment.evaluation.losses.loss_split import decade
+from mt_scaffold.experiment.evaluation.significance import correct
 from mt_scaffold.experiment.report.found_words import Translated, count_found, found_tables, found_words
 
 TIMES = {"the": 1000, "house": 40, "red": 5}
@@ -65,6 +66,28 @@ def test_a_system_that_finds_new_words_is_told_from_its_baseline() -> None:
     (table,) = found_tables(rows)
     assert table.rows[0][:4] == ["occurrences in the training text", "words", "bpe, %", "scaffold, %"]
     assert table.rows[1][:5] == ["0", "90", "66.67", "100.00", "+33.33"] and len(table.rows) == 3
+
+
+def test_p_is_corrected_over_all_classes_and_test_sets() -> None:
+    """Six comparisons: two test sets, of words of three decades each."""
+    generator = random.Random(2)
+    vocabulary = ["the", "house", "zebra"]
+
+    def translations(found: float) -> dict[int, list[str]]:
+        return {
+            seed: [" ".join(w for w in vocabulary if generator.random() < found) for _ in range(60)]
+            for seed in (1, 2, 3)
+        }
+
+    reference = [" ".join(vocabulary)] * 60
+    test_sets = {
+        name: Translated(reference, {"bpe": translations(0.6), "scaffold": translations(found)})
+        for name, found in (("first", 0.63), ("second", 0.7))
+    }
+    rows = found_words(test_sets, class_of, {"bpe": None, "scaffold": "bpe"}.__getitem__, 200)
+    tests = {(row.test_set, row.name): row.test for row in rows if row.test is not None}
+    p = {place: test.p for place, test in tests.items() if test.p is not None}
+    assert len(p) == 6 and {place: test.p_holm for place, test in tests.items()} == correct(p) != p
 
 
 def test_classes_that_few_sentences_have_are_not_tested() -> None:
