@@ -178,12 +178,14 @@ class TranslationScores(Measure):
     def of_same_segments(self, several: Sequence[Scored]) -> tuple[list[Scored], list[ResultWarning]]:
         tables: dict[tuple[str, str], list[Scored]] = {}
         for scored in several:
-            if REFERENCE_BITS in scored.values:
-                tables.setdefault((scored.group, scored.test_set), []).append(scored)
+            tables.setdefault((scored.group, scored.test_set), []).append(scored)
         without, warnings = dict[Path, Scored](), []
-        for (_, test_set), those in tables.items():
+        for (_, test_set), all_scored in tables.items():
+            those = [scored for scored in all_scored if REFERENCE_BITS in scored.values]
             rows = [_rows(scored, REFERENCE_BITS) for scored in those]
             lacking = {number for own in rows for number, row in enumerate(own) if row == _LEFT_OUT}
+            if rows and any(_all_left_out(scored) for scored in all_scored):
+                lacking = set(range(len(rows[0])))
             if lacking:
                 self.check_alike(those)
                 warnings.append(left_out(test_set, len(lacking), len(rows[0])))
@@ -217,6 +219,12 @@ def _check_unchanged(scored: Scored) -> None:
         path = scored.path.resolve().parent / file.path
         if path.exists() and sha256(path) != file.sha256:
             raise MTScaffoldError(f"{path}: has changed since {scored.path} was written; score again")
+
+
+def _all_left_out(scored: Scored) -> bool:
+    """Return whether every reference has ``<unk>`` in this system."""
+    warnings: list[ResultWarning] = scored.scores.warnings
+    return REFERENCE_BITS not in scored.values and any(each.kind == "left-out" for each in warnings)
 
 
 # The bits and bytes of a reference with <unk>.

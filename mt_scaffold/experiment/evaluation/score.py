@@ -123,7 +123,7 @@ def score(
 
     ``losses``, a file of ``reference_losses``, adds ``reference_bits_per_byte``: the bits that the model gives the
     first reference, by its bytes. References with ``<unk>`` are left out, and a warning counts them; without any other
-    there is no such score.
+    there is no such score, nor in comparisons with this system.
 
     ``comet``, a checkpoint, adds ``comet`` (against the first reference); it needs ``source``, the raw source text.
     ``metrics``: what to compute; default: ``bleu``, ``chrf``, ``chrf++``, and ``tokenised_bleu`` and its split where
@@ -174,7 +174,11 @@ def score(
             raise UsageError("score: COMET also reads the source text; give --source")
         found["comet"] = _comet(comet, texts["source"], inputs["text"])
     if losses is not None:
-        found |= _reference_bits(losses, references["reference"], len(texts["reference"]), named)
+        lines = len(texts["reference"])
+        own = _reference_bits(losses, references["reference"], lines, named)
+        # For the comparison, which has no such score then, whatever the other systems have.
+        warnings += [] if own else [left_out(named, lines, lines)]
+        found |= own
     folder = Path(output).resolve().parent
     scores = Scores(
         system=system or Path(hypothesis).name,

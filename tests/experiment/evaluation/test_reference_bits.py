@@ -27,8 +27,8 @@ def scored(folder: Path, system: str, seed: int, bits: list[float], unknown: lis
     (folder / "ref").write_text("".join(f"{line}\n" for line in REFERENCES), encoding="utf-8")
     sizes = [len(line.encode()) for line in REFERENCES]
     parts = {
-        FREQUENT: Part(4, sizes, [each / 4 for each in bits]),
-        "other": Part(4, sizes, [each * 0.75 for each in bits]),
+        FREQUENT: Part([1] * 4, sizes, [each / 4 for each in bits]),
+        "other": Part([1] * 4, sizes, [each * 0.75 for each in bits]),
     }
     whole = (sum(bits), sum(sizes), sizes, "s", sha256(folder / "ref"), parts, parts, TokenLosses([], [], []), unknown)
     write_result(folder / "losses.json", LossSplit(system, "test", seed, False, "sentence", *whole))
@@ -85,9 +85,11 @@ def test_a_reference_with_unk_in_one_system_is_left_out_for_all(tmp_path: Path) 
         assert seeds == pytest.approx({str(seed): value for seed, value in expected.items()})
     assert comparison.rows[1].tests[NAME].difference == pytest.approx(-3 / 12)
     assert "for all systems: test (1 of 4)." in as_text(comparison)
-    # Nothing is left, and so is no score.
-    comparison = compare(both(tmp_path, ([0, 2], [1, 3])), "bpe", samples=50)
-    assert comparison.warnings[-1].figure == "4 of 4" and comparison.metrics == ["bleu"]
+    # Nothing is left, and so is no score: not by all systems together, nor by one of them.
+    for unknown in (([0, 2], [1, 3]), ([], [0, 1, 2, 3])):
+        comparison = compare(both(tmp_path, unknown), "bpe", samples=50)
+        assert comparison.warnings[-1].figure == "4 of 4" and comparison.metrics == ["bleu"]
+        assert all(NAME not in row.scores for row in comparison.rows) and "forced decoding" not in as_text(comparison)
 
 
 def test_losses_of_another_text_are_refused(tmp_path: Path) -> None:
