@@ -18,9 +18,9 @@ def write_split(path: Path, system: str, seed: int, frequent: list[float], rare:
     """Write the split loss of documents of ten bytes, eight of them in frequent words, from the bits of each kind."""
     size = 10 * len(frequent)
     parts = {
-        FREQUENT: Part(8, [8] * len(frequent), frequent),
-        OTHER: Part(2, [2] * len(frequent), rare),
-        END: Part(len(frequent), [0] * len(frequent), [1.0] * len(frequent)),
+        FREQUENT: Part([8] + [0] * (len(frequent) - 1), [8] * len(frequent), frequent),
+        OTHER: Part([2] + [0] * (len(frequent) - 1), [2] * len(frequent), rare),
+        END: Part([1] * len(frequent), [0] * len(frequent), [1.0] * len(frequent)),
     }
     bits = sum(sum(part.bits) for part in parts.values())
     by_count = {DECADES[0]: parts[OTHER], DECADES[2]: parts[FREQUENT], END: parts[END]}

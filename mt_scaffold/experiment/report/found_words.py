@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 NOTE = (
-    "Words found: of those of the references, the share that the translation of the sentence has as well, in %, with "
-    "the same test."
+    "Words found: of those of all references, the share that the translation of the sentence has as well, in %, with "
+    "intervals and p of the same kind."
 )
 # With fewer, a resample may have none of a class's words.
 _LEAST_SENTENCES = 30

@@ -28,6 +28,7 @@ from mt_scaffold.experiment.evaluation.losses.loss_split import (
 )
 from mt_scaffold.experiment.evaluation.significance import (
     LEVEL,
+    TRAININGS_FOR_P,
     Difference,
     compare_trainings,
     corrected,
@@ -38,8 +39,10 @@ from mt_scaffold.experiment.runtime.results import read_result
 
 NOTE = (
     "Bits per byte of the words of each class, and what the class adds to the difference in bits per byte of the whole "
-    "text: the differences of one partition add up to that of the scores. With their 95 % intervals, over trainings "
-    "and {units}; p by Holm's method over all classes of the table."
+    "text: the differences of one partition add up to that of the scores."
+)
+LEFT_OUT_NOTE = (
+    "References with <unk> in the dictionary of any system are left out of the losses of words, as of the scores: {}."
 )
 TOKENS_NOTE = (
     "Tokens are those of each system, so that classes of two systems hold different text. Removed: tokens of {bpe} "
@@ -103,12 +106,17 @@ class TokenRow:
 
 @dataclass(frozen=True)
 class LossTables:
-    """How the losses of all systems divide. unit: of the tests over the test set. without_words: why, where that is."""
+    """How the losses of all systems divide.
+
+    unit: of the tests over the test set. without_words: why, where that is. left_out: of each test set, how many of its
+    references have ``<unk>`` in a system; ``words`` is without them.
+    """
 
     unit: Literal["document", "sentence"]
     words: list[WordRow]
     tokens: list[TokenRow]
     without_words: str | None = field(metadata={"omit_none": True})
+    left_out: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -155,12 +163,18 @@ def loss_tables(
     words: list[WordRow] = []
     tokens: list[TokenRow] = []
     lacking = set()
+    left_out = {}
     for (group, test_set), systems in cells.items():
-        unknown = [name for name, splits in systems.items() if any(each.by_rank is None for each in splits)]
-        lacking.update(unknown)
-        if not unknown:
+        undivided = [name for name, splits in systems.items() if any(each.by_rank is None for each in splits)]
+        lacking.update(undivided)
+        several = [each for splits in systems.values() for each in splits]
+        unknown = {number for each in several for number in each.unknown or ()}
+        kept = [number for number in range(len(several[0].sizes)) if number not in unknown]
+        if unknown:
+            left_out[_titled(group, test_set)] = f"{len(unknown):,} of {len(several[0].sizes):,}"
+        if kept and not undivided:
             for partition, order in _PARTITIONS.items():
-                words += _word_rows(group, test_set, partition, order, systems, baseline_of, samples)
+                words += _word_rows(group, test_set, partition, order, systems, kept, baseline_of, samples)
         for name, splits in systems.items():
             for partition, class_of, order in _token_partitions(name, systems, vocabularies, baseline_of):
                 tokens += _token_rows(group, test_set, name, partition, class_of, order, splits)
@@ -168,7 +182,11 @@ def loss_tables(
     words = [replace(row, test=tests.get(place)) for place, row in enumerate(words)]
     unit = next(iter(next(iter(cells.values())).values()))[0].unit if cells else "document"
     missing = f"{', '.join(sorted(lacking))}: the codes do not say which bytes a word is" if lacking else None
-    return LossTables(unit, words, tokens, missing)
+    return LossTables(unit, words, tokens, missing, left_out)
+
+
+def _titled(group: str, test_set: str) -> str:
+    return ", ".join(filter(None, (group, test_set)))
 
 
 def _parts(split: LossSplit, partition: str) -> dict[str, Part]:
@@ -183,31 +201,38 @@ def _word_rows(
     partition: str,
     order: Sequence[str],
     systems: Mapping[str, Sequence[LossSplit]],
+    kept: Sequence[int],
     baseline_of: Callable[[str], str | None],
     samples: int,
 ) -> list[WordRow]:
+    """Return the rows of one partition. kept: the numbers of the documents or sentences that count."""
     import numpy
 
-    names = [
-        name
-        for name in (*order, END, ACROSS)
-        if any(name in _parts(split, partition) for splits in systems.values() for split in splits)
-    ]
-    sizes = numpy.array(next(iter(systems.values()))[0].sizes, numpy.float64)
+    sizes = numpy.array(next(iter(systems.values()))[0].sizes, numpy.float64)[kept]
+    text_size = float(sizes.sum())
     rows = []
-    for name in names:
+    for name in (*order, END, ACROSS):
         # Every system has the words; a class across words may be in one system only.
-        bits: dict[str, Any] = {}
         parts = {system: [_parts(each, partition).get(name) for each in splits] for system, splits in systems.items()}
-        empty = [0.0] * len(sizes)
+        words, own_sizes = {}, {}
         for system, own in parts.items():
-            bits[system] = numpy.array([empty if each is None else each.bits for each in own], numpy.float64)
-        flat = numpy.concatenate(list(bits.values()))
-        drawn = iter(resample_documents(flat, sizes, samples)) if len(sizes) > 1 else None
-        resampled = {system: [next(drawn) for _ in rows] if drawn else [] for system, rows in bits.items()}
+            words[system] = 0 if own[0] is None else int(numpy.array(own[0].words)[kept].sum())
+            own_sizes[system] = 0 if own[0] is None else int(numpy.array(own[0].bytes)[kept].sum())
+        if not any(words.values()):
+            continue
+        empty = [0.0] * len(sizes)
+        bits: dict[str, Any] = {
+            system: numpy.array(
+                [empty if each is None else numpy.array(each.bits)[kept] for each in own], numpy.float64
+            )
+            for system, own in parts.items()
+        }
+        drawn = None
+        if len(sizes) > 1:
+            drawn = iter(resample_documents(numpy.concatenate([*bits.values()]), sizes, samples))
+        resampled = {system: [next(drawn) for _ in own] if drawn else [] for system, own in bits.items()}
         for system, splits in systems.items():
-            own_parts = [each for each in parts[system] if each is not None]
-            size = sum(own_parts[0].bytes) if own_parts else 0
+            size = own_sizes[system]
             sums = {str(each.seed): float(row.sum()) for each, row in zip(splits, bits[system], strict=True)}
             baseline = baseline_of(system)
             tested = baseline in systems and drawn is not None
@@ -219,10 +244,10 @@ def _word_rows(
                     name,
                     system,
                     baseline,
-                    own_parts[0].words if own_parts else 0,
+                    words[system],
                     size,
                     estimate({seed: total / size for seed, total in sums.items()}) if size else None,
-                    estimate({str(each.seed): sums[str(each.seed)] / each.bytes for each in splits}),
+                    estimate({seed: total / text_size for seed, total in sums.items()}),
                     compare_trainings(resampled[system], resampled[str(baseline)]) if tested else None,
                 )
             )
@@ -296,7 +321,7 @@ def word_tables(tables: LossTables) -> list[LossTable]:
     places = dict.fromkeys((row.group, row.test_set) for row in tables.words)
     return [
         LossTable(
-            "Words by their frequency in the training text: " + ", ".join(filter(None, place)),
+            f"Words by their frequency in the training text: {_titled(*place)}",
             _word_table([row for row in tables.words if (row.group, row.test_set) == place]),
         )
         for place in places
@@ -338,7 +363,7 @@ def token_tables(tables: LossTables) -> list[LossTable]:
             for row in tables.tokens
             if (row.group, row.test_set) == place
         ]  # fmt: skip
-        found.append(LossTable("Tokens: " + ", ".join(filter(None, place)), [heading, *rows]))
+        found.append(LossTable(f"Tokens: {_titled(*place)}", [heading, *rows]))
     return found
 
 
@@ -351,9 +376,30 @@ def _shown(estimate: Estimate | None, places: int) -> str:
     return f"{mean} ({estimate.low:.{places}f} to {estimate.high:.{places}f})"
 
 
+def _of_intervals(tests: Sequence[Difference], units: str) -> str:
+    if any(test.p is not None for test in tests):
+        return (
+            f"With their 95 % intervals, over trainings and {units}; p by Holm's method over all classes of the table."
+        )
+    if any(test.freedom is not None for test in tests):
+        return (
+            f"With their 95 % intervals over trainings and {units}, too narrow where trainings differ more than "
+            f"{units} do; p takes {TRAININGS_FOR_P} trainings of each system."
+        )
+    if tests:
+        return f"With 95 % intervals over {units} alone: they are about these models, not about other trainings."
+    return ""
+
+
 def notes(tables: LossTables) -> list[str]:
     """Return what is said above the tables."""
-    words = [NOTE.format(units=f"{tables.unit}s")] if tables.words else []
+    words = []
+    if tables.words:
+        tests = [row.test for row in tables.words if row.test is not None]
+        words.append(" ".join(filter(None, (NOTE, _of_intervals(tests, f"{tables.unit}s")))))
+    if tables.left_out:
+        listed = "; ".join(f"{place} ({many})" for place, many in tables.left_out.items())
+        words.append(LEFT_OUT_NOTE.format(listed))
     if tables.without_words:
         words.append(f"Without a table of words ({tables.without_words}).")
     baselines = ", ".join(

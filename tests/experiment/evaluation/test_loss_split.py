@@ -2,6 +2,7 @@
 
 import math
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +16,7 @@ from mt_scaffold.experiment.evaluation.losses.loss_split import (
     END,
     FREQUENT,
     OTHER,
+    LossSplit,
     Part,
     TokenLosses,
     WordFrequencies,
@@ -30,9 +32,11 @@ from mt_scaffold.experiment.report.losses import (
     TokensOfSystem,
     Training,
     loss_tables,
+    notes,
     token_tables,
     word_tables,
 )
+from mt_scaffold.experiment.runtime.results import read_result, write_result
 
 
 def test_the_bits_of_a_word_are_those_of_its_tokens() -> None:
@@ -45,8 +49,8 @@ def test_the_bits_of_a_word_are_those_of_its_tokens() -> None:
     bits = [np.array([1.0, 2.0, 4.0, 8.0, 16.0]), np.array([1.0, 2.0, 4.0, 8.0, 16.0])]
     found = split_by_word(bits, [whole, crossing], lambda word: word.decode().strip(), ["cat", "dog", "the"])
     assert list(found) == ["cat", "the", END, ACROSS]
-    assert found["cat"] == Part(2, [4, 4], [6.0, 4.0]) and found["the"] == Part(4, [7, 7], [9.0, 9.0])
-    assert found[END] == Part(2, [0, 0], [16.0, 16.0]) and found[ACROSS] == Part(1, [0, 0], [0.0, 2.0])
+    assert found["cat"] == Part([1, 1], [4, 4], [6.0, 4.0]) and found["the"] == Part([2, 2], [7, 7], [9.0, 9.0])
+    assert found[END] == Part([1, 1], [0, 0], [16.0, 16.0]) and found[ACROSS] == Part([0, 1], [0, 0], [0.0, 2.0])
     with pytest.raises(ValueError, match="different texts"):
         words_of_tokens(np.array([3, 2]), [b"the"])
 
@@ -120,10 +124,55 @@ def test_one_training_and_other_text(tmp_path: Path) -> None:
         loss_tables([first, other], vocabularies, {"bpe": None, "scaffold": "bpe"}.__getitem__, 50)
 
 
+def test_references_with_unk_count_for_no_system(tmp_path: Path) -> None:
+    """As in the scores, so that the differences of the classes still add up to that of the others."""
+    bits = {"bpe": ([4.0, 8.0, 2.0], [1.0, 1.0, 1.0]), "scaffold": ([4.0, 7.0, 90.0], [2.0, 1.0, 1.0])}
+    trainings = []
+    for system, unknown in (("bpe", []), ("scaffold", [2])):
+        path = write_split(tmp_path / system, system, 1, *bits[system])
+        write_result(path, replace(read_result(LossSplit, path), unit="sentence", unknown=unknown))
+        trainings.append(Training("", system, path))
+    vocabularies = {name: TokensOfSystem({4: "a", 5: "b"}, {4: 1, 5: 1}) for name in bits}
+    baseline_of = {"bpe": None, "scaffold": "bpe"}.__getitem__
+    tables = loss_tables(trainings, vocabularies, baseline_of, 50)
+    differences = {row.name: row.test.difference for row in tables.words if row.test and row.partition == "frequency"}
+    assert differences == pytest.approx({FREQUENT: -1 / 20, OTHER: 1 / 20, END: 0})
+    assert {(row.name, row.bytes) for row in tables.words if row.partition == "frequency"} == {
+        (FREQUENT, 16), (OTHER, 4), (END, 0)
+    }  # fmt: skip
+    assert notes(tables)[1].endswith("left out of the losses of words, as of the scores: test (1 of 3).")
+    path = trainings[0].path
+    write_result(path, replace(read_result(LossSplit, path), unknown=[0, 1]))
+    tables = loss_tables(trainings, vocabularies, baseline_of, 50)
+    assert not tables.words and tables.tokens and notes(tables)[0].endswith("test (3 of 3).")
+
+
+@pytest.mark.parametrize(
+    ("seeds", "said"),
+    [
+        (1, "intervals over documents alone"),
+        (2, "too narrow where trainings differ more than documents do"),
+        (3, "over trainings and documents; p by Holm's method"),
+    ],
+)
+def test_what_is_said_of_the_intervals(tmp_path: Path, seeds: int, said: str) -> None:
+    """It depends on how many trainings there are."""
+    trainings = [
+        Training("", name, write_split(tmp_path / f"{name}{seed}", name, seed, [1.0, 2.0 + seed], [1.0, gain * seed]))
+        for name, gain in (("bpe", 1.0), ("scaffold", 0.5))
+        for seed in range(1, seeds + 1)
+    ]
+    vocabularies = {name: TokensOfSystem({4: "a", 5: "b"}, {4: 1, 5: 1}) for name in ("bpe", "scaffold")}
+    tables = loss_tables(trainings, vocabularies, {"bpe": None, "scaffold": "bpe"}.__getitem__, 50)
+    assert said in notes(tables)[0]
+    p_shown = [line[-1] for line in word_tables(tables)[0].rows[1:]]
+    assert any(p_shown) == (seeds == 3)
+
+
 def test_counts_of_the_words_of_a_text() -> None:
     """Classes count every occurrence of every word: against a counter."""
     texts = b"a b a c".split()
     found = split_by_word(
         [np.arange(5.0)], [words_of_tokens(np.array([1, 1, 1, 1, 0]), texts)], bytes.decode, ["a", "b", "c"]
     )
-    assert {name: part.words for name, part in found.items() if name != END} == Counter("abac")
+    assert {name: sum(part.words) for name, part in found.items() if name != END} == Counter("abac")

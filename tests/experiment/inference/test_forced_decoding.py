@@ -135,7 +135,7 @@ def test_a_reference_divides_into_its_words(
     assert found.sizes == [len(line.encode()) for line in lines] and found.bytes == sum(found.sizes)
     trained = Counter((tiny_words / "train.de").read_text(encoding="utf-8").split())
     unseen = [word for line in lines for word in line.split() if word not in trained]
-    assert unseen and found.by_count["0"].words == len(unseen)
+    assert unseen and sum(found.by_count["0"].words) == len(unseen)
     assert sum(found.by_count["0"].bytes) == sum(len(word.encode()) for word in unseen)
     # By hand: the subwords of the first sentence, joined at those that do not end in @@.
     symbols = read_symbols(tiny_data / "dict.de.txt")

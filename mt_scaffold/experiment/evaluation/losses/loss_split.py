@@ -32,9 +32,9 @@ _LAST_DECADE = 12
 
 @dataclass(frozen=True)
 class Part:
-    """The words of one class in a test set. words: their occurrences. bytes, bits: of each document or sentence."""
+    """The words of one class in a test set: their occurrences, bytes and bits in each document or sentence."""
 
-    words: int
+    words: list[int]
     bytes: list[int]
     bits: list[float]
 
@@ -167,7 +167,7 @@ def split_by_word(
     names = [*order, END, ACROSS]
     number = {name: place for place, name in enumerate(names)}
     classes: dict[bytes, int] = {}
-    occurrences = numpy.zeros(len(names), numpy.int64)
+    occurrences = numpy.zeros((len(names), len(bits)), numpy.int64)
     sizes = numpy.zeros((len(names), len(bits)), numpy.int64)
     sums = numpy.zeros((len(names), len(bits)))
     for place, (own, found) in enumerate(zip(bits, words, strict=True)):
@@ -177,14 +177,14 @@ def split_by_word(
         # The last two stand for what is in no word: -1 is the end.
         of_word = numpy.array([*(classes[text] for text in found.texts), number[ACROSS], number[END]], numpy.int64)
         sums[:, place] = numpy.bincount(of_word[found.of_token], weights=own, minlength=len(names))
-        occurrences += numpy.bincount(of_word[:-2], minlength=len(names))
+        occurrences[:, place] = numpy.bincount(of_word[:-2], minlength=len(names))
         sizes[:, place] = numpy.bincount(of_word[:-2], weights=found.sizes, minlength=len(names))
-        occurrences[number[END]] += int((found.of_token == END_OF_TEXT).sum())
-        occurrences[number[ACROSS]] += int((found.of_token == ACROSS_WORDS).sum())
+        occurrences[number[END], place] += int((found.of_token == END_OF_TEXT).sum())
+        occurrences[number[ACROSS], place] += int((found.of_token == ACROSS_WORDS).sum())
     return {
-        name: Part(int(occurrences[row]), sizes[row].tolist(), sums[row].tolist())
+        name: Part(occurrences[row].tolist(), sizes[row].tolist(), sums[row].tolist())
         for row, name in enumerate(names)
-        if occurrences[row]
+        if occurrences[row].any()
     }
 
 
