@@ -1,8 +1,8 @@
 """python -m studies.typos: copy a test set with seeded typos, one letter in each tenth word.
 
 Words are what stands between white space and has four letters or more. Of each ten, one is drawn, and one of its
-letters is dropped, doubled, exchanged with the next one, or replaced by a letter of a to z, each as often. Text is a
-line, or with .jsonl the field "text" of a document; .gz as well.
+letters is dropped, doubled, exchanged with the character after it, or replaced by a letter of a to z, each as often.
+Text is a line, or with .jsonl the field "text" of a document; .gz as well.
 """
 
 from __future__ import annotations
@@ -80,8 +80,13 @@ def make_typos(source: Path, output: Path, seed: int) -> int:
                     changed = json.dumps(document, ensure_ascii=False) + "\n"
                 else:
                     changed = typos.text(line.decode("utf-8"))
-            except (ValueError, KeyError, TypeError) as error:
-                raise MTScaffoldError(f"{source}: line {number}: {error}") from None
+            except UnicodeDecodeError:
+                raise MTScaffoldError(f"{source}: line {number}: not UTF-8; convert the file to UTF-8 first") from None
+            except (ValueError, KeyError, TypeError):
+                raise MTScaffoldError(
+                    f'{source}: line {number}: not a JSON object with text in the field "text", as each line of .jsonl '
+                    "must be"
+                ) from None
             stream.write(changed.encode())
     return typos.made
 

@@ -41,7 +41,14 @@ def test_documents_and_lines(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     (tmp_path / "in.de").write_text(TEXT + "\n", encoding="utf-8")
     assert main(["--input", f"{tmp_path}/in.de", "--output", f"{tmp_path}/out.de", "--seed", "7"]) == 0
     assert (tmp_path / "out.de").read_text(encoding="utf-8") == Typos(7).text(TEXT) + "\n"
-    (tmp_path / "bad.jsonl").write_text('{"text": "a"}\n{"title": "b"}\n')
-    capsys.readouterr()
-    assert main(["--input", f"{tmp_path}/bad.jsonl", "--output", f"{tmp_path}/x"]) == 1
-    assert capsys.readouterr().err == f"studies.typos: {tmp_path}/bad.jsonl: line 2: 'text'\n"
+    for name, content, problem in (
+        ("bad.jsonl", b'{"text": "a"}\n{"title": "b"}\n', "not a JSON object with text in the field"),
+        ("bad.jsonl", b'{"text": "a"}\n{"text": 1}\n', "not a JSON object with text in the field"),
+        ("bad.jsonl", b'{"text": "a"}\ntext\n', "not a JSON object with text in the field"),
+        ("bad.de", b"a\n\xff\n", "not UTF-8; convert the file to UTF-8 first"),
+    ):
+        (tmp_path / name).write_bytes(content)
+        capsys.readouterr()
+        assert main(["--input", f"{tmp_path}/{name}", "--output", f"{tmp_path}/x"]) == 1
+        assert capsys.readouterr().err.startswith(f"studies.typos: {tmp_path}/{name}: line 2: {problem}")
+        assert not (tmp_path / "x").exists()
