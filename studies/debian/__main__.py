@@ -46,7 +46,7 @@ def parser() -> argparse.ArgumentParser:
     result.add_argument("--test-pairs", type=int, default=2000, metavar="N",
                         help="at most N pairs in each test and validation set (2000)")  # fmt: skip
     result.add_argument("--text-kb", type=int, default=1000, metavar="KB",
-                        help="at most this much held-out text of each kind and language (1000)")  # fmt: skip
+                        help="held-out text of each kind and language, to the end of a document (1000)")  # fmt: skip
     result.add_argument(
         "--until", choices=STEPS, default="build", metavar="STEP", help="last step: list, download, extract, build"
     )

@@ -81,7 +81,9 @@ def extract(package: Package, archive: Path, languages: Sequence[str], output: P
                     if path == documents and member.issym():
                         # Its licence is that of the package whose folder it shares.
                         head["licences_of"] = posixpath.basename(member.linkname)
-                    if path == f"{documents}/copyright" and (file := members.extractfile(member)):
+                    if path == f"{documents}/copyright" and member.isfile():
+                        file = members.extractfile(member)
+                        assert file is not None
                         head["licences"] = licences(file.read())
                     language = next((language for language, pattern in patterns if pattern.search(path)), None)
                     if language is None or not member.isfile() or member.size > MOST_BYTES or "/examples/" in path:

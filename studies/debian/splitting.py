@@ -150,8 +150,9 @@ def split(pairs: Sequence[Pair], texts: Sequence[Document], most: int) -> Split:
 def split_documents(
     texts: Sequence[Document], part: dict[str, str], most_bytes: int
 ) -> dict[str, dict[str, list[Document]]]:
-    """Return the documents of train, valid and test by kind; the latter two with up to ``most_bytes`` per kind.
+    """Return the documents of train, valid and test by kind.
 
+    Of the latter two, documents are added until there are ``most_bytes`` of a kind.
     Paragraphs with the letters of one that trains are taken out of them.
     """
     sets: dict[str, dict[str, list[Document]]] = {name: {} for name in ("train", "valid", "test")}
