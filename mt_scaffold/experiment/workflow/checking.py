@@ -87,7 +87,7 @@ def check_experiment(configuration: PathLike, settings: Mapping[str, Any] = {}) 
         raise CheckFailed(problems)
     warnings = [*text.warnings, *_languages(experiment)]
     facts = [*text.described]
-    trainings = f"{_many(len(layout.runs), 'training')} of {_many(len(experiment.systems), 'system')}"
+    trainings = f"{_many(len(layout.runs), 'training')} of {_many(len(layout.config.systems), 'system')}"
     facts.append(f"{trainings}, {_parameters(calls, checked)}")
     needed = _disk(layout, text, calls, checked)
     free = shutil.disk_usage(_existing(plan.folder)).free

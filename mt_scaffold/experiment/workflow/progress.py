@@ -168,7 +168,7 @@ class Progress:
         return self._shown
 
     def left(self) -> float | None:
-        """Return the seconds that are left, by the speed of this run; None where it has done nothing yet.
+        """Return the seconds that are left, by the speed of this run; None where that says nothing of trainings yet.
 
         A step takes as long as those of its rule took, or, before one of them has ended, what its cost says beside the
         others; as many steps run at once as have so far, or as are left where these are fewer. What earlier runs had
@@ -184,7 +184,9 @@ class Progress:
                 seconds[step.rule] += took
                 done[step.rule] += share - step.before
         cost = sum(Step(rule, {}).cost * number for rule, number in done.items())
-        if not cost:
+        # Short steps before the first training do not say how long a training takes.
+        training = self._waiting["train"] > 0 or any(step.rule == "train" for step in self.running)
+        if not cost or (training and not done["train"]):
             return None
         unit = sum(seconds.values()) / cost
 

@@ -100,6 +100,8 @@ def test_a_check_says_what_an_experiment_needs(folder: Path, monkeypatch: pytest
     monkeypatch.chdir(folder)
     found = check_experiment(configuration(folder), {"seeds": [1, 2]}).as_text()
     assert "train: 500 pairs" in found and "4 trainings of 2 systems, 0.0 million parameters" in found
+    one = check_experiment(configuration(folder), {"seeds": [1, 2], "only": "bpe"}).as_text()
+    assert "2 trainings of 1 system, " in one
     assert re.search(r"about [\d.]+ MB of disk in experiments/tiny \([\d.]+ GB free\)", found)
     assert re.search(r"time: very roughly (\d+ (min|s) ?)+of training on the \d+ cores", found)
     swapped = check_experiment(configuration(folder, ("{source: en, target: de}", "{source: de, target: en}")))
