@@ -146,13 +146,16 @@ def _baselines(layout: AnyLayout) -> dict[str, str]:
 def plan(folder: PathLike, difference: float, metric: str | None = None) -> list[Planned]:
     """Return what trainings it would take to find a difference between the systems of a finished experiment.
 
-    difference, metric: as for ``evaluation.plan.plan``. Raises as that does, and MTScaffoldError where ``folder`` is no
-    experiment, or lacks scores.
+    difference, metric: as for ``evaluation.plan.plan``. Systems of which nothing has been scored, as after a run with
+    --only, are left out. Raises as that does, and MTScaffoldError where ``folder`` is no experiment, or lacks scores.
     """
     from mt_scaffold.experiment.evaluation.plan import plan
 
     config = read_folder(folder)
     layout, task = layout_of(Path(folder), config), task_of(config)
+    scored = [name for name in config.systems if any(map(Path.exists, layout.of_systems([name]).every_scores()))]
+    # Without any, the error names the first file that is missing.
+    layout = layout.of_systems(scored or [*config.systems])
     return plan(
         score_files(layout),
         config.baseline,
