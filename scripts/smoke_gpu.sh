@@ -52,7 +52,7 @@ fi
 echo "== data: $pairs generated pairs, $symbols symbols, words to be segmented in training and ids for comparison"
 cat > "$folder/data.yaml" <<END
 name: data
-languages: {source: qaa, target: qab}
+languages: {source: en, target: de}
 data: {synthetic: {pairs: $pairs, valid: 200, test: 200, seed: 1}}
 codes: {symbols: $symbols}
 systems: {bpe: {algorithm: bpe}}
@@ -61,17 +61,17 @@ train: {options: {}}
 END
 raw=$folder/raw
 mt get-data --config "$folder/data.yaml" --output-dir "$raw"
-mt learn-bpe --algorithm scaffold --symbols "$symbols" --input "$raw/train.qaa" "$raw/train.qab" --output "$folder/codes"
+mt learn-bpe --algorithm scaffold --symbols "$symbols" --input "$raw/train.en" "$raw/train.de" --output "$folder/codes"
 for kind in words ids; do
   command=binarise
   [ $kind = ids ] || command=binarise-words
-  mt $command --train "$raw/train" --valid "$raw/valid" --test "$raw/test" --source-lang qaa --target-lang qab \
+  mt $command --train "$raw/train" --valid "$raw/valid" --test "$raw/test" --source-lang en --target-lang de \
     --codes "$folder/codes" --output "$folder/$kind" --num-workers 2
 done
-mt learn-bpe --algorithm scaffold --symbols "$symbols" --pretokenise gpt2 --input "$raw/train.qab" \
+mt learn-bpe --algorithm scaffold --symbols "$symbols" --pretokenise gpt2 --input "$raw/train.de" \
   --output "$folder/byte-codes"
-mt binarise-documents --codes "$folder/byte-codes" --train "$raw/train.qab" --valid "$raw/valid.qab" \
-  --test "$raw/test.qab" --words --output "$folder/documents" --num-workers 2
+mt binarise-documents --codes "$folder/byte-codes" --train "$raw/train.de" --valid "$raw/valid.de" \
+  --test "$raw/test.de" --words --output "$folder/documents" --num-workers 2
 
 common="--optimizer adam --lr 0.0005 --lr-scheduler inverse_sqrt --warmup-updates 100 --num-workers $workers"
 common+=" --save-interval-updates 10 --keep-interval-updates 1 --log-interval 1 --log-format json"
@@ -158,7 +158,7 @@ mt average --checkpoints "$whole/checkpoints" --last 2 --output "$whole/averaged
 begin=$SECONDS
 mt translate --data "$folder/words" --subset test --model "$whole/averaged.pt" --output "$whole/translations" \
   --gpus $gpus -- --beam 4 --max-len-b 50
-echo "translated $(wc -l < "$whole/translations/test.qab") of $(wc -l < "$raw/test.qaa") sentences in $((SECONDS - begin)) s"
+echo "translated $(wc -l < "$whole/translations/test.de") of $(wc -l < "$raw/test.en") sentences in $((SECONDS - begin)) s"
 
 echo "== evaluate"
 whole=$folder/language-model/whole

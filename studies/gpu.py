@@ -218,7 +218,7 @@ def big_configuration(tokens: int, batches: int, rehearse: bool = False) -> dict
     return {
         "name": "big",
         "description": "generated text, to measure the speed of transformer-big",
-        "languages": {"source": "qaa", "target": "qab"},
+        "languages": {"source": "en", "target": "de"},
         "data": {"synthetic": {"pairs": pairs, "valid": 100, "test": 100, "seed": 1, "stems": stems}},
         "tokenise": published["tokenise"],
         "clean": published["clean"],

@@ -214,7 +214,7 @@ def run_generated(both: Both) -> None:
             ["-m", "mt_scaffold", "get-data", "--config", "generated/.demo.yaml", "--output-dir", "generated/raw"]
         )
     both.make_folder("generated/words")
-    source, target = "qaa", "qab"
+    source, target = "en", "de"
     for part in ("train", "valid", "test"):
         for language in (source, target):
             words = f"generated/words/{part}.uncleaned.{language}"

@@ -11,8 +11,8 @@ from mt_scaffold.experiment.runtime.schema import WrongValue, bounds, build_data
 SIDES = ("source", "target")
 
 # A name becomes a folder or a file name, so it starts with a letter or digit (not as in ".." or "-x").
-# The stems of the synthetic lexicon: nouns, verbs, adjectives and names (data/synthetic.py).
-STEMS = 740
+# The stems of the generated text: nouns, verbs, adjectives and names (data/lexicon.py).
+STEMS = 440
 NAME = r"[A-Za-z0-9][A-Za-z0-9+_.-]*"
 NAME_SAYS = "a letter or digit, then letters, digits and + _ . -"
 _SHA256 = r"[0-9a-fA-F]{64}"
@@ -34,7 +34,7 @@ class SyntheticData:
     valid: int = field(default=500, metadata=bounds(least=1))
     test: int = field(default=1000, metadata=bounds(least=1))
     seed: int = field(default=1, metadata=bounds(least=0))
-    stems: int = field(default=STEMS, metadata=bounds(least=37))
+    stems: int = field(default=STEMS, metadata=bounds(least=40))
     clauses: int = field(default=2, metadata=bounds(least=1, most=2))
 
 

@@ -1,16 +1,10 @@
-"""A synthetic parallel corpus of two invented languages, for demonstrations; results on it must be labelled synthetic.
+"""Generated English and German sentences, for demonstrations and tests; results on them must be labelled synthetic.
 
-Every sentence is sampled as a meaning (who does what to whom, when, where) and spelled out twice:
-
-- The source language is analytic: articles, adjective before noun, subject-verb-object, prepositions, compounds
-  in two words, plural and past by a suffix, future and negation by a particle.
-- The target language is inflecting: noun after its article and before its adjectives, verb at the end,
-  three genders, three cases, umlaut in some plurals, verbs with endings for tense, person and number,
-  compounds in one word with a linking element, postpositions, a negation prefix.
-
-Stems are built from syllables, their frequencies follow Zipf's law, and both languages derive nouns and adverbs from
-verbs and adjectives, so that many word forms of a text occur once while their parts occur often, which is what
-subwords are for. The translation of a meaning is unique, so a model can learn it.
+A small grammar draws a meaning (who does what to whom, how, when and where) and spells it out twice, correct in both
+languages: German has genders, cases, plurals with umlaut, endings of adjectives, compounds in one word
+("Gartentorschlüssel"), verbs with separable prefixes, and the verb at the end of subordinate clauses. Some hundreds of
+stems, whose frequencies follow Zipf's law, make many forms that a text has once while their parts are frequent, which
+is what subwords are for. An English sentence has one translation, so that a model can learn it.
 
 Only ``Random.random`` is called, whose sequence Python guarantees for a seed: the same seed gives the same bytes on
 every platform.
@@ -26,96 +20,143 @@ from random import Random
 from typing import Generic, TypeVar
 
 from mt_scaffold.experiment.configuration.data import STEMS
+from mt_scaffold.experiment.data import lexicon
 
 Item = TypeVar("Item")
 
-# The stems of the full lexicon (STEMS in all): nouns, verbs, adjectives and names.
-_SHARES = (400, 140, 120, 80)
-
-GENDERS = ("m", "f", "n")
-PERSONS = ("1sg", "2sg", "3sg", "1pl", "2pl", "3pl")
-
-# The two languages have different syllables, so that they share few subwords beyond the names.
-SOURCE_ONSETS = (
-    "b",
-    "c",
-    "d",
-    "f",
-    "g",
-    "h",
-    "l",
-    "m",
-    "n",
-    "p",
-    "r",
-    "s",
-    "t",
-    "w",
-    "br",
-    "cl",
-    "gr",
-    "pl",
-    "st",
-    "th",
-)
-SOURCE_VOWELS = ("a", "e", "i", "o", "u", "ea", "oo")
-SOURCE_CODAS = ("", "", "", "n", "r", "l", "m", "ck", "nd", "st", "sh")
-TARGET_ONSETS = ("b", "d", "f", "g", "h", "k", "l", "m", "n", "r", "s", "t", "v", "z", "sch", "kr", "tr", "gl", "schw")
-TARGET_VOWELS = ("a", "e", "i", "o", "u", "ei", "au", "ie")
-TARGET_CODAS = ("", "", "n", "r", "l", "m", "g", "ß", "cht", "nk", "rt")
-
-SOURCE_PRONOUNS = dict(zip(PERSONS, ("mi", "yu", "he", "wem", "yum", "hem"), strict=True))
-TARGET_PRONOUNS = dict(zip(PERSONS, ("eg", "dun", "ser", "wis", "jur", "sen"), strict=True))
-SOURCE_PREPOSITIONS = ("onna", "inna", "bai", "widh", "fro", "undra")
-TARGET_POSTPOSITIONS = ("auv", "im", "bey", "mitt", "vonn", "untar")
-SOURCE_CONJUNCTIONS = ("anda", "buth", "beco", "wen")
-TARGET_CONJUNCTIONS = ("ond", "abur", "wel", "wan")
-SOURCE_THAT, TARGET_THAT = "dat", "daß"
-# Words that no stem may coincide with.
-FUNCTION_WORDS = {
-    "la",
-    "un",
-    "na",
-    "wil",
-    SOURCE_THAT,
-    TARGET_THAT,
-    *SOURCE_PRONOUNS.values(),
-    *TARGET_PRONOUNS.values(),
+NOMINATIVE, ACCUSATIVE, DATIVE = CASES = range(3)
+# By gender and case; p is the plural.
+DEFINITE = {
+    "m": ("der", "den", "dem"),
+    "f": ("die", "die", "der"),
+    "n": ("das", "das", "dem"),
+    "p": ("die", "die", "den"),
 }
-FUNCTION_WORDS |= {*SOURCE_PREPOSITIONS, *TARGET_POSTPOSITIONS, *SOURCE_CONJUNCTIONS, *TARGET_CONJUNCTIONS}
-
-# Endings of the target language by gender and case (nominative, accusative, dative).
-CASES = ("nom", "acc", "dat")
-NOUN_SINGULAR = {"m": ("", "", "e"), "f": ("", "", ""), "n": ("", "", "es")}
-NOUN_PLURAL = {"m": ("e", "e", "en"), "f": ("en", "en", "en"), "n": ("er", "er", "ern")}
-ARTICLE_SINGULAR = {"m": ("or", "on", "om"), "f": ("ia", "ia", "ir"), "n": ("os", "os", "om")}
-ARTICLE_PLURAL = ("ia", "ia", "in")
-ADJECTIVE_SINGULAR = {"m": ("er", "en", "em"), "f": ("e", "e", "er"), "n": ("es", "es", "em")}
-ADJECTIVE_PLURAL = ("e", "e", "en")
-LINKING = {"m": "s", "f": "n", "n": ""}
-UMLAUT = {"a": "ä", "o": "ö", "u": "ü"}
-
-VERB_ENDINGS = dict(zip(PERSONS, ("o", "st", "t", "men", "tet", "nen"), strict=True))
-TENSE_MARKS = {"present": "", "past": "te", "future": "ir"}
+# Of "ein", "mein", "unser".
+INDEFINITE = {"m": ("", "en", "em"), "f": ("e", "e", "er"), "n": ("", "", "em"), "p": ("e", "e", "en")}
+# Of an adjective after each of these, and without an article.
+AFTER_DEFINITE = {"m": ("e", "en", "en"), "f": ("e", "e", "en"), "n": ("e", "e", "en"), "p": ("en", "en", "en")}
+AFTER_INDEFINITE = {"m": ("er", "en", "en"), "f": ("e", "e", "en"), "n": ("es", "es", "en"), "p": ("en", "en", "en")}
+BARE_PLURAL = ("e", "e", "en")
+NUMBERS = (("two", "zwei"), ("three", "drei"), ("four", "vier"), ("five", "fünf"), ("twelve", "zwölf"))
+POSSESSIVES = (("my", "mein"), ("our", "unser"), ("his", "sein"))
+# English, German, person.
+PRONOUNS = (("I", "ich", "1"), ("he", "er", "3"), ("she", "sie", "3"), ("we", "wir", "p"), ("they", "sie", "p"))
+OFTEN = (("often", "oft"), ("always", "immer"), ("never", "nie"), ("rarely", "selten"), ("sometimes", "manchmal"))
+WHEN = {
+    "present": (("today", "heute"), ("every day", "jeden Tag"), ("on Sundays", "sonntags")),
+    "past": (("yesterday", "gestern"), ("last year", "letztes Jahr"), ("a week ago", "vor einer Woche")),
+    "future": (("tomorrow", "morgen"), ("next year", "nächstes Jahr"), ("in two days", "in zwei Tagen")),
+}
+WHERE = (("behind", "hinter"), ("next to", "neben"), ("in front of", "vor"))
+# The last two have no future.
+SUBORDINATE = (("because", "weil"), ("although", "obwohl"), ("while", "während"), ("before", "bevor"))
+COORDINATE = (("and", "und"), ("but", "aber"))
+IF, WHEN_ONCE, THAT = ("if", "wenn"), ("when", "als"), ("that", "dass")
+_WILL = {"1": "werde", "3": "wird", "p": "werden"}
 
 
 @dataclass(frozen=True)
-class Stem:
-    """One lexeme: its stem in both languages; gender and umlaut matter for nouns of the target language."""
+class Noun:
+    """A noun: singular and plural in English; in German singular, gender (m, f, n), plural, and whether it is weak."""
 
-    source: str
-    target: str
-    gender: str = "m"
-    umlaut: bool = False
+    english: str
+    englishes: str
+    german: str
+    gender: str
+    germans: str
+    weak: bool = False
+
+    def form(self, case: int, plural: bool) -> str:
+        """Return the German form."""
+        if plural:
+            return self.germans + ("n" if case == DATIVE and not self.germans.endswith(("n", "s")) else "")
+        return self.germans if self.weak and case != NOMINATIVE else self.german
+
+
+@dataclass(frozen=True)
+class Verb:
+    """A verb: base, third person, past and particle in English; in German stem, third person, past and prefix."""
+
+    base: str
+    third: str
+    past: str
+    particle: str
+    stem: str
+    german_third: str
+    german_past: str
+    prefix: str
+
+    def english(self, tense: str, person: str) -> str:
+        """Return the finite verb without its particle."""
+        if tense == "future":
+            return f"will {self.base}"
+        return self.past if tense == "past" else self.third if person == "3" else self.base
+
+    @property
+    def infinitive(self) -> str:
+        """The German infinitive."""
+        return self.prefix + self.stem + ("n" if _unstressed(self.stem) else "en")
+
+    def german(self, tense: str, person: str) -> str:
+        """Return the German finite verb, present or past, without its prefix."""
+        if tense == "past":
+            plural = "n" if self.german_past.endswith("e") else "en"
+            return self.german_past + (plural if person == "p" else "")
+        if person == "3":
+            return self.german_third
+        if person == "p":
+            return self.infinitive.removeprefix(self.prefix)
+        return (self.stem[:-2] + "l" if self.stem.endswith("el") and _unstressed(self.stem) else self.stem) + "e"
+
+
+@dataclass(frozen=True)
+class Adjective:
+    """An adjective: English, its comparative ("" for none), and the stems of both in German."""
+
+    english: str
+    comparative: str
+    german: str
+    german_comparative: str
 
 
 @dataclass(frozen=True)
 class NounPhrase:
-    """A noun phrase in both languages; ``target`` has a form for each case, in the order of CASES."""
+    """A noun phrase: English, German in each case, and the person of the verb."""
 
-    source: str
-    target: tuple[str, str, str]
+    english: str
+    german: tuple[str, str, str]
     person: str
+    # m, f, n or p (plural); "" for names and pronouns.
+    gender: str = ""
+
+
+@dataclass(frozen=True)
+class Clause:
+    """A clause: English, also as a question; the parts of the German one, whose verb stands in three places."""
+
+    english: str
+    english_question: str
+    first: str
+    verb: str
+    rest: str
+    last: str
+    infinite: str
+
+    @property
+    def german(self) -> str:
+        """The main clause: the verb stands second."""
+        return _words(self.first, self.verb, self.rest, self.infinite)
+
+    @property
+    def inverted(self) -> str:
+        """The clause after something else: the verb stands first, as in a question."""
+        return _words(self.verb, self.first, self.rest, self.infinite)
+
+    @property
+    def subordinate(self) -> str:
+        """The clause after a conjunction: the verb stands last."""
+        return _words(self.first, self.rest, self.last)
 
 
 class Zipf(Generic[Item]):
@@ -137,181 +178,354 @@ def _pick(rng: Random, items: Sequence[Item]) -> Item:
     return items[int(rng.random() * len(items))]
 
 
-class Language:
-    """The lexicon and grammar of one seed: draws sentences and spells them out in both languages.
+def _words(*parts: str) -> str:
+    return " ".join(part for part in parts if part)
 
-    ``stems``: how many each language has, about half of them nouns. ``clauses``: the most in one sentence, 1 or 2.
-    The fewer of both, the sooner a model has learned the languages.
+
+# -- the lexicon
+
+
+def entries(text: str) -> list[tuple[str, str, list[str]]]:
+    """Return the entries of a text of the lexicon: English, what stands after its "/", and the German words."""
+    found = []
+    for entry in text.replace("\n", ";").split(";"):
+        if entry.strip():
+            english, german = entry.split("=")
+            base, _, other = english.strip().partition("/")
+            found.append((base, other, german.split()))
+    return found
+
+
+def nouns(text: str) -> list[Noun]:
+    """Return the nouns of a text of the lexicon."""
+    return [
+        Noun(base, other or _with_s(base), german, gender[0], germans, gender.endswith("*"))
+        for base, other, (german, gender, germans) in entries(text)
+    ]
+
+
+def verbs(text: str) -> list[Verb]:
+    """Return the verbs of a text of the lexicon."""
+    found = []
+    for english, other, german in entries(text):
+        base, _, particle = english.partition(" ")
+        past, _, after = other.partition(" ")
+        prefix = german.pop()[1:] if german[-1].startswith("+") else ""
+        stem, third, german_past = [*german, "", ""][:3]
+        linked = stem + ("e" if _needs_e(stem) else "")
+        found.append(
+            Verb(
+                base,
+                _with_s(base),
+                past or _with_ed(base),
+                particle or after,
+                stem,
+                third or f"{linked}t",
+                german_past or f"{linked}te",
+                prefix,
+            )
+        )
+    return found
+
+
+def adjectives(text: str) -> list[Adjective]:
+    """Return the adjectives of a text of the lexicon, with the opposites of some."""
+    found = []
+    for base, comparative, german in entries(text):
+        found.append(Adjective(base, comparative, german[0], german[-1] + "er"))
+        if base in lexicon.NEGATABLE:
+            found.append(Adjective(f"un{base}", "", f"un{german[0]}", ""))
+    return found
+
+
+def _with_s(english: str) -> str:
+    """Return a regular plural, or a verb in the third person."""
+    if english.endswith("y") and english[-2] not in "aeiou":
+        return f"{english[:-1]}ies"
+    return english + ("es" if english.endswith(("s", "x", "ch", "sh", "tato")) else "s")
+
+
+def _with_ed(english: str) -> str:
+    """Return the past of a regular verb."""
+    if english.endswith("y") and english[-2] not in "aeiou":
+        return f"{english[:-1]}ied"
+    return english + ("d" if english.endswith("e") else "ed")
+
+
+def _needs_e(stem: str) -> bool:
+    """Whether a German verb has an e before its endings, as "arbeitet" and "zeichnet" do."""
+    return stem.endswith(("t", "d", "chn"))
+
+
+def _unstressed(stem: str) -> bool:
+    """Whether a German verb ends in "-ern" or "-eln"."""
+    return stem.endswith(("er", "el")) and stem[-3] != "i"
+
+
+def _compound(first: str, noun: Noun, english: str) -> Noun:
+    return Noun(
+        f"{english} {noun.english}",
+        f"{english} {noun.englishes}",
+        first + noun.german.lower(),
+        noun.gender,
+        first + noun.germans.lower(),
+    )
+
+
+# -- the grammar
+
+
+class Language:
+    """Draws sentences with the words of one seed, and spells them out in English and German.
+
+    ``stems``: how many the lexicon has. ``clauses``: the most in one sentence, 1 or 2. The fewer of both, the sooner a
+    model has learned the text.
     """
 
     def __init__(self, seed: int, stems: int = STEMS, clauses: int = 2) -> None:
-        self.clauses = clauses
+        self.clauses, self.share = clauses, min(1.0, stems / STEMS)
         self.rng = Random(seed)
-        self._taken = set(FUNCTION_WORDS)
-        nouns, verbs, adjectives, names = (max(1, share * stems // STEMS) for share in _SHARES)
-        self.nouns = Zipf([self._stem(2) for _ in range(nouns)])
-        self.verbs = Zipf([self._stem(2) for _ in range(verbs)])
-        self.adjectives = Zipf([self._stem(2) for _ in range(adjectives)])
-        self.names = Zipf([self._name() for _ in range(names)])
+        self.people = self._chosen(nouns(lexicon.PERSONS))
+        self.beings = Zipf([*self.people.items, *self._chosen(nouns(lexicon.ANIMALS)).items])
+        self.food, self.readable = (self._chosen(nouns(text)) for text in (lexicon.FOOD, lexicon.READABLE))
+        self.containers = self._chosen(nouns(lexicon.CONTAINERS))
+        self.things = self._chosen(nouns(lexicon.THINGS))
+        self.places = self._chosen(nouns(lexicon.PLACES))
+        self.sites, self.materials = (
+            self._chosen([(base, german[0]) for base, _, german in entries(text)])
+            for text in (lexicon.SITES, lexicon.MATERIALS)
+        )
+        self.openings = [(base, german[0]) for base, _, german in entries(lexicon.OPENINGS)]
+        self.heads = {
+            kind: self._chosen(nouns(text))
+            for kind, text in (
+                ("site", lexicon.SITE_HEADS),
+                ("opening", lexicon.OPENING_HEADS),
+                ("material", lexicon.MATERIAL_HEADS),
+            )
+        }
+        self.verbs = {
+            kind: self._chosen(verbs(getattr(lexicon, kind)))
+            for kind in ("HANDLE", "EAT", "READ", "OPEN", "MEET", "HELP", "GIVE", "ACT", "THINK")
+        }
+        shared = self._chosen(adjectives(lexicon.ANY_ADJECTIVES)).items
+        self.adjectives = {
+            being: Zipf([*self._chosen(adjectives(text)).items, *shared])
+            for being, text in ((True, lexicon.BEING_ADJECTIVES), (False, lexicon.THING_ADJECTIVES))
+        }
+        self.names = self._chosen(lexicon.NAMES)
+
+    def _chosen(self, items: Sequence[Item]) -> Zipf[Item]:
+        """Return the share of these words that the language has, in an order of the seed."""
+        left = list(items)
+        return Zipf(
+            [left.pop(int(self.rng.random() * len(left))) for _ in range(max(1, round(self.share * len(items))))]
+        )
 
     def sentence(self) -> tuple[str, str]:
         """Return a sentence and its translation, capitalised and punctuated."""
         kind = self.rng.random()
-        source, target = self._clause()
-        mark = "."
-        if kind < 0.12:
-            mark = "?"
+        tense = ("present", "present", "past", "past", "future")[int(self.rng.random() * 5)]
+        clause, mark = self._clause(tense), "."
+        english, german = clause.english, clause.german
+        if kind < 0.1:
+            english, german, mark = clause.english_question, clause.inverted, "?"
+        elif kind < 0.25:
+            when = _pick(self.rng, WHEN[tense])
+            english, german = f"{when[0]} {clause.english}", f"{when[1]} {clause.inverted}"
         elif self.clauses == 1:
             pass
-        elif kind < 0.32:
-            number = int(self.rng.random() * len(SOURCE_CONJUNCTIONS))
-            other_source, other_target = self._clause()
-            source = f"{source}, {SOURCE_CONJUNCTIONS[number]} {other_source}"
-            target = f"{target}, {TARGET_CONJUNCTIONS[number]} {other_target}"
-        elif kind < 0.44:
-            subject, verb = self._subject(), self.verbs.draw(self.rng)
-            main_source, main_target = self._verb(verb, subject.person)
-            source = f"{subject.source} {main_source} {SOURCE_THAT} {source}"
-            target = f"{subject.target[0]} {main_target}, {TARGET_THAT} {target}"
-        return source[0].upper() + source[1:] + mark, target[0].upper() + target[1:] + mark
+        elif kind < 0.38:
+            word = _pick(self.rng, SUBORDINATE)
+            other = self._clause("present" if word in SUBORDINATE[2:] and tense == "future" else tense)
+            english, german = f"{english} {word[0]} {other.english}", f"{german}, {word[1]} {other.subordinate}"
+        elif kind < 0.46:
+            word = WHEN_ONCE if tense == "past" else IF
+            other = self._clause("past" if tense == "past" else "present")
+            english = f"{word[0]} {other.english}, {clause.english}"
+            german = f"{word[1]} {other.subordinate}, {clause.inverted}"
+        elif kind < 0.56:
+            word, other = _pick(self.rng, COORDINATE), self._clause(tense)
+            english, german = f"{english}, {word[0]} {other.english}", f"{german}, {word[1]} {other.german}"
+        elif kind < 0.66:
+            main = self._predicate("THINK", self._subject(), tense)
+            english = f"{main.english} {THAT[0]} {clause.english}"
+            german = f"{main.german}, {THAT[1]} {clause.subordinate}"
+        # A relative clause at the end has one comma only.
+        german = german.replace(",,", ",").removesuffix(",")
+        return english[0].upper() + english[1:] + mark, german[0].upper() + german[1:] + mark
 
-    def _syllables(self, count: int, onsets: Sequence[str], vowels: Sequence[str], codas: Sequence[str]) -> str:
-        return "".join(_pick(self.rng, onsets) + _pick(self.rng, vowels) + _pick(self.rng, codas) for _ in range(count))
+    def _noun(self, kind: str) -> Noun:
+        """Return a noun: of people, or of things, among which there are compounds."""
+        rng = self.rng
+        if kind == "place":
+            return self.places.draw(rng)
+        if kind in ("people", "beings"):
+            return (self.people if kind == "people" else self.beings).draw(rng)
+        if kind in ("food", "readable"):
+            return (self.food if kind == "food" else self.readable).draw(rng)
+        sort = rng.random()
+        if kind == "container":
+            # Only doors, windows and gates of a site open.
+            if sort < 0.4:
+                english, german = self.sites.draw(rng)
+                heads = [head for head in self.heads["site"].items if head.english in ("door", "window", "gate")]
+                return _compound(german, _pick(rng, heads), english) if heads else self.containers.draw(rng)
+            return self.containers.draw(rng)
+        if sort < 0.16:
+            english, german = self.sites.draw(rng)
+            return _compound(german, self.heads["site"].draw(rng), english)
+        if sort < 0.26:
+            english, german = self.sites.draw(rng)
+            opening, first = _pick(rng, self.openings)
+            return _compound(german + first.lower(), self.heads["opening"].draw(rng), f"{english} {opening}")
+        if sort < 0.36:
+            english, german = self.materials.draw(rng)
+            return _compound(german, self.heads["material"].draw(rng), english)
+        return (self.containers if sort < 0.5 else self.things).draw(rng)
 
-    def _stem(self, most_syllables: int) -> Stem:
-        """Return a new stem in both languages."""
-        while True:
-            source = self._syllables(
-                1 + int(self.rng.random() * most_syllables), SOURCE_ONSETS, SOURCE_VOWELS, SOURCE_CODAS
-            )
-            target = self._syllables(
-                1 + int(self.rng.random() * most_syllables), TARGET_ONSETS, TARGET_VOWELS, TARGET_CODAS
-            )
-            gender, umlaut = _pick(self.rng, GENDERS), self.rng.random() < 0.4
-            if len(source) > 2 and len(target) > 2 and source not in self._taken and target not in self._taken:
-                self._taken |= {source, target}
-                return Stem(source, target, gender, umlaut)
-
-    def _name(self) -> Stem:
-        """Return a proper name, the same in both languages."""
-        stem = self._stem(2)
-        return Stem(stem.source.capitalize(), stem.source.capitalize())
-
-    def _noun(self) -> Stem:
-        """Return a noun: simple, compound, or derived from a verb (its agent) or an adjective (its quality)."""
-        kind = self.rng.random()
-        if kind < 0.08:
-            verb = self.verbs.draw(self.rng)
-            return Stem(verb.source + "er", verb.target + "lin", "m")
-        if kind < 0.14:
-            adjective = self.adjectives.draw(self.rng)
-            return Stem(adjective.source + "ness", adjective.target + "schaf", "f")
-        noun = self.nouns.draw(self.rng)
-        if kind < 0.32:
-            first = self.nouns.draw(self.rng)
-            return Stem(
-                f"{first.source} {noun.source}",
-                first.target + LINKING[first.gender] + noun.target,
-                noun.gender,
-                noun.umlaut,
-            )
-        return noun
-
-    def _noun_phrase(self) -> NounPhrase:
-        kind = self.rng.random()
-        if kind < 0.1:
+    def _noun_phrase(self, kind: str) -> NounPhrase:
+        if kind in ("people", "beings") and self.rng.random() < 0.15:
             name = self.names.draw(self.rng)
-            return NounPhrase(name.source, (name.target, name.target, name.target + "e"), "3sg")
-        noun = self._noun()
-        plural = self.rng.random() < 0.35
-        definite = self.rng.random() < 0.65
-        source_adjectives: list[str] = []
-        target_adjectives: list[str] = []
-        while self.rng.random() < 0.28 and len(source_adjectives) < 2:
-            adjective = self.adjectives.draw(self.rng)
-            negated = self.rng.random() < 0.12
-            source_adjectives.append(("un" if negated else "") + adjective.source)
-            target_adjectives.append(("on" if negated else "") + adjective.target)
-        source = [*source_adjectives, noun.source + _source_plural(noun.source) if plural else noun.source]
-        if definite:
-            source.insert(0, "la")
+            return NounPhrase(name, (name, name, name), "3")
+        noun, plural, sort = self._noun(kind), self.rng.random() < 0.3, self.rng.random()
+        english, stems = self._adjectives(being=kind in ("people", "beings"))
+        gender = "p" if plural else noun.gender
+        article, determiner, endings = "", ("", "", ""), AFTER_INDEFINITE[gender]
+        if sort < 0.6:
+            article, determiner, endings = "the", DEFINITE[gender], AFTER_DEFINITE[gender]
+        elif sort < 0.75:
+            article, mine = _pick(self.rng, POSSESSIVES)
+            determiner = _three(mine + ending for ending in INDEFINITE[gender])
         elif not plural:
-            source.insert(0, "un")
-        target = []
-        for case in range(len(CASES)):
-            words = [_inflect(noun, case, plural)]
-            endings = ADJECTIVE_PLURAL if plural else ADJECTIVE_SINGULAR[noun.gender]
-            words += [adjective + endings[case] for adjective in target_adjectives]
-            article = (ARTICLE_PLURAL if plural else ARTICLE_SINGULAR[noun.gender])[case]
-            if definite:
-                words.insert(0, "d" + article)
-            elif not plural:
-                words.insert(0, "k" + article)
-            target.append(" ".join(words))
-        return NounPhrase(" ".join(source), (target[0], target[1], target[2]), "3pl" if plural else "3sg")
+            article = "an" if (english or noun.english)[0] in "aeiou" else "a"
+            determiner = _three("ein" + ending for ending in INDEFINITE[gender])
+        else:
+            endings = BARE_PLURAL
+            if sort < 0.9:
+                article, number = _pick(self.rng, NUMBERS)
+                determiner = (number, number, number)
+        german = (
+            _words(determiner[case], *(stem + endings[case] for stem in stems), noun.form(case, plural))
+            for case in CASES
+        )
+        form = noun.englishes if plural else noun.english
+        return NounPhrase(_words(article, english, form), _three(german), "p" if plural else "3", gender)
+
+    def _adjectives(self, being: bool) -> tuple[str, list[str]]:
+        """Return up to two adjectives: in English, and their stems in German."""
+        english: list[str] = []
+        german: list[str] = []
+        while self.rng.random() < 0.3 and len(english) < 2:
+            adjective, compared = self.adjectives[being].draw(self.rng), self.rng.random() < 0.15
+            if compared and adjective.comparative and not english:
+                return adjective.comparative, [adjective.german_comparative]
+            if adjective.english not in english:
+                english.append(adjective.english)
+                german.append(adjective.german)
+        return " ".join(english), german
 
     def _subject(self) -> NounPhrase:
-        if self.rng.random() < 0.3:
-            person = _pick(self.rng, PERSONS)
-            form = TARGET_PRONOUNS[person]
-            return NounPhrase(SOURCE_PRONOUNS[person], (form, form, form), person)
-        return self._noun_phrase()
+        if self.rng.random() < 0.25:
+            english, german, person = _pick(self.rng, PRONOUNS)
+            return NounPhrase(english, (german, german, german), person)
+        return self._noun_phrase("people" if self.rng.random() < 0.75 else "beings")
 
-    def _verb(self, verb: Stem, person: str) -> tuple[str, str]:
-        """Return a finite verb: particles and a suffix in the source language, one word in the target language."""
-        tense = ("present", "present", "past", "past", "future")[int(self.rng.random() * 5)]
-        negated = self.rng.random() < 0.12
-        source = verb.source
-        if tense == "past":
-            source += "ed"
-        elif tense == "future":
-            source = "wil " + source
-        elif person == "3sg":
-            source += "s"
-        target = verb.target + TENSE_MARKS[tense] + VERB_ENDINGS[person]
-        return ("na " + source, "ni" + target) if negated else (source, target)
-
-    def _clause(self) -> tuple[str, str]:
-        """Return a subject, a verb, and perhaps an object, a place and a manner, in the order of each language."""
+    def _clause(self, tense: str) -> Clause:
+        """Return a clause: a subject, a verb with its objects, and perhaps how often and where."""
         subject = self._subject()
-        verb_source, verb_target = self._verb(self.verbs.draw(self.rng), subject.person)
-        source, target = [subject.source, verb_source], [subject.target[0]]
-        if self.rng.random() < 0.65:
-            thing = self._noun_phrase()
-            source.append(thing.source)
-            target.append(thing.target[1])
-        if self.rng.random() < 0.3:
-            place = self._noun_phrase()
-            number = int(self.rng.random() * len(SOURCE_PREPOSITIONS))
-            source += [SOURCE_PREPOSITIONS[number], place.source]
-            target += [place.target[2], TARGET_POSTPOSITIONS[number]]
-        if self.rng.random() < 0.15:
-            manner = self.adjectives.draw(self.rng)
-            source.append(manner.source + "ly")
-            target.append(manner.target + "wis")
-        return " ".join(source), " ".join([*target, verb_target])
+        if self.clauses > 1 and subject.gender and self.rng.random() < 0.06:
+            subject = self._with_relative_clause(subject)
+        kinds = (
+            "HANDLE",
+            "HANDLE",
+            "HANDLE",
+            "OPEN",
+            "OPEN",
+            "MEET",
+            "MEET",
+            "HELP",
+            "GIVE",
+            "ACT",
+            "ACT",
+            "EAT",
+            "READ",
+        )
+        return self._predicate(_pick(self.rng, kinds), subject, tense)
+
+    def _with_relative_clause(self, subject: NounPhrase) -> NounPhrase:
+        """Return "the baker who arrived", "der Bäcker, der ankam,"."""
+        pronoun = DEFINITE[subject.gender][NOMINATIVE]
+        relative = self._predicate("ACT", NounPhrase("who", (pronoun,) * 3, subject.person), "past")
+        return NounPhrase(
+            f"{subject.english} {relative.english}",
+            _three(f"{german}, {relative.subordinate}," for german in subject.german),
+            subject.person,
+        )
+
+    def _predicate(self, kind: str, subject: NounPhrase, tense: str) -> Clause:
+        rng = self.rng
+        verb = self.verbs[kind].draw(rng)
+        objects: list[str] = []
+        german_objects: list[str] = []
+        if kind in ("MEET", "HELP"):
+            person = self._noun_phrase("beings")
+            objects, german_objects = [person.english], [person.german[ACCUSATIVE if kind == "MEET" else DATIVE]]
+        elif kind in ("HANDLE", "OPEN", "EAT", "READ", "GIVE"):
+            if kind == "GIVE":
+                person = self._noun_phrase("people")
+                objects, german_objects = [person.english], [person.german[DATIVE]]
+            sort = {"OPEN": "container", "EAT": "food", "READ": "readable"}.get(kind, "thing")
+            thing = self._noun_phrase(sort)
+            objects.append(thing.english)
+            german_objects.append(thing.german[ACCUSATIVE])
+        often = _pick(rng, OFTEN) if kind != "THINK" and rng.random() < 0.12 else ("", "")
+        # "gibt dem Kind oft das Buch"
+        german_objects.insert(len(german_objects) - 1 if len(german_objects) > 1 else 0, often[1])
+        where = self._where() if kind not in ("THINK", "GIVE") and rng.random() < 0.25 else ("", "")
+        particle = verb.particle
+        # "looks for the key", "gives the key back"
+        after = particle in ("for", "at", "to", "over") and verb.prefix != "um"
+        tail = [particle, *objects] if after else [*objects, particle]
+        finite = verb.english(tense, subject.person)
+        auxiliary, _, base = finite.rpartition(" ")
+        english = _words(subject.english, auxiliary, often[0], base, *tail, where[0])
+        does = auxiliary or ("did" if tense == "past" else "does" if subject.person == "3" else "do")
+        question = _words(does, subject.english, often[0], verb.base, *tail, where[0])
+        rest = _words(*german_objects, where[1])
+        if tense == "future":
+            will = _WILL[subject.person]
+            return Clause(
+                english, question, subject.german[0], will, rest, f"{verb.infinitive} {will}", verb.infinitive
+            )
+        form = verb.german(tense, subject.person)
+        return Clause(english, question, subject.german[0], form, rest, verb.prefix + form, verb.prefix)
+
+    def _where(self) -> tuple[str, str]:
+        """Return a place or company: "in the garden", "im Garten"."""
+        sort = self.rng.random()
+        if sort < 0.5:
+            place = self._noun_phrase("place")
+            german = f"in {place.german[DATIVE]}"
+            return f"in {place.english}", f"im{german[6:]}" if german.startswith("in dem ") else german
+        if sort < 0.75:
+            place, (english, german) = self._noun_phrase("place"), _pick(self.rng, WHERE)
+            return f"{english} {place.english}", f"{german} {place.german[DATIVE]}"
+        person = self._noun_phrase("people")
+        if sort < 0.9:
+            return f"with {person.english}", f"mit {person.german[DATIVE]}"
+        return f"without {person.english}", f"ohne {person.german[ACCUSATIVE]}"
 
 
-def _source_plural(noun: str) -> str:
-    return "es" if noun.endswith(("s", "sh", "ck", "st")) else "s"
-
-
-def _inflect(noun: Stem, case: int, plural: bool) -> str:
-    """Return a noun of the target language in one case and number."""
-    if not plural:
-        return noun.target + NOUN_SINGULAR[noun.gender][case]
-    stem = noun.target
-    if noun.umlaut:
-        last = max(stem.rfind(vowel) for vowel in UMLAUT)
-        if last >= 0:
-            stem = stem[:last] + UMLAUT[stem[last]] + stem[last + 1 :]
-    return stem + NOUN_PLURAL[noun.gender][case]
+def _three(forms: Iterator[str] | Sequence[str]) -> tuple[str, str, str]:
+    nominative, accusative, dative = forms
+    return nominative, accusative, dative
 
 
 def sentence_pairs(seed: int, stems: int = STEMS, clauses: int = 2) -> Iterator[tuple[str, str]]:
-    """Yield (source sentence, target sentence) for ``seed`` without end, no source sentence twice.
+    """Yield (English sentence, German sentence) for ``seed`` without end, no English sentence twice.
 
-    ``stems``: how many stems each language has. ``clauses``: the most in one sentence, 1 or 2.
+    ``stems``: how many stems the lexicon has. ``clauses``: the most in one sentence, 1 or 2.
     """
     language = Language(seed, stems, clauses)
     seen = set()

@@ -211,16 +211,16 @@ def test_the_demonstration_text_is_generated_whole_and_labelled_synthetic(
     assert data is not None and data.pairs >= 10000
     for name, count in {"train": data.pairs, "valid": data.valid, "test": data.test}.items():
         assert numbers["corpora"][name]["lines"] == count
-        assert all((tmp_path / "raw" / f"{name}.{side}").read_bytes().count(b"\n") == count for side in ("qaa", "qab"))
+        assert all((tmp_path / "raw" / f"{name}.{side}").read_bytes().count(b"\n") == count for side in ("en", "de"))
 
 
 def test_the_generated_test_set_does_not_depend_on_the_size_of_train(tmp_path: Path) -> None:
     """A rehearsal and the whole experiment are scored on the same sentences."""
     for name, overrides in {"all": {}, "few": {"synthetic": {"pairs": 50}}, "sample": {"sample": 50}}.items():
         get_data(load_config(CONFIGS / "demo.yaml", {"data": overrides}), tmp_path / name)
-    tests = {(tmp_path / name / "test.qab").read_bytes() for name in ("all", "few", "sample")}
+    tests = {(tmp_path / name / "test.de").read_bytes() for name in ("all", "few", "sample")}
     assert len(tests) == 1
-    assert (tmp_path / "few" / "train.qaa").read_bytes() == (tmp_path / "sample" / "train.qaa").read_bytes()
+    assert (tmp_path / "few" / "train.en").read_bytes() == (tmp_path / "sample" / "train.en").read_bytes()
 
 
 @pytest.mark.parametrize("target", ["de", "fr"])
