@@ -113,3 +113,20 @@ def _counts(lines: list[str]) -> object:
     from mt_scaffold.corpus.count import count_words
 
     return count_words(lines=lines)
+
+
+def test_validation_in_fairseq_joins_by_names(folder: Path) -> None:
+    """The hypotheses whose BLEU ends a training, and the bytes that its loss is divided by."""
+    pytest.importorskip("fairseq", reason="needs the extra 'fairseq'")
+    import torch
+
+    from mt_scaffold.experiment.fairseq_plugin.text_bytes import sentence_bytes
+    from mt_scaffold.experiment.fairseq_plugin.translation import NamedSymbols
+
+    names = ["d", "foo@@", "@@", "foo@@</w>", "an@@"]
+    (folder / "dict.en.txt").write_text("".join(f"{name} 1\n" for name in names))
+    dictionary = NamedSymbols.load(str(folder / "dict.en.txt"))
+    sentence = torch.tensor([dictionary.index(name) for name in ["@@", "an@@", "d", "foo@@", "d", "foo@@</w>"]])
+    assert dictionary.string(sentence, "subword_nmt") == "@@ and food foo@@"
+    assert dictionary.string(sentence[None], "subword_nmt") == "@@ and food foo@@"
+    assert sentence_bytes([sentence], dictionary).tolist() == [len("@@ and food foo@@\n")]

@@ -171,8 +171,8 @@ def _look_at_files(config: Config, files: FileData, found: TrainingText) -> None
             found.described.append(f"{corpus.removeprefix('tests.')}: downloaded")
     if endings.count:
         found.warnings.append(
-            f"{endings.first}: {endings.count:,} words end in '{SEPARATOR}' (this is the first, of all files); models and "
-            "scores keep them, and the text of subwords (prepare.keep_text) does not; in dictionaries they are "
+            f"{endings.first}: {endings.count:,} words end in '{SEPARATOR}' (this is the first, of all files); models "
+            "and scores keep them, and the text of subwords (prepare.keep_text) does not; in dictionaries they are "
             f"'x{SEPARATOR}</w>'"
         )
 
