@@ -68,6 +68,15 @@ class Pretokeniser(metaclass=_Class):
     # Where any document that begins like this may be cut in two without a change of its words; 0: nowhere.
     def last_certain_cut(self, text: bytes, searched: int = 0) -> int: ...
 
+# Counts the words between spaces that end in a separator; first: the file and line of the first, empty for none.
+@disjoint_base
+class WordEndings(metaclass=_Class):
+    def __init__(self, separator: str) -> None: ...
+    @property
+    def count(self) -> int: ...
+    @property
+    def first(self) -> str: ...
+
 def count_words(
     inputs: Sequence[_Input],
     workers: int = 1,
@@ -78,6 +87,7 @@ def count_words(
     any_bytes: bool = False,
     # Each input is one document, LFs included.
     whole_inputs: bool = False,
+    endings: WordEndings | None = None,
 ) -> WordCounts: ...
 
 # Words that are counted or come from count files, in memory or on disk.
@@ -106,6 +116,7 @@ def count_within(
     pretokeniser: Pretokeniser | None = None,
     any_bytes: bool = False,
     whole_inputs: bool = False,
+    endings: WordEndings | None = None,
 ) -> CountedWords: ...
 def read_word_counts(inputs: Sequence[_Input], progress: _Progress = None, any_bytes: bool = False) -> WordCounts: ...
 
@@ -197,6 +208,7 @@ class Applier(metaclass=_Class):
         epoch: int = 0,
         progress: _Progress = None,
         uniform: float = 0.0,
+        endings: WordEndings | None = None,
     ) -> None: ...
     def segment_line(
         self,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 
+from mt_scaffold._core import WordEndings
 from mt_scaffold.commands.arguments import (
     add_documents,
     add_max_memory,
@@ -15,7 +16,8 @@ from mt_scaffold.commands.arguments import (
 from mt_scaffold.commands.learning import add_method, given_method
 from mt_scaffold.corpus.documents import Documents
 from mt_scaffold.corpus.files import output_or_standard
-from mt_scaffold.corpus.input_checks import warn_of_inputs
+from mt_scaffold.corpus.input_checks import warn_of_endings, warn_of_inputs
+from mt_scaffold.corpus.text import SEPARATOR
 from mt_scaffold.errors import UsageError
 from mt_scaffold.methods.learn import learn
 
@@ -64,6 +66,7 @@ def run(options: argparse.Namespace) -> None:
         texts = [[source] for source in sources] if method.by_language else [sources]
         several = [Documents(text, options.format, options.field) for text in texts]
         documents = several if method.by_language else several[0]
+    endings = WordEndings(SEPARATOR)
     learn(
         method=method,
         documents=documents,
@@ -75,5 +78,7 @@ def run(options: argparse.Namespace) -> None:
         trace=None if options.trace is None else output_or_standard(options.trace),
         verbose=options.verbose,
         num_workers=options.num_workers,
+        endings=endings,
         **word_options(options),
     )
+    warn_of_endings(endings, SEPARATOR)

@@ -65,6 +65,7 @@ def count_words(
     any_bytes: bool = False,
     max_memory: int | str | None = None,
     prune: int = 1,
+    endings: _core.WordEndings | None = None,
 ) -> _core.WordCounts:
     """Count the words of a text; ``items()`` of the result gives words with their counts, by first occurrence.
 
@@ -81,6 +82,7 @@ def count_words(
     ``MT_SCAFFOLD_TMP`` or else the system's temporary folder, and the result is the same. None: no limit. The words are
     then read into memory, which is refused where learning from them would take more.
     prune: drop words with a lower count, and say on stderr what was dropped.
+    endings: counts the words between spaces that end in its separator.
 
     Raises MTScaffoldError, naming file and line, where an input cannot be read, is not UTF-8, or (``is_dict``) has
     a line of another form, where the words that remain exceed ``max_memory``, and where the temporary folder is full;
@@ -95,9 +97,10 @@ def count_words(
     core = _core_pretokeniser(header)
     threads = worker_count(num_workers)
     if limit or check_prune(prune) > 1:
-        return _loaded(_counted(text, threads, header, limit), header, limit, prune)
+        return _loaded(_counted(text, threads, header, limit, endings), header, limit, prune)
     with _opened(text) as (opened, whole_inputs), progress_line("counting words") as show:
-        return _core.count_words(opened, threads, show, core, header.bytes, whole_inputs and core is not None)
+        whole_inputs = whole_inputs and core is not None
+        return _core.count_words(opened, threads, show, core, header.bytes, whole_inputs, endings)
 
 
 def write_counts(
@@ -231,12 +234,14 @@ def _core_pretokeniser(header: CodesHeader) -> _core.Pretokeniser | None:
     return None if pretokeniser is None else pretokeniser.core
 
 
-def _counted(text: Text, threads: int, header: CodesHeader, limit: int) -> _core.CountedWords:
+def _counted(
+    text: Text, threads: int, header: CodesHeader, limit: int, endings: _core.WordEndings | None = None
+) -> _core.CountedWords:
     core = _core_pretokeniser(header)
     folder = temporary_folder() if limit else ""
     with _opened(text) as (opened, whole_inputs), progress_line("counting words") as show:
         whole_inputs = whole_inputs and core is not None
-        return _core.count_within(opened, limit, folder, threads, show, core, header.bytes, whole_inputs)
+        return _core.count_within(opened, limit, folder, threads, show, core, header.bytes, whole_inputs, endings)
 
 
 @contextlib.contextmanager

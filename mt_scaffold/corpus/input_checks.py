@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterable
 from typing import BinaryIO
 
+from mt_scaffold._core import WordEndings
 from mt_scaffold.corpus.files import compression_of, open_input
 from mt_scaffold.corpus.inputs import Begun, source_name
 from mt_scaffold.corpus.text import SEPARATOR
@@ -53,6 +54,16 @@ def warn_of_inputs(sources: Iterable[str | BinaryIO], separator: str = SEPARATOR
         if (subword := looks_segmented(text, separator)) is not None:
             _warn(f"{source_name(source)}: looks segmented already (such as '{subword}'); give it words")
     return [source for source, _ in found]
+
+
+def warn_of_endings(endings: WordEndings, separator: str) -> None:
+    """Warn of words that end in the separator, which segmented text does not tell from the inside of others."""
+    if endings.count:
+        words = "1 word ends" if endings.count == 1 else f"{endings.count:,} words end"
+        _warn(
+            f"{endings.first}: {words} in '{separator}' (this is the first), and join will lose where; give apply-bpe "
+            "and join a --separator that ends no word"
+        )
 
 
 def warn_of_separator(separator: str) -> None:

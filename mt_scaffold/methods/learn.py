@@ -41,6 +41,7 @@ def learn(
     prune: int = 1,
     verbose: bool = False,
     trace: Output | None = None,
+    endings: _core.WordEndings | None = None,
 ) -> Model:
     """Learn with a method from text; write the model.
 
@@ -68,6 +69,7 @@ def learn(
     ``right``, whose pair has ``frequency``, and lists in ``marked`` those of the two that are now rarer than the
     ``head`` of the queue and become scaffold tokens; or it makes ``returned``, a scaffold token, normal again.
     With PickyBPE, ``marked`` are those of the two that are removed. docs/statistics.md has every column.
+    endings: counts the words of the text, between spaces, that end in its separator.
 
     Returns what was learned: ``LearnedCodes``, or ``LearnedPieces`` with ``Unigram``; ``text`` is the file of either.
 
@@ -101,6 +103,7 @@ def learn(
             any_bytes=header.bytes,
             max_memory=max_memory,
             prune=1 if development else prune,
+            endings=endings,
         )
 
     def load(paths: Sequence[PathLike]) -> _core.WordCounts:
@@ -175,6 +178,7 @@ def learn_joint_bpe_and_vocab(
     pretokenise: str = "spaces",
     split_digits: bool = False,
     byte_level: bool = False,
+    endings: _core.WordEndings | None = None,
 ) -> LearnedCodes:
     """Learn codes on all texts together, and write the vocabulary that each text has when segmented with them.
 
@@ -205,6 +209,7 @@ def learn_joint_bpe_and_vocab(
             pretokenise=pretokenise,
             split_digits=split_digits,
             any_bytes=header.bytes,
+            endings=endings,
         )
 
     with contextlib.ExitStack() as stack:

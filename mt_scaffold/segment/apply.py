@@ -245,6 +245,7 @@ class BPE(TokenIds):
         *,
         lines: Lines | None = None,
         uniform_sampling: float = 0,
+        endings: _core.WordEndings | None = None,
     ) -> None:
         """Segment a text line by line, in order and in bounded memory.
 
@@ -253,6 +254,7 @@ class BPE(TokenIds):
         dropout, uniform_sampling, seed: as in ``segment``, with a line's number, from 0, as its index; the output does
             not depend on the number of workers.
         epoch: with one of these and a seed, each epoch has its own segmentation, that of ``Encoder.encode``.
+        endings: counts the words between spaces that end in its separator.
 
         Raises MTScaffoldError where the input cannot be read or is not UTF-8 (an output path is then not created);
         UsageError for values out of range, none or several inputs, and an output that is the input.
@@ -266,7 +268,7 @@ class BPE(TokenIds):
         with core_input(source) as opened, progress_line("segmenting") as show, writing_to(outfile) as stream:
             name = shown(outfile) if isinstance(outfile, str | os.PathLike) else None
             output = core_output(stream, name)
-            self._applier.apply(opened, output, threads, dropout, number, epoch, show, uniform)
+            self._applier.apply(opened, output, threads, dropout, number, epoch, show, uniform, endings)
 
     def surface_forms(self) -> list[str]:
         """Return every subword the codes can give, as segmented text shows it.
@@ -387,6 +389,7 @@ def apply_bpe(
     lines: Lines | None = None,
     inference: str = MERGES,
     uniform_sampling: float = 0,
+    endings: _core.WordEndings | None = None,
 ) -> None:
     """Segment a text with a codes file: what the command ``apply-bpe`` does.
 
@@ -408,4 +411,6 @@ def apply_bpe(
         print("warning: a vocabulary threshold has no effect without a vocabulary", file=sys.stderr)
     warn_of_epoch(epoch, dropout or uniform_sampling)
     bpe = BPE(read, merges, separator, vocab, glossaries, inference=inference)
-    bpe.process_file(source, outfile, dropout, num_workers, seed, epoch, uniform_sampling=uniform_sampling)
+    bpe.process_file(
+        source, outfile, dropout, num_workers, seed, epoch, uniform_sampling=uniform_sampling, endings=endings
+    )

@@ -7,7 +7,8 @@ from typing import NamedTuple
 
 from mt_scaffold.codes import Codes
 from mt_scaffold.corpus.files import PathLike, shown
-from mt_scaffold.corpus.text import is_base_symbol, notation_to_bytes, surface_form
+from mt_scaffold.corpus.symbols import token_name
+from mt_scaffold.corpus.text import is_base_symbol, notation_to_bytes
 from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.manifest import Manifest, read_manifest, write_manifest
 from mt_scaffold.segment.apply import BPE
@@ -31,7 +32,7 @@ class IdMap(NamedTuple):
 
 
 class SubwordMap(NamedTuple):
-    """The subwords of codes of words between spaces, as segmented text shows them (``zona@@``); a dictionary has ids.
+    """The subwords of codes of words between spaces, by their names in dictionaries (``symbol_name``), which have ids.
 
     removed: each subword that is gone, with what the new codes make of it. added: each new one, with those of the old
     codes that it is made of.
@@ -108,13 +109,13 @@ def subword_map(codes: Codes, changed: Codes) -> SubwordMap:
 
     def parts(token: str, known: set[str]) -> list[str]:
         if token in known or is_base_symbol(token):
-            return [surface_form(token)]
+            return [token_name(token)]
         return [part for half in made_of[token] for part in parts(half, known)]
 
     before, after = codes.normal, changed.normal
     return SubwordMap(
-        {surface_form(token): parts(token, after) for token in sorted(before - after)},
-        {surface_form(token): parts(token, before) for token in sorted(after - before)},
+        {token_name(token): parts(token, after) for token in sorted(before - after)},
+        {token_name(token): parts(token, before) for token in sorted(after - before)},
     )
 
 

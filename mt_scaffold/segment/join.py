@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import re
+import sys
 from collections.abc import Iterator
 from typing import BinaryIO, cast
 
@@ -30,7 +31,8 @@ def join_text(
     every subword but a word's last ends in; a line may break off within a word. codes: those that the text was
     segmented with, needed only where they have a pre-tokeniser, whose subwords are in GPT-2's notation.
 
-    Spaces between words, CRs and everything else stay as they are, bytes that are not UTF-8 included.
+    Spaces between words, CRs and everything else stay as they are, bytes that are not UTF-8 included. A word that is
+    the separator is lost, as with subword-nmt's own way to join, and a warning on stderr counts them.
 
     Raises MTScaffoldError where the input cannot be read, and, with file and line, for a character that GPT-2's
     notation lacks; UsageError for an empty separator, and an output that is the input.
@@ -40,12 +42,22 @@ def join_text(
     header = None if codes is None else Codes.of(codes).header
     refuse_overwriting([outfile], [infile, codes])
     name, number = source_name(infile), 0
+    alone, first, lines = 0, 0, 0
+    end = separator.encode("utf-8")
     # At the end of a line, a translation has broken off within a word.
-    mark = re.compile(re.escape(separator.encode("utf-8")) + rb"(?: |(?=\r?(?:\n|\Z)))")
+    mark = re.compile(re.escape(end) + rb"(?: |(?=\r?(?:\n|\Z)))")
+    alone_in = re.compile(rb"(?<![^ \r\n])" + re.escape(end) + rb"(?= |\r*(?:\n|\Z))")
+    may_be_alone = [b" " + end, b"\n" + end, b"\r" + end]
     with writing_to(outfile) as output:
         for block in _blocks(infile):
             if header is None or header.end_of_word:
                 output.write(mark.sub(b"", block))
+                if block.startswith(end) or any(each in block for each in may_be_alone):
+                    found = [match.start() for match in alone_in.finditer(block)]
+                    if found and not alone:
+                        first = lines + block.count(b"\n", 0, found[0]) + 1
+                    alone += len(found)
+                lines += block.count(b"\n")
                 continue
             for line in block.split(b"\n")[: -1 if block.endswith(b"\n") else None]:
                 number += 1
@@ -53,6 +65,12 @@ def join_text(
                     output.write(join_line(line, header) + b"\n")
                 except MTScaffoldError as error:
                     raise MTScaffoldError(f"{name}: line {number}: {error}") from None
+    if alone:
+        print(
+            f"warning: {name}: line {first}: {alone:,} times '{separator}' alone (this is the first), a word that is "
+            "lost; give apply-bpe and join a --separator that ends no word",
+            file=sys.stderr,
+        )
 
 
 def _blocks(infile: TextFile) -> Iterator[bytes]:

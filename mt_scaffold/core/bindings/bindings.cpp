@@ -169,15 +169,16 @@ NB_MODULE(_core, module) {
       .def(
           "apply",
           [](Applier& self, const NamedObject& input, const NamedObject& output, unsigned workers, double p,
-             uint64_t seed, uint64_t epoch, nb::object progress, double uniform) {
+             uint64_t seed, uint64_t epoch, nb::object progress, double uniform, WordEndings* endings) {
             BlockReader reader = make_reader({input});
             const std::unique_ptr<Sink> sink = make_sink(output);
             const Tick tick = make_tick(std::move(progress));
             nb::gil_scoped_release released;
-            self.apply(reader, *sink, workers, {p, seed, epoch, uniform}, tick);
+            self.apply(reader, *sink, workers, {p, seed, epoch, uniform}, tick, endings);
           },
           nb::arg("input"), nb::arg("output"), nb::arg("workers") = 1, nb::arg("dropout") = 0.0, nb::arg("seed") = 0,
-          nb::arg("epoch") = 0, nb::arg("progress") = nb::none(), nb::arg("uniform") = 0.0)
+          nb::arg("epoch") = 0, nb::arg("progress") = nb::none(), nb::arg("uniform") = 0.0,
+          nb::arg("endings") = nb::none())
       .def(
           "segment_line",
           [](Applier& self, std::string_view line, bool keep_margins, double p, uint64_t seed, uint64_t epoch,

@@ -16,11 +16,13 @@ class Counter {
       : pretokeniser_(counting.pretokeniser),
         any_bytes_(counting.any_bytes || counting.pretokeniser),
         whole_inputs_(counting.whole_inputs),
+        endings_(counting.pretokeniser ? nullptr : counting.endings),
         shared_(shared),
         first_part_(first_part) {}
 
   void count(const Block& block) {
     block_ = &block;
+    if (endings_) endings_->look(block);
     const char* const begin = block.text().data();
     // Words are hashed in batches, so that the table's memory is prefetched before it is needed. The batch is local: as
     // a member its size would be loaded and stored for every word.
@@ -95,6 +97,7 @@ class Counter {
 
   const Pretokeniser* const pretokeniser_;
   const bool any_bytes_, whole_inputs_;
+  WordEndings* const endings_;
   SharedCounts& shared_;
   const size_t first_part_;
   const Block* block_ = nullptr;
@@ -106,6 +109,7 @@ class Counter {
 
 CountedWords count_words(BlockReader& reader, unsigned workers, const Counting& counting, const MemoryLimit& limit,
                          const Tick& tick) {
+  if (counting.endings) counting.endings->begin_text();
   if (counting.whole_inputs)
     reader.cut_with([&](std::string_view text, size_t searched) {
       return counting.pretokeniser->last_certain_cut(text, searched);

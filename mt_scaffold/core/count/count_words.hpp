@@ -4,6 +4,7 @@
 #include "count/counted_words.hpp"
 #include "io/blocks.hpp"
 #include "io/tick.hpp"
+#include "io/word_endings.hpp"
 #include "text/pretokeniser.hpp"
 
 namespace mt_scaffold {
@@ -12,8 +13,9 @@ namespace mt_scaffold {
 struct Counting {
   // Cuts each line without its LF, or each document; without one, words are between spaces and line ends.
   const Pretokeniser* pretokeniser = nullptr;
-  bool any_bytes = false;     // words need not be UTF-8; implied by a pre-tokeniser
-  bool whole_inputs = false;  // each input is one document, LFs included; needs a pre-tokeniser
+  bool any_bytes = false;          // words need not be UTF-8; implied by a pre-tokeniser
+  bool whole_inputs = false;       // each input is one document, LFs included; needs a pre-tokeniser
+  WordEndings* endings = nullptr;  // looks at words between spaces
 };
 
 // Counts the words of a text. Errors name the input, the line (or document) and the byte offset.

@@ -97,24 +97,29 @@ void Block::reserve(size_t bytes) {
   capacity = grown;
 }
 
+std::string Block::place(size_t position) const {
+  const bool documents = !document_ends.empty();
+  const auto before =
+      documents ? std::upper_bound(document_ends.begin(), document_ends.end(), position) - document_ends.begin()
+                : std::count(buffer.get(), buffer.get() + position, '\n');
+  return *name + (documents ? ": document " : ": line ") +
+         std::to_string(first_line + static_cast<uint64_t>(before) + 1);
+}
+
 InputError Block::not_utf8(size_t position) const {
   if (!document_ends.empty()) {
     const auto document = std::upper_bound(document_ends.begin(), document_ends.end(), position);
     const size_t begin = document == document_ends.begin() ? 0 : document[-1];
-    return InputError(*name + ": document " +
-                      std::to_string(first_line + static_cast<uint64_t>(document - document_ends.begin()) + 1) +
-                      ", byte offset " + std::to_string(position - begin) + ": " + hex_byte(buffer[position]) +
-                      " is not UTF-8; convert it to UTF-8 first");
+    return InputError(place(position) + ", byte offset " + std::to_string(position - begin) + ": " +
+                      hex_byte(buffer[position]) + " is not UTF-8; convert it to UTF-8 first");
   }
-  const uint64_t line = first_line + static_cast<uint64_t>(std::count(buffer.get(), buffer.get() + position, '\n')) + 1;
   if (first_offset + position == 1 && std::memcmp(buffer.get(), "\x1F\x8B", 2) == 0)
     return InputError(*name + ": compressed by gzip; decompress it with zcat, or pass a file whose name ends in .gz");
   if (first_offset + position == 1 && std::memcmp(buffer.get(), "\x28\xB5", 2) == 0)
     return InputError(*name +
                       ": compressed by zstd; decompress it with zstdcat, or pass a file whose name ends in .zst");
-  return InputError(*name + ": line " + std::to_string(line) + ", byte offset " +
-                    std::to_string(first_offset + position) + ": " + hex_byte(buffer[position]) +
-                    " is not UTF-8; convert the file to UTF-8 first");
+  return InputError(place(position) + ", byte offset " + std::to_string(first_offset + position) + ": " +
+                    hex_byte(buffer[position]) + " is not UTF-8; convert the file to UTF-8 first");
 }
 
 namespace {

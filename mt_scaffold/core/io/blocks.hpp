@@ -84,6 +84,8 @@ struct Block {
 
   std::string_view text() const { return {buffer.get(), size}; }
   void reserve(size_t bytes);
+  // Where `position` of this block is: "NAME: line N", or "NAME: document N".
+  std::string place(size_t position) const;
   // The error for the byte at `position` of this block, which is not UTF-8.
   InputError not_utf8(size_t position) const;
 };

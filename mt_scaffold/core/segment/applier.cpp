@@ -216,7 +216,8 @@ size_t Applier::append_line(Worker& worker, std::string_view line, Margins margi
   return bad;
 }
 
-void Applier::apply(BlockReader& reader, Sink& sink, unsigned workers, const Dropout& dropout, const Tick& tick) {
+void Applier::apply(BlockReader& reader, Sink& sink, unsigned workers, const Dropout& dropout, const Tick& tick,
+                    WordEndings* endings) {
   check_dropout(*segmenter_, dropout);
   std::vector<std::unique_ptr<Worker>> states;
   for (unsigned i = 0; i < workers; ++i) states.push_back(std::make_unique<Worker>(*segmenter_, dropout));
@@ -225,6 +226,7 @@ void Applier::apply(BlockReader& reader, Sink& sink, unsigned workers, const Dro
       [&](unsigned number, Block& block, std::string_view& result) {
         Worker& worker = *states[number];
         worker.output.clear();
+        if (endings && !pretokeniser_) endings->look(block);
         refresh_table(worker);
         uint64_t index = block.first_line;
         std::string_view line;

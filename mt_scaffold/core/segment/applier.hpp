@@ -12,6 +12,7 @@
 #include "count/word_counts.hpp"
 #include "inference/dropout.hpp"
 #include "io/blocks.hpp"
+#include "io/word_endings.hpp"
 #include "memory/output_buffer.hpp"
 #include "segment/isolate.hpp"
 #include "segment/segmenter.hpp"
@@ -32,8 +33,9 @@ class Applier {
   ~Applier();
 
   // Segments a text. A line's random numbers, under dropout and uniform sampling, depend on (seed, epoch, index of the
-  // line) alone.
-  void apply(BlockReader& reader, Sink& sink, unsigned workers, const Dropout& dropout, const Tick& tick);
+  // line) alone. `endings` looks at words between spaces.
+  void apply(BlockReader& reader, Sink& sink, unsigned workers, const Dropout& dropout, const Tick& tick,
+             WordEndings* endings = nullptr);
 
   // Segments one line without its LF. With `keep_margins`, leading and trailing CRs and spaces are copied, unless words
   // come from a pre-tokeniser: nothing is a margin then.

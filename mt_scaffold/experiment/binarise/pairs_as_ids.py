@@ -1,8 +1,9 @@
 """Words → a fairseq data folder: the dictionaries, and the ids of the subwords of every sentence, memory-mapped.
 
 The files are those of fairseq-preprocess on the segmented text, byte for byte, made without it and without the text of
-the subwords. Two things differ on purpose: fairseq would split a word at a Unicode space inside it, and take a subword
-spelt ``</s>`` or ``<unk>`` for its own symbol.
+the subwords. Three things differ on purpose: fairseq would split a word at a Unicode space inside it, take a subword
+spelt ``</s>`` or ``<unk>`` for its own symbol, and one that ends its word in the separator for the inside of a word
+(``symbol_name``).
 """
 
 from __future__ import annotations

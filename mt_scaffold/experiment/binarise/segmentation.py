@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from mt_scaffold.codes import Codes
 from mt_scaffold.corpus.files import PathLike, open_input, open_output
+from mt_scaffold.corpus.symbols import check_mark, read_symbol, symbol_name
 from mt_scaffold.corpus.text import SEPARATOR
 from mt_scaffold.corpus.vocabulary_file import read_vocabulary
 from mt_scaffold.errors import MTScaffoldError, UsageError
@@ -15,9 +18,13 @@ from mt_scaffold.experiment.configuration.translation_layout import TranslationL
 from mt_scaffold.experiment.runtime.results import read_result, write_result
 from mt_scaffold.manifest import raw_digest
 from mt_scaffold.methods import Method, method_of_file
+from mt_scaffold.segment.frequencies import INSIDE
 from mt_scaffold.segment.inference import MERGES, inference_of
 from mt_scaffold.segment.resampling import Resampling, every_resampling
-from mt_scaffold.segment.segmenter import Segmenter
+from mt_scaffold.segment.segmenter import Segmenter, SentenceEncoder
+
+if TYPE_CHECKING:
+    from mt_scaffold._core import WordCounts
 
 # The files of a segmentation that is stored in a data folder.
 CODES = "bpe.codes"
@@ -54,7 +61,7 @@ class Segmentation:
 
     @property
     def word_start(self) -> str | None:
-        """What the first subword of a word begins with, where none ends in the separator (``joining.join``)."""
+        """What the first subword of a word begins with, where none ends in the separator (``join_symbols``)."""
         return self.kind.word_start
 
     @property
@@ -66,8 +73,11 @@ class Segmentation:
     def segmenters(self) -> tuple[Segmenter, Segmenter]:
         """Return the segmenters of source and target, one object for both where the sides are segmented alike.
 
+        Subwords have their names in dictionaries (``symbol_name``), which keep where words end.
+
         Raises MTScaffoldError where a file is malformed, and where no subword of a vocabulary reaches the threshold;
-        UsageError for a Unigram model beside codes, or beside a setting that applies to codes alone.
+        UsageError for a Unigram model beside codes, or beside a setting that applies to codes alone, and for a
+        separator that marks nothing.
         """
         if method_of_file(self.codes[1]) is not self.kind:
             raise UsageError("codes on one side and a Unigram model on the other; give two of the same kind")
@@ -85,7 +95,18 @@ class Segmentation:
                     f"{self.vocabularies[side]}: no subword occurs {self.vocabulary_threshold} times; lower "
                     "vocabulary_threshold"
                 )
-        return self.kind.segmenter(self.codes[side], self.separator, vocabulary, self.glossaries, self.inference)
+        codes = self.codes[side]
+        if self.kind.has_codes:
+            check_mark(self.separator)
+        if not self.kind.has_codes or not Codes.read(codes).header.end_of_word:
+            return self.kind.segmenter(codes, self.separator, vocabulary, self.glossaries, self.inference)
+        if vocabulary is not None:
+            # A vocabulary file is segmented text: what ends in the separator there may be the end of a word, too.
+            inside = [form for form in vocabulary if read_symbol(form, self.separator)[1]]
+            vocabulary |= {form.removesuffix(self.separator) + INSIDE for form in inside}
+        return _NamingSegmenter(
+            self.kind.segmenter(codes, INSIDE, vocabulary, self.glossaries, self.inference), self.separator
+        )
 
     def store(self, folder: Path, languages: Sequence[str]) -> dict[str, str]:
         """Copy the files into a folder, for ``stored_segmentation``; return the SHA-256 digest of each copy.
@@ -108,6 +129,42 @@ class Segmentation:
                 copy.write(stream.read())
         write_result(folder / STORED, replace(self, codes=codes, vocabularies=names))
         return {name: raw_digest(folder / name) for name in (*copies, STORED)}
+
+
+class _NamingSegmenter:
+    """Segments with codes, and calls subwords by their names. segmenter: has the separator INSIDE."""
+
+    def __init__(self, segmenter: Segmenter, separator: str) -> None:
+        self._segmenter = segmenter
+        self._separator = separator
+
+    def _name(self, form: str) -> str:
+        return symbol_name(form.removesuffix(INSIDE), form.endswith(INSIDE), self._separator)
+
+    def segment(self, sentence: str) -> str:
+        """Return the subwords of a sentence."""
+        return " ".join(map(self._name, self._segmenter.segment(sentence).split(" ")))
+
+    def surface_forms(self) -> list[str]:
+        """Return every subword that can come out, but characters that were not learned from."""
+        return [*map(self._name, self._segmenter.surface_forms())]
+
+    def count_subwords(self, counts: WordCounts) -> Counter[str]:
+        """Count the subwords of counted words."""
+        return Counter({self._name(form): count for form, count in self._segmenter.count_subwords(counts).items()})
+
+    def reachable(self, counts: WordCounts, dropout: float = 0, *, uniform_sampling: float = 0) -> list[str]:
+        """Return every subword that segmenting counted words at random can give."""
+        return [*map(self._name, self._segmenter.reachable(counts, dropout, uniform_sampling=uniform_sampling))]
+
+    def can_have_id(self, subword: str) -> bool:
+        """Return whether a subword can be in a dictionary: always."""
+        return True
+
+    def encoder(self, dictionary: Mapping[str, int], unknown: int) -> SentenceEncoder:
+        """Return an encoder into ids; dictionary: name of a subword → id."""
+        read = ((read_symbol(name, self._separator), number) for name, number in dictionary.items())
+        return self._segmenter.encoder({text + INSIDE * inside: number for (text, inside), number in read}, unknown)
 
 
 def joint_segmentation(codes: PathLike, separator: str = SEPARATOR) -> Segmentation:

@@ -50,7 +50,10 @@ class Preprocessed:
     def way_on(self) -> str:
         """What to do about it, as the end of a message."""
         if self.kind == "segmented":
-            return "give the text before segmentation, since every system segments it itself"
+            return (
+                "give the text before segmentation, since every system segments it itself, or write tokenise: {check: "
+                "false}, with none: true for words between spaces, where these are words"
+            )
         return (
             "write tokenise: none (for one side: tokenise: {source: none}), give the raw text, or write "
             "tokenise: {check: false} to tokenise it all the same"

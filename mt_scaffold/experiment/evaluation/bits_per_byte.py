@@ -45,7 +45,8 @@ class Documents:
 class LanguageModelScores:
     """How well one training of a system predicts one test set.
 
-    bits: the sum of -log2 p over ``tokens``, the ``</s>`` of each document included. bytes: of the raw documents.
+    bits: the sum of -log2 p over ``tokens``, the ``</s>`` of each document included. bytes: of the raw documents; where
+    a tokenizer changes them, of what it gives back, with ``text:decoded`` in the signature.
     bytes_per_token: ``bytes / tokens``, so with each ``</s>``. perplexity_per_token: 2 ** (bits / tokens); ``note``
     says what it cannot be used for. signature: what a score must have in common with another to be compared with it.
     data_sha256: of the documents. context: in words.
@@ -166,8 +167,9 @@ def evaluate_folder(
     positions: fewer than the model has, to compare it with one that has fewer. trust_remote_code: let it run the Python
     files in its folder.
 
-    Raises MTScaffoldError as ``load_folder`` does, for documents that are not UTF-8, and for text that the tokenizer
-    has no tokens for; UsageError as ``evaluate`` does.
+    Where the tokenizer changes the documents, the bytes are those of what it gives back, and the signature says so.
+
+    Raises MTScaffoldError as ``load_folder`` and ``encode_documents`` do; UsageError as ``evaluate`` does.
     """
     if max_tokens < 1:
         raise UsageError(f"--max-tokens {max_tokens}: must be 1 or more")
@@ -180,6 +182,7 @@ def evaluate_folder(
         read.offsets,
         read.bytes,
         overlap,
+        decoded=read.changed > 0,
         system=system or Path(folder).resolve().name,
         test_set=test_set or Path(documents[0]).name.partition(".")[0],
         seed=seed,
@@ -203,15 +206,25 @@ def _overlap(model: LanguageModel, context_window: int | None) -> int:
 
 
 def _scores(
-    model: LanguageModel, bits: Any, offsets: Any, sizes: list[int], overlap: int, **described: Any
+    model: LanguageModel,
+    bits: Any,
+    offsets: Any,
+    sizes: list[int],
+    overlap: int,
+    decoded: bool = False,
+    **described: Any,
 ) -> LanguageModelScores:
-    """Return the scores of documents of ``sizes`` bytes, from the bits of their tokens and where each begins."""
+    """Return the scores of documents of ``sizes`` bytes, from the bits of their tokens and where each begins.
+
+    decoded: whether the sizes are of what a tokenizer gives back.
+    """
     import numpy
 
     by_document = numpy.add.reduceat(bits, offsets[:-1]).tolist()
     total, size, tokens = math.fsum(by_document), sum(sizes), len(bits)
     from mt_scaffold import __version__
 
+    text = "|text:decoded" if decoded else ""
     return LanguageModelScores(
         **described,
         bits_per_byte=total / size,
@@ -222,7 +235,7 @@ def _scores(
         bytes_per_token=size / tokens,
         perplexity_per_token=2 ** (total / tokens) if total / tokens < 1000 else math.inf,
         note=NOT_COMPARABLE,
-        signature=f"bpb|end:yes|positions:{model.positions}|context:{overlap}|version:{__version__}",
+        signature=f"bpb|end:yes|positions:{model.positions}|context:{overlap}{text}|version:{__version__}",
         context=(
             f"each document from </s>; each token with at least {overlap} tokens before it where the document has "
             f"them, and at most {model.positions}"

@@ -11,7 +11,8 @@ from unittest import mock
 from lm_eval.models.huggingface import HFLM
 
 from mt_scaffold.corpus.files import PathLike
-from mt_scaffold.errors import UsageError
+from mt_scaffold.errors import MTScaffoldError, UsageError
+from mt_scaffold.experiment.inference.causal_model import difference, given_back, has_unknown
 from mt_scaffold.experiment.inference.export_transformers import export_transformers
 from mt_scaffold.experiment.inference.language_model import device_of
 
@@ -78,7 +79,18 @@ class HarnessModel(HFLM):  # type: ignore[misc]
         return super()._loglikelihood_tokens(requests, *rest, **named)
 
     def loglikelihood_rolling(self, requests: Any, disable_tqdm: bool = False) -> list[float]:
-        """Return the natural logarithm of the probability of each text, without the end of the document."""
+        """Return the natural logarithm of the probability of each text, without the end of the document.
+
+        Raises MTScaffoldError for a text that the tokenizer does not give back: the harness divides by all its bytes.
+        """
+        for text, *_ in (request.args for request in requests):
+            ids = self.tokenizer(text, add_special_tokens=False, verbose=False)["input_ids"]
+            back = given_back(self.tokenizer, ids, text)
+            if back != text or has_unknown(self.tokenizer, ids):
+                raise MTScaffoldError(
+                    f"a text of the task: {difference(text, back)}, so that a likelihood per byte would count text "
+                    "that costs nothing; use a task without rolling likelihoods, or mt-scaffold evaluate --model"
+                )
         with mock.patch.object(self, "add_bos_token", False):
             found: list[float] = super().loglikelihood_rolling(requests, disable_tqdm)
         return found

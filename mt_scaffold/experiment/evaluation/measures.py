@@ -285,16 +285,20 @@ class BitsPerByte(Measure):
     def check_alike(self, several: Sequence[Scored]) -> None:
         first, *others = several
         for other in others:
-            if other.scores.by_document.bytes != first.scores.by_document.bytes or (
-                other.scores.data_sha256 != first.scores.data_sha256
-            ):
+            if other.scores.data_sha256 != first.scores.data_sha256:
                 raise MTScaffoldError(
                     f"{first.path} and {other.path} are scores of different documents; evaluate both on the same"
                 )
             if other.scores.signature != first.scores.signature:
                 raise MTScaffoldError(
                     f"{first.path} and {other.path} were computed differently ({first.scores.signature} and "
-                    f"{other.scores.signature}); evaluate both again with the same --context-window"
+                    f"{other.scores.signature}); evaluate both again with the same --context-window, on text that both "
+                    "tokenizers give back"
+                )
+            if other.scores.by_document.bytes != first.scores.by_document.bytes:
+                raise MTScaffoldError(
+                    f"{first.path} and {other.path} are scores of different documents, or a tokenizer changes them; "
+                    "evaluate both on text that both tokenizers give back"
                 )
 
     def segments(self, scored: Scored, name: str) -> int:

@@ -1,5 +1,6 @@
 """``--bpe scaffold_bpe``: words to subwords and back, for fairseq-interactive, -generate and the hub interface."""
 
+import dataclasses
 from dataclasses import dataclass, field
 from typing import Optional
 
@@ -7,9 +8,10 @@ from fairseq import file_utils
 from fairseq.data.encoders import register_bpe
 from fairseq.dataclass import FairseqDataclass
 
-from mt_scaffold.corpus.text import SEPARATOR, join_subwords
+from mt_scaffold.corpus.symbols import join_symbols
+from mt_scaffold.corpus.text import SEPARATOR
 from mt_scaffold.errors import UsageError
-from mt_scaffold.segment.apply import BPE
+from mt_scaffold.experiment.binarise.segmentation import joint_segmentation
 from mt_scaffold.segment.inference import MERGES, describe_inferences
 
 
@@ -32,12 +34,13 @@ class ScaffoldBPE:
         if not cfg.bpe_codes:
             raise UsageError("--bpe scaffold_bpe needs --bpe-codes FILE")
         self._separator = cfg.bpe_separator
-        self._bpe = BPE(file_utils.cached_path(cfg.bpe_codes), separator=cfg.bpe_separator, inference=cfg.bpe_inference)
+        segmentation = joint_segmentation(file_utils.cached_path(cfg.bpe_codes), cfg.bpe_separator)
+        self._segmenter, _ = dataclasses.replace(segmentation, inference=cfg.bpe_inference).segmenters()
 
     def encode(self, x: str) -> str:
         """Segment a line of words into subwords, both separated by spaces."""
-        return self._bpe.process_line(x)
+        return self._segmenter.segment(x)
 
     def decode(self, x: str) -> str:
         """Join the subwords of a line into words."""
-        return join_subwords(x, self._separator)
+        return join_symbols(x, self._separator)

@@ -13,6 +13,7 @@ from fairseq.criterions.cross_entropy import CrossEntropyCriterion
 from fairseq.data import Dictionary
 from fairseq.data.indexed_dataset import MMapIndexedDataset
 
+from mt_scaffold.corpus.symbols import read_symbol
 from mt_scaffold.corpus.text import SEPARATOR
 
 from .dataset import SegmentedText
@@ -56,8 +57,8 @@ def _symbol_bytes(dictionary: Dictionary, number: int, separator: str, word_star
     symbol = dictionary[number]
     if word_start is not None:
         return len(symbol.replace(word_start, " ").encode())
-    inside = symbol.endswith(separator)
-    return len(symbol.encode()) + (-len(separator.encode()) if inside else 1)
+    text, inside = read_symbol(symbol, separator)
+    return len(text.encode()) + (not inside)
 
 
 def _stored_bytes(text: MMapIndexedDataset, symbols: Any) -> Any:

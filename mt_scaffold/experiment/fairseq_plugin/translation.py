@@ -9,6 +9,7 @@ from fairseq.data import Dictionary
 from fairseq.tasks import register_task
 from fairseq.tasks.translation import TranslationConfig, TranslationTask
 
+from mt_scaffold.corpus.symbols import join_symbols
 from mt_scaffold.experiment.binarise.pairs_as_ids import DESCRIPTION, read_binarised
 
 from .resumable import Counts, ExperimentConfig, ExperimentTask, ResumableTask
@@ -25,10 +26,25 @@ class ExperimentTranslationConfig(ExperimentConfig, TranslationConfig):
     )
 
 
+class NamedSymbols(Dictionary):
+    """fairseq's dictionary, which joins subwords by their names: a word that ends in ``@@`` survives validation."""
+
+    def string(self, tensor: Any, bpe_symbol: str | None = None, *others: Any, **named: Any) -> str:
+        """Return the text of ids, as fairseq does."""
+        if bpe_symbol != "subword_nmt":
+            return str(super().string(tensor, bpe_symbol, *others, **named))
+        return "\n".join(map(join_symbols, super().string(tensor, None, *others, **named).split("\n")))
+
+
 class ExperimentTranslationTask(ExperimentTask, TranslationTask):
     """fairseq's translation, the base of both tasks of this package that translate."""
 
     cfg: ExperimentTranslationConfig
+
+    @classmethod
+    def load_dictionary(cls, filename: str) -> Dictionary:
+        """Load a dictionary from a file."""
+        return NamedSymbols.load(filename)
 
     def __init__(self, cfg: ExperimentTranslationConfig, src_dict: Dictionary, tgt_dict: Dictionary) -> None:
         super().__init__(cfg, src_dict, tgt_dict)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,11 +31,16 @@ class CausalModel:
 
 @dataclass(frozen=True)
 class EncodedDocuments:
-    """The ids of documents, each with its end, where each begins, and the bytes of each; sha256: of the documents."""
+    """The ids of documents, each with its end, and where each begins.
+
+    bytes: of each document, or of what the tokenizer gives back of it where that is less. changed: the documents that
+    it does not give back as they are. sha256: of the documents.
+    """
 
     ids: Any
     offsets: Any
     bytes: list[int]
+    changed: int
     sha256: str
 
 
@@ -109,31 +115,75 @@ def encode_documents(
 ) -> EncodedDocuments:
     """Return the ids of the documents that are not empty, by the tokenizer of a model.
 
-    Raises MTScaffoldError for a document that is not UTF-8, or has something that the tokenizer has no token for.
+    A tokenizer may lower-case, normalise or drop text, which then costs no bits and counts no bytes: its ids are
+    decoded and compared with the document. A warning on stderr has the count of those that differ, and the first.
+
+    Raises MTScaffoldError for a document that is not UTF-8, for one with something that the tokenizer has no token for,
+    and where it keeps nothing of all documents.
     """
     import numpy
 
     digest = hashlib.sha256()
     rows: list[Any] = []
     sizes: list[int] = []
+    changed, first = 0, ""
     for block in blocks_of(non_empty_documents(documents, format, field)):
         digest_block(digest, block)
         texts = [_text(document, len(sizes) + number) for number, document in enumerate(block, start=1)]
         encoded = model.tokenizer(
             texts, add_special_tokens=False, return_attention_mask=False, split_special_tokens=True, verbose=False
         )
-        for number, row in enumerate(encoded["input_ids"], start=len(sizes) + 1):
-            if model.tokenizer.unk_token_id is not None and model.tokenizer.unk_token_id in row:
+        for number, (text, row) in enumerate(zip(texts, encoded["input_ids"], strict=True), start=len(sizes) + 1):
+            if has_unknown(model.tokenizer, row):
                 raise MTScaffoldError(
                     f"document {number}: the tokenizer has no token for some of it, so that bits per byte would leave "
                     "text out; evaluate on other text, or a model whose tokenizer has bytes"
                 )
             rows.append(numpy.array([*row, model.end], numpy.int64))
-        sizes += map(len, block)
+            back = given_back(model.tokenizer, row, text)
+            size = len(text.encode())
+            if back != text:
+                changed += 1
+                first = first or f"document {number}: {difference(text, back)}"
+                # What a decoder adds, such as spaces between words, has cost nothing either.
+                size = min(size, len(back.encode()))
+            sizes.append(size)
     if not rows:
         raise MTScaffoldError("no document to evaluate on: all are empty; give other files")
+    if not sum(sizes):
+        raise MTScaffoldError("the tokenizer gives nothing of the documents back; evaluate on other text")
+    if changed:
+        print(
+            f"warning: {first}; it changes {changed:,} of {len(rows):,} documents, so that bits per byte are over the "
+            "bytes that it gives back (text:decoded in the signature)",
+            file=sys.stderr,
+        )
     offsets = numpy.concatenate([[0], numpy.cumsum([len(row) for row in rows])])
-    return EncodedDocuments(numpy.concatenate(rows), offsets, sizes, digest.hexdigest())
+    return EncodedDocuments(numpy.concatenate(rows), offsets, sizes, changed, digest.hexdigest())
+
+
+def has_unknown(tokenizer: Any, ids: Sequence[int]) -> bool:
+    """Return whether a tokenizer of transformers had no token for something in a text."""
+    return tokenizer.unk_token_id is not None and tokenizer.unk_token_id in ids
+
+
+def given_back(tokenizer: Any, ids: Sequence[int], text: str) -> str:
+    """Return the text of ids by a tokenizer of transformers, without a space that it puts before ``text``."""
+    back = tokenizer.decode(
+        list(ids),
+        skip_special_tokens=False,
+        clean_up_tokenization_spaces=False,
+        spaces_between_special_tokens=False,
+    )
+    return text if back == f" {text}" else str(back)
+
+
+def difference(text: str, back: str) -> str:
+    """Return where the text that a tokenizer gives back begins to differ."""
+    shared = next((place for place, (one, other) in enumerate(zip(text, back, strict=False)) if one != other), None)
+    place = min(len(text), len(back)) if shared is None else shared
+    here = slice(place, place + 20)
+    return f"the tokenizer gives {back[here]!r} back for {text[here]!r} (at character {place})"
 
 
 def _text(document: bytes, number: int) -> str:

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import get_args
 
 from mt_scaffold.corpus.files import PathLike, make_folder, open_input, write_text
+from mt_scaffold.corpus.symbols import join_symbols
 from mt_scaffold.errors import MTScaffoldError, UsageError
-from mt_scaffold.experiment.binarise.joining import join
 from mt_scaffold.experiment.binarise.pairs_as_ids import Binarised, generation_arguments, read_binarised
 from mt_scaffold.experiment.configuration.translating import Engine
 from mt_scaffold.experiment.inference import ctranslate2_engine
@@ -89,7 +89,7 @@ def translate(
         lines = (line.decode("utf-8") for line in stream)
         subwords = read_hypotheses(lines, binarised.pairs[subset], str(work.generated))
 
-    words = [join(line, binarised.separator, binarised.word_start) for line in subwords]
+    words = [join_symbols(line, binarised.separator, binarised.word_start) for line in subwords]
     text = list(detokenise(words, binarised.target))
     prefix = output / f"{subset}.{binarised.target}"
     write_text(f"{prefix}.subwords", _lines(subwords))

@@ -21,7 +21,8 @@ from typing import Any, BinaryIO, Self
 
 from mt_scaffold import manifest as manifests
 from mt_scaffold.corpus.files import PathLike, open_input
-from mt_scaffold.corpus.text import join_subwords, not_utf8
+from mt_scaffold.corpus.symbols import join_symbols
+from mt_scaffold.corpus.text import not_utf8
 from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.binarise.dictionary import END_ID, UNKNOWN_ID, read_ids
 from mt_scaffold.experiment.binarise.segmentation import STORED, stored_segmentation
@@ -550,7 +551,7 @@ class _Search:
         ignored = self._generator.symbols_to_strip_from_output
         tokens = hypothesis["tokens"].int().cpu()
         subwords = self._task.target_dictionary.string(tokens, None, extra_symbols_to_ignore=ignored)
-        return join_subwords(subwords, self._separator), float(hypothesis["score"] / math.log(2))
+        return join_symbols(subwords, self._separator), float(hypothesis["score"] / math.log(2))
 
     def _dataset(self, sentences: Sequence[Any]) -> Any:
         import torch

@@ -32,7 +32,8 @@ from mt_scaffold.analysis.stats import (
 from mt_scaffold.codes import Codes
 from mt_scaffold.corpus.count import count_words
 from mt_scaffold.corpus.files import PathLike, make_folder, open_input, write_text
-from mt_scaffold.corpus.text import END_OF_WORD, read_lines, surface_form
+from mt_scaffold.corpus.symbols import token_name
+from mt_scaffold.corpus.text import END_OF_WORD, read_lines
 from mt_scaffold.corpus.vocabulary_file import read_dictionary
 from mt_scaffold.errors import MTScaffoldError
 from mt_scaffold.experiment.binarise.byte_vocabulary import FIRST_ID
@@ -249,8 +250,8 @@ def _pair(config: Config) -> tuple[CodesSetting, CodesSetting] | None:
 
 def _models(layout: TranslationLayout, compared: VocabularyComparison) -> dict[str, Embeddings]:
     """Read the source embeddings of each system's first seed, and mark the tokens that Scaffold-BPE exchanges."""
-    removed = frozenset(surface_form(entry.token) for entry in compared.removed)
-    new = frozenset(surface_form(entry.token) for entry in compared.new)
+    removed = frozenset(token_name(entry.token) for entry in compared.removed)
+    new = frozenset(token_name(entry.token) for entry in compared.new)
     models = {}
     for system in layout.config.systems:
         segmentation = layout.config.segmentation(system)

@@ -7,11 +7,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from mt_scaffold._core import WordEndings
+from mt_scaffold.corpus.count import count_words
 from mt_scaffold.corpus.documents import format_by_name
 from mt_scaffold.corpus.files import compression_of, open_input
+from mt_scaffold.corpus.text import SEPARATOR
 from mt_scaffold.errors import MTScaffoldError
 from mt_scaffold.experiment.configuration import Config
-from mt_scaffold.experiment.configuration.data import SIDES, FileData, ParallelFiles
+from mt_scaffold.experiment.configuration.data import SIDES, FileData, ParallelFiles, Tokenise
 from mt_scaffold.experiment.configuration.language_model_layout import LanguageModelLayout, existing_files
 from mt_scaffold.experiment.data.preprocessed import looks_tokenised
 
@@ -122,6 +125,7 @@ def shown_size(size: float) -> str:
 def _look_at_files(config: Config, files: FileData, found: TrainingText) -> None:
     corpora = {"train": files.train, "valid": files.valid or []}
     corpora |= {f"tests.{name}": pairs for name, pairs in files.tests.items()}
+    endings = WordEndings(SEPARATOR)
     for corpus, pairs in corpora.items():
         lines, sizes, known = 0, [0, 0], bool(pairs)
         for number, pair in enumerate(pairs):
@@ -141,6 +145,7 @@ def _look_at_files(config: Config, files: FileData, found: TrainingText) -> None
                 continue
             for side, path in zip(SIDES, paths, strict=True):
                 choices, seen = config.tokenise_for(corpus.removeprefix("tests."), side), looks_tokenised(path)
+                _count_endings(path, choices, endings)
                 if choices.check and seen is not None and not seen.allowed(choices):
                     found.problems.append((f"{key}.{side}.path", f"{path}: {seen}; {seen.way_on}"))
             if None not in counts and counts[0] != counts[1]:
@@ -164,6 +169,18 @@ def _look_at_files(config: Config, files: FileData, found: TrainingText) -> None
                 found.size, found.subwords = round(sum(sizes) * share), max(sizes) * share / _BYTES_PER_SUBWORD
         elif any(pair.source.url for pair in pairs):
             found.described.append(f"{corpus.removeprefix('tests.')}: downloaded")
+    if endings.count:
+        found.warnings.append(
+            f"{endings.first}: {endings.count:,} words end in '{SEPARATOR}' (this is the first, of all files); models "
+            "and scores keep them, and the text of subwords (prepare.keep_text) does not; in dictionaries they are "
+            f"'x{SEPARATOR}</w>'"
+        )
+
+
+def _count_endings(path: Path, choices: Tokenise, endings: WordEndings) -> None:
+    """Count the words that end in the separator, where the text is words already and not too large."""
+    if choices.none and path.stat().st_size <= _MOST_COUNTED:
+        count_words(path, any_bytes=True, endings=endings)
 
 
 def _missing(pair: ParallelFiles, key: str) -> Iterator[tuple[str, str]]:

@@ -1,6 +1,8 @@
 """Bits per byte of any causal model of transformers: those of our own export are the checkpoint's."""
 
+import math
 from pathlib import Path
+from typing import Any
 
 import pytest
 from fairseq_training import fairseq_train
@@ -46,21 +48,99 @@ def test_the_export_has_the_bits_of_the_checkpoint(text: Path, tmp_path: Path) -
 
 def test_a_model_of_somebody_else_is_scored_by_its_own_tokens(text: Path, tmp_path: Path) -> None:
     """GPT-2's architecture with a fast tokenizer of bytes: before training, each token costs the uniform bits."""
-    import math
-
     import tokenizers
 
-    library = import_transformers("this test")
     letters = sorted(tokenizers.pre_tokenizers.ByteLevel.alphabet())
     fast = tokenizers.Tokenizer(tokenizers.models.BPE({letter: n for n, letter in enumerate(letters)}, []))
     fast.pre_tokenizer = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=False)
-    library.PreTrainedTokenizerFast(tokenizer_object=fast, eos_token="<|e|>").save_pretrained(tmp_path / "gpt2")
-    config = library.GPT2Config(vocab_size=257, n_positions=64, n_embd=16, n_layer=1, n_head=2, initializer_range=1e-6)
-    library.GPT2LMHeadModel(config).save_pretrained(tmp_path / "gpt2")
+    fast.decoder = tokenizers.decoders.ByteLevel()
+    _save(tmp_path / "gpt2", fast)
     scores = evaluate_folder(tmp_path / "gpt2", [text / "test"], tmp_path / "scores.json", positions=32)
     assert scores.tokens == scores.bytes + scores.documents
     assert scores.bits == pytest.approx(scores.tokens * math.log2(257), rel=1e-3)
-    assert "positions:32|context:16" in scores.signature and scores.system == "gpt2"
+    assert "positions:32|context:16|version" in scores.signature and scores.system == "gpt2"
+
+
+def _save(folder: Path, tokenizer: Any, **names: str) -> None:
+    """Write a tiny model, whose tokens are equally probable, with a tokenizer of tokenizers."""
+    library = import_transformers("this test")
+    fast = library.PreTrainedTokenizerFast(tokenizer_object=tokenizer, eos_token="<|e|>", **names)
+    fast.save_pretrained(folder)
+    config = library.GPT2Config(
+        vocab_size=len(fast), n_positions=64, n_embd=16, n_layer=1, n_head=2, initializer_range=1e-6
+    )
+    library.GPT2LMHeadModel(config).save_pretrained(folder)
+
+
+def _words(normalise: bool) -> Any:
+    """Return a tokenizer of SentencePiece's kind; normalise: that lower-cases and collapses white space."""
+    import tokenizers
+    from tokenizers import decoders, normalizers, pre_tokenizers
+
+    letters = [*"\u2581abcdefghijklmnopqrstuvwxyz\n", *([] if normalise else "ABCDEFGHIJKLMNOPQRSTUVWXYZ")]
+    words = tokenizers.Tokenizer(tokenizers.models.BPE({letter: n for n, letter in enumerate(letters)}, []))
+    if normalise:
+        blank = normalizers.Replace(tokenizers.Regex(r"\s+"), " ")
+        words.normalizer = normalizers.Sequence([normalizers.Lowercase(), blank])
+    words.pre_tokenizer, words.decoder = pre_tokenizers.Metaspace(), decoders.Metaspace()
+    return words
+
+
+def test_text_that_a_tokenizer_drops_counts_no_bytes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Upper case and runs of white space cost nothing: as many bits per byte as without them, and the signature."""
+    _save(tmp_path / "model", _words(normalise=True))
+    (tmp_path / "plain").write_text("a cat sat\non the mat\n")
+    (tmp_path / "odd").write_text("A   CAT       SAT\non\t\tThe      mat\n")
+    plain, odd = (
+        evaluate_folder(tmp_path / "model", [tmp_path / name], tmp_path / f"{name}.json", format="lines")
+        for name in ("plain", "odd")
+    )
+    assert odd.bits == plain.bits and odd.bits_per_byte == plain.bits_per_byte
+    assert odd.bytes == plain.bytes == len("a cat saton the mat")
+    assert "|text:decoded|" in odd.signature and "decoded" not in plain.signature
+    assert (
+        "warning: document 1: the tokenizer gives 'a cat sat' back for 'A   CAT       SAT' (at character 0); it "
+        "changes 2 of 2 documents, so that bits per byte are over the bytes that it gives back"
+    ) in capsys.readouterr().err
+    # A tokenizer that keeps all of it is scored over all of it, and not next to the other.
+    _save(tmp_path / "other", _words(normalise=False))
+    (tmp_path / "odd").write_text("A   CAT       SAT\non  The      mat\n")
+    for name in ("model", "other"):
+        evaluate_folder(tmp_path / name, [tmp_path / "odd"], tmp_path / f"{name}.json", format="lines")
+    kept = read_result(LanguageModelScores, tmp_path / "other.json")
+    assert kept.bytes == len("A   CAT       SATon  The      mat") and "decoded" not in kept.signature
+    table = ["--baseline", "model", "--output", str(tmp_path / "table")]
+    assert main(["compare", str(tmp_path / "model.json"), str(tmp_path / "other.json"), *table]) == 1
+    assert "were computed differently" in capsys.readouterr().err
+
+
+def test_characters_that_a_tokenizer_leaves_out(tmp_path: Path) -> None:
+    """BPE without an unknown token drops what it has no token for: it counts no bytes, and all of a text is refused."""
+    _save(tmp_path / "model", _words(normalise=False))
+    (tmp_path / "text").write_text("cat 123\n")
+    scores = evaluate_folder(tmp_path / "model", [tmp_path / "text"], tmp_path / "scores.json", format="lines")
+    assert scores.bytes == len("cat ") and "|text:decoded|" in scores.signature
+    (tmp_path / "text").write_text("123\n")
+    with pytest.raises(MTScaffoldError, match="gives nothing of the documents back; evaluate on other text"):
+        evaluate_folder(tmp_path / "model", [tmp_path / "text"], tmp_path / "scores.json", format="lines")
+
+
+def test_the_harness_refuses_likelihoods_of_text_that_is_dropped(tmp_path: Path) -> None:
+    """It divides a rolling likelihood by all bytes of a text, whatever of it the tokenizer keeps."""
+    pytest.importorskip("lm_eval", reason="needs the extra 'harness'")
+    from lm_eval.api.instance import Instance
+
+    from mt_scaffold.experiment.evaluation.lm_eval_model import HarnessModel
+
+    _save(tmp_path / "model", _words(normalise=True))
+    model = HarnessModel(tmp_path / "model")
+
+    def likelihood(text: str) -> list[float]:
+        return model.loglikelihood_rolling([Instance("loglikelihood_rolling", {}, (text,), 0)])
+
+    assert likelihood("a cat")[0] == pytest.approx(-6 * math.log(len(model.tokenizer)), rel=1e-3)
+    with pytest.raises(MTScaffoldError, match=r"gives 'a cat' back for 'A   CAT' .* use a task without rolling"):
+        likelihood("A   CAT")
 
 
 def test_what_cannot_be_scored_is_one_line(text: Path, tmp_path: Path) -> None:

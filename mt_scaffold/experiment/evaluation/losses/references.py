@@ -7,6 +7,7 @@ from typing import Any
 
 from mt_scaffold.corpus.count import count_words
 from mt_scaffold.corpus.files import PathLike
+from mt_scaffold.corpus.symbols import read_symbol
 from mt_scaffold.corpus.text import check_parallel, read_lines, words_of
 from mt_scaffold.errors import MTScaffoldError
 from mt_scaffold.experiment.binarise.dictionary import END_ID, UNKNOWN_ID
@@ -92,7 +93,7 @@ def _words(decoded: ForcedDecoding, lines: Sequence[str], data: PathLike, words:
     symbols = read_symbols(f"{data}/dict.{binarised.target}.txt")
     # Whether the next subword begins a word; and whether this one does, where the data say that instead.
     start = binarised.word_start
-    ends: Any = numpy.array([start is None and not symbol.endswith(binarised.separator) for symbol in symbols])
+    ends: Any = numpy.array([start is None and not read_symbol(symbol, binarised.separator)[1] for symbol in symbols])
     begins: Any = numpy.array([start is not None and symbol.startswith(start) for symbol in symbols])
     if len(decoded.ids) != len(lines):
         raise MTScaffoldError(

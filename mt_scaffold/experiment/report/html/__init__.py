@@ -9,8 +9,8 @@ from typing import Any
 from mt_scaffold.analysis.stats import table
 from mt_scaffold.corpus.files import PathLike, write_text
 from mt_scaffold.corpus.text import END_OF_WORD, SEPARATOR, read_lines, surface_form
-from mt_scaffold.corpus.vocabulary_file import read_vocabulary
 from mt_scaffold.errors import MTScaffoldError, UsageError
+from mt_scaffold.experiment.binarise.segmentation import segmentation_in
 from mt_scaffold.experiment.configuration import Config
 from mt_scaffold.experiment.configuration.layout import Run
 from mt_scaffold.experiment.configuration.translation_layout import TranslationLayout
@@ -192,14 +192,8 @@ def _examples(layout: TranslationLayout, number: int) -> list[dict[str, Any]]:
 
 
 def _source_segmenter(layout: TranslationLayout, system: str) -> Segmenter:
-    """Return what segments the source for a system, with its vocabulary threshold, glossaries and inference."""
-    setting = layout.config.segmentation(system)
-    vocabulary = None
-    if setting.vocabulary_threshold is not None:
-        vocabulary = read_vocabulary(layout.vocabulary(setting.name, layout.source), setting.vocabulary_threshold)
-    inference = None if setting.inference == MERGES else setting.inference
-    model = layout.codes(setting.source.name)
-    return setting.kind.segmenter(model, vocabulary=vocabulary, glossaries=setting.glossaries, inference=inference)
+    """Return what segments the source for a system."""
+    return segmentation_in(layout, layout.config.segmentation(system).name).segmenters()[0]
 
 
 def _valid_metric(runs: Sequence[Mapping[str, Any]]) -> str:
