@@ -4,7 +4,7 @@
 - mixed precision that resumes exactly, and ``--bf16`` without a TPU (mixed_precision.py)
 - SIGUSR1, which has fairseq-train save and end (stopping.py)
 - ``--bpe scaffold_bpe`` (bpe.py)
-- ``--eval-bleu-detok moses_bleu`` (validation_bleu.py)
+- ``--eval-bleu-detok moses_bleu`` (translation.py)
 - ``--task translation_resumable`` (translation.py, resumable.py)
 - ``--task translation_bpe_dropout`` (translation_dropout.py, dataset.py)
 - ``--task language_modeling_resumable`` (language_modeling.py)
@@ -27,5 +27,4 @@ from . import (  # noqa: E402
     language_modeling_dropout,  # noqa: F401
     translation,  # noqa: F401
     translation_dropout,  # noqa: F401
-    validation_bleu,  # noqa: F401
 )
