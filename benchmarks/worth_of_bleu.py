@@ -48,7 +48,10 @@ def scores_at(layout: TranslationLayout, run: Run, epoch: int, checkpoints: Path
             model, data, test, words(test, layout.target), raw, words("train", layout.target), losses,
             system=run.system, seed=int(run.seed),
         )  # fmt: skip
-        score(folder / f"{test}.{layout.target}", raw, output, metrics=["bleu", "chrf"], losses=losses)
+        score(
+            folder / f"{test}.{layout.target}", raw, output,
+            bleu_tokeniser=layout.config.bleu_tokeniser, metrics=["bleu", "chrf"], losses=losses,
+        )  # fmt: skip
     metrics = read_result(Scores, output).metrics
     return [metrics[name].score for name in METRICS]
 

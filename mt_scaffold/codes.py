@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 from mt_scaffold import _core
+from mt_scaffold.corpus.byte_order_mark import without_mark
 from mt_scaffold.corpus.files import PathLike, Readable, read_file, shown, stream_name
 from mt_scaffold.corpus.header import CodesHeader
 from mt_scaffold.corpus.text import is_base_symbol, notation_to_bytes
@@ -95,13 +96,14 @@ class Codes:
     def read(cls, file: PathLike | Readable[bytes] | Readable[str]) -> Codes:
         """Read a codes file from a path (``.gz`` too) or an open file, under whose name errors report it.
 
-        Raises MTScaffoldError where the file cannot be read.
+        A byte order mark is removed, with a warning. Raises MTScaffoldError where the file cannot be read.
         """
         if isinstance(file, str | os.PathLike):
-            return cls(read_file(file), shown(file), file)
+            return cls(without_mark(read_file(file), shown(file)), shown(file), file)
         if not hasattr(file, "read"):
             raise UsageError(f"codes are a path, an open file, bytes or Codes, not a {type(file).__name__}")
-        return cls(read_file(file), stream_name(file, "codes"))
+        name = stream_name(file, "codes")
+        return cls(without_mark(read_file(file), name), name)
 
     @classmethod
     def of(cls, source: CodesSource) -> Codes:

@@ -14,7 +14,7 @@ def format_table(rows: Sequence[Sequence[str]], markdown: bool = False, figures:
 
     figures: columns after the first hold figures and are aligned to the right. Otherwise every column is text, and
     the table is the one that the package tabulate makes without parsing numbers, "simple" or (``markdown``) "github".
-    A cell is as wide as it has characters; in Markdown a caller escapes ``|`` itself.
+    A cell is as wide as it has characters. In Markdown a bar is escaped, and ``<`` outside of code.
 
     >>> print(format_table([["", "tokens"], ["new", "1,234"]]), end="")
          tokens
@@ -22,6 +22,8 @@ def format_table(rows: Sequence[Sequence[str]], markdown: bool = False, figures:
     new   1,234
     """
     room = 0 if figures else _HEADING_ROOM
+    if markdown:
+        rows = [[*map(_markdown_cell, row)] for row in rows]
     columns = list(zip(*rows, strict=True))
     widths = [max(len(column[0]) + room, *map(len, column)) for column in columns]
     lines = []
@@ -63,6 +65,7 @@ _LATEX = {
     "^": r"\textasciicircum{}",
     "<": "$<$",
     ">": "$>$",
+    "|": r"\textbar{}",
     "±": r"$\pm$",
     "−": "$-$",
     "↓": r"$\downarrow$",
@@ -80,6 +83,12 @@ def latex(text: str) -> str:
     return re.sub(r"(?<![\w.-])-(?=\d)", "$-$", escaped)
 
 
+def _markdown_cell(cell: str) -> str:
+    # A bar would end the cell, even within back quotes; <unk> would be HTML.
+    escaped = cell.replace("|", "\\|")
+    return escaped if "`" in cell else escaped.replace("<", "&lt;")
+
+
 def _rule(widths: Sequence[int], markdown: bool, figures: bool) -> str:
     if not markdown:
         return "  ".join("-" * width for width in widths)
@@ -91,5 +100,4 @@ def _rule(widths: Sequence[int], markdown: bool, figures: bool) -> str:
 
 def token_cell(token: str, markdown: bool = False) -> str:
     """Return a token as a cell of a table shows it; in Markdown as code."""
-    # A bar would end the cell, even within back quotes.
-    return f"`{token}`".replace("|", "\\|") if markdown else token
+    return f"`{token}`" if markdown else token

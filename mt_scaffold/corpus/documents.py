@@ -6,16 +6,14 @@ A document is a string of bytes, pre-tokenised and encoded as a whole, line feed
 from __future__ import annotations
 
 import contextlib
-import io
-import itertools
 import os
 from array import array
 from collections.abc import Generator, Iterable, Iterator
-from typing import NamedTuple, Protocol, cast
+from typing import NamedTuple, cast
 
 from mt_scaffold import _core
 from mt_scaffold.corpus.files import compression_of, shown
-from mt_scaffold.corpus.inputs import TextFile, core_input, lone_surrogate, source_name
+from mt_scaffold.corpus.inputs import TextFile, core_input, lone_surrogate, readable, source_name
 from mt_scaffold.corpus.storage.remote import is_remote, remote_matches
 from mt_scaffold.errors import MTScaffoldError, UsageError
 
@@ -26,10 +24,6 @@ _EXTENSIONS = {".jsonl": "jsonl", ".ndjson": "jsonl", ".parquet": "parquet"}
 _READ = 1 << 18
 # Documents are handed to the core this many bytes at a time, or one by one where they are longer.
 _BATCH = 1 << 18
-
-
-class _Readable(Protocol):
-    def read(self, size: int, /) -> bytes: ...
 
 
 class DocumentInput(NamedTuple):
@@ -89,10 +83,9 @@ class Documents:
 
             yield from read_column(cast(str, each.source), each.name, self.field)
             return
-        with core_input(each.source) as (_, opened):
-            taken, opened = opened if isinstance(opened, tuple) else (b"", opened)
-            stream = io.FileIO(opened, closefd=False) if isinstance(opened, int) else cast(_Readable, opened)
-            chunks = itertools.chain([taken] if taken else [], iter(lambda: stream.read(_READ), b""))
+        with core_input(each.source, warn=each.format != "jsonl") as (_, opened):
+            stream = readable(opened)
+            chunks = iter(lambda: stream.read(_READ), b"")
             if each.format == "files":
                 yield b"".join(chunks)
             elif each.format == "jsonl":

@@ -1,4 +1,4 @@
-"""What the beginning of a text shows: subwords already, a byte order mark."""
+"""What the beginning of a text shows: whether it has been segmented already."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from mt_scaffold.corpus.files import compression_of, open_input
 from mt_scaffold.corpus.inputs import Begun, source_name
 from mt_scaffold.corpus.text import SEPARATOR
 
-BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 # SentencePiece begins every word with it.
 _WORD_START = "\u2581".encode()
 # As much as a pipe holds, and far more than it takes to tell.
@@ -41,16 +40,12 @@ def looks_segmented(text: bytes, separator: str = SEPARATOR) -> str | None:
 
 
 def warn_of_inputs(sources: Iterable[str | BinaryIO], separator: str = SEPARATOR) -> list[str | BinaryIO | Begun]:
-    """Warn, once for each, of inputs that are segmented already or begin with a byte order mark.
+    """Warn, once for each, of inputs that are segmented already.
 
     Only their beginnings are read. Returns the inputs to read instead: what was taken of a pipe comes first there.
     """
     found = [_beginning(source) for source in sources]
     for source, text in found:
-        if text.startswith(BYTE_ORDER_MARK):
-            _warn(
-                f"{source_name(source)}: begins with a byte order mark (U+FEFF), which becomes part of the first word"
-            )
         if (subword := looks_segmented(text, separator)) is not None:
             _warn(f"{source_name(source)}: looks segmented already (such as '{subword}'); give it words")
     return [source for source, _ in found]

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 from typing import BinaryIO, cast
 
 from mt_scaffold import _core
+from mt_scaffold.corpus.byte_order_mark import warn_of_mark
 from mt_scaffold.corpus.files import PathLike, Readable, Writable, compression_of, open_input, shown, stream_name
 from mt_scaffold.corpus.storage.remote import is_remote
 from mt_scaffold.errors import MTScaffoldError, UsageError
@@ -129,13 +130,17 @@ class _Lines(_Stream):
 class _Encoded(_Stream):
     """An open file, of text or bytes, as a stream of bytes."""
 
-    def __init__(self, stream: Readable[str] | Readable[bytes]) -> None:
+    def __init__(self, stream: Readable[str] | Readable[bytes], name: str | None = None) -> None:
         super().__init__()
         self._stream = stream
+        self._name = name
 
     def _part(self, size: int) -> bytes:
         content = self._read(size)
-        return content.encode("utf-8") if isinstance(content, str) else content
+        data = content.encode("utf-8") if isinstance(content, str) else content
+        warn_of_mark(data, self._name)
+        self._name = None
+        return data
 
     def _read(self, size: int) -> str | bytes:
         if not isinstance(self._stream, codecs.StreamReader):
@@ -174,13 +179,36 @@ class Begun(io.FileIO):
 
 
 class _Buffered(io.RawIOBase):
-    """A pipe, together with what Python's buffer already holds of it."""
+    """A compressed file, or a pipe together with what Python's buffer already holds of it."""
 
-    def __init__(self, stream: io.BufferedReader) -> None:
+    def __init__(self, stream: io.BufferedReader, name: str | None = None) -> None:
         self._stream = stream
+        self._name = name
 
     def read(self, size: int | None = -1) -> bytes:
-        return self._stream.read() if size is None or size < 0 else self._stream.read1(size)
+        data = self._stream.read() if size is None or size < 0 else self._stream.read1(size)
+        warn_of_mark(data, self._name)
+        self._name = None
+        return data
+
+
+class _Rest(_Stream):
+    """What is left of a pipe of which the first bytes have been read."""
+
+    def __init__(self, taken: bytes, descriptor: int) -> None:
+        super().__init__()
+        self._rest = taken
+        self._file = io.FileIO(descriptor, closefd=False)
+
+    def _part(self, size: int) -> bytes:
+        return self._file.read(size) or b""
+
+
+def readable(opened: object) -> Readable[bytes]:
+    """Return what ``core_input`` gives as a stream for Python."""
+    if isinstance(opened, tuple):
+        return _Rest(*opened)
+    return io.FileIO(opened, closefd=False) if isinstance(opened, int) else cast(BinaryIO, opened)
 
 
 def source_name(source: TextFile) -> str:
@@ -192,14 +220,22 @@ def source_name(source: TextFile) -> str:
 
 
 @contextlib.contextmanager
-def core_input(source: TextFile) -> Iterator[_core._Input]:
-    """Open a text for the core, as a descriptor wherever the core can read the bytes itself."""
+def core_input(source: TextFile, warn: bool = True) -> Iterator[_core._Input]:
+    """Open a text for the core, as a descriptor wherever the core can read the bytes itself.
+
+    warn: of a byte order mark, which is kept; without it, whoever reads the text removes one.
+    """
     name = source_name(source)
+    looked_at = name if warn else None
     if isinstance(source, str | os.PathLike):
         with open_input(source) as stream:
-            yield name, stream if compression_of(source) or is_remote(source) else stream.fileno()
+            if compression_of(source) or is_remote(source):
+                yield name, _Buffered(cast(io.BufferedReader, stream), looked_at)
+            else:
+                yield name, _looked_at(stream, looked_at)
         return
     if isinstance(source, Begun):
+        warn_of_mark(source.taken, looked_at)
         yield name, (source.take(), source.fileno())
         return
     # What codecs.open returns reads through one that codecs.getreader makes.
@@ -207,11 +243,26 @@ def core_input(source: TextFile) -> Iterator[_core._Input]:
     if isinstance(source, io.FileIO) or (
         isinstance(source, io.BufferedReader) and isinstance(source.raw, io.FileIO) and _is_unread(source)
     ):
-        yield name, source.fileno()
+        yield name, _looked_at(source, looked_at)
     elif isinstance(source, io.BufferedReader):
-        yield name, cast(BinaryIO, _Buffered(source))
+        yield name, _Buffered(source, looked_at)
     else:
-        yield name, cast(BinaryIO, _Encoded(cast(BinaryIO, source)))
+        yield name, _Encoded(cast(BinaryIO, source), looked_at)
+
+
+def _looked_at(stream: io.IOBase | BinaryIO, name: str | None) -> int | tuple[bytes, int]:
+    """Return the descriptor of a text, with what was taken of a pipe to look for a byte order mark."""
+    descriptor = stream.fileno()
+    with contextlib.suppress(OSError):  # the core says why it cannot be read
+        if os.isatty(descriptor):
+            return descriptor
+        if stream.seekable():
+            warn_of_mark(os.pread(descriptor, 3, os.lseek(descriptor, 0, os.SEEK_CUR)), name)
+            return descriptor
+        begun = Begun(descriptor, "")
+        warn_of_mark(begun.taken, name)
+        return begun.take(), descriptor
+    return descriptor
 
 
 def core_output(stream: Writable, name: str | None = None) -> _core._Output:

@@ -7,6 +7,7 @@ from array import array
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from mt_scaffold.corpus.byte_order_mark import without_mark
 from mt_scaffold.corpus.text import not_utf8
 from mt_scaffold.errors import MTScaffoldError
 
@@ -14,7 +15,7 @@ _MOST_SHOWN = 8
 
 
 def read_field(lines: Iterable[bytes], name: str, field: str, blank: array[int] | None = None) -> Iterator[bytes]:
-    """Yield one field of the JSON object in each line, as UTF-8; blank lines are skipped.
+    """Yield one field of the JSON object in each line, as UTF-8; blank lines and a byte order mark are skipped.
 
     name: what messages call the file. blank: takes the numbers of the lines that are skipped.
 
@@ -37,7 +38,7 @@ def field_of_line(line: bytes, number: int, offset: int, name: str, field: str) 
     number: of the line, from 1. offset: of its first byte in the file.
     """
     try:
-        text = line.decode("utf-8")
+        text = (line if offset else without_mark(line, name)).decode("utf-8")
     except UnicodeDecodeError as error:
         raise not_utf8(name, number, offset + error.start, line[error.start]) from None
     if not text or text.isspace():

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from typing import AnyStr
 
 from mt_scaffold import _core
+from mt_scaffold.corpus.byte_order_mark import without_mark
 from mt_scaffold.corpus.files import PathLike, open_input, shown
 from mt_scaffold.errors import MTScaffoldError
 
@@ -125,12 +126,16 @@ def not_utf8(name: str, line: int, offset: int, byte: int) -> MTScaffoldError:
 
 
 def decode(content: bytes, name: str) -> str:
-    """Decode a whole file. Raises MTScaffoldError with file, line and byte offset where it is not UTF-8."""
+    """Decode a whole file, without a byte order mark, of which a warning tells.
+
+    Raises MTScaffoldError with file, line and byte offset where it is not UTF-8.
+    """
+    rest = without_mark(content, name)
     try:
-        return content.decode("utf-8")
+        return rest.decode("utf-8")
     except UnicodeDecodeError as error:
-        line = content.count(b"\n", 0, error.start) + 1
-        raise not_utf8(name, line, error.start, content[error.start]) from None
+        offset = len(content) - len(rest) + error.start
+        raise not_utf8(name, content.count(b"\n", 0, offset) + 1, offset, content[offset]) from None
 
 
 def read_lines(path: PathLike) -> list[str]:

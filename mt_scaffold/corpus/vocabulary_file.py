@@ -6,6 +6,7 @@ import io
 import os
 from typing import Any
 
+from mt_scaffold.corpus.byte_order_mark import without_mark
 from mt_scaffold.corpus.files import PathLike, Readable, open_input, read_file, shown, stream_name
 from mt_scaffold.corpus.text import LINE_MARGIN, decode
 from mt_scaffold.errors import MTScaffoldError
@@ -22,7 +23,7 @@ def read_vocabulary(
     """Return the subwords of a vocabulary file (``get-vocab``) whose count reaches ``threshold``; None for all.
 
     file: a path (``.gz`` too), or a file open for bytes or text. byte_level: subwords may be any bytes, and have lone
-    surrogates for those that are not UTF-8.
+    surrogates for those that are not UTF-8. A byte order mark is removed, with a warning.
 
     Raises MTScaffoldError with the line number where a line is not UTF-8, or not a subword, one space and a count.
     """
@@ -32,8 +33,7 @@ def read_vocabulary(
         content = read_file(file)
     except UnicodeDecodeError as error:
         raise not_decoded(file, name, error) from None
-    if not byte_level:
-        decode(content, name)
+    content = without_mark(content, name) if byte_level else decode(content, name).encode()
     for number, line in enumerate(io.BytesIO(content), 1):
         word, space, count = line.rstrip(LINE_MARGIN.encode()).partition(b" ")
         try:

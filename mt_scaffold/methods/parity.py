@@ -16,7 +16,7 @@ from mt_scaffold.corpus.count import Text, sources_of
 from mt_scaffold.corpus.documents import Documents, format_by_name
 from mt_scaffold.corpus.files import PathLike, Readable, Writable, shown
 from mt_scaffold.corpus.header import CHARACTERS, CodesHeader
-from mt_scaffold.corpus.inputs import TextFile, core_input, exactly_one, source_name, text_sources
+from mt_scaffold.corpus.inputs import TextFile, core_input, exactly_one, readable, source_name, text_sources
 from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.methods.bpe import LearnedCodes, MethodWithCodes, without_base_symbols
 from mt_scaffold.methods.method import (
@@ -312,5 +312,4 @@ class _LineCounter(io.RawIOBase):
 @contextlib.contextmanager
 def _counting_lines(source: TextFile) -> Iterator[_LineCounter]:
     with core_input(source) as (name, opened):
-        stream = io.FileIO(opened, closefd=False) if isinstance(opened, int) else opened
-        yield _LineCounter(name, cast(Readable[bytes], stream))
+        yield _LineCounter(name, readable(opened))

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from mt_scaffold._core import WordCounts
+from mt_scaffold.corpus.byte_order_mark import warn_of_mark
 from mt_scaffold.corpus.files import PathLike, open_input, open_output, read_file, refuse_overwriting, shown
 from mt_scaffold.corpus.text import not_utf8, words_of
 from mt_scaffold.errors import MTScaffoldError, UsageError
@@ -242,6 +243,8 @@ def apply_unigram(model: PathLike, infile: PathLike, outfile: PathLike, num_work
     number = offset = 0
     with open_input(infile) as stream, open_output(outfile) as output:
         while lines := stream.readlines(_BLOCK):
+            if not number:
+                warn_of_mark(lines[0], shown(infile))
             texts = []
             for line in lines:
                 number += 1

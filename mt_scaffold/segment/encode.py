@@ -283,7 +283,7 @@ class DocumentEncoder:
             field = documents.field
             otherwise = partial(field_of_line, name=each.name, field=field)
             json_lines = field.encode("utf-8", "surrogatepass"), otherwise
-        with core_input(each.source) as opened:
+        with core_input(each.source, warn=json_lines is None) as opened:
             for stream in (writer.ids, writer.sizes):
                 stream.flush()
             try:

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from typing import BinaryIO, cast
 
 from mt_scaffold.codes import Codes, CodesSource
+from mt_scaffold.corpus.byte_order_mark import warn_of_mark
 from mt_scaffold.corpus.files import Output, open_input, refuse_overwriting, writing_to
 from mt_scaffold.corpus.inputs import TextFile, source_name
 from mt_scaffold.corpus.text import SEPARATOR
@@ -78,9 +79,12 @@ def _blocks(infile: TextFile) -> Iterator[bytes]:
     with contextlib.ExitStack() as stack:
         path = isinstance(infile, str | os.PathLike)
         stream = stack.enter_context(open_input(cast(str, infile))) if path else cast(BinaryIO, infile)
-        rest = b""
+        rest, first = b"", True
         while data := stream.read(_BLOCK):
             data = data.encode("utf-8") if isinstance(data, str) else data
+            if first:
+                warn_of_mark(data, source_name(infile))
+                first = False
             whole, line_end, after = data.rpartition(b"\n")
             if line_end:
                 yield rest + whole + line_end

@@ -15,6 +15,7 @@ from typing import IO, Any, cast
 from mt_scaffold.codes import AnyMerge, Codes, Merge
 from mt_scaffold.commands.arguments import add_segmenting
 from mt_scaffold.corpus import vocabulary_file
+from mt_scaffold.corpus.byte_order_mark import warn_of_mark
 from mt_scaffold.corpus.files import AsBytes, open_input, shown, stream_name
 from mt_scaffold.corpus.glossaries import around
 from mt_scaffold.corpus.text import LINE_MARGIN, SEPARATOR, as_bytes, like, not_utf8, notation_to_bytes
@@ -124,6 +125,8 @@ class BPE:
         offset = 0
         with open_input(filename) as lines:
             for number, line in enumerate(lines, 1):
+                if number == 1:
+                    warn_of_mark(line, shown(filename))
                 if self.is_bytes:
                     beneath(outfile).write(self.process_line(line, dropout))
                     continue

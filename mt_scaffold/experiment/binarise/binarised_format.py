@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from mt_scaffold.corpus.byte_order_mark import warn_of_mark
 from mt_scaffold.corpus.files import open_input
 from mt_scaffold.corpus.id_files import read_index, writing_ids
 from mt_scaffold.corpus.text import not_utf8
@@ -117,6 +118,8 @@ def _blocks(text: Path) -> Iterator[list[bytes]]:
     number = offset = 0
     with open_input(text) as stream:
         while lines := stream.readlines(_BLOCK):
+            if not number:
+                warn_of_mark(lines[0], str(text))
             block = b"".join(lines)
             if b"\r" in block:
                 bad = next(index for index, line in enumerate(lines) if b"\r" in line)

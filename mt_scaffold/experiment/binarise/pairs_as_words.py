@@ -15,6 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from mt_scaffold.corpus.byte_order_mark import warn_of_mark
 from mt_scaffold.corpus.count import count_words
 from mt_scaffold.corpus.files import PathLike, explain_os_error, make_folder, open_input, open_output
 from mt_scaffold.corpus.text import check_parallel
@@ -171,6 +172,8 @@ def _store(source: Path, stored: Path) -> tuple[str, Counts]:
     sha256, begins, position = hashlib.sha256(), [numpy.zeros(1, numpy.int64)], 0
     with open_output(stored) as stream:
         for block in _blocks(source):
+            if not position:
+                warn_of_mark(block, str(source))
             if b"\r" in block:
                 line = sum(map(len, begins)) + block[: block.index(b"\r")].count(b"\n")
                 raise carriage_return(source, line)

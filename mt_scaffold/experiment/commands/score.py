@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import argparse
+from typing import get_args
 
-from mt_scaffold.experiment.configuration import load_config
+from mt_scaffold.experiment.configuration import BleuTokeniser, load_config
 from mt_scaffold.experiment.evaluation.metrics import METRICS
 from mt_scaffold.experiment.evaluation.score import score
 
@@ -30,8 +31,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--language",
         metavar="CODE",
-        help="the target language, for tokenised_bleu_split and tokenised_bleu_lc (default: what the reference's name "
-        "ends in, as in test.de)",
+        help="the target language, for the tokeniser of bleu, and for tokenised_bleu_split and tokenised_bleu_lc "
+        "(default: what the reference's name ends in, as in test.de)",
+    )
+    parser.add_argument(
+        "--bleu-tokeniser",
+        metavar="NAME",
+        choices=get_args(BleuTokeniser),
+        help=f"sacreBLEU's tokeniser for bleu: {', '.join(get_args(BleuTokeniser))} (default: the one that sacreBLEU "
+        "chooses for the language: zh, ja-mecab or ko-mecab, and 13a for all others)",
     )
     parser.add_argument(
         "--metrics",
@@ -46,7 +54,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="also compute the bits per byte of the reference, from what the step losses of an experiment wrote",
     )
-    parser.add_argument("--comet", metavar="MODEL", help="also compute COMET with this checkpoint (file or folder)")
+    parser.add_argument(
+        "--comet",
+        metavar="MODEL",
+        help="also compute COMET with this checkpoint (file or folder), which must be one that you trust: loading it "
+        "can run code",
+    )
     parser.add_argument(
         "--system", metavar="NAME", help="the system, for compare (default: the hypothesis file's name)"
     )
@@ -59,7 +72,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--config",
         metavar="FILE",
-        help="take target language, metrics and COMET from this experiment configuration, and write it into the result",
+        help="take target language, tokeniser, metrics and COMET from this experiment configuration, and write it into "
+        "the result",
     )
 
 
@@ -72,6 +86,7 @@ def run(options: argparse.Namespace) -> None:
         hypothesis_words=options.hypothesis_words,
         reference_words=options.reference_words,
         language=options.language,
+        bleu_tokeniser=options.bleu_tokeniser,
         metrics=options.metrics,
         source=options.source,
         comet=options.comet,

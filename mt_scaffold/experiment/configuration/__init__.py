@@ -8,6 +8,7 @@ names the file, the line and the key.
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -44,6 +45,27 @@ _LANGUAGE_SAYS = "a language code such as en"
 MetricName = Literal[
     "bleu", "chrf", "chrf++", "ter", "spbleu", "tokenised_bleu", "tokenised_bleu_split", "tokenised_bleu_lc"
 ]
+# sacreBLEU's names.
+BleuTokeniser = Literal[
+    "13a", "zh", "ja-mecab", "ko-mecab", "intl", "char", "spm", "flores101", "flores200", "spBLEU-1K", "none"
+]
+# sacreBLEU's choice by target language, under its two-letter and three-letter codes.
+_BLEU_TOKENISERS: dict[str, BleuTokeniser] = {
+    **dict.fromkeys(("zh", "zho", "cmn"), "zh"),
+    **dict.fromkeys(("ja", "jpn"), "ja-mecab"),
+    **dict.fromkeys(("ko", "kor"), "ko-mecab"),
+}
+
+
+def bleu_tokeniser(language: str | None) -> BleuTokeniser:
+    """Return the tokeniser that sacreBLEU's command chooses for a target language (``-l en-zh``).
+
+    A script or region (``zh_CN``, ``zho_Hans``) changes nothing, which sacreBLEU does not know.
+
+    >>> bleu_tokeniser("zh"), bleu_tokeniser("ja_JP"), bleu_tokeniser("de"), bleu_tokeniser(None)
+    ('zh', 'ja-mecab', '13a', '13a')
+    """
+    return _BLEU_TOKENISERS.get(re.split("[-_]", language or "")[0].lower(), "13a")
 
 
 @dataclass(frozen=True)
@@ -79,7 +101,8 @@ class Clean:
 class Score:
     """The metrics (evaluation/metrics.py), COMET's checkpoint, and the number of bootstrap resamples.
 
-    last_checkpoints: how many of a training's last checkpoints are scored as well, each by itself.
+    bleu_tokeniser: None for the one of the target language. last_checkpoints: how many of a training's last checkpoints
+    are scored as well, each by itself.
     """
 
     bootstrap_samples: int = field(default=1000, metadata=bounds(least=2))
@@ -87,6 +110,7 @@ class Score:
         default_factory=lambda: ["bleu", "chrf", "chrf++", "tokenised_bleu", "tokenised_bleu_split"],
         metadata=bounds(filled=True),
     )
+    bleu_tokeniser: BleuTokeniser | None = None
     comet: str | None = None
     last_checkpoints: int = field(default=0, metadata=bounds(least=0))
 
@@ -143,6 +167,11 @@ class Config:
     def synthetic(self) -> bool:
         """Whether the text is synthetic; every figure made from it must say so."""
         return self.data.synthetic is not None
+
+    @property
+    def bleu_tokeniser(self) -> BleuTokeniser:
+        """What sacreBLEU tokenises the test sets with for BLEU."""
+        return self.score.bleu_tokeniser or bleu_tokeniser(self.languages.target)
 
     @property
     def test_sets(self) -> list[str]:

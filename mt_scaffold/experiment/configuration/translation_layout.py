@@ -158,7 +158,9 @@ class TranslationLayout(Layout[Config]):
                 return whole["translate"]
             case "score":
                 words = [config.tokenise_for(test, side).none for test in names or config.test_sets for side in SIDES]
-                return [config.score.metrics, config.score.comet, words]
+                # Scores of most languages were computed before there was a choice.
+                tokeniser = [] if config.bleu_tokeniser == "13a" else [config.bleu_tokeniser]
+                return [config.score.metrics, config.score.comet, words, *tokeniser]
             case "compare":
                 baselines = [config.baseline_of(system) for system in config.systems]
                 shown = [whole.get("compare_with"), whole.get("paper"), self.title]

@@ -11,6 +11,7 @@ import itertools
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, BinaryIO
 
+from mt_scaffold.corpus.byte_order_mark import warn_of_mark
 from mt_scaffold.corpus.files import PathLike, open_output, refuse_overwriting
 from mt_scaffold.corpus.text import read_parallel, word_count
 from mt_scaffold.errors import MTScaffoldError, UsageError
@@ -84,6 +85,9 @@ def clean(
         held_out = open_part(*valid) if valid else None
         read = counted = 0
         for sides in read_parallel(source, target):
+            if not read:
+                for path, lines in zip((source, target), sides, strict=True):
+                    warn_of_mark(lines[0], str(path))
             pairs = _Pairs(sides, min_tokens, max_tokens, max_ratio)
             read += len(sides[0])
             if hold_out is None or held_out is None:

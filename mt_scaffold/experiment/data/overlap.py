@@ -12,7 +12,10 @@ Pairs = Iterable[tuple[bytes, bytes]]
 
 @dataclass(frozen=True)
 class TestOverlap:
-    """Lines of a test set, and how many of them the training data has too: as a source, as a target, as a pair."""
+    """Lines of a test set, and how many of them the training data has too: as a source, as a target, as a pair.
+
+    Blank lines are no sentences, and in no training data.
+    """
 
     __test__ = False  # pytest would collect the class because of its name
 
@@ -45,7 +48,12 @@ class Overlap:
         for pair in pairs:
             source, target = pair[0].strip(), pair[1].strip()
             test.append((source, target))
-            self._sources[source] = self._targets[target] = self._pairs[source, target] = False
+            # What is not here is not found.
+            if not _is_blank(source):
+                self._sources[source] = False
+            if not _is_blank(target):
+                self._targets[target] = False
+            self._pairs[source, target] = False
             yield pair
 
     def _look(self, pairs: Pairs) -> Iterator[tuple[bytes, bytes]]:
@@ -65,8 +73,8 @@ class Overlap:
         return {
             name: TestOverlap(
                 lines=len(test),
-                source_in_train=sum(self._sources[source] for source, _ in test),
-                target_in_train=sum(self._targets[target] for _, target in test),
+                source_in_train=sum(self._sources.get(source, False) for source, _ in test),
+                target_in_train=sum(self._targets.get(target, False) for _, target in test),
                 pair_in_train=sum(self._pairs[pair] for pair in test),
             )
             for name, test in self._tests.items()
@@ -84,3 +92,8 @@ class Overlap:
             for name, count in self.counts().items()
             if count.source_in_train or count.target_in_train
         ]
+
+
+def _is_blank(line: bytes) -> bool:
+    """Whether a line has nothing but white space, U+3000 and the like included."""
+    return not line.decode("utf-8", "replace").strip()

@@ -6,20 +6,18 @@ import collections
 import contextlib
 import itertools
 import shutil
-import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from mt_scaffold.corpus.byte_order_mark import without_mark
 from mt_scaffold.corpus.files import PathLike, explain_os_error, make_folder, open_input, open_output
-from mt_scaffold.corpus.input_checks import BYTE_ORDER_MARK
 from mt_scaffold.corpus.text import read_pairs, word_count
 from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.configuration import Config, Languages
 from mt_scaffold.experiment.configuration.data import (
-    SIDES,
     ArchiveData,
     ArchivePair,
     ArchiveTest,
@@ -135,13 +133,10 @@ def _without_marks(parts: Iterable[tuple[str, Pairs]]) -> Iterator[tuple[str, Pa
 
 
 def _without_mark(origin: str, pairs: Pairs) -> Iterator[tuple[bytes, bytes]]:
-    for number, pair in enumerate(pairs):
+    for number, (source, target) in enumerate(pairs):
         if number == 0:
-            for side, line in zip(SIDES, pair, strict=True):
-                if line.startswith(BYTE_ORDER_MARK):
-                    print(f"mt-scaffold: {origin}, {side}: removed a byte order mark (U+FEFF)", file=sys.stderr)
-            pair = (pair[0].removeprefix(BYTE_ORDER_MARK), pair[1].removeprefix(BYTE_ORDER_MARK))
-        yield pair
+            source, target = without_mark(source, f"{origin}, source"), without_mark(target, f"{origin}, target")
+        yield source, target
 
 
 def _written_before(folder: Path, languages: Languages) -> list[tuple[str, Pairs]]:

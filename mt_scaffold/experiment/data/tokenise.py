@@ -21,6 +21,7 @@ from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field
 from typing import BinaryIO
 
+from mt_scaffold.corpus.byte_order_mark import warn_of_mark
 from mt_scaffold.corpus.files import (
     PathLike,
     compression_of,
@@ -96,7 +97,7 @@ def tokenise(
             name, size = f"{name} from byte {start}", end - start
         blocks = _blocks(source, start, size)
         if not start:
-            blocks, found = _looked_at(blocks)
+            blocks, found = _looked_at(blocks, None if choices.remove_nonprinting and not choices.none else shown)
             if found is not None and not found.allowed(choices):
                 warnings.append(ResultWarning("preprocessed", os.path.basename(shown), str(found)))
         print_warnings(warnings)
@@ -151,11 +152,15 @@ def warnings_of(language: str) -> list[ResultWarning]:
     return [] if has_rules(language) else [ResultWarning("language", language)]
 
 
-def _looked_at(blocks: Iterator[_Block]) -> tuple[Iterator[_Block], Preprocessed | None]:
-    """Return the same blocks, and what shows that the first holds no raw text."""
+def _looked_at(blocks: Iterator[_Block], name: str | None) -> tuple[Iterator[_Block], Preprocessed | None]:
+    """Return the same blocks, and what shows that the first holds no raw text.
+
+    name: of the text, where a byte order mark stays in it.
+    """
     first = next(blocks, None)
     if first is None:
         return iter(()), None
+    warn_of_mark(first.content, name)
     return itertools.chain([first], blocks), lines_look_tokenised(io.BytesIO(first.content))
 
 

@@ -16,8 +16,9 @@ def comet_scores(
     """Return the COMET score of each segment, times 100, and a signature: the model's name and digest, the version.
 
     ``model`` is a checkpoint file or a folder with one (``checkpoints/model.ckpt`` in those that COMET distributes).
-    The score of a test set is the mean over its segments. Raises MTScaffoldError where the extra or the model is
-    missing.
+    COMET loads it with PyTorch Lightning, which before version 2.6 runs any code that the file's pickle calls: give
+    only one that is trusted. The score of a test set is the mean over its segments. Raises MTScaffoldError where the
+    extra or the model is missing.
     """
     checkpoint = _checkpoint(Path(model))
     try:

@@ -58,9 +58,11 @@ def laid_out(
         part if isinstance(part, str) else format_table(part, markdown, figures=False).rstrip("\n") for part in parts
     ]
     quote = "`" if markdown else ""
+    if markdown:
+        notes = [note.replace("*:", r"\*:").replace("<", "&lt;") for note in notes]
     notes = [*notes, *(f"{name}: {quote}{signature}{quote}" for name, signature in signatures.items())]
     if markdown:
-        notes = [f"- {note.replace('*:', chr(92) + '*:')}" for note in notes]
+        notes = [f"- {note}" for note in notes]
     return "\n\n".join([*blocks, "\n".join(notes)]) + "\n"
 
 

@@ -27,7 +27,7 @@ from mt_scaffold.experiment.evaluation.metrics import (
     REFERENCE_BITS,
     MetricKind,
     SumRatio,
-    sacrebleu_metric,
+    metric_of_sums,
 )
 from mt_scaffold.experiment.evaluation.score import Scores, left_out
 from mt_scaffold.experiment.evaluation.significance import Resampled, draw_segments, resample
@@ -197,7 +197,7 @@ class TranslationScores(Measure):
 
     def resample(self, name: str, systems: Mapping[str, Runs], samples: int) -> dict[str, list[Resampled]]:
         first = next(iter(next(iter(systems.values())).values()))
-        metric, drawn = sacrebleu_metric(name), draw_segments(self.segments(first, name), samples)
+        metric, drawn = metric_of_sums(name), draw_segments(self.segments(first, name), samples)
         found: dict[str, list[Resampled]] = {}
         for system, trained in systems.items():
             for scored in trained.values():

@@ -7,10 +7,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from mt_scaffold.errors import MTScaffoldError
 from mt_scaffold.experiment.configuration import Score
 from mt_scaffold.experiment.configuration.data import Tokenise
 from mt_scaffold.experiment.data.moses import Tokeniser
+from mt_scaffold.experiment.runtime.bleu import CHOOSE_ANOTHER, bleu_with
 
 # detokenised text; the experiment's words; plain Moses words of the text; text with its source; the probability of the
 # references; documents and their tokens, of language models
@@ -84,32 +84,38 @@ class SumRatio:
         return SumRatio(total / size)
 
 
-def sacrebleu_metric(name: str, references: list[list[str]] | None = None) -> Any:
+def sacrebleu_metric(name: str, tokeniser: str = "13a") -> Any:
     """Return sacreBLEU's metric for ``name``; for COMET and bits, a ratio of sums over the segments.
 
-    With ``references``, their n-grams are counted once, for many systems. Raises MTScaffoldError where spBLEU's
-    tokeniser or its model cannot be had.
+    tokeniser: sacreBLEU's name of the one for ``bleu``. Raises MTScaffoldError where it, or spBLEU's, cannot be had.
     """
-    from sacrebleu.metrics import BLEU, CHRF, TER
+    from sacrebleu.metrics import CHRF, TER
 
+    if name == "bleu":
+        return bleu_with(name, tokeniser, CHOOSE_ANOTHER)
     if name == "spbleu":
-        try:
-            return BLEU(tokenize="flores200", references=references)
-        except (Exception, SystemExit) as error:
-            said = " ".join(str(error).split()) or type(error).__name__
-            raise MTScaffoldError(
-                f"spbleu: sacreBLEU cannot load its flores200 tokeniser ({said}); pip install '.[spbleu]', "
-                "let sacreBLEU download the model once, or leave this metric out"
-            ) from error
+        return bleu_with(name, "flores200", "or leave this metric out")
     if name in ("comet", REFERENCE_BITS):
         return SumRatio()
-    makers = {"bleu": BLEU, "chrf": CHRF, "ter": TER}
+    makers = {"chrf": CHRF, "ter": TER}
     if name in makers:
-        return makers[name](references=references)
+        return makers[name]()
     if name == "chrf++":
-        return CHRF(word_order=2, references=references)
+        return CHRF(word_order=2)
+    return bleu_of_words(lowercase=name == "tokenised_bleu_lc")
+
+
+def bleu_of_words(lowercase: bool = False) -> Any:
+    """Return sacreBLEU's BLEU of words; it needs no tokeniser, nor do sums of any other BLEU's statistics."""
+    from sacrebleu.metrics import BLEU
+
     # force: sacreBLEU would warn of tokenised text, which is intended here.
-    return BLEU(tokenize="none", force=True, lowercase=name == "tokenised_bleu_lc", references=references)
+    return BLEU(tokenize="none", force=True, lowercase=lowercase)
+
+
+def metric_of_sums(name: str) -> Any:
+    """Return what computes ``name`` from the sums of its segments' statistics, without the tokeniser."""
+    return bleu_of_words() if "bleu" in name else sacrebleu_metric(name)
 
 
 def moses_words(lines: Iterable[str], language: str | None) -> list[str]:

@@ -78,6 +78,7 @@ def plan(
         raise UsageError(f"plan: --difference {difference:g}: must be more than 0")
     measure = measure or measure_of(scores)
     several, _ = measure.of_same_segments([*map(measure.read, scores)])
+    measure.signatures(several)
     runs, _ = by_row(several)
     tested = [
         name

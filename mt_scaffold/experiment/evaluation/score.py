@@ -15,6 +15,7 @@ from mt_scaffold.corpus.files import PathLike
 from mt_scaffold.corpus.text import check_parallel, read_lines
 from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.configuration import Config
+from mt_scaffold.experiment.configuration import bleu_tokeniser as tokeniser_of_language
 from mt_scaffold.experiment.configuration.data import SIDES
 from mt_scaffold.experiment.data.tokenise import detokenise, has_rules, warnings_of
 from mt_scaffold.experiment.evaluation.comet_scores import comet_scores
@@ -92,6 +93,7 @@ def score(
     reference_words: PathLike | Sequence[PathLike] | None = None,
     *,
     language: str | None = None,
+    bleu_tokeniser: str | None = None,
     metrics: Sequence[str] | None = None,
     source: PathLike | None = None,
     comet: PathLike | None = None,
@@ -107,7 +109,9 @@ def score(
 
     ``hypothesis`` is detokenised text, ``reference`` the untouched reference or several of them, one sentence per line:
     these give ``bleu``, ``chrf``, ``chrf++``, ``ter`` and ``spbleu``, sacreBLEU's, each with its signature.
-    ``tokenised_bleu`` is BLEU on ``hypothesis_words`` and ``reference_words``, the experiment's own words.
+    ``bleu_tokeniser`` is sacreBLEU's name of the tokeniser for ``bleu``; default: what its command chooses for
+    ``language``. ``tokenised_bleu`` is BLEU on ``hypothesis_words`` and ``reference_words``, the experiment's own
+    words.
 
     ``tokenised_bleu_split`` is the tokenised BLEU of Vaswani et al. 2017 and Ott et al. 2018: hypothesis and reference
     text in plain Moses words of ``language`` (no ``-a``, nothing normalised, whatever the experiment does), compounds
@@ -128,8 +132,9 @@ def score(
     ``comet``, a checkpoint, adds ``comet`` (against the first reference); it needs ``source``, the raw source text.
     ``metrics``: what to compute; default: ``bleu``, ``chrf``, ``chrf++``, and ``tokenised_bleu`` and its split where
     their input is given.
-    ``config`` fills in ``language``, ``metrics`` and ``comet``. ``system``, ``test_set`` (default: the file names of
-    hypothesis and reference), ``seed``, ``checkpoint`` and ``config`` are written too, with versions and digests.
+    ``config`` fills in ``language``, ``bleu_tokeniser``, ``metrics`` and ``comet``. ``system``, ``test_set`` (default:
+    the file names of hypothesis and reference), ``seed``, ``checkpoint`` and ``config`` are written too, with versions
+    and digests.
 
     Raises MTScaffoldError where the files differ in length, are empty, not UTF-8 or missing, and where a metric cannot
     be computed here; UsageError for an unknown metric, or one whose input is not given.
@@ -139,9 +144,12 @@ def score(
     if config is not None:
         language = language or config.languages.target
         metrics = config.score.metrics if metrics is None else metrics
+        bleu_tokeniser = bleu_tokeniser or config.score.bleu_tokeniser
         comet = config.score.comet if comet is None else comet
     references, words = _named("reference", reference), _named("reference_words", reference_words)
-    language = language or _suffix(references["reference"])
+    suffix = _suffix(references["reference"])
+    tokeniser = bleu_tokeniser or tokeniser_of_language(language or suffix)
+    language = language or (suffix if has_rules(suffix) else None)
     files = {"hypothesis": hypothesis, **references}
     files |= {"hypothesis_words": hypothesis_words, **words} if hypothesis_words is not None else {}
     files |= {"source": source} if comet is not None and source is not None else {}
@@ -162,7 +170,9 @@ def score(
     if any(METRICS[name].input == "moses" for name in chosen):
         warnings += _warnings_of(language)
         inputs["moses"] = [moses_words(side, language) for side in inputs["moses"]]
-    found = {name: _metric(name, inputs[METRICS[name].input], language, checkpoint is None) for name in chosen}
+    found = {
+        name: _metric(name, inputs[METRICS[name].input], language, tokeniser, checkpoint is None) for name in chosen
+    }
     warnings += check_translations(texts["hypothesis"], texts["reference"], named)
     if "target" in detokenised:
         warnings.append(ResultWarning("tokenised-reference", named))
@@ -200,10 +210,9 @@ def score(
     return scores
 
 
-def _suffix(reference: PathLike) -> str | None:
-    """Return the language that a file name such as ``test.de`` or ``test.de.gz`` ends in."""
-    suffix = Path(str(reference).removesuffix(".gz")).suffix.removeprefix(".")
-    return suffix if has_rules(suffix) else None
+def _suffix(reference: PathLike) -> str:
+    """Return what a file name such as ``test.de`` or ``test.de.gz`` ends in."""
+    return Path(str(reference).removesuffix(".gz")).suffix.removeprefix(".")
 
 
 def detokenised_sides(config: Config | None, test_set: str) -> list[str]:
@@ -251,10 +260,11 @@ def _chosen(metrics: Sequence[str] | None, given: Collection[str]) -> list[str]:
     return list(dict.fromkeys(metrics))
 
 
-def _metric(name: str, sides: Sequence[list[str]], language: str | None, final: bool) -> Metric:
+def _metric(name: str, sides: Sequence[list[str]], language: str | None, tokeniser: str, final: bool) -> Metric:
     """Score the first of ``sides``, the hypotheses, against the others, each a reference.
 
-    final: whether they are by the training's final model, so that systems will be tested.
+    tokeniser: sacreBLEU's for ``bleu``. final: whether they are by the training's final model, so that systems will be
+    tested.
     """
     kind = METRICS[name]
     added = "" if kind.input != "moses" else f"|words:moses.{language}" if language else "|words:joined"
@@ -262,7 +272,7 @@ def _metric(name: str, sides: Sequence[list[str]], language: str | None, final: 
         sides = [[split_compounds(line) for line in side] for side in sides]
         added += "|compounds:split"
     hypotheses, *references = sides
-    metric = sacrebleu_metric(name)
+    metric = sacrebleu_metric(name, tokeniser)
     rows = metric._extract_corpus_statistics(hypotheses, references)
     found = metric._aggregate_and_compute(rows)
     segments = [" ".join(f"{value:.12g}" for value in row) for row in rows] if kind.tested and final else None

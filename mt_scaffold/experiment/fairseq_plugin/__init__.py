@@ -4,6 +4,7 @@
 - mixed precision that resumes exactly, and ``--bf16`` without a TPU (mixed_precision.py)
 - SIGUSR1, which has fairseq-train save and end (stopping.py)
 - ``--bpe scaffold_bpe`` (bpe.py)
+- ``--eval-bleu-detok moses_bleu`` (translation.py)
 - ``--task translation_resumable`` (translation.py, resumable.py)
 - ``--task translation_bpe_dropout`` (translation_dropout.py, dataset.py)
 - ``--task language_modeling_resumable`` (language_modeling.py)

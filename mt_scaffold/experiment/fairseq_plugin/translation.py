@@ -6,11 +6,14 @@ from typing import Any
 
 from fairseq import utils
 from fairseq.data import Dictionary
+from fairseq.data.encoders import register_tokenizer
+from fairseq.data.encoders.moses_tokenizer import MosesTokenizer, MosesTokenizerConfig
 from fairseq.tasks import register_task
 from fairseq.tasks.translation import TranslationConfig, TranslationTask
 
 from mt_scaffold.corpus.symbols import join_symbols
 from mt_scaffold.experiment.binarise.pairs_as_ids import DESCRIPTION, read_binarised
+from mt_scaffold.experiment.runtime.bleu import bleu_with
 
 from .resumable import Counts, ExperimentConfig, ExperimentTask, ResumableTask
 from .text_bytes import sentence_bytes
@@ -84,3 +87,23 @@ class ResumableTranslationTask(ResumableTask, ExperimentTranslationTask):
         if self.cfg.batch_by_source:
             dataset = self.datasets[split]
             dataset.tgt_sizes, dataset.sizes, dataset.shuffle = None, dataset.src_sizes, False
+
+
+@dataclass
+class MosesBleuConfig(MosesTokenizerConfig):
+    """What ``--eval-bleu-detok-args`` gives: the languages, and sacreBLEU's name of a tokeniser."""
+
+    bleu_tokeniser: str = field(default="13a", metadata={"help": "sacreBLEU's tokeniser"})
+
+
+@register_tokenizer("moses_bleu", dataclass=MosesBleuConfig)
+class MosesBleuTokenizer(MosesTokenizer):
+    """Moses' detokeniser, whose text sacreBLEU's tokeniser splits; ``--eval-tokenized-bleu`` takes it as it is."""
+
+    def __init__(self, cfg: MosesBleuConfig) -> None:
+        super().__init__(cfg)
+        self._tokenise = bleu_with("bleu", cfg.bleu_tokeniser).tokenizer
+
+    def decode(self, x: str) -> str:
+        """Return the words of a translation that BLEU counts."""
+        return str(self._tokenise(super().decode(x).rstrip()))

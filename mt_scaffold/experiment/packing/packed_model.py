@@ -20,6 +20,7 @@ from types import SimpleNamespace, TracebackType
 from typing import Any, BinaryIO, Self
 
 from mt_scaffold import manifest as manifests
+from mt_scaffold.corpus.byte_order_mark import without_mark
 from mt_scaffold.corpus.files import PathLike, open_input
 from mt_scaffold.corpus.symbols import join_symbols
 from mt_scaffold.corpus.text import not_utf8
@@ -442,7 +443,8 @@ def _blocks(stream: BinaryIO, most: int, name: str) -> Iterator[list[str]]:
     while content := stream.readline():
         number += 1
         try:
-            lines.append(content.decode("utf-8").removesuffix("\n"))
+            text = content if offset else without_mark(content, name)
+            lines.append(text.decode("utf-8").removesuffix("\n"))
         except UnicodeDecodeError as error:
             raise not_utf8(name, number, offset + error.start, content[error.start]) from None
         offset += len(content)

@@ -46,7 +46,7 @@ from mt_scaffold.experiment.configuration.translation_layout import TranslationL
 from mt_scaffold.experiment.data.tokenise import detokenise
 from mt_scaffold.experiment.evaluation.comparison import SYNTHETIC_NOTE, Comparison
 from mt_scaffold.experiment.evaluation.losses.loss_split import END, decade
-from mt_scaffold.experiment.evaluation.metrics import KINDS
+from mt_scaffold.experiment.evaluation.metrics import KINDS, sacrebleu_metric
 from mt_scaffold.experiment.evaluation.score import detokenised_sides
 from mt_scaffold.experiment.report import figures
 from mt_scaffold.experiment.report.embeddings import Embeddings, Spread, read_embeddings, spread
@@ -212,12 +212,10 @@ def _losses_of_translations(layout: TranslationLayout) -> LossTables:
 
 
 def bootstrap_interval(
-    hypotheses: Sequence[str], references: Sequence[str], samples: int = 1000
+    hypotheses: Sequence[str], references: Sequence[str], samples: int = 1000, tokeniser: str = "13a"
 ) -> tuple[float, float]:
     """Return BLEU and half the width of its 95 % confidence interval, from sacreBLEU's bootstrap."""
-    from sacrebleu.metrics import BLEU
-
-    bleu = BLEU()
+    bleu = sacrebleu_metric("bleu", tokeniser)
     found = bleu.corpus_score(list(hypotheses), [list(references)], n_bootstrap=samples)
     # 17 digits round-trip; where every resample scores 0, sacreBLEU gives no interval.
     formatted = json.loads(found.format(width=17, signature=str(bleu.get_signature()), is_json=True))
@@ -231,7 +229,9 @@ def _intervals(layout: TranslationLayout) -> list[figures.Interval]:
         if "target" in detokenised_sides(layout.config, test):
             references = detokenise(references, layout.target)
         for run in layout.runs:
-            score, half_width = bootstrap_interval(read_lines(layout.translation(run, test)), references)
+            score, half_width = bootstrap_interval(
+                read_lines(layout.translation(run, test)), references, tokeniser=layout.config.bleu_tokeniser
+            )
             intervals.append(figures.Interval(test, run.system, int(run.seed), score, half_width))
     return intervals
 

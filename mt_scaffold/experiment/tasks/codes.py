@@ -14,6 +14,7 @@ from mt_scaffold.experiment.configuration import Config, Experiment
 from mt_scaffold.experiment.configuration.layout import Layout
 from mt_scaffold.experiment.configuration.systems import CodesSetting, with_what_they_are_made_of
 from mt_scaffold.experiment.configuration.translation_layout import TranslationLayout
+from mt_scaffold.experiment.runtime.bleu import bleu_with
 from mt_scaffold.experiment.runtime.result_warnings import ResultWarning, print_warnings
 from mt_scaffold.methods import Trimmed
 from mt_scaffold.methods.learn import learn as learn_with
@@ -72,7 +73,10 @@ def reports(layout: Layout[Any]) -> list[Path]:
 
 
 def check_packages(config: Config) -> None:
-    """Raise MTScaffoldError where the method of a system needs a Python package that is not installed."""
+    """Raise MTScaffoldError where the method of a system, or BLEU, needs a Python package that is not installed."""
+    # Those of models of SentencePiece would be downloaded.
+    if config.bleu_tokeniser.endswith("-mecab"):
+        bleu_with("bleu", config.bleu_tokeniser)
     for name, system in config.systems.items():
         try:
             if system.method is not None:

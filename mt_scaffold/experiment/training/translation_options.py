@@ -60,10 +60,16 @@ def _bleu_options(config: Config, word_start: str | None) -> dict[str, OptionVal
     """Return the options with which fairseq translates the validation set as the test sets are translated."""
     search = {name.replace("-", "_"): value for name, value in config.translate.options.items() if name in _SEARCH}
     languages = {"source_lang": config.languages.source, "target_lang": config.languages.target}
-    return {
+    options: dict[str, OptionValue] = {
         "eval-bleu": True,
         "eval-bleu-args": json.dumps(search),
         "eval-bleu-detok": "moses",
         "eval-bleu-detok-args": json.dumps(languages),
         "eval-bleu-remove-bpe": "subword_nmt" if word_start is None else "sentencepiece",
     }
+    # fairseq itself knows 13a alone.
+    if config.bleu_tokeniser != "13a":
+        options["eval-bleu-detok"] = "moses_bleu"
+        options["eval-bleu-detok-args"] = json.dumps(languages | {"bleu_tokeniser": config.bleu_tokeniser})
+        options["eval-tokenized-bleu"] = True
+    return options

@@ -157,6 +157,6 @@ def test_get_data_removes_byte_order_marks(
             assert written == f"{part} {language}\n\ufeffa\n"
     notices = [line for line in capsys.readouterr().err.splitlines() if "byte order mark" in line]
     assert notices == [
-        "mt-scaffold: test.en, source: removed a byte order mark (U+FEFF)",
-        "mt-scaffold: train.en, target: removed a byte order mark (U+FEFF)",
+        "warning: test.en, source: removed a byte order mark (U+FEFF)",
+        "warning: train.en, target: removed a byte order mark (U+FEFF)",
     ]
