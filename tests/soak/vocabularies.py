@@ -66,7 +66,7 @@ def _tokenizer_json(draw: random.Random) -> Made:
     merges = _merges(draw, base)
     fallback = kind != "bytes" and draw.random() < 0.5
     listed = [*(pre.ByteLevel.alphabet() if kind == "bytes" else base), *("".join(pair) for pair in merges)]
-    listed += ["<unk>"] + draw.sample(SYMBOLS, draw.randrange(3))
+    listed += ["<unk>", *draw.sample(SYMBOLS, draw.randrange(3))]
     listed += [f"<0x{byte:02X}>" for byte in range(256)] if fallback else []
     vocabulary = {token: number for number, token in enumerate(dict.fromkeys(listed))}
     options = {"unk_token": draw.choice(["<unk>"] * 6 + ["a"]), "fuse_unk": draw.random() < 0.9}

@@ -183,7 +183,7 @@ def write(codes: Codes, numbering: Numbering | None) -> bytes:
     if 0 < len(form.byte_ids) < 256:
         byte, number = next(iter(form.byte_ids.items()))
         raise MTScaffoldError(
-            f"{codes.name}: no text gets the id {number} of the single byte 0x{byte:02X}, and SentencePiece has a piece "
+            f"{codes.name}: no text gets the id {number} of the single byte 0x{byte:02X}; SentencePiece has a piece "
             "for each byte or none"
         )
     if codes.header.pretokeniser == "metaspace":
