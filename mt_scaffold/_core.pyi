@@ -261,11 +261,13 @@ class Ids(metaclass=_Class):
         # The id of what has none.
         unknown: int = -1,
         # U+2581 means a space; `words`: words between whitespace begin with one each; `prefix`: 1, a space comes before
-        # the text, 2, unless it begins with one; `prefix_each`: before what follows a special token too.
+        # the text, 2, unless it begins with one; `prefix_each`: before what follows a special token too;
+        # `after_prefix`: the ids of special tokens that it comes before where a text begins with one.
         metaspace: bool = False,
         words: bool = False,
         prefix: int = 0,
         prefix_each: bool = False,
+        after_prefix: Sequence[int] = ...,
     ) -> None: ...
     @property
     def n_vocab(self) -> int: ...

@@ -180,6 +180,8 @@ def _without_special(
         if numbering is not None:
             ids = dict(zip(tokens, numbering.ids, strict=True)) | dict(numbering.special)
             ids |= {bytes_to_notation(token): number for number, token in numbering.others.items()}
+            if len(ids) < len(tokens) + len(numbering.special) + len(numbering.others):
+                raise MTScaffoldError(f"{codes.name}: two ids have one name in tokenizer.json; trim the codes again")
             tokens = _by_id(codes, numbering)
         model = library.models.BPE(ids, [(left, right) for left, right, _ in kept])
         tokenizer = library.Tokenizer(model)
@@ -283,6 +285,9 @@ def _add_special(tokenizer: Any, codes: Codes, special_tokens: Sequence[str]) ->
     # tokenizers numbers new tokens from how many there are, not from the largest id.
     if numbering is not None and new and tokenizer.get_vocab_size() < numbering.n_vocab:
         raise UsageError(f"{codes.name}: not every id has a token, so that '{new[0]}' could get one in use; omit it")
+    spaces = None if numbering is None else numbering.spaces
+    if new and spaces is not None and spaces.prefix == "always" and not spaces.each:
+        raise UsageError(f"{codes.name}: tokenizers would put a space before what follows '{new[0]}'; omit it")
     found = () if numbering is None else numbering.in_text
     special = list(dict.fromkeys([*found, *special_tokens])) if codes.header.bytes else SPECIAL_SYMBOLS
     tokenizer.add_special_tokens([library.AddedToken(token, special=True, normalized=False) for token in special])

@@ -80,6 +80,8 @@ class Numbering:
     def for_core(self, special: Mapping[str, int]) -> dict[str, Any]:
         """Return the arguments of the core's ``Ids``; special: all special tokens, in the order of their list."""
         spaces = self.spaces or Spaces()
+        # A symbol of SentencePiece is part of the text that the space comes before.
+        before_first = spaces.prefix == "always" and not spaces.each and not spaces.words
         return {
             "numbers": [*self.ids, *special.values()],
             "others": list(self.others.items()),
@@ -88,6 +90,7 @@ class Numbering:
             "words": spaces.words,
             "prefix": PREFIXES.index(spaces.prefix),
             "prefix_each": spaces.each,
+            "after_prefix": [self.special[token] for token in self.in_text] if before_first else [],
         }
 
     def manifest(self, codes: Codes) -> Manifest:

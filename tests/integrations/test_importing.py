@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import random
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -503,3 +504,125 @@ def test_offsets_of_imported_codes_are_those_of_the_original(corpus: Path, tmp_p
     write_numbered(imported.codes, imported.numbering, tmp_path / "codes")
     with pytest.raises(UsageError, match="return_offsets_mapping is not supported for codes that add spaces"):
         transformers.MTScaffoldTokenizer(tmp_path / "codes")(text, return_offsets_mapping=True)
+
+
+def test_a_symbol_at_the_start_comes_after_the_space_before_the_text(corpus: Path) -> None:
+    """As in SentencePiece, where a user-defined symbol is part of the text; decoding takes that space off again."""
+    imported, original = _imported(MAKERS["SentencePiece, byte fallback"](corpus))
+    bpe = BPE(imported.codes, numbering=imported.numbering)
+    for text in ("<sep>the", "<sep>", "<sep><sep> the", " <sep>", "the<sep> the<sep>", "<s><sep>", ""):
+        ids = list(segmentation(imported)(text))
+        assert ids == original(text)
+        assert bpe.decode(ids) == text
+    assert bpe.decode([3, *original(" the")[1:]]) == "<sep>" + bpe.decode(original(" the"))
+
+
+def _added(content: str, number: int, **flags: bool) -> dict[str, Any]:
+    plain = {"single_word": False, "lstrip": False, "rstrip": False, "normalized": False, "special": True}
+    return {"id": number, "content": content, **plain, **flags}
+
+
+_PIECES = {"<unk>": 0, "\u2581": 1, "a": 2, "b": 3, "ab": 4, "\u2581a": 5}
+_METASPACE = {"type": "Metaspace", "replacement": "\u2581", "prepend_scheme": "never", "split": True}
+
+
+def _pieces(added: list[dict[str, Any]], **model: Any) -> dict[str, Any]:
+    full = {"vocab": _PIECES, "merges": [["a", "b"], ["\u2581", "a"]], "unk_token": "<unk>", "fuse_unk": True, **model}
+    return _json(full, added_tokens=added, pre_tokenizer=_METASPACE)
+
+
+_BYTES = {f"<0x{byte:02X}>": 6 + byte for byte in range(256)}
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (_pieces([_added("<a>", 400)]), "the added token '<a>' has the id 400, but 6 in tokenizers"),
+        (_pieces([_added("<a>", 6), _added("<a>", 7)]), "the added token '<a>' is listed twice"),
+        (_pieces([_added("<b>", 5)]), "the added token '<b>' has the id 5, but 6 in tokenizers"),
+        (_pieces([_added("<a>", -1)]), "the added token '<a>' has the id -1, but 6 in tokenizers"),
+        (_pieces([_added("", 6)]), "the added token with the id 6 is empty"),
+        (
+            _pieces([_added("abc", 6, normalized=True), _added("bcd", 7)]),
+            "the added tokens 'abc' and 'bcd' overlap, and one of them is normalized",
+        ),
+        (_pieces([_added("\u2581a", 5)]), "the added token '\u2581a' is a piece, too"),
+        (
+            _pieces([_added("<unk>", 0)], vocab=_PIECES | _BYTES, byte_fallback=True, ignore_merges=True),
+            "no merge makes the token '<0x",
+        ),
+        (_pieces([], unk_token="a"), "the unknown token 'a' is a piece of text, too"),
+        (_pieces([], vocab=_PIECES | {"b": 2}), "have one id, 2"),
+        (_pieces([], vocab=_PIECES | {"b": 2**24}), "'b' has the id 16777216, which is not from 0 to 16,777,215"),
+    ],
+)
+def test_ids_that_a_library_gives_otherwise_are_refused(
+    content: dict[str, Any], reason: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Added tokens that tokenizers numbers or finds otherwise, tokens that text gets in another way, ids in use."""
+    (tmp_path / "tokenizer.json").write_text(json.dumps(content), encoding="utf-8")
+    assert main(["import", f"{tmp_path}/tokenizer.json", "--output", f"{tmp_path}/codes"]) == 1
+    assert reason in capfd.readouterr().err
+    assert not (tmp_path / "codes").exists()
+
+
+def test_added_tokens_of_both_kinds_that_do_not_overlap_are_found_as_in_tokenizers(tmp_path: Path) -> None:
+    """Only what overlaps depends on the order in which tokenizers looks for them."""
+    pytest.importorskip("tokenizers")
+    added = [_added("<unk>", 0), _added("<x>", 6, normalized=True), _added("  ", 7)]
+    (tmp_path / "tokenizer.json").write_text(json.dumps(_pieces(added)), encoding="utf-8")
+    imported, original = _imported(tmp_path / "tokenizer.json")
+    for text in ("<x>ab<x>", "<x>  a", "a  <x>b<unk>", "<x>"):
+        assert list(segmentation(imported)(text)) == original(text)
+
+
+def test_a_symbol_with_a_space_is_not_found_in_text(tmp_path: Path) -> None:
+    """SentencePiece looks for it after it has replaced spaces."""
+    library: Any = pytest.importorskip("sentencepiece", reason="comes with the extra 'unigram'")
+    library.SentencePieceTrainer.train(
+        sentence_iterator=iter(["a river in New York", "New York is a city"] * 20),
+        model_prefix=str(tmp_path / "m"),
+        vocab_size=40,
+        model_type="bpe",
+        user_defined_symbols=["New York"],
+        add_dummy_prefix=False,
+        normalization_rule_name="identity",
+        remove_extra_whitespaces=False,
+        hard_vocab_limit=False,
+        minloglevel=2,
+    )
+    imported, original = _imported(tmp_path / "m.model")
+    assert list(segmentation(imported)("in New York")) == original("in New York")
+
+
+def test_an_export_that_sentencepiece_cannot_load_is_refused() -> None:
+    """Its piece for unknown characters is never found in text, and there must be one."""
+    unk: Any = ({"\u2581": 1, "a": 2, "b": 3}, {}, 0, Spaces(), {"<unk>": 0}, {}, {})
+    codes, numbering = of_pieces("x", "metaspace", [], *unk)
+    with pytest.raises(MTScaffoldError, match="SentencePiece does not find '<unk>', its piece for unknown"):
+        sentencepiece.write(codes, replace(numbering, in_text=("<unk>",)))
+    assert sentencepiece.write(codes, numbering)
+    pieces = {"\u2581": 1, "a": 2, "\u2581\u2581": 3}
+    codes, numbering = of_pieces("x", "metaspace", [("\u2581", "\u2581")], pieces, *unk[1:])
+    with pytest.raises(MTScaffoldError, match="would make '\u2581\u2581'"):
+        sentencepiece.write(codes, numbering)
+
+
+def test_a_cr_in_fastbpe_codes_is_not_lost(tmp_path: Path) -> None:
+    """One that ends a line is none of a symbol, one that ends a symbol cannot be written; merges go out once."""
+    (tmp_path / "crlf").write_bytes(b"a b 3\r\nab c</w> 2\r\n")
+    assert fastbpe.read(tmp_path / "crlf").codes.text == b"#version: 0.2\na b\nab c</w>\n"
+    for content, reason in ((b"a b\r 3\n", "ends in a CR"), (b"a b 3\nb c 2\na b 1\n", "is in line 1, too")):
+        (tmp_path / "codes").write_bytes(content)
+        with pytest.raises(MTScaffoldError, match=reason):
+            fastbpe.read(tmp_path / "codes")
+    assert fastbpe.write(Codes(b"#version: 0.2\na b\nb c\na b\n")) == b"a b 0\nb c 0\n"
+
+
+def test_special_tokens_that_tiktoken_finds_by_chance_are_refused(corpus: Path) -> None:
+    """Of two where one begins the other, its alternatives come in the order of a hash table; ids are one token's."""
+    path = _ranks(corpus)
+    with pytest.raises(MTScaffoldError, match="'<a>' begins '<a>b'"):
+        tiktoken.read(path, "gpt2", {"<a>b": 1001, "<a>": 1000})
+    with pytest.raises(MTScaffoldError, match="have one id, 97"):
+        tiktoken.read(path, "gpt2", {"<a>": 97})

@@ -261,9 +261,15 @@ void bind_ids(nb::module_& module) {
           [](Ids* self, std::shared_ptr<Segmenter> segmenter, std::shared_ptr<Pretokeniser> pretokeniser,
              std::vector<std::string> special, uint32_t multiple, std::vector<int32_t> numbers,
              std::vector<std::pair<int32_t, nb::bytes>> others, int32_t unknown, bool metaspace, bool words,
-             unsigned prefix, bool prefix_each) {
-            Numbering numbering{
-                std::move(numbers), {}, unknown, metaspace, words, static_cast<Numbering::Prefix>(prefix), prefix_each};
+             unsigned prefix, bool prefix_each, std::vector<int32_t> after_prefix) {
+            Numbering numbering{std::move(numbers),
+                                {},
+                                unknown,
+                                metaspace,
+                                words,
+                                static_cast<Numbering::Prefix>(prefix),
+                                prefix_each,
+                                std::move(after_prefix)};
             for (const auto& [id, bytes] : others)
               numbering.others.emplace_back(id, std::string(bytes.c_str(), bytes.size()));
             const Numbering* const given = numbering.ids.empty() ? nullptr : &numbering;
@@ -280,7 +286,8 @@ void bind_ids(nb::module_& module) {
           nb::arg("segmenter"), nb::arg("pretokeniser").none(), nb::arg("special_tokens") = std::vector<std::string>(),
           nb::arg("multiple") = 1, nb::arg("numbers") = std::vector<int32_t>(),
           nb::arg("others") = std::vector<std::pair<int32_t, nb::bytes>>(), nb::arg("unknown") = -1,
-          nb::arg("metaspace") = false, nb::arg("words") = false, nb::arg("prefix") = 0, nb::arg("prefix_each") = false)
+          nb::arg("metaspace") = false, nb::arg("words") = false, nb::arg("prefix") = 0, nb::arg("prefix_each") = false,
+          nb::arg("after_prefix") = std::vector<int32_t>())
       .def_prop_ro("n_vocab", [](const Ids& self) { return self.tokens->n_vocab(); })
       .def_prop_ro("special_ids", [](const Ids& self) { return self.tokens->special_ids(); })
       .def("tokens",

@@ -41,7 +41,9 @@ class Texts {
     size_t from = 0;
     allowed_.find(text, [&](size_t found, size_t number) {
       if (found > from) append_text(text.substr(from, found - from), first && from == 0, output);
-      append_id(ids_.special_ids()[number], output);
+      const int32_t id = ids_.special_ids()[number];
+      if (first && found == 0 && ids_.after_prefix(id)) append_text({}, true, output);
+      append_id(id, output);
       from = found + ids_.special()[number].size();
     });
     if (from < text.size()) append_text(text.substr(from), first && from == 0, output);

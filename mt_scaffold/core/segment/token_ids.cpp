@@ -69,7 +69,10 @@ void TokenIds::renumber() {
   }
   for (size_t i = 0; i < own.size(); ++i)
     if (numbering_.ids[i] >= 0) entries_[static_cast<size_t>(numbering_.ids[i])] = own[i];
-  for (size_t i = 0; i < special_.size(); ++i) special_ids_[i] = numbering_.ids[ordinary_.size() + i];
+  for (size_t i = 0; i < special_.size(); ++i) {
+    special_ids_[i] = numbering_.ids[ordinary_.size() + i];
+    if (after_prefix(special_ids_[i])) entries_[static_cast<size_t>(special_ids_[i])].flags = 0;
+  }
 }
 
 std::string TokenIds::bytes_of(const Entry& entry) const {

@@ -1,6 +1,7 @@
 // The ids of byte-level codes: bytes, normal merged tokens, special tokens; and back from ids to bytes.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <string>
@@ -34,6 +35,8 @@ struct Numbering {
   bool words = false;             // every word, between whitespace of ASCII and U+2581, begins with one space
   Prefix prefix = Prefix::kNone;  // whether a space comes before the text, which decoding takes off
   bool prefix_each = false;       // and before what follows a special token
+  // The ids of special tokens that the space comes before where a text begins with one.
+  std::vector<int32_t> after_prefix;
 };
 
 class TokenIds {
@@ -52,6 +55,11 @@ class TokenIds {
 
   const std::vector<int32_t>& special_ids() const { return special_ids_; }
   const Numbering& numbering() const { return numbering_; }
+  // Whether the space comes before this special token where a text begins with it.
+  bool after_prefix(int32_t id) const {
+    return std::find(numbering_.after_prefix.begin(), numbering_.after_prefix.end(), id) !=
+           numbering_.after_prefix.end();
+  }
   const std::vector<std::string>& special() const { return special_; }
 
   // Appends the text of `count` ids. `id_at(i)` is the i-th, as a 64-bit number. `on_token(position)`, for each id, is

@@ -8,7 +8,7 @@ from mt_scaffold.codes import Codes
 from mt_scaffold.corpus.files import PathLike, read_file, shown
 from mt_scaffold.corpus.text import decode
 from mt_scaffold.errors import MTScaffoldError, UsageError
-from mt_scaffold.integrations.vocabularies.imported import Imported, Original
+from mt_scaffold.integrations.vocabularies.imported import Imported, Original, refused
 
 
 def read(path: PathLike, pretokeniser: str | None = None, special: Mapping[str, int] | None = None) -> Imported:
@@ -16,13 +16,18 @@ def read(path: PathLike, pretokeniser: str | None = None, special: Mapping[str, 
     name = shown(path)
     if pretokeniser is not None or special:
         raise UsageError(f"{name}: words are between spaces and have no ids; omit --pretokenise and --special")
-    lines = ["#version: 0.2"]
+    lines: dict[str, int] = {}
     for number, line in enumerate(decode(read_file(path), name).removesuffix("\n").split("\n"), 1):
-        fields = line.split(" ")
+        fields = line.removesuffix("\r").split(" ")
         if len(fields) != 3 or not all(fields) or not fields[2].isdecimal():
             raise MTScaffoldError(f"{name}: line {number}: expected two symbols and their count")
-        lines.append(" ".join(fields[:2]))
-    return Imported(Codes(("\n".join(lines) + "\n").encode("utf-8"), name), None)
+        merge = " ".join(fields[:2])
+        if merge.endswith("\r"):
+            raise refused(name, f"line {number}: the symbol {fields[1]!r} ends in a CR")
+        if lines.setdefault(merge, number) != number:
+            raise refused(name, f"line {number}: the merge '{merge}' is in line {lines[merge]}, too")
+    content = "\n".join(["#version: 0.2", *lines]) + "\n"
+    return Imported(Codes(content.encode("utf-8"), name), None)
 
 
 def write(codes: Codes) -> bytes:
@@ -34,7 +39,9 @@ def write(codes: Codes) -> bytes:
         raise MTScaffoldError(f"{codes.name}: fastBPE's symbols are characters, and its words between spaces")
     if codes.scaffold:
         raise MTScaffoldError(f"{codes.name}: fastBPE cannot take scaffold tokens apart")
-    return "".join(f"{left} {right} 0\n" for left, right, _ in codes.merges).encode("utf-8")
+    # fastBPE takes the last place of a merge, codes the first.
+    merges = dict.fromkeys((left, right) for left, right, _ in codes.merges)
+    return "".join(f"{left} {right} 0\n" for left, right in merges).encode("utf-8")
 
 
 def original(path: PathLike, imported: Imported) -> Original:

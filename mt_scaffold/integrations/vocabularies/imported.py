@@ -14,6 +14,8 @@ from mt_scaffold.segment.numbering import Numbering, Spaces, ordinary_tokens
 
 # What stands for a space in pieces of SentencePiece.
 SPACE = "\N{LOWER ONE EIGHTH BLOCK}"
+# Decoding has a row for every id up to the largest.
+_MOST_IDS = 2**24
 # What a library gives for a text: ids, or subwords where the format has no ids.
 Original = Callable[[str], Sequence[int] | Sequence[str]]
 
@@ -40,6 +42,25 @@ class Pieces(NamedTuple):
     ids: dict[str, int]
     byte_ids: dict[int, int]
     others: dict[int, str]
+
+
+def numbered(name: str, codes: Codes, numbering: Numbering, notes: Sequence[str] = ()) -> Imported:
+    """Return imported codes with their ids; refuses two tokens with one id, and ids and names that none can have."""
+    listed = [*zip(numbering.ids, ordinary_tokens(codes), strict=True)]
+    listed += [(number, bytes_to_notation(token)) for number, token in numbering.others.items()]
+    # -1 stands for none, of codes alone.
+    listed = [(number, token) for number, token in listed if number != -1]
+    listed += [(number, token) for token, number in numbering.special.items()]
+    taken: dict[int, str] = {}
+    for number, token in listed:
+        if not 0 <= number < _MOST_IDS:
+            raise refused(name, f"'{token}' has the id {number}, which is not from 0 to {_MOST_IDS - 1:,}")
+        if number in taken:
+            raise refused(name, f"'{taken[number]}' and '{token}' have one id, {number}")
+        taken[number] = token
+    if "" in numbering.special:
+        raise refused(name, f"the special token with the id {numbering.special['']} is empty")
+    return Imported(codes, numbering, notes)
 
 
 def refused(name: str, what: str) -> MTScaffoldError:
@@ -102,10 +123,11 @@ def of_pieces(
         raise refused(name, "a piece holds a space itself")
     if SPACE not in pieces:
         raise refused(name, f"'{SPACE}' is no piece by itself")
-    crossing = next((piece for piece in pieces if re.search(f"[^{SPACE}]{SPACE}", piece)), None)
+    spelled = (*pieces, *(left + right for left, right in merges))
+    crossing = next((piece for piece in spelled if re.search(f"[^{SPACE}]{SPACE}", piece)), None)
     if pretokeniser == "metaspace-runs" and crossing is not None:
         raise refused(name, f"the piece '{crossing}' crosses the start of a word")
-    characters = sorted({each for piece in (*pieces, *(left + right for left, right in merges)) for each in piece})
+    characters = sorted({each for piece in spelled for each in piece})
     lines: dict[tuple[bytes, bytes], bool] = {}
     for character in characters:
         encoded = _bytes(character)

@@ -24,6 +24,7 @@ from mt_scaffold.integrations.vocabularies.imported import (
     Original,
     Pieces,
     check_no_gaps,
+    numbered,
     of_pieces,
     pieces_of,
     refused,
@@ -127,7 +128,8 @@ def _imported(name: str, pieces: list[_Piece], spaces: Spaces) -> Imported:
                 raise refused(name, f"the user-defined symbol '{text}' holds a space")
             special[text] = number
             unknown = number if kind == _UNKNOWN else unknown
-            in_text += [text] * (kind == _USER_DEFINED)
+            # It looks for symbols after it has replaced spaces.
+            in_text += [text] * (kind == _USER_DEFINED and " " not in text)
     order = {text: rank for rank, text in enumerate(sorted(scores, key=lambda text: -scores[text]))}
     merged = [text for text in order if len(text) > 1]
     if len({scores[text] for text in merged}) < len(merged):
@@ -141,7 +143,7 @@ def _imported(name: str, pieces: list[_Piece], spaces: Spaces) -> Imported:
     codes, numbering = of_pieces(
         name, "metaspace-runs", merges, ids, byte_ids, unknown, spaces, special, others, source
     )
-    return Imported(codes, replace(numbering, in_text=tuple(in_text)))
+    return numbered(name, codes, replace(numbering, in_text=tuple(in_text)))
 
 
 def _byte(name: str, text: str) -> int:
@@ -169,7 +171,27 @@ def write(codes: Codes, numbering: Numbering | None) -> bytes:
     unknown = numbering.special.get("<unk>") if numbering.unknown is None else numbering.unknown
     if unknown is None:
         raise MTScaffoldError(f"{codes.name}: SentencePiece needs an id for unknown characters, '<unk>'")
+    if numbering.unknown is not None and numbering.unknown_token in numbering.in_text:
+        raise MTScaffoldError(
+            f"{codes.name}: SentencePiece does not find '{numbering.unknown_token}', its piece for unknown characters, "
+            "in a text, as these codes do; use the tokenizer of mt_scaffold.integrations.transformers"
+        )
+    spaced = next((token for token in numbering.in_text if " " in token or SPACE in token), None)
+    if spaced is not None:
+        raise MTScaffoldError(f"{codes.name}: SentencePiece finds no symbol with a space, such as '{spaced}'")
     form = pieces_of(codes, numbering, "SentencePiece")
+    if 0 < len(form.byte_ids) < 256:
+        byte, number = next(iter(form.byte_ids.items()))
+        raise MTScaffoldError(
+            f"{codes.name}: no text gets the id {number} of the single byte 0x{byte:02X}; SentencePiece has a piece "
+            "for each byte or none"
+        )
+    if codes.header.pretokeniser == "metaspace":
+        inner = next((left + right for left, right in form.merges if SPACE in (left + right)[1:]), None)
+        if inner is not None:
+            raise MTScaffoldError(
+                f"{codes.name}: SentencePiece would make '{inner}', where a word of the codes begins with each space"
+            )
     scores = _scores(codes, form)
     scaffold = {token.replace(" ", SPACE) for token in _texts(codes.scaffold)}
     lost = next((number for number, text in form.others.items() if text not in scaffold), None)
@@ -186,10 +208,22 @@ def write(codes: Codes, numbering: Numbering | None) -> bytes:
     present = {piece.text for piece in pieces.values() if piece.kind != _BYTE}
     listed = [pieces[number] for number in sorted(pieces)]
     listed += [_Piece(text, score, _UNUSED) for text, score in scores.items() if text not in present]
+    _check_names(codes, listed)
     prefix = numbering.spaces.prefix == "always"
     trainer = _message((3, _BPE), (4, len(listed)), (35, int(bool(form.byte_ids))), (40, unknown))
     normaliser = _message((1, b"identity"), (3, int(prefix)), (4, 0), (5, 1))
     return _message(*((1, _packed(piece)) for piece in listed), (2, trainer), (3, normaliser))
+
+
+def _check_names(codes: Codes, pieces: Iterable[_Piece]) -> None:
+    """Raise MTScaffoldError for pieces that SentencePiece does not load: without a name, or with that of another."""
+    seen = set()
+    for piece in pieces:
+        named = piece.text, piece.kind in (_NORMAL, _USER_DEFINED, _UNUSED)
+        if not piece.text or named in seen:
+            what = f"two pieces named '{piece.text}'" if piece.text else "a piece without a name"
+            raise MTScaffoldError(f"{codes.name}: SentencePiece does not load {what}, which these ids need")
+        seen.add(named)
 
 
 def _scores(codes: Codes, form: Pieces) -> dict[str, float]:

@@ -6,7 +6,7 @@ import base64
 import binascii
 import hashlib
 from collections.abc import Mapping
-from itertools import zip_longest
+from itertools import pairwise, zip_longest
 from typing import Any
 
 from mt_scaffold.codes import Codes
@@ -14,7 +14,14 @@ from mt_scaffold.corpus.files import PathLike, read_file, shown
 from mt_scaffold.corpus.pretokenise import PATTERNS
 from mt_scaffold.corpus.text import bytes_to_notation, notation_to_bytes
 from mt_scaffold.errors import MTScaffoldError, UsageError
-from mt_scaffold.integrations.vocabularies.imported import Imported, Original, codes_of_merges, ids_of_bytes, refused
+from mt_scaffold.integrations.vocabularies.imported import (
+    Imported,
+    Original,
+    codes_of_merges,
+    ids_of_bytes,
+    numbered,
+    refused,
+)
 from mt_scaffold.integrations.vocabularies.merging import merges_of_ranks
 from mt_scaffold.segment.numbering import Numbering, ordinary_tokens
 
@@ -65,6 +72,10 @@ def read(path: PathLike, pretokeniser: str | None = None, special: Mapping[str, 
     encoding = {} if published is None else {"encoding": published[0]}
     words = pretokeniser or (published[1] if published else "")
     tokens = special or (dict(published[2]) if published else {})
+    # Sorted, a token that begins others comes right before one of them.
+    for token, longer in pairwise(sorted(tokens)):
+        if longer.startswith(token):
+            raise refused(name, f"the special token '{token}' begins '{longer}', and tiktoken may find either")
     merges, unmade = merges_of_ranks(ranks, lambda token: [token[i : i + 1] for i in range(len(token))])
     if unmade:
         raise refused(name, f"no merge makes the token '{bytes_to_notation(unmade[0])}' ({len(unmade):,} such tokens)")
@@ -72,7 +83,7 @@ def read(path: PathLike, pretokeniser: str | None = None, special: Mapping[str, 
     numbering = Numbering(
         ids_of_bytes(name, codes, ranks), tokens, source={"format": "tiktoken", **encoding}, in_text=tuple(tokens)
     )
-    return Imported(codes, numbering)
+    return numbered(name, codes, numbering)
 
 
 def original(path: PathLike, imported: Imported) -> Original:

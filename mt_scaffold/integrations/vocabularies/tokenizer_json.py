@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -22,6 +22,7 @@ from mt_scaffold.integrations.vocabularies.imported import (
     check_merges,
     codes_of_merges,
     ids_of_bytes,
+    numbered,
     of_pieces,
     pieces_of,
     refused,
@@ -69,7 +70,7 @@ def _read(name: str, content: Mapping[str, Any]) -> Imported:
     # Where a pair is listed twice, its last place is its rank.
     merges = list(dict.fromkeys(_pair(each) for each in reversed(model["merges"])))[::-1]
     added = content.get("added_tokens") or []
-    special = _special(name, added, content.get("normalizer"))
+    special = _special(name, added, content.get("normalizer"), vocabulary)
     notes = []
     if content.get("post_processor") and content["post_processor"]["type"] != "ByteLevel":
         notes.append("its post-processor adds special tokens, which encode does with --append")
@@ -81,7 +82,7 @@ def _read(name: str, content: Mapping[str, Any]) -> Imported:
     source = {"format": "tokenizer.json"}
     if words.spaces is not None:
         codes, numbering = _characters(name, model, vocabulary, merges, special, words)
-        return Imported(codes, replace(numbering, in_text=tuple(special)), notes)
+        return numbered(name, codes, replace(numbering, in_text=tuple(special)), notes)
     applied = [_in_bytes(left, right) for left, right in applied_merges(merges, list)]
     codes = codes_of_merges(name, words.pretokeniser, applied)
     ordinary = {token: number for token, number in vocabulary.items() if token not in special}
@@ -89,11 +90,7 @@ def _read(name: str, content: Mapping[str, Any]) -> Imported:
     others: dict[int, bytes] = {}
     ids: dict[bytes, int] = {}
     for token, number in ordinary.items():
-        try:
-            spelled = notation_to_bytes(token)
-        except MTScaffoldError:
-            others[number] = token.encode("utf-8")
-            continue
+        spelled = _bytes_of(token)
         if len(spelled) == 1 or spelled in made:
             ids[spelled] = number
         else:
@@ -101,8 +98,11 @@ def _read(name: str, content: Mapping[str, Any]) -> Imported:
     if others and model.get("ignore_merges"):
         token = next(token for token, number in ordinary.items() if number in others)
         raise refused(name, f"no merge makes the token '{token}', and ignore_merges gives it to words that spell it")
+    for token in special if model.get("ignore_merges") else ():
+        if token in vocabulary and _bytes_of(token) != token.encode("utf-8"):
+            raise refused(name, f"ignore_merges gives the added token '{token}' to words that spell it in bytes")
     numbering = Numbering(ids_of_bytes(name, codes, ids), special, others, source=source)
-    return Imported(codes, replace(numbering, in_text=tuple(special)), notes)
+    return numbered(name, codes, replace(numbering, in_text=tuple(special)), notes)
 
 
 def _pair(merge: str | Sequence[str]) -> tuple[str, str]:
@@ -110,12 +110,24 @@ def _pair(merge: str | Sequence[str]) -> tuple[str, str]:
     return left, right
 
 
+def _bytes_of(token: str) -> bytes:
+    """The bytes that a token means; of one with characters that stand for no byte, which no text gets, its own."""
+    try:
+        return notation_to_bytes(token)
+    except MTScaffoldError:
+        return token.encode("utf-8")
+
+
 def _in_bytes(left: str, right: str) -> tuple[bytes, bytes]:
     return notation_to_bytes(left), notation_to_bytes(right)
 
 
-def _special(name: str, added: Sequence[Mapping[str, Any]], normaliser: object) -> dict[str, int]:
-    special = {}
+def _special(
+    name: str, added: Sequence[Mapping[str, Any]], normaliser: object, vocabulary: Mapping[str, int]
+) -> dict[str, int]:
+    """Return the ids of added tokens; refuses those that tokenizers numbers or finds otherwise."""
+    special: dict[str, int] = {}
+    normalised, following = set(), len(vocabulary)
     for token in added:
         content = token["content"]
         for flag in ("lstrip", "rstrip", "single_word"):
@@ -123,8 +135,37 @@ def _special(name: str, added: Sequence[Mapping[str, Any]], normaliser: object) 
                 raise refused(name, f"the added token '{content}' has {flag}")
         if token.get("normalized") and normaliser and _steps(normaliser):
             raise refused(name, f"the added token '{content}' is found in normalised text")
-        special[content] = token["id"]
+        if not content:
+            raise refused(name, f"the added token with the id {token['id']} is empty")
+        if content in special:
+            raise refused(name, f"the added token '{content}' is listed twice")
+        # tokenizers takes that of the vocabulary or the next one, whatever the file says.
+        number = vocabulary.get(content, following)
+        if token["id"] != number:
+            raise refused(name, f"the added token '{content}' has the id {token['id']}, but {number} in tokenizers")
+        special[content] = number
+        following = max(following, number + 1)
+        if token.get("normalized"):
+            normalised.add(content)
+    # tokenizers looks for these in what the others leave.
+    shared = _overlapping(normalised, special.keys() - normalised)
+    if shared is not None:
+        raise refused(name, f"the added tokens '{shared[0]}' and '{shared[1]}' overlap, and one of them is normalized")
     return special
+
+
+def _overlapping(ones: Collection[str], others: Collection[str]) -> tuple[str, str] | None:
+    """A token of each, where the two can share characters of a text; None where no two can."""
+    for first, second in ((ones, others), (others, ones)):
+        starting: dict[str, list[str]] = {}
+        for token in second:
+            starting.setdefault(token[0], []).append(token)
+        for token in first:
+            for at, character in enumerate(token):
+                for other in starting.get(character, ()):
+                    if token.startswith(other, at) or other.startswith(token[at:]):
+                        return token, other
+    return None
 
 
 def _steps(stage: Any) -> list[Mapping[str, Any]]:
@@ -212,6 +253,9 @@ def _characters(
         ordinary = {token: number for token, number in ordinary.items() if not _BYTE.fullmatch(token)}
         if 0 < len(byte_ids) < 256:
             raise refused(name, f"byte fallback has {len(byte_ids)} of 256 bytes")
+    for token in special:
+        if token in vocabulary and SPACE in token:
+            raise refused(name, f"the added token '{token}' is a piece, too, where a space stands for '{SPACE}'")
     unknown = vocabulary.get(model["unk_token"]) if model.get("unk_token") else None
     if len(byte_ids) < 256 and unknown is not None and not model.get("fuse_unk"):
         raise refused(name, "each unknown character has a separate id (fuse_unk is false)")
@@ -219,8 +263,11 @@ def _characters(
     made = {left + right for left, right in applied}
     pieces = {token: number for token, number in ordinary.items() if len(token) == 1 or token in made}
     lost = {token: number for token, number in ordinary.items() if token not in pieces}
-    if lost and model.get("ignore_merges"):
-        raise refused(name, f"no merge makes the token '{next(iter(lost))}', and ignore_merges gives it to words")
+    if model.get("ignore_merges") and (lost or byte_ids):
+        token = next(iter(lost), "<0x00>")
+        raise refused(name, f"no merge makes the token '{token}', and ignore_merges gives it to words that spell it")
+    if unknown is not None and not byte_ids and model["unk_token"] in pieces:
+        raise refused(name, f"the unknown token '{model['unk_token']}' is a piece of text, too")
     assert words.spaces is not None
     return of_pieces(
         name,

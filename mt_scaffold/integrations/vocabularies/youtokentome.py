@@ -17,6 +17,7 @@ from mt_scaffold.integrations.vocabularies.imported import (
     Original,
     check_merges,
     check_no_gaps,
+    numbered,
     of_pieces,
     pieces_of,
     refused,
@@ -62,7 +63,7 @@ def read(path: PathLike, pretokeniser: str | None = None, special: Mapping[str, 
     codes, numbering = of_pieces(
         name, "metaspace", applied, pieces, {}, tokens.get("<UNK>"), spaces, tokens, others, source
     )
-    return Imported(codes, numbering)
+    return numbered(name, codes, numbering)
 
 
 def write(codes: Codes, numbering: Numbering | None) -> bytes:

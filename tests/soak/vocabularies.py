@@ -1,0 +1,226 @@
+"""Random files of other programs, imported, exported and imported again: the ids of the library, or a refusal."""
+
+from __future__ import annotations
+
+import base64
+import importlib.util
+import io
+import random
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from mt_scaffold import MTScaffoldError
+from mt_scaffold.integrations.vocabularies import fastbpe, importing, sentencepiece, tiktoken, youtokentome
+
+LETTERS = "aabbcdeé日\u2581"
+SYMBOLS = ["<s>", "<sep>", "<sep>a", "ab", "bc", "a b", "\u2581a", "<unk>", "<0x41>", "  ", "é", "?"]
+WRITERS = {
+    "sentencepiece": sentencepiece.write,
+    "tiktoken": tiktoken.write,
+    "youtokentome": youtokentome.write,
+    "fastbpe": lambda codes, _: fastbpe.write(codes),
+}
+LIBRARIES = {
+    "tokenizer.json": "tokenizers",
+    "sentencepiece": "sentencepiece",
+    "tiktoken": "tiktoken",
+    "youtokentome": "youtokentome",
+    "fastbpe": "fastBPE",
+}
+
+
+class Different(Exception):
+    """A text that the library numbers otherwise, or an export that it does not load."""
+
+
+class Made(NamedTuple):
+    """A file: its content, the special tokens to look for, and what import is told."""
+
+    content: bytes
+    symbols: list[str]
+    pretokeniser: str | None = None
+    special: Mapping[str, int] | None = None
+
+
+def _words(draw: random.Random) -> list[str]:
+    return ["".join(draw.choices(LETTERS[:-1], k=draw.randrange(1, 6))) for _ in range(draw.randrange(4, 12))]
+
+
+def _merges(draw: random.Random, base: list[str]) -> list[tuple[str, str]]:
+    tokens, merges = list(base), dict[tuple[str, str], None]()
+    for _ in range(draw.randrange(1, 16)):
+        pair = draw.choice(tokens), draw.choice(tokens)
+        merges[pair] = None
+        tokens.append("".join(pair))
+    return list(merges)
+
+
+def _tokenizer_json(draw: random.Random) -> Made:
+    import tokenizers
+
+    library: Any = tokenizers
+    kind = draw.choice(["bytes", "always", "first", "never", "llama"])
+    pre = library.pre_tokenizers
+    base = list("abcde\u2581") if kind != "bytes" else list("abcdeĠÃ©")
+    merges = _merges(draw, base)
+    fallback = kind != "bytes" and draw.random() < 0.5
+    listed = [*(pre.ByteLevel.alphabet() if kind == "bytes" else base), *("".join(pair) for pair in merges)]
+    listed += ["<unk>", *draw.sample(SYMBOLS, draw.randrange(3))]
+    listed += [f"<0x{byte:02X}>" for byte in range(256)] if fallback else []
+    vocabulary = {token: number for number, token in enumerate(dict.fromkeys(listed))}
+    options = {"unk_token": draw.choice(["<unk>"] * 6 + ["a"]), "fuse_unk": draw.random() < 0.9}
+    options |= {"byte_fallback": fallback, "ignore_merges": draw.random() < 0.2}
+    tokenizer = library.Tokenizer(library.models.BPE(vocabulary, merges, **options))
+    if kind == "bytes":
+        tokenizer.pre_tokenizer = pre.ByteLevel(add_prefix_space=draw.random() < 0.05)
+    elif kind == "llama":
+        steps = [library.normalizers.Prepend("\u2581"), library.normalizers.Replace(" ", "\u2581")]
+        tokenizer.normalizer = library.normalizers.Sequence(steps)
+    else:
+        tokenizer.pre_tokenizer = pre.Metaspace(prepend_scheme=kind, split=draw.random() < 0.7)
+    symbols = draw.sample(SYMBOLS, draw.randrange(5))
+    rare = draw.random() < 0.1
+    for symbol in symbols:
+        flags = {flag: draw.random() < 0.3 for flag in ("lstrip", "rstrip", "single_word")} if rare else {}
+        normalised = draw.random() < (0.3 if kind != "llama" else 0.02)
+        tokenizer.add_tokens([library.AddedToken(symbol, normalized=normalised, special=draw.random() < 0.5, **flags)])
+    return Made(tokenizer.to_str().encode(), symbols)
+
+
+def _sentencepiece(draw: random.Random) -> Made:
+    from sentencepiece import SentencePieceTrainer
+
+    symbols = draw.sample([each for each in SYMBOLS if each not in ("<s>", "<unk>", "<0x41>", "  ")], draw.randrange(4))
+    control = draw.sample(["<c>", "x", "cd"], draw.randrange(3))
+    lines = [" ".join(draw.choices(_words(draw), k=6)) for _ in range(8)]
+    model = io.BytesIO()
+    SentencePieceTrainer.train(
+        sentence_iterator=iter(lines),
+        model_writer=model,
+        model_type="bpe",
+        vocab_size=draw.choice([24, 40]) + 256 * (fallback := draw.random() < 0.4),
+        byte_fallback=fallback,
+        hard_vocab_limit=False,
+        user_defined_symbols=symbols,
+        control_symbols=control,
+        add_dummy_prefix=draw.random() < 0.6,
+        remove_extra_whitespaces=draw.random() < 0.05,
+        normalization_rule_name="identity",
+        character_coverage=draw.choice([1.0, 0.9]),
+        split_digits=draw.random() < 0.3,
+        split_by_whitespace=draw.random() < 0.9,
+        allow_whitespace_only_pieces=draw.random() < 0.3,
+        treat_whitespace_as_suffix=draw.random() < 0.05,
+        bos_id=draw.choice([1, -1]),
+        eos_id=-1,
+        unk_piece=draw.choice(["<unk>", "?"]) if "?" not in symbols else "<unk>",
+        num_threads=1,
+        minloglevel=3,
+    )
+    fields = []
+    unused = draw.random() < 0.3
+    for number, value in sentencepiece._fields(model.getvalue()):
+        if number == 1 and unused:
+            piece = sentencepiece._piece(value)
+            hidden = piece.kind == 1 and piece.text != "\u2581" and draw.random() < 0.3
+            value = sentencepiece._packed(piece._replace(kind=5) if hidden else piece)
+        fields.append((number, value))
+    return Made(sentencepiece._message(*fields), [*symbols, *control, "<s>", "<unk>"])
+
+
+def _tiktoken(draw: random.Random) -> Made:
+    base = [each.encode() for each in "abcde "]
+    merges = [left + right for left, right in _merges(draw, list("abcde "))]
+    tokens = dict.fromkeys([*(bytes((byte,)) for byte in range(256)), *base, *(each.encode() for each in merges)])
+    content = b"".join(base64.b64encode(token) + b" %d\n" % rank for rank, token in enumerate(tokens))
+    symbols = draw.sample(SYMBOLS, draw.randrange(1, 4))
+    first = len(tokens) - (draw.random() < 0.05) + draw.randrange(3)
+    special = {token: first + number for number, token in enumerate(symbols)}
+    return Made(content, symbols, draw.choice(["gpt2", "cl100k", "o200k"]), special)
+
+
+def _youtokentome(draw: random.Random, folder: Path) -> Made:
+    import youtokentome
+
+    (folder / "text").write_text("\n".join(" ".join(_words(draw)) for _ in range(8)) + "\n", encoding="utf-8")
+    ids = draw.sample(range(4), 4)
+    names = {f"{name}_id": number for name, number in zip(("unk", "pad", "bos", "eos"), ids, strict=True)}
+    options = {"vocab_size": draw.choice([16, 24, 32]), "coverage": draw.choice([1.0, 0.9]), "n_threads": 1}
+    youtokentome.BPE.train(data=str(folder / "text"), model=str(folder / "model"), **options, **names)
+    return Made((folder / "model").read_bytes(), ["<UNK>", "<PAD>", "<BOS>", "<EOS>"])
+
+
+def _fastbpe(draw: random.Random) -> Made:
+    merges = _merges(draw, ["a", "b", "c", "d", "é"] + (["a\r"] if draw.random() < 0.05 else []))
+    if draw.random() < 0.7:
+        merges += [(left, right + "</w>") for left, right in merges[::2] if len(right) == 1]
+    end = draw.choice(["\n", "\n", "\r\n"])
+    return Made("".join(f"{left} {right} 9{end}" for left, right in merges).encode(), ["</w>", "@@"])
+
+
+MAKERS: dict[str, Callable[[random.Random, Path], Made]] = {
+    "tokenizer.json": lambda draw, _: _tokenizer_json(draw),
+    "sentencepiece": lambda draw, _: _sentencepiece(draw),
+    "tiktoken": lambda draw, _: _tiktoken(draw),
+    "youtokentome": _youtokentome,
+    "fastbpe": lambda draw, _: _fastbpe(draw),
+}
+
+
+def _texts(draw: random.Random, symbols: list[str], plain: bool) -> list[str]:
+    """Texts that begin with, end in, repeat and surround every special token, and some without."""
+    texts = ["", *(_text(draw) for _ in range(4))]
+    for symbol in symbols:
+        texts += [symbol, symbol * 2, symbol + _text(draw), _text(draw) + symbol, f" {symbol} {symbol}"]
+        texts.append(symbol.join(_text(draw) for _ in range(3)) + draw.choice(symbols))
+    # fastBPE's words end at spaces alone.
+    return [" ".join(text.split()) or "a" for text in texts] if plain else texts
+
+
+def _text(draw: random.Random) -> str:
+    return "".join(draw.choices([*LETTERS, " ", " ", "?", "Ω", "<", "\n", "😀"], k=draw.randrange(9)))
+
+
+def available() -> list[str]:
+    """Return the formats whose library is installed."""
+    return [format for format, library in LIBRARIES.items() if importlib.util.find_spec(library)]
+
+
+def trial(seed: int, format: str, folder: Path) -> tuple[str, int]:
+    """Return whether a random file was ``compared`` or ``refused``, by import or the library, and how many texts.
+
+    Raises Different where the library gives other ids, for the file or for what is exported from it.
+    """
+    draw = random.Random(f"{seed} {format}")
+    path = folder / "file"
+    try:
+        made = MAKERS[format](draw, folder)
+    except (RuntimeError, ValueError, OSError):
+        return "refused", 0  # the library does not train on this
+    path.write_bytes(made.content)
+    reader = importing.reader_of(format)
+    try:
+        imported = reader.read(path, made.pretokeniser, made.special)
+    except MTScaffoldError:
+        return "refused", 0
+    texts = _texts(draw, made.symbols, imported.numbering is None)
+    ours = importing.segmentation(imported)
+    original = reader.original(path, imported)
+    wanted = [list(original(text)) for text in texts]
+    for text, ids in zip(texts, wanted, strict=True):
+        if list(ours(text)) != ids:
+            raise Different(f"{format}: {text!r} has {ids} in the library, {list(ours(text))} here")
+    if format in WRITERS:
+        try:
+            path.write_bytes(WRITERS[format](imported.codes, imported.numbering))
+        except MTScaffoldError:
+            return "compared", len(texts)
+        try:
+            exported = reader.original(path, reader.read(path, made.pretokeniser, made.special))
+        except Exception as error:
+            raise Different(f"{format}: the export does not load: {error}") from error
+        for text, ids in zip(texts, wanted, strict=True):
+            if list(exported(text)) != ids:
+                raise Different(f"{format}: {text!r} has {ids} in the library, {list(exported(text))} exported")
+    return "compared", len(texts)
