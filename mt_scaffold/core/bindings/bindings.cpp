@@ -129,7 +129,7 @@ NB_MODULE(_core, module) {
       .def(
           "__init__",
           [](Segmenter* self, std::string_view codes, std::string separator, const std::string& name, int64_t merges,
-             const std::optional<std::unordered_set<std::string>>& vocabulary, const std::string& inference) {
+             const std::optional<StringSet>& vocabulary, const std::string& inference) {
             nb::gil_scoped_release released;
             new (self) Segmenter(parse_codes(codes, name, merges), std::move(separator),
                                  vocabulary ? &*vocabulary : nullptr, inference);
