@@ -11,7 +11,7 @@ std::shared_ptr<Segmenter::Scratch> Segmenter::make_scratch() const {
   return std::make_shared<Scratch>(Scratch{{}, inference_->make_scratch()});
 }
 
-Segmenter::Segmenter(const Codes& codes, std::string separator, const std::unordered_set<std::string>* vocabulary,
+Segmenter::Segmenter(const Codes& codes, std::string separator, const StringSet* vocabulary,
                      std::string_view inference)
     : header_(codes.header),
       separator_(std::move(separator)),
@@ -26,6 +26,7 @@ const UniformSampler& Segmenter::sampler() const {
     auto sampler = std::make_unique<UniformSampler>(table_.alphabet);
     for (const int32_t token : table_.merged_of_rank)
       if (is_drawn(token)) sampler->add(table_.texts[token]);
+    sampler->link();
     sampler_ = std::move(sampler);
   });
   return *sampler_;
@@ -49,7 +50,7 @@ Reachable Segmenter::reachable(bool uniform, bool every) const {
 
 std::vector<std::string> Segmenter::surface_forms(bool isolates) const {
   std::vector<std::string> forms;
-  std::unordered_set<std::string> seen;
+  StringSet seen;
   const auto add = [&](std::string form) {
     if (seen.insert(form).second) forms.push_back(std::move(form));
   };
