@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "errors.hpp"
+#include "io/interruption.hpp"
 #include "text/text.hpp"
 
 namespace mt_scaffold {
@@ -94,6 +95,7 @@ void LearningText::lay_out(WordCounts words, Alphabet alphabet) {
 
 void LearningText::count_initial_pairs() {
   for (size_t i = 1; i + 1 < cells_.size(); ++i) {
+    may_interrupt(i);
     Cell& cell = cells_[i];
     if (cell.token == kBoundary || cells_[i + 1].token == kBoundary) continue;
     cell.pair = pairs.find_or_add(cell.token, cells_[i + 1].token);
@@ -131,6 +133,7 @@ void LearningText::replace(uint32_t pair_index, Token token) {
     pair = kNoPair;
   };
   for (size_t i = 0; i < found_.size(); ++i) {
+    may_interrupt(i);
     if (i + kAhead < found_.size()) __builtin_prefetch(&cells_[found_[i + kAhead]], 1);
     const Position position = found_[i];
     Cell& first = cells_[position];
