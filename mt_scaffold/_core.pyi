@@ -7,6 +7,8 @@ from typing_extensions import disjoint_base
 
 # The kinds of inference, the default first.
 INFERENCES: tuple[str, ...]
+# The bytes of the longest token that is learned, with its end-of-word marker.
+LONGEST_TOKEN: int
 
 class _Readable(Protocol):
     def read(self, size: int, /) -> bytes: ...
@@ -34,10 +36,14 @@ class _Learned(TypedDict):
     scaffold: int
     restored: int
     exhausted: bool
+    # A pair was passed over because its token would have more than LONGEST_TOKEN bytes.
+    limited: bool
 
 class _LearnedParity(TypedDict):
     codes: bytes
     exhausted: bool
+    # A pair was passed over because its token would have more than LONGEST_TOKEN bytes.
+    limited: bool
     # Whose pairs were exhausted; None for all languages together.
     language: int | None
 

@@ -54,6 +54,16 @@ class LearnedCodes(NamedTuple):
         return len({merge.token for merge in self.codes.merges if not merge.normal})
 
 
+def warn_of_limit(limited: bool) -> None:
+    """Say on stderr that a pair was passed over whose token would be too long."""
+    if limited:
+        print(
+            f"a token would have more than {_core.LONGEST_TOKEN:,} bytes; its pair is not merged, so that codes stay "
+            "small: the text repeats something very long",
+            file=sys.stderr,
+        )
+
+
 @dataclass(frozen=True)
 class MethodWithCodes(Method[LearnedCodes]):
     """A method whose models are codes, which ``BPE`` segments with."""
@@ -112,6 +122,7 @@ class MergingMethod(MethodWithCodes):
             wanted = without_base_symbols(wanted, counts, header)
         with progress_line("learning", "merges") as show:
             learned = self._learn(counts, wanted, _reporter(verbose, trace), show, header)
+        warn_of_limit(learned["limited"])
         if learned["exhausted"]:
             print(f"no pair has frequency >= {self.min_frequency}. Stopping", file=sys.stderr)
         return LearnedCodes(Codes(learned["codes"]), learned["restored"], learned["exhausted"])

@@ -14,7 +14,7 @@ from mt_scaffold.corpus.documents import Texts
 from mt_scaffold.corpus.files import Output, refuse_overwriting, writing_to
 from mt_scaffold.corpus.inputs import Lines, TextFile
 from mt_scaffold.errors import MTScaffoldError, UsageError
-from mt_scaffold.methods.bpe import PlainBPE
+from mt_scaffold.methods.bpe import PlainBPE, warn_of_limit
 from mt_scaffold.methods.picky import Picky, check_threshold
 from mt_scaffold.options import check_choice
 from mt_scaffold.progress import progress_line
@@ -88,6 +88,7 @@ def _extended(
         learned = _core.learn(
             words, algorithm, wanted, min_frequency, None, show, codes.header.for_core, threshold, codes.text
         )
+    warn_of_limit(learned["limited"])
     if learned["exhausted"]:
         print(f"no pair has frequency >= {min_frequency}. Stopping", file=sys.stderr)
     found = Codes(learned["codes"], codes.name)

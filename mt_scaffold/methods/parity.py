@@ -18,7 +18,7 @@ from mt_scaffold.corpus.files import PathLike, Readable, Writable, shown
 from mt_scaffold.corpus.header import CHARACTERS, CodesHeader
 from mt_scaffold.corpus.inputs import TextFile, core_input, exactly_one, readable, source_name, text_sources
 from mt_scaffold.errors import MTScaffoldError, UsageError
-from mt_scaffold.methods.bpe import LearnedCodes, MethodWithCodes, without_base_symbols
+from mt_scaffold.methods.bpe import LearnedCodes, MethodWithCodes, warn_of_limit, without_base_symbols
 from mt_scaffold.methods.method import (
     Count,
     Inputs,
@@ -211,6 +211,7 @@ class Parity(MethodWithCodes):
                 self.window or 0,
                 self.most_chosen(len(words.names)),
             )
+        warn_of_limit(learned["limited"])
         if learned["exhausted"]:
             number = learned["language"]
             where = "" if number is None else f" of {words.names[number]}, which is compressed worst,"

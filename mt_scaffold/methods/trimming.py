@@ -23,7 +23,7 @@ from mt_scaffold.corpus.header import CHARACTERS, CodesHeader
 from mt_scaffold.corpus.inputs import Lines, TextFile
 from mt_scaffold.corpus.text import decode, is_base_symbol
 from mt_scaffold.errors import MTScaffoldError, UsageError
-from mt_scaffold.methods.bpe import LearnedCodes, MethodWithCodes, PlainBPE
+from mt_scaffold.methods.bpe import LearnedCodes, MethodWithCodes, PlainBPE, warn_of_limit
 from mt_scaffold.methods.method import (
     Words,
     min_frequency_setting,
@@ -319,4 +319,5 @@ def learn_on(codes: Codes, counts: _core.WordCounts, more: int, min_frequency: i
     with progress_line("learning", "merges") as show:
         symbols = len(codes.merges) + more
         learned = _core.learn(copy, "bpe", symbols, min_frequency, None, show, codes.header.for_core, given=codes.text)
+    warn_of_limit(learned["limited"])
     return Codes(learned["codes"], codes.name).with_scaffold(codes.scaffold), learned["exhausted"]

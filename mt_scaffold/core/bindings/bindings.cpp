@@ -16,6 +16,7 @@
 #include "errors.hpp"
 #include "io/blocks.hpp"
 #include "learn/learner.hpp"
+#include "learn/merge_queue.hpp"
 #include "segment/applier.hpp"
 #include "segment/segmenter.hpp"
 #include "segment/token_ids.hpp"
@@ -116,11 +117,14 @@ NB_MODULE(_core, module) {
         learned["scaffold"] = result.scaffold;
         learned["restored"] = result.restored;
         learned["exhausted"] = result.exhausted;
+        learned["limited"] = result.limited;
         return learned;
       },
       nb::arg("counts"), nb::arg("algorithm"), nb::arg("symbols"), nb::arg("min_frequency"),
       nb::arg("on_step") = nb::none(), nb::arg("progress") = nb::none(),
       nb::arg("header") = PyHeader(false, "spaces", false), nb::arg("threshold") = 0.9, nb::arg("given") = nb::none());
+
+  module.attr("LONGEST_TOKEN") = MergeQueue::kLongestToken;
 
   nb::list inferences;
   for (const InferenceKind& kind : kInferences) inferences.append(nb::str(kind.name.data(), kind.name.size()));
@@ -129,7 +133,7 @@ NB_MODULE(_core, module) {
       .def(
           "__init__",
           [](Segmenter* self, std::string_view codes, std::string separator, const std::string& name, int64_t merges,
-             const std::optional<std::unordered_set<std::string>>& vocabulary, const std::string& inference) {
+             const std::optional<StringSet>& vocabulary, const std::string& inference) {
             nb::gil_scoped_release released;
             new (self) Segmenter(parse_codes(codes, name, merges), std::move(separator),
                                  vocabulary ? &*vocabulary : nullptr, inference);
@@ -183,6 +187,7 @@ NB_MODULE(_core, module) {
           "segment_line",
           [](Applier& self, std::string_view line, bool keep_margins, double p, uint64_t seed, uint64_t epoch,
              uint64_t index, double uniform) {
+            const Interruptible interruptible = until_signal();
             return decode(self.segment_line(line, keep_margins, {p, seed, epoch, uniform}, index));
           },
           nb::arg("line"), nb::arg("keep_margins") = true, nb::arg("dropout") = 0.0, nb::arg("seed") = 0,

@@ -11,6 +11,7 @@
 
 #include "bindings/bindings_text.hpp"
 #include "io/blocks.hpp"
+#include "io/interruption.hpp"
 #include "io/tick.hpp"
 
 namespace mt_scaffold {
@@ -132,8 +133,17 @@ inline void set_error(const char* name, const std::string& message) {
   PyErr_SetString(nb::module_::import_("mt_scaffold.errors").attr(name).ptr(), message.c_str());
 }
 
+// Lets Ctrl-C end a long call in the thread that made it.
+inline Interruptible until_signal() {
+  return Interruptible([] {
+    nb::gil_scoped_acquire gil;
+    if (PyErr_CheckSignals() != 0) throw nb::python_error();
+  });
+}
+
 template <typename Work>
 auto without_gil(Work&& work) {
+  const Interruptible interruptible = until_signal();
   nb::gil_scoped_release released;
   return work();
 }

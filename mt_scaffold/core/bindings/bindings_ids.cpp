@@ -157,6 +157,7 @@ nb::list encode_text(Ids& self, nb::handle text, const std::string& special, dou
   texts.add(text);
   EncodedDocuments encoded;
   {
+    const Interruptible interruptible = until_signal();
     nb::gil_scoped_release released;
     encoded = self.encoder->encode(
         texts.given(), specials(special), {index}, sizeof(int32_t), -1, {p, seed, epoch, uniform}, 1,
@@ -194,6 +195,7 @@ nb::tuple encode_batch(Ids& self, nb::handle given, const std::string& special, 
     texts.add(PySequence_Fast_GET_ITEM(items.ptr(), i));
   EncodedDocuments encoded;
   {
+    const Interruptible interruptible = until_signal();
     nb::gil_scoped_release released;
     encoded = self.encoder->encode(texts.given(), specials(special), indices, width, append, {p, seed, epoch, uniform},
                                    workers, [](size_t number) { return "text " + std::to_string(number); });

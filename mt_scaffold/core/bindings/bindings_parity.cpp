@@ -41,6 +41,7 @@ void bind_parity(nb::module_& module) {
         nb::dict learned;
         learned["codes"] = to_bytes(format_codes({header, std::move(result.merges)}));
         learned["exhausted"] = result.exhausted;
+        learned["limited"] = result.limited;
         learned["language"] = result.language;
         return learned;
       },

@@ -71,7 +71,7 @@ class Expander {
 
   // subword-nmt's filter: undo merges until every piece is in the vocabulary (and normal) or a base symbol.
   Expansions filter(const std::vector<Expansion>& demolished, const std::string& separator,
-                    const std::unordered_set<std::string>& vocabulary) const {
+                    const StringSet& vocabulary) const {
     const size_t count = texts_.size();
     std::vector<Expansion> split_inner(count), split_last(count);
     for (const int32_t token : shortest_first_) {
@@ -126,8 +126,7 @@ class Expander {
 
 }  // namespace
 
-Expansions expand(const MergeTable& table, const std::string& separator,
-                  const std::unordered_set<std::string>* vocabulary) {
+Expansions expand(const MergeTable& table, const std::string& separator, const StringSet* vocabulary) {
   const bool filtered = vocabulary && !vocabulary->empty();
   std::vector<Derivation> lines;
   lines.reserve(table.pair_of_rank.size());

@@ -3,10 +3,10 @@
 
 #include <cstdint>
 #include <string>
-#include <unordered_set>
 #include <vector>
 
 #include "inference/merge_table.hpp"
+#include "text/hashing.hpp"
 
 namespace mt_scaffold {
 
@@ -20,7 +20,6 @@ struct Expansions {
 };
 
 // A null or empty vocabulary filters nothing.
-Expansions expand(const MergeTable& table, const std::string& separator,
-                  const std::unordered_set<std::string>* vocabulary);
+Expansions expand(const MergeTable& table, const std::string& separator, const StringSet* vocabulary);
 
 }  // namespace mt_scaffold

@@ -4,6 +4,7 @@
 
 #include "inference/inference.hpp"
 #include "inference/token_trie.hpp"
+#include "io/interruption.hpp"
 
 namespace mt_scaffold {
 
@@ -15,13 +16,14 @@ struct FewestScratch final : Inference::Scratch {
     uint32_t subwords, end;
   };
   std::vector<Rest> rest;
-  std::string marked;
+  TokensInWord tokens;
 };
 
 class Fewest final : public Inference {
  public:
   explicit Fewest(const MergeTable& table) : alphabet_(table.alphabet) {
     for (const std::string& token : table.normal_tokens()) tokens_.add(token, TokenTrie::place_of(token, alphabet_));
+    tokens_.link();
   }
 
   std::unique_ptr<Scratch> make_scratch() const override { return std::make_unique<FewestScratch>(); }
@@ -30,17 +32,20 @@ class Fewest final : public Inference {
     auto& buffers = static_cast<FewestScratch&>(scratch);
     std::vector<FewestScratch::Rest>& rest = buffers.rest;
     const auto size = static_cast<uint32_t>(word.size());
-    buffers.marked.assign(word);
-    if (alphabet_.end_of_word) buffers.marked += kEndOfWord;
+    tokens_.find(word, alphabet_, buffers.tokens);
     if (rest.size() <= size) rest.resize(size + 1);
     rest[size] = {0, size};
+    size_t steps = 0;
     for (size_t i = symbols.end.size(); i-- > 0;) {
       const uint32_t begin = i == 0 ? 0 : symbols.end[i - 1], end = symbols.end[i];
       FewestScratch::Rest best = {rest[end].subwords + 1, end};
-      // From the shortest on, so that of equally good ones the longest stays.
-      tokens_.for_each_token(buffers.marked, size, begin, [&](size_t found) {
+      // Of equally good ones the first stays, which is the longest; the single symbol is the shortest.
+      tokens_.for_each_token(buffers.tokens, begin, [&](size_t found, uint32_t) {
+        may_interrupt(++steps);
         const uint32_t next = std::min(static_cast<uint32_t>(found), size);
-        if (rest[next].subwords < best.subwords) best = {rest[next].subwords + 1, next};
+        const uint32_t subwords = rest[next].subwords + 1;
+        if (subwords < best.subwords || (subwords == best.subwords && best.end == end)) best = {subwords, next};
+        return true;
       });
       rest[begin] = best;
     }

@@ -9,7 +9,7 @@ namespace mt_scaffold {
 namespace {
 
 struct GreedyScratch final : Inference::Scratch {
-  std::string marked;
+  TokensInWord tokens;
   std::vector<uint32_t> ends;
 };
 
@@ -17,20 +17,24 @@ class Greedy final : public Inference {
  public:
   explicit Greedy(const MergeTable& table) : alphabet_(table.alphabet) {
     for (const std::string& token : table.normal_tokens()) tokens_.add(token, TokenTrie::kAnywhere);
+    tokens_.link();
   }
 
   std::unique_ptr<Scratch> make_scratch() const override { return std::make_unique<GreedyScratch>(); }
 
   uint32_t apply(std::string_view word, Symbols& symbols, Scratch& scratch, Decisions*) const override {
-    auto& [marked, ends] = static_cast<GreedyScratch&>(scratch);
-    marked.assign(word);
-    if (alphabet_.end_of_word) marked += kEndOfWord;
+    TokensInWord& tokens = static_cast<GreedyScratch&>(scratch).tokens;
+    std::vector<uint32_t>& ends = static_cast<GreedyScratch&>(scratch).ends;
+    tokens_.find(word, alphabet_, tokens);
     ends.clear();
     size_t begin = 0;
     for (const uint32_t end : symbols.end) {
       if (end <= begin) continue;  // within the token before
       size_t longest = end;
-      tokens_.for_each_token(marked, word.size(), begin, [&](size_t found) { longest = std::max(longest, found); });
+      tokens_.for_each_token(tokens, begin, [&](size_t found, uint32_t) {
+        longest = found;
+        return false;
+      });
       begin = std::min(longest, word.size());
       ends.push_back(static_cast<uint32_t>(begin));
     }

@@ -4,6 +4,7 @@
 
 #include "errors.hpp"
 #include "inference/inference.hpp"
+#include "io/interruption.hpp"
 
 namespace mt_scaffold {
 
@@ -75,9 +76,14 @@ class LongestMerge final : public Inference {
     };
     heap.clear();
     dropped.clear();
-    for (uint32_t i = 0; i < n; ++i) push_pair_at(i);
+    for (uint32_t i = 0; i < n; ++i) {
+      may_interrupt(i);
+      push_pair_at(i);
+    }
+    size_t steps = 0;
     uint32_t merges = 0;
     while (!heap.empty()) {
+      may_interrupt(++steps);
       std::pop_heap(heap.begin(), heap.end(), later);
       const Candidate candidate = heap.back();
       heap.pop_back();

@@ -3,6 +3,7 @@
 
 #include "inference/inference.hpp"
 #include "inference/picky_merges.hpp"
+#include "io/interruption.hpp"
 
 namespace mt_scaffold {
 
@@ -122,7 +123,11 @@ void Merges::merge_long(Symbols& symbols, MergesScratch& scratch, Decisions* dec
     std::push_heap(heap.begin(), heap.end(), later);
   };
   heap.clear();
-  for (uint32_t i = 0; i < n; ++i) push_pair_at(i);
+  for (uint32_t i = 0; i < n; ++i) {
+    may_interrupt(i);
+    push_pair_at(i);
+  }
+  size_t steps = 0;
 
   dropped.clear();
   while (!heap.empty()) {
@@ -130,6 +135,7 @@ void Merges::merge_long(Symbols& symbols, MergesScratch& scratch, Decisions* dec
     group.clear();
     const int32_t rank = heap.front().rank;
     while (!heap.empty() && heap.front().rank == rank) {
+      may_interrupt(++steps);
       std::pop_heap(heap.begin(), heap.end(), later);
       const Candidate candidate = heap.back();
       heap.pop_back();
@@ -151,6 +157,7 @@ void Merges::merge_long(Symbols& symbols, MergesScratch& scratch, Decisions* dec
     group.resize(survivors);
     if (group.empty()) continue;  // all of this rank were dropped: try the next one in the same step
     for (const Candidate& candidate : group) {
+      may_interrupt(++steps);
       const uint32_t left = candidate.position, right = next[left];
       token[left] = table_.merged_of_rank[static_cast<size_t>(rank)];
       end[left] = end[right];

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <string>
 
+#include "io/interruption.hpp"
+
 namespace mt_scaffold {
 
 namespace {
@@ -186,10 +188,12 @@ void PickyMerges::apply_long(Symbols& symbols, Buffers& buffers, Decisions* deci
   heap.clear();
   for (uint32_t position = 0; position < bytes; position = ends[position]) push_pair_at(position, -1);
 
+  size_t steps = 0;
   while (!heap.empty()) {
     group.clear();
     const int32_t now = heap.front().time;
     while (!heap.empty() && heap.front().time == now) {
+      may_interrupt(++steps);
       std::pop_heap(heap.begin(), heap.end(), later);
       const Candidate candidate = heap.back();
       heap.pop_back();

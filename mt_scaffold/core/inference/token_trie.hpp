@@ -7,10 +7,20 @@
 #include <vector>
 
 #include "text/alphabet.hpp"
+#include "text/hashing.hpp"
 
 namespace mt_scaffold {
 
-// A trie of tokens, byte by byte, its edges in one hash table.
+// The tokens of one word.
+struct TokensInWord {
+  std::string marked;             // the word and its end-of-word marker, if it has one
+  size_t size = 0;                // of the word alone
+  std::vector<uint32_t> longest;  // by byte of `marked`: a node for the longest token that begins there; 0: none
+};
+
+// A trie of tokens from their ends, byte by byte, its edges in one hash table. With links from each node to what its
+// string begins with (Aho and Corasick 1975), one pass from the end of a word finds what begins where, however long
+// the tokens are.
 class TokenTrie {
  public:
   // Where a token may be found: before the end of the word, at its end, or both.
@@ -21,20 +31,22 @@ class TokenTrie {
     return !alphabet.end_of_word ? kAnywhere : is_marked(token, alphabet) ? kAtEnd : kInside;
   }
 
-  void add(std::string_view token, Place place);
+  // Returns the token's node.
+  uint32_t add(std::string_view token, Place place);
+  // To be called after the last add().
+  void link();
 
-  // Calls `on_token(end)` for each token that begins at `begin`, from the shortest on. `marked` is a word of `size`
-  // bytes followed by its end-of-word marker, if it has one, which a token at its end ends in, too.
+  void find(std::string_view word, Alphabet alphabet, TokensInWord& found) const;
+
+  // Calls `on_token(end, node)` for each token that begins at `begin`, from the longest on, until it returns false. A
+  // token at the end of the word ends in its marker, if it has one.
   template <typename OnToken>
-  void for_each_token(std::string_view marked, size_t size, size_t begin, OnToken&& on_token) const {
-    uint32_t node = 0;
-    for (size_t end = begin; end < marked.size();) {
-      node = edges_[slot_of(key_of(node, marked[end]))].node;
-      if (node == 0) return;
-      ++end;
+  void for_each_token(const TokensInWord& found, size_t begin, OnToken&& on_token) const {
+    for (uint32_t at = found.longest[begin]; at != 0; at = nodes_[at].shorter) {
+      const size_t end = begin + nodes_[at].length;
       // The last symbol ends after its marker, and nowhere else.
-      const uint8_t place = end == marked.size() ? kAtEnd : end < size ? kInside : 0;
-      if (places_[node] & place) on_token(end);
+      const uint8_t place = end == found.marked.size() ? kAtEnd : end < found.size ? kInside : 0;
+      if ((nodes_[at].place & place) && !on_token(end, at)) return;
     }
   }
 
@@ -43,18 +55,32 @@ class TokenTrie {
     uint64_t key;  // parent and byte, + 1; 0 if empty
     uint32_t node;
   };
+  struct Node {
+    uint32_t length = 0;   // of its string
+    uint32_t begins = 0;   // the node of the longest string that its own begins with
+    uint32_t shorter = 0;  // the same of the longest token
+    uint8_t place = 0;     // of the token that its string is; 0: it is none
+  };
   static uint64_t key_of(uint32_t parent, char byte) {
     return (uint64_t{parent} << 8 | static_cast<unsigned char>(byte)) + 1;
   }
   size_t slot_of(uint64_t key) const {
     const size_t mask = edges_.size() - 1;
-    size_t slot = (key * 0x9E3779B97F4A7C15ULL >> 32) & mask;
+    size_t slot = hash_number(key) & mask;
     while (edges_[slot].key != 0 && edges_[slot].key != key) slot = (slot + 1) & mask;
     return slot;
   }
+  // The node of the longest string that a node's, with a byte before it, begins with.
+  uint32_t step(uint32_t node, char byte) const {
+    while (true) {
+      if (const uint32_t child = edges_[slot_of(key_of(node, byte))].node) return child;
+      if (node == 0) return 0;
+      node = nodes_[node].begins;
+    }
+  }
 
   std::vector<Edge> edges_ = std::vector<Edge>(1 << 10, Edge{0, 0});
-  std::vector<uint8_t> places_ = {0};  // of the token that ends in each node, the root first; 0: none does
+  std::vector<Node> nodes_ = std::vector<Node>(1);  // the root first
 };
 
 }  // namespace mt_scaffold

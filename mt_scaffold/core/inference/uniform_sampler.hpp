@@ -21,10 +21,16 @@ class UniformSampler {
 
   struct Scratch;
 
+  // To be called after the last add().
+  void link() { tokens_.link(); }
+
   // Where each subword of a segmentation drawn at random ends, in `scratch.ends`.
   void draw(std::string_view word, RandomStream& random, Scratch& scratch) const;
 
  private:
+  // Where each subword that begins at `begin` ends, the shortest first, in `scratch.targets`.
+  void collect_targets(uint32_t begin, Scratch& scratch) const;
+
   const Alphabet alphabet_;
   TokenTrie tokens_;
 };
@@ -36,9 +42,9 @@ struct UniformSampler::Scratch {
   struct Node {
     double paths;  // the segmentations of the rest of the word, divided by 2^(512 * scale)
     uint32_t scale;
-    uint32_t first, last;  // its subwords: where each ends, in `targets`
+    uint32_t next;  // where the symbol ends that begins here
   };
-  std::string marked;
+  TokensInWord tokens;
   std::vector<uint32_t> starts, targets;
   std::vector<Node> nodes;
 };

@@ -14,6 +14,7 @@
 #include <mutex>
 #include <system_error>
 
+#include "io/interruption.hpp"
 #include "io/threads.hpp"
 #include "text/text.hpp"
 
@@ -153,6 +154,8 @@ bool BlockReader::next(Block& block, const std::atomic<bool>& stop) {
         if (whole_lines > 0) break;
         block.reserve(block.capacity * 2);  // a line longer than the block
       }
+      // One line may be a whole file.
+      if (stop.load(std::memory_order_relaxed)) throw Stopped();
       const size_t count = source.read(block.buffer.get() + block.size, block.capacity - kPadding - block.size, stop);
       if (count == 0) {
         ended = true;
@@ -236,6 +239,9 @@ struct Shift {
 void run_workers(BlockReader& reader, unsigned workers, const Tick& tick, Shift& shift,
                  const std::function<void(unsigned, Block&)>& work) {
   auto worker = [&](unsigned index) {
+    const Interruptible interruptible([&] {
+      if (shift.stop.load(std::memory_order_relaxed)) throw Stopped();
+    });
     Block block;
     while (true) {
       {

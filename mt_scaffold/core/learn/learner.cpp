@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string_view>
 
+#include "io/interruption.hpp"
 #include "learn/learning_text.hpp"
 #include "learn/merge_queue.hpp"
 #include "learn/tokens.hpp"
@@ -25,6 +26,7 @@ class Learner {
         queue_(text_.tokens, text_.pairs, options.min_frequency) {}
 
   LearnResult learn(const OnStep& on_step, const Tick& tick) {
+    const Interruptible interruptible([&] { tick(merges_.size()); });
     LearnResult result;
     replay();
     for (uint64_t iteration = 0; (algorithm_ == Algorithm::kBpe ? merges_.size() : normal_) < symbols_; ++iteration) {
@@ -45,6 +47,7 @@ class Learner {
       }
       if (on_step) on_step(step);
     }
+    result.limited = queue_.reached_longest_token();
     result.restored += restored_;
     result.merges.reserve(merges_.size());
     for (const Made& made : merges_)
@@ -182,7 +185,8 @@ class Learner {
     info.state = TokenState::kUnmade;
     --normal_;
     parts_.clear();
-    take_apart(token);
+    to_take_apart_ = {token};
+    take_apart();
     Split split{merges_.size(), std::string(info.text), {}};
     for (const LearningText::Part& part : parts_) split.pieces.emplace_back(tokens_[part.token].text);
     splits_.push_back(std::move(split));
@@ -193,16 +197,17 @@ class Learner {
     return frequency;
   }
 
-  // Appends the tokens of the vocabulary that a removed one consists of, by the merges that made it last.
-  void take_apart(Token token) {
-    const TokenInfo& info = tokens_[token];
-    for (const Token part : {info.left, info.right}) {
-      const TokenState state = tokens_[part].state;
-      if (state == TokenState::kUnmade) {
-        take_apart(part);
+  // Makes parts_ of the tokens of the vocabulary that a removed one consists of, by the merges that made it last.
+  void take_apart() {
+    while (!to_take_apart_.empty()) {
+      const Token part = to_take_apart_.back();
+      to_take_apart_.pop_back();
+      if (tokens_[part].state != TokenState::kUnmade) {
+        add_part(part);
         continue;
       }
-      add_part(part);
+      to_take_apart_.push_back(tokens_[part].right);
+      to_take_apart_.push_back(tokens_[part].left);
     }
   }
 
@@ -225,6 +230,7 @@ class Learner {
   std::vector<Split> splits_;
   std::vector<std::vector<uint32_t>> made_by_;  // by token: the pairs that were replaced by it
   std::vector<LearningText::Part> parts_;       // of the token that is being removed
+  std::vector<Token> to_take_apart_;            // what is left of it, from its end
   uint64_t normal_ = 0;                         // normal merged tokens
   uint64_t restored_ = 0;                       // by a merge of PickyBPE
   std::string merged_text_;
@@ -233,6 +239,7 @@ class Learner {
 }  // namespace
 
 LearnResult learn(WordCounts words, const LearnOptions& options, const OnStep& on_step, const Tick& tick) {
+  const Interruptible interruptible([&] { tick(0); });
   return Learner(std::move(words), options).learn(on_step, tick);
 }
 

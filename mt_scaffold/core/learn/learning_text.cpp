@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "errors.hpp"
+#include "io/interruption.hpp"
 #include "text/text.hpp"
 
 namespace mt_scaffold {
@@ -94,6 +95,7 @@ void LearningText::lay_out(WordCounts words, Alphabet alphabet) {
 
 void LearningText::count_initial_pairs() {
   for (size_t i = 1; i + 1 < cells_.size(); ++i) {
+    may_interrupt(i);
     Cell& cell = cells_[i];
     if (cell.token == kBoundary || cells_[i + 1].token == kBoundary) continue;
     cell.pair = pairs.find_or_add(cell.token, cells_[i + 1].token);
@@ -131,6 +133,7 @@ void LearningText::replace(uint32_t pair_index, Token token) {
     pair = kNoPair;
   };
   for (size_t i = 0; i < found_.size(); ++i) {
+    may_interrupt(i);
     if (i + kAhead < found_.size()) __builtin_prefetch(&cells_[found_[i + kAhead]], 1);
     const Position position = found_[i];
     Cell& first = cells_[position];
@@ -241,10 +244,10 @@ void LearningText::add_occurrences(uint32_t pair_index, uint64_t begin, uint32_t
 void LearningText::split(Token token, const std::vector<uint32_t>& made_by, const std::vector<Part>& parts) {
   found_.clear();
   for (const uint32_t pair : made_by) collect_occurrences(pair);
-  if (const auto placed = placed_.find(token); placed != placed_.end()) {
-    found_.insert(found_.end(), placed->second.begin(), placed->second.end());
-    placed_.erase(placed);
-  }
+  placed_.resize(tokens.size());
+  std::vector<Position>& placed = placed_[static_cast<size_t>(token)];
+  found_.insert(found_.end(), placed.begin(), placed.end());
+  placed = {};
   replaced_.clear();
   int64_t frequency = 0;
   constexpr size_t kAhead = 12;
@@ -265,7 +268,7 @@ void LearningText::split(Token token, const std::vector<uint32_t>& made_by, cons
       const uint32_t span = &part == &parts.back() ? end - at : part.span;
       cells_[at].token = part.token;
       cells_[at].span = cells_[at + span - 1].span = span;
-      if (tokens[part.token].state != TokenState::kBase) placed_[part.token].push_back(at);
+      if (tokens[part.token].state != TokenState::kBase) placed_[static_cast<size_t>(part.token)].push_back(at);
       at += span;
     }
     replaced_.push_back(position);

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <unordered_map>
 #include <vector>
 
 #include "count/word_counts.hpp"
@@ -79,7 +78,7 @@ class LearningText {
   std::vector<int64_t> word_count_;
   HugeVector<Position> occurrences_;
   std::vector<Slice> further_;
-  std::unordered_map<Token, std::vector<Position>> placed_;  // by splits, perhaps stale
+  std::vector<std::vector<Position>> placed_;  // by token: where splits put it, perhaps stale
 
   // Scratch of one replacement or split.
   std::vector<Position> found_, replaced_;

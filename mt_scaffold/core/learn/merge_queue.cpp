@@ -57,7 +57,12 @@ void MergeQueue::settle() {
       continue;
     }
     const PairEntry& top = pair_heap_.front();
-    if (pairs_.count(top.pair) == top.count) break;
+    if (pairs_.count(top.pair) == top.count) {
+      if (!is_too_long(top.pair)) break;
+      reached_longest_token_ = true;
+      pop_pair();
+      continue;
+    }
     const PairEntry stale = pop_pair();
     if (pairs_.count(stale.pair) < stale.count) push_pair(stale.pair);
   }
@@ -87,7 +92,8 @@ int64_t MergeQueue::head_frequency() {
   int64_t frequency = waiting_heap_.empty() ? 0 : waiting_heap_.front().count;
   if (!pair_heap_.empty()) return std::max(frequency, pair_heap_.front().count);
   // The remaining pairs are below the minimum, so this scan runs once, before learning ends.
-  for (uint32_t pair = 0; pair < pairs_.size(); ++pair) frequency = std::max(frequency, pairs_.count(pair));
+  for (uint32_t pair = 0; pair < pairs_.size(); ++pair)
+    if (!is_too_long(pair)) frequency = std::max(frequency, pairs_.count(pair));
   return frequency;
 }
 

@@ -13,6 +13,10 @@ namespace mt_scaffold {
 
 class MergeQueue {
  public:
+  // The bytes of the longest token that a pair may make, with its end-of-word marker. Without a limit, a long text that
+  // occurs twice makes tokens whose sizes sum to the square of its own.
+  static constexpr size_t kLongestToken = 2048;
+
   // Holds pairs from `min_frequency` up.
   MergeQueue(const Tokens& tokens, const Pairs& pairs, int64_t min_frequency)
       : tokens_(tokens), pairs_(pairs), min_frequency_(min_frequency) {}
@@ -42,8 +46,13 @@ class MergeQueue {
   Token pop_waiting();
   // The frequency of the head, even if it is below the minimum; 0 if the queue is empty. Settles the heads.
   int64_t head_frequency();
+  // Whether the head has been a pair whose token would be too long, which was passed over.
+  bool reached_longest_token() const { return reached_longest_token_; }
 
  private:
+  bool is_too_long(uint32_t pair) const {
+    return tokens_[pairs_[pair].left].text.size() + tokens_[pairs_[pair].right].text.size() > kLongestToken;
+  }
   bool before(const PairEntry& a, const PairEntry& b) const;
   bool before(const WaitingEntry& a, const WaitingEntry& b) const;
   void add_to_heap(uint32_t pair);
@@ -54,6 +63,7 @@ class MergeQueue {
   const int64_t min_frequency_;
   HugeVector<PairEntry> pair_heap_;
   std::vector<WaitingEntry> waiting_heap_;
+  bool reached_longest_token_ = false;
   int64_t heap_minimum_ = std::numeric_limits<int64_t>::max();  // pairs with lower counts are not in the heap
 };
 

@@ -6,7 +6,7 @@
 
 #include "learn/tokens.hpp"
 #include "memory/huge_pages.hpp"
-#include "text/text.hpp"
+#include "text/hashing.hpp"
 
 namespace mt_scaffold {
 
@@ -29,7 +29,7 @@ class Pairs {
   uint32_t find_or_add(Token left, Token right) {
     if ((pairs_.size() + 1) * 2 > table_.size()) grow_table();
     const size_t mask = table_.size() - 1;
-    for (size_t i = hash(left, right) & mask;; i = (i + 1) & mask) {
+    for (size_t i = hash_pair(left, right) & mask;; i = (i + 1) & mask) {
       const uint32_t entry = table_[i];
       if (entry == 0) {
         pairs_.push_back({left, right, {0, 0, 0}});
@@ -42,7 +42,9 @@ class Pairs {
   }
 
   // Prefetches the slot that find_or_add() will read.
-  void prefetch(Token left, Token right) const { __builtin_prefetch(&table_[hash(left, right) & (table_.size() - 1)]); }
+  void prefetch(Token left, Token right) const {
+    __builtin_prefetch(&table_[hash_pair(left, right) & (table_.size() - 1)]);
+  }
 
   Pair& operator[](uint32_t pair) { return pairs_[pair]; }
   const Pair& operator[](uint32_t pair) const { return pairs_[pair]; }
@@ -51,18 +53,13 @@ class Pairs {
   size_t size() const { return pairs_.size(); }
 
  private:
-  static uint64_t hash(Token left, Token right) {
-    return mix(static_cast<uint64_t>(static_cast<uint32_t>(left)) << 32 | static_cast<uint32_t>(right),
-               0x9E3779B97F4A7C15ULL);
-  }
-
   void grow_table() {
     HugeVector<uint32_t>().swap(table_);
     size_t size = 1 << 12;
     while (size < (pairs_.size() + 1) * 4) size *= 2;
     table_.assign(size, 0);
     for (uint32_t entry = 1; entry <= pairs_.size(); ++entry) {
-      size_t i = hash(pairs_[entry - 1].left, pairs_[entry - 1].right) & (size - 1);
+      size_t i = hash_pair(pairs_[entry - 1].left, pairs_[entry - 1].right) & (size - 1);
       while (table_[i] != 0) i = (i + 1) & (size - 1);
       table_[i] = entry;
     }

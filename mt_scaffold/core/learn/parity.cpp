@@ -72,6 +72,7 @@ class ParityLearner {
       if (together_.empty()) language = choose();
       TrainingText& from = language ? training_[*language] : together_.front();
       from.queue.settle();
+      result.limited |= from.queue.reached_longest_token();
       if (!from.queue.has_pair()) {
         result.exhausted = true;
         result.language = language;

@@ -29,6 +29,7 @@ struct ParityOptions {
 struct ParityResult {
   std::vector<Merge> merges;
   bool exhausted = false;          // stopped early: no pair of the chosen language reached min_frequency
+  bool limited = false;            // passed over a pair whose token would be too long
   std::optional<size_t> language;  // which that was; none where it was all together
 };
 

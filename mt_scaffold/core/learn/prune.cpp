@@ -44,7 +44,7 @@ class DroppedWords {
   const Alphabet alphabet_;
   Dropped dropped_;
   std::vector<uint64_t> dense_;
-  std::unordered_map<uint64_t, uint64_t> sparse_;
+  std::unordered_map<uint64_t, uint64_t, NumberHash> sparse_;
 };
 
 // How many words would remain at each threshold.

@@ -2,11 +2,11 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <string_view>
 #include <vector>
 
 #include "memory/arena.hpp"
+#include "text/hashing.hpp"
 
 namespace mt_scaffold {
 
@@ -34,7 +34,7 @@ class Interner {
  private:
   size_t slot_of(std::string_view text) const {
     const size_t mask = slots_.size() - 1;
-    size_t slot = std::hash<std::string_view>()(text) & mask;
+    size_t slot = hash_string(text) & mask;
     while (slots_[slot] != 0 && texts_[static_cast<size_t>(slots_[slot] - 1)] != text) slot = (slot + 1) & mask;
     return slot;
   }

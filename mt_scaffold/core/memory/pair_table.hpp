@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "text/hashing.hpp"
+
 namespace mt_scaffold {
 
 class PairTable {
@@ -21,7 +23,7 @@ class PairTable {
 
   // The number of a pair, which is added with kNone; a pair with kNone may be overwritten by the next one.
   int32_t& operator()(int32_t left, int32_t right) {
-    const uint64_t hash = pair_hash(left, right);
+    const uint64_t hash = hash_pair(left, right);
     const uint64_t bit = bit_of(hash);
     may_exist_[bit / 64] |= uint64_t{1} << bit % 64;
     const size_t mask = slots_.size() - 1;
@@ -36,7 +38,7 @@ class PairTable {
   int32_t find(int32_t left, int32_t right) const {
     if ((left | right) < 0) return kNone;
     const size_t mask = slots_.size() - 1;
-    const uint64_t hash = pair_hash(left, right);
+    const uint64_t hash = hash_pair(left, right);
     // Most pairs have no number, and this small table rejects most of those without a cache miss in the large one.
     const uint64_t bit = bit_of(hash);
     if (!(may_exist_[bit / 64] >> (bit % 64) & 1)) return kNone;
@@ -60,11 +62,6 @@ class PairTable {
     int32_t number;
   };
 
-  static uint64_t pair_hash(int32_t left, int32_t right) {
-    const uint64_t hash = (static_cast<uint64_t>(static_cast<uint32_t>(left)) << 32 | static_cast<uint32_t>(right)) *
-                          0x9E3779B97F4A7C15ULL;
-    return hash ^ hash >> 32;
-  }
   uint64_t bit_of(uint64_t hash) const { return hash >> 40 & (may_exist_.size() * 64 - 1); }
 
   std::vector<Slot> slots_;

@@ -17,11 +17,12 @@
 #include "segment/isolate.hpp"
 #include "segment/segmenter.hpp"
 #include "segment/word_table.hpp"
+#include "text/hashing.hpp"
 #include "text/pretokeniser.hpp"
 
 namespace mt_scaffold {
 
-using Dictionary = std::unordered_map<std::string, int32_t>;
+using Dictionary = std::unordered_map<std::string, int32_t, StringHash>;
 
 // All methods may be called by several threads at once.
 class Applier {

@@ -1,4 +1,5 @@
 // One word at a time: merged, with or without dropout, or drawn from all of its segmentations.
+#include "io/interruption.hpp"
 #include "segment/applier.hpp"
 #include "segment/applier_worker.hpp"
 #include "text/notation.hpp"
@@ -57,6 +58,7 @@ void Applier::write_pieces(Worker& worker, std::string_view word) const {
   text.clear();
   std::string form;
   for (size_t i = 0; i < pieces.size(); ++i) {
+    may_interrupt(i);
     const std::string_view piece = word.substr(pieces[i].begin, pieces[i].end - pieces[i].begin);
     const bool last = i + 1 == pieces.size();
     const auto token = static_cast<size_t>(pieces[i].token);

@@ -6,6 +6,8 @@
 #include <unordered_map>
 #include <utility>
 
+#include "text/hashing.hpp"
+
 namespace mt_scaffold {
 
 namespace {
@@ -34,7 +36,7 @@ class Memory {
  private:
   const Isolate isolate_;
   std::mutex mutex_;
-  std::unordered_map<std::string, std::vector<WordPart>> parts_;
+  std::unordered_map<std::string, std::vector<WordPart>, StringHash> parts_;
 };
 
 }  // namespace

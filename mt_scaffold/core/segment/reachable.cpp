@@ -4,6 +4,7 @@
 #include <numeric>
 #include <utility>
 
+#include "io/interruption.hpp"
 #include "text/alphabet.hpp"
 
 namespace mt_scaffold {
@@ -44,25 +45,29 @@ Reachable::Reachable(const MergeTable& table, std::string separator, const std::
     const std::string_view text = table.texts[static_cast<int32_t>(token)];
     if (!tokens[token] || is_base_symbol(text, table.alphabet)) continue;
     // A text that spells out "</w>" has it inside words, too.
-    tokens_.add(text,
-                is_marked(text, table.alphabet) ? TokenTrie::kAnywhere : TokenTrie::place_of(text, table.alphabet));
+    const uint32_t node = tokens_.add(
+        text, is_marked(text, table.alphabet) ? TokenTrie::kAnywhere : TokenTrie::place_of(text, table.alphabet));
+    if (token_of_node_.size() <= node) token_of_node_.resize(node + 1);
+    token_of_node_[node] = static_cast<int32_t>(token);
   }
+  tokens_.link();
 }
 
 void Reachable::add(std::string_view word, bool ends_word) {
   const Alphabet alphabet = table_.alphabet;
-  marked_.assign(word);
-  if (alphabet.end_of_word) marked_ += kEndOfWord;
+  tokens_.find(word, alphabet, found_);
+  size_t steps = 0;
   for (size_t begin = 0; begin < word.size();) {
     uint32_t symbol = 0;
     const size_t next = begin + first_symbol(word.substr(begin), alphabet, symbol);
     if (is_new(seen_symbols_, symbol, next == word.size(), ends_word))
       add_form(word.substr(begin, next - begin), next == word.size() && ends_word);
-    tokens_.for_each_token(marked_, word.size(), begin, [&](size_t found) {
-      const int32_t token = table_.texts.find(std::string_view(marked_).substr(begin, found - begin));
+    tokens_.for_each_token(found_, begin, [&](size_t found, uint32_t node) {
+      may_interrupt(++steps);
+      const int32_t token = token_of_node_[node];
       const size_t end = std::min(found, word.size());
       const bool at_end = end == word.size();
-      if (!is_new(seen_tokens_, static_cast<uint32_t>(token), at_end, ends_word)) return;
+      if (!is_new(seen_tokens_, static_cast<uint32_t>(token), at_end, ends_word)) return true;
       size_t at = begin;
       if (expansions_) {
         const auto& by_token = at_end && !expansions_->last.empty() ? expansions_->last : expansions_->inner;
@@ -74,6 +79,7 @@ void Reachable::add(std::string_view word, bool ends_word) {
         }
       }
       add_form(word.substr(at, end - at), at_end && ends_word);
+      return true;
     });
     begin = next;
   }

@@ -4,13 +4,13 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
-#include <unordered_set>
 #include <vector>
 
 #include "codes/codes.hpp"
 #include "inference/expansions.hpp"
 #include "inference/merge_table.hpp"
 #include "inference/token_trie.hpp"
+#include "text/hashing.hpp"
 
 namespace mt_scaffold {
 
@@ -48,8 +48,9 @@ class Reachable {
   TokenTrie tokens_;
   std::vector<uint8_t> seen_tokens_, seen_symbols_;  // by number, a bit for each place
   std::vector<std::string> forms_;
-  std::unordered_set<std::string> seen_forms_;
-  std::string marked_;
+  StringSet seen_forms_;
+  TokensInWord found_;
+  std::vector<int32_t> token_of_node_;
 };
 
 }  // namespace mt_scaffold

@@ -1,5 +1,7 @@
 #include "segment/segmenter.hpp"
 
+#include "io/interruption.hpp"
+
 namespace mt_scaffold {
 
 struct Segmenter::Scratch {
@@ -11,8 +13,7 @@ std::shared_ptr<Segmenter::Scratch> Segmenter::make_scratch() const {
   return std::make_shared<Scratch>(Scratch{{}, inference_->make_scratch()});
 }
 
-Segmenter::Segmenter(const Codes& codes, std::string separator, const std::unordered_set<std::string>* vocabulary,
-                     std::string_view inference)
+Segmenter::Segmenter(const Codes& codes, std::string separator, const StringSet* vocabulary, std::string_view inference)
     : header_(codes.header),
       separator_(std::move(separator)),
       kind_(inference_named(inference)),
@@ -26,6 +27,7 @@ const UniformSampler& Segmenter::sampler() const {
     auto sampler = std::make_unique<UniformSampler>(table_.alphabet);
     for (const int32_t token : table_.merged_of_rank)
       if (is_drawn(token)) sampler->add(table_.texts[token]);
+    sampler->link();
     sampler_ = std::move(sampler);
   });
   return *sampler_;
@@ -49,7 +51,7 @@ Reachable Segmenter::reachable(bool uniform, bool every) const {
 
 std::vector<std::string> Segmenter::surface_forms(bool isolates) const {
   std::vector<std::string> forms;
-  std::unordered_set<std::string> seen;
+  StringSet seen;
   const auto add = [&](std::string form) {
     if (seen.insert(form).second) forms.push_back(std::move(form));
   };
@@ -108,6 +110,7 @@ uint32_t Segmenter::segment(std::string_view word, std::vector<Piece>& pieces, S
   pieces.clear();
   uint32_t begin = 0;
   for (size_t i = 0; i < token.size(); ++i) {
+    may_interrupt(i);
     int32_t piece = token[i];
     if (piece != MergeTable::kUnknown && base_symbols > 1) {
       const bool last = i + 1 == token.size() && !expansions_.last.empty();

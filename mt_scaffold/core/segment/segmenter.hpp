@@ -6,7 +6,6 @@
 #include <mutex>
 #include <string>
 #include <string_view>
-#include <unordered_set>
 #include <vector>
 
 #include "codes/codes.hpp"
@@ -15,6 +14,7 @@
 #include "inference/merge_table.hpp"
 #include "inference/uniform_sampler.hpp"
 #include "segment/reachable.hpp"
+#include "text/hashing.hpp"
 
 namespace mt_scaffold {
 
@@ -27,7 +27,7 @@ struct Piece {
 class Segmenter {
  public:
   // `vocabulary`: the surface forms (with separator) to keep; null or empty keeps all. Only for a kind that merges.
-  Segmenter(const Codes& codes, std::string separator, const std::unordered_set<std::string>* vocabulary,
+  Segmenter(const Codes& codes, std::string separator, const StringSet* vocabulary,
             std::string_view inference = kInferences[0].name);
   Segmenter(const Segmenter&) = delete;
 

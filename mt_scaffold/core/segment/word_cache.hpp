@@ -47,6 +47,7 @@ class WordCache {
   }();
 
  public:
+  // Not seeded: a word that meets others in its set costs a look-up in the table of words, however many they are.
   // Of the bits from kLineBits on, those that the number of sets asks for say in which set a word is.
   using Hash = uint64_t (*)(const Key& key);
 

@@ -78,8 +78,7 @@ class WordTable {
   }
   static Key drop_key(const WordEntry* before, uint64_t survivors) {
     const auto from = static_cast<uint64_t>(reinterpret_cast<uintptr_t>(before));
-    const uint64_t hash = mix(from ^ 0xA0761D6478BD642FULL, survivors ^ 0xE7037ED1A0B428DBULL);
-    return {{from, survivors}, kDropKey, hash ^ hash >> 32, {}};
+    return {{from, survivors}, kDropKey, mix(from ^ kHashSeeds.first, survivors ^ kHashSeeds.second), {}};
   }
 
   // To be called in this order ahead of find(): the slot, then the entry it most likely refers to.

@@ -8,6 +8,8 @@
 #include <string>
 #include <string_view>
 
+#include "text/hashing.hpp"
+
 #if defined(__SSE2__)
 #include <emmintrin.h>
 #endif
@@ -110,38 +112,6 @@ inline const char* word_end(const char* p, const char* end) {
   while (p < end && *p != ' ') ++p;
   return p;
 #endif
-}
-
-// A word with its hash and its first 16 bytes, zero-padded, for comparison as integers.
-struct HashedWord {
-  std::string_view text;
-  uint64_t head[2];
-  uint64_t hash;
-};
-
-inline uint64_t mix(uint64_t a, uint64_t b) {
-  const auto product = static_cast<unsigned __int128>(a) * b;
-  return static_cast<uint64_t>(product) ^ static_cast<uint64_t>(product >> 64);
-}
-
-// `text` must be readable for kPadding bytes past its end.
-inline HashedWord hash_word(std::string_view text) {
-  static constexpr uint64_t kMask[9] = {
-      0, 0xFF, 0xFFFF, 0xFFFFFF, 0xFFFFFFFF, 0xFFFFFFFFFF, 0xFFFFFFFFFFFF, 0xFFFFFFFFFFFFFF, ~uint64_t{0}};
-  constexpr uint64_t kSeed0 = 0xA0761D6478BD642FULL, kSeed1 = 0xE7037ED1A0B428DBULL;
-  HashedWord word{text, {0, 0}, 0};
-  const size_t n = text.size();
-  std::memcpy(word.head, text.data(), 16);
-  word.head[0] &= kMask[n < 8 ? n : 8];
-  word.head[1] &= kMask[n < 8 ? 0 : n < 16 ? n - 8 : 8];
-  uint64_t hash = mix(word.head[0] ^ kSeed0 ^ n, word.head[1] ^ kSeed1);
-  for (size_t i = 16; i < n; i += 8) {
-    uint64_t chunk;
-    std::memcpy(&chunk, text.data() + i, 8);
-    hash = mix(hash ^ kSeed1, (chunk & kMask[n - i < 8 ? n - i : 8]) ^ kSeed0);
-  }
-  word.hash = hash ^ hash >> 32;
-  return word;
 }
 
 // The lengths of the leading and trailing CRs and spaces of a line without its LF.
