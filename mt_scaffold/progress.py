@@ -38,7 +38,7 @@ def progress_line(what: str, unit: str = "bytes") -> Iterator[Callable[[int], No
 
 
 class ShardsProgress:
-    """How far shards are, on a terminal: those that are finished, the speed of this process, and the time left.
+    """How far shards are, on a terminal: those that are finished, the speed, and the time left.
 
     sizes: of each shard, as it is stored. show: shows a line; None where there is no terminal.
     """
@@ -48,7 +48,7 @@ class ShardsProgress:
         self._start = time.monotonic()
         self._left = dict(enumerate(sizes))
         self._before: int | None = None
-        # Bytes of text: of the shards that this process has encoded, and of the one that it encodes.
+        # Bytes of text: of the shards that were encoded, and of the one that is.
         self._encoded = self._now = 0
         self._stored = self._size = 0  # the same, as stored
 
@@ -63,7 +63,7 @@ class ShardsProgress:
         self._update()
 
     def finished(self, number: int) -> None:
-        """Take note of a shard that is finished, by whichever process."""
+        """Take note of a shard that is finished, now or by an earlier call."""
         self._left.pop(number, None)
 
     def _update(self) -> None:

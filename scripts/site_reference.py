@@ -27,7 +27,6 @@ _INTEGRATIONS = (
     *("transformers.MTScaffoldTokenizer", "tokenizers.export_tokenizers", "tokenizers.to_tokenizers"),
     *("documents.DocumentEncoder", "documents.WordCounting"),
     *("datatrove.WordCounter", "datatrove.CodesTokenizer", "datatrove.MegatronCodesTokenizer"),
-    *("arrow.CountTable", "arrow.EncodeTable", "arrow.merge_rows", "litdata.documents_of"),
 )
 # The function of each step, in the order of docs/architecture.md.
 _STEPS = (

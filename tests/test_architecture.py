@@ -29,7 +29,7 @@ EXTRAS = {
     "analysis": "documents",
     "commands": "completion",
     "corpus": "documents remote",
-    "integrations": "transformers vocabularies datatrove ray",
+    "integrations": "transformers vocabularies datatrove",
     "methods": "unigram",
     "segment": "documents",
     "experiment.binarise": "workflow fairseq",
@@ -49,7 +49,7 @@ EXTRAS = {
 }
 # Declared because they are run, call the package, or are imported by lm_eval's model of transformers, datatrove or
 # fsspec.
-RUN = {"accelerate", "gcsfs", "huggingface_hub", "orjson", "ray", "s3fs", "snakemake_executor_plugin_slurm"}
+RUN = {"accelerate", "gcsfs", "huggingface_hub", "orjson", "s3fs", "snakemake_executor_plugin_slurm"}
 # What pip can only compile, so that no extra has it; who asks for it is told.
 COMPILED = {"fastBPE", "youtokentome"}
 # What a distribution is imported as, where the name differs.

@@ -16,15 +16,13 @@ from mt_scaffold.corpus.documents import DOCUMENT_FORMATS
 from mt_scaffold.corpus.id_files import DTYPES, INDEXES
 from mt_scaffold.errors import UsageError
 from mt_scaffold.segment.encode import IN_TEXT, encode_documents
-from mt_scaffold.segment.shards.check import check_shards
-from mt_scaffold.segment.shards.encode import encode_shards
-from mt_scaffold.segment.shards.folders import is_folder
+from mt_scaffold.segment.folders import check_folder, encode_folder, is_folder
 
 EXAMPLES = """\
 mt-scaffold encode --codes codes --input 'shards/*.jsonl.zst' --append '<|endoftext|>' --special '<|endoftext|>' \\
     --output train.bin
 mt-scaffold encode --codes codes --input 'shards/*.jsonl.zst' --append '<|endoftext|>' --output ids/
-mt-scaffold encode --codes codes --output ids/ --check
+mt-scaffold encode --codes codes --input 'shards/*.jsonl.zst' --output ids/ --check
 """
 
 
@@ -46,11 +44,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         required=True,
         metavar="PATH",
         help="NAME.bin for all ids, with NAME.idx, which says where each document begins, and NAME.manifest.json, "
-        "which says with which codes they were made; or a folder (one that exists, or a name that ends in /) for these "
-        "files of each input: the same command resumes, and several processes can share the folder",
+        "which says of which text and with which codes they were made; or a folder (one that exists, or a name that "
+        "ends in /) for these files of each input: the same command resumes",
     )
     parser.add_argument(
-        "--check", action="store_true", help="check the files of the folder --output, instead of encoding"
+        "--check",
+        action="store_true",
+        help="check the files of the folder --output, and the texts if --input names them, instead of encoding",
     )
     parser.add_argument(
         "--format",
@@ -95,13 +95,15 @@ def run(options: argparse.Namespace) -> None:
     if options.check:
         if not into_folder:
             raise UsageError("--check is for the folder of shards that --output names")
-        found = check_shards(options.codes, options.output, options.merges)
+        paths = input_paths(options) if options.input else None
+        found = check_folder(options.codes, options.output, options.merges, paths)
+        inputs = "inputs not compared: name them with --input" if paths is None else "the inputs are unchanged"
         print(
             f"{options.output}: {found.shards:,} shards, {found.documents:,} documents, {found.ids:,} ids of "
-            f"{found.bytes:,} bytes: as written"
+            f"{found.bytes:,} bytes: as written ({inputs})"
         )
         return
-    encode = encode_shards if into_folder else encode_documents
+    encode = encode_folder if into_folder else encode_documents
     encode(
         options.codes,
         input_paths(options),

@@ -7,7 +7,7 @@ import json
 import os
 import sys
 from array import array
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import pairwise
 from typing import Any, BinaryIO, NamedTuple, cast
@@ -111,7 +111,8 @@ def encode_documents(
 ) -> Encoded:
     """Encode documents into ``NAME.bin`` and ``NAME.idx`` (see ``id_files``): what the command ``encode`` does.
 
-    ``NAME.manifest.json`` records the codes and special tokens, with which alone the ids become text again.
+    ``NAME.manifest.json`` records the codes and special tokens, with which alone the ids become text again, and the
+    digests of inputs and files. An input that is a file is read twice, first for its digest.
 
     codes, merges: as for ``BPE``; their symbols must be bytes. paths, format, field: as for ``Documents``.
     outfile: a path that ends in ``.bin``. dtype: ``uint16`` or ``uint32``; None for the smaller one that fits.
@@ -142,14 +143,41 @@ def encode_documents(
         uniform_sampling=uniform_sampling,
     )
     documents = Documents(paths, format, field)
-    manifest = manifest_path(outfile)
-    refuse_overwriting([outfile, index_path(outfile), manifest], [codes, *documents.sources])
+    refuse_overwriting([outfile, index_path(outfile), manifest_path(outfile)], [codes, *documents.sources])
+    with progress_line("encoding") as show:
+        return write_ids(encoder, documents, documents.inputs, outfile, show=show)[0]
+
+
+def write_ids(
+    encoder: DocumentEncoder,
+    documents: Documents,
+    inputs: Sequence[DocumentInput],
+    outfile: PathLike,
+    *,
+    first: int = 0,
+    show: Callable[[int], object] | None = None,
+) -> tuple[Encoded, Manifest]:
+    """Encode some of the inputs of ``documents`` into a path or URL ``NAME.bin``, with its index and manifest.
+
+    The manifest, which is returned, has the digest of each input; that of a stream is None. first, show: as for
+    ``DocumentEncoder.encode``.
+    """
+    path = manifest_path(outfile)
+    # Taken before the text is read: what changes meanwhile does not match either.
+    digests = [{"name": os.path.basename(each.name), "sha256": _input_digest(each)} for each in inputs]
     with contextlib.ExitStack() as stack:
-        show = stack.enter_context(progress_line("encoding"))
         local = stack.enter_context(_uploaded(os.fspath(outfile))) if is_remote(outfile) else outfile
-        encoded = encoder.encode(documents, documents.inputs, local, show=show, before=lambda: _remove(manifest))
-        write_manifest(manifest_path(local), encoder.manifest(local, encoded))
-    return encoded
+        encoded = encoder.encode(documents, inputs, local, first=first, show=show, before=lambda: _remove(path))
+        manifest = encoder.manifest(local, encoded, digests)
+        write_manifest(manifest_path(local), manifest)
+    return encoded, manifest
+
+
+def _input_digest(each: DocumentInput) -> str | None:
+    """Return the digest of an input as stored; None for one that can be read only once."""
+    if not isinstance(each.source, str | os.PathLike) or not (is_remote(each.source) or os.path.isfile(each.source)):
+        return None
+    return raw_digest(each.source)
 
 
 def _remove(manifest: str) -> None:
@@ -263,10 +291,10 @@ class DocumentEncoder:
             before()
         return Encoded(number, ids, done, self._bpe.n_vocab, self._dtype)
 
-    def manifest(self, outfile: PathLike, encoded: Encoded) -> Manifest:
-        """Return the manifest of a pair of files."""
+    def manifest(self, outfile: PathLike, encoded: Encoded, inputs: Sequence[Mapping[str, str | None]]) -> Manifest:
+        """Return the manifest of a pair of files; inputs: the name and sha256 of each."""
         files = {os.path.basename(path): raw_digest(path) for path in (os.fspath(outfile), index_path(outfile))}
-        return Manifest(IDS, files, {**self._made_with, **encoded._asdict()})
+        return Manifest(IDS, files, {**self._made_with, **encoded._asdict(), "inputs": [*inputs]})
 
     def _encode_lines(
         self,

@@ -1,4 +1,4 @@
-"""Tables of documents → counts and ids: what Ray Data maps, and Spark alike."""
+"""The scripts of docs/engines.md: what Ray Data maps over tables of documents, litdata's chunks, nanoGPT's file."""
 
 from __future__ import annotations
 
@@ -14,14 +14,13 @@ from typing import Any
 
 import pytest
 
-from mt_scaffold import BPE, Scaffold, learn, write_counts
-from mt_scaffold.errors import MTScaffoldError, SpecialTokenError
+from mt_scaffold import BPE, Scaffold, encode_documents, learn, merge_counts, write_counts
+from mt_scaffold.errors import SpecialTokenError
 
 pyarrow = pytest.importorskip("pyarrow", reason="tables are pyarrow's")
 
 from pyarrow import parquet  # noqa: E402
 
-from mt_scaffold.integrations.arrow import CountTable, EncodeTable, merge_rows  # noqa: E402
 from mt_scaffold.integrations.documents import DocumentEncoder, WordCounting  # noqa: E402
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "engines.md").read_text(encoding="utf-8")
@@ -44,43 +43,66 @@ def expected(folder: Path) -> list[list[int]]:
     return [[*bpe.encode(text), bpe.special_tokens[END]] for text in TEXTS]
 
 
-def tables() -> list[Any]:
-    table = pyarrow.table({"text": TEXTS, "id": list(range(len(TEXTS)))})
-    return [table.slice(0, 20), table.slice(20, 0), table.slice(20)]
+def functions_of(name: str) -> dict[str, Any]:
+    """The functions that a script of the page defines before it uses another package, which is not installed."""
+    (script,) = re.findall(rf"```python\n# {name}\.py\n(.*?)```", PAGE, re.DOTALL)
+    script = re.split(r"\n\n\n(?=documents = |if __name__)", script)[0]
+    found: dict[str, Any] = {}
+    exec(re.sub(r"^import (ray|litdata)$", "", script, flags=re.MULTILINE), found)
+    return found
 
 
 def test_tables_give_the_ids_and_counts_of_one_call(folder: Path) -> None:
     """The other columns stay; ids are as narrow as in files of ids; what is pickled reads the codes again."""
-    step = pickle.loads(pickle.dumps(EncodeTable(DocumentEncoder(folder / "codes", append=END))))
-    done = [step(table) for table in tables()]
+    page = functions_of("on_ray")
+    page["encoder"] = pickle.loads(pickle.dumps(DocumentEncoder(folder / "codes", append=END)))
+    table = pyarrow.table({"text": TEXTS, "id": list(range(len(TEXTS)))})
+    tables = [table.slice(0, 20), table.slice(20, 0), table.slice(20)]
+    done = [page["encode"](each) for each in tables]
     assert {each.schema.field("ids").type for each in done} == {pyarrow.large_list(pyarrow.uint16())}
-    assert pyarrow.concat_tables(done).to_pydict() == {
-        "text": TEXTS,
-        "id": list(range(len(TEXTS))),
-        "ids": expected(folder),
-    }
-    counted = [CountTable(GPT2)(table) for table in tables()]
-    merge_rows(folder / "merged.counts", (row for table in counted for row in table.to_pylist()))
+    expected_table = {"text": TEXTS, "id": list(range(len(TEXTS))), "ids": expected(folder)}
+    assert pyarrow.concat_tables(done).to_pydict() == expected_table
+    paths = []
+    for number, row in enumerate(row for each in tables for row in page["count"](each).to_pylist()):
+        paths.append(folder / f"{number}.counts")
+        paths[-1].write_bytes(row["counts"])
+    merge_counts(folder / "merged.counts", paths)
     assert (folder / "merged.counts").read_bytes() == (folder / "whole.counts").read_bytes()
 
 
+def test_litdata_gets_the_ids_of_each_document(folder: Path) -> None:
+    """One array each, as files of ids have them."""
+    path = folder / "litdata.jsonl"
+    path.write_text("".join(json.dumps({"text": text}) + "\n" for text in TEXTS), encoding="utf-8")
+    page = functions_of("chunks")
+    page["encoder"] = DocumentEncoder(folder / "codes", append=END)
+    assert [ids.tolist() for ids in page["encode"](path)] == expected(folder)
+
+
+def test_nanogpt_maps_the_file(folder: Path) -> None:
+    """As nanoGPT's training maps it, with no document lost."""
+    numpy = pytest.importorskip("numpy", reason="what the files of ids are read with")
+    path = folder / "nanogpt.jsonl"
+    path.write_text("".join(json.dumps({"text": text}) + "\n" for text in TEXTS), encoding="utf-8")
+    encode_documents(folder / "codes", [path], folder / "train.bin", append=END)
+    data = numpy.memmap(folder / "train.bin", dtype=numpy.uint16, mode="r")
+    assert data.tolist() == [id for ids in expected(folder) for id in ids]
+
+
 def test_special_tokens_in_documents(folder: Path) -> None:
-    """An error, an id or text, as for ``encode_documents``; a null is an error, too."""
-    table = pyarrow.table({"text": [f"a{END}"]})
+    """An error, an id or text, as for ``encode_documents``."""
     encoders = {
         in_text: DocumentEncoder(folder / "codes", special_tokens=[END], in_text=in_text)
         for in_text in ("refuse", "token", "text")
     }
     bpe = BPE(folder / "codes", special_tokens=[END])
     with pytest.raises(SpecialTokenError):
-        EncodeTable(encoders["refuse"])(table)
+        encoders["refuse"].encode([f"a{END}"])
     for in_text, ids in (
         ("token", bpe.encode(f"a{END}", allowed_special="all")),
         ("text", bpe.encode(f"a{END}", disallowed_special=())),
     ):
-        assert EncodeTable(encoders[in_text])(table)["ids"].to_pylist() == [ids]
-    with pytest.raises(MTScaffoldError, match="column 'text' has 1 nulls"):
-        EncodeTable(encoders["text"])(pyarrow.table({"text": ["a", None]}))
+        assert encoders[in_text].encode([f"a{END}"])[0].tolist() == ids
 
 
 @pytest.mark.skipif(importlib.util.find_spec("ray") is None, reason="ray is not installed")
@@ -92,13 +114,12 @@ def test_ray_on_two_cpus(folder: Path) -> None:
             "".join(json.dumps({"text": text, "id": id}) + "\n" for id, text in enumerate(TEXTS) if id % 4 == number)
         )
     (script,) = re.findall(r"```python\n# on_ray\.py\n(.*?)```", PAGE, re.DOTALL)
-    (folder / "on_ray.py").write_text(
-        "import ray; ray.init(num_cpus=2, include_dashboard=False)\n" + script.replace("32000", "50")
-    )
+    script = script.replace("32000", "50").replace("/shared/codes", str(folder / "ray.codes"))
+    (folder / "on_ray.py").write_text("import ray; ray.init(num_cpus=2, include_dashboard=False)\n" + script)
     # On a busy machine, Ray takes longer to start than it waits.
     environment = os.environ | {"RAY_raylet_start_wait_time_s": "240"}
     done = subprocess.run([sys.executable, "on_ray.py"], cwd=folder, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    assert (folder / "all.counts").read_bytes() == (folder / "whole.counts").read_bytes()
+    assert (folder / "ray.codes").read_bytes() == (folder / "codes").read_bytes()
     rows = parquet.read_table(folder / "ids").sort_by("id").to_pydict()
     assert rows["text"] == TEXTS and rows["ids"] == expected(folder)

@@ -18,11 +18,6 @@ from mt_scaffold.errors import MTScaffoldError
 _URL = re.compile(r"([a-z][a-z0-9+.-]+)://")
 # How much is fetched at a time.
 _BLOCK = 1 << 23
-# Stores in which, of several that create a file at the same time, exactly one succeeds.
-_EXCLUSIVE = {"abfs", "az", "file", "gcs", "gs", "local", "memory", "s3", "s3a"}
-
-# S3's answer while another process creates the same file.
-_CONFLICT = "ConditionalRequestConflict"
 
 
 def is_remote(path: object) -> bool:
@@ -34,18 +29,12 @@ def is_remote(path: object) -> bool:
     return isinstance(path, str) and _URL.match(path) is not None
 
 
-def creates_exclusively(url: str) -> bool:
-    """Return whether processes that share the store can rely on ``create_remote`` succeeding for one of them only."""
-    protocol = _URL.match(url)
-    return protocol is not None and protocol[1] in _EXCLUSIVE
-
-
 @contextlib.contextmanager
 def _explained(url: str) -> Iterator[None]:
     """Turn every error of a store into one line: each has exceptions that no common class unites."""
     try:
         yield
-    except (MTScaffoldError, FileExistsError):
+    except MTScaffoldError:
         raise
     except FileNotFoundError as error:
         raise MTScaffoldError(f"{url}: no such file") from error
@@ -120,35 +109,23 @@ def remote_matches(url: str) -> list[str]:
         return sorted(store.unstrip_protocol(name) for name, each in found.items() if each["type"] != "directory")
 
 
-def remote_size(url: str) -> int | None:
-    """Return the size of a file in bytes, or None if there is none."""
+def remote_size(url: str) -> int:
+    """Return the size of a file in bytes. Raises MTScaffoldError where there is none."""
     store, path = store_of(url)
     with _explained(url):
-        try:
-            return int(store.info(path)["size"])
-        except FileNotFoundError:
-            return None
+        return int(store.info(path)["size"])
 
 
-def remote_names(url: str) -> set[str]:
-    """Return the names of the files in a folder; none if there is no such folder."""
+def remote_files(url: str) -> dict[str, int]:
+    """Return the files in a folder, by name, with their sizes in bytes; none if there is no such folder."""
     store, path = store_of(url)
     with _explained(url):
         try:
             found = store.ls(path, detail=True)
         except FileNotFoundError:
-            return set()
-        return {each["name"].rstrip("/").rpartition("/")[2] for each in found if each["type"] != "directory"}
-
-
-def read_remote(url: str) -> bytes | None:
-    """Return the content of a small file, in one request; None if there is none, or none any more."""
-    store, path = store_of(url)
-    with _explained(url):
-        try:
-            return bytes(store.cat_file(path))
-        except FileNotFoundError:
-            return None
+            return {}
+        files = [each for each in found if each["type"] != "directory"]
+        return {each["name"].rstrip("/").rpartition("/")[2]: int(each["size"]) for each in files}
 
 
 def upload(local: str, url: str) -> None:
@@ -156,31 +133,6 @@ def upload(local: str, url: str) -> None:
     store, path = store_of(url)
     with _explained(url):
         store.put_file(local, path)
-
-
-def write_remote(url: str, content: bytes) -> None:
-    """Write a small file, in place of one that is there."""
-    store, path = store_of(url)
-    with _explained(url):
-        store.pipe_file(path, content)
-
-
-def create_remote(url: str, content: bytes) -> bool:
-    """Write a small file unless it exists, or another process is creating it; return whether it was written.
-
-    See ``creates_exclusively``.
-    """
-    store, path = store_of(url)
-    try:
-        with _explained(url):
-            store.pipe_file(path, content, mode="create")
-    except FileExistsError:
-        return False
-    except MTScaffoldError as error:
-        if _CONFLICT in str(error):
-            return False
-        raise
-    return True
 
 
 def remove_remote(url: str) -> None:

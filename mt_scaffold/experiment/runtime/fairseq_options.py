@@ -12,7 +12,6 @@ import re
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn
@@ -48,13 +47,9 @@ class Call:
 
 @dataclass(frozen=True)
 class Checked:
-    """The number of parameters of each call's model, None where none was built, and what one core does.
-
-    flops: floating-point operations per second of a matrix product; None without fairseq.
-    """
+    """The number of parameters of each call's model, None where none was built."""
 
     parameters: Sequence[int | None]
-    flops: float | None
 
 
 def check_options(calls: Iterable[Call]) -> Checked:
@@ -66,7 +61,7 @@ def check_options(calls: Iterable[Call]) -> Checked:
     """
     calls = list(calls)
     if importlib.util.find_spec("fairseq") is None:
-        return Checked([None] * len(calls), None)
+        return Checked([None] * len(calls))
     request = [[call.program, [*call.options], call.dictionaries] for call in calls]
     return _checked(_answer_of_process(request))
 
@@ -87,7 +82,7 @@ def _answer_of_process(request: list[Any]) -> Any:
 def _checked(answer: Any) -> Checked:
     if "refused" in answer:
         raise WrongOption(*answer["refused"])
-    return Checked(answer["parameters"], answer["flops"])
+    return Checked(answer["parameters"])
 
 
 # -- in a process that imports fairseq
@@ -109,21 +104,7 @@ def _answer(calls: list[Any]) -> dict[str, Any]:
             parameters.append(None if dictionaries is None else _build(parsed, dictionaries))
         except _Refused as refused:
             return {"refused": [f"fairseq-{program}: {refused}", refused.option]}
-    return {"parameters": parameters, "flops": _flops() if any(parameters) else None}
-
-
-def _flops() -> float:
-    """Return how many floating-point operations one core does in a second of matrix products."""
-    import torch
-
-    torch.set_num_threads(1)
-    size = 384
-    matrix = torch.ones(size, size)
-    products, begin = 0, time.perf_counter()
-    while (seconds := time.perf_counter() - begin) < 0.1:
-        matrix @ matrix
-        products += 1
-    return 2.0 * size**3 * products / seconds
+    return {"parameters": parameters}
 
 
 def _parse(program: str, arguments: list[str]) -> Any:

@@ -29,8 +29,8 @@ class TrainingText:
     """What is known of an experiment's text before anything runs.
 
     described: lines for people. problems: keys of the configuration, each with what is wrong. warnings: what may be.
-    size: bytes of the training text, about. subwords: of it, those of the longer side of pairs, which max-tokens
-    limits. None: not known, because it is not on this machine yet.
+    size: bytes of the training text, about. subwords: of documents, about. None: not known, because the text is not on
+    this machine yet.
     """
 
     described: list[str] = field(default_factory=list)
@@ -48,12 +48,11 @@ def parallel_text(config: Config) -> TrainingText:
     elif config.data.synthetic is not None:
         pairs = min(config.data.synthetic.pairs, config.data.sample or config.data.synthetic.pairs)
         found.described.append(f"train: {pairs:,} generated pairs")
-        found.size, found.subwords = 2 * pairs * _BYTES_PER_LINE // 2, pairs * _BYTES_PER_LINE / 2 / _BYTES_PER_SUBWORD
+        found.size = pairs * _BYTES_PER_LINE
     else:
         found.described.append("the text is in archives, which are downloaded")
     if (expected := config.train.expected) is not None:
         share = min(1.0, (config.data.sample or expected.pairs) / expected.pairs)
-        found.subwords = expected.subwords * share
         found.size = round((expected.text or 2 * expected.subwords * _BYTES_PER_SUBWORD) * share)
     return found
 
@@ -166,7 +165,7 @@ def _look_at_files(config: Config, files: FileData, found: TrainingText) -> None
             )
             found.described.append(f"{corpus.removeprefix('tests.')}: {round(lines * share):,} pairs, {of_each}")
             if corpus == "train":
-                found.size, found.subwords = round(sum(sizes) * share), max(sizes) * share / _BYTES_PER_SUBWORD
+                found.size = round(sum(sizes) * share)
         elif any(pair.source.url for pair in pairs):
             found.described.append(f"{corpus.removeprefix('tests.')}: downloaded")
     if endings.count:

@@ -2,32 +2,24 @@
 
 from __future__ import annotations
 
-import math
 import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from mt_scaffold.cores import usable_cores
 from mt_scaffold.corpus.files import PathLike
 from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.configuration import Config, yaml_file
 from mt_scaffold.experiment.configuration.layout import Layout, plan_experiment
-from mt_scaffold.experiment.runtime.fairseq import sees_gpu
 from mt_scaffold.experiment.runtime.fairseq_options import Call, Checked, WrongOption
 from mt_scaffold.experiment.runtime.schema import self_and_parents
 from mt_scaffold.experiment.tasks import task_of
 from mt_scaffold.experiment.tasks.training_text import TrainingText, shown_size
 from mt_scaffold.experiment.training.averaging_check import number_of
 from mt_scaffold.experiment.training.resuming import options_of
-from mt_scaffold.experiment.workflow.progress import duration
 from mt_scaffold.experiment.workflow.steps import check_fairseq_options
 
-# How a time is estimated, by trainings of small models on a CPU: seconds of an update beside the arithmetic, and how
-# much of the speed of a matrix product a training reaches. Six operations per parameter and subword: two forwards,
-# four backwards.
-_OVERHEAD_SECONDS, _REACHED, _OPERATIONS = 0.05, 0.4, 6.0
 # Bytes of a parameter in a model, and in a checkpoint with the moments of Adam.
 _MODEL, _CHECKPOINT = 4, 12
 # Copies of the text: raw, words, and ids or words for each system, with subwords for people.
@@ -69,7 +61,7 @@ def check_experiment(configuration: PathLike, settings: Mapping[str, Any] = {}) 
     lines = yaml_file.read(configuration)[1]
     text = task.training_text(layout)
     problems = [f"{_place(configuration, lines, key)}: {problem}" for key, problem in text.problems]
-    calls, checked = list[Call](), Checked([], None)
+    calls, checked = list[Call](), Checked([])
     try:
         # Where a file is missing, it says so again.
         if not problems:
@@ -94,7 +86,6 @@ def check_experiment(configuration: PathLike, settings: Mapping[str, Any] = {}) 
     facts.append(f"about {shown_size(needed)} of disk in {plan.folder} ({shown_size(free)} free)")
     if needed > free:
         warnings.append(f"{plan.folder}: too little disk: about {shown_size(needed)} needed, {shown_size(free)} free")
-    facts.append(_time(layout, text, calls, checked))
     return Findings(experiment.name, facts, warnings)
 
 
@@ -143,44 +134,3 @@ def _disk(layout: Layout[Any], text: TrainingText, calls: Sequence[Call], checke
         kept += number_of(" ".join(options.get("keep-interval-updates", [])))
         needed += call.trainings * (parameters or 0) * (_CHECKPOINT * (max(kept, 1) + 2) + _MODEL)
     return needed
-
-
-def _time(layout: Layout[Any], text: TrainingText, calls: Sequence[Call], checked: Checked) -> str:
-    """Return an estimate of the time of all trainings on the cores of this machine."""
-    if sees_gpu():
-        return "time: not estimated for GPUs"
-    seconds = 0.0
-    for call, parameters in zip(calls, checked.parameters, strict=True):
-        if call.program != "train" or not call.trainings:
-            continue
-        options = {name: values[-1] for name, values in options_of(call.options).items() if values}
-        at_once = _subwords_at_once(options)
-        updates = _updates(options, text, at_once)
-        if parameters is None or checked.flops is None or updates is None or at_once is None:
-            return "time: not known before the text is here"
-        arithmetic = _OPERATIONS * parameters * at_once / (_REACHED * checked.flops)
-        seconds += call.trainings * updates * (_OVERHEAD_SECONDS + arithmetic)
-    cores = usable_cores()
-    shown = duration(seconds / cores) if seconds < 172800 * cores else f"{seconds / cores / 86400:.0f} days"
-    return f"time: very roughly {shown} of training on the {cores} cores of this machine"
-
-
-def _subwords_at_once(options: Mapping[str, str]) -> float | None:
-    """Return the subwords of an update on one process; None where sentences are counted instead."""
-    length = number_of(options.get("--tokens-per-sample"))
-    tokens = number_of(options.get("--max-tokens")) or number_of(options.get("--batch-size")) * (length or 25)
-    return tokens * (number_of(options.get("--update-freq")) or 1) or None
-
-
-def _updates(options: Mapping[str, str], text: TrainingText, at_once: float | None) -> float | None:
-    """Return how many updates a training makes; None where that is not known."""
-    found = [number_of(options.get("--max-update")) or math.inf]
-    if at_once and text.subwords:
-        epoch = math.ceil(text.subwords / at_once)
-        # Pairs count on both sides there.
-        sides = 2 if "--arch" in options and not options["--arch"].startswith("transformer_lm") else 1
-        found += [limit * epoch for limit in [number_of(options.get("--max-epoch"))] if limit]
-        found += [limit / (sides * at_once) for limit in [number_of(options.get("--stop-tokens"))] if limit]
-        if text.size:
-            found += [limit / text.size * epoch for limit in [number_of(options.get("--stop-text"))] if limit]
-    return min(found) if math.isfinite(min(found)) else None

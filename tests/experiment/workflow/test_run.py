@@ -96,14 +96,14 @@ def test_a_check_names_all_that_is_wrong(folder: Path, monkeypatch: pytest.Monke
 
 @pytest.mark.usefixtures("fairseq_here")
 def test_a_check_says_what_an_experiment_needs(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Text, trainings, parameters, disk and time; languages that may be the wrong way round are a warning."""
+    """Text, trainings, parameters and disk; languages that may be the wrong way round are a warning."""
     monkeypatch.chdir(folder)
     found = check_experiment(configuration(folder), {"seeds": [1, 2]}).as_text()
     assert "train: 500 pairs" in found and "4 trainings of 2 systems, 0.0 million parameters" in found
     one = check_experiment(configuration(folder), {"seeds": [1, 2], "only": "bpe"}).as_text()
     assert "2 trainings of 1 system, " in one
     assert re.search(r"about [\d.]+ MB of disk in experiments/tiny \([\d.]+ GB free\)", found)
-    assert re.search(r"time: very roughly (\d+ (min|s) ?)+of training on the \d+ cores", found)
+    assert "time" not in found  # known only once updates have been measured
     swapped = check_experiment(configuration(folder, ("{source: en, target: de}", "{source: de, target: en}")))
     assert "text/train.en is read as de, and text/train.de as en; are they swapped?" in swapped.warnings
 
@@ -119,7 +119,7 @@ def test_the_parameters_are_those_of_the_model() -> None:
     checked = check_options([Call("train", narrow, [1000]), Call("train", wide, [1000, 2000])])
     # Attention has 4 (8² + 8) parameters, a feed-forward layer 2 (8² + 8), each normalisation 16.
     assert checked.parameters[0] == 8 * 1000 + 3 * 4 * 72 + 2 * 2 * 72 + 5 * 16
-    assert checked.parameters[1] is not None and checked.parameters[1] > 5e9 and checked.flops
+    assert checked.parameters[1] is not None and checked.parameters[1] > 5e9
 
 
 def test_settings_are_those_of_snakemakes_config(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

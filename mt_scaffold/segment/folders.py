@@ -1,0 +1,368 @@
+"""``encode`` into a folder: files of ids of each input, resumed and checked by their manifests."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import fcntl
+import json
+import os
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from mt_scaffold.codes import Codes, CodesSource
+from mt_scaffold.corpus.documents import DocumentInput, Documents
+from mt_scaffold.corpus.files import PathLike, explain_os_error, make_folder, open_input, shown
+from mt_scaffold.corpus.id_files import DTYPES
+from mt_scaffold.corpus.inputs import TextFile
+from mt_scaffold.corpus.storage.remote import is_remote, remote_files, remote_size
+from mt_scaffold.errors import MTScaffoldError, UsageError
+from mt_scaffold.manifest import (
+    MANIFEST,
+    CodesUsed,
+    Manifest,
+    codes_used,
+    manifest_text,
+    raw_digest,
+    read_manifest,
+    write_manifest,
+)
+from mt_scaffold.progress import shards_line
+from mt_scaffold.segment.encode import IDS, DocumentEncoder, write_ids
+
+KIND = "shards"
+REMEDY = "encode into another folder"
+_ENDINGS = (".jsonl", ".ndjson", ".parquet", ".txt")
+_TOTALS = ("documents", "ids", "bytes")
+# Documents are numbered from here on in each shard, for dropout: none has as many.
+_FIRST = 1 << 40
+
+
+class EncodedFolder(NamedTuple):
+    """Totals of a folder; bytes: of the documents."""
+
+    shards: int
+    documents: int
+    ids: int
+    bytes: int
+
+
+class _Shard(NamedTuple):
+    """An input and the name of its files: ``NAME.bin``, ``NAME.idx`` and, once they are complete, its manifest."""
+
+    number: int
+    name: str
+    path: str
+    input: DocumentInput
+
+
+def is_folder(path: PathLike) -> bool:
+    """Return whether an output is a folder: one that exists, a name that ends in ``/``, a URL without ``.bin``."""
+    name = os.fspath(path)
+    return name.endswith("/") or (not name.endswith(".bin") if is_remote(name) else os.path.isdir(name))
+
+
+def encode_folder(
+    codes: CodesSource,
+    paths: Iterable[TextFile],
+    folder: PathLike,
+    *,
+    format: str | None = None,
+    field: str | None = None,
+    **settings: Any,
+) -> EncodedFolder:
+    """Encode each input into ``NAME.bin`` and ``NAME.idx`` in a folder, as the command ``encode`` does.
+
+    ``NAME.manifest.json`` is written when both are complete, ``manifest.json`` when the first input is read and, with
+    the digests and totals, when all are encoded. A second call with the same arguments encodes only what is not
+    finished.
+
+    folder: a path, or a URL of a store that fsspec knows. The other arguments are those of ``encode_documents``;
+    inputs are files or URLs. Under dropout, a document's index is its position in its shard and 2^40 for each shard
+    before; ``seed`` must be given.
+
+    Raises as ``encode_documents`` does; UsageError for a folder that was started with other codes, settings or inputs,
+    and for one that another process of this machine encodes into; MTScaffoldError where a finished input has changed.
+    """
+    encoder = DocumentEncoder(codes, **settings)
+    if encoder.random and settings.get("seed") is None:
+        raise UsageError("dropout and uniform sampling into a folder need --seed, by which all shards are sampled")
+    documents = Documents(paths, format, field)
+    shards = _shards(documents)
+    sizes = [_size(each) for each in shards]
+    chosen = {"index": "fairseq", "in_text": "refuse", "dropout": 0, "uniform_sampling": 0, "seed": None, "epoch": 0}
+    chosen = {name: settings.get(name, default) for name, default in chosen.items()}
+    started = {**encoder.made_with, "settings": {"format": format, "field": field, **chosen}}
+    place = os.fspath(folder)
+    _start(place, started, shards)
+    with _alone(place), shards_line("encoding", sizes) as progress:
+        files = _files(place)
+        manifests = []
+        for shard in shards:
+            manifest = None
+            if f"{shard.name}.{MANIFEST}" in files:
+                manifest = _finished(place, files, shard.name, encoder.made_with)
+                _same_input(place, manifest, shard)
+            if manifest is None:
+                show, first = progress.encoding(shard.number), shard.number * _FIRST
+                _, manifest = write_ids(
+                    encoder, documents, [shard.input], _path(place, f"{shard.name}.bin"), first=first, show=show
+                )
+            manifests.append(manifest)
+            progress.finished(shard.number)
+    totals = {key: sum(each.content[key] for each in manifests) for key in _TOTALS}
+    entries = [
+        {**entry, "sha256": each.content["inputs"][0]["sha256"], **{key: each.content[key] for key in _TOTALS}}
+        for entry, each in zip(_entries(shards), manifests, strict=True)
+    ]
+    digests = {name: digest for each in manifests for name, digest in sorted(each.files.items())}
+    complete = Manifest(KIND, digests, {**started, **totals, "shards": entries})
+    with open_input(_path(place, MANIFEST)) as stream:
+        changed = stream.read() != manifest_text(complete).encode()
+    if changed:
+        write_manifest(_path(place, MANIFEST), complete)
+    return EncodedFolder(len(shards), **totals)
+
+
+def check_folder(
+    codes: CodesSource, folder: PathLike, merges: int = -1, paths: Iterable[TextFile] | None = None
+) -> EncodedFolder:
+    """Check that a folder holds all shards as ``encode_folder`` wrote them: what ``encode --check`` does.
+
+    codes, merges: those that it must have been made with. paths: the inputs, which must be those that were encoded;
+    None to look at the ids alone.
+
+    Every problem is a line on stderr. Raises UsageError for other codes and for inputs of other shards, and
+    MTScaffoldError where a file is missing, truncated or changed, and where shards are not finished.
+    """
+    place = os.fspath(folder)
+    manifest = _recorded(place)
+    given, theirs = Codes.of(codes).used(merges), CodesUsed(**manifest.content["codes"])
+    if not given.same_as(theirs):
+        raise UsageError(f"{shown(place)}: encoded with {theirs}, not with {given}; check with those codes")
+    names = [each["name"] for each in manifest.content["shards"]]
+    inputs = {} if paths is None else {each.name: each for each in _shards(Documents(paths))}
+    if paths is not None and sorted(inputs) != sorted(names):
+        name = min({*names} ^ {*inputs})
+        raise UsageError(
+            f"{shown(place)}: not encoded from these inputs, by the shard {name}; give all of them, or none"
+        )
+    files = _files(place)
+    unfinished = [name for name in names if f"{name}.{MANIFEST}" not in files]
+    problems = [_problem(place, files, name, manifest, inputs.get(name)) for name in names if name not in unfinished]
+    found = [problem for problem in problems if problem is not None]
+    for problem in found:
+        print(f"mt-scaffold: {problem}", file=sys.stderr)
+    if found or unfinished:
+        lines = [f"{len(found)} of {len(names)} shards are damaged (see above)"] if found else []
+        lines += [f"{len(unfinished)} of {len(names)} are not finished, {unfinished[0]} first"] if unfinished else []
+        raise MTScaffoldError(f"{shown(place)}: {', '.join(lines)}; then run the same encode again")
+    if not all(key in manifest.content for key in _TOTALS):
+        raise MTScaffoldError(f"{shown(place)}: its {MANIFEST} has no totals yet; run the same encode again")
+    return EncodedFolder(len(names), *(manifest.content[name] for name in _TOTALS))
+
+
+def _problem(folder: str, files: Mapping[str, int], name: str, manifest: Manifest, source: _Shard | None) -> str | None:
+    """Return the line about a finished shard whose files, or whose input, are not those of the manifests."""
+    try:
+        shard = _finished(folder, files, name, manifest.content)
+        for file, digest in shard.files.items():
+            path = _path(folder, file)
+            if manifest.files.get(file, digest) != digest:
+                return f"{shown(path)}: another sha256 in {name}.{MANIFEST} than in {MANIFEST}; {_remedy(folder, name)}"
+            if raw_digest(path) != digest:
+                return f"{shown(path)}: not as it was written (sha256 mismatch); {_remedy(folder, name)}"
+        if source is not None:
+            _same_input(folder, shard, source)
+    except MTScaffoldError as error:
+        return str(error)
+    return None
+
+
+def _shards(documents: Documents) -> list[_Shard]:
+    """Return the shards of documents, one per file, in order.
+
+    A shard is named after its file without ``.jsonl.zst``, and after its folders, too, below the one that holds all
+    inputs: ``de.00`` for ``corpus/de/00.jsonl.zst`` next to ``corpus/en``.
+
+    Raises UsageError for an input that is not a file, and for two of the same name.
+    """
+    paths = []
+    for each in documents.inputs:
+        if not isinstance(each.source, str | os.PathLike):
+            raise UsageError(f"{each.name}: has no name for a shard; name files with --input, or an --output NAME.bin")
+        paths.append(os.fspath(each.source))
+    names = _names(paths)
+    if len({*names}) < len(names):
+        name = next(name for name in names if names.count(name) > 1)
+        first, second, *_ = [path for path, each in zip(paths, names, strict=True) if each == name]
+        raise UsageError(f"{shown(second)}: would be the shard {name}, as {shown(first)} is; rename one, or omit it")
+    pairs = zip(names, paths, documents.inputs, strict=True)
+    return [_Shard(number, *each) for number, each in enumerate(pairs)]
+
+
+def _names(paths: Sequence[str]) -> list[str]:
+    parts = [(path if is_remote(path) else os.path.abspath(path)).split("/") for path in paths]
+    shortest = min(map(len, parts), default=1) - 1
+    differ = (place for place in range(shortest) if len({each[place] for each in parts}) > 1)
+    common = next(differ, shortest)
+    return [_stem(".".join(each[common:])) for each in parts]
+
+
+def _stem(name: str) -> str:
+    name = name.removesuffix(".gz").removesuffix(".zst")
+    stem, ending = os.path.splitext(name)
+    return stem if ending.lower() in _ENDINGS else name
+
+
+def _size(shard: _Shard) -> int:
+    """Return the size of an input as stored; MTScaffoldError where it is no file."""
+    path = shard.path
+    if is_remote(path):
+        return remote_size(path)
+    if not os.path.isfile(path):
+        problem = "not a file, and so no shard" if os.path.exists(path) else "no such file"
+        raise MTScaffoldError(f"{shown(path)}: {problem}")
+    return os.path.getsize(path)
+
+
+def _entries(shards: Iterable[_Shard]) -> list[dict[str, Any]]:
+    return [{"name": each.name, "input": os.path.basename(each.input.name)} for each in shards]
+
+
+def _path(folder: str, name: str) -> str:
+    return f"{folder.rstrip('/')}/{name}" if is_remote(folder) else os.path.join(folder, name)
+
+
+def _files(folder: str) -> dict[str, int]:
+    """Return the files in a folder with their sizes in bytes; none where there is no such folder."""
+    if is_remote(folder):
+        return remote_files(folder)
+    try:
+        with os.scandir(folder) as entries:
+            return {each.name: each.stat().st_size for each in entries if each.is_file()}
+    except FileNotFoundError:
+        return {}
+    except OSError as error:
+        raise explain_os_error(error, folder) from error
+
+
+def _start(folder: str, started: dict[str, Any], shards: Sequence[_Shard]) -> None:
+    """Write the manifest of a folder that has none, or compare with that which it was started with.
+
+    Raises UsageError for other codes, settings or inputs, and where there is no manifest but files of these names.
+    """
+    files = _files(folder)
+    entries = _entries(shards)
+    if MANIFEST in files:
+        _compare(folder, _recorded(folder), json.loads(json.dumps(started)), [each["name"] for each in entries])
+        return
+    for shard in shards:
+        if taken := files.keys() & {f"{shard.name}{ending}" for ending in (".bin", ".idx", f".{MANIFEST}")}:
+            raise UsageError(f"{shown(_path(folder, min(taken)))}: exists, without a {MANIFEST} of shards; {REMEDY}")
+    if not is_remote(folder):
+        make_folder(folder)
+    write_manifest(_path(folder, MANIFEST), Manifest(KIND, {}, {**started, "shards": entries}))
+
+
+@contextlib.contextmanager
+def _alone(folder: str) -> Iterator[None]:
+    """Refuse a second process that encodes into the folder; those that share no locks only do the same work twice."""
+    if is_remote(folder):
+        yield
+        return
+    with open(os.path.join(folder, MANIFEST), "r+b") as stream:
+        try:
+            fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            if error.errno in (errno.EAGAIN, errno.EACCES):
+                raise UsageError(
+                    f"{shown(folder)}: another process encodes into it; for several processes, give each an input and "
+                    "an --output NAME.bin"
+                ) from None
+        yield
+
+
+def _recorded(folder: str) -> Manifest:
+    """Return the manifest of a folder of shards; MTScaffoldError where there is none, or it is damaged."""
+    path = _path(folder, MANIFEST)
+    if MANIFEST not in _files(folder):
+        raise MTScaffoldError(f"{shown(folder)}: no {MANIFEST}, and so not a folder of shards")
+    manifest = read_manifest(path, KIND, REMEDY)
+    codes_used(path, manifest, REMEDY)
+    shards = manifest.content.get("shards")
+    if not isinstance(shards, list) or not all(isinstance(each, dict) and "name" in each for each in shards):
+        raise MTScaffoldError(f"{shown(path)}: shards: must be a list of names and inputs; {REMEDY}")
+    return manifest
+
+
+def _compare(folder: str, manifest: Manifest, started: Mapping[str, Any], names: Sequence[str]) -> None:
+    theirs, given = CodesUsed(**manifest.content["codes"]), CodesUsed(**started["codes"])
+    if not given.same_as(theirs):
+        raise UsageError(f"{shown(folder)}: was started with {theirs}, not with {given}; {REMEDY}")
+    before = {**manifest.content, **manifest.content.get("settings", {})}
+    for name, value in {**started, **started["settings"]}.items():
+        if name not in ("codes", "settings") and before.get(name) != value:
+            raise UsageError(
+                f"{shown(folder)}: was started with {name} {json.dumps(before.get(name))}, not {json.dumps(value)}; "
+                f"{REMEDY}"
+            )
+    recorded = [each["name"] for each in manifest.content["shards"]]
+    if recorded != names:
+        more, fewer = sorted({*names} - {*recorded}), sorted({*recorded} - {*names})
+        problem = (
+            f"without the input of {more[0]}"
+            if more
+            else f"with the input of {fewer[0]}, too"
+            if fewer
+            else "with the inputs in another order"
+        )
+        raise UsageError(f"{shown(folder)}: was started {problem}; {REMEDY}")
+
+
+def _remedy(folder: str, name: str) -> str:
+    return f"remove {shown(_path(folder, f'{name}.{MANIFEST}'))} to encode this shard again"
+
+
+def _finished(folder: str, files: Mapping[str, int], name: str, made_with: Mapping[str, Any]) -> Manifest:
+    """Return the manifest of a finished shard, whose ids are there in full length, which does not show their bytes.
+
+    files: those of the folder, with their sizes. Raises MTScaffoldError where it is malformed, and where a file is
+    missing, of another length, or of other codes.
+    """
+    path, remedy = _path(folder, f"{name}.{MANIFEST}"), _remedy(folder, name)
+    manifest = read_manifest(path, IDS, remedy)
+    given, theirs = codes_used(path, manifest, remedy), CodesUsed(**made_with["codes"])
+    if not given.same_as(theirs):
+        raise MTScaffoldError(f"{shown(path)}: encoded with {given}, the folder with {theirs}; {remedy}")
+    content = manifest.content
+    for key in ("special_tokens", "append", "n_vocab", "dtype"):
+        if content.get(key) != made_with[key]:
+            raise MTScaffoldError(f"{shown(path)}: encoded with another {key} than the folder; {remedy}")
+    if {*manifest.files} != {f"{name}.bin", f"{name}.idx"} or not all(
+        isinstance(content.get(key), int) for key in _TOTALS
+    ):
+        raise MTScaffoldError(f"{shown(path)}: not the manifest of a shard; {remedy}")
+    sizes = {f"{name}.bin": content["ids"] * DTYPES[content["dtype"]], f"{name}.idx": None}
+    for file, expected in sizes.items():
+        size = files.get(file)
+        if size is None:
+            raise MTScaffoldError(f"{shown(_path(folder, file))}: missing; {remedy}")
+        if expected not in (None, size):
+            problem = "truncated" if size < expected else "too long"
+            raise MTScaffoldError(f"{shown(_path(folder, file))}: {problem}: {size:,} of {expected:,} bytes; {remedy}")
+    return manifest
+
+
+def _same_input(folder: str, manifest: Manifest, shard: _Shard) -> None:
+    """Raise MTScaffoldError where the input of a finished shard is not the one that its ids were made of."""
+    name, remedy = shown(_path(folder, f"{shard.name}.{MANIFEST}")), _remedy(folder, shard.name)
+    match manifest.content.get("inputs"):
+        case [{"sha256": str(digest)}]:
+            if raw_digest(shard.path) != digest:
+                raise MTScaffoldError(
+                    f"{shard.input.name}: not the text that {name} records (sha256 mismatch); {remedy}"
+                )
+        case _:
+            raise MTScaffoldError(f"{name}: records no sha256 of its input; {remedy}")
