@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection
-from functools import cached_property
+from mt_scaffold.cached import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 from mt_scaffold import _core

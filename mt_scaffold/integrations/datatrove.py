@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from functools import cached_property
+from mt_scaffold.cached import cached_property
 from itertools import pairwise
 from typing import Any, NamedTuple
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from mt_scaffold.cached import cached_property
 from typing import TYPE_CHECKING, Any
 
 from mt_scaffold.codes import CodesSource

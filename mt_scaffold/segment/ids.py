@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import codecs
 from collections.abc import Collection, Iterable, Sequence
-from functools import cached_property
+from mt_scaffold.cached import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 from mt_scaffold import _core

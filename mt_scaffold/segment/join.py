@@ -42,7 +42,7 @@ def join_text(
     name, number = source_name(infile), 0
     # At the end of a line, a translation has broken off within a word.
     mark = re.compile(re.escape(separator.encode("utf-8")) + rb"(?: |(?=\r?(?:\n|\Z)))")
-    with writing_to(outfile) as output:
+    with writing_to(outfile, durable=False) as output:
         for block in _blocks(infile):
             if header is None or header.end_of_word:
                 output.write(mark.sub(b"", block))

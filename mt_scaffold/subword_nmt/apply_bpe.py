@@ -9,7 +9,7 @@ import itertools
 import random
 import re
 from collections.abc import Callable, Collection, Iterable, Sequence
-from functools import cached_property
+from mt_scaffold.cached import cached_property
 from typing import IO, Any, cast
 
 from mt_scaffold.codes import AnyMerge, Codes, Merge
