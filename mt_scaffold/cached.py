@@ -8,7 +8,7 @@ from typing import Any, Generic, TypeVar, overload
 Value = TypeVar("Value")
 
 
-class cached_property(Generic[Value]):  # noqa: N801  # as functools has it
+class cached_property(Generic[Value]):  # as functools has it
     """functools.cached_property without the lock that it has before Python 3.12.
 
     A process that is forked while another thread computes the property would wait for that lock for ever.

@@ -230,7 +230,7 @@ def _parser_of(parser: argparse.ArgumentParser, command: str | None) -> argparse
 
 
 class _Termination:
-    """Takes the signals of schedulers, timeouts and closed terminals like a Ctrl-C, so that nothing half-made is left."""
+    """Takes the signals of schedulers, timeouts and closed terminals like Ctrl-C, so that nothing half-made is left."""
 
     def __init__(self) -> None:
         self.number: int | None = None

@@ -1,7 +1,7 @@
 """Files and folders in the making: hidden beside their final names, and removed by the next run if their owner died.
 
-The part of ``NAME`` is ``.NAME.HOST.NUMBER.part``. Its owner holds flock's lock on it, which ends with the owner, however
-that ends. What another host has left stays: its locks may not be seen here.
+The part of ``NAME`` is ``.NAME.HOST.NUMBER.part``. Its owner holds flock's lock on it, which ends with the owner, however that
+ends. What another host has left stays: its locks may not be seen here.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ def _is_at(descriptor: int, path: str) -> bool:
 
 def _remove_if_dead(path: str) -> None:
     with contextlib.suppress(OSError):
-        # Not for writing, which a folder and a read-only file refuse; NFS has no exclusive locks then, and the part stays.
+        # Not for writing, which a folder refuses; NFS has no exclusive locks then, and the part stays.
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
         try:
             if _lock(descriptor) and _is_at(descriptor, path):

@@ -90,6 +90,9 @@ class Properties:
     def __init__(self) -> None:
         self.codes = learned(2000, "gpt2")
         self.bpe = BPE(self.codes)
+        # Python's own locks on modules that a thread imports are lost to a child: all imports come before.
+        self.child()
+        len(self.bpe.tokens)
 
     def work(self) -> None:
         self.bpe = bpe = BPE(self.codes)

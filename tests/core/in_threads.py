@@ -62,6 +62,11 @@ class Case:
         return count_words(io.BytesIO(self.text), num_workers=2)
 
 
+def learn(counts: Any) -> None:
+    time.sleep(0.005)
+    Scaffold(symbols=5).learn(counts)
+
+
 def learning_from_counts_that_are_read(case: Case) -> None:
     """Learning takes the counts away, and every reader still has all of them."""
     counts = case.counts()
@@ -72,7 +77,7 @@ def learning_from_counts_that_are_read(case: Case) -> None:
         lambda: len(case.bpe.reachable(counts, 0.5)),
         lambda: len(counts.format_vocabulary()),
         lambda: len(counts.items()),
-        lambda: (time.sleep(0.005), Scaffold(symbols=5).learn(counts)) and None,
+        lambda: learn(counts),
     )
     expected = (subwords, reachable, len(case.counts().format_vocabulary()), WORDS, None)
     for result, right in zip(results, expected, strict=True):
