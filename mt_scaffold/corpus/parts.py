@@ -1,7 +1,7 @@
 """Files and folders in the making: hidden beside their final names, and removed by the next run if their owner died.
 
-The part of ``NAME`` is ``.NAME.HOST.NUMBER.part``. Its owner holds flock's lock on it, which ends with the owner, however that
-ends. What another host has left stays: its locks may not be seen here.
+The part of ``NAME`` is ``.NAME.HOST.NUMBER.part``. Its owner holds flock's lock on it, which ends with
+the owner, however that ends. What another host has left stays: its locks may not be seen here.
 """
 
 from __future__ import annotations

@@ -224,9 +224,10 @@ CASES: dict[str, Callable[[Case], None]] = {
 
 def main(seconds: float) -> None:
     """Run all cases again and again, and print how often."""
-    rounds, end = 0, time.monotonic() + seconds
+    rounds = 0
     with TemporaryDirectory() as folder:
         case = Case(Path(folder))
+        end = time.monotonic() + seconds
         while time.monotonic() < end:
             for call in CASES.values():
                 call(case)

@@ -97,7 +97,7 @@ def test_a_long_name(tmp_path: Path) -> None:
 
 
 def test_results_are_on_disk_before_they_have_their_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """After a power failure, a file is complete or not there; large text that is quickly made again is not waited for."""
+    """After a power failure, a file is complete or not there. Large text that is quickly made again need not be."""
     synced: list[int] = []
     monkeypatch.setattr(os, "fsync", lambda descriptor: synced.append(os.fstat(descriptor).st_size))
     write_text(tmp_path / "out", "text")

@@ -1,4 +1,4 @@
-"""Ctrl-C or SIGTERM during a workflow: a training saves after its update, no other step starts, nothing is reported twice.
+"""Ctrl-C or SIGTERM in a workflow: a training saves after its update, no step starts, nothing is reported twice.
 
 A terminal sends Ctrl-C to every process, so that the steps take it themselves. Snakemake would cancel at once, and
 print each step that ended as a failure.
