@@ -17,7 +17,7 @@ import time
 import warnings
 from collections.abc import Callable
 
-from mt_scaffold import BPE, count_words, learn_bpe
+from mt_scaffold import BPE, _core, count_words, learn_bpe
 from mt_scaffold.codes import Codes
 
 # Far more than a child takes on a busy machine.
@@ -44,16 +44,16 @@ class Words:
     """Ids of a dictionary: the tables of words, which grow, and the workers that wait for the next call."""
 
     def __init__(self) -> None:
-        self.codes = learned(500)
-        self.encoder = BPE(self.codes).encoder({}, 0)
+        # The tables are so small that they are replaced at nearly every line.
+        segmenter = _core.Segmenter(learned(500).text, "@@")
+        self.core = _core.Applier(segmenter, dictionary={}, unknown=0, max_words=64, max_bytes=1 << 18)
 
     def work(self) -> None:
         for texts in TEXTS:
-            self.encoder.encode(texts)
-        self.encoder = BPE(self.codes).encoder({}, 0)
+            self.core.ids(texts)
 
     def child(self) -> None:
-        self.encoder.encode(FEW)
+        self.core.ids(FEW)
 
 
 class Glossaries:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import signal
 import socket
@@ -11,7 +12,6 @@ from pathlib import Path
 
 import pytest
 
-from mt_scaffold.corpus import parts
 from mt_scaffold.corpus.files import open_output, write_text
 from mt_scaffold.corpus.parts import part_folder
 from mt_scaffold.experiment.binarise.pairs_as_ids import appears_complete
@@ -84,7 +84,7 @@ def test_no_locks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: object) -> None:
         raise OSError(95, "no locks")
 
-    monkeypatch.setattr(parts.fcntl, "flock", refuse)
+    monkeypatch.setattr(fcntl, "flock", refuse)
     write_text(tmp_path / "out", "text")
     assert sorted(os.listdir(tmp_path)) == [name, "out"]
 

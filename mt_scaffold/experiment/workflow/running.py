@@ -78,7 +78,7 @@ def _profile(name: str) -> Path | str:
 
 
 def run_experiment(configuration: PathLike, settings: Settings) -> int:
-    """Check the experiment in ``configuration``, run it, and return the exit status (130 after Ctrl-C, 143 after SIGTERM).
+    """Check the experiment in ``configuration``, run it, and return the exit status: 130 after Ctrl-C, 143 on SIGTERM.
 
     Raises MTScaffoldError for what the check finds, before anything runs.
     """
