@@ -127,6 +127,7 @@ sanitize: .venv/built
 	$(call SANITIZED_BUILD,tsan,thread)
 	$(call PRELOAD,tsan) setarch -R .venv/bin/python -m pytest -p no:cacheprovider tests/core/test_dropout.py \
 		tests/core/test_native_equals_reference.py -k "workers or table or blocks"
+	$(call PRELOAD,tsan) setarch -R .venv/bin/python tests/core/in_threads.py 60
 
 soak: .venv/built
 	.venv/bin/python tests/soak --seconds $(or $(SOAK),3600)

@@ -8,11 +8,17 @@ import importlib
 import os
 import signal
 import sys
+import threading
+import time
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from types import ModuleType
+from types import FrameType, ModuleType
 from typing import Any, NoReturn
 
 from mt_scaffold.errors import MTScaffoldError
+
+_TERMINATING = (signal.SIGTERM, signal.SIGHUP)
+# Seconds after which one more ends the command again, where the first was lost.
+_PATIENCE = 5.0
 
 # Each command is a separate module, imported only when it runs, so that apply-bpe starts at once.
 _SEGMENTATION = "mt_scaffold.commands"
@@ -223,8 +229,54 @@ def _parser_of(parser: argparse.ArgumentParser, command: str | None) -> argparse
     return found
 
 
+class _Termination:
+    """Takes the signals of schedulers, timeouts and closed terminals like Ctrl-C, so that nothing half-made is left."""
+
+    def __init__(self) -> None:
+        self.number: int | None = None
+        self._since = 0.0
+
+    def _end(self, number: int, frame: FrameType | None) -> None:
+        # Several come at once from a scheduler; cleaning up is not to be interrupted by the second.
+        if self.number is None or time.monotonic() - self._since > _PATIENCE:
+            self.number, self._since = number, time.monotonic()
+            raise KeyboardInterrupt
+
+    @contextlib.contextmanager
+    def taken(self) -> Iterator[None]:
+        """Take those that would end this process at once; in the main thread only, because signals come to no other."""
+        self.number = None
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+        taken = [number for number in _TERMINATING if signal.getsignal(number) is signal.SIG_DFL]
+        for number in taken:
+            signal.signal(number, self._end)
+        try:
+            yield
+        finally:
+            for number in taken:
+                signal.signal(number, signal.SIG_DFL)
+
+    def leave_to_parent(self) -> None:
+        """Have a forked process end at once: what it works for cleans up."""
+        for number in _TERMINATING:
+            if signal.getsignal(number) == self._end:
+                signal.signal(number, signal.SIG_DFL)
+
+
+_termination = _Termination()
+os.register_at_fork(after_in_child=_termination.leave_to_parent)
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run ``mt-scaffold`` with ``arguments`` (default: ``sys.argv``) and return its exit status."""
+    with _termination.taken():
+        status = _run(arguments)
+    return status if _termination.number is None else 128 + _termination.number
+
+
+def _run(arguments: Sequence[str] | None) -> int:
     argv = list(sys.argv[1:] if arguments is None else arguments)
     if sys.stderr is None:  # closed: print() would take standard output instead
         sys.stderr = open(os.devnull, "w")  # noqa: SIM115

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection
-from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 from mt_scaffold import _core
+from mt_scaffold.cached import cached_property
 from mt_scaffold.corpus.byte_order_mark import without_mark
 from mt_scaffold.corpus.files import PathLike, Readable, read_file, shown, stream_name
 from mt_scaffold.corpus.header import CodesHeader

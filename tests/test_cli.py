@@ -407,10 +407,13 @@ def test_a_closed_pipe_is_quiet(folder: Path) -> None:
             assert process.wait() in (0, 128 + signal.SIGPIPE)
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGKILL])
 @pytest.mark.parametrize("command", ["learn-bpe", "apply-bpe -c codes --num-workers 2"])
 def test_an_interrupted_run(folder: Path, command: str, number: signal.Signals) -> None:
-    """Ctrl-C ends at once and quietly with status 130; killed or interrupted, no file has the output's name."""
+    """Ctrl-C and a scheduler's SIGTERM end it at once and quietly with status 130 and 143, and leave nothing.
+
+    What SIGKILL leaves, the next run of the same output removes.
+    """
     (folder / "out").write_bytes(b"what was there before")
     with subprocess.Popen(
         [*COMMAND, *command.split(), "-o", "out"], stdin=subprocess.PIPE, stderr=subprocess.PIPE
@@ -418,15 +421,17 @@ def test_an_interrupted_run(folder: Path, command: str, number: signal.Signals) 
         assert process.stdin is not None and process.stderr is not None
         process.stdin.write(TEXT * 5)  # more than a pipe holds: the command has started reading when this returns
         process.stdin.flush()
-        if number == signal.SIGINT:
+        if number != signal.SIGKILL:
             time.sleep(0.3)
         process.send_signal(number)
         assert process.stderr.read() == b""
-        assert process.wait(30) == (128 + number if number == signal.SIGINT else -number)
+        assert process.wait(30) == (128 + number if number != signal.SIGKILL else -number)
         process.stdin.close()
     assert (folder / "out").read_bytes() == b"what was there before"
     left = [path.name for path in folder.iterdir() if path.name not in ("text", "codes", "out")]
     assert not left or number == signal.SIGKILL
+    assert main([*command.split(), "-i", "text", "-o", "out"]) == 0
+    assert sorted(path.name for path in folder.iterdir()) == ["codes", "out", "text"]
 
 
 @pytest.mark.parametrize("workers", [1, 2])

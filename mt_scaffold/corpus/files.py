@@ -2,13 +2,14 @@
 
 A path may be a URL of a store that fsspec knows (``s3://``; see ``storage.remote``).
 A name that ends in ``.gz`` or ``.zst`` means a compressed file. An output is written beside its final name and renamed
-when complete, so that a killed run never leaves half a file under the final name.
+when complete, so that a killed run never leaves half a file under the final name (``corpus.parts``).
 """
 
 from __future__ import annotations
 
 import codecs
 import contextlib
+import errno
 import io
 import os
 import re
@@ -18,6 +19,7 @@ import zlib
 from collections.abc import Iterable, Iterator
 from typing import BinaryIO, Protocol, TypeVar, cast
 
+from mt_scaffold.corpus.parts import create_part
 from mt_scaffold.corpus.storage.remote import is_remote, open_remote, store_of, upload
 from mt_scaffold.errors import MTScaffoldError, UsageError
 
@@ -126,17 +128,18 @@ def read_file(file: PathLike | Readable[bytes] | Readable[str]) -> bytes:
 
 
 @contextlib.contextmanager
-def open_output(path: PathLike, compress: bool = True) -> Iterator[BinaryIO]:
+def open_output(path: PathLike, compress: bool = True, durable: bool = True) -> Iterator[BinaryIO]:
     """Open a file for writing bytes that takes the name ``path`` only if the block ends without an error.
 
     A ``.gz`` or ``.zst`` file is compressed, without name and time, so that the same bytes give the same file;
     ``compress=False`` is for bytes that are compressed already. A path that exists and is not a regular file
     (``/dev/null``, a named pipe, ``/dev/fd/N``) is written to directly. What goes to a URL is kept in the temporary
-    folder until it is complete.
+    folder until it is complete. ``durable=False`` spares the wait for the disk, for large outputs that are quickly made
+    again: after a power failure, their names may have no content.
 
     Raises MTScaffoldError where the folder is missing or the disk is full.
     """
-    with _open_plain_output(path) as stream:
+    with _open_plain_output(path, durable) as stream:
         compression = compression_of(path) if compress else None
         if compression is None:
             yield stream
@@ -161,7 +164,7 @@ def gzipped(content: bytes) -> bytes:
 
 
 @contextlib.contextmanager
-def _open_plain_output(path: PathLike) -> Iterator[BinaryIO]:
+def _open_plain_output(path: PathLike, durable: bool) -> Iterator[BinaryIO]:
     if isinstance(path, str) and is_remote(path):
         import tempfile
 
@@ -183,20 +186,23 @@ def _open_plain_output(path: PathLike) -> Iterator[BinaryIO]:
             raise
         return
     target = os.path.realpath(path)
-    folder, name = os.path.split(target)
-    temporary = os.path.join(folder, f".{name}.{os.getpid()}.part")
+    folder = os.path.dirname(target)
     mode = 0o666
     try:
         if os.path.exists(target):
             mode = stat.S_IMODE(os.stat(target).st_mode)
-        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, mode)
+        descriptor, temporary = create_part(target, mode)
     except FileNotFoundError as error:
         raise MTScaffoldError(f"{os.fspath(path)}: no folder {folder}; create it first") from error
     except OSError as error:
         raise explain_os_error(error, path) from error
     try:
-        with os.fdopen(descriptor, "wb") as stream:
+        # A copy, so that the part is not given up before it has its name.
+        with os.fdopen(os.dup(descriptor), "wb") as stream:
             yield stream
+            if durable:
+                stream.flush()
+                _sync(descriptor)
         os.replace(temporary, target)
     except BaseException as error:
         with contextlib.suppress(OSError):
@@ -205,6 +211,17 @@ def _open_plain_output(path: PathLike) -> Iterator[BinaryIO]:
         if isinstance(error, OSError) and error.filename is None and error.errno is not None:
             raise explain_os_error(error, path) from error
         raise
+    finally:
+        os.close(descriptor)
+
+
+def _sync(descriptor: int) -> None:
+    """Wait until the disk has a file, where the file system can say so."""
+    try:
+        os.fsync(descriptor)
+    except OSError as error:
+        if error.errno not in (errno.EINVAL, errno.ENOSYS, errno.ENOTSUP):
+            raise
 
 
 def _open_in_place(path: PathLike) -> BinaryIO | None:
@@ -265,7 +282,7 @@ def takes_text(stream: object) -> bool:
 
 
 @contextlib.contextmanager
-def writing_to(outfile: Output | None) -> Iterator[Writable]:
+def writing_to(outfile: Output | None, durable: bool = True) -> Iterator[Writable]:
     """Open a path as ``open_output`` does, or pass on an open file, as one that takes bytes.
 
     Opened before a long computation, an output that cannot be written is reported at once. Raises UsageError for None.
@@ -273,7 +290,7 @@ def writing_to(outfile: Output | None) -> Iterator[Writable]:
     if outfile is None:
         raise UsageError("give an output: outfile, a path or an open file")
     if isinstance(outfile, str | os.PathLike):
-        with open_output(outfile) as stream:
+        with open_output(outfile, durable=durable) as stream:
             yield stream
     elif takes_text(outfile):
         yield AsBytes(cast(WritableText, outfile))

@@ -124,7 +124,11 @@ def writing_ids(path: PathLike, width: int, index: str = "fairseq") -> Iterator[
     assert sys.byteorder == "little" and array("i").itemsize == 4
     beside = index_path(path)
     folder = os.path.dirname(os.path.realpath(path))
-    with open_output(path) as ids, open_output(beside) as stream, tempfile.TemporaryFile(dir=folder) as sizes:
+    with (
+        open_output(path, durable=False) as ids,
+        open_output(beside, durable=False) as stream,
+        tempfile.TemporaryFile(dir=folder) as sizes,
+    ):
         writer = IdsWriter(ids, cast(BinaryIO, sizes), shown(path), shown(beside))
         yield writer
         sizes.flush()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from functools import cached_property
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -14,6 +13,7 @@ from datatrove.pipeline.tokens import DocumentTokenizer, MegatronDocumentTokeniz
 from datatrove.pipeline.tokens.tokenizer import TokenizedFile
 from datatrove.utils.batching import batched
 
+from mt_scaffold.cached import cached_property
 from mt_scaffold.corpus.count import write_counts
 from mt_scaffold.errors import UsageError
 from mt_scaffold.integrations.documents import DocumentEncoder, WordCounting

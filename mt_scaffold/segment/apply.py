@@ -265,7 +265,11 @@ class BPE(TokenIds):
         threads = worker_count(num_workers)
         number = core_seed(seed)
         check_epoch(epoch, seed, dropout or uniform)
-        with core_input(source) as opened, progress_line("segmenting") as show, writing_to(outfile) as stream:
+        with (
+            core_input(source) as opened,
+            progress_line("segmenting") as show,
+            writing_to(outfile, durable=False) as stream,
+        ):
             name = shown(outfile) if isinstance(outfile, str | os.PathLike) else None
             output = core_output(stream, name)
             self._applier.apply(opened, output, threads, dropout, number, epoch, show, uniform, endings)

@@ -494,7 +494,7 @@ def decode_documents(
         # There is nothing to be told apart.
         format = "files" if format == "lines" else format
     decoder = _Decoder(bpe, infile, format, field, strip)
-    with writing_to(outfile) as stream:
+    with writing_to(outfile, durable=False) as stream:
         for ids, sizes in batches:
             stream.write(decoder.decode(ids, sizes))
     if decoder.replaced:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import codecs
 from collections.abc import Collection, Iterable, Sequence
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 from mt_scaffold import _core
+from mt_scaffold.cached import cached_property
 from mt_scaffold.codes import Codes
 from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.options import (

@@ -49,7 +49,7 @@ def join_text(
     mark = re.compile(re.escape(end) + rb"(?: |(?=\r?(?:\n|\Z)))")
     alone_in = re.compile(rb"(?<![^ \r\n])" + re.escape(end) + rb"(?= |\r*(?:\n|\Z))")
     may_be_alone = [b" " + end, b"\n" + end, b"\r" + end]
-    with writing_to(outfile) as output:
+    with writing_to(outfile, durable=False) as output:
         for block in _blocks(infile):
             if header is None or header.end_of_word:
                 output.write(mark.sub(b"", block))

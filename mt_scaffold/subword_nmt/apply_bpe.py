@@ -9,9 +9,9 @@ import itertools
 import random
 import re
 from collections.abc import Callable, Collection, Iterable, Sequence
-from functools import cached_property
 from typing import IO, Any, cast
 
+from mt_scaffold.cached import cached_property
 from mt_scaffold.codes import AnyMerge, Codes, Merge
 from mt_scaffold.commands.arguments import add_segmenting
 from mt_scaffold.corpus import vocabulary_file

@@ -214,16 +214,16 @@ NB_MODULE(_core, module) {
       .def(
           "count_subwords",
           [](Applier& self, PyWordCounts& counts) {
-            const WordCounts& words = counts.get();
-            return PyWordCounts(without_gil([&] { return self.count_subwords(words); }));
+            const std::shared_ptr<const WordCounts> words = counts.shared();
+            return PyWordCounts(without_gil([&] { return self.count_subwords(*words); }));
           },
           nb::arg("counts"))
       .def(
           "reachable",
           [](const Applier& self, PyWordCounts& counts, double p, double uniform) {
-            const WordCounts& words = counts.get();
+            const std::shared_ptr<const WordCounts> words = counts.shared();
             const std::vector<std::string> found =
-                without_gil([&] { return self.reachable(words, {p, 0, 0, uniform}); });
+                without_gil([&] { return self.reachable(*words, {p, 0, 0, uniform}); });
             nb::list forms;
             for (const std::string& form : found) forms.append(decode(form));
             return forms;

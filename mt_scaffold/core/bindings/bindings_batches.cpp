@@ -49,11 +49,13 @@ void visit(const Values& values, Use&& use) {
   }
 }
 
+// A copy, because another thread may change the array once it is checked.
+std::vector<int64_t> starts_of(const Offsets& offsets) { return {offsets.data(), offsets.data() + offsets.shape(0)}; }
+
 // Raises ValueError for offsets that go back or beyond `count` values.
-void check(const Offsets& offsets, size_t count) {
-  const int64_t* const starts = offsets.data();
+void check(const std::vector<int64_t>& starts, size_t count) {
   int64_t last = 0;
-  for (size_t i = 0; i < offsets.shape(0); last = starts[i++])
+  for (size_t i = 0; i < starts.size(); last = starts[i++])
     if (starts[i] < last || starts[i] > static_cast<int64_t>(count))
       throw std::invalid_argument("offsets do not fit the values");
 }
@@ -115,14 +117,15 @@ std::vector<Matrix> fill_rows(size_t width, const Offsets& offsets, const std::v
   if (offsets.shape(0) == 0) throw std::invalid_argument("there is one more offset than there are rows");
   const size_t rows = offsets.shape(0) - 1;
   if (width > PTRDIFF_MAX / sizeof(int64_t) / (rows + 1)) throw std::bad_alloc();
-  const int64_t* const starts = offsets.data();
+  const std::vector<int64_t> copied = starts_of(offsets);
+  const int64_t* const starts = copied.data();
   // Writes a part of each matrix.
   std::vector<std::function<void(size_t, size_t)>> writers;
   std::vector<std::unique_ptr<NewMatrix>> matrices;
   for (const Layer& layer : layers) {
     const auto& [values, before, after, fill] = layer;
     const Values* const array = std::get_if<Values>(&values);
-    check(offsets, array ? array->shape(0) : INT64_MAX);
+    check(copied, array ? array->shape(0) : INT64_MAX);
     for (size_t row = 0; row < rows; ++row)
       if (static_cast<size_t>(starts[row + 1] - starts[row]) + before.size() + after.size() > width)
         throw std::invalid_argument("a row is too long");
@@ -175,12 +178,13 @@ class Integers {
 
 nb::list list_rows(const Values& values, const Offsets& offsets, const std::vector<int64_t>& before,
                    const std::vector<int64_t>& after) {
-  check(offsets, values.shape(0));
+  const std::vector<int64_t> starts = starts_of(offsets);
+  check(starts, values.shape(0));
   Integers integers;
   nb::list result;
   visit(values, [&](const auto* data) {
-    for (size_t row = 0; row + 1 < offsets.shape(0); ++row) {
-      const auto *const begin = data + offsets.data()[row], *const end = data + offsets.data()[row + 1];
+    for (size_t row = 0; row + 1 < starts.size(); ++row) {
+      const auto *const begin = data + starts[row], *const end = data + starts[row + 1];
       const auto count = static_cast<size_t>(end - begin) + before.size() + after.size();
       auto list = nb::steal<nb::list>(PyList_New(static_cast<Py_ssize_t>(count)));
       if (!list.is_valid()) throw nb::python_error();

@@ -38,6 +38,20 @@ class PythonSource : public Source {
   nb::object read_;
 };
 
+// The bytes of a Python object, which it keeps.
+class PythonBytes : public MemorySource {
+ public:
+  PythonBytes(nb::bytes text, std::string name)
+      : MemorySource({text.c_str(), text.size()}, std::move(name)), text_(std::move(text)) {}
+  ~PythonBytes() override {
+    nb::gil_scoped_acquire gil;
+    text_ = nb::object();
+  }
+
+ private:
+  nb::object text_;
+};
+
 // A Python object with read_documents() -> list of bytes, None at the end.
 class PythonDocuments : public Source {
  public:
@@ -101,7 +115,7 @@ inline std::unique_ptr<Source> make_source(const NamedObject& given) {
     const auto& [taken, descriptor] = nb::cast<std::pair<nb::bytes, int>>(input);
     return std::make_unique<FileSource>(descriptor, name, std::string(taken.c_str(), taken.size()));
   }
-  if (nb::isinstance<nb::bytes>(input)) return std::make_unique<MemorySource>(nb::cast<std::string_view>(input), name);
+  if (nb::isinstance<nb::bytes>(input)) return std::make_unique<PythonBytes>(nb::cast<nb::bytes>(input), name);
   if (nb::hasattr(input, "read_documents")) return std::make_unique<PythonDocuments>(input, name);
   return std::make_unique<PythonSource>(input, name);
 }

@@ -17,6 +17,19 @@ class PyCountedWords {
  public:
   explicit PyCountedWords(CountedWords words) : words_(std::make_unique<CountedWords>(std::move(words))) {}
 
+  // Keeps other threads away from a call, during which they may have the GIL.
+  class Use {
+   public:
+    explicit Use(PyCountedWords& words) : in_use_(words.in_use_) {
+      if (std::exchange(in_use_, true)) throw nb::value_error("these counted words are in use by another thread");
+    }
+    Use(const Use&) = delete;
+    ~Use() { in_use_ = false; }
+
+   private:
+    bool& in_use_;
+  };
+
   CountedWords& words() { return *words_; }
   bool from_files() const { return from_files_; }
 
@@ -41,7 +54,7 @@ class PyCountedWords {
  private:
   std::unique_ptr<CountedWords> words_;
   std::vector<std::unique_ptr<SortedWords>> files_;
-  bool from_files_ = false;
+  bool from_files_ = false, in_use_ = false;
 };
 
 }  // namespace
@@ -62,23 +75,25 @@ void bind_counts(nb::module_& module) {
           nb::arg("bytes") = false, nb::arg("end_of_word") = true)
       .def("items",
            [](PyWordCounts& self) {
+             const std::shared_ptr<const WordCounts> counts = self.shared();
              nb::list items;
-             for (const WordCount& entry : self.get().in_order())
+             for (const WordCount& entry : counts->in_order())
                items.append(nb::make_tuple(decode(entry.word), entry.count));
              return items;
            })
       .def("byte_items",
            [](PyWordCounts& self) {
+             const std::shared_ptr<const WordCounts> counts = self.shared();
              nb::list items;
-             for (const WordCount& entry : self.get().in_order())
+             for (const WordCount& entry : counts->in_order())
                items.append(nb::make_tuple(to_bytes(entry.word), entry.count));
              return items;
            })
       .def(
-          "add", [](PyWordCounts& self, PyWordCounts& other) { self.get().merge(other.get()); }, nb::arg("other"))
+          "add", [](PyWordCounts& self, PyWordCounts& other) { self.to_change().merge(other.get()); }, nb::arg("other"))
       .def("format_vocabulary", [](PyWordCounts& self) {
-        const WordCounts& counts = self.get();
-        return to_bytes(without_gil([&] { return format_vocabulary(counts); }));
+        const std::shared_ptr<const WordCounts> counts = self.shared();
+        return to_bytes(without_gil([&] { return format_vocabulary(*counts); }));
       });
 
   nb::class_<PyCountedWords>(module, "CountedWords")
@@ -88,10 +103,15 @@ void bind_counts(nb::module_& module) {
             new (self) PyCountedWords(CountedWords({max_memory, std::move(folder)}));
           },
           nb::arg("max_memory"), nb::arg("folder"))
-      .def("bytes_on_disk", [](PyCountedWords& self) { return self.words().bytes_on_disk(); })
+      .def("bytes_on_disk",
+           [](PyCountedWords& self) {
+             const PyCountedWords::Use use(self);
+             return self.words().bytes_on_disk();
+           })
       .def(
           "open",
           [](PyCountedWords& self, const std::vector<NamedObject>& inputs) {
+            const PyCountedWords::Use use(self);
             nb::list headers;
             for (const NamedObject& input : inputs) {
               const CodesHeader header = self.open(make_source(input));
@@ -103,6 +123,7 @@ void bind_counts(nb::module_& module) {
       .def(
           "set_aside",
           [](PyCountedWords& self, nb::object progress) {
+            const PyCountedWords::Use use(self);
             const Tick tick = make_tick(std::move(progress));
             without_gil([&] { self.set_aside(tick); });
           },
@@ -110,6 +131,7 @@ void bind_counts(nb::module_& module) {
       .def(
           "write",
           [](PyCountedWords& self, const NamedObject& output, const PyHeader& header, nb::object progress) {
+            const PyCountedWords::Use use(self);
             const std::unique_ptr<Sink> sink = make_sink(output);
             const Tick tick = make_tick(std::move(progress));
             const CountTotals totals =
@@ -120,6 +142,7 @@ void bind_counts(nb::module_& module) {
       .def(
           "load",
           [](PyCountedWords& self, const PyHeader& header, uint64_t prune, uint64_t max_memory, nb::object progress) {
+            const PyCountedWords::Use use(self);
             const Tick tick = make_tick(std::move(progress));
             const Loading loading{prune, max_memory, header_of(header).alphabet(), !self.from_files()};
             Loaded loaded = without_gil([&] {

@@ -1,30 +1,44 @@
 // Counted words as Python sees them.
 #pragma once
 
+#include <memory>
+#include <utility>
+
 #include "bindings/bindings_text.hpp"
 #include "count/word_counts.hpp"
 
 namespace mt_scaffold {
 
+// Copied on write, so that what another thread reads does not change meanwhile. The GIL guards the pointer and all
+// copies of it.
 class PyWordCounts {
  public:
-  PyWordCounts() = default;
-  explicit PyWordCounts(WordCounts counts) : counts_(std::move(counts)) {}
+  PyWordCounts() : PyWordCounts(WordCounts()) {}
+  explicit PyWordCounts(WordCounts counts) : counts_(std::make_shared<WordCounts>(std::move(counts))) {}
   PyWordCounts(PyWordCounts&&) = default;
 
-  WordCounts& get() {
-    if (taken_) throw nb::value_error("these counts were used up by learning; count the words again");
+  const WordCounts& get() const { return *shared(); }
+  // For what reads them while other threads have the GIL.
+  const std::shared_ptr<WordCounts>& shared() const {
+    if (!counts_) throw nb::value_error("these counts were used up by learning; count the words again");
     return counts_;
   }
+  WordCounts& to_change() {
+    if (shared().use_count() > 1) {
+      WordCounts copy;
+      copy.merge(*counts_);
+      counts_ = std::make_shared<WordCounts>(std::move(copy));
+    }
+    return *counts_;
+  }
   WordCounts take() {
-    WordCounts taken = std::move(get());
-    taken_ = true;
+    WordCounts taken = std::move(to_change());
+    counts_.reset();
     return taken;
   }
 
  private:
-  WordCounts counts_;
-  bool taken_ = false;
+  std::shared_ptr<WordCounts> counts_;  // null once taken
 };
 
 void bind_counts(nb::module_& module);

@@ -83,16 +83,17 @@ class GivenIds {
     }
     const auto items = nb::steal<nb::object>(PySequence_Fast(ids.ptr(), "ids are a sequence of integers"));
     if (!items.is_valid()) throw nb::python_error();
-    count_ = static_cast<size_t>(PySequence_Fast_GET_SIZE(items.ptr()));
-    values_.reserve(count_);
-    for (size_t i = 0; i < count_; ++i) {
-      PyObject* item = PySequence_Fast_GET_ITEM(items.ptr(), static_cast<Py_ssize_t>(i));
+    values_.reserve(static_cast<size_t>(PySequence_Fast_GET_SIZE(items.ptr())));
+    // An __index__() may change the list, or let another thread do so.
+    for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(items.ptr()); ++i) {
+      PyObject* item = PySequence_Fast_GET_ITEM(items.ptr(), i);
       int overflow = 0;
       int64_t value = PyLong_Check(item) ? PyLong_AsLongLongAndOverflow(item, &overflow) : as_index(item, overflow);
       // No id has 63 bits, so an integer that does not fit is as wrong as the largest that does.
       if (overflow != 0) value = overflow < 0 ? INT64_MIN : INT64_MAX;
       values_.push_back(value);
     }
+    count_ = values_.size();
   }
 
   // Calls `use(count, id_at)` without Python's lock.

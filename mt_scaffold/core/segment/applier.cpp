@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "errors.hpp"
+#include "io/shared_state.hpp"
 #include "io/word_sources.hpp"
 #include "segment/applier_worker.hpp"
 #include "text/lines.hpp"
@@ -56,7 +57,7 @@ Applier::~Applier() = default;
 Applier::Lease::Lease(Applier& applier, const Dropout& dropout) : applier_(applier) {
   check_dropout(*applier.segmenter_, dropout);
   {
-    std::lock_guard lock(applier.idle_mutex_);
+    std::lock_guard lock(shared_state);
     if (!applier.idle_.empty()) {
       worker_ = std::move(applier.idle_.back());
       applier.idle_.pop_back();
@@ -71,14 +72,14 @@ Applier::Lease::Lease(Applier& applier, const Dropout& dropout) : applier_(appli
 }
 
 Applier::Lease::~Lease() {
-  std::lock_guard lock(applier_.idle_mutex_);
+  std::lock_guard lock(shared_state);
   applier_.idle_.push_back(std::move(worker_));
 }
 
 // Replaces a crowded table, which other threads keep until they finish their block.
 void Applier::refresh_table(Worker& worker) {
   if (worker.table && !worker.table->crowded()) return;
-  std::lock_guard lock(table_mutex_);
+  std::lock_guard lock(shared_state);
   if (table_->crowded()) table_ = table_->next();
   worker.table = table_;
   worker.arena = {};  // a new store may have the address of the one that this arena belongs to

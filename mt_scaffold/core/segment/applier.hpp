@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -31,6 +30,7 @@ class Applier {
   // are subwords with the separator. Codes with a pre-tokeniser need it; their keys are the bytes of a token.
   Applier(std::shared_ptr<const Segmenter> segmenter, Isolate isolate, std::shared_ptr<const Pretokeniser> pretokeniser,
           TableLimits limits, std::shared_ptr<const Dictionary> dictionary, int32_t unknown);
+  Applier(const Applier&) = delete;
   ~Applier();
 
   // Segments a text. A line's random numbers, under dropout and uniform sampling, depend on (seed, epoch, index of the
@@ -127,10 +127,8 @@ class Applier {
   std::vector<int32_t> id_of_token_;  // kNoId for those that the dictionary lacks; empty if the place in a word matters
   const int32_t unknown_;
 
-  std::mutex table_mutex_;
+  // Guarded by shared_state. Workers that a fork leaves with other threads are missing in the child.
   std::shared_ptr<WordTable> table_;
-
-  std::mutex idle_mutex_;
   std::vector<std::unique_ptr<Worker>> idle_;
 };
 

@@ -105,12 +105,14 @@ Kind fastest_kind() {
   return {write_batch, WordCache::Portable::hash};
 }
 
+// Not made in the function: a child that was forked meanwhile would wait for it to be made.
+const Kind kKind = fastest_kind();
+
 }  // namespace
 
 void Applier::append_ids(Worker& worker, std::string_view text, OutputBuffer& output) {
-  static const Kind kind = fastest_kind();
   if (!worker.cache) {
-    worker.cache = std::make_unique<WordCache>(kind.hash);
+    worker.cache = std::make_unique<WordCache>(kKind.hash);
     worker.missing.resize(Pretokeniser::kBatch);
   }
   WordCache& cache = *worker.cache;
@@ -150,7 +152,7 @@ void Applier::append_ids(Worker& worker, std::string_view text, OutputBuffer& ou
     // Only now, as the words have been fetched while this batch was found.
     if (missed > 0) to = fill_gaps(missed, to);
     Batch batch{from, ends, size, cache.view(), &table, missing, 0};
-    to = kind.write(batch, to);
+    to = kKind.write(batch, to);
     missed = batch.missed;
     for (size_t k = missed - std::min(missed, kSlotsAhead); k < missed; ++k) table.prefetch_entry(missing[k].word.hash);
   };

@@ -1,11 +1,11 @@
 #include "segment/isolate.hpp"
 
 #include <memory>
-#include <mutex>
 #include <string>
 #include <unordered_map>
 #include <utility>
 
+#include "io/shared_state.hpp"
 #include "text/hashing.hpp"
 
 namespace mt_scaffold {
@@ -22,12 +22,12 @@ class Memory {
     if (word.size() > kLongestRememberedWord) return isolate_(word);
     const std::string key(word);
     {
-      std::lock_guard lock(mutex_);
+      std::lock_guard lock(shared_state);
       const auto found = parts_.find(key);
       if (found != parts_.end()) return found->second;
     }
     std::vector<WordPart> parts = isolate_(word);
-    std::lock_guard lock(mutex_);
+    std::lock_guard lock(shared_state);
     if (parts_.size() >= kRememberedWords) parts_.clear();
     parts_.emplace(key, parts);
     return parts;
@@ -35,7 +35,6 @@ class Memory {
 
  private:
   const Isolate isolate_;
-  std::mutex mutex_;
   std::unordered_map<std::string, std::vector<WordPart>, StringHash> parts_;
 };
 

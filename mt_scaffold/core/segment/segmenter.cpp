@@ -23,14 +23,14 @@ Segmenter::Segmenter(const Codes& codes, std::string separator, const StringSet*
       expansions_(expand(table_, separator_, vocabulary)) {}
 
 const UniformSampler& Segmenter::sampler() const {
-  std::call_once(sampler_made_, [&] {
-    auto sampler = std::make_unique<UniformSampler>(table_.alphabet);
-    for (const int32_t token : table_.merged_of_rank)
-      if (is_drawn(token)) sampler->add(table_.texts[token]);
-    sampler->link();
-    sampler_ = std::move(sampler);
-  });
-  return *sampler_;
+  const UniformSampler* made = sampler_.load(std::memory_order_acquire);
+  if (made) return *made;
+  auto sampler = std::make_unique<UniformSampler>(table_.alphabet);
+  for (const int32_t token : table_.merged_of_rank)
+    if (is_drawn(token)) sampler->add(table_.texts[token]);
+  sampler->link();
+  // Not std::call_once, which never returns in a child that was forked while another thread was in it.
+  return sampler_.compare_exchange_strong(made, sampler.get(), std::memory_order_acq_rel) ? *sampler.release() : *made;
 }
 
 bool Segmenter::is_drawn(int32_t token) const {

@@ -1,9 +1,9 @@
 // Segmenting one word: a kind of inference, then demolishing and subword-nmt's vocabulary filter.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -30,6 +30,7 @@ class Segmenter {
   Segmenter(const Codes& codes, std::string separator, const StringSet* vocabulary,
             std::string_view inference = kInferences[0].name);
   Segmenter(const Segmenter&) = delete;
+  ~Segmenter() { delete sampler_.load(); }
 
   // The buffers of one thread.
   struct Scratch;
@@ -71,8 +72,7 @@ class Segmenter {
   const std::unique_ptr<const Inference> inference_;
   const std::vector<Split> splits_;
   Expansions expansions_;
-  mutable std::once_flag sampler_made_;
-  mutable std::unique_ptr<const UniformSampler> sampler_;
+  mutable std::atomic<const UniformSampler*> sampler_{nullptr};  // owned
 };
 
 }  // namespace mt_scaffold

@@ -7,11 +7,11 @@
 #include <cstdlib>
 #include <cstring>
 #include <memory>
-#include <mutex>
 #include <new>
 #include <string_view>
 #include <vector>
 
+#include "io/shared_state.hpp"
 #include "memory/huge_pages.hpp"
 #include "text/text.hpp"
 
@@ -145,8 +145,7 @@ class WordTable {
   };
   // The memory of the entries, shared by a table and its larger successors.
   struct Store {
-    std::mutex mutex;
-    std::vector<std::unique_ptr<char, Free>> chunks;
+    std::vector<std::unique_ptr<char, Free>> chunks;  // guarded by shared_state, as is their size
     size_t bytes = 0;
     std::atomic<bool> full{false};
   };
@@ -168,7 +167,7 @@ class WordTable {
 
   bool reserve(Arena& arena, size_t bytes) {
     if (arena.store == store_.get() && bytes <= arena.left) return true;
-    std::lock_guard lock(store_->mutex);
+    std::lock_guard lock(shared_state);
     // Each thread has a chunk of its own, so chunks are large only once the table is.
     const size_t size = std::max(store_->bytes < 4 * kLargeChunk ? kSmallChunk : kLargeChunk, bytes);
     if (store_->bytes + size > limits_.max_bytes) {

@@ -12,12 +12,12 @@ import contextlib
 import os
 import re
 import shutil
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from mt_scaffold.corpus.files import PathLike, explain_os_error, make_folder, open_input, open_output
+from mt_scaffold.corpus.parts import part_folder
 from mt_scaffold.corpus.text import check_parallel
 from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.binarise.binarised_format import Counts, write_ids
@@ -137,18 +137,15 @@ def _unknown_symbols(name: str, counts: Mapping[str, Mapping[str, Counts]]) -> l
 @contextlib.contextmanager
 def appears_complete(output: Path) -> Iterator[Path]:
     """Give a temporary folder, which takes the place of ``output`` when the block ends without an error."""
-    try:
-        make_folder(output.parent)
-        temporary = Path(tempfile.mkdtemp(prefix=f".{output.name}.", suffix=".part", dir=output.parent))
-    except OSError as error:
-        raise explain_os_error(error, output.parent) from error
-    try:
+    make_folder(output.parent)
+    with contextlib.ExitStack() as stack:
+        try:
+            temporary = Path(stack.enter_context(part_folder(str(output))))
+        except OSError as error:
+            raise explain_os_error(error, output.parent) from error
         yield temporary
-        temporary.chmod(0o755)
         shutil.rmtree(output, ignore_errors=True)
         temporary.rename(output)
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
 
 
 def copy_dictionaries(dictionaries: Path, folder: Path, languages: Sequence[str]) -> None:

@@ -21,6 +21,7 @@ from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field
 from typing import BinaryIO
 
+from mt_scaffold.cached import cached_property
 from mt_scaffold.corpus.byte_order_mark import warn_of_mark
 from mt_scaffold.corpus.files import (
     PathLike,
@@ -219,7 +220,7 @@ class _Work:
     name: str
     compressed: bool
 
-    @functools.cached_property
+    @cached_property
     def tokeniser(self) -> Callable[[str], str]:
         return self.make_tokeniser()
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 import argparse
 import itertools
 import math
-import tempfile
+import os
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
 
+from mt_scaffold.corpus.parts import part_folder
 from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.binarise.binarised_format import read_sentences
 from mt_scaffold.experiment.binarise.dictionary import END_ID, UNKNOWN_ID, read_ids
@@ -160,7 +161,7 @@ def translate_sentences(
     limits = _limits(model, sentences, search)
     sources = [[model.symbols[0][each] for each in sentence] for sentence in sentences]
     begin = time.perf_counter()
-    with tempfile.TemporaryDirectory(prefix=".ctranslate2.", dir=folder) as converted:
+    with part_folder(os.path.join(folder, "ctranslate2")) as converted:
         write_model(model, Path(converted), quantization)
         place = {"device": "cuda"} if on_gpu else {"inter_threads": threads, "intra_threads": 1}
         translator = ctranslate2.Translator(converted, **place)

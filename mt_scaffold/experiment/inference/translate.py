@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import re
-import tempfile
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import get_args
 
 from mt_scaffold.corpus.files import PathLike, make_folder, open_input, write_text
+from mt_scaffold.corpus.parts import part_folder
 from mt_scaffold.corpus.symbols import join_symbols
 from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.binarise.pairs_as_ids import Binarised, generation_arguments, read_binarised
@@ -126,7 +126,7 @@ class _Work:
             )
         log = self._make_clean()
         # fairseq-generate writes its output into a folder, under a name that it chooses.
-        with tempfile.TemporaryDirectory(prefix=f".{self.subset}.", dir=self.output) as results:
+        with part_folder(str(self.output / self.subset)) as results:
             arguments = [str(self.data), "--path", str(self.model), "--gen-subset", self.subset]
             arguments += ["--source-lang", self.binarised.source, "--target-lang", self.binarised.target]
             arguments += ["--results-path", results, "--seed", str(seed), "--user-dir", str(user_dir())]

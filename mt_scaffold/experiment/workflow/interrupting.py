@@ -1,4 +1,4 @@
-"""Ctrl-C during a workflow: a training saves after its update, no other step is started, and nothing is reported twice.
+"""Ctrl-C or SIGTERM in a workflow: a training saves after its update, no step starts, nothing is reported twice.
 
 A terminal sends Ctrl-C to every process, so that the steps take it themselves. Snakemake would cancel at once, and
 print each step that ended as a failure.
@@ -24,20 +24,28 @@ _RESUMES = "the same command resumes"
 
 
 class Interruption:
-    """Whether Ctrl-C was pressed, in the process that runs the workflow."""
+    """Whether Ctrl-C was pressed or SIGTERM sent, in the process that runs the workflow; status: with which it ends."""
 
     def __init__(self) -> None:
         self.asked = 0
+        self.status = STATUS_INTERRUPTED
         self._began = time.time()
         self._trainings: Callable[[], Iterable[Path]] = tuple
+        self._wait_for_running: object = None
 
     def take(self, logger: logging.Logger, trainings: Callable[[], Iterable[Path]]) -> None:
-        """Take Ctrl-C from now on, unless it is ignored. trainings: returns the folders of those that run."""
+        """Take Ctrl-C from now on, unless it is ignored, and SIGTERM. trainings: returns the folders of those that run.
+
+        Snakemake has taken SIGTERM by now: it starts no other step, and waits for those that run.
+        """
         self._began, self._trainings = time.time(), trainings
-        in_main_thread = threading.current_thread() is threading.main_thread()
-        if in_main_thread and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        if threading.current_thread() is not threading.main_thread():
+            return
+        self._wait_for_running = signal.getsignal(signal.SIGTERM)
+        signal.signal(signal.SIGTERM, self._interrupt)
+        if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
             signal.signal(signal.SIGINT, self._interrupt)
-            logger.addFilter(lambda record: not self.asked or record.levelno < logging.ERROR)
+        logger.addFilter(lambda record: not self.asked or record.levelno < logging.ERROR)
 
     def last_words(self, logs: Iterable[Path]) -> list[str]:
         """Return what to print at the end: how far each training came, by the last lines of the logs of this run."""
@@ -50,17 +58,19 @@ class Interruption:
         return lines or [f"mt-scaffold: interrupted; {_RESUMES}"]
 
     def _interrupt(self, number: int, frame: FrameType | None) -> None:
+        if self.asked and number == signal.SIGTERM:
+            return  # a scheduler sends several
         self.asked += 1
-        # What Snakemake's scheduler does on SIGTERM: it starts no other step, and waits for those that run.
-        wait_for_running = signal.getsignal(signal.SIGTERM)
+        if self.asked == 1:
+            self.status = 128 + number
         if self.asked > 2:
-            os._exit(STATUS_INTERRUPTED)
-        if self.asked == 2 or not callable(wait_for_running):
-            sys.exit(STATUS_INTERRUPTED)
+            os._exit(self.status)
+        if self.asked == 2 or not callable(self._wait_for_running):
+            sys.exit(self.status)
         # Not print, which the signal may have come in the middle of.
         os.write(2, b"\nmt-scaffold: stopping; a training saves after its update. Ctrl-C again ends at once\n")
         # In a thread, because it takes a lock that this one may hold.
-        threading.Thread(target=wait_for_running, daemon=True).start()
+        threading.Thread(target=self._wait_for_running, daemon=True).start()
         # Where the signal was sent to this process alone.
         for folder in self._trainings():
             StopRequest.of(folder).make()

@@ -78,7 +78,7 @@ def _profile(name: str) -> Path | str:
 
 
 def run_experiment(configuration: PathLike, settings: Settings) -> int:
-    """Check the experiment in ``configuration``, run it, and return the exit status: 130 after Ctrl-C.
+    """Check the experiment in ``configuration``, run it, and return the exit status: 130 after Ctrl-C, 143 on SIGTERM.
 
     Raises MTScaffoldError for what the check finds, before anything runs.
     """
@@ -86,7 +86,7 @@ def run_experiment(configuration: PathLike, settings: Settings) -> int:
 
     from mt_scaffold.experiment.workflow import display
     from mt_scaffold.experiment.workflow.checking import check_experiment
-    from mt_scaffold.experiment.workflow.interrupting import STATUS_INTERRUPTED, interruption
+    from mt_scaffold.experiment.workflow.interrupting import interruption
 
     arguments = snakemake_arguments(configuration, settings)
     print(check_experiment(configuration, settings.config).as_text(), flush=True)
@@ -95,7 +95,7 @@ def run_experiment(configuration: PathLike, settings: Settings) -> int:
         main(arguments)
     except SystemExit as ended:
         if interruption.asked:
-            return STATUS_INTERRUPTED
+            return interruption.status
         if isinstance(ended.code, str):
             raise MTScaffoldError(ended.code) from None
         return ended.code or 0

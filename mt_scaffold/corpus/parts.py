@@ -1,0 +1,108 @@
+"""Files and folders in the making: hidden beside their final names, and removed by the next run if their owner died.
+
+The part of ``NAME`` is ``.NAME.HOST.NUMBER.part``. Its owner holds flock's lock on it, which ends with
+the owner, however that ends. What another host has left stays: its locks may not be seen here.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import hashlib
+import itertools
+import os
+import shutil
+import socket
+from collections.abc import Callable, Iterator
+
+# Of the 255 that a name may have.
+_LONGEST_STEM = 240
+
+
+def create_part(target: str, mode: int) -> tuple[int, str]:
+    """Create the part of a file with ``mode``, less the umask; return its descriptor and path. Raises OSError.
+
+    Closing the last copy of the descriptor gives the part up: rename or remove it before.
+    """
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+    return _create(target, lambda path: os.open(path, flags, mode))
+
+
+@contextlib.contextmanager
+def part_folder(target: str) -> Iterator[str]:
+    """Give the path of an empty folder, the part of ``target``, for as long as the block lasts. Raises OSError.
+
+    What has not been renamed by then is removed.
+    """
+    descriptor, path = _create(target, _make_folder)
+    try:
+        yield path
+    finally:
+        shutil.rmtree(path, ignore_errors=True)
+        os.close(descriptor)
+
+
+def _make_folder(path: str) -> int:
+    os.mkdir(path)
+    return os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+
+
+def _create(target: str, make: Callable[[str], int]) -> tuple[int, str]:
+    """Remove the parts of dead owners; create one with ``make``, which returns its descriptor, and lock it."""
+    for path in itertools.takewhile(os.path.lexists, _paths(target)):
+        _remove_if_dead(path)
+    for path in _paths(target):
+        try:
+            descriptor = make(path)
+        except FileExistsError:
+            continue
+        except FileNotFoundError:
+            # A folder may go as below.
+            if os.path.isdir(os.path.dirname(path) or "."):
+                continue
+            raise
+        # Before it is locked, another process may take it for a dead one's.
+        if _lock(descriptor) is not False and _is_at(descriptor, path):
+            break
+        os.close(descriptor)
+    return descriptor, path
+
+
+def _paths(target: str) -> Iterator[str]:
+    """Yield the paths that the parts of a file have, in the order in which they are taken."""
+    folder, name = os.path.split(target)
+    stem = f".{name}.{socket.gethostname()}"
+    if len(os.fsencode(stem)) > _LONGEST_STEM:
+        stem = f".{hashlib.sha256(os.fsencode(stem)).hexdigest()}"
+    for number in itertools.count():
+        yield os.path.join(folder, f"{stem}.{number}.part")
+
+
+def _lock(descriptor: int) -> bool | None:
+    """Lock an open part; False where another process has locked it, None where the file system has no locks."""
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:
+        return None
+    return True
+
+
+def _is_at(descriptor: int, path: str) -> bool:
+    """Return whether ``path`` is the open file."""
+    try:
+        return os.path.samestat(os.lstat(path), os.fstat(descriptor))
+    except FileNotFoundError:
+        return False
+
+
+def _remove_if_dead(path: str) -> None:
+    with contextlib.suppress(OSError):
+        # Not for writing, which a folder refuses; NFS has no exclusive locks then, and the part stays.
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        try:
+            if _lock(descriptor) and _is_at(descriptor, path):
+                shutil.rmtree(path) if os.path.isdir(path) else os.unlink(path)
+        finally:
+            os.close(descriptor)
