@@ -739,7 +739,7 @@ def _sequences(text: Any, pair: Any, words: bool) -> list[list[list[str]]] | Non
     found = []
     for first, second in zip(text, pair or itertools.repeat(None), strict=False) if batch else [(text, pair)]:
         row = [first] if second is None else [first, second]
-        if batch and second is None and len(first) == 2 and isinstance(first, tuple if words else list | tuple):
+        if batch and second is None and isinstance(first, tuple if words else list | tuple) and len(first) == 2:
             row = list(first)
         if words and not all(isinstance(each, list | tuple) for each in row):
             return None

@@ -4,12 +4,20 @@ from __future__ import annotations
 
 import argparse
 import codecs
+import inspect as inspect
 import io
 import itertools
+import os as os
 import random
 import re
+import sys as sys
+import tempfile as tempfile
+import warnings as warnings
 from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import cached_property
+from io import open as open
+from multiprocessing import Pool as Pool
+from multiprocessing import cpu_count as cpu_count
 from typing import IO, Any, cast
 
 from mt_scaffold.codes import AnyMerge, Codes, Merge
