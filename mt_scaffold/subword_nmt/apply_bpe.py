@@ -239,7 +239,7 @@ def read_vocabulary(vocab_file: Text, threshold: int | None) -> set[str]:
 
 def get_byte_mode(code_file_name: str) -> bool:
     """Return whether a codes file says that it is of byte-level BPE: what to pass to ``BPE`` as ``is_bytes``."""
-    with open(code_file_name, "rb") as codes:
+    with open(code_file_name, "rb") as codes:  # noqa: UP020
         return codes.readline().endswith(b"byte\n")
 
 
