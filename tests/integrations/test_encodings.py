@@ -1,4 +1,4 @@
-"""Which word and characters each token is, in batches, pairs and windows: as the fast class has it on plain BPE codes."""
+"""The word and the characters of each token, in batches, pairs and windows: as the fast class has them."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def codes(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def special(kind: str) -> dict[str, str]:
+def special(kind: str) -> dict[str, Any]:
     if kind == "gpt2":
         return {"eos_token": "<e>", "pad_token": "<e>"}
     return {"eos_token": "</s>", "pad_token": "<pad>", "unk_token": "<unk>"}
@@ -145,14 +145,12 @@ print(Hasher.hash(tokenizer)); tokenizer("the house <e>"); print(Hasher.hash(tok
 
 
 @pytest.mark.parametrize("kind", ["points", "gpt2"])
-def test_token_classification_and_question_answering(codes: Path, kind: str) -> None:
+def test_token_classification_and_question_answering(codes: Path, kind: str, models_of_transformers: Any) -> None:
     """With scaffold tokens: labels of words reach a model through the collator, and answers are found in windows."""
     torch = pytest.importorskip("torch")
-    from transformers import BertConfig, BertForQuestionAnswering, BertForTokenClassification
-    from transformers import DataCollatorForTokenClassification
-
+    models = models_of_transformers
     tokenizer = MTScaffoldTokenizer(codes / f"{kind}.scaffold", **special(kind))
-    config = BertConfig(
+    config = models.BertConfig(
         vocab_size=len(tokenizer), hidden_size=8, num_hidden_layers=1, num_attention_heads=1, intermediate_size=8
     )
     sentences = [["the", "small", "house"], ["das", "haus"]]
@@ -162,8 +160,8 @@ def test_token_classification_and_question_answering(codes: Path, kind: str) -> 
         assert [word for word in dict.fromkeys(found.word_ids(number)) if word is not None] == list(range(len(words)))
         labels = [-100 if word is None else word % 2 for word in found.word_ids(number)]
         features.append({"input_ids": found["input_ids"][number], "labels": labels})
-    batch = DataCollatorForTokenClassification(tokenizer)(features)
-    assert torch.isfinite(BertForTokenClassification(config)(**batch).loss)
+    batch = models.DataCollatorForTokenClassification(tokenizer)(features)
+    assert torch.isfinite(models.BertForTokenClassification(config)(**batch).loss)
 
     context, answer = "the small house is in the low land", "low land"
     found = tokenizer(
@@ -186,7 +184,7 @@ def test_token_classification_and_question_answering(codes: Path, kind: str) -> 
     assert context[spans[first][0] : spans[last][1]].strip() == answer
     inputs = {name: torch.tensor(found[name]) for name in ("input_ids", "attention_mask", "token_type_ids")}
     places = torch.full((len(found["input_ids"]),), first), torch.full((len(found["input_ids"]),), last)
-    model = BertForQuestionAnswering(config)
+    model = models.BertForQuestionAnswering(config)
     assert torch.isfinite(model(**inputs, start_positions=places[0], end_positions=places[1]).loss)
     with pytest.raises(UsageError, match="give one that leaves more than the stride"):
         tokenizer(
