@@ -139,3 +139,17 @@ def replace_checkpoint(state: dict[str, Any], path: Path) -> None:
 
 # A process started in the background ignores Ctrl-C, and so would the programs that the tests interrupt.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.fixture
+def models_of_transformers(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """The package transformers, which imports torchaudio, whose wheel may not load beside a torch without CUDA."""
+    pytest.importorskip("torch")
+    try:
+        importlib.import_module("torchaudio")
+    except ImportError:
+        pass
+    except OSError:
+        for module in ("transformers.utils", "transformers.utils.import_utils"):
+            monkeypatch.setattr(f"{module}.is_torchaudio_available", lambda: False)
+    return importlib.import_module("transformers")
