@@ -1,5 +1,6 @@
 """What several tests need: a tiny parallel text, and a model trained on it."""
 
+import importlib
 import os
 import signal
 from collections.abc import Iterator
