@@ -1,5 +1,6 @@
 """What several tests need: a tiny parallel text, and a model trained on it."""
 
+import importlib
 import os
 import signal
 from collections.abc import Iterator
@@ -139,3 +140,17 @@ def replace_checkpoint(state: dict[str, Any], path: Path) -> None:
 
 # A process started in the background ignores Ctrl-C, and so would the programs that the tests interrupt.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.fixture
+def models_of_transformers(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """The package transformers, which imports torchaudio, whose wheel may not load beside a torch without CUDA."""
+    pytest.importorskip("torch")
+    try:
+        importlib.import_module("torchaudio")
+    except ImportError:
+        pass
+    except OSError:
+        for module in ("transformers.utils", "transformers.utils.import_utils"):
+            monkeypatch.setattr(f"{module}.is_torchaudio_available", lambda: False)
+    return importlib.import_module("transformers")

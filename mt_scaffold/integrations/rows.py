@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -12,32 +13,33 @@ from mt_scaffold._core import fill_rows, list_rows
 from mt_scaffold.options import worker_count
 
 
-class Texts(NamedTuple):
+class Encoded(NamedTuple):
     """The ids of texts: those of text i are ``ids[offsets[i]:offsets[i + 1]]`` (integers).
 
-    spans: where each id begins and ends in its text, in characters (ids × 2), or None.
+    spans: from i to where each id of text i begins and ends in it, in characters (ids × 2). words: from i to the number
+    of each id's word in text i. Both take time, and most calls ask for neither.
     """
+
+    ids: Any
+    offsets: Any
+    spans: Callable[[int], Any]
+    words: Callable[[int], Any]
+
+
+class Texts(NamedTuple):
+    """The ids of texts as in ``Encoded``; spans: where each id begins and ends in its text (ids × 2), or None."""
 
     ids: Any
     offsets: Any
     spans: Any = None
 
-    def truncated(self, length: int, left: bool) -> Texts:
-        """Return the first ``length`` ids of each text, or the last (``left``: those on the left are cut off)."""
-        sizes = numpy.diff(self.offsets)
-        place = numpy.arange(len(self.ids)) - numpy.repeat(self.offsets[:-1], sizes)
-        kept = place >= numpy.repeat(sizes - length, sizes) if left else place < length
-        offsets = numpy.concatenate([[0], numpy.cumsum(numpy.minimum(sizes, length))])
-        return Texts(self.ids[kept], offsets, None if self.spans is None else self.spans[kept])
-
 
 @dataclass(frozen=True)
 class Padding:
-    """How short rows are filled. width: at least that, and at least the longest row, rounded up to ``multiple``."""
+    """How short rows are filled: with ``id``, on the left or the right, to ``width`` or the longest row."""
 
     id: int
     width: int
-    multiple: int
     left: bool
 
 
@@ -55,9 +57,7 @@ def matrices(
     offset_mapping (texts × width × 2; 0, 0 for what is no text), if there are spans.
     """
     inside = numpy.diff(texts.offsets) + len(before) + len(after)
-    width = int(inside.max(initial=0))
-    if padding is not None:
-        width = -(-max(width, padding.width) // padding.multiple) * padding.multiple
+    width = max(int(inside.max(initial=0)), 0 if padding is None else padding.width)
     left = padding is not None and padding.left
 
     ones = [1] * len(before), [1] * len(after)

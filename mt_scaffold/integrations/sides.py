@@ -17,7 +17,7 @@ from mt_scaffold.segment.apply import BPE
 from mt_scaffold.segment.numbering import Numbering, numbering_of, ordinary_tokens
 
 if TYPE_CHECKING:
-    from mt_scaffold.integrations.rows import Texts
+    from mt_scaffold.integrations.rows import Encoded
 
 
 class Dropout(NamedTuple):
@@ -36,24 +36,31 @@ class Dropout(NamedTuple):
 class Side(Protocol):
     """The codes and vocabulary of one side.
 
-    codes: what segments. tokens: the token of each id. ids: the id of each token.
+    codes: what segments. tokens: the token of each id. ids: the id of each token. no_spans: why ``encode`` cannot find
+    tokens in their texts; None where it can.
     """
 
     codes: Codes
     tokens: list[str]
     ids: dict[str, int]
+    no_spans: str | None
 
     def subwords(self, text: str, dropout: Dropout, split_special: bool = False) -> list[str]:
         """Return the tokens of a text, some of which may have no id; split_special: as ``ByteSide.encode``."""
         ...
 
-    def encode(self, texts: Sequence[str], dropout: Dropout, unknown: int, spans: bool) -> Texts:
-        """Return the ids of texts, ``unknown`` for what has none; spans: also where each is in its text."""
+    def encode(self, texts: Sequence[str], dropout: Dropout, unknown: int) -> Encoded:
+        """Return the ids of texts, ``unknown`` for what has none, and what finds them in their texts."""
         ...
 
     def text(self, tokens: Sequence[str]) -> str:
         """Return the text of tokens: the inverse of ``subwords``."""
         ...
+
+
+# Follows a subword within a word in what the core returns to this module. Words hold no space, so that one spelt like
+# the separator of the tokens is a word like any other.
+_BETWEEN = " "
 
 
 class CharacterSide:
@@ -62,6 +69,8 @@ class CharacterSide:
     tokens: as ``apply-bpe`` shows them, with the separator. split_unknown: split subwords that are not among the tokens
     further, as ``apply-bpe --vocabulary`` does.
     """
+
+    no_spans: str | None = None
 
     def __init__(
         self,
@@ -77,65 +86,84 @@ class CharacterSide:
         self.tokens = tokens
         self.ids = _numbered(tokens, codes.name)
         self._separator = separator
-        self._bpe = BPE(codes, merges, separator, tokens if split_unknown else None, glossaries, inference=inference)
+        vocab = [form for token in tokens for form in self._known_as(token)] if split_unknown else None
+        self._bpe = BPE(codes, merges, _BETWEEN, vocab, glossaries, inference=inference)
+
+    def _known_as(self, token: str) -> list[str]:
+        """Return the core's subwords that a token of the vocabulary may be: the last of a word, or another."""
+        inside = self.inside(token)
+        return [token] if inside is None else [token, inside + _BETWEEN]
+
+    def inside(self, token: str) -> str | None:
+        """Return the characters of a token that more of its word follows; None for the last of a word."""
+        return (
+            token.removesuffix(self._separator)
+            if token.endswith(self._separator) and token != self._separator
+            else None
+        )
 
     def subwords(self, text: str, dropout: Dropout, split_special: bool = False) -> list[str]:
+        return self._shown(self._segmented(text, dropout))
+
+    def _segmented(self, text: str, dropout: Dropout) -> list[str]:
+        """Return the characters of each subword, and "" after each that more of its word follows."""
         probability, seed, _ = dropout
         line = self._bpe.segment(text, probability, seed, dropout.index_of(text) if probability else 0)
         return line.split(" ") if line else []
 
-    def encode(self, texts: Sequence[str], dropout: Dropout, unknown: int, spans: bool) -> Texts:
-        from mt_scaffold.integrations.rows import Texts, word_spans
+    def _shown(self, segmented: list[str]) -> list[str]:
+        ends = zip(segmented, [*segmented[1:], "another word"], strict=False)
+        return [piece if after else piece + self._separator for piece, after in ends if piece]
 
-        ids: list[int] = []
-        offsets, found = [0], []
-        for text in texts:
-            subwords = self.subwords(text, dropout)
-            ids += [self.ids.get(subword, unknown) for subword in subwords]
-            offsets.append(len(ids))
-            if spans:
-                found.append(word_spans(text, self._pieces(text, subwords)))
+    def encode(self, texts: Sequence[str], dropout: Dropout, unknown: int) -> Encoded:
         import numpy
 
-        joined = numpy.concatenate(found) if found else None
-        return Texts(numpy.array(ids, numpy.int64), numpy.array(offsets, numpy.int64), joined)
+        from mt_scaffold.integrations.rows import Encoded, word_spans
 
-    def _pieces(self, text: str, subwords: Sequence[str]) -> list[str]:
-        """Return the characters of each subword: without the separator, but for the last of a word."""
-        pieces: list[str] = []
-        for word in filter(None, text.strip("\r\n ").split(" ")):
-            before, inside, whole = "", list[str](), list[str]()
-            # A word may end in the separator, and look complete too soon.
-            for place in range(len(pieces), len(subwords)):
-                subword = subwords[place]
-                if before + subword == word:
-                    whole = [*inside, subword]
-                if not subword.endswith(self._separator) or len(before) >= len(word):
-                    break
-                inside.append(subword.removesuffix(self._separator))
-                before += inside[-1]
-            pieces += whole
-        return pieces
+        ids: list[int] = []
+        offsets = [0]
+        segmented = [self._segmented(text, dropout) for text in texts]
+        for each in segmented:
+            ids += [self.ids.get(subword, unknown) for subword in self._shown(each)]
+            offsets.append(len(ids))
+
+        def spans(number: int) -> Any:
+            return word_spans(texts[number], list(filter(None, segmented[number])))
+
+        def words(number: int) -> Any:
+            found = spans(number)
+            # There is a space between two words, and none within one.
+            return numpy.cumsum(numpy.append([False], found[1:, 0] > found[:-1, 1])[: len(found)])
+
+        return Encoded(numpy.array(ids, numpy.int64), numpy.array(offsets, numpy.int64), spans, words)
 
     def text(self, tokens: Sequence[str]) -> str:
-        return self._bpe.join(" ".join(token.removesuffix(" ") for token in tokens))
+        parts = []
+        for token in tokens:
+            form = token.removesuffix(" ")
+            inside = self.inside(form)
+            parts.append(form + " " if inside is None else inside)
+        return "".join(parts).rstrip(" ")
 
 
 class ByteSide:
     """Codes of bytes, with the ids of ``BPE.encode``; tokens are in GPT-2's notation, final ones with ``</w>``."""
 
-    # Why there are no spans, or None.
-    _no_spans: str | None = None
+    no_spans: str | None = None
 
     def __init__(
         self, codes: Codes, merges: int = -1, inference: str = "merges", numbering: Numbering | None = None
     ) -> None:
         self.codes = codes
         self._options = merges, inference
-        self._numbering, self._special, self._found = numbering, list[str](), frozenset[str]()
+        self._numbering, self._special, self._found = numbering, list[str](), tuple[str, ...]()
         self._made: BPE | None = None
         self.tokens = self._listed(merges)
         self.ids = _numbered(self.tokens, codes.name)
+
+    def __getstate__(self) -> dict[str, Any]:
+        # What is pickled is the same before the first call and after it: datasets names cached results by it.
+        return {**self.__dict__, "_made": None}
 
     def _listed(self, merges: int) -> list[str]:
         return byte_tokens(self.codes, merges)
@@ -156,26 +184,21 @@ class ByteSide:
         """
         following = list(tokens.values()) == list(range(len(self.tokens), len(self.tokens) + len(tokens)))
         self._special = list(tokens) if following else []
-        self._found, self._made = frozenset(self._special), None
+        self._found, self._made = tuple(self._special), None
         return following
 
     def subwords(self, text: str, dropout: Dropout, split_special: bool = False) -> list[str]:
         names = self._bpe.tokens
-        ids = self.encode([text], dropout, -1, False, split_special=split_special).ids
+        ids = self.encode([text], dropout, -1, split_special=split_special).ids
         return [self.tokens[number] if number < len(self.tokens) else names[number].decode() for number in ids]
 
-    def encode(
-        self, texts: Sequence[str], dropout: Dropout, unknown: int, spans: bool, *, split_special: bool = False
-    ) -> Texts:
+    def encode(self, texts: Sequence[str], dropout: Dropout, unknown: int, *, split_special: bool = False) -> Encoded:
         """Return the ids of texts; split_special: treat the spelling of special tokens as text."""
-        import numpy
+        from mt_scaffold.integrations.rows import Encoded
 
-        from mt_scaffold.integrations.rows import Texts
-
-        if spans and self._no_spans is not None:
-            raise UsageError(f"{self.codes.name}: return_offsets_mapping is not supported for {self._no_spans}")
         probability, seed, _ = dropout
-        ids, offsets = self._bpe.encode_batch(
+        bpe = self._bpe
+        ids, offsets = bpe.encode_batch(
             texts,
             dropout=probability,
             seed=seed,
@@ -183,25 +206,53 @@ class ByteSide:
             allowed_special=() if split_special else self._found,
             disallowed_special=(),
         )
-        found = None
-        if spans:
-            each = [self._spans(text, ids[offsets[at] : offsets[at + 1]]) for at, text in enumerate(texts)]
-            found = numpy.concatenate([numpy.zeros((0, 2), numpy.int64), *each])
-        return Texts(ids, offsets, found)
 
-    def _spans(self, text: str, ids: Any) -> Any:
+        def spans(number: int) -> Any:
+            return self._spans(bpe, texts[number], ids[offsets[number] : offsets[number + 1]])
+
+        def words(number: int) -> Any:
+            return self._words(bpe, texts[number], ids[offsets[number] : offsets[number + 1]])
+
+        return Encoded(ids, offsets, spans, words)
+
+    def _spans(self, bpe: BPE, text: str, ids: Any) -> Any:
         import numpy
 
-        from mt_scaffold.integrations.rows import byte_spans, word_spans
+        from mt_scaffold.integrations.rows import byte_spans
 
-        tokens = self._bpe.tokens
+        if not self.codes.header.end_of_word:
+            return byte_spans(text, _sizes(bpe, ids))
+        data = text.encode("utf-8")
+        spans = _spans_of_bytes(bpe, data, ids)
+        character = numpy.cumsum([(byte & 0xC0) != 0x80 for byte in data]) - 1
+        return numpy.stack([character[spans[:, 0]], character[spans[:, 1] - 1] + 1], axis=1) if len(ids) else spans
+
+    def _words(self, bpe: BPE, text: str, ids: Any) -> Any:
+        """Return the number of each token's word: one of the pre-tokeniser, or between spaces, or a special token."""
+        import numpy
+
+        data = text.encode("utf-8")
+        special = numpy.isin(ids, list(bpe.special_tokens.values()))
         if self.codes.header.end_of_word:
-            # As Latin-1, a character is a byte.
-            data = text.encode("utf-8")
-            spans = word_spans(data.decode("latin-1"), [tokens[number].decode("latin-1") for number in ids])
-            character = numpy.cumsum([(byte & 0xC0) != 0x80 for byte in data]) - 1
-            return numpy.stack([character[spans[:, 0]], character[spans[:, 1] - 1] + 1], axis=1) if len(ids) else spans
-        return byte_spans(text, numpy.array([len(tokens[number]) for number in ids], numpy.int64))
+            spans = _spans_of_bytes(bpe, data, ids)
+            first = numpy.append([False], spans[1:, 0] > spans[:-1, 1])[: len(ids)]
+            first[1:] |= special[1:] | special[:-1]
+            return numpy.cumsum(first)
+        pretokeniser = self.codes.header.make_pretokeniser()
+        assert pretokeniser is not None
+        sizes = _sizes(bpe, ids)
+        ends = numpy.cumsum(sizes)
+        starts = ends - sizes
+        begins, place = list[int](), 0
+        # Special tokens are cut out before the pre-tokeniser sees the text.
+        for begin, end in [*zip(starts[special].tolist(), ends[special].tolist(), strict=True), (len(data), 0)]:
+            for word in pretokeniser.split(data[place:begin]):
+                begins.append(place)
+                place += len(word)
+            if end:
+                begins.append(begin)
+                place = end
+        return numpy.searchsorted(begins, starts, "right") - 1
 
     def text(self, tokens: Sequence[str]) -> str:
         return self._bpe.decode([self.ids[token] for token in tokens])
@@ -218,19 +269,36 @@ class ImportedSide(ByteSide):
         self.numbering = numbering
         super().__init__(codes, merges, inference, numbering)
         if numbering.spaces is not None or numbering.unknown is not None:
-            self._no_spans = "codes that add spaces to a text or have one id for what is unknown"
+            self.no_spans = "codes that add spaces to a text or have one id for what is unknown"
 
     def _listed(self, merges: int) -> list[str]:
         return _imported_tokens(self.codes, self.numbering)
 
     def find(self, tokens: Mapping[str, int]) -> bool:
         self._numbering = replace(self.numbering, special={**self.numbering.special, **tokens})
-        self._found, self._made = frozenset(tokens), None
+        self._found, self._made = tuple(tokens), None
         return True
 
     def text(self, tokens: Sequence[str]) -> str:
         special = self._bpe.special_tokens
         return self._bpe.decode([self.ids.get(token, special.get(token, -1)) for token in tokens])
+
+
+def _sizes(bpe: BPE, ids: Any) -> Any:
+    """Return the number of bytes of each token."""
+    import numpy
+
+    tokens = bpe.tokens
+    return numpy.array([len(tokens[number]) for number in ids], numpy.int64)
+
+
+def _spans_of_bytes(bpe: BPE, data: bytes, ids: Any) -> Any:
+    """Return which bytes of a text each token is, where words are between spaces."""
+    from mt_scaffold.integrations.rows import word_spans
+
+    tokens = bpe.tokens
+    # As Latin-1, a character is a byte.
+    return word_spans(data.decode("latin-1"), [tokens[number].decode("latin-1") for number in ids])
 
 
 def byte_tokens(codes: Codes, merges: int = -1) -> list[str]:

@@ -294,7 +294,7 @@ def _add_special(tokenizer: Any, codes: Codes, special_tokens: Sequence[str]) ->
     if not codes.header.bytes:
         tokenizer.post_processor = library.processors.TemplateProcessing(
             single=f"$A {_END}",
-            pair=f"$A {_END} $B {_END}",
+            pair=f"$A:0 {_END}:0 $B:1 {_END}:1",
             special_tokens=[(_END, tokenizer.token_to_id(_END))],
         )
 

@@ -5,6 +5,7 @@ Importing this module makes the tokenizer known to ``AutoTokenizer``.
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import re
@@ -19,7 +20,8 @@ from mt_scaffold.corpus.files import PathLike, open_output, write_text
 from mt_scaffold.corpus.text import SEPARATOR
 from mt_scaffold.corpus.vocabulary_file import SPECIAL_SYMBOLS
 from mt_scaffold.errors import UsageError
-from mt_scaffold.integrations.sides import ByteSide, Dropout, ImportedSide, Side, side_of
+from mt_scaffold.integrations.encodings import Encoding, Encodings
+from mt_scaffold.integrations.sides import ByteSide, CharacterSide, Dropout, ImportedSide, Side, side_of
 from mt_scaffold.options import check_dropout, check_epoch, core_seed
 from mt_scaffold.segment.inference import inference_of
 from mt_scaffold.segment.numbering import write_numbered
@@ -32,7 +34,7 @@ try:
     from transformers.tokenization_utils_base import TruncationStrategy
     from transformers.utils import PaddingStrategy
 
-    from mt_scaffold.integrations.rows import Padding, Texts, lists, matrices
+    from mt_scaffold.integrations.rows import Encoded, Padding, Texts, lists, matrices
 except ImportError as error:
     raise ImportError(f"{_NEEDS} ({error})") from error
 if not _version.startswith("5."):
@@ -63,19 +65,24 @@ _SURROUNDING = {"none": (False, False), "eos": (False, True), "bos": (True, Fals
 class Wanted(NamedTuple):
     """What a call of a tokenizer asks for, from the options that transformers passes on.
 
-    truncated: to that many ids. width: pad to that, or more; None: do not. other: something that only transformers'
-    own code returns.
+    words: texts come as lists of words. truncated: to that many ids. windows: what is cut off follows in rows that
+    share ``stride`` ids with those before. other: something that only transformers' own code returns.
     """
 
     special: bool
+    words: bool
+    strategy: TruncationStrategy
     truncated: int | None
+    windows: bool
+    stride: int
     max_length: int | None
-    width: int | None
+    padding: PaddingStrategy
     multiple: int
     side: str | None
     tensors: Any
     attention: bool | None
     special_mask: bool
+    types: bool | None
     spans: bool
     length: bool
     verbose: bool
@@ -86,22 +93,40 @@ class Wanted(NamedTuple):
         truncation = options.get("truncation_strategy", TruncationStrategy.DO_NOT_TRUNCATE)
         padding = options.get("padding_strategy", PaddingStrategy.DO_NOT_PAD)
         length = options.get("max_length")
-        names = ("is_split_into_words", "return_overflowing_tokens", "return_token_type_ids", "sanitize_control_tokens")
+        spans, overflowing = (bool(options.get(f"return_{name}")) for name in ("offsets_mapping", "overflowing_tokens"))
         return cls(
             special=options.get("add_special_tokens", True),
-            truncated=length if truncation != TruncationStrategy.DO_NOT_TRUNCATE else None,
+            words=bool(options.get("is_split_into_words")),
+            strategy=truncation,
+            truncated=(length or None) if truncation != TruncationStrategy.DO_NOT_TRUNCATE else None,
+            windows=overflowing,
+            stride=options.get("stride") or 0,
             max_length=length,
-            width=None if padding == PaddingStrategy.DO_NOT_PAD else int(length or 0) * (padding.value == "max_length"),
+            padding=padding,
             multiple=options.get("pad_to_multiple_of") or 1,
             side=options.get("padding_side"),
             tensors=options.get("return_tensors"),
             attention=options.get("return_attention_mask"),
             special_mask=bool(options.get("return_special_tokens_mask")),
-            spans=bool(options.get("return_offsets_mapping")),
+            types=options.get("return_token_type_ids"),
+            spans=spans,
             length=bool(options.get("return_length")),
             verbose=options.get("verbose", True),
-            other=any(options.get(name) for name in names) or truncation == TruncationStrategy.ONLY_SECOND,
+            other=bool(options.get("sanitize_control_tokens")) or (overflowing and not spans),
         )
+
+
+class Part(NamedTuple):
+    """One sequence of a row: the texts that it is made of, and which of the ids of all texts are left of it."""
+
+    first: int
+    end: int
+    ids: range
+
+    def kept(self, begin: int, end: int, left: bool) -> Part:
+        """Return the part of these ids, counted from the end where the left is cut off."""
+        size = len(self.ids)
+        return self._replace(ids=self.ids[max(0, size - end) : size - begin] if left else self.ids[begin:end])
 
 
 @dataclass
@@ -218,7 +243,6 @@ class MTScaffoldTokenizer(PreTrainedTokenizer):
         self._dropouts = Dropout(), Dropout()
         self._search = _Search(in_core=self._bytes)
         self._inference = inference_of(inference)
-        self._separator = separator
         self.src_lang, self.tgt_lang = src_lang, tgt_lang
         if not self._bytes:
             for name, token in zip(("bos", "pad", "eos", "unk"), SPECIAL_SYMBOLS, strict=True):
@@ -264,7 +288,9 @@ class MTScaffoldTokenizer(PreTrainedTokenizer):
     def continues(self, number: int) -> bool:
         """Return whether a word goes on after an id, as with codes of code points, so that its text is not certain."""
         token = self.convert_ids_to_tokens(int(number))
-        return not self._bytes and token not in self._added_tokens_encoder and token.endswith(self._separator)
+        side = self._target
+        inside = isinstance(side, CharacterSide) and side.inside(token) is not None
+        return inside and token not in self._added_tokens_encoder
 
     def starts_afresh(self, text: str) -> bool:
         """Return whether what follows a complete text does not depend on it, as the space between two words does."""
@@ -376,64 +402,214 @@ class MTScaffoldTokenizer(PreTrainedTokenizer):
         return self._current.tokens[index]
 
     def _encode_plus(self, text: Any, text_pair: Any = None, **options: Any) -> Any:
-        """Encode texts in one call of the core; pairs, words and overflowing tokens as transformers does."""
+        """Encode texts, pairs and words in one call of the core; ids and overflowing tokens as transformers does."""
         wanted = Wanted.of(options)
-        texts = [text] if isinstance(text, str) else text
-        kinds = set(map(type, texts)) if isinstance(texts, list | tuple) else ()
-        plain = bool(kinds) and all(issubclass(kind, str) for kind in kinds)
-        if not plain or text_pair is not None or wanted.other or self.special_tokens_pattern not in _SURROUNDING:
+        given = None if wanted.other else _sequences(text, text_pair, wanted.words)
+        if given is None:
             if wanted.spans:
-                raise UsageError("return_offsets_mapping: is there for texts only, not for pairs, words or ids")
+                raise UsageError(
+                    "return_offsets_mapping: is there for texts, pairs and words only, not for ids or chats"
+                )
             options.pop("return_offsets_mapping", None)
             return super()._encode_plus(text, text_pair, **options)
+        if wanted.spans and self._current.no_spans is not None:
+            name = self._current.codes.name
+            raise UsageError(f"{name}: return_offsets_mapping is not supported for {self._current.no_spans}")
         split = options.get("split_special_tokens", self.split_special_tokens)
-        encoded = self._ids_of(list(texts), bool(split), wanted.spans)
-        surrounding = _SURROUNDING[self.special_tokens_pattern] if wanted.special else (False, False)
-        before = [self.bos_token_id] * surrounding[0]
-        after = [self.eos_token_id] * surrounding[1]
-        if wanted.truncated is not None:
-            room = max(0, wanted.truncated - len(before) - len(after))
-            encoded = encoded.truncated(room, self.truncation_side == "left")
-        longest = int((encoded.offsets[1:] - encoded.offsets[:-1]).max()) + len(before) + len(after)
-        self._eventual_warn_about_too_long_sequence(range(longest), wanted.max_length, wanted.verbose)
-        padding = None
-        if wanted.width is not None:
-            left = (wanted.side or self.padding_side) == "left"
-            padding = Padding(self.pad_token_id, wanted.width, wanted.multiple, left)
-        return self._returned(encoded, before, after, padding, wanted, isinstance(text, str))
+        encoded = self._ids_of([text for row in given for sequence in row for text in sequence], bool(split))
+        single = isinstance(text, str) or (wanted.words and not isinstance(text[0], list | tuple))
+        if not wanted.words and not wanted.windows and all(len(row) == 1 for row in given):
+            return self._texts(encoded, wanted, single)
+        return self._rows(given, encoded, wanted, single)
 
-    def _returned(
-        self,
-        encoded: Texts,
-        before: list[int],
-        after: list[int],
-        padding: Padding | None,
-        wanted: Wanted,
-        single: bool,
-    ) -> BatchEncoding:
-        """Return what was asked for, as arrays where that needs no detour."""
-        sizes = encoded.offsets[1:] - encoded.offsets[:-1] + len(before) + len(after)
-        masked = "attention_mask" in self.model_input_names if wanted.attention is None else wanted.attention
+    def _around(self, count: int, special: bool) -> list[list[int]]:
+        """Return the special tokens before, between and after the sequences of a row."""
+        marks = [[-1], [-2]][:count]
+        laid_out = self.build_inputs_with_special_tokens(*marks) if special else list(itertools.chain(*marks))
+        cuts = [-1, *(laid_out.index(mark) for (mark,) in marks), len(laid_out)]
+        return [laid_out[begin + 1 : end] for begin, end in itertools.pairwise(cuts)]
+
+    def _texts(self, encoded: Encoded, wanted: Wanted, single: bool) -> BatchEncoding:
+        """Return a row for each text: as arrays of the core where that needs no detour."""
+        around = self._around(1, wanted.special)
+        before, after = around
+        begins, ends = encoded.offsets[:-1], encoded.offsets[1:]
+        kept, offsets = slice(None), encoded.offsets
+        if wanted.truncated is not None and wanted.strategy != TruncationStrategy.ONLY_SECOND:
+            sizes = numpy.minimum(ends - begins, max(0, wanted.truncated - len(before) - len(after)))
+            begins, ends = (ends - sizes, ends) if self.truncation_side == "left" else (begins, begins + sizes)
+            offsets = numpy.concatenate([[0], numpy.cumsum(sizes)])
+            kept = numpy.arange(offsets[-1]) + numpy.repeat(begins - offsets[:-1], sizes)
+        spans = None
+        if wanted.spans:
+            spans = numpy.concatenate([encoded.spans(number) for number in range(len(begins))])[kept]
+        texts = Texts(encoded.ids[kept], offsets, spans)
+        sizes = numpy.diff(offsets) + len(before) + len(after)
+        padding = self._padding(int(sizes.max()), wanted)
+        widths = sizes if padding is None else numpy.maximum(sizes, padding.width)
+        alike = bool((widths == widths[0]).all())
         found: dict[str, Any]
-        if padding is not None or (wanted.tensors is not None and (sizes == sizes[0]).all()):
-            found = matrices(encoded, before, after, padding, masked, wanted.special_mask)
-            if wanted.tensors is None:
+        if padding is not None or (wanted.tensors is not None and alike):
+            found = matrices(texts, before, after, padding, self._attention(wanted), wanted.special_mask)
+            if wanted.tensors is None or not alike:
                 found = {name: array.tolist() for name, array in found.items()}
                 if "offset_mapping" in found:
                     found["offset_mapping"] = [[tuple(span) for span in row] for row in found["offset_mapping"]]
+            if padding is not None and not alike:
+                # Texts longer than max_length do not make the others longer.
+                cut = [slice(-width, None) if padding.left else slice(width) for width in widths.tolist()]
+                found = {name: [row[each] for row, each in zip(rows, cut, strict=True)] for name, rows in found.items()}
         else:
-            found = dict(lists(encoded, before, after, masked, wanted.special_mask))
+            found = dict(lists(texts, before, after, self._attention(wanted), wanted.special_mask))
+        if self._typed(wanted):
+            found["token_type_ids"] = [[0] * len(row) for row in found["input_ids"]]
+        side = self._current
+
+        def encoding(number: int) -> Encoding:
+            part = Part(number, number + 1, range(begins[number], ends[number]))
+            return self._encoding(side, encoded, around, [part], wanted, int(widths[number]), padding)
+
+        return self._returned(found, Encodings(len(begins), encoding), 1, wanted, single)
+
+    def _rows(self, given: list[list[list[str]]], encoded: Encoded, wanted: Wanted, single: bool) -> BatchEncoding:
+        """Return rows of pairs and words, and several of a text that is too long where that is asked for."""
+        around = [self._around(count, wanted.special) for count in (1, 2)]
+        rows, samples, text = list[list[Part]](), list[int](), 0
+        for sample, sequences in enumerate(given):
+            parts = []
+            for sequence in sequences:
+                first, text = text, text + len(sequence)
+                parts.append(Part(first, text, range(encoded.offsets[first], encoded.offsets[text])))
+            rows += self._cut(parts, sum(map(len, around[len(parts) - 1])), wanted)
+            samples += [sample] * (len(rows) - len(samples))
+        sizes = [sum(len(part.ids) for part in row) + sum(map(len, around[len(row) - 1])) for row in rows]
+        padding = self._padding(max(sizes), wanted)
+        width = 0 if padding is None else padding.width
+        encodings = [
+            self._encoding(self._current, encoded, around[len(row) - 1], row, wanted, max(size, width), padding)
+            for row, size in zip(rows, sizes, strict=True)
+        ]
+        found: dict[str, Any] = {"input_ids": [each.ids for each in encodings]}
+        if self._typed(wanted):
+            found["token_type_ids"] = [each.type_ids for each in encodings]
+        if self._attention(wanted):
+            found["attention_mask"] = [each.attention_mask for each in encodings]
+        if wanted.special_mask:
+            found["special_tokens_mask"] = [each.special_tokens_mask for each in encodings]
+        if wanted.spans:
+            found["offset_mapping"] = [each.offsets for each in encodings]
+        if wanted.windows:
+            found["overflow_to_sample_mapping"] = samples
+        return self._returned(found, encodings, len(rows[0]), wanted, single and not wanted.windows)
+
+    def _cut(self, parts: list[Part], special: int, wanted: Wanted) -> list[list[Part]]:
+        """Return the rows of a text or a pair: one without truncation, or without windows."""
+        surplus = sum(len(part.ids) for part in parts) + special - (wanted.truncated or 0)
+        left = self.truncation_side == "left"
+        if wanted.truncated is None or surplus <= 0:
+            return [parts]
+        if not wanted.windows:
+            cut = self.truncate_sequences(
+                *(list(part.ids) for part in parts),
+                num_tokens_to_remove=surplus,
+                truncation_strategy=wanted.strategy,
+            )
+            return [[part.kept(0, len(each or []), left) for part, each in zip(parts, cut, strict=False)]]
+        if len(parts) == 2 and wanted.strategy == TruncationStrategy.LONGEST_FIRST:
+            raise UsageError("return_overflowing_tokens: pairs need truncation='only_first' or 'only_second'")
+        number = int(wanted.strategy == TruncationStrategy.ONLY_SECOND)
+        if number >= len(parts):
+            return [parts]
+        length = len(parts[number].ids)
+        size = length - surplus
+        if size <= wanted.stride:
+            raise UsageError(
+                f"max_length leaves {max(size, 0)} tokens for a text; give one that leaves more than the stride, "
+                f"{wanted.stride}"
+            )
+        begins = range(0, length - wanted.stride, size - wanted.stride)
+        windows = [parts[number].kept(begin, begin + size, left) for begin in begins]
+        return [[*parts[:number], window, *parts[number + 1 :]] for window in windows]
+
+    def _padding(self, longest: int, wanted: Wanted) -> Padding | None:
+        """Return how rows are filled, the longest of which has so many ids."""
+        self._eventual_warn_about_too_long_sequence(range(longest), wanted.max_length, wanted.verbose)
+        if wanted.padding == PaddingStrategy.DO_NOT_PAD:
+            return None
+        width = longest if wanted.padding == PaddingStrategy.LONGEST else wanted.max_length or 0
+        left = (wanted.side or self.padding_side) == "left"
+        return Padding(self.pad_token_id, -(-width // wanted.multiple) * wanted.multiple, left)
+
+    def _attention(self, wanted: Wanted) -> bool:
+        return "attention_mask" in self.model_input_names if wanted.attention is None else wanted.attention
+
+    def _typed(self, wanted: Wanted) -> bool:
+        return "token_type_ids" in self.model_input_names if wanted.types is None else wanted.types
+
+    def _encoding(
+        self,
+        side: Side,
+        encoded: Encoded,
+        around: list[list[int]],
+        parts: list[Part],
+        wanted: Wanted,
+        width: int,
+        padding: Padding | None,
+    ) -> Encoding:
+        """Return a row of so many ids, padding among them."""
+        added = self._added_tokens_decoder
+        ids, sequences = list(around[0]), list[int | None]([None] * len(around[0]))
+        for number, part in enumerate(parts):
+            ids += encoded.ids[part.ids.start : part.ids.stop].tolist() + around[number + 1]
+            sequences += [number] * len(part.ids) + [None] * len(around[number + 1])
+        first, *second = (list(part.ids) for part in parts)
+        if wanted.special:
+            types = self.create_token_type_ids_from_sequences(first, *second)
+        else:
+            types = [int(number == 1 and self.token_type_ids_pattern == "bert_style") for number in sequences]
+        missing = width - len(ids)
+        left = missing if padding is not None and padding.left else 0
+
+        def padded(values: list[Any], fill: Any) -> list[Any]:
+            return [fill] * left + values + [fill] * (missing - left)
+
+        ids, sequences = padded(ids, 0 if padding is None else padding.id), padded(sequences, None)
+
+        def locate() -> tuple[list[tuple[int, int]], list[int | None]]:
+            offsets, words = [(0, 0)] * width, list[int | None]([None] * width)
+            for number, part in enumerate(parts):
+                begin = sequences.index(number) if part.ids else 0
+                inside = slice(begin, begin + len(part.ids))
+                offsets[inside], words[inside] = _located(encoded, part, wanted.words)
+            return offsets, words
+
+        return Encoding(
+            ids,
+            [str(added[number]) if number in added else side.tokens[number] for number in ids],
+            len(parts),
+            sequences,
+            padded(types, self.pad_token_type_id),
+            [int(number is None) for number in sequences],
+            padded([1] * (width - missing), 0),
+            locate,
+        )
+
+    def _returned(
+        self, found: dict[str, Any], encodings: Sequence[Encoding], count: int, wanted: Wanted, single: bool
+    ) -> BatchEncoding:
+        """Return what was found of all rows; count: the sequences of the first."""
         if wanted.length:
             found["length"] = [len(row) for row in found["input_ids"]]
         if single and wanted.tensors is None:
             found = {name: value[0] for name, value in found.items()}
-        return BatchEncoding(found, tensor_type=wanted.tensors)
+        known = None if self._current.no_spans else encodings
+        return BatchEncoding(found, known, tensor_type=wanted.tensors, n_sequences=count)
 
-    def _ids_of(self, texts: list[str], split_special: bool, spans: bool) -> Texts:
+    def _ids_of(self, texts: list[str], split_special: bool) -> Encoded:
         """Return the ids of texts, in which added tokens, special ones among them, are tokens of their own."""
         side, dropout = self._current, self._dropouts[self._in_target]
         if isinstance(side, ByteSide) and self._search.in_core:
-            return side.encode(texts, dropout, -1, spans, split_special=split_special)
+            return side.encode(texts, dropout, -1, split_special=split_special)
         unknown = -1 if self.unk_token is None else side.ids.get(str(self.unk_token), -1)
         places = (
             []
@@ -441,7 +617,7 @@ class MTScaffoldTokenizer(PreTrainedTokenizer):
             else [(number, *each) for number, text in enumerate(texts) for each in self._places(text)]
         )
         if not places:
-            return side.encode(texts, dropout, unknown, spans)
+            return side.encode(texts, dropout, unknown)
         # A text with n added tokens has n + 1 parts, empty ones among them.
         numbers = [number for number, _, _ in places]
         begins, parts = list[int](), list[str]()
@@ -450,19 +626,33 @@ class MTScaffoldTokenizer(PreTrainedTokenizer):
             for begin, part in self._between(text, [(place, token) for _, place, token in here]):
                 begins.append(begin)
                 parts.append(part)
-        encoded = side.encode(parts, dropout, unknown, spans)
+        encoded = side.encode(parts, dropout, unknown)
         # How many added tokens there are before each text, and how many ids of parts before each added token.
         every = numpy.arange(len(texts) + 1)
         earlier = numpy.searchsorted(numbers, every)
         before = encoded.offsets[numpy.arange(len(places)) + numpy.array(numbers) + 1]
         own = [self._added_tokens_encoder[token] for _, _, token in places]
-        found = None
-        if encoded.spans is not None:
-            shift = numpy.repeat(begins, numpy.diff(encoded.offsets))[:, None]
-            spelt = [(place, place + len(token)) for _, place, token in places]
-            found = numpy.insert(encoded.spans + shift, before, spelt, axis=0)
         ids = numpy.insert(encoded.ids.astype(numpy.int64), before, own)
-        return Texts(ids, encoded.offsets[every + earlier] + earlier, found)
+
+        def parts_of(number: int) -> range:
+            return range(number + earlier[number], number + earlier[number + 1] + 1)
+
+        def spans(number: int) -> Any:
+            here = parts_of(number)
+            found = [encoded.spans(part) + begins[part] for part in here]
+            # An added token has the spaces that it takes.
+            tokens = [[(begins[part] + len(parts[part]), begins[part + 1])] for part in here[:-1]]
+            return numpy.concatenate([*itertools.chain(*zip(found, tokens, strict=False)), found[-1]])
+
+        def words(number: int) -> Any:
+            found, first = list[Any](), 0
+            for part in parts_of(number):
+                within = encoded.words(part)
+                found += [within + first, [first + int(within.max(initial=-1)) + 1]]
+                first = found[-1][0] + 1
+            return numpy.concatenate(found[:-1])
+
+        return Encoded(ids, encoded.offsets[every + earlier] + earlier, spans, words)
 
     def _between(self, text: str, tokens: Sequence[tuple[int, str]]) -> Iterator[tuple[int, str]]:
         """Yield the parts of a text around added tokens, with their places, without the spaces that the tokens take."""
@@ -536,6 +726,39 @@ class MTScaffoldTokenizer(PreTrainedTokenizer):
     @classmethod
     def register_for_auto_class(cls, auto_class: str = "AutoTokenizer") -> None:
         """Do nothing: every saved folder names this class already, and a copy of this module would not run there."""
+
+
+def _sequences(text: Any, pair: Any, words: bool) -> list[list[list[str]]] | None:
+    """Return the one or two sequences of each row, each as texts: one, or its words.
+
+    None for what only transformers' own code takes, ids for instance, or refuses.
+    """
+    batch = isinstance(text, list | tuple) and (not words or (text and isinstance(text[0], list | tuple)))
+    if batch and pair is not None and not (isinstance(pair, list | tuple) and len(pair) == len(text)):
+        return None
+    found = []
+    for first, second in zip(text, pair or itertools.repeat(None), strict=False) if batch else [(text, pair)]:
+        row = [first] if second is None else [first, second]
+        if batch and second is None and isinstance(first, tuple if words else list | tuple) and len(first) == 2:
+            row = list(first)
+        if words and not all(isinstance(each, list | tuple) for each in row):
+            return None
+        sequences = [list(each) if words else [each] for each in row]
+        if not all(isinstance(each, str) for each in itertools.chain(*sequences)):
+            return None
+        found.append(sequences)
+    return found or None
+
+
+def _located(encoded: Encoded, part: Part, words: bool) -> tuple[list[tuple[int, int]], list[int]]:
+    """Return the characters and the word of each id of a part; words: each text is a word."""
+    texts = range(part.first, part.end)
+    spans = [tuple(span) for number in texts for span in encoded.spans(number).tolist()]
+    sizes = numpy.diff(encoded.offsets[part.first : part.end + 1])
+    found = numpy.repeat(numpy.arange(len(texts)), sizes) if words else encoded.words(part.first)
+    begin = int(encoded.offsets[part.first])
+    inside = slice(part.ids.start - begin, part.ids.stop - begin)
+    return spans[inside], found.tolist()[inside]
 
 
 def _in_word(character: str) -> bool:

@@ -4,11 +4,19 @@ from __future__ import annotations
 
 import argparse
 import codecs
+import inspect as inspect
 import io
 import itertools
+import os as os
 import random
 import re
+import sys as sys
+import tempfile as tempfile
+import warnings as warnings
 from collections.abc import Callable, Collection, Iterable, Sequence
+from io import open as open
+from multiprocessing import Pool as Pool
+from multiprocessing import cpu_count as cpu_count
 from typing import IO, Any, cast
 
 from mt_scaffold.cached import cached_property
@@ -234,7 +242,7 @@ def read_vocabulary(vocab_file: Text, threshold: int | None) -> set[str]:
 
 def get_byte_mode(code_file_name: str) -> bool:
     """Return whether a codes file says that it is of byte-level BPE: what to pass to ``BPE`` as ``is_bytes``."""
-    with open(code_file_name, "rb") as codes:
+    with open(code_file_name, "rb") as codes:  # noqa: UP020
         return codes.readline().endswith(b"byte\n")
 
 

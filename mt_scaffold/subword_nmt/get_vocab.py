@@ -3,6 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import codecs as codecs
+import inspect as inspect
+import os as os
+import sys as sys
+import warnings as warnings
+from collections import Counter as Counter
+from io import open as open
 
 from mt_scaffold import vocabulary as vocab
 from mt_scaffold.corpus.files import AsBytes, WritableText

@@ -3,7 +3,19 @@
 from __future__ import annotations
 
 import argparse
+import codecs as codecs
+import copy as copy
+import inspect as inspect
+import os as os
+import re as re
+import sys as sys
+import tempfile as tempfile
+import warnings as warnings
 from collections import Counter
+from collections import defaultdict as defaultdict
+from io import open as open
+from multiprocessing import Pool as Pool
+from multiprocessing import cpu_count as cpu_count
 from typing import Any, cast
 
 from mt_scaffold.corpus.count import count_words

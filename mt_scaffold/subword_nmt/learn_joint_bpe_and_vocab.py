@@ -3,9 +3,20 @@
 from __future__ import annotations
 
 import argparse
+import codecs as codecs
+import inspect as inspect
+import os as os
+import sys as sys
+import tempfile as tempfile
+import warnings as warnings
+from collections import Counter as Counter
+from io import open as open
+from multiprocessing import cpu_count as cpu_count
 
 from mt_scaffold.commands.arguments import add_separator
 from mt_scaffold.methods import PlainBPE, learn
+from mt_scaffold.subword_nmt import apply_bpe as apply_bpe
+from mt_scaffold.subword_nmt import learn_bpe as learn_bpe
 from mt_scaffold.subword_nmt.streams import add_amount, add_file, add_num_workers, as_text, new_parser
 
 

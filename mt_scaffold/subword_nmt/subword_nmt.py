@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import argparse as argparse
+import codecs as codecs
+import io as io
+import sys as sys
+
 from mt_scaffold.subword_nmt.apply_bpe import BPE as BPE
 from mt_scaffold.subword_nmt.apply_bpe import create_parser as create_apply_bpe_parser
 from mt_scaffold.subword_nmt.apply_bpe import get_byte_mode as get_byte_mode

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import importlib
 import json
 import pickle
 import re
@@ -411,19 +410,9 @@ def test_a_subword_spelled_like_a_special_token_keeps_its_id(tmp_path: Path) -> 
 
 
 @pytest.fixture
-def marian(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """MarianMTModel; transformers imports torchaudio, whose wheel may not load beside a torch without CUDA."""
-    pytest.importorskip("torch")
-    try:
-        importlib.import_module("torchaudio")
-    except ImportError:
-        pass
-    except OSError:
-        for module in ("transformers.utils", "transformers.utils.import_utils"):
-            monkeypatch.setattr(f"{module}.is_torchaudio_available", lambda: False)
-    from transformers import MarianMTModel
-
-    return MarianMTModel
+def marian(models_of_transformers: Any) -> Any:
+    """MarianMTModel."""
+    return models_of_transformers.MarianMTModel
 
 
 def test_the_documented_example_trains_a_marian(

@@ -102,6 +102,18 @@ def test_names_of_the_command() -> None:
     assert all(callable(getattr(module, name)) for name in module.__all__)
 
 
+@pytest.mark.parametrize("module", [*SIGNATURES, "subword_nmt"])
+def test_every_name_that_a_script_can_reach(module: str) -> None:
+    """Those that subword-nmt's modules import as well: a published script calls ``apply_bpe.cpu_count``."""
+    left_out = {"learn_bpe": {"get_pair_statistics", "update_pair_statistics", "replace_pair", "prune_stats", "tqdm"}}
+    theirs, ours = (importlib.import_module(f"{name}.{module}") for name in ("subword_nmt", "mt_scaffold.subword_nmt"))
+    features = {name for name, value in vars(theirs).items() if type(value).__name__ == "_Feature"}
+    public = {name for name in vars(theirs) if not name.startswith("_")} - features
+    assert public - set(vars(ours)) - left_out.get(module, set()) == set()
+    for name in ("cpu_count", "Pool", "os", "tempfile"):
+        assert getattr(ours, name, None) is getattr(theirs, name, None)
+
+
 # ---- segmenting
 
 

@@ -1,0 +1,130 @@
+"""Which word and which characters each token of a text is: what ``BatchEncoding`` asks of a tokenizer for each row."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property
+from typing import overload
+
+# The characters of each token, and its word.
+Located = tuple[list[tuple[int, int]], list[int | None]]
+
+
+class Encoding:
+    """One row, with the names and the meaning that ``tokenizers.Encoding`` has; each list has an item per token.
+
+    n_sequences: 2 for a pair. sequence_ids: 0 or 1 for a token of the first or the second text, None for what is no
+    text. locate: returns offsets, the characters of each token in its text, (0, 0) for what is no text; and word_ids,
+    the number of its word in its text, None for what is no text. It is called when one of them is asked for.
+    """
+
+    def __init__(
+        self,
+        ids: list[int],
+        tokens: list[str],
+        n_sequences: int,
+        sequence_ids: list[int | None],
+        type_ids: list[int],
+        special_tokens_mask: list[int],
+        attention_mask: list[int],
+        locate: Callable[[], Located],
+    ) -> None:
+        self.ids, self.tokens, self.n_sequences, self.sequence_ids = ids, tokens, n_sequences, sequence_ids
+        self.type_ids, self.special_tokens_mask, self.attention_mask = type_ids, special_tokens_mask, attention_mask
+        self._locate: Callable[[], Located] | None = locate
+
+    @cached_property
+    def _located(self) -> Located:
+        assert self._locate is not None
+        return self._locate()
+
+    def __getstate__(self) -> dict[str, object]:
+        # A worker process sends it without the tokenizer.
+        return {**self.__dict__, "_located": self._located, "_locate": None}
+
+    @property
+    def offsets(self) -> list[tuple[int, int]]:
+        """The characters of each token."""
+        return self._located[0]
+
+    @property
+    def word_ids(self) -> list[int | None]:
+        """The word of each token."""
+        return self._located[1]
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    @property
+    def words(self) -> list[int | None]:
+        """The same as ``word_ids``."""
+        return self.word_ids
+
+    @property
+    def overflowing(self) -> list[Encoding]:
+        """None: what is cut off a text is in rows of its own."""
+        return []
+
+    def token_to_sequence(self, token: int) -> int | None:
+        """Return the sequence that a token is of; None for what is no text."""
+        return self.sequence_ids[token] if token < len(self) else None
+
+    def token_to_word(self, token: int) -> int | None:
+        """Return the word that a token is of, in its sequence."""
+        return self.word_ids[token] if token < len(self) else None
+
+    def token_to_chars(self, token: int) -> tuple[int, int] | None:
+        """Return the characters of a token, in its sequence."""
+        return None if self.token_to_sequence(token) is None else self.offsets[token]
+
+    def char_to_token(self, place: int, sequence: int = 0) -> int | None:
+        """Return the first token that has the character; None for spaces between words."""
+        for token in self._of(sequence):
+            begin, end = self.offsets[token]
+            if begin <= place < end:
+                return token
+        return None
+
+    def char_to_word(self, place: int, sequence: int = 0) -> int | None:
+        """Return the word that has the character."""
+        token = self.char_to_token(place, sequence)
+        return None if token is None else self.word_ids[token]
+
+    def word_to_tokens(self, word: int, sequence: int = 0) -> tuple[int, int] | None:
+        """Return the tokens of a word, the first and the one after the last; None where it has none here."""
+        tokens = [token for token in self._of(sequence) if self.word_ids[token] == word]
+        return (tokens[0], tokens[-1] + 1) if tokens else None
+
+    def word_to_chars(self, word: int, sequence: int = 0) -> tuple[int, int] | None:
+        """Return the characters of a word."""
+        tokens = self.word_to_tokens(word, sequence)
+        return None if tokens is None else (self.offsets[tokens[0]][0], self.offsets[tokens[1] - 1][1])
+
+    def _of(self, sequence: int) -> Iterator[int]:
+        return (token for token, each in enumerate(self.sequence_ids) if each == sequence)
+
+
+class Encodings(Sequence[Encoding]):
+    """The encodings of a batch, each made when it is asked for: most programs take the ids alone."""
+
+    def __init__(self, count: int, make: Callable[[int], Encoding]) -> None:
+        self._made: list[Encoding | None] = [None] * count
+        self._make = make
+
+    def __len__(self) -> int:
+        return len(self._made)
+
+    @overload
+    def __getitem__(self, number: int) -> Encoding: ...
+    @overload
+    def __getitem__(self, number: slice) -> list[Encoding]: ...
+    def __getitem__(self, number: int | slice) -> Encoding | list[Encoding]:
+        if isinstance(number, slice):
+            return [self[each] for each in range(*number.indices(len(self)))]
+        found = self._made[number]
+        if found is None:
+            found = self._made[number] = self._make(number % len(self))
+        return found
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return list, (list(self),)
