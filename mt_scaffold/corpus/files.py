@@ -185,10 +185,11 @@ def _open_plain_output(path: PathLike) -> Iterator[BinaryIO]:
     target = os.path.realpath(path)
     folder, name = os.path.split(target)
     temporary = os.path.join(folder, f".{name}.{os.getpid()}.part")
-    mode = 0o666
+    replaced = None
     try:
         if os.path.exists(target):
-            mode = stat.S_IMODE(os.stat(target).st_mode)
+            replaced = stat.S_IMODE(os.stat(target).st_mode)
+        mode = 0o666 if replaced is None else replaced
         descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, mode)
     except FileNotFoundError as error:
         raise MTScaffoldError(f"{os.fspath(path)}: no folder {folder}; create it first") from error
@@ -196,6 +197,8 @@ def _open_plain_output(path: PathLike) -> Iterator[BinaryIO]:
         raise explain_os_error(error, path) from error
     try:
         with os.fdopen(descriptor, "wb") as stream:
+            if replaced is not None and stat.S_IMODE(os.fstat(descriptor).st_mode) != replaced:
+                os.fchmod(descriptor, replaced)  # the umask has masked it
             yield stream
         os.replace(temporary, target)
     except BaseException as error:

@@ -11,7 +11,7 @@ import contextlib
 import os
 import re
 import shutil
-import tempfile
+import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -135,15 +135,25 @@ def _unknown_symbols(name: str, counts: Mapping[str, Mapping[str, Counts]]) -> l
 
 @contextlib.contextmanager
 def appears_complete(output: Path) -> Iterator[Path]:
-    """Give a temporary folder, which takes the place of ``output`` when the block ends without an error."""
+    """Give a temporary folder, which takes the place of ``output`` when the block ends without an error.
+
+    Modes are those of what it replaces; new ones follow the umask.
+    """
+    temporary = output.parent / f".{output.name}.{uuid.uuid4().hex}.part"
     try:
         make_folder(output.parent)
-        temporary = Path(tempfile.mkdtemp(prefix=f".{output.name}.", suffix=".part", dir=output.parent))
+        temporary.mkdir()
     except OSError as error:
         raise explain_os_error(error, output.parent) from error
     try:
         yield temporary
-        temporary.chmod(0o755)
+        # safetensors writes files that only their owner can read.
+        new = temporary.stat().st_mode & 0o666
+        for path in [*temporary.rglob("*"), temporary]:
+            if (replaced := output / path.relative_to(temporary)).exists():
+                shutil.copymode(replaced, path)
+            elif path.is_file():
+                path.chmod(new)
         shutil.rmtree(output, ignore_errors=True)
         temporary.rename(output)
     finally:

@@ -201,7 +201,7 @@ class _LocalFolder:
     def replace(self, name: str, content: bytes) -> None:
         try:
             with self._written(name, content) as complete:
-                os.replace(complete, self.path(name))
+                _replace(complete, self.path(name))
         except OSError as error:
             raise explain_os_error(error, self.path(name)) from error
 
@@ -240,12 +240,19 @@ class _LocalFolder:
 
     def publish(self, path: str, name: str) -> None:
         try:
-            os.replace(path, self.path(name))
+            _replace(path, self.path(name))
         except OSError as error:
             raise explain_os_error(error, self.path(name)) from error
 
     def clear_claims(self) -> None:
         shutil.rmtree(self.path(CLAIMS), ignore_errors=True)
+
+
+def _replace(path: str, target: str) -> None:
+    """Rename a file, which gets the mode of one that it replaces."""
+    with contextlib.suppress(FileNotFoundError):
+        shutil.copymode(target, path)
+    os.replace(path, target)
 
 
 def _created(path: str, content: bytes) -> bool:
