@@ -87,8 +87,8 @@ class SizeComparison:
     """A comparison of BPE and Scaffold-BPE vocabularies of ``symbols`` merged tokens, with counts instead of lists.
 
     removed, new: how many tokens only BPE has and only Scaffold-BPE has. The rest is as in VocabularyComparison.
-    scaffold_share_of_bpe: the share of BPE's vocabulary, base symbols included, that Scaffold-BPE marks as scaffold: the
-        paper's percentage of scaffold tokens (section "Introduction"). None where it was not measured.
+    scaffold_share_of_bpe: the share of BPE's vocabulary, base symbols included, that Scaffold-BPE marks as scaffold:
+        the paper's percentage of scaffold tokens (section "Introduction"). None where it was not measured.
     bpe, scaffold: what each vocabulary makes of the text; None where it was not measured.
     """
 
