@@ -18,6 +18,13 @@ _MOST_WORKERS_BY_DEFAULT = 16
 _NUM_WORKERS = "MT_SCAFFOLD_NUM_WORKERS"
 
 
+def refuse_text(**collections: object) -> None:
+    """Raise UsageError for a single string in place of a collection of strings: its letters would be the entries."""
+    for name, given in collections.items():
+        if isinstance(given, str | bytes):
+            raise UsageError(f"{name}: give a list of strings, such as [{given!r}]")
+
+
 def worker_count(num_workers: int | None = None) -> int:
     """Return the number of threads or processes: as given; for -1, every core that this process may run on.
 

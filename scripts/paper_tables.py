@@ -56,7 +56,7 @@ def sizes_table() -> str:
         rows.append([f"{gain.text} (the paper)", f"{gain.symbols:,}", *cells])
     for text, name in SIZES.items():
         for row in json.loads((DOCS / "results" / "vocabulary_sizes" / f"{name}.json").read_text(encoding="utf-8")):
-            cells = [f"{100 * row['gain']:.2f}", f"{100 * row['scaffold_share']:.2f}"]
+            cells = [f"{100 * row['gain']:.2f}", f"{100 * row['scaffold_share_of_bpe']:.2f}"]
             cells += [f"{row[kind][key]:.{places}f}" for _, key, places in MEASURED for kind in ("bpe", "scaffold")]
             rows.append([text, f"{row['symbols']:,}", *cells])
     return format_table(rows, markdown=True)

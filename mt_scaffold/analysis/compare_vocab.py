@@ -87,8 +87,8 @@ class SizeComparison:
     """A comparison of BPE and Scaffold-BPE vocabularies of ``symbols`` merged tokens, with counts instead of lists.
 
     removed, new: how many tokens only BPE has and only Scaffold-BPE has. The rest is as in VocabularyComparison.
-    scaffold_share: the share of BPE's vocabulary, base symbols included, that Scaffold-BPE marks as scaffold: the
-        paper's percentage of scaffold tokens (section "Introduction"). None where it was not measured.
+    scaffold_share_of_bpe: the share of BPE's vocabulary, base symbols included, that Scaffold-BPE marks as scaffold:
+        the paper's percentage of scaffold tokens (section "Introduction"). None where it was not measured.
     bpe, scaffold: what each vocabulary makes of the text; None where it was not measured.
     """
 
@@ -98,7 +98,7 @@ class SizeComparison:
     average_frequency_removed: float | None
     average_frequency_new: float | None
     gain: float | None
-    scaffold_share: float | None = None
+    scaffold_share_of_bpe: float | None = None
     bpe: TextFigures | None = None
     scaffold: TextFigures | None = None
 
@@ -245,7 +245,7 @@ def _at_size(symbols: int, bpe: Vocabulary, scaffold: Vocabulary) -> SizeCompari
         average_frequency_removed=found.average_frequency_removed,
         average_frequency_new=found.average_frequency_new,
         gain=found.gain,
-        scaffold_share=marked / len(bpe.frequencies),
+        scaffold_share_of_bpe=marked / len(bpe.frequencies),
         bpe=_figures(bpe),
         scaffold=_figures(scaffold),
     )
@@ -301,7 +301,7 @@ def format_sizes(rows: Sequence[SizeComparison], form: str = "text") -> str:
     table = [heading]
     for row in rows:
         averages = _shown_average(row.average_frequency_removed), _shown_average(row.average_frequency_new)
-        share = "" if row.scaffold_share is None else f"{row.scaffold_share:.2%}"
+        share = "" if row.scaffold_share_of_bpe is None else f"{row.scaffold_share_of_bpe:.2%}"
         table.append([f"{row.symbols:,}", f"{row.removed:,}", f"{row.new:,}", *averages, _shown_gain(row.gain), share])
     drawn = format_table(table, markdown=form == "markdown")
     if any(row.bpe for row in rows):

@@ -186,12 +186,11 @@ def _open_plain_output(path: PathLike, durable: bool) -> Iterator[BinaryIO]:
             raise
         return
     target = os.path.realpath(path)
-    folder = os.path.dirname(target)
-    mode = 0o666
+    folder, replaced = os.path.dirname(target), None
     try:
         if os.path.exists(target):
-            mode = stat.S_IMODE(os.stat(target).st_mode)
-        descriptor, temporary = create_part(target, mode)
+            replaced = stat.S_IMODE(os.stat(target).st_mode)
+        descriptor, temporary = create_part(target, 0o666 if replaced is None else replaced)
     except FileNotFoundError as error:
         raise MTScaffoldError(f"{os.fspath(path)}: no folder {folder}; create it first") from error
     except OSError as error:
@@ -199,6 +198,8 @@ def _open_plain_output(path: PathLike, durable: bool) -> Iterator[BinaryIO]:
     try:
         # A copy, so that the part is not given up before it has its name.
         with os.fdopen(os.dup(descriptor), "wb") as stream:
+            if replaced is not None and stat.S_IMODE(os.fstat(descriptor).st_mode) != replaced:
+                os.fchmod(descriptor, replaced)  # the umask has masked it
             yield stream
             if durable:
                 stream.flush()

@@ -8,12 +8,14 @@ from typing import AnyStr, Generic
 
 from mt_scaffold.corpus.text import like
 from mt_scaffold.errors import UsageError
+from mt_scaffold.options import refuse_text
 
 
 class GlossaryIsolator(Generic[AnyStr]):
     """Isolate glossary entries (words or regular expressions) inside words, as subword-nmt does."""
 
     def __init__(self, glossaries: Sequence[AnyStr]) -> None:
+        refuse_text(glossaries=glossaries)
         self._patterns: list[tuple[re.Pattern[AnyStr], re.Pattern[AnyStr], re.Pattern[AnyStr]]] = []
         for glossary in glossaries:
             try:

@@ -13,6 +13,7 @@ from mt_scaffold.corpus.files import PathLike, read_file, shown
 from mt_scaffold.corpus.text import END_OF_WORD, SEPARATOR, bytes_to_notation, decode, is_base_symbol
 from mt_scaffold.corpus.vocabulary_file import SPECIAL_SYMBOLS, read_dictionary
 from mt_scaffold.errors import MTScaffoldError, UsageError
+from mt_scaffold.options import refuse_text
 from mt_scaffold.segment.apply import BPE
 from mt_scaffold.segment.numbering import Numbering, numbering_of, ordinary_tokens
 
@@ -377,6 +378,7 @@ def side_of(
     Raises UsageError for options that codes of bytes do not have, and for glossaries without a vocabulary; otherwise as
     ``BPE`` and ``read_tokens`` do.
     """
+    refuse_text(glossaries=glossaries)
     codes = Codes.read(codes_file)
     if not codes.header.bytes:
         if glossaries and vocab_file is None:

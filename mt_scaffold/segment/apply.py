@@ -22,6 +22,7 @@ from mt_scaffold.options import (
     check_merges,
     check_uniform_sampling,
     core_seed,
+    refuse_text,
     warn_of_epoch,
     worker_count,
 )
@@ -81,6 +82,7 @@ class BPE(TokenIds):
         inference: str = MERGES,
         numbering: Numbering | None = None,
     ) -> None:
+        refuse_text(vocab=vocab, glossaries=glossaries, special_tokens=special_tokens)
         inference_of(inference).check(vocabulary=vocab is not None)
         read = Codes.of(codes)
         vocab = None if vocab is None else [*vocab]

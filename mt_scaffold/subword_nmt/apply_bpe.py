@@ -28,7 +28,7 @@ from mt_scaffold.corpus.files import AsBytes, open_input, shown, stream_name
 from mt_scaffold.corpus.glossaries import around
 from mt_scaffold.corpus.text import LINE_MARGIN, SEPARATOR, as_bytes, like, not_utf8, notation_to_bytes
 from mt_scaffold.errors import MTScaffoldError, UsageError
-from mt_scaffold.options import check_dropout, check_merges, worker_count
+from mt_scaffold.options import check_dropout, check_merges, refuse_text, worker_count
 from mt_scaffold.segment import apply
 from mt_scaffold.subword_nmt.segmenting import check_vocab_and_split as check_vocab_and_split
 from mt_scaffold.subword_nmt.segmenting import encode as encode
@@ -59,6 +59,7 @@ class BPE:
         glossaries: Sequence[Any] | None = None,
         is_bytes: bool = False,
     ) -> None:
+        refuse_text(vocab=vocab, glossaries=glossaries)
         self.is_bytes = is_bytes
         self.separator: Any = as_bytes(separator) if is_bytes else as_text(separator)
         self.vocab = vocab

@@ -141,7 +141,7 @@ def test_sizes_with_a_pretokeniser(tmp_path: Path, capsys: pytest.CaptureFixture
     )
     found, figures = compare_vocab(bpe, scaffold, path), stats([bpe, scaffold], path)
     assert (row.removed, row.new, row.gain) == (len(found.removed), len(found.new), found.gain)
-    assert row.removed > 0 and row.scaffold_share == sum(entry.scaffold for entry in found.removed) / 340
+    assert row.removed > 0 and row.scaffold_share_of_bpe == sum(entry.scaffold for entry in found.removed) / 340
     for measured, summary in zip((row.bpe, row.scaffold), figures, strict=True):
         assert measured is not None
         assert measured.vocabulary_size == summary.vocabulary_size == 340

@@ -229,7 +229,7 @@ def test_on_its_training_text_scaffold_removes_only_scaffold_tokens() -> None:
     assert at_size.symbols == 60
     assert (at_size.gain, at_size.removed) == (found.gain, len(found.removed))
     base = len("abcdefgh") + len({stem[-1] for stem in stems[:5]})  # inside words, and at their ends
-    assert at_size.scaffold_share == len(found.removed) / (60 + base)
+    assert at_size.scaffold_share_of_bpe == len(found.removed) / (60 + base)
 
 
 def test_sizes_are_compared_from_one_text(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -136,7 +136,10 @@ def _unknown_symbols(name: str, counts: Mapping[str, Mapping[str, Counts]]) -> l
 
 @contextlib.contextmanager
 def appears_complete(output: Path) -> Iterator[Path]:
-    """Give a temporary folder, which takes the place of ``output`` when the block ends without an error."""
+    """Give a temporary folder, which takes the place of ``output`` when the block ends without an error.
+
+    Modes are those of what it replaces; new ones follow the umask.
+    """
     make_folder(output.parent)
     with contextlib.ExitStack() as stack:
         try:
@@ -144,6 +147,13 @@ def appears_complete(output: Path) -> Iterator[Path]:
         except OSError as error:
             raise explain_os_error(error, output.parent) from error
         yield temporary
+        # safetensors writes files that only their owner can read.
+        new = temporary.stat().st_mode & 0o666
+        for path in [*temporary.rglob("*"), temporary]:
+            if (replaced := output / path.relative_to(temporary)).exists():
+                shutil.copymode(replaced, path)
+            elif path.is_file():
+                path.chmod(new)
         shutil.rmtree(output, ignore_errors=True)
         temporary.rename(output)
 

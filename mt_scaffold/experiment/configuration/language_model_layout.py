@@ -10,7 +10,7 @@ from typing import Any
 from mt_scaffold.corpus.documents import Documents
 from mt_scaffold.errors import MTScaffoldError
 from mt_scaffold.experiment.configuration.language_model import LanguageModelConfig
-from mt_scaffold.experiment.configuration.layout import Layout, Run, training_section
+from mt_scaffold.experiment.configuration.layout import Layout, Run, for_snakemake, training_section
 
 TASK_KINDS = ("txt", "md", "tex", "json", "csv")
 
@@ -49,10 +49,13 @@ class LanguageModelLayout(Layout[LanguageModelConfig]):
         return files.train if part == "train" else (files.valid or []) if part == "valid" else (files.tests or {})[part]
 
     def files(self, part: str) -> list[Path]:
-        """The files of a part's documents, with globs expanded. Raises MTScaffoldError where one is missing."""
+        """The files of a part's documents, with globs expanded.
+
+        Raises MTScaffoldError where one is missing, UsageError as ``for_snakemake`` does.
+        """
         if part in self.written_parts:
             return [self.documents(part)]
-        return existing_files(self.patterns(part))
+        return [for_snakemake(path) for path in existing_files(self.patterns(part))]
 
     @property
     def format(self) -> tuple[str | None, str | None]:
@@ -139,7 +142,7 @@ class LanguageModelLayout(Layout[LanguageModelConfig]):
             return []
         folders = [*tasks.include_path, *([] if tasks.storycloze is None else [tasks.storycloze])]
         found = (path for folder in folders for path in sorted(Path(folder).rglob("*")))
-        return [path for path in found if path.is_file() and path.suffix != ".pyc"]
+        return [for_snakemake(path) for path in found if path.is_file() and path.suffix != ".pyc"]
 
     @property
     def vocabulary_table(self) -> Path:

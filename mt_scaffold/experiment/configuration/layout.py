@@ -305,12 +305,14 @@ def plan_experiment(configurations: Sequence[PathLike], settings: Mapping[str, A
     ``output`` (folder; default: experiments/NAME), ``cache``, ``sample``, ``batch``, ``only`` (one or more systems to
     train; default: all), and any section of the configuration, whose values replace those of the file.
 
-    Raises UsageError as load_experiment does, and for a system that there is not.
+    Raises UsageError as load_experiment does, for a system that there is not, and as ``for_snakemake`` does.
     """
     if len(configurations) != 1:
         raise UsageError("give one experiment: --configfile configs/NAME.yaml")
-    given = {key: typed(value) for key, value in settings.items()}
-    output, cache, only = (given.pop(key, None) for key in ("output", "cache", "only"))
+    # Paths are not typed: a folder may be called "no", "12" or "runs #2".
+    output, cache = settings.get("output"), settings.get("cache")
+    given = {key: typed(value) for key, value in settings.items() if key not in ("output", "cache")}
+    only = given.pop("only", None)
     for short, (section, key) in _SHORT.items():
         value = given.pop(short, None)
         if value is not None:
@@ -318,8 +320,18 @@ def plan_experiment(configurations: Sequence[PathLike], settings: Mapping[str, A
             # Anything but a mapping is left for load_experiment to refuse.
             given[section] = {**inner, key: value} if isinstance(inner, Mapping) else inner
     config = load_experiment(configurations[0], given)
-    folder = Path(str(output or f"experiments/{config.name}"))
+    folder = for_snakemake(Path(str(output or f"experiments/{config.name}")))
+    for codes in config.all_codes.values():
+        if codes.file is not None:
+            for_snakemake(Path(codes.file))
     return Plan(folder, config, _chosen(only, config), None if cache is None else Path(str(cache)))
+
+
+def for_snakemake(path: Path) -> Path:
+    """Return a path that can be an input or output of a rule; raise UsageError for one with braces."""
+    if {"{", "}"} & {*str(path)}:
+        raise UsageError(f"{path}: Snakemake would take the braces in this path for wildcards; rename it")
+    return path
 
 
 def _chosen(only: object, config: Experiment) -> list[str]:

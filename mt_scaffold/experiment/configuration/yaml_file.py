@@ -13,11 +13,15 @@ from mt_scaffold.experiment.runtime.schema import join_key
 if TYPE_CHECKING:
     import yaml
 
+# Values that the aliases of a file may add, so that a few lines cannot stand for more than memory holds.
+_ALIASED = 10_000
+
 
 def read(path: PathLike) -> tuple[dict[str, Any], dict[str, int]]:
     """Return the content of a YAML file, and the line of every key in it by dotted key.
 
-    Raises UsageError for a syntax error, a duplicate key, or content that is not a mapping.
+    Raises UsageError for a syntax error, a duplicate key, aliases that stand for too much, or content that is not a
+    mapping.
     """
     import yaml
 
@@ -25,7 +29,7 @@ def read(path: PathLike) -> tuple[dict[str, Any], dict[str, int]]:
         content = stream.read()
     try:
         loader = yaml.SafeLoader(content)
-        root = loader.get_single_node()
+        root = _single_node(loader, str(path))
         lines: dict[str, int] = {}
         if root is not None:
             _note_lines(root, "", lines, str(path))
@@ -57,8 +61,10 @@ def typed(value: Any) -> Any:
     import yaml
 
     try:
-        return yaml.safe_load(value)
-    except (yaml.YAMLError, ValueError) as error:
+        loader = yaml.SafeLoader(value)
+        root = _single_node(loader, "--config")
+        return None if root is None else loader.construct_document(root)
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
         raise UsageError(f"--config: '{value}' is not valid YAML; quote special characters") from error
 
 
@@ -93,6 +99,31 @@ def merged(document: Mapping[str, Any], overrides: Mapping[str, Any]) -> dict[st
         old = result.get(key)
         result[key] = merged(old, value) if isinstance(old, Mapping) and isinstance(value, Mapping) else value
     return result
+
+
+def _single_node(loader: yaml.SafeLoader, origin: str) -> yaml.Node | None:
+    """Return the root of the only document; UsageError where its aliases stand for more than _ALIASED values."""
+    root = loader.get_single_node()
+    sizes: dict[yaml.Node, int] = {}
+    if root is not None and _size(root, sizes) > len(sizes) + _ALIASED:
+        raise UsageError(f"{origin}: its aliases stand for more than {_ALIASED:,} values; use fewer")
+    return root
+
+
+def _size(node: yaml.Node, sizes: dict[yaml.Node, int]) -> int:
+    """Return how many values a node has with every alias written out; each node is visited once.
+
+    RecursionError for one that contains itself.
+    """
+    import yaml
+
+    if node not in sizes:
+        inner = node.value if isinstance(node, yaml.SequenceNode) else []
+        if isinstance(node, yaml.MappingNode):
+            inner = [each for pair in node.value for each in pair]
+        # Capped, for the number itself would grow with every level.
+        sizes[node] = min(1 + sum(_size(each, sizes) for each in inner), 1 << 60)
+    return sizes[node]
 
 
 def _note_lines(node: yaml.Node, key: str, lines: dict[str, int], path: str) -> None:

@@ -2,9 +2,10 @@
 
 import ast
 import functools
+import operator
 import os
 import sys
-from typing import Any
+from typing import Any, cast
 from unittest import mock
 
 import fairseq.models
@@ -15,24 +16,62 @@ from fairseq.distributed import utils as distributed
 from mt_scaffold.errors import MTScaffoldError
 from mt_scaffold.experiment.runtime.checkpoints import safe_globals
 
-_VALUES = (ast.Expression, ast.Constant, ast.Tuple, ast.List, ast.Dict, ast.Load)
-_SUMS = (ast.UnaryOp, ast.USub, ast.UAdd, ast.BinOp, ast.Add, ast.Sub, ast.Mult, ast.Div)
+_ARITHMETIC = {ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv}
+_SEQUENCES = (list, tuple, str, bytes)
+# An option of fairseq has a value per layer or epoch; longer text, or a repetition to more values, is no option.
+_LONGEST = 10_000
+
+
+class _Refused(Exception):
+    """Why an option is not evaluated."""
 
 
 def evaluate(text: str) -> Any:
     """Return the value of an option such as ``[0.9, 0.98]`` or ``[(512, 3)] * 4``, in place of Python's ``eval``.
 
-    Raises MTScaffoldError for anything beyond numbers, strings, lists and arithmetic.
+    Raises MTScaffoldError for anything beyond numbers, strings, lists and arithmetic, and for too many values.
     """
+    shown = text if len(text) <= 100 else f"{text[:100]}..."
     try:
-        tree = ast.parse(text.strip(), mode="eval")
-    except SyntaxError as error:
-        raise MTScaffoldError(f"option value {text!r}: not a valid expression; correct the option") from error
-    if not all(isinstance(node, _VALUES + _SUMS) for node in ast.walk(tree)):
-        raise MTScaffoldError(
-            f"option value {text!r}: holds code and is refused; correct the option, or use a checkpoint that you trust"
-        )
-    return eval(compile(tree, "<option>", "eval"), {"__builtins__": {}})
+        if len(text) > _LONGEST:
+            raise _Refused("too long; correct the option")
+        return _value(ast.parse(text.strip(), mode="eval").body)[0]
+    except _Refused as refused:
+        raise MTScaffoldError(f"option value {shown!r}: {refused}") from None
+    # MemoryError, too, is what the parser raises for brackets that are nested too deeply.
+    except (SyntaxError, ValueError, TypeError, ArithmeticError, RecursionError, MemoryError) as error:
+        raise MTScaffoldError(f"option value {shown!r}: not a valid expression; correct the option") from error
+
+
+def _value(node: ast.expr) -> tuple[Any, int]:
+    """Return the value of an expression, and its size: the values in it, and the characters of its strings."""
+    match node:
+        case ast.Constant(value):
+            return value, len(value) if isinstance(value, str | bytes) else 1
+        case ast.List(entries) | ast.Tuple(entries):
+            values = [_value(entry) for entry in entries]
+            kind = list if isinstance(node, ast.List) else tuple
+            return kind(value for value, _ in values), 1 + sum(size for _, size in values)
+        case ast.Dict(keys, entries) if None not in keys:
+            pairs = [(_value(cast(ast.expr, key)), _value(entry)) for key, entry in zip(keys, entries, strict=True)]
+            return {key: value for (key, _), (value, _) in pairs}, 1 + sum(one[1] + two[1] for one, two in pairs)
+        case ast.UnaryOp(ast.USub(), inner):
+            value, size = _value(inner)
+            return -value, size
+        case ast.UnaryOp(ast.UAdd(), inner):
+            value, size = _value(inner)
+            return +value, size
+        case ast.BinOp(left, operation, right) if type(operation) in _ARITHMETIC:
+            (one, size), (two, other) = _value(left), _value(right)
+            sizes = size + other
+            if isinstance(operation, ast.Mult) and isinstance(one, _SEQUENCES) and isinstance(two, int):
+                sizes = size * max(two, 1)
+            elif isinstance(operation, ast.Mult) and isinstance(one, int) and isinstance(two, _SEQUENCES):
+                sizes = other * max(one, 1)
+            if sizes > _LONGEST:
+                raise _Refused(f"stands for more than {_LONGEST:,} values; correct the option")
+            return _ARITHMETIC[type(operation)](one, two), sizes
+    raise _Refused("holds code and is refused; correct the option, or use a checkpoint that you trust")
 
 
 def make_safe() -> None:

@@ -234,8 +234,6 @@ def write_weights(model: Mapping[str, Any], path: PathLike) -> dict[str, str]:
     stored = {name: model[name].contiguous() for name, first in first_of.items() if first == name}
     # Tensors that were views of one storage are written with their own part of it.
     save_file({name: tensor.clone() for name, tensor in stored.items()}, path, metadata={"format": "pt"})
-    # safetensors lets nobody else read it.
-    Path(path).chmod(0o644)
     return {name: first for name, first in first_of.items() if first != name}
 
 

@@ -654,6 +654,9 @@ def _build_model(options: Mapping[str, Any], weights: dict[str, Any], task: Any,
 
 
 def is_plain(value: Any) -> bool:
+    # OmegaConf would evaluate ${...}: another option, or a variable of the environment.
+    if isinstance(value, str) and "${" in value:
+        return False
     if isinstance(value, list | tuple):
         return all(map(is_plain, value))
     if isinstance(value, dict):

@@ -253,6 +253,7 @@ def _mend_last_checkpoint(checkpoints: Path) -> None:
         return
     beside = last.with_suffix(".part")
     shutil.copyfile(max(whole, key=lambda path: path.stat().st_mtime_ns), beside)
+    shutil.copymode(last, beside)
     beside.replace(last)
 
 

@@ -52,7 +52,9 @@ def snakemake_arguments(configuration: PathLike, settings: Settings) -> list[str
     if settings.dry_run:
         arguments.append("--dry-run")
     if settings.config:
-        arguments += ["--config", *(f"{key}={json.dumps(value)}" for key, value in settings.config.items())]
+        # As text: Snakemake's YAML would read the escapes of an emoji as two characters that are none.
+        config = {key: json.dumps(value, ensure_ascii=False) for key, value in settings.config.items()}
+        arguments += ["--config", *(f"{key}={value}" for key, value in config.items())]
     return arguments
 
 

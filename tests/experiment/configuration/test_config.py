@@ -14,6 +14,7 @@ from mt_scaffold.cli import main
 from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.configuration import Config, load_config, load_experiment, parse_experiment
 from mt_scaffold.experiment.configuration.layout import plan_experiment
+from mt_scaffold.experiment.configuration.yaml_file import settings_from
 from mt_scaffold.experiment.tasks.codes import learned_codes, made_codes, trimmed_codes
 from mt_scaffold.methods import PlainBPE, Trimmed
 
@@ -242,6 +243,38 @@ def test_yaml_that_python_stumbles_over_is_refused(tmp_path: Path, symbols: str,
     """No traceback for a number that YAML reads and Python does not."""
     with pytest.raises(UsageError, match=rf"small.yaml: {message}"):
         load(tmp_path, SMALL.replace("symbols: 100", f"symbols: {symbols}"))
+
+
+def aliases(levels: int) -> list[str]:
+    """Return lists of ten aliases to the list before: the last stands for 10 to the power of ``levels`` values."""
+    own = "[" + ", ".join("1" for _ in range(10)) + "]"
+    return [f"&a0 {own}", *(f"&a{n} [{', '.join([f'*a{n - 1}'] * 10)}]" for n in range(1, levels))]
+
+
+@pytest.mark.parametrize("levels", [5, 9, 500])
+def test_aliases_that_stand_for_too_much_are_refused(tmp_path: Path, levels: int) -> None:
+    """A few lines cannot stand for 10^500 values: each node is visited once, in a file and in --set alike."""
+    bomb = "".join(f"a{number}: {entry}\n" for number, entry in enumerate(aliases(levels)))
+    with pytest.raises(UsageError, match=r"small\.yaml: its aliases stand for more than 10,000 values"):
+        load(tmp_path, SMALL + bomb)
+    with pytest.raises(UsageError, match="--config: its aliases stand for more than 10,000 values"):
+        settings_from([f"seeds=[{', '.join(aliases(levels))}]"])
+    merges = "".join(f"b{n}: &b{n} {{<<: [{', '.join([f'*b{n - 1}'] * 10)}], k{n}: 1}}\n" for n in range(1, levels))
+    with pytest.raises(UsageError, match=r"small\.yaml: its aliases stand for more than 10,000 values"):
+        load(tmp_path, f"{SMALL}b0: &b0 {{k: 1}}\n{merges}")
+
+
+def test_aliases_are_read(tmp_path: Path) -> None:
+    """They may repeat a value."""
+    text = SMALL.replace("symbols: 100", "symbols: &amount 100") + "seeds: [*amount, 2]\n"
+    assert load(tmp_path, text).seeds == [100, 2]
+
+
+@pytest.mark.parametrize("value", ["&x [*x]", "[" * 3000 + "]" * 3000], ids=["itself", "deep"])
+def test_a_value_on_the_command_line_that_python_stumbles_over_is_refused(value: str) -> None:
+    """As in a file."""
+    with pytest.raises(UsageError, match="is not valid YAML"):
+        settings_from([f"seeds={value}"])
 
 
 def test_numbers_of_any_length_are_compared_with_their_bounds(tmp_path: Path) -> None:

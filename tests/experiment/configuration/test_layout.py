@@ -59,6 +59,22 @@ def test_a_wrong_setting_is_one_line(settings: dict[str, object], says: str) -> 
         plan(**settings)
 
 
+@pytest.mark.parametrize("name", ["no", "null", "0x10", "1e3", "runs #2", "a: b", "[x]", '"x"', "*x", "%x", "o😀"])
+def test_a_folder_has_the_name_that_was_given(name: str) -> None:
+    """A path is not YAML: ``--output no`` is not the folder ``False``."""
+    assert plan_experiment([DEMO], {"output": name}).folder == Path(name)
+    assert plan_experiment([DEMO], {"cache": name}).cache == Path(name)
+
+
+def test_braces_in_paths_are_refused(tmp_path: Path) -> None:
+    """Snakemake would take them for wildcards, and end with its own error."""
+    with pytest.raises(UsageError, match=r"runs/\{x\}: Snakemake would take the braces .* for wildcards; rename it"):
+        plan_experiment([DEMO], {"output": "runs/{x}"})
+    systems = {"systems": {"given": {"codes": "codes{1}.bpe"}}}
+    with pytest.raises(UsageError, match=r"codes\{1\}\.bpe: Snakemake would take the braces"):
+        plan_experiment([DEMO], systems)
+
+
 def test_one_configuration_is_one_experiment() -> None:
     """Snakemake would merge two into one that nobody wrote."""
     with pytest.raises(UsageError, match="give one experiment: --configfile"):

@@ -368,6 +368,7 @@ def test_a_manifest_leads_to_no_file_outside_and_options_to_no_path(packed: Path
         read_manifest(outside)
     changes: tuple[tuple[str, dict[str, Any] | None, str], ...] = (
         ("config.json", {"encoder_embed_path": "/etc/passwd"}, "encoder_embed_path: not an option of a packed model"),
+        ("config.json", {"arch": "${oc.env:HOME}"}, "arch: not an option of a packed model"),
         ("config.json", None, "expected the options of a model"),
         ("dict.de.txt", None, "expected a subword, one space and its count"),
         ("segmentation.json", None, "codes: missing|must be"),

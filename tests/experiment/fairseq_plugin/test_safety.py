@@ -1,0 +1,59 @@
+"""Options that fairseq evaluates as Python: values pass, code and what stands for too much do not."""
+
+from typing import Any
+
+import pytest
+
+pytest.importorskip("fairseq_cli", reason="needs the extra 'fairseq'")
+
+from mt_scaffold.errors import MTScaffoldError
+from mt_scaffold.experiment.fairseq_plugin.safety import evaluate
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("(0.9, 0.98)", (0.9, 0.98)),
+        (" [(512, 3)] * 4 + [(1, -2)]", [(512, 3)] * 4 + [(1, -2)]),
+        ("3 * 'ab'", "ababab"),
+        ("{'a': [1, None, True]}", {"a": [1, None, True]}),
+        ("+1e-3 / 2", 0.0005),
+    ],
+)
+def test_values_are_those_of_python(text: str, value: Any) -> None:
+    """What fairseq's own options are made of."""
+    assert evaluate(text) == value
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[0]" + "*100" * 30,
+        "100*" * 30 + "[0]",
+        "[" * 6 + "0" + "]*100" * 6,
+        "'a' * 1000000000",
+        "[0] * 9999 + [0] * 9999",
+        "9" + "*9" * 20000,
+    ],
+    ids=["repeated", "from the left", "nested", "text", "sum", "long"],
+)
+def test_a_few_characters_cannot_stand_for_more_than_memory_holds(text: str) -> None:
+    """A checkpoint from elsewhere has such options, too; nothing is built before its size is known."""
+    with pytest.raises(MTScaffoldError, match=r"more than 10,000 values|too long"):
+        evaluate(text)
+
+
+@pytest.mark.parametrize("text", ["f()", "[x for x in 'a']", "a.b", "f'{1}'", "{**{}}", "2**9", "1 if 1 else 2"])
+def test_code_is_refused(text: str) -> None:
+    """Nothing of it runs."""
+    with pytest.raises(MTScaffoldError, match="holds code and is refused"):
+        evaluate(text)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "[1", "1/0", "[1] + 2", "{[1]: 2}", "(" * 3000, "-" * 9000 + "1", "9" * 5000, "'\\ud800'.x\0"]
+)
+def test_what_python_stumbles_over_is_one_of_our_errors(text: str) -> None:
+    """No traceback."""
+    with pytest.raises(MTScaffoldError, match="option value"):
+        evaluate(text)
