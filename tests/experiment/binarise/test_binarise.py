@@ -71,7 +71,9 @@ def text(tmp_path_factory: pytest.TempPathFactory) -> Path:
         for side, language in enumerate(("en", "de")):
             lines = [pair[side] for pair in chosen] + ["", "zebra  🙂 x", f"only{language} last"]
             (folder / f"{name}.{language}").write_text("\n".join(lines), encoding="utf-8")
-    learn_bpe(paths=[folder / "train.en", folder / "train.de"], outfile=folder / "codes", num_symbols=700, algorithm="bpe")
+    learn_bpe(
+        paths=[folder / "train.en", folder / "train.de"], outfile=folder / "codes", num_symbols=700, algorithm="bpe"
+    )
     learn_bpe(folder / "train.de", folder / "codes.de", num_symbols=200, algorithm="bpe")
     return folder
 
