@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import ast
 import codecs
 import doctest
 import gzip
 import importlib
 import io
 import itertools
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -488,19 +488,25 @@ def test_every_public_name_is_documented() -> None:
         assert getattr(mt_scaffold, name).__doc__
 
 
-def test_the_public_names_are_the_same_for_everyone() -> None:
-    """``import *``, the import on demand and a type checker see the same names, from the same modules."""
-    source = ast.parse(Path(mt_scaffold.__file__).read_text(encoding="utf-8"))
-    typed = {
-        name.asname: node.module
-        for block in source.body
-        if isinstance(block, ast.If)
-        for node in block.body
-        if isinstance(node, ast.ImportFrom)
-        for name in node.names
-    }
-    assert typed == {name: f"mt_scaffold.{module}" for name, module in mt_scaffold._HOME.items()}
-    assert sorted(mt_scaffold.__all__) == sorted(mt_scaffold._HOME)
+def test_the_public_names_are_seen_by_help_and_import(tmp_path: Path) -> None:
+    """``dir``, ``help`` and ``import *`` show them, before any was used."""
+    code = "import mt_scaffold, pydoc; print(*dir(mt_scaffold)); print(pydoc.render_doc(mt_scaffold))"
+    shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert {"BPE", "learn_bpe", *mt_scaffold.__all__} <= {*shown.partition("\n")[0].split()}
+    assert "learn_bpe(" in shown
+
+
+def test_the_source_without_its_core_says_what_to_do(tmp_path: Path) -> None:
+    """In a clone, ``import mt_scaffold`` finds the source before what is installed."""
+    shutil.copytree(
+        Path(mt_scaffold.__file__).parent, tmp_path / "mt_scaffold", ignore=shutil.ignore_patterns("*.so", "core")
+    )
+    code = "from mt_scaffold import BPE"
+    # Not the editable installation, which another folder has.
+    failed = subprocess.run([sys.executable, "-S", "-c", code], capture_output=True, text=True, cwd=tmp_path)
+    assert failed.returncode == 1
+    last = failed.stderr.strip().splitlines()[-1]
+    assert last.startswith(f"ImportError: {tmp_path / 'mt_scaffold'}: ") and "pip install --editable ." in last
 
 
 def test_importing_is_instant() -> None:

@@ -152,7 +152,7 @@ def _library() -> Any:
         import tokenizers
     except ImportError:
         raise MTScaffoldError(
-            "this needs the package tokenizers, which is not installed; run pip install 'mt-scaffold[transformers]'"
+            "this needs the package tokenizers, which is not installed; run pip install '.[transformers]'"
         ) from None
     return tokenizers
 

@@ -26,7 +26,7 @@ from mt_scaffold.options import check_dropout, check_epoch, core_seed
 from mt_scaffold.segment.inference import inference_of
 from mt_scaffold.segment.numbering import write_numbered
 
-_NEEDS = "mt_scaffold.integrations.transformers needs transformers 5: pip install 'mt-scaffold[transformers]'"
+_NEEDS = "mt_scaffold.integrations.transformers needs transformers 5: pip install '.[transformers]'"
 try:
     import numpy
     from transformers import AddedToken, AutoTokenizer, BatchEncoding, PretrainedConfig, PreTrainedTokenizer

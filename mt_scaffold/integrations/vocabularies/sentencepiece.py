@@ -277,6 +277,6 @@ def original(path: PathLike, imported: Imported) -> Original:
         from sentencepiece import SentencePieceProcessor
     except ImportError:
         raise MTScaffoldError(
-            "--check needs the package sentencepiece; run pip install 'mt-scaffold[unigram]'"
+            "--check needs the package sentencepiece; run pip install '.[unigram]'"
         ) from None
     return SentencePieceProcessor(model_file=str(path)).encode

@@ -353,7 +353,7 @@ def original(path: PathLike, imported: Imported) -> Original:
         from tokenizers import Tokenizer
     except ImportError:
         raise MTScaffoldError(
-            "--check needs the package tokenizers; run pip install 'mt-scaffold[transformers]'"
+            "--check needs the package tokenizers; run pip install '.[transformers]'"
         ) from None
     tokenizer = Tokenizer.from_file(str(path))
     tokenizer.no_truncation()
