@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -24,7 +25,7 @@ def commands(page: Path) -> list[tuple[str, str]]:
     return found
 
 
-@pytest.mark.parametrize(("page", "least"), [("tutorial.md", 15), ("semantics.md", 6), ("../README.md", 5)])
+@pytest.mark.parametrize(("page", "least"), [("tutorial.md", 15), ("semantics.md", 6)])
 def test_the_commands_print_what_the_page_shows(tmp_path: Path, page: str, least: int) -> None:
     """Every command runs, in order and in one folder, and prints what stands below it, letter for letter."""
     (tmp_path / "tutorial.txt").write_bytes(TEXT.read_bytes())
@@ -50,6 +51,51 @@ def test_the_commands_print_what_the_page_shows(tmp_path: Path, page: str, least
             encoding="utf-8",
         )
         assert (command, done.stdout) == (command, output)
+
+
+FENCE = re.compile(r"^```(\w*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+# What takes minutes or installs; ``run`` is checked.
+NOT_RUN = re.compile(r"(make|pip|source) ")
+
+
+def readme_in_order() -> tuple[str, str]:
+    """All of README that can be run, as a script, and what its console blocks show."""
+    script, shown = ["set -e"], ""
+    for language, block in FENCE.findall((ROOT / "README.md").read_text(encoding="utf-8")):
+        if language == "console":
+            for line in block.splitlines():
+                if line.startswith("$ "):
+                    script.append(line[2:])
+                else:
+                    shown += f"{line}\n"
+        elif language == "python":
+            script.append(f"{sys.executable} - <<'END'\n{block}END")
+        elif language == "":
+            lines = [line for line in block.splitlines() if not NOT_RUN.match(line)]
+            # A check says how much text and disk there is; its failures count.
+            script += [
+                re.sub(r"^mt-scaffold run (\S+) --cores \d", r"mt-scaffold check \1", line) + " > check.log"
+                if line.startswith("mt-scaffold run")
+                else line
+                for line in lines
+            ]
+    return "\n".join(script), shown
+
+
+def test_readme_can_be_pasted_into_a_clone(tmp_path: Path) -> None:
+    """Its blocks run in the order in which they stand, from the folder of a clone, and print what they show."""
+    clone, program = tmp_path / "clone", tmp_path / "bin" / "mt-scaffold"
+    for folder in ("docs", "configs", "mt_scaffold"):
+        shutil.copytree(ROOT / folder, clone / folder, ignore=shutil.ignore_patterns("*.so", "core", "results"))
+    program.parent.mkdir()
+    program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -P -m mt_scaffold "$@"\n', encoding="utf-8")
+    program.chmod(0o755)
+    script, shown = readme_in_order()
+    assert "learn-bpe" in script and "import BPE" in script and "mt-scaffold check configs/" in script
+    environment = os.environ | {"PATH": f"{program.parent}{os.pathsep}{os.environ['PATH']}", "LC_ALL": "C.UTF-8"}
+    environment["MT_SCAFFOLD_CACHE"] = str(tmp_path / "cache")
+    done = subprocess.run(["bash", "-c", script], cwd=clone, env=environment, capture_output=True, text=True)
+    assert (done.stdout, done.returncode) == (shown, 0), done.stderr
 
 
 def test_the_notebook_is_the_page_and_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
