@@ -1,6 +1,7 @@
 # make venv          .venv with everything, fairseq included (the commands below create it themselves)
 # make demo          a first experiment, from nothing to the comparison table
-# make test          all tests
+# make test          the tests, within 8 minutes on two idle cores
+# make test-long     rehearsals of whole recipes, kills and long trials, in minutes each
 # make test-portable the tests of floating-point results again, with the arithmetic of a plain processor
 # make test-integrations   other trainers (eole, JoeyNMT, Marian) and datatrove run on mt_scaffold, in .venv-integrations
 # make test-slurm    the workflow on a SLURM of two nodes started for it (as root, with slurm-wlm and munge installed;
@@ -26,7 +27,7 @@ CORE_SOURCES := $(wildcard mt_scaffold/core/*.hpp mt_scaffold/core/*/*.cpp mt_sc
 
 # What plain `make` does.
 .DEFAULT_GOAL := venv
-.PHONY: venv demo test test-portable test-integrations test-slurm bench compare-releases docs lint constraints audit clean sanitize soak
+.PHONY: venv demo test test-long test-portable test-integrations test-slurm bench compare-releases docs lint constraints audit clean sanitize soak
 .DELETE_ON_ERROR:
 
 .venv/installed: constraints.txt
@@ -63,7 +64,10 @@ demo: .venv/built
 	@PATH="$(CURDIR)/.venv/bin:$$PATH" .venv/bin/python scripts/demo.py --cores $(CORES)
 
 test: .venv/built
-	.venv/bin/python -m pytest -n $(CORES) --dist loadfile
+	.venv/bin/python -m pytest -n $(CORES) --dist loadfile -m "not long"
+
+test-long: .venv/built
+	.venv/bin/python -m pytest -n $(CORES) --dist loadfile -m long
 
 # No test may depend on the processor, which decides which library CTranslate2 multiplies with, and which of their
 # kernels it and PyTorch use.

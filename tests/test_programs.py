@@ -248,6 +248,7 @@ def started() -> subprocess.Popen[str]:
     return subprocess.Popen(command, **pipes, start_new_session=True)
 
 
+@pytest.mark.long
 def test_a_run_shows_one_line_per_step(interrupted: Interrupted) -> None:
     """After what the check has found; nothing of Snakemake's. The time left is known once a model trains."""
     assert interrupted.lines[0] == "tiny: checked, and ready to run"
@@ -258,6 +259,7 @@ def test_a_run_shows_one_line_per_step(interrupted: Interrupted) -> None:
     assert len(steps) > 5
 
 
+@pytest.mark.long
 def test_ctrl_c_leaves_every_training_saved(interrupted: Interrupted) -> None:
     """A terminal sends it to Snakemake, shells and steps at once: no traceback, and no step that has failed."""
     shown = "\n".join(interrupted.lines)

@@ -115,6 +115,7 @@ def test_every_23rd_pair_after_cleaning_is_validation(prepared: tuple[Path, dict
     assert "valid" not in report["get-data"]["corpora"] and "valid.de" not in report["tokenise"]
 
 
+@pytest.mark.long
 def test_the_whole_at_small_scale_without_a_network(snakemake: Snakemake, tmp_path: Path) -> None:
     """From the archive to the table, with a dictionary for each language, through the rules unchanged."""
     (tmp_path / "cache").mkdir()

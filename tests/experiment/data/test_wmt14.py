@@ -208,6 +208,7 @@ def one_pair(tiny_words: Path, tmp_path_factory: pytest.TempPathFactory) -> Path
     return folder / "data"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("name", "batch"), [each for each in BOTH if each[0] != "de_gehring"])
 def test_the_real_architecture_does_an_update(
     fairseq_programs: ForkServer, one_pair: Path, tmp_path: Path, name: str, batch: str
@@ -230,6 +231,7 @@ def test_the_real_architecture_does_an_update(
     assert "done training" in log and "num_updates 1 " in log
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("target", "systems"), [("de", None), ("fr", ["bpe", "scaffold_dropout"])], ids=["en-de", "en-fr"]
 )
@@ -287,6 +289,7 @@ def test_the_whole_at_small_scale_without_a_network(
     assert f"transformer_vaswani_wmt_en_{target}_big" in command and "--update-freq 16" in command
 
 
+@pytest.mark.long
 def test_gehrings_validation_set_is_cut_out_before_cleaning(snakemake: Snakemake, tmp_path: Path) -> None:
     """Every 100th pair of the tokenised text, whatever cleaning drops, as awk does it in the published script."""
     (tmp_path / "cache").mkdir()

@@ -298,6 +298,7 @@ def training(shared: Path, *arguments: str) -> "subprocess.Popen[str]":
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("task", "epochs"),
     [

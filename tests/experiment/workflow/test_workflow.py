@@ -370,6 +370,7 @@ def trained(output: Path, systems: tuple[str, ...]) -> dict[str, int]:
     return {path: time for part in (*shared, *systems) for path, time in times(output / part).items()}
 
 
+@pytest.mark.long
 def test_two_systems_first_then_four_then_two_again(run: Run, tmp_path: Path) -> None:
     """`only` chooses what runs; what a finished training was made of, and what it made, stays as it is."""
     text = CONFIGURATION.replace("baseline: bpe", "  bpe_drop: {algorithm: bpe, dropout: 0.1}\n"
