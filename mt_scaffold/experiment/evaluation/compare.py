@@ -33,7 +33,7 @@ from mt_scaffold.experiment.evaluation.significance import (
     corrected,
 )
 from mt_scaffold.experiment.runtime.provenance import versions
-from mt_scaffold.experiment.runtime.result_warnings import ResultWarning, read_warnings
+from mt_scaffold.experiment.runtime.result_warnings import FEW_SEEDS, ResultWarning, read_warnings
 from mt_scaffold.experiment.runtime.results import read_result, write_result
 from mt_scaffold.experiment.training.train import TrainingReport
 
@@ -157,7 +157,7 @@ def few_seeds(trained: Iterable[tuple[str, int]]) -> list[ResultWarning]:
         fewest[system] = min(fewest.get(system, seeds), seeds)
     few = {system: seeds for system, seeds in fewest.items() if seeds < TRAININGS_FOR_P}
     return [
-        ResultWarning("few-seeds", system, f"{seeds} seed{'s' if seeds > 1 else ''}") for system, seeds in few.items()
+        ResultWarning(FEW_SEEDS, system, f"{seeds} seed{'s' if seeds > 1 else ''}") for system, seeds in few.items()
     ]
 
 

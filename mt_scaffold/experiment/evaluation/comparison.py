@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from mt_scaffold.experiment.binarise.data_folder import DictionaryUse
 from mt_scaffold.experiment.configuration import Published
 from mt_scaffold.experiment.evaluation.document_tests import PairedSeeds
 from mt_scaffold.experiment.evaluation.metrics import KINDS, MODEL_METRICS, REFERENCE_BITS
 from mt_scaffold.experiment.evaluation.significance import LEVEL, RANDOM_SEED, TRAININGS_FOR_P, Difference
-from mt_scaffold.experiment.runtime.result_warnings import ResultWarning, lines_of
+from mt_scaffold.experiment.runtime.result_warnings import FEW_SEEDS, ResultWarning, lines_of
 
 _FEW_DOCUMENTS = 20
 SYNTHETIC_NOTE = "SYNTHETIC DATA: generated text; these figures say nothing about any real language."
@@ -140,6 +140,15 @@ class Comparison:
     versions: dict[str, str]
     engines: list[str] | None = field(default=None, metadata={"omit_none": True})
     warnings: list[ResultWarning] = field(default_factory=list)
+
+    @property
+    def shown(self) -> Comparison:
+        """What tables show: of synthetic data neither tests nor published scores, for which its scores mean nothing."""
+        if not self.synthetic:
+            return self
+        rows = [replace(row, tests={}, over_documents=None) for row in self.rows]
+        warnings = [warning for warning in self.warnings if warning.kind != FEW_SEEDS]
+        return replace(self, rows=rows, published=[], warnings=warnings)
 
     @property
     def shown_warnings(self) -> list[str]:

@@ -23,6 +23,7 @@ from mt_scaffold.tables import format_table, latex, latex_table
 
 def as_text(comparison: Comparison, markdown: bool = False) -> str:
     """Return the comparison as tables for people, with the notes they need to interpret it."""
+    comparison = comparison.shown
     parts: list[str | Sequence[Sequence[str]]] = [main_table(comparison, name) for name in comparison.main_metrics]
     if comparison.other_metrics or comparison.of_documents:
         parts.append(other_metrics_table(comparison))
@@ -75,6 +76,7 @@ def as_latex(comparison: Comparison) -> str:
 
     What limits the result stands above each, as in the text, and the notes below as comments.
     """
+    comparison = comparison.shown
     tables = [(main_table(comparison, name), len(_names(comparison))) for name in comparison.main_metrics]
     if comparison.other_metrics or comparison.of_documents:
         tables.append((other_metrics_table(comparison), len(_names(comparison))))
@@ -102,6 +104,9 @@ def main_table(comparison: Comparison, name: str) -> list[list[str]]:
     kind, units = KINDS[name], "documents" if comparison.of_documents else "sentences"
     columns = p_columns((row.tests[name] for row in comparison.rows if name in row.tests), units)
     more = _document_columns(comparison)
+    if not any(row.tests for row in comparison.rows):
+        means = [[*_names_of(row, comparison), shown_mean(row.metric(name), kind.digits)] for row in comparison.rows]
+        return [[*_names(comparison), kind.heading], *means]
     heading = [kind.heading, "against", "difference", "95 % interval", *columns, *more]
     table = [[*_names(comparison), *heading]]
     for row in comparison.rows:
@@ -222,6 +227,7 @@ def _dictionary_cells(use: DictionaryUse | None) -> list[str]:
 
 def as_csv(comparison: Comparison) -> str:
     """Return the comparison as CSV: one line per group, test set and system, every figure of every metric."""
+    comparison = comparison.shown
     metrics = [name for name in KINDS if any(row.metric(name) for row in comparison.rows)]
     tested = [name for name in metrics if any(name in row.tests for row in comparison.rows)]
     figures = [entry.name for entry in fields(Difference)]

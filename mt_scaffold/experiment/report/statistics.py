@@ -281,7 +281,7 @@ def _draw(
 
     systems = [*config.systems]
     if layout.comparison("json").exists():
-        comparison = read_result(Comparison, layout.comparison("json"))
+        comparison = read_result(Comparison, layout.comparison("json")).shown
         if drawn_differences := draw_differences(comparison, folder / "differences", note, systems):
             show("scores", drawn_differences, DIFFERENCES)
         for name in comparison.main_metrics[1:]:
@@ -575,7 +575,7 @@ def _draw_language_models(
         drawn.append(Figure(section, svg.relative_to(layout.folder).as_posix(), caption))
 
     if layout.comparison("json").exists():
-        comparison = read_result(Comparison, layout.comparison("json"))
+        comparison = read_result(Comparison, layout.comparison("json")).shown
         if svg := draw_differences(comparison, folder / "differences", note, systems):
             show("scores", svg, f"{DIFFERENCES} Bits per byte: below 0 is better.")
     for name in config.comparisons:

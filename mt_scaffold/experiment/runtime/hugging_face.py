@@ -21,9 +21,7 @@ def import_transformers(what: str) -> Any:
         import transformers
         from transformers.utils.import_utils import is_torchaudio_available
     except ImportError as error:
-        raise MTScaffoldError(
-            f"{what} needs transformers ({error}); pip install '.[transformers]'"
-        ) from error
+        raise MTScaffoldError(f"{what} needs transformers ({error}); pip install '.[transformers]'") from error
     if "torchaudio" not in sys.modules:
         # ImportError: there is none, and transformers sees that as well.
         with contextlib.suppress(ImportError):

@@ -16,10 +16,12 @@ from mt_scaffold.corpus.files import PathLike, open_input
 from mt_scaffold.errors import MTScaffoldError
 from mt_scaffold.experiment.runtime.schema import WrongValue, bounds, build
 
+# The kind that only tests give a meaning.
+FEW_SEEDS = "few-seeds"
 # The kinds of warnings, in the order in which they are shown, each with what it says.
 KINDS = {
     "not-converged": "The last validation is the best, so more updates would have given better models",
-    "few-seeds": "Fewer than three seeds, which cannot show how far trainings differ by chance",
+    FEW_SEEDS: "Fewer than three seeds, which cannot show how far trainings differ by chance",
     "few-tokens": "Fewer tokens were learned than asked for, as no other pair in the text is frequent enough",
     "language": "The tokeniser has no rules for a language and uses those of English",
     "unknown-target": "The target language is not known, so tokenised BLEU with compounds split or in lower case is of "

@@ -57,7 +57,7 @@ def scores(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
             lines = disturbed(references, share, seed)
             (folder / name).write_text("\n".join(lines) + "\n", encoding="utf-8")
             files = (folder / name, folder / "ref", folder / f"{name}.json", folder / name, folder / "ref")
-            score(*files, system=system, test_set="made_up", seed=seed, synthetic=True)
+            score(*files, system=system, test_set="made_up", seed=seed)
             found.append(folder / f"{name}.json")
     return found
 
@@ -87,8 +87,10 @@ def test_equal_translations_do_not_differ_significantly(scores: list[Path], tmp_
 
 
 def test_every_form_of_the_table_says_that_the_data_is_synthetic(scores: list[Path], tmp_path: Path) -> None:
-    """No copy of the table can pass for a result on real data."""
-    comparison = compare(scores, "bpe", tmp_path / "table", samples=50, title="demo")
+    """No copy of the table can pass for a result on real data; only the JSON has tests, which would say nothing."""
+    made = [change(path, synthetic=True) for path in scores]
+    theirs = [Published("made_up", "Somebody 2020", "big model", "scaffold", "bleu", 10.0)]
+    comparison = compare(made, "bpe", tmp_path / "table", samples=50, title="demo", published=theirs)
     for kind in ("txt", "md"):
         text = (tmp_path / f"table.{kind}").read_text(encoding="utf-8")
         assert SYNTHETIC_NOTE in text and "not comparable" in text and "±" in text and "tok:13a" in text
@@ -97,6 +99,17 @@ def test_every_form_of_the_table_says_that_the_data_is_synthetic(scores: list[Pa
         rows = list(csv.DictReader(stream))
     assert [row["synthetic"] for row in rows] == ["True", "True"]
     assert float(rows[1]["bleu_mean"]) == metric(comparison.rows[1]).mean
+    assert comparison.rows[1].tests["bleu"].p is not None and comparison.published
+    for kind in ("txt", "md", "tex", "csv"):
+        text = (tmp_path / f"table.{kind}").read_text(encoding="utf-8")
+        assert not re.search(r"interval|Holm|_p|Power|resamples|Somebody|[Ff]ewer than", text)
+
+
+def test_every_figure_is_in_the_csv(scores: list[Path], tmp_path: Path) -> None:
+    """Programs read means, differences, intervals and p from it."""
+    comparison = compare(scores, "bpe", tmp_path / "table", samples=50, title="demo")
+    with open(tmp_path / "table.csv", encoding="utf-8", newline="") as stream:
+        rows = list(csv.DictReader(stream))
     test = comparison.rows[1].tests["chrf++"]
     assert [float(rows[1][f"chrf++_{part}"]) for part in ("difference", "low", "high", "p", "p_holm")] == [
         *(test.difference, test.low, test.high, test.p, test.p_holm)

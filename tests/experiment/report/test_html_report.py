@@ -122,7 +122,7 @@ def experiment(tmp_path_factory: pytest.TempPathFactory) -> Path:
             scores[-1].parent.mkdir()
             write_split(run / "scores" / "test.losses.json", system, seed, [20.0, 21.0], [9.0 - number, 8.0 - number])
             files = (run / "translations" / "test.de", folder / "raw" / "test.de", scores[-1])
-            score(*files, system=system, seed=seed, test_set="test", synthetic=True)
+            score(*files, system=system, seed=seed, test_set="test")
     compare(scores, "bpe", folder / "comparison", samples=20)
     return folder
 
@@ -320,7 +320,8 @@ def test_examples_are_segmented_with_glossaries_and_threshold(experiment: Path, 
     write(copy / "config.yaml", text)
     layout = TranslationLayout.read(copy)
     characters = "".join(f"{each}@@ 9\n{each} 9\n" for each in ALPHABET)
-    write(layout.vocabulary(layout.segmentation_of("scaffold"), "en"), characters)
+    for language in ("en", "de"):
+        write(layout.vocabulary(layout.segmentation_of("scaffold"), language), characters)
     shown = {each["name"]: each["source_subwords"] for each in _examples(layout, 1)[0]["systems"]}
     line = layout.words("test", "en").read_text(encoding="utf-8").splitlines()[0]
     assert re.findall(r"\w\w+", line) == re.findall(r"\w\w+", shown["bpe"])

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from mt_scaffold.experiment.evaluation.comparison import Spread, notes_on_tests
 from mt_scaffold.experiment.evaluation.harness.scores import not_run_lines
 from mt_scaffold.experiment.evaluation.significance import Difference
-from mt_scaffold.experiment.runtime.result_warnings import ResultWarning, lines_of
+from mt_scaffold.experiment.runtime.result_warnings import FEW_SEEDS, ResultWarning, lines_of
 
 # The paper's figures are means of these, over its last five checkpoints.
 _PAPER_SHOTS, _PAPER_CHECKPOINTS = [0, 5], 5
@@ -79,6 +79,15 @@ class TaskComparison:
     task_versions: dict[str, str]
     versions: dict[str, str]
     warnings: list[ResultWarning] = field(default_factory=list)
+
+    @property
+    def shown(self) -> TaskComparison:
+        """What tables show: of synthetic data neither tests nor the paper's figures."""
+        if not self.synthetic:
+            return self
+        rows = [replace(row, tests={}) for row in self.rows]
+        warnings = [warning for warning in self.warnings if warning.kind != FEW_SEEDS]
+        return replace(self, rows=rows, paper=[], warnings=warnings)
 
     @property
     def shown_warnings(self) -> list[str]:

@@ -18,6 +18,7 @@ PAPER = "The paper's figures (THEIRS: copied from the paper, not measured here):
 
 def as_text(comparison: TaskComparison, markdown: bool = False) -> str:
     """Return the comparison as tables for people, with the notes they need to interpret it."""
+    comparison = comparison.shown
     parts: list[str | Sequence[Sequence[str]]] = []
     for title, table in tables(comparison):
         parts += [title, table] if title else [table]
@@ -27,6 +28,7 @@ def as_text(comparison: TaskComparison, markdown: bool = False) -> str:
 
 def as_latex(comparison: TaskComparison) -> str:
     """Return the tables as LaTeX (``booktabs``) below what limits the result, the notes as comments."""
+    comparison = comparison.shown
     lines = [f"% {comparison.title}"] if comparison.title else []
     lines += [f"% {note}" for note in comparison.notes]
     blocks = ["\n".join(lines)]
@@ -51,11 +53,15 @@ def main_table(comparison: TaskComparison) -> list[list[str]]:
     metrics = comparison.metrics
     columns = p_columns(main_tests(comparison.rows), "questions")
     tested = ["compared", "against", "difference", "95 % interval", *columns]
+    if not any(row.tests for row in comparison.rows):
+        tested = []
     table = [[*_names(comparison), "questions", *metrics, *tested]]
     for row in comparison.rows:
         scores = [shown_mean(row.scores.get(metric)) for metric in metrics]
-        line = [*_names_of(row, comparison), f"{row.questions:,}", *scores, row.main, row.baseline or ""]
-        table.append([*line, *_test_cells(row.tests.get(row.main), columns.values())])
+        line = [*_names_of(row, comparison), f"{row.questions:,}", *scores]
+        if tested:
+            line += [row.main, row.baseline or "", *_test_cells(row.tests.get(row.main), columns.values())]
+        table.append(line)
     return table
 
 
@@ -103,6 +109,7 @@ def _test_cells(test: Difference | None, attributes: Collection[str]) -> list[st
 
 def as_csv(comparison: TaskComparison) -> str:
     """Return the comparison as CSV: one line per group, task, system and metric, with every figure."""
+    comparison = comparison.shown
     figures = [entry.name for entry in fields(Difference)]
     stream = io.StringIO()
     names = [

@@ -55,7 +55,7 @@ def html_report(experiment: PathLike, output: PathLike | None = None, examples: 
     layout = TranslationLayout.read(experiment)
     check_finished(layout)
     page = Path(output) if output is not None else layout.report
-    comparison = read_result(Comparison, layout.comparison("json"))
+    comparison = read_result(Comparison, layout.comparison("json")).shown
     layout = layout.of_systems({row.system for row in comparison.rows})
     config = layout.config
     statistics = read_result(Statistics, layout.statistics)

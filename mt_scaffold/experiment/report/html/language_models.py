@@ -43,11 +43,11 @@ def language_model_report(experiment: PathLike, output: PathLike | None = None) 
     """
     layout = LanguageModelLayout.read(experiment)
     check_finished(layout)
-    comparison = read_result(Comparison, layout.comparison("json"))
+    comparison = read_result(Comparison, layout.comparison("json")).shown
     layout = layout.of_systems({row.system for row in comparison.rows})
     config = layout.config
     statistics = read_result(LanguageModelStatistics, layout.statistics)
-    tasks = read_result(TaskComparison, layout.task_comparison("json")) if config.tasks is not None else None
+    tasks = read_result(TaskComparison, layout.task_comparison("json")).shown if config.tasks is not None else None
     boxes, left_out = _word_boxes(layout)
     runs = [{"run": run, "training": read_result(TrainingReport, layout.training_report(run))} for run in layout.runs]
     page = Path(output) if output is not None else layout.report
