@@ -1,5 +1,6 @@
 # make venv          .venv with everything, fairseq included (the commands below create it themselves)
 # make demo          a first experiment, from nothing to the comparison table
+# make demo-full     the same with two more systems, which train with dropout
 # make test          the tests, within 8 minutes on two idle cores
 # make test-long     rehearsals of whole recipes, kills and long trials, in minutes each
 # make test-portable the tests of floating-point results again, with the arithmetic of a plain processor
@@ -27,7 +28,7 @@ CORE_SOURCES := $(wildcard mt_scaffold/core/*.hpp mt_scaffold/core/*/*.cpp mt_sc
 
 # What plain `make` does.
 .DEFAULT_GOAL := venv
-.PHONY: venv demo test test-long test-portable test-integrations test-slurm bench compare-releases docs lint constraints audit clean sanitize soak
+.PHONY: venv demo demo-full test test-long test-portable test-integrations test-slurm bench compare-releases docs lint constraints audit clean sanitize soak
 .DELETE_ON_ERROR:
 
 .venv/installed: constraints.txt
@@ -60,8 +61,8 @@ CORE_SOURCES := $(wildcard mt_scaffold/core/*.hpp mt_scaffold/core/*/*.cpp mt_sc
 
 venv: .venv/built
 
-demo: .venv/built
-	@PATH="$(CURDIR)/.venv/bin:$$PATH" .venv/bin/python scripts/demo.py --cores $(CORES)
+demo demo-full: .venv/built
+	@PATH="$(CURDIR)/.venv/bin:$$PATH" .venv/bin/python scripts/demo.py --cores $(CORES) $(if $(filter demo-full,$@),--full)
 
 test: .venv/built
 	.venv/bin/python -m pytest -n $(CORES) --dist loadfile -m "not long"

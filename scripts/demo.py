@@ -1,22 +1,71 @@
-"""``make demo``: run a complete experiment on a generated corpus, then print what to look at and do next."""
+"""``make demo``: show two segmentations side by side, run an experiment on generated text, and say what to look at."""
 
 import argparse
+import itertools
 import signal
 import subprocess
 import sys
 import time
 from pathlib import Path
 
-from mt_scaffold.experiment.configuration import load_config
+from mt_scaffold import BPE, Codes, learn_bpe
+from mt_scaffold.corpus.text import read_lines
+from mt_scaffold.experiment.configuration import Config, load_config
 from mt_scaffold.experiment.configuration.layout import Run
 from mt_scaffold.experiment.configuration.translation_layout import TranslationLayout
+from mt_scaffold.experiment.data.synthetic import sentence_pairs
 
 ROOT = Path(__file__).resolve().parent.parent
 CONFIG = Path("configs") / "demo.yaml"
 OUTPUT = Path("experiments") / "demo"
-WHAT_IT_SHOWS = """SYNTHETIC DATA: the two languages are invented, and so small that each of these tiny models has
-learned them and stopped improving. The table shows that every step works. It does not show which system translates
-better: for that, run real data (below)."""
+# Without dropout; --full trains all.
+FIRST = ("bpe", "scaffold")
+SENTENCES = 3
+
+
+def segmentations(config: Config) -> str:
+    """Show what the two codes of the experiment's text have that the other lacks, and sentences segmented by both."""
+    text = config.data.synthetic
+    assert text is not None
+    pairs = list(itertools.islice(sentence_pairs(text.seed, text.stems, text.clauses), text.pairs))
+    lines = [sentence.rstrip(".?") for pair in pairs for sentence in pair]
+    learned = {name: learn_bpe(lines=lines, num_symbols=config.codes.symbols, algorithm=name) for name in FIRST}
+    codes = {name: Codes(each.text) for name, each in learned.items()}
+    known = {each.token for each in codes["bpe"].merges}
+    merges = [(each.token.removesuffix("</w>"), each) for each in codes["scaffold"].merges]
+    scaffold = [token for token, each in merges if each.scaffold]
+    added = [token for token, each in merges if not each.scaffold and each.token not in known]
+    shown = [
+        f"Two codes of {config.codes.symbols} tokens, learned from {len(lines):,} generated sentences:",
+        f"  Scaffold-BPE takes {len(scaffold)} tokens apart again, such as {', '.join(scaffold[-8:])}",
+        f"  and has these in their place: {', '.join(added[-8:])}",
+        "",
+    ]
+    # The longest words show most.
+    sentences = sorted((pair[1] for pair in pairs[:200]), key=lambda line: -max(map(len, line.split())))[:SENTENCES]
+    for sentence in sentences:
+        words = sentence.rstrip(".?")
+        shown += [f"  {name:<9} {BPE(codes[name]).segment(words)}" for name in FIRST]
+        shown.append("")
+    return "\n".join(shown)
+
+
+def translations(layout: TranslationLayout) -> str:
+    """Show the first sentences of the test set: source, reference and what each system makes of it."""
+    config, test, seed = layout.config, layout.config.test_sets[0], layout.config.seeds[0]
+    texts = {
+        layout.source: layout.raw(test, layout.source),
+        layout.target: layout.raw(test, layout.target),
+        **{system: layout.translation(Run(system, seed), test) for system in config.systems},
+    }
+    columns = [(name, read_lines(path)[:SENTENCES]) for name, path in texts.items() if path.exists()]
+    width = max(len(name) for name, _ in columns)
+    blocks = ["\n".join(f"  {name:<{width}}  {lines[k]}" for name, lines in columns) for k in range(SENTENCES)]
+    return "\n\n".join(blocks)
+
+
+WHAT_IT_SHOWS = """SYNTHETIC DATA: a small grammar wrote these sentences. The scores show that every step works, and say
+nothing about which system translates better: for that, run real data (below)."""
 
 
 def guide(layout: TranslationLayout, cores: int) -> str:
@@ -51,16 +100,21 @@ What to run next:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--cores", type=int, default=2)
-    cores = parser.parse_args().cores
+    parser.add_argument("--full", action="store_true", help="train with dropout, too")
+    options = parser.parse_args()
+    cores, full = options.cores, options.full
 
     config = load_config(ROOT / CONFIG)
+    chosen = [*config.systems] if full else [*FIRST]
+    print(segmentations(config))
     print(
-        f"{len(config.systems)} systems ({', '.join(config.systems)}) on a generated corpus: from raw text to the "
-        f"comparison.\nMost of the time is training; follow it in {OUTPUT}/SYSTEM/seed-1/train.log.\n",
+        f"Now {len(chosen)} systems ({', '.join(chosen)}) are trained on this text, from raw text to the comparison.\n"
+        f"Follow a training in {OUTPUT}/SYSTEM/seed-1/train.log.\n",
         flush=True,
     )
     start = time.time()
     command = [sys.executable, "-m", "mt_scaffold", "run", str(CONFIG), "--cores", str(cores), "--output", str(OUTPUT)]
+    command += ["--only", *chosen]
     process = subprocess.Popen(command, cwd=ROOT)
     # Ctrl-C is for that command, which saves and then ends.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -74,8 +128,10 @@ def main() -> int:
         # Nothing was left to do, so the workflow has not printed it.
         print(comparison.read_text(encoding="utf-8"))
     print(f"\nThis took {minutes} min {seconds} s on {cores} cores (finished steps were not repeated).\n")
+    layout = TranslationLayout(OUTPUT, config)
+    print(f"The first sentences of the test set:\n\n{translations(layout)}\n")
     print(f"{WHAT_IT_SHOWS}\n")
-    print(guide(TranslationLayout(OUTPUT, config), cores))
+    print(guide(layout, cores))
     return 0
 
 
