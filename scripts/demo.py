@@ -8,7 +8,7 @@ import sys
 import time
 from pathlib import Path
 
-from mt_scaffold import BPE, Codes, learn_bpe
+from mt_scaffold import BPE, Codes, Merge, learn_bpe
 from mt_scaffold.corpus.text import read_lines
 from mt_scaffold.experiment.configuration import Config, load_config
 from mt_scaffold.experiment.configuration.layout import Run
@@ -31,8 +31,8 @@ def segmentations(config: Config) -> str:
     lines = [sentence.rstrip(".?") for pair in pairs for sentence in pair]
     learned = {name: learn_bpe(lines=lines, num_symbols=config.codes.symbols, algorithm=name) for name in FIRST}
     codes = {name: Codes(each.text) for name, each in learned.items()}
-    known = {each.token for each in codes["bpe"].merges}
-    merges = [(each.token.removesuffix("</w>"), each) for each in codes["scaffold"].merges]
+    known = {each.token for each in codes["bpe"].merges if isinstance(each, Merge)}
+    merges = [(each.token.removesuffix("</w>"), each) for each in codes["scaffold"].merges if isinstance(each, Merge)]
     scaffold = [token for token, each in merges if each.scaffold]
     added = [token for token, each in merges if not each.scaffold and each.token not in known]
     shown = [
