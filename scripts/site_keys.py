@@ -39,7 +39,7 @@ source: The language that is translated from. | en
 target: The language that is translated into. | de
 
 [Data] Where the parallel text comes from: exactly one of `synthetic`, `files` and `archives`.
-synthetic: Generated text in two invented languages. | {pairs: 12000}
+synthetic: Generated English and German sentences. | {pairs: 12000}
 files: Plain or gzipped files, local or downloaded. | {train: [{source: {path: a.en}, target: {path: a.de}}], tests:
     {test: [{source: {path: b.en}, target: {path: b.de}}]}}
 archives: Members of tar archives, and test sets that sacreBLEU downloads. | {train: [{archive: {url:
@@ -253,12 +253,12 @@ samples: Prompts that every model continues, to read. | {prompts: [Once upon a t
 tasks: Benchmark tasks that every model is asked. | {names: [piqa], num_fewshot: [0, 5]}
 
 [DocumentData] Where the documents come from: either `synthetic` or `documents`.
-synthetic: Generated documents in an invented language. | {documents: 1000}
+synthetic: Generated documents, each in English or German. | {documents: 1000}
 documents: Documents in files. | {train: ['shards/*.jsonl.gz']}
 held_out_every: Of every N training documents, the last goes to the test set and the one before it to validation. | 100
 sample: Documents to keep from the start of the training text, to rehearse an experiment. | 1000
 
-[SyntheticDocuments] Generated documents in an invented language.
+[SyntheticDocuments] Generated documents, each in English or German.
 documents: Training documents. | 1000
 valid: Validation documents. | 50
 test: Test documents. | 100

@@ -22,7 +22,7 @@ from mt_scaffold.options import check_prune, memory_size
 
 @dataclass(frozen=True)
 class SyntheticDocuments:
-    """Documents in an invented language (data/synthetic.py): their numbers, and the seed of every byte.
+    """Generated documents (data/synthetic.py): their numbers, and the seed of every byte.
 
     sentences: how many a document has. stems: of the language. clauses: the most in one sentence.
     """

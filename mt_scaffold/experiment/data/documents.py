@@ -136,7 +136,7 @@ def _generated(data: SyntheticDocuments, sample: int | None) -> Iterator[tuple[s
 
 
 def _document(language: Language, rng: Random, sentences: int) -> str:
-    """Return a document in one of the two invented languages: a title, and sentences, some of them with a year."""
+    """Return a document in English or German: a title, and sentences, some of them with a year."""
     side = 0 if rng.random() < 0.5 else 1
     title = language.sentence()[side].rstrip(".?")
     lines = []
