@@ -213,7 +213,7 @@ options: Options of fairseq-generate without their dashes; CTranslate2 refuses t
 [Score] Metrics and significance tests.
 bootstrap_samples: Bootstrap resamples of the test set in each test. | 1000
 metrics: Metrics to compute; [their definitions](../scores.md). | [bleu, chrf]
-bleu_tokeniser: sacreBLEU's tokeniser for `bleu`; by default the one that sacreBLEU chooses for the target language:
+bleu_tokeniser: The tokeniser of `bleu` in sacreBLEU; by default the one that sacreBLEU chooses for the target language:
     zh, ja-mecab, ko-mecab, or 13a. | zh
 comet: A COMET checkpoint on this machine; COMET is computed if it is given. Trust it: loading it can run code. |
     models/wmt22/model.ckpt

@@ -47,7 +47,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> None:
     warn_of_separator(options.separator)
     (source,) = warn_of_inputs([input_or_standard(options.input)], options.separator)
-    endings = WordEndings(options.separator)
+    endings = WordEndings(options.separator.encode("utf-8", "surrogateescape"))
     apply_bpe(
         options.codes,
         source,

@@ -38,7 +38,7 @@ def run(options: argparse.Namespace) -> None:
     method = given_method(options)
     assert isinstance(method, MethodWithCodes)
     warn_of_separator(options.separator)
-    endings = WordEndings(options.separator)
+    endings = WordEndings(options.separator.encode("utf-8", "surrogateescape"))
     learn_joint_bpe_and_vocab(
         warn_of_inputs(input_paths(options), options.separator),
         options.output,

@@ -51,8 +51,8 @@ _GROUPS |= {"generation", "eval_lm", "interactive", "ema"}
 # The hub's names of the metrics that it has a page for.
 _HUB_METRICS = {"bleu": "bleu", "chrf": "chrf", "chrf++": "chrf", "ter": "ter", "comet": "comet"}
 _SYNTHETIC = (
-    "**Synthetic data.** A small grammar wrote the text of this experiment; the figures show that every step works, and "
-    "say nothing about translation."
+    "**Synthetic data.** A small grammar wrote the text of this experiment; the figures show that every step works, "
+    "and say nothing about translation."
 )
 _USE = """It takes raw text, one sentence per line:
 
