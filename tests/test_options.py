@@ -8,7 +8,8 @@ from typing import Any, cast
 
 import pytest
 
-from mt_scaffold import UsageError, read_codes
+from mt_scaffold import UsageError
+from mt_scaffold.codes import Codes
 from mt_scaffold.experiment.binarise.documents import binarise_documents
 from mt_scaffold.experiment.binarise.pairs_as_ids import subset_prefixes
 from mt_scaffold.experiment.binarise.segmentation import Segmentation
@@ -33,7 +34,7 @@ def _code_tokens(folder: Path) -> None:
     pytest.importorskip("transformers", reason="comes with the extra 'transformers'")
     from mt_scaffold.integrations.sides import code_tokens
 
-    code_tokens(read_codes(folder / "codes"), TEXT)
+    code_tokens(Codes.read(folder / "codes"), TEXT)
 
 
 CALLS: dict[str, Callable[[Path], object]] = {
@@ -65,6 +66,6 @@ def test_tasks_are_a_list() -> None:
     pytest.importorskip("lm_eval", reason="comes with the extra 'harness'")
     from mt_scaffold.experiment.evaluation.lm_eval import check_tasks
 
-    for given in ({"tasks": TEXT}, {"tasks": ["paper"], "include_path": TEXT}):
+    for tasks, include_path in ((TEXT, ()), (["paper"], TEXT)):
         with pytest.raises(UsageError, match="give a list of strings"):
-            check_tasks(**cast(dict[str, Any], given))
+            check_tasks(tasks, include_path)
