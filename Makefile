@@ -4,7 +4,8 @@
 # make test          the tests, within 8 minutes on two idle cores
 # make test-long     rehearsals of whole recipes, kills and long trials, in minutes each
 # make test-portable the tests of floating-point results again, with the arithmetic of a plain processor
-# make test-integrations   other trainers (eole, JoeyNMT, Marian) and datatrove run on mt_scaffold, in .venv-integrations
+# make test-integrations   other trainers (eole, JoeyNMT, Marian) and datatrove run on mt_scaffold, in .venv-integrations,
+#                    and transformers' tests of tokenizers run on ours
 # make test-slurm    the workflow on a SLURM of two nodes started for it (as root, with slurm-wlm and munge installed;
 #                    ONLY="limit node" for some of its scenarios)
 # make docs          the site, into build/site, with every link checked
@@ -87,9 +88,22 @@ test-portable: .venv/built
 		--require-hashes --no-deps -r $<
 	@touch $@
 
-test-integrations: .venv-integrations/installed .venv/built
-	PATH="$(CURDIR)/.venv-integrations/bin:$(CURDIR)/.venv/bin:$$PATH" .venv-integrations/bin/python -m pytest -n $(CORES) \
-		--dist loadfile tests/trainers
+# The tests that transformers shares between its tokenizers are in its source archive alone, whose hash constraints.txt
+# has. RUN_SLOW runs all of them.
+TOKENIZER_TESTS := test_tokenization_common test_tokenizers_backend_mixin test_sentencepiece_backend_mixin
+.venv-integrations/transformers-tests/unpacked: constraints.txt | .venv-integrations/installed
+	rm -rf $(@D)
+	mkdir -p $(@D)/transformers_tests
+	.venv/bin/python -m pip --disable-pip-version-check --quiet download --no-deps --no-build-isolation \
+		--no-binary transformers --require-hashes -c constraints.txt --dest $(@D) transformers
+	archive=$$(basename $(@D)/transformers-*.tar.gz .tar.gz) && tar --extract --gzip --file "$(@D)/$$archive.tar.gz" \
+		--directory $(@D)/transformers_tests --strip-components 2 $(TOKENIZER_TESTS:%="$$archive/tests/%.py")
+	rm $(@D)/*.tar.gz
+	@touch $@
+
+test-integrations: .venv-integrations/installed .venv-integrations/transformers-tests/unpacked .venv/built
+	RUN_SLOW=1 PATH="$(CURDIR)/.venv-integrations/bin:$(CURDIR)/.venv/bin:$$PATH" .venv-integrations/bin/python -m pytest \
+		-n $(CORES) --dist loadfile tests/trainers
 
 test-slurm: .venv/built
 	PATH="$(CURDIR)/.venv/bin:$$PATH" .venv/bin/python scripts/test_slurm.py $(ONLY)

@@ -96,6 +96,15 @@ def test_the_scripts_of_the_paper_call_commands_as_they_are(script: Path) -> Non
         check(words, script.name)
 
 
+@pytest.mark.parametrize("option", ["-h", "--help"])
+@pytest.mark.parametrize("language", ["de", "fr"])
+def test_the_scripts_of_the_paper_have_help(language: str, option: str) -> None:
+    """It was an option of ``run``, so that the script first fetched gigabytes."""
+    script = ROOT / "scripts" / f"wmt14_en_{language}.sh"
+    done = subprocess.run(["bash", str(script), option], capture_output=True, text=True, timeout=60, check=True)
+    assert f"scripts/{script.name} [OPTION ...]" in done.stdout and "set -euo" not in done.stdout
+
+
 def test_a_wrong_example_is_noticed() -> None:
     """The tests above would see an option that does not exist, after a pipe too."""
     wrong = "cat text | mt-scaffold apply-bpe --codes codes --no-such-option 1 > out"

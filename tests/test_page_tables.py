@@ -21,3 +21,14 @@ def test_no_row_is_cut_off_from_its_table(page: Path) -> None:
         if line.startswith("|") and not before.startswith("|") and not after.startswith(("|-", "|:", "| -", "| :"))
     ]
     assert not cut
+
+
+STORED = sorted(path for path in ROOT.glob("docs/results/*/comparison.*") if path.suffix in (".txt", ".md"))
+
+
+@pytest.mark.parametrize("path", STORED, ids=lambda path: f"{path.parent.name}{path.suffix}")
+def test_a_p_of_single_trainings_says_what_it_is_about(path: Path) -> None:
+    """Tables that were stored before ``compare`` wrote this have it above them."""
+    text = path.read_text(encoding="utf-8")
+    above = "One training of a system does not show how far trainings differ by chance: p and interval are about these "
+    assert (text.split("\n\n")[1].startswith(above)) == ("one training per system" in text)

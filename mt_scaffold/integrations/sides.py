@@ -338,6 +338,7 @@ def code_tokens(codes: Codes, special: Sequence[str], merges: int = -1, separato
 
     A character that no merge holds is not among them.
     """
+    refuse_text(special=special)
     # A word may end in the separator, and then look like the inside of another.
     return _apart(special, list(dict.fromkeys(BPE(codes, merges, separator).surface_forms())))
 

@@ -59,7 +59,7 @@ class BPE:
         glossaries: Sequence[Any] | None = None,
         is_bytes: bool = False,
     ) -> None:
-        refuse_text(vocab=vocab, glossaries=glossaries)
+        refuse_text(glossaries=glossaries)
         self.is_bytes = is_bytes
         self.separator: Any = as_bytes(separator) if is_bytes else as_text(separator)
         self.vocab = vocab
@@ -81,6 +81,8 @@ class BPE:
         _ = self._native  # so that what is wrong is reported now
 
     def __setattr__(self, name: str, value: object) -> None:
+        if name in ("vocab", "glossaries"):
+            refuse_text(**{name: value})
         super().__setattr__(name, value)
         if name in ("vocab", "separator", "glossaries"):
             self._forget()

@@ -23,7 +23,7 @@ from mt_scaffold.experiment.binarise.pairs_as_ids import DESCRIPTION, appears_co
 from mt_scaffold.experiment.runtime.result_warnings import ResultWarning
 from mt_scaffold.experiment.runtime.results import write_result
 from mt_scaffold.manifest import raw_digest
-from mt_scaffold.options import worker_count
+from mt_scaffold.options import refuse_text, worker_count
 
 _BYTES_AT_ONCE = 1 << 23
 _DOCUMENTS_AT_ONCE = 1 << 16
@@ -60,6 +60,7 @@ def binarise_documents(
     MTScaffoldError where a file is missing or malformed, where a split has no documents, and where the codes are
     malformed; UsageError where they are not of bytes, and without anything to binarise.
     """
+    refuse_text(train=train, valid=valid, test=test)
     splits = {name: paths for name, paths in zip(SPLITS, (train, valid, test), strict=True) if paths}
     if not splits:
         raise UsageError("binarise-documents: nothing to binarise; give --train, --valid or --test")

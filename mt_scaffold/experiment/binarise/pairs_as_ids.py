@@ -28,7 +28,7 @@ from mt_scaffold.experiment.runtime.provenance import sha256
 from mt_scaffold.experiment.runtime.result_warnings import ResultWarning, print_warnings
 from mt_scaffold.experiment.runtime.results import read_result, write_result
 from mt_scaffold.manifest import raw_digest
-from mt_scaffold.options import worker_count
+from mt_scaffold.options import refuse_text, worker_count
 
 DESCRIPTION = "binarised.json"
 
@@ -179,6 +179,7 @@ def subset_prefixes(
     Raises UsageError for a test set whose name fairseq would misread, where both languages are the same, and where
     there is no text at all.
     """
+    refuse_text(tests=tests)
     if source == target:
         raise UsageError(f"source and target are the same language: {source}; give two languages")
     prefixes = {name: Path(prefix) for name, prefix in (("train", train), ("valid", valid)) if prefix is not None}

@@ -18,6 +18,7 @@ from mt_scaffold.experiment.configuration.translation_layout import TranslationL
 from mt_scaffold.experiment.runtime.results import read_result, write_result
 from mt_scaffold.manifest import raw_digest
 from mt_scaffold.methods import Method, method_of_file
+from mt_scaffold.options import refuse_text
 from mt_scaffold.segment.frequencies import INSIDE
 from mt_scaffold.segment.inference import MERGES, inference_of
 from mt_scaffold.segment.resampling import Resampling, every_resampling
@@ -48,6 +49,9 @@ class Segmentation:
     glossaries: list[str] = field(default_factory=list)
     separator: str = SEPARATOR
     inference: str | None = field(default=None, metadata={"omit_none": True})
+
+    def __post_init__(self) -> None:
+        refuse_text(codes=self.codes, vocabularies=self.vocabularies, glossaries=self.glossaries)
 
     @property
     def joint(self) -> bool:

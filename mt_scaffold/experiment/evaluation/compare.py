@@ -36,6 +36,7 @@ from mt_scaffold.experiment.runtime.provenance import versions
 from mt_scaffold.experiment.runtime.result_warnings import FEW_SEEDS, ResultWarning, read_warnings
 from mt_scaffold.experiment.runtime.results import read_result, write_result
 from mt_scaffold.experiment.training.train import TrainingReport
+from mt_scaffold.options import refuse_text
 
 
 class RowKey(NamedTuple):
@@ -83,6 +84,7 @@ def compare(
     MTScaffoldError where score files are not as they were written, or not of the same references or documents;
     UsageError where two are for the same run, or a baseline has no scores.
     """
+    refuse_text(scores=scores, reports=reports)
     if samples < 2:
         raise UsageError(f"compare: the number of bootstrap samples must be 2 or more, not {samples}")
     labelled = [each if isinstance(each, Labelled) else Labelled("", None, each) for each in scores]

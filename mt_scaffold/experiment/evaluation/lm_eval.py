@@ -30,6 +30,7 @@ from mt_scaffold.experiment.evaluation.harness.story_cloze import write_story_cl
 from mt_scaffold.experiment.runtime.hugging_face import import_transformers
 from mt_scaffold.experiment.runtime.provenance import versions
 from mt_scaffold.experiment.runtime.results import write_result
+from mt_scaffold.options import refuse_text
 
 _PAPER = "paper"
 _OFFLINE = ("HF_HUB_OFFLINE", "HF_DATASETS_OFFLINE", "HF_EVALUATE_OFFLINE")
@@ -69,6 +70,7 @@ def run_harness(
     A task that cannot be loaded is left out; the scores name it with the reason. Raises MTScaffoldError where none can
     be loaded, where a checkpoint or data cannot, and without ``lm_eval``; UsageError for a task that it does not know.
     """
+    refuse_text(checkpoints=checkpoints)
     if not checkpoints:
         raise UsageError("no checkpoints given; name one or more")
     if not num_fewshot or min(num_fewshot) < 0:
@@ -156,6 +158,7 @@ def _tasks(
     tasks: Sequence[str], include_path: Sequence[PathLike], storycloze: PathLike | None
 ) -> Iterator[tuple[Any, list[str]]]:
     """Yield the harness' index of tasks, and its names of the tasks; those of the user's files exist meanwhile."""
+    refuse_text(tasks=tasks, include_path=include_path)
     folders = [os.fspath(path) for path in include_path]
     with tempfile.TemporaryDirectory() as temporary:
         if storycloze is not None:

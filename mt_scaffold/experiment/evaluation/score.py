@@ -33,6 +33,7 @@ from mt_scaffold.experiment.evaluation.translation_checks import check_translati
 from mt_scaffold.experiment.runtime.provenance import sha256, versions
 from mt_scaffold.experiment.runtime.result_warnings import ResultWarning, print_warnings
 from mt_scaffold.experiment.runtime.results import read_result, write_result
+from mt_scaffold.options import refuse_text
 
 
 @dataclass(frozen=True)
@@ -139,6 +140,7 @@ def score(
     Raises MTScaffoldError where the files differ in length, are empty, not UTF-8 or missing, and where a metric cannot
     be computed here; UsageError for an unknown metric, or one whose input is not given.
     """
+    refuse_text(metrics=metrics)
     if (hypothesis_words is None) != (reference_words is None):
         raise UsageError("score: give both --hypothesis-words and --reference-words, or neither")
     if config is not None:

@@ -14,7 +14,7 @@ import torch
 from fairseq.distributed import utils as distributed
 
 from mt_scaffold.errors import MTScaffoldError
-from mt_scaffold.experiment.runtime.checkpoints import safe_globals
+from mt_scaffold.experiment.runtime.checkpoints import refuse_interpolation, safe_globals
 
 _ARITHMETIC = {ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv}
 _SEQUENCES = (list, tuple, str, bytes)
@@ -85,8 +85,18 @@ def make_safe() -> None:
     for name, module in list(sys.modules.items()):
         if name.startswith("fairseq."):
             module.__dict__["eval"] = evaluate
+    if not isinstance(torch.load, functools.partial):
+        torch.load = functools.partial(_load, torch.load)
     if not isinstance(distributed._broadcast_object_slow, functools.partial):
         distributed._broadcast_object_slow = functools.partial(_broadcast, distributed._broadcast_object_slow)
+
+
+def _load(load: Any, *arguments: Any, **named: Any) -> Any:
+    """Load a checkpoint whose options OmegaConf, which reads them next, has nothing to evaluate in."""
+    state = load(*arguments, **named)
+    file = arguments[0] if arguments else named["f"]
+    refuse_interpolation(state, getattr(file, "name", file))
+    return state
 
 
 def _broadcast(broadcast: Any, *arguments: Any) -> Any:

@@ -12,6 +12,7 @@ from mt_scaffold.experiment.binarise.byte_vocabulary import FIRST_ID, Vocabulary
 from mt_scaffold.experiment.binarise.data_folder import codes_of, read_documents_folder
 from mt_scaffold.experiment.binarise.dictionary import END_ID
 from mt_scaffold.experiment.inference.language_model import LanguageModel, load_model
+from mt_scaffold.options import refuse_text
 
 
 @dataclass(frozen=True)
@@ -76,6 +77,7 @@ def sample(
     Returns the samples of the first prompt, then those of the next. Raises MTScaffoldError as ``load_model`` does, and
     where the codes are not those of the folder; UsageError for options out of range.
     """
+    refuse_text(prompts=prompts)
     sampling.check()
     for name, value in (("--length", length), ("--number", number)):
         if value < 1:

@@ -34,6 +34,25 @@ def safe_globals() -> list[Any]:
     return [argparse.Namespace, numpy.ndarray, numpy.dtype, *makers, *types]
 
 
+def refuse_interpolation(state: Any, path: object) -> None:
+    """Raise MTScaffoldError for an option of a checkpoint that OmegaConf would evaluate: fairseq saves none."""
+    options = [state.get(key) for key in ("cfg", "args")] if isinstance(state, dict) else []
+    seen = set[int]()
+    while options:
+        value = options.pop()
+        if isinstance(value, str):
+            if "${" in value:
+                raise MTScaffoldError(
+                    f"{path}: refused: an option of this checkpoint is {value[:40]!r}, another option or a variable of "
+                    "the environment; use one that fairseq-train wrote"
+                )
+        elif id(value) not in seen:
+            seen.add(id(value))
+            value = vars(value) if isinstance(value, argparse.Namespace) else value
+            options += [*value, *value.values()] if isinstance(value, dict) else []
+            options += value if isinstance(value, list | tuple | set) else []
+
+
 def load_checkpoint(path: PathLike) -> dict[str, Any]:
     """Load a fairseq checkpoint onto the CPU: ``model`` (name → tensor), ``cfg``, ``extra_state`` and so on.
 
@@ -41,7 +60,7 @@ def load_checkpoint(path: PathLike) -> dict[str, Any]:
     when it is used, so that the optimiser's state takes no memory unless it is wanted. Other files are read whole:
     fairseq copies checkpoint_best.pt and checkpoint_last.pt onto those before.
     Raises MTScaffoldError where the file is missing, truncated, not a checkpoint, or holds anything that could run
-    code.
+    code or stand for other text.
     """
     import torch
 
@@ -69,6 +88,7 @@ def load_checkpoint(path: PathLike) -> dict[str, Any]:
     for name, value in state["model"].items():
         if not isinstance(name, str) or not isinstance(value, torch.Tensor):
             raise MTScaffoldError(f"{path}: its parameter {name!r} is no tensor; use one that fairseq-train wrote")
+    refuse_interpolation(state, path)
     return state
 
 

@@ -20,6 +20,7 @@ from types import FrameType
 from mt_scaffold.corpus.files import PathLike, explain_os_error
 from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.runtime.child_processes import BLOCKED, child_command
+from mt_scaffold.options import refuse_text
 
 _LOG_END = 25
 _PYTHON = (sys.executable, "-P")
@@ -55,6 +56,7 @@ def option_arguments(options: Mapping[str, object]) -> list[str]:
 
 def refuse_options(arguments: Sequence[str], own: Collection[str], program: str) -> None:
     """Raise UsageError where ``arguments`` set an option that this package sets itself (``own``, without dashes)."""
+    refuse_text(options=arguments)
     for argument in arguments:
         name = argument.removeprefix("--").split("=")[0].replace("_", "-")
         if argument.startswith("--") and name in own:

@@ -47,9 +47,13 @@ class Call:
 
 @dataclass(frozen=True)
 class Checked:
-    """The number of parameters of each call's model, None where none was built."""
+    """The number of parameters of each call's model, None where none was built.
+
+    saved: the same, with a tied parameter counted under each of its names, as fairseq saves it from GPUs.
+    """
 
     parameters: Sequence[int | None]
+    saved: Sequence[int | None]
 
 
 def check_options(calls: Iterable[Call]) -> Checked:
@@ -61,7 +65,7 @@ def check_options(calls: Iterable[Call]) -> Checked:
     """
     calls = list(calls)
     if importlib.util.find_spec("fairseq") is None:
-        return Checked([None] * len(calls))
+        return Checked([None] * len(calls), [None] * len(calls))
     request = [[call.program, [*call.options], call.dictionaries] for call in calls]
     return _checked(_answer_of_process(request))
 
@@ -82,7 +86,7 @@ def _answer_of_process(request: list[Any]) -> Any:
 def _checked(answer: Any) -> Checked:
     if "refused" in answer:
         raise WrongOption(*answer["refused"])
-    return Checked(answer["parameters"])
+    return Checked(answer["parameters"], answer["saved"])
 
 
 # -- in a process that imports fairseq
@@ -97,14 +101,14 @@ class _Refused(Exception):
 
 
 def _answer(calls: list[Any]) -> dict[str, Any]:
-    parameters = []
+    sizes: list[tuple[int | None, int | None]] = []
     for program, arguments, dictionaries in calls:
         try:
             parsed = _parse(program, arguments)
-            parameters.append(None if dictionaries is None else _build(parsed, dictionaries))
+            sizes.append((None, None) if dictionaries is None else _build(parsed, dictionaries))
         except _Refused as refused:
             return {"refused": [f"fairseq-{program}: {refused}", refused.option]}
-    return {"parameters": parameters}
+    return {"parameters": [one for one, _ in sizes], "saved": [saved for _, saved in sizes]}
 
 
 def _parse(program: str, arguments: list[str]) -> Any:
@@ -164,8 +168,8 @@ def _values(arguments: list[str]) -> list[tuple[str, str]]:
     return found
 
 
-def _build(parsed: Any, dictionaries: list[int]) -> int:
-    """Return the number of parameters of the model of parsed options, with its optimiser and schedule built, too."""
+def _build(parsed: Any, dictionaries: list[int]) -> tuple[int, int]:
+    """Return the sizes in Checked of the model of parsed options, with its optimiser and schedule built, too."""
     import types
 
     import torch
@@ -196,7 +200,8 @@ def _build(parsed: Any, dictionaries: list[int]) -> int:
         lr_scheduler.build_lr_scheduler(config.lr_scheduler, optimizer)
     except Exception as error:
         raise _Refused(f"the optimiser or its schedule cannot be built: {_one_line(error)}") from None
-    return sum(parameter.numel() for parameter in model.parameters())
+    saved = sum(tensor.numel() for tensor in model.state_dict().values())
+    return sum(parameter.numel() for parameter in model.parameters()), saved
 
 
 def _check_heads(parsed: Any) -> None:

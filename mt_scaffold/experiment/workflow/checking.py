@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -20,10 +20,10 @@ from mt_scaffold.experiment.training.averaging_check import number_of
 from mt_scaffold.experiment.training.resuming import options_of
 from mt_scaffold.experiment.workflow.steps import check_fairseq_options
 
-# Bytes of a parameter in a model, and in a checkpoint with the moments of Adam.
-_MODEL, _CHECKPOINT = 4, 12
-# Copies of the text: raw, words, and ids or words for each system, with subwords for people.
-_COPIES, _COPIES_PER_SYSTEM = 3, 2
+# Bytes of a number in fp32, of which Adam has two for each parameter.
+_FP32 = 4
+# The ids of a text, by its size.
+_IDS = 0.5
 
 
 class CheckFailed(UsageError):
@@ -61,7 +61,7 @@ def check_experiment(configuration: PathLike, settings: Mapping[str, Any] = {}) 
     lines = yaml_file.read(configuration)[1]
     text = task.training_text(layout)
     problems = [f"{_place(configuration, lines, key)}: {problem}" for key, problem in text.problems]
-    calls, checked = list[Call](), Checked([])
+    calls, checked = list[Call](), Checked([], [])
     try:
         # Where a file is missing, it says so again.
         if not problems:
@@ -123,14 +123,29 @@ def _existing(folder: Path) -> Path:
     return next(each for each in [folder.absolute(), *folder.absolute().parents] if each.exists())
 
 
+def checkpoint_size(parameters: int, saved: int, options: Collection[str]) -> int:
+    """Return the bytes of a checkpoint: the model in fp32, Adam's moments and, in half precision, the fp32 copy.
+
+    parameters, saved: the model's, as in Checked; options: the names of those of fairseq-train.
+    """
+    copy = "fp16" in options or "bf16" in options
+    return _FP32 * (saved + (3 if copy else 2) * parameters)
+
+
 def _disk(layout: Layout[Any], text: TrainingText, calls: Sequence[Call], checked: Checked) -> float:
-    """Return the bytes of text, checkpoints and models, as far as they are known."""
-    needed = (text.size or 0) * (_COPIES + _COPIES_PER_SYSTEM * len(layout.config.systems))
-    for call, parameters in zip(calls, checked.parameters, strict=True):
+    """Return the bytes of text, checkpoints and models while the trainings run, as far as they are known."""
+    keeps_text = not isinstance(layout.config, Config) or layout.config.prepare.keep_text
+    # Words, and the raw text and each folder's subwords where they are kept; words in place of ids to segment again.
+    resampled = {layout.data_of(system): layout.resamples(system) for system in layout.config.systems}
+    folders = sum((1 if words else _IDS) + keeps_text for words in resampled.values())
+    needed = (text.size or 0) * (1 + keeps_text + folders)
+    for call, parameters, saved in zip(calls, checked.parameters, checked.saved, strict=True):
         options = {name.lstrip("-"): values for name, values in options_of(call.options).items()}
         kept = number_of(" ".join(options.get("keep-last-epochs", []))) or number_of(
             " ".join(options.get("max-epoch", [])) or 10
         )
         kept += number_of(" ".join(options.get("keep-interval-updates", [])))
-        needed += call.trainings * (parameters or 0) * (_CHECKPOINT * (max(kept, 1) + 2) + _MODEL)
+        # Next to them the last, the best, and the average, which has no optimiser.
+        checkpoints = (max(kept, 1) + 2) * checkpoint_size(parameters or 0, saved or 0, options)
+        needed += call.trainings * (checkpoints + _FP32 * (parameters or 0))
     return needed

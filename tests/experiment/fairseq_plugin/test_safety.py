@@ -1,5 +1,7 @@
 """Options that fairseq evaluates as Python: values pass, code and what stands for too much do not."""
 
+import argparse
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -8,6 +10,7 @@ pytest.importorskip("fairseq_cli", reason="needs the extra 'fairseq'")
 
 from mt_scaffold.errors import MTScaffoldError
 from mt_scaffold.experiment.fairseq_plugin.safety import evaluate
+from mt_scaffold.experiment.runtime.checkpoints import load_checkpoint
 
 
 @pytest.mark.parametrize(
@@ -57,3 +60,34 @@ def test_what_python_stumbles_over_is_one_of_our_errors(text: str) -> None:
     """No traceback."""
     with pytest.raises(MTScaffoldError, match="option value"):
         evaluate(text)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"cfg": {"model": {"_name": "transformer", "arch": "${oc.env:HOME}"}}},
+        {"cfg": {"a": "x" * 100, "b": ["${a}${a}"]}},
+        {"cfg": {"${a}": 1}},
+        {"cfg": None, "args": argparse.Namespace(arch="transformer", data="${oc.env:HOME}")},
+    ],
+)
+def test_options_of_checkpoints_stand_for_nothing_else(options: dict[str, Any], tmp_path: Path) -> None:
+    """OmegaConf would put variables of the environment in them, or repeat text until memory is full."""
+    import torch
+    from fairseq import checkpoint_utils
+
+    path = tmp_path / "model.pt"
+    torch.save({"model": {}, "args": None, **options}, path)
+    for load in (load_checkpoint, checkpoint_utils.load_checkpoint_to_cpu):
+        with pytest.raises(MTScaffoldError, match=r"model\.pt: refused: an option of this checkpoint is "):
+            load(str(path))
+
+
+def test_options_that_hold_themselves_are_read_once(tmp_path: Path) -> None:
+    """A pickle can hold a list that is its own entry."""
+    import torch
+
+    itself: list[Any] = []
+    itself.append(itself)
+    torch.save({"model": {}, "cfg": {"a": itself}}, tmp_path / "model.pt")
+    assert load_checkpoint(tmp_path / "model.pt")["model"] == {}
