@@ -16,12 +16,12 @@ from test_dropout import SUSPICIOUS, surprise
 pytest.importorskip("sentencepiece", reason="needs the extra 'unigram'")
 
 import sentencepiece
+from mt_scaffold.experiment.binarise.joining import join
 
 from mt_scaffold.analysis.stats import summarise, table
 from mt_scaffold.cli import main
 from mt_scaffold.corpus.count import count_words
 from mt_scaffold.errors import MTScaffoldError, UsageError
-from mt_scaffold.experiment.binarise.joining import join
 from mt_scaffold.experiment.binarise.segmentation import Segmentation, joint_segmentation, stored_segmentation
 from mt_scaffold.methods import Unigram
 from mt_scaffold.methods.learn import learn
